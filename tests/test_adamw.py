@@ -1,0 +1,150 @@
+"""Our AdamW against PyTorch's, and the choice between the three."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from workflow_src.cases import OPTIMIZERS
+from workflow_src.model.adamw import AdamW, build_optimizer
+
+
+def parameters() -> list[nn.Parameter]:
+    generator = torch.Generator().manual_seed(0)
+    shapes = [(3, 5), (7,), (2, 3, 4)]
+    return [
+        nn.Parameter(torch.randn(shape, generator=generator, dtype=torch.float64))
+        for shape in shapes
+    ]
+
+
+def gradients(step: int, like: list[nn.Parameter]) -> list[Tensor]:
+    """Gradients that grow and shrink over the steps, so that both averages have work to do."""
+    generator = torch.Generator().manual_seed(step)
+    scale = 10.0 ** (step % 5 - 3)
+    return [scale * torch.randn(p.shape, generator=generator, dtype=torch.float64) for p in like]
+
+
+def run(optimizer: torch.optim.Optimizer, over: list[nn.Parameter], steps: int) -> None:
+    for step in range(steps):
+        for parameter, gradient in zip(over, gradients(step, over), strict=True):
+            parameter.grad = gradient
+        optimizer.step()
+
+
+def assert_same(ours: list[nn.Parameter], theirs: list[nn.Parameter]) -> None:
+    for one, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"lr": 0.1, "betas": (0.5, 0.9), "eps": 1e-3, "weight_decay": 0.3},
+        {"weight_decay": 0.0},
+    ],
+)
+def test_fifty_steps_agree_with_pytorch(settings: dict[str, object]) -> None:
+    defaults = {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.01}
+    ours, theirs = parameters(), parameters()
+    run(AdamW(ours, **settings), ours, 50)  # type: ignore[arg-type]
+    reference = torch.optim.AdamW(theirs, foreach=False, **(defaults | settings))  # type: ignore[arg-type]
+    run(reference, theirs, 50)
+    assert_same(ours, theirs)
+
+
+def test_the_three_optimizers_take_the_same_steps() -> None:
+    results = []
+    for name in OPTIMIZERS:
+        over = parameters()
+        run(build_optimizer(name, over), over, 50)
+        results.append(over)
+    assert_same(results[0], results[1])
+    assert_same(results[0], results[2])
+
+
+def test_the_name_chooses_the_implementation() -> None:
+    chosen = {name: build_optimizer(name, parameters()) for name in OPTIMIZERS}
+    assert isinstance(chosen["adamw"], AdamW)
+    assert chosen["foreach"].defaults["foreach"] and not chosen["foreach"].defaults["fused"]
+    assert chosen["fused"].defaults["fused"] and not chosen["fused"].defaults["foreach"]
+
+
+def test_all_three_have_the_same_settings() -> None:
+    for name in OPTIMIZERS:
+        defaults = build_optimizer(name, parameters()).defaults
+        assert defaults["lr"] == 1e-3
+        assert defaults["betas"] == (0.9, 0.999)
+        assert defaults["eps"] == 1e-8
+        assert defaults["weight_decay"] == 0.01
+
+
+def test_an_unknown_optimizer_is_refused() -> None:
+    with pytest.raises(ValueError, match="'sgd'"):
+        build_optimizer("sgd", parameters())
+
+
+@pytest.mark.parametrize(
+    "settings", [{"lr": -1.0}, {"eps": -1.0}, {"weight_decay": -1.0}, {"betas": (0.9, 1.0)}]
+)
+def test_settings_out_of_range_are_refused(settings: dict[str, object]) -> None:
+    with pytest.raises(ValueError):
+        AdamW(parameters(), **settings)  # type: ignore[arg-type]
+
+
+def test_decay_alone_shrinks_a_parameter() -> None:
+    parameter = nn.Parameter(torch.tensor([2.0], dtype=torch.float64))
+    parameter.grad = torch.zeros_like(parameter)
+    AdamW([parameter], lr=0.5, weight_decay=0.1).step()
+    assert parameter.item() == pytest.approx(2.0 * (1 - 0.5 * 0.1), rel=1e-15)
+
+
+def test_the_first_step_is_the_learning_rate_long() -> None:
+    parameter = nn.Parameter(torch.zeros(2, dtype=torch.float64))
+    parameter.grad = torch.tensor([3.0, -0.25], dtype=torch.float64)
+    AdamW([parameter], lr=0.01, eps=0.0).step()
+    torch.testing.assert_close(
+        parameter.data, torch.tensor([-0.01, 0.01], dtype=torch.float64), rtol=1e-12, atol=0
+    )
+
+
+def test_the_step_count_is_a_python_number() -> None:
+    over = parameters()
+    optimizer = AdamW(over)
+    run(optimizer, over, 3)
+    assert [optimizer.state[p]["step"] for p in over] == [3, 3, 3]
+    assert all(type(optimizer.state[p]["step"]) is int for p in over)
+
+
+def test_a_parameter_without_gradient_is_left_alone() -> None:
+    parameter = nn.Parameter(torch.ones(2))
+    optimizer = AdamW([parameter])
+    optimizer.step()
+    assert parameter.tolist() == [1.0, 1.0]
+    assert not optimizer.state[parameter]
+
+
+def test_the_closure_runs_with_gradients_and_its_loss_comes_back() -> None:
+    parameter = nn.Parameter(torch.tensor([3.0]))
+    optimizer = AdamW([parameter])
+
+    def closure() -> float:
+        optimizer.zero_grad()
+        loss = (parameter**2).sum()
+        torch.autograd.backward(loss)
+        return loss.item()
+
+    assert optimizer.step(closure) == 9.0
+    assert parameter.item() < 3.0
+
+
+def test_a_saved_state_goes_on_where_it_stopped() -> None:
+    straight, stopped = parameters(), parameters()
+    run(AdamW(straight), straight, 1)
+    first = AdamW(stopped)
+    run(first, stopped, 1)
+    second = AdamW(stopped)
+    second.load_state_dict(first.state_dict())
+    assert [second.state[p]["step"] for p in stopped] == [1, 1, 1]
+    for one, other in zip(stopped, straight, strict=True):
+        torch.testing.assert_close(one, other)

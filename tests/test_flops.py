@@ -1,0 +1,149 @@
+"""The closed formulas against PyTorch's own counter, and against sums done by hand."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.utils.flop_counter import FlopCounterMode
+
+from workflow_src.cases import PRECISIONS, Case
+from workflow_src.flops import (
+    ELEMENT_BYTES,
+    MATMUL_COMPONENTS,
+    backward_flops,
+    forward_work,
+    parameter_count,
+    total_forward_flops,
+)
+from workflow_src.model.loss import cross_entropy
+from workflow_src.model.transformer import build_model
+
+COMPONENTS = ["qkv", "scores", "softmax", "values", "output", "feed_forward", "head"]
+
+
+def case_of(attention: str = "naive", precision: str = "fp32", **shape: int) -> Case:
+    """A case small enough for its formulas to be done by hand."""
+    sizes = {"d_model": 4, "d_ff": 6, "layers": 2, "heads": 2, "vocabulary": 10}
+    return Case(
+        case="hand",
+        size="hand",
+        precision=precision,
+        attention=attention,
+        optimizer="adamw",
+        device="cpu",
+        **(sizes | {"batch": 1, "context": 3} | shape),
+    )
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    # From two tokens on: over one, einsum multiplies instead, which PyTorch does not count.
+    heads, half = draw(st.integers(1, 4)), draw(st.integers(1, 4))
+    return case_of(
+        attention=draw(st.sampled_from(["naive", "fused_softmax"])),
+        d_model=heads * 2 * half,
+        heads=heads,
+        d_ff=draw(st.integers(1, 20)),
+        layers=draw(st.integers(1, 3)),
+        vocabulary=draw(st.integers(2, 20)),
+        batch=draw(st.integers(1, 4)),
+        context=draw(st.integers(2, 12)),
+    )
+
+
+def column(case: Case, name: str) -> dict[str, int]:
+    work = forward_work(case)
+    return dict(zip(work["component"], work[name], strict=True))
+
+
+@settings(deadline=None, max_examples=40)
+@given(cases())
+def test_matmul_flops_are_what_pytorch_counts(case: Case) -> None:
+    model = build_model(case).to("meta")
+    tokens = torch.zeros(case.batch, case.context, dtype=torch.long, device="meta")
+    with FlopCounterMode(display=False) as forward:
+        loss = cross_entropy(model(tokens), tokens)
+    with FlopCounterMode(display=False) as backward:
+        torch.autograd.backward(loss)
+    flops = column(case, "flops")
+    assert sum(flops[name] for name in MATMUL_COMPONENTS) == forward.get_total_flops()
+    assert backward_flops(case) == backward.get_total_flops()
+
+
+@settings(deadline=None, max_examples=40)
+@given(cases())
+def test_parameter_count_is_the_models(case: Case) -> None:
+    assert parameter_count(case) == sum(p.numel() for p in build_model(case).parameters())
+
+
+def test_flops_done_by_hand() -> None:
+    assert column(case_of(), "flops") == {
+        "qkv": 2 * (2 * 3 * 4 * 12),
+        "scores": 2 * (2 * 2 * 9 * 2),
+        "softmax": 2 * (5 * 2 * 9),
+        "values": 2 * (2 * 2 * 9 * 2),
+        "output": 2 * (2 * 3 * 4 * 4),
+        "feed_forward": 2 * (3 * 2 * 3 * 4 * 6),
+        "head": 2 * 3 * 4 * 10,
+    }
+    assert total_forward_flops(case_of()) == 576 + 144 + 180 + 144 + 192 + 864 + 240
+    assert backward_flops(case_of()) == 2 * (576 + 144 + 144 + 192 + 864 + 240)
+    assert parameter_count(case_of()) == 2 * (4 * 16 + 3 * 24 + 8) + 2 * 40 + 4
+
+
+def test_bytes_done_by_hand() -> None:
+    # Per block: x is 3 x 4 = 12 elements, the T x T matrix 2 heads x 9 = 18.
+    assert column(case_of(), "bytes") == {
+        "qkv": 2 * 4 * (12 + 48 + 36),
+        "scores": 2 * (4 * (12 + 12 + 18 + 2 * 18 + 2 * 18) + 9),
+        "softmax": 2 * 4 * 8 * 18,
+        "values": 2 * 4 * (18 + 12 + 12),
+        "output": 2 * 4 * (12 + 16 + 12),
+        "feed_forward": 2 * 4 * (2 * (12 + 24 + 18) + 2 * 18 + 3 * 18 + (18 + 24 + 12)),
+        "head": 4 * (12 + 40 + 30),
+    }
+
+
+def test_a_fused_softmax_makes_two_passes_and_changes_nothing_else() -> None:
+    naive, fused = column(case_of(), "bytes"), column(case_of("fused_softmax"), "bytes")
+    assert fused == naive | {"softmax": 2 * 4 * 2 * 18}
+
+
+def test_sdpa_reads_q_k_v_and_writes_its_output() -> None:
+    naive, sdpa = column(case_of(), "bytes"), column(case_of("sdpa"), "bytes")
+    assert sdpa == naive | {"scores": 2 * 4 * 24, "softmax": 0, "values": 2 * 4 * 24}
+
+
+def test_flops_do_not_depend_on_the_attention() -> None:
+    naive = column(case_of(), "flops")
+    assert naive == column(case_of("fused_softmax"), "flops") == column(case_of("sdpa"), "flops")
+
+
+def test_half_the_element_is_half_the_bytes_but_for_the_mask() -> None:
+    full, half = column(case_of(), "bytes"), column(case_of(precision="bf16"), "bytes")
+    mask = {"scores": 2 * 9}
+    for name in COMPONENTS:
+        assert 2 * (half[name] - mask.get(name, 0)) == full[name] - mask.get(name, 0)
+
+
+def test_every_precision_has_an_element_size() -> None:
+    assert set(ELEMENT_BYTES) == set(PRECISIONS)
+
+
+def test_the_table_has_one_row_per_component_in_whole_numbers() -> None:
+    # GPT-2 XL's shape at a long context: products past 32 bits.
+    large = case_of(
+        d_model=1600, d_ff=6400, layers=48, heads=25, vocabulary=50257, batch=64, context=4096
+    )
+    work = forward_work(large)
+    assert list(work.columns) == ["component", "flops", "bytes"]
+    assert list(work["component"]) == COMPONENTS
+    assert (work.dtypes[["flops", "bytes"]] == "int64").all()
+    assert (work[["flops", "bytes"]] > 0).all(axis=None)
+    assert int(work["flops"].sum()) == total_forward_flops(large)
+
+
+@pytest.mark.parametrize("name", ["scores", "softmax", "values"])
+def test_attention_grows_with_the_square_of_the_context(name: str) -> None:
+    short, long = column(case_of(context=8), "flops"), column(case_of(context=32), "flops")
+    assert long[name] == 16 * short[name]

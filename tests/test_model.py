@@ -1,0 +1,437 @@
+"""Every part of the model against a plain PyTorch reference, then the whole of it."""
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+from torch.nn import functional
+
+from workflow_src import ranges
+from workflow_src.cases import ATTENTIONS, Case
+from workflow_src.flops import parameter_count
+from workflow_src.model.adamw import build_optimizer
+from workflow_src.model.attention import (
+    MultiHeadAttention,
+    attention_core,
+    written_out_softmax,
+)
+from workflow_src.model.feed_forward import SwiGLU
+from workflow_src.model.loss import cross_entropy
+from workflow_src.model.normalization import RMSNorm
+from workflow_src.model.rotary import RotaryEmbedding
+from workflow_src.model.transformer import TransformerLM, build_model
+
+DEVICES = ["cpu"] + ["cuda"] * torch.cuda.is_available()
+
+
+def small_case(**changes: object) -> Case:
+    row: dict[str, object] = {
+        "case": "tiny",
+        "size": "tiny",
+        "d_model": 32,
+        "d_ff": 48,
+        "layers": 2,
+        "heads": 4,
+        "vocabulary": 61,
+        "batch": 3,
+        "context": 16,
+        "precision": "fp32",
+        "attention": "naive",
+        "optimizer": "adamw",
+        "device": "cpu",
+    }
+    return Case.from_dict(row | changes)
+
+
+def tokens_of(case: Case, seed: int = 0) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    shape = (case.batch, case.context)
+    return torch.randint(case.vocabulary, shape, generator=generator).to(case.device)
+
+
+def normal(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+# --- normalization
+
+
+def test_rms_norm_agrees_with_pytorch() -> None:
+    ours, reference = RMSNorm(24), torch.nn.RMSNorm(24, eps=1e-5)
+    gain = normal(24, seed=1)
+    ours.weight.data, reference.weight.data = gain, gain.clone()
+    x = normal(2, 5, 24)
+    torch.testing.assert_close(ours(x), reference(x))
+
+
+def test_rms_norm_computes_in_float32_and_casts_back() -> None:
+    norm = RMSNorm(8)
+    out = norm(torch.full((1, 8), 1000.0, dtype=torch.float16))  # the square is past float16
+    assert out.dtype == torch.float16
+    torch.testing.assert_close(out, torch.ones(1, 8, dtype=torch.float16))
+
+
+def test_rms_norm_eps_rules_near_zero() -> None:
+    x = torch.full((1, 8), 1e-4)
+    torch.testing.assert_close(RMSNorm(8)(x), x / math.sqrt(1e-8 + 1e-5))
+
+
+# --- rotary
+
+
+def test_rotary_is_multiplication_by_a_complex_phase() -> None:
+    context, d_head = 40, 16
+    x = normal(2, 3, context, d_head)
+    frequencies = 10000.0 ** (-torch.arange(0, d_head, 2).double() / d_head)
+    angles = torch.outer(torch.arange(context).double(), frequencies)
+    pairs = torch.view_as_complex(x.double().view(2, 3, context, d_head // 2, 2))
+    expected = torch.view_as_real(pairs * torch.polar(torch.ones_like(angles), angles))
+    turned = RotaryEmbedding(context, d_head)(x)
+    torch.testing.assert_close(turned, expected.flatten(-2).float())
+
+
+def test_rotary_leaves_the_first_position_and_all_lengths_alone() -> None:
+    x = normal(2, 9, 8)
+    turned = RotaryEmbedding(9, 8)(x)
+    torch.testing.assert_close(turned[:, 0], x[:, 0])
+    torch.testing.assert_close(turned.norm(dim=-1), x.norm(dim=-1))
+
+
+@settings(deadline=None)
+@given(st.integers(0, 20), st.integers(0, 20), st.integers(0, 20))
+def test_rotary_product_depends_on_distance_alone(first: int, second: int, shift: int) -> None:
+    rotary = RotaryEmbedding(41, 8)
+    q, k = rotary(normal(1, 8).expand(41, 8)), rotary(normal(1, 8, seed=1).expand(41, 8))
+    here, there = q[first] @ k[second], q[first + shift] @ k[second + shift]
+    torch.testing.assert_close(here, there, atol=1e-5, rtol=1e-4)
+
+
+def test_rotary_keeps_a_lower_precision() -> None:
+    assert RotaryEmbedding(4, 8)(normal(4, 8).bfloat16()).dtype == torch.bfloat16
+
+
+def test_rotary_refuses_an_odd_head() -> None:
+    with pytest.raises(ValueError, match="odd"):
+        RotaryEmbedding(4, 7)
+
+
+# --- softmax and attention
+
+
+@settings(deadline=None)
+@given(
+    st.integers(1, 5),
+    st.integers(1, 9),
+    st.sampled_from([0.0, 1.0, 30.0, 1e4, 1e30]),
+    st.integers(0, 99),
+)
+def test_written_out_softmax_agrees_with_pytorch(
+    rows: int, columns: int, scale: float, seed: int
+) -> None:
+    x = scale * normal(rows, columns, seed=seed)
+    torch.testing.assert_close(written_out_softmax(x), torch.softmax(x, dim=-1))
+
+
+def test_written_out_softmax_gives_masked_positions_nothing() -> None:
+    out = written_out_softmax(torch.tensor([[1e4, -math.inf, 1e4]]))
+    assert out.tolist() == [[0.5, 0.0, 0.5]]
+
+
+def test_written_out_softmax_has_the_gradient_of_softmax() -> None:
+    x, weights = normal(3, 7).double().requires_grad_(), normal(3, 7, seed=1).double()
+    (ours,) = torch.autograd.grad((written_out_softmax(x) * weights).sum(), x)
+    (expected,) = torch.autograd.grad((torch.softmax(x, -1) * weights).sum(), x)
+    torch.testing.assert_close(ours, expected)
+
+
+def attention_by_hand(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    out = torch.zeros_like(v)
+    batch, heads, length, d_head = q.shape
+    for b in range(batch):
+        for h in range(heads):
+            for t in range(length):
+                products = [
+                    sum(float(q[b, h, t, i] * k[b, h, s, i]) for i in range(d_head))
+                    for s in range(t + 1)
+                ]
+                exponentials = [math.exp(product / math.sqrt(d_head)) for product in products]
+                for s, exponential in enumerate(exponentials):
+                    out[b, h, t] += exponential / sum(exponentials) * v[b, h, s]
+    return out
+
+
+@pytest.mark.parametrize("name", ATTENTIONS)
+def test_attention_core_agrees_with_a_hand_loop(name: str) -> None:
+    q, k, v = normal(3, 2, 2, 6, 4).unbind(0)
+    torch.testing.assert_close(attention_core(name, 6)(q, k, v), attention_by_hand(q, k, v))
+
+
+@pytest.mark.parametrize("name", ATTENTIONS)
+def test_attention_core_agrees_with_sdpa_below_the_full_context(name: str) -> None:
+    q, k, v = normal(3, 2, 4, 11, 8).unbind(0)
+    expected = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+    torch.testing.assert_close(attention_core(name, 16)(q, k, v), expected)
+
+
+def test_unknown_attention_is_refused() -> None:
+    with pytest.raises(ValueError, match="'flash'"):
+        attention_core("flash", 8)
+
+
+def test_multi_head_attention_projects_splits_and_joins_heads() -> None:
+    rotary, heads, d_model = RotaryEmbedding(7, 4), 3, 12
+    attention = MultiHeadAttention(d_model, heads, rotary, attention_core("naive", 7))
+    x = normal(2, 7, d_model)
+    q, k, v = (
+        (x @ weight.T).view(2, 7, heads, 4).transpose(1, 2)
+        for weight in attention.qkv.weight.chunk(3)
+    )
+    mixed = functional.scaled_dot_product_attention(rotary(q), rotary(k), v, is_causal=True)
+    expected = mixed.transpose(1, 2).reshape(2, 7, d_model) @ attention.output.weight.T
+    torch.testing.assert_close(attention(x), expected)
+
+
+# --- feed-forward and loss
+
+
+def test_swiglu_agrees_with_its_formula() -> None:
+    layer, x = SwiGLU(6, 10), normal(2, 3, 6)
+    w1, w2, w3 = layer.w1.weight, layer.w2.weight, layer.w3.weight
+    wide = x @ w1.T
+    expected = (wide * torch.sigmoid(wide) * (x @ w3.T)) @ w2.T
+    torch.testing.assert_close(layer(x), expected)
+
+
+def test_cross_entropy_is_the_mean_negative_log_likelihood() -> None:
+    logits, targets = normal(2, 3, 5), torch.tensor([[0, 4, 2], [1, 1, 3]])
+    chosen = logits.log_softmax(-1).gather(-1, targets.unsqueeze(-1))
+    torch.testing.assert_close(cross_entropy(logits, targets), -chosen.mean())
+
+
+# --- the whole model
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_logits_have_one_row_per_token(attention: str, device: str) -> None:
+    case = small_case(attention=attention, device=device)
+    logits = build_model(case)(tokens_of(case))
+    assert logits.shape == (3, 16, 61)
+    assert logits.dtype == torch.float32
+    assert logits.device.type == device
+
+
+def reference_logits(model: TransformerLM, tokens: Tensor, heads: int) -> Tensor:
+    """The published description on state_dict entries, with PyTorch's own parts."""
+    w = model.state_dict()
+    x = functional.embedding(tokens, w["embedding.weight"])
+    batch, length, d_model = x.shape
+    rotary = RotaryEmbedding(length, d_model // heads)
+
+    def norm(x: Tensor, name: str) -> Tensor:
+        return functional.rms_norm(x, (d_model,), w[f"{name}.weight"], eps=1e-5)
+
+    for layer in range(len(model.blocks)):
+        at = f"blocks.{layer}"
+        q, k, v = (
+            part.view(batch, length, heads, -1).transpose(1, 2)
+            for part in (norm(x, f"{at}.attention_norm") @ w[f"{at}.attention.qkv.weight"].T).chunk(
+                3, dim=-1
+            )
+        )
+        mixed = functional.scaled_dot_product_attention(rotary(q), rotary(k), v, is_causal=True)
+        x = x + mixed.transpose(1, 2).flatten(-2) @ w[f"{at}.attention.output.weight"].T
+        h = norm(x, f"{at}.feed_forward_norm")
+        gate = functional.silu(h @ w[f"{at}.feed_forward.w1.weight"].T)
+        up = h @ w[f"{at}.feed_forward.w3.weight"].T
+        x = x + (gate * up) @ w[f"{at}.feed_forward.w2.weight"].T
+    logits: Tensor = norm(x, "norm") @ w["head.weight"].T
+    return logits
+
+
+def test_model_agrees_with_its_description() -> None:
+    case = small_case()
+    model, tokens = build_model(case), tokens_of(case)
+    for parameter in model.parameters():  # gains off one, and a stream that is not all residual
+        parameter.data = parameter.data * 5 + 0.1 * normal(*parameter.shape)
+    expected = reference_logits(model, tokens, case.heads)
+    torch.testing.assert_close(model(tokens), expected, atol=1e-4, rtol=1e-5)
+
+
+@pytest.mark.parametrize("attention", ["fused_softmax", "sdpa"])
+def test_attentions_agree_in_logits_and_gradients(attention: str) -> None:
+    case = small_case()
+    naive, other = build_model(case), build_model(small_case(attention=attention, seed=1))
+    other.load_state_dict(naive.state_dict())
+    tokens, targets = tokens_of(case), tokens_of(case, seed=1)
+    torch.testing.assert_close(other(tokens), naive(tokens))
+    for model in (naive, other):
+        torch.autograd.backward(cross_entropy(model(tokens), targets))
+    for ours, theirs in zip(naive.parameters(), other.parameters(), strict=True):
+        torch.testing.assert_close(ours.grad, theirs.grad, atol=1e-6, rtol=1e-4)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_autocast_stays_near_float32(attention: str, dtype: torch.dtype, device: str) -> None:
+    case = small_case(attention=attention, device=device)
+    model, tokens = build_model(case), tokens_of(case)
+    full = model(tokens)
+    with torch.autocast(device, dtype):
+        logits = model(tokens)
+        torch.autograd.backward(cross_entropy(logits, tokens))
+    assert logits.dtype == dtype
+    torch.testing.assert_close(logits.float(), full, atol=0.02, rtol=0.05)
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.sampled_from(ATTENTIONS), st.integers(0, 15), st.integers(1, 60))
+def test_a_token_changes_no_earlier_logits(attention: str, position: int, shift: int) -> None:
+    case = small_case(attention=attention)
+    model, tokens = build_model(case), tokens_of(case)
+    changed = tokens.clone()
+    changed[:, position] = (changed[:, position] + shift) % case.vocabulary
+    before, after = model(tokens), model(changed)
+    torch.testing.assert_close(after[:, :position], before[:, :position])
+    assert not torch.allclose(after[:, position], before[:, position])
+
+
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_parameter_count_has_a_closed_form(attention: str) -> None:
+    case = small_case(attention=attention)
+    model = build_model(case)
+    assert sum(p.numel() for p in model.parameters()) == parameter_count(case)
+    assert set(model.state_dict()) == {name for name, _ in model.named_parameters()}
+
+
+def test_tables_are_made_once_and_shared_by_all_blocks() -> None:
+    model = build_model(small_case(layers=3))
+    assert sorted(buffer.shape for buffer in model.buffers()) == [(16, 4), (16, 4), (16, 16)]
+    assert {name.rsplit(".")[-1] for name, _ in model.named_buffers()} == {"cos", "sin", "future"}
+
+
+def test_weights_follow_the_seed() -> None:
+    first, again, other = (build_model(small_case(seed=seed)).head.weight for seed in (1, 1, 2))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+    assert first.abs().max() <= 0.06
+    assert 0.015 < first.std() < 0.02
+
+
+def test_heads_must_divide_the_width() -> None:
+    with pytest.raises(ValueError, match="5 heads"):
+        build_model(small_case(heads=5))
+
+
+def test_more_tokens_than_the_context_are_refused() -> None:
+    with pytest.raises(ValueError, match="17 tokens"):
+        build_model(small_case())(torch.zeros(1, 17, dtype=torch.long))
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "foreach"])
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_a_step_reads_no_value_off_the_device(attention: str, optimizer: str) -> None:
+    # A tensor on "meta" has no values, so whatever would wait for one raises.
+    case = small_case(attention=attention)
+    model = build_model(case).to("meta")
+    tokens = torch.zeros(case.batch, case.context, dtype=torch.long, device="meta")
+    stepper = build_optimizer(optimizer, model.parameters())
+    for _ in range(2):
+        stepper.zero_grad()
+        torch.autograd.backward(cross_entropy(model(tokens), tokens))
+        stepper.step()
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_a_step_does_not_synchronize_cuda(attention: str) -> None:
+    case = small_case(attention=attention, device="cuda")
+    model, tokens = build_model(case), tokens_of(case)
+    stepper = build_optimizer("adamw", model.parameters())
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        for _ in range(2):
+            torch.autograd.backward(cross_entropy(model(tokens), tokens))
+            stepper.step()
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+# --- ranges
+
+COMMON = {
+    "embedding",
+    "block",
+    "block/norm",
+    "block/attention",
+    "block/attention/qkv",
+    "block/attention/rotary",
+    "block/attention/output",
+    "block/feed_forward",
+    "norm",
+    "head",
+}
+WRITTEN_OUT = {f"block/attention/{name}" for name in ("scores", "softmax", "values")}
+
+
+@pytest.fixture
+def paths(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The path of each range, in the order in which they open."""
+    stack: list[str] = []
+    opened: list[str] = []
+
+    @contextmanager
+    def record(name: str) -> Iterator[None]:
+        stack.append(name)
+        opened.append("/".join(stack))
+        yield
+        stack.pop()
+
+    monkeypatch.setattr(ranges, "_emit", record)
+    return opened
+
+
+@pytest.mark.parametrize(
+    ("attention", "core"),
+    [
+        ("naive", WRITTEN_OUT),
+        ("fused_softmax", WRITTEN_OUT),
+        ("sdpa", {"block/attention/sdpa"}),
+    ],
+)
+def test_forward_emits_the_ranges_of_the_contract(
+    attention: str, core: set[str], paths: list[str]
+) -> None:
+    case = small_case(attention=attention, layers=3)
+    build_model(case)(tokens_of(case))
+    assert set(paths) == COMMON | core
+    counts = {"embedding": 1, "norm": 1, "head": 1, "block/norm": 6}
+    for path in set(paths):
+        assert paths.count(path) == counts.get(path, 3)  # 3 layers
+
+
+def test_ranges_open_in_the_order_of_the_computation(paths: list[str]) -> None:
+    case = small_case(layers=1)
+    build_model(case)(tokens_of(case))
+    attention = [
+        f"block/attention/{name}"
+        for name in ("qkv", "rotary", "scores", "softmax", "values", "output")
+    ]
+    assert paths == [
+        "embedding",
+        "block",
+        "block/norm",
+        "block/attention",
+        *attention,
+        "block/norm",
+        "block/feed_forward",
+        "norm",
+        "head",
+    ]

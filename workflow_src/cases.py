@@ -1,0 +1,63 @@
+"""The case: one configuration of a Transformer language model, as benchmark and capture see it."""
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+PHASES = ("forward", "forward_backward", "train_step")
+"""The phases of a case, in rising order of memory."""
+
+PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
+ATTENTIONS = ("naive", "fused_softmax", "sdpa")
+OPTIMIZERS = ("adamw", "foreach", "fused")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row of the plan. `case` is its id; the other fields say what runs."""
+
+    case: str
+    size: str
+    d_model: int
+    d_ff: int
+    layers: int
+    heads: int
+    vocabulary: int
+    batch: int
+    context: int
+    precision: str
+    attention: str
+    optimizer: str
+    device: str
+    seed: int = 0
+    memory_limit_gib: float | None = None
+
+    @property
+    def d_head(self) -> int:
+        """Width of one attention head."""
+        return self.d_model // self.heads
+
+    def as_dict(self) -> dict[str, Any]:
+        """The case as plain values, fit for JSON and for a rule's params."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, row: dict[str, Any]) -> "Case":
+        """The case in a plan row; keys that are not a case's own are left aside."""
+        names = {field.name for field in fields(cls)}
+        return cls(**{key: value for key, value in row.items() if key in names})
+
+
+CASE_COLUMNS = (
+    "case",
+    "size",
+    "context",
+    "batch",
+    "precision",
+    "attention",
+    "optimizer",
+    "device",
+)
+"""The columns that open every aggregated table."""
+
+TABLES = ("timings", "ranges", "kernels", "captures", "work", "environments")
+"""The tables that each case has, and that are joined over all cases."""

@@ -1,0 +1,1 @@
+"""The decoder-only Transformer language model that every case runs."""

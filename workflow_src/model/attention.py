@@ -1,0 +1,103 @@
+"""Causal multi-head self-attention, with a choice of how the core of it is computed."""
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import scaled_dot_product_attention
+
+from workflow_src.model.rotary import RotaryEmbedding
+from workflow_src.ranges import range_
+
+
+def written_out_softmax(x: Tensor) -> Tensor:
+    """Softmax over the last dimension, one operation at a time; same shape as x.
+
+    The maximum is taken off first, so that no exponential overflows.
+    """
+    exponentials = torch.exp(x - x.amax(dim=-1, keepdim=True))
+    return exponentials / exponentials.sum(dim=-1, keepdim=True)
+
+
+def fused_softmax(x: Tensor) -> Tensor:
+    """PyTorch's own softmax over the last dimension; same shape as x."""
+    return torch.softmax(x, dim=-1)
+
+
+class MaterializedAttention(nn.Module):
+    """softmax(q k^T / sqrt(d_head)) v, with the whole T x T matrix in memory.
+
+    q, k, v: (batch, heads, T, d_head) each -> (batch, heads, T, d_head), for T <= context.
+    """
+
+    future: Tensor
+
+    def __init__(self, context: int, softmax: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.softmax = softmax
+        future = torch.ones(context, context, dtype=torch.bool).triu(diagonal=1)
+        self.register_buffer("future", future, persistent=False)
+
+    def forward(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        """Attend from each position to itself and to the ones before it."""
+        length, d_head = q.shape[-2:]
+        with range_("scores"):
+            scores = torch.einsum("bhqd,bhkd->bhqk", q, k) / math.sqrt(d_head)
+            scores = scores.masked_fill(self.future[:length, :length], -math.inf)
+        with range_("softmax"):
+            weights = self.softmax(scores)
+        with range_("values"):
+            return torch.einsum("bhqk,bhkd->bhqd", weights, v)
+
+
+class FusedAttention(nn.Module):
+    """The same function in PyTorch's one operator; same shapes as MaterializedAttention."""
+
+    def forward(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        """Attend from each position to itself and to the ones before it."""
+        with range_("sdpa"):
+            return scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+def attention_core(name: str, context: int) -> nn.Module:
+    """The core called `name` (see cases.ATTENTIONS); it has no parameters.
+
+    Raises ValueError for any other name.
+    """
+    if name == "naive":
+        return MaterializedAttention(context, written_out_softmax)
+    if name == "fused_softmax":
+        return MaterializedAttention(context, fused_softmax)
+    if name == "sdpa":
+        return FusedAttention()
+    raise ValueError(f"attention: {name!r} is not one of naive, fused_softmax, sdpa")
+
+
+class MultiHeadAttention(nn.Module):
+    """Causal multi-head self-attention (Vaswani et al. 2017) with rotary positions.
+
+    (batch, T, d_model) -> (batch, T, d_model). `rotary` and `core` hold only tables, so that all
+    blocks of a model can share one of each.
+    """
+
+    def __init__(self, d_model: int, heads: int, rotary: RotaryEmbedding, core: nn.Module) -> None:
+        super().__init__()
+        self.heads = heads
+        self.rotary = rotary
+        self.core = core
+        self.qkv = nn.Linear(d_model, 3 * d_model, bias=False)
+        self.output = nn.Linear(d_model, d_model, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Mix each position with the ones before it."""
+        with range_("attention"):
+            with range_("qkv"):
+                packed = self.qkv(x).unflatten(-1, (3, self.heads, -1))
+                q, k, v = packed.permute(2, 0, 3, 1, 4).unbind(0)
+            with range_("rotary"):
+                q, k = self.rotary(q), self.rotary(k)
+            mixed: Tensor = self.core(q, k, v)
+            with range_("output"):
+                result: Tensor = self.output(mixed.transpose(1, 2).flatten(-2))
+            return result

@@ -1,0 +1,107 @@
+"""A decoder-only Transformer language model with pre-norm blocks."""
+
+import torch
+from torch import Tensor, nn
+
+from workflow_src.cases import Case
+from workflow_src.model.attention import MultiHeadAttention, attention_core
+from workflow_src.model.feed_forward import SwiGLU
+from workflow_src.model.normalization import RMSNorm
+from workflow_src.model.rotary import RotaryEmbedding
+from workflow_src.ranges import range_
+
+
+class Block(nn.Module):
+    """Attention and feed-forward, each on the normalized stream and added back to it.
+
+    (batch, T, d_model) -> (batch, T, d_model).
+    """
+
+    def __init__(self, d_model: int, d_ff: int, attention: MultiHeadAttention) -> None:
+        super().__init__()
+        self.attention_norm = RMSNorm(d_model)
+        self.attention = attention
+        self.feed_forward_norm = RMSNorm(d_model)
+        self.feed_forward = SwiGLU(d_model, d_ff)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Add both sublayers' contributions."""
+        with range_("block"):
+            x = x + self.attention(self.attention_norm(x))
+            x = x + self.feed_forward(self.feed_forward_norm(x))
+        return x
+
+
+class TransformerLM(nn.Module):
+    """Next-token logits of a decoder-only Transformer; output head untied, no biases.
+
+    Tokens (batch, T), int64 -> logits (batch, T, vocabulary), for T <= context. `attention` is
+    one of cases.ATTENTIONS; a state_dict moves freely between them.
+    Raises ValueError where heads do not divide d_model, or leave an odd head width.
+    """
+
+    def __init__(
+        self,
+        vocabulary: int,
+        context: int,
+        d_model: int,
+        layers: int,
+        heads: int,
+        d_ff: int,
+        attention: str,
+    ) -> None:
+        super().__init__()
+        if d_model % heads:
+            raise ValueError(f"d_model {d_model} does not divide into {heads} heads")
+        rotary = RotaryEmbedding(context, d_model // heads)
+        core = attention_core(attention, context)
+        self.context = context
+        self.embedding = nn.Embedding(vocabulary, d_model)
+        self.blocks = nn.ModuleList(
+            Block(d_model, d_ff, MultiHeadAttention(d_model, heads, rotary, core))
+            for _ in range(layers)
+        )
+        self.norm = RMSNorm(d_model)
+        self.head = nn.Linear(d_model, vocabulary, bias=False)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Logits of the token after each position. Raises ValueError for T > context."""
+        if tokens.shape[-1] > self.context:
+            raise ValueError(f"{tokens.shape[-1]} tokens exceed the context of {self.context}")
+        with range_("embedding"):
+            x = self.embedding(tokens)
+        for block in self.blocks:
+            x = block(x)
+        x = self.norm(x)
+        with range_("head"):
+            logits: Tensor = self.head(x)
+        return logits
+
+
+def initialize(model: nn.Module, generator: torch.Generator, std: float = 0.02) -> None:
+    """Draw every matrix from a normal distribution cut off at three std; leave gains at one.
+
+    The std is GPT-2's (Radford et al. 2019).
+    """
+    for weight in model.parameters():
+        if weight.dim() > 1:
+            nn.init.trunc_normal_(weight, 0.0, std, -3 * std, 3 * std, generator)
+
+
+def build_model(case: Case) -> TransformerLM:
+    """The case's model, in float32 on the case's device, with weights set by its seed.
+
+    Raises ValueError as TransformerLM does.
+    """
+    with torch.device(case.device):
+        model = TransformerLM(
+            vocabulary=case.vocabulary,
+            context=case.context,
+            d_model=case.d_model,
+            layers=case.layers,
+            heads=case.heads,
+            d_ff=case.d_ff,
+            attention=case.attention,
+        )
+    initialize(model, torch.Generator(case.device).manual_seed(case.seed))
+    return model
