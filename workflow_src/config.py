@@ -1,0 +1,154 @@
+"""config.yaml, checked against its schema before anything is measured."""
+
+import difflib
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import yaml
+
+SCHEMA = Path(__file__).with_name("config.schema.yaml")
+
+
+class ConfigError(ValueError):
+    """One sentence that names the key, the value and what is allowed."""
+
+
+@cache
+def schema() -> dict[str, Any]:
+    """The JSON schema of config.yaml."""
+    loaded: dict[str, Any] = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
+    return loaded
+
+
+def one_of(key: str, value: object, allowed: Iterable[str]) -> str:
+    """The sentence for a value that is none of the allowed ones, with the nearest of them."""
+    names = [str(name) for name in allowed]
+    near = difflib.get_close_matches(str(value), names, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return f"{key}: {value!r} is not one of {', '.join(names)}{hint}"
+
+
+def _key(error: jsonschema.ValidationError) -> str:
+    return ".".join(str(part) for part in error.absolute_path) or "config.yaml"
+
+
+def _unknown_key(error: jsonschema.ValidationError) -> str:
+    known = list(error.schema["properties"])
+    extra = sorted(set(error.instance) - set(known), key=str)[0]
+    return one_of(f"{_key(error)}: unknown key", extra, known)
+
+
+def _expected(error: jsonschema.ValidationError) -> str:
+    bound = error.validator_value
+    match error.validator:
+        case "type":
+            kinds = [bound] if isinstance(bound, str) else bound
+            return "must be " + " or ".join(kinds)
+        case "minimum":
+            return f"must be {bound} or more"
+        case "exclusiveMinimum":
+            return f"must be more than {bound}"
+        case "pattern":
+            return f"must be made of {error.schema['description']}"
+        case "minItems" | "minProperties":
+            return "must not be empty"
+        case "uniqueItems":
+            return "must not repeat a value"
+    return error.message
+
+
+def sentence(error: jsonschema.ValidationError) -> str:
+    """One clear sentence for a schema violation."""
+    match error.validator:
+        case "additionalProperties":
+            return _unknown_key(error)
+        case "enum":
+            return one_of(_key(error), error.instance, error.validator_value)
+        case "required":
+            missing = sorted(set(error.validator_value) - set(error.instance))[0]
+            return f"{_key(error)}: the key {missing!r} is missing"
+    return f"{_key(error)}: {error.instance!r} {_expected(error)}"
+
+
+def with_defaults(value: Any, rules: Mapping[str, Any]) -> Any:
+    """`value` with the schema's defaults filled in, recursively; `value` itself is not changed."""
+    if not isinstance(value, Mapping):
+        return value
+    known: Mapping[str, Any] = rules.get("properties", {})
+    filled = {name: rule["default"] for name, rule in known.items() if "default" in rule}
+    others = rules.get("additionalProperties", {})
+    inner = others if isinstance(others, Mapping) else {}
+    return filled | {k: with_defaults(v, known.get(k, inner)) for k, v in value.items()}
+
+
+def _unusable(value: Any, key: str = "config.yaml") -> Iterator[str]:
+    """Values that YAML can hold and a JSON schema doesn't look at."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            if not isinstance(name, str):
+                yield f"{key}: the key {name!r} must be text (put it in quotes)"
+            yield from _unusable(inner, str(name) if key == "config.yaml" else f"{key}.{name}")
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _unusable(inner, key)
+    elif isinstance(value, float) and not math.isfinite(value):
+        yield f"{key}: {value!r} must be a finite number"
+
+
+def _contradictions(config: Mapping[str, Any]) -> Iterator[str]:
+    if config["suite"] not in config["suites"]:
+        yield one_of("suite", config["suite"], config["suites"])
+    for name, suite in config["suites"].items():
+        for size in suite["sizes"]:
+            if size not in config["sizes"]:
+                yield one_of(f"suites.{name}.sizes", size, config["sizes"])
+    for name, size in config["sizes"].items():
+        width, remainder = divmod(size["d_model"], size["heads"])
+        if remainder:
+            yield (
+                f"sizes.{name}.heads: {size['heads']} must divide d_model, which is "
+                f"{size['d_model']}"
+            )
+        elif width % 2:
+            yield (
+                f"sizes.{name}.heads: {size['heads']} gives heads of width {width}, which must "
+                "be even for rotary position embedding"
+            )
+
+
+def check(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration with defaults filled in.
+
+    Raises ConfigError, one sentence, at the first thing that is not allowed.
+    """
+    try:
+        problem = next(_unusable(raw), None)
+    except RecursionError:
+        problem = "config.yaml: a value must not contain itself"
+    if problem is not None:
+        raise ConfigError(problem)
+    errors = jsonschema.Draft202012Validator(schema()).iter_errors(raw)
+    first = min(errors, key=lambda error: list(map(str, error.absolute_path)), default=None)
+    if first is not None:
+        raise ConfigError(sentence(first))
+    config: dict[str, Any] = with_defaults(raw, schema())
+    for problem in _contradictions(config):
+        raise ConfigError(problem)
+    config["tag"] = config["tag"] or config["suite"]
+    return config
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Read and check a YAML file. Raises ConfigError also where it isn't YAML of a mapping."""
+    try:
+        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        reason = " ".join(str(error).split())
+        raise ConfigError(f"{path.name}: not readable as YAML ({reason})") from error
+    if not isinstance(raw, Mapping):
+        raise ConfigError(f"{path.name}: must be a mapping of keys to values, not {raw!r}")
+    return check(raw)

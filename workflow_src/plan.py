@@ -1,0 +1,163 @@
+"""The plan: every case of a suite, with `auto` resolved once and recorded in plan.csv."""
+
+import argparse
+import csv
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from workflow_src.cases import Case
+from workflow_src.config import ConfigError, check, load
+from workflow_src.devices import cuda_devices
+from workflow_src.files import write_csv
+
+CASE_PATTERN = r"[A-Za-z0-9.]+-ctx[0-9]+-(?:fp32|tf32|bf16|fp16)(?:-[a-z0-9_]+)*"
+"""What a case id looks like: the workflow's global wildcard constraint."""
+
+BENCHMARK_KEYS = ("warmup_steps", "steps")
+CAPTURE_KEYS = ("profiler", "warmup_steps", "capture_steps", "os_tracing")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All cases of one run, and how they are measured."""
+
+    tag: str
+    device: str
+    profiler: str
+    cases: tuple[Case, ...]
+    settings: Mapping[str, Any]
+
+    @property
+    def case_ids(self) -> list[str]:
+        """The ids of the cases, in the order of the plan."""
+        return [case.case for case in self.cases]
+
+    @property
+    def capture_suffix(self) -> str:
+        """How a capture's file name ends under the resolved profiler."""
+        return ".nsys-rep" if self.profiler == "nsys" else ".kineto.json.gz"
+
+    def _row(self, case_id: str, keys: tuple[str, ...]) -> dict[str, Any]:
+        case = next(case for case in self.cases if case.case == case_id)
+        return case.as_dict() | {key: self.settings[key] for key in keys}
+
+    def benchmark_row(self, case_id: str) -> dict[str, Any]:
+        """All that the benchmark of one case depends on: a rule's params."""
+        return self._row(case_id, BENCHMARK_KEYS)
+
+    def capture_row(self, case_id: str) -> dict[str, Any]:
+        """All that the capture of one case depends on: a rule's params."""
+        return self._row(case_id, CAPTURE_KEYS)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The whole plan, a row per case."""
+        keys = tuple(dict.fromkeys(BENCHMARK_KEYS + CAPTURE_KEYS))
+        return [self._row(case_id, keys) for case_id in self.case_ids]
+
+
+def case_id(size: str, axes: Mapping[str, Any]) -> str:
+    """A short readable id; axes that have their usual value are not spelt out."""
+    parts = [size, f"ctx{axes['context']}", axes["precision"]]
+    parts += [f"b{axes['batch']}"] if axes["batch"] != 4 else []
+    parts += [axes["attention"]] if axes["attention"] != "naive" else []
+    parts += [axes["optimizer"]] if axes["optimizer"] != "adamw" else []
+    return "-".join(parts)
+
+
+def make_cases(config: Mapping[str, Any], device: str) -> tuple[Case, ...]:
+    """Every combination of the suite's axes, sizes first. Takes a checked configuration."""
+    suite = config["suites"][config["suite"]]
+    names = ("context", "batch", "precision", "attention", "optimizer")
+    combinations = product(suite["sizes"], *(suite[_plural(name)] for name in names))
+    common = {key: config[key] for key in ("vocabulary", "seed", "memory_limit_gib")}
+    cases = []
+    for size, *values in combinations:
+        axes = dict(zip(names, values, strict=True))
+        fields = common | config["sizes"][size] | axes
+        cases.append(Case(case=case_id(size, axes), size=size, device=device, **fields))
+    return tuple(cases)
+
+
+def _plural(axis: str) -> str:
+    return axis + ("es" if axis.endswith("h") else "s")
+
+
+def recorded(path: Path) -> dict[str, str]:
+    """Device and profiler that an earlier plan of this tag resolved to; empty without one."""
+    if not path.is_file():
+        return {}
+    with path.open(encoding="utf-8", newline="") as file:
+        row: dict[str, str] = next(csv.DictReader(file), {})
+    return {key: row[key] for key in ("device", "profiler") if row.get(key)}
+
+
+def resolve(config: Mapping[str, Any], earlier: Mapping[str, str]) -> tuple[str, str]:
+    """The device and the profiler to use, `auto` resolved.
+
+    An earlier plan's choice stands, so that results brought from another machine are put
+    together here without being measured again. Raises ConfigError where what is asked for is
+    not here and no earlier plan vouches for it.
+    """
+    device, profiler = config["device"], config["profiler"]
+    device = earlier.get("device", device) if device == "auto" else device
+    if device == "auto":
+        device = "cuda" if cuda_devices() else "cpu"
+    elif device == "cuda" and earlier.get("device") != "cuda" and not cuda_devices():
+        raise ConfigError("device: 'cuda' asked for, but no CUDA device is here; allowed: cpu")
+    has_nsys = shutil.which("nsys") is not None
+    profiler = earlier.get("profiler", profiler) if profiler == "auto" else profiler
+    if profiler == "auto":
+        profiler = "nsys" if device == "cuda" and has_nsys else "torch"
+    elif profiler == "nsys" and earlier.get("profiler") != "nsys" and not has_nsys:
+        raise ConfigError(
+            "profiler: 'nsys' asked for, but no nsys is on the PATH; install Nsight Systems, or "
+            "set profiler to torch"
+        )
+    return device, profiler
+
+
+def make_plan(raw: Mapping[str, Any], results: Path = Path("results")) -> Plan:
+    """The plan of a configuration as read from YAML. Raises ConfigError on bad input."""
+    config = check(raw)
+    earlier = recorded(results / config["tag"] / "plan.csv")
+    device, profiler = resolve(config, earlier)
+    suite = config["suites"][config["suite"]]
+    if device == "cpu" and "tf32" in suite["precisions"]:
+        raise ConfigError(
+            f"suites.{config['suite']}.precisions: 'tf32' needs a CUDA device, and the device is "
+            "cpu; allowed there: fp32, bf16, fp16"
+        )
+    return expand(config | {"profiler": profiler, "device": device})
+
+
+def expand(settings: Mapping[str, Any]) -> Plan:
+    """The plan of checked settings whose device and profiler are resolved already."""
+    device, profiler = settings["device"], settings["profiler"]
+    return Plan(settings["tag"], device, profiler, make_cases(settings, device), settings)
+
+
+def main() -> None:
+    """Write plan.csv, or print the plan of a config file as JSON rows, fit for --case."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--settings", type=json.loads, help="checked and resolved settings, JSON")
+    parser.add_argument("--config", type=Path, default=Path("config.yaml"))
+    parser.add_argument("--output", type=Path, help="plan.csv; without it, rows are printed")
+    arguments = parser.parse_args()
+    settings = arguments.settings
+    plan = expand(settings) if settings else make_plan(load(arguments.config))
+    if arguments.output:
+        write_csv(arguments.output, pd.DataFrame(plan.rows()))
+        print(f"{len(plan.cases)} cases on {plan.device} under {plan.profiler}")
+    else:
+        print("\n".join(json.dumps(row) for row in plan.rows()))
+
+
+if __name__ == "__main__":
+    main()
