@@ -1,0 +1,59 @@
+"""Capture one case under its profiler, on a device that nobody else measures on."""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from workflow_src.devices import hold
+from workflow_src.profilers import nsys
+from workflow_src.profilers.trace import TraceError
+
+
+def recorder(row: dict[str, Any]) -> list[str]:
+    """The command that runs a plan row's workload inside a capture window."""
+    return [sys.executable, "-m", "workflow_src.record", "--case", json.dumps(row)]
+
+
+def capture(row: dict[str, Any], output: Path) -> None:
+    """Capture a plan row into `output`, which appears whole or not at all.
+
+    Raises TraceError where the program or its profiler failed.
+    """
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=output.parent, prefix=".capture-") as folder:
+        partial = Path(folder, output.name)
+        with hold(row["device"]):
+            if row["profiler"] == "nsys":
+                nsys.profile(partial, recorder(row), row["device"], row["os_tracing"])
+            else:
+                _run(recorder(row) + ["--output", str(partial)])
+        partial.replace(output)
+
+
+def _run(command: list[str]) -> None:
+    ended = subprocess.run(command, check=False)
+    if ended.returncode:
+        raise TraceError(
+            f"the program under torch.profiler ended with status {ended.returncode}; its own "
+            "message stands above"
+        )
+
+
+def main() -> None:
+    """Capture one plan row."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--case", type=json.loads, required=True, help="a plan row as JSON")
+    parser.add_argument("--output", type=Path, required=True, help="the capture")
+    arguments = parser.parse_args()
+    try:
+        capture(arguments.case, arguments.output)
+    except TraceError as error:
+        sys.exit(f"{arguments.case['case']}: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+"""Summary statistics of raw samples, derived in this one place."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+NS_PER_MS = 1e6
+
+
+def summarise(samples_ns: Sequence[int]) -> dict[str, float]:
+    """Mean, median, sample standard deviation, 20th and 80th percentile (ms), and std / mean.
+
+    With a single sample the standard deviation is not defined and is left out (NaN).
+    Raises ValueError without a sample.
+    """
+    if not samples_ns:
+        raise ValueError("no samples to summarise")
+    ms = np.asarray(samples_ns, dtype=np.float64) / NS_PER_MS
+    std = float(ms.std(ddof=1)) if len(ms) > 1 else float("nan")
+    p20, median, p80 = np.percentile(ms, [20, 50, 80])
+    return {
+        "samples": len(ms),
+        "mean_ms": float(ms.mean()),
+        "median_ms": float(median),
+        "std_ms": std,
+        "p20_ms": float(p20),
+        "p80_ms": float(p80),
+        "cv": std / float(ms.mean()),
+    }
