@@ -1,0 +1,94 @@
+"""The tables of all cases, joined; rows from different machines are not mixed silently."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from workflow_src.cases import CASE_COLUMNS, PHASES, TABLES
+from workflow_src.files import write_csv
+
+SAME_EVERYWHERE = ("gpu", "cpu", "cpu_threads", "driver", "cuda", "torch", "profiler_version")
+
+
+class MixedEnvironmentsError(RuntimeError):
+    """Results of different machines or versions would stand in one table."""
+
+
+def with_case(table: pd.DataFrame, case: dict[str, Any]) -> pd.DataFrame:
+    """A case's table with the columns that say which case it is in front."""
+    front = pd.DataFrame({name: [case[name]] * len(table) for name in CASE_COLUMNS})
+    return pd.concat([front, table.reset_index(drop=True)], axis=1)
+
+
+def join(folders: Path, cases: Iterable[dict[str, Any]], name: str) -> pd.DataFrame:
+    """The table called `name` of all cases that have one, in the plan's order."""
+    parts = []
+    for case in cases:
+        path = folders / case["case"] / f"{name}.csv"
+        if path.is_file():
+            parts.append(with_case(pd.read_csv(path, keep_default_na=False, dtype="str"), case))
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=CASE_COLUMNS)
+
+
+def missing_rows(folders: Path, cases: Iterable[dict[str, Any]]) -> pd.DataFrame:
+    """Rows of timings with status "missing" for planned cases that have no tables."""
+    rows = [
+        {name: case[name] for name in CASE_COLUMNS}
+        | {"phase": phase, "status": "missing", "reason": "not measured"}
+        for case in cases
+        if not (folders / case["case"] / "timings.csv").is_file()
+        for phase in PHASES
+    ]
+    return pd.DataFrame(rows)
+
+
+def require_one_environment(environments: pd.DataFrame) -> None:
+    """Raise MixedEnvironmentsError naming the first column in which the cases differ."""
+    for column in (c for c in SAME_EVERYWHERE if c in environments.columns):
+        counts = environments[column].fillna("").value_counts()
+        if len(counts) > 1:
+            seen = ", ".join(f"{value or 'none'} ({n} cases)" for value, n in counts.items())
+            raise MixedEnvironmentsError(
+                f"{column} differs between the cases: {seen}; measure them again in one place, or "
+                "set mixed_environments: true"
+            )
+
+
+def join_all(
+    folders: Path, cases: list[dict[str, Any]], mixed_environments: bool
+) -> dict[str, pd.DataFrame]:
+    """Every table of all cases. Raises MixedEnvironmentsError unless mixing is allowed."""
+    tables = {name: join(folders, cases, name) for name in TABLES}
+    if not mixed_environments:
+        require_one_environment(tables["environments"])
+    absent = missing_rows(folders, cases)
+    tables["timings"] = pd.concat([tables["timings"], absent], ignore_index=True)
+    return tables
+
+
+def main() -> None:
+    """Join the tables of the planned cases into one CSV each."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--plan", type=Path, required=True, help="plan.csv")
+    parser.add_argument("--cases", type=Path, required=True, help="folder of the cases' folders")
+    parser.add_argument("--output", type=Path, required=True, help="folder for the joined CSVs")
+    parser.add_argument("--mixed-environments", action="store_true")
+    arguments = parser.parse_args()
+    plan = pd.read_csv(arguments.plan, keep_default_na=False).to_dict("records")
+    cases = [{str(key): value for key, value in row.items()} for row in plan]
+    try:
+        tables = join_all(arguments.cases, cases, arguments.mixed_environments)
+    except MixedEnvironmentsError as error:
+        sys.exit(str(error))
+    for name, table in tables.items():
+        write_csv(arguments.output / f"{name}.csv", table)
+    print(json.dumps({name: len(table) for name, table in tables.items()}))
+
+
+if __name__ == "__main__":
+    main()
