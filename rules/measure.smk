@@ -1,0 +1,35 @@
+# One measurement at a time on a device: `gpu` counts devices, and each job locks the one it takes.
+rule benchmark:
+    message:
+        "Benchmark {wildcards.case}"
+    params:
+        row=dag.benchmark_row,
+        code=fingerprint("workflow_src.benchmark"),
+    output:
+        "results/{tag}/benchmark/{case}.json",
+    log:
+        "results/{tag}/logs/benchmark/{case}.json.log",
+    threads: dag.measuring_threads
+    resources:
+        gpu=1,
+    shell:
+        "python -m workflow_src.benchmark --case {params.row:q} --output {output:q}"
+        " 2>&1 | tee {log:q}"
+
+
+rule capture:
+    message:
+        "Capture {wildcards.case}"
+    params:
+        row=dag.capture_row,
+        code=fingerprint("workflow_src.capture", "workflow_src.record"),
+    output:
+        "results/{tag}/capture/{case}" + dag.plan.capture_suffix,
+    log:
+        "results/{tag}/logs/capture/{case}.log",
+    threads: dag.measuring_threads
+    resources:
+        gpu=1,
+    shell:
+        "python -m workflow_src.capture --case {params.row:q} --output {output:q}"
+        " > {log:q} 2>&1"

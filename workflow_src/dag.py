@@ -1,0 +1,111 @@
+"""What the rules ask of the plan: params, inputs that depend on it, and the state of the code."""
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from workflow_src.answers.questions import FIGURES, QUESTIONS, REPORT_TABLES
+from workflow_src.config import ConfigError
+from workflow_src.fingerprint import fingerprint
+from workflow_src.plan import Plan, make_plan
+
+TEMPLATES = Path("report_templates")
+
+
+class HasCase(Protocol):
+    """Snakemake's wildcards of a rule about one case."""
+
+    case: str
+
+
+class HasFigure(Protocol):
+    """Snakemake's wildcards of a rule about one figure."""
+
+    figure: str
+
+
+@dataclass(frozen=True)
+class Dag:
+    """The plan as the rules see it."""
+
+    plan: Plan
+
+    @property
+    def results(self) -> str:
+        """The folder of this run's results."""
+        return f"results/{self.plan.tag}"
+
+    @property
+    def settings(self) -> str:
+        """The resolved settings as JSON: what plan.csv is made from."""
+        return json.dumps(dict(self.plan.settings))
+
+    @property
+    def measuring_threads(self) -> int:
+        """Cores that a measurement takes: all of them where the CPU is what is measured."""
+        return (os.cpu_count() or 1) if self.plan.device == "cpu" else 1
+
+    def benchmark_row(self, wildcards: HasCase) -> str:
+        """The plan row that a benchmark depends on, as JSON."""
+        return json.dumps(self.plan.benchmark_row(wildcards.case))
+
+    def capture_row(self, wildcards: HasCase) -> str:
+        """The plan row that a capture depends on, as JSON."""
+        return json.dumps(self.plan.capture_row(wildcards.case))
+
+    def flag(self, setting: str) -> str:
+        """The command-line flag of a setting that is on, or nothing."""
+        return "--" + setting.replace("_", "-") if self.plan.settings[setting] else ""
+
+    def tables(self, names: Iterable[str]) -> list[str]:
+        """Paths of joined tables, for a rule whose outputs have the wildcard tag."""
+        return [f"results/{{tag}}/tables/{name}.csv" for name in names]
+
+    def answer_inputs(self, question: str) -> dict[str, list[str]]:
+        """What the answer to a question is made from."""
+        shared = sorted(str(path) for path in TEMPLATES.glob("_*.md.j2"))
+        templates = [*shared, f"{TEMPLATES}/answer_{question}.md.j2"]
+        return {"tables": self.tables(QUESTIONS[question].tables), "templates": templates}
+
+    def answer_code(self, question: str) -> str:
+        """Fingerprint of the code that answers a question, whose module is loaded by name."""
+        module = f"workflow_src.answers.{QUESTIONS[question].module}"
+        return fingerprint("workflow_src.answers.__main__", module)
+
+    def figure_inputs(self, wildcards: HasFigure) -> list[str]:
+        """The tables that a figure is drawn from."""
+        return self.tables(FIGURES[wildcards.figure])
+
+    def report_inputs(self) -> dict[str, list[str]]:
+        """What the report is made from."""
+        here = {
+            "tables": [path.format(tag=self.plan.tag) for path in self.tables(REPORT_TABLES)],
+            "answers": [f"{self.results}/answers/{q}.{s}" for q in QUESTIONS for s in ("json", "md")],
+            "figures": [f"{self.results}/figures/{name}.svg" for name in FIGURES],
+        }
+        return here | {"templates": sorted(str(path) for path in TEMPLATES.glob("*.j2"))}
+
+    def _measured(self, case_id: str) -> bool:
+        benchmark = Path(self.results, "benchmark", f"{case_id}.json")
+        capture = Path(self.results, "capture", case_id + self.plan.capture_suffix)
+        return benchmark.is_file() and capture.is_file()
+
+    def cases_to_join(self) -> list[str]:
+        """All planned cases; with allow_missing only those whose measurements are there."""
+        if not self.plan.settings["allow_missing"]:
+            return self.plan.case_ids
+        found = [case_id for case_id in self.plan.case_ids if self._measured(case_id)]
+        if not found:
+            raise ConfigError("allow_missing: True, but not one case is measured yet")
+        return found
+
+
+def make_dag(config: Mapping[str, Any]) -> Dag:
+    """The DAG of a configuration; bad input ends the program with one sentence."""
+    try:
+        return Dag(make_plan(config))
+    except ConfigError as error:
+        raise SystemExit(f"config: {error}") from None
