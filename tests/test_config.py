@@ -1,0 +1,121 @@
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workflow_src.config import ConfigError, check, load, schema
+
+ROOT = Path(__file__).parent.parent
+CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())
+
+
+def changed(**changes: Any) -> dict[str, Any]:
+    return copy.deepcopy(CONFIG) | changes
+
+
+def suite(**axes: Any) -> dict[str, Any]:
+    axes = {"sizes": ["tiny"], "contexts": [16]} | axes
+    return changed(suite="s", suites={"s": axes})
+
+
+def sentence(config: Any) -> str:
+    with pytest.raises(ConfigError) as caught:
+        check(config)
+    return str(caught.value)
+
+
+def test_the_projects_own_config_is_allowed_and_its_defaults_are_filled_in() -> None:
+    config = check(CONFIG)
+    assert config["tag"] == "quickstart"
+    assert (config["warmup_steps"], config["steps"]) == (5, 10)
+    assert config["suites"]["assignment"]["batches"] == [4]
+    assert "batches" not in CONFIG["suites"]["assignment"], "the caller's value is left alone"
+
+
+def test_every_key_has_a_description() -> None:
+    def keys(rules: dict[str, Any]) -> list[dict[str, Any]]:
+        own = list(rules.get("properties", {}).values())
+        inner = [rules["additionalProperties"]] if rules.get("additionalProperties") else []
+        return own + [found for rule in own + inner for found in keys(rule)]
+
+    assert all(rule.get("description") for rule in keys(schema()))
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        (changed(stepz=3), "config.yaml: unknown key: 'stepz' is not one of suite, tag,"),
+        (changed(stepz=3), "did you mean 'steps'?"),
+        (changed(suite="asignment"), "suite: 'asignment' is not one of quickstart, assignment,"),
+        (changed(suite="asignment"), "did you mean 'assignment'?"),
+        (changed(steps=-1), "steps: -1 must be 1 or more"),
+        (changed(steps=2.5), "steps: 2.5 must be integer"),
+        (changed(warmup_steps=-5), "warmup_steps: -5 must be 0 or more"),
+        (changed(device="gpu"), "device: 'gpu' is not one of auto, cpu, cuda"),
+        (changed(memory_limit_gib=0), "memory_limit_gib: 0 must be more than 0"),
+        (changed(memory_limit_gib=float("inf")), "memory_limit_gib: inf must be a finite number"),
+        (changed(tag="a;rm -rf b"), "tag: 'a;rm -rf b' must be made of letters, digits, dots,"),
+        (changed(tag="../up"), "tag: '../up' must be made of letters"),
+        (changed(tag="x\n"), "tag: 'x\\n' must be made of letters"),
+        (changed(sizes={"<b>": {}}), "sizes: '<b>' must be made of letters, digits and dots"),
+        (changed(sizes={2.7: {}}), "sizes: the key 2.7 must be text (put it in quotes)"),
+        (suite(contexts=[0]), "suites.s.contexts.0: 0 must be 1 or more"),
+        (suite(contexts=[]), "suites.s.contexts: [] must not be empty"),
+        (suite(contexts=[16, 16]), "suites.s.contexts: [16, 16] must not repeat a value"),
+        (suite(sizes=["huge"]), "suites.s.sizes: 'huge' is not one of tiny, mini, small,"),
+        (suite(precisions=["fp8"]), "suites.s.precisions.0: 'fp8' is not one of fp32, tf32,"),
+        (changed(sizes={"a": {"d_model": 8}}), "sizes.a: the key 'd_ff' is missing"),
+    ],
+)
+def test_bad_input_gets_one_sentence_with_key_value_and_what_is_allowed(
+    config: dict[str, Any], said: str
+) -> None:
+    found = sentence(config)
+    assert said in found
+    assert "\n" not in found
+
+
+@pytest.mark.parametrize(("heads", "said"), [(5, "must divide d_model"), (2, "must be even")])
+def test_heads_must_divide_the_model_into_even_widths(heads: int, said: str) -> None:
+    size = {"d_model": 6, "d_ff": 8, "layers": 1, "heads": heads}
+    assert said in sentence(changed(sizes=CONFIG["sizes"] | {"odd": size}))
+
+
+@pytest.mark.parametrize("text", ["a: [", "- a\n- b\n", "\x00", "3"])
+def test_a_file_that_is_no_mapping_is_refused_in_one_sentence(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=r"^config\.yaml: "):
+        load(path)
+
+
+def test_a_value_that_contains_itself_is_refused() -> None:
+    loop: dict[str, Any] = changed()
+    loop["sizes"] = loop
+    assert sentence(loop) == "config.yaml: a value must not contain itself"
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from([*schema()["properties"], "s", "d_model"]) | st.text(max_size=5),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(st.sampled_from([*schema()["properties"]]) | st.text(), values, max_size=5))
+def test_only_config_errors_come_out_of_any_value(changes: dict[str, Any]) -> None:
+    try:
+        check(changed(**{key: value for key, value in changes.items()}))
+    except ConfigError as error:
+        assert "\n" not in str(error)

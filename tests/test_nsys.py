@@ -1,0 +1,209 @@
+"""The nsys adapter: recorded exports of several versions, a stand-in nsys, and a real one."""
+
+import os
+import shutil
+import sqlite3
+import stat
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from workflow_src.export import export, read_trace
+from workflow_src.profilers import nsys
+from workflow_src.profilers.trace import END_OF_CAPTURE, TraceError, require_complete
+
+DATA = Path(__file__).parent / "data" / "nsys"
+NEW = DATA / "autograd_thread_nsys2025.3.sqlite"
+OLD = DATA / "autograd_thread_nsys2023.4.sqlite"
+
+
+@pytest.fixture
+def edited(tmp_path: Path) -> Callable[[Path, str], Path]:
+    """A copy of an export, changed by some SQL."""
+
+    def edit(database: Path, sql: str) -> Path:
+        copy = tmp_path / "trace.sqlite"
+        shutil.copy(database, copy)
+        with closing(sqlite3.connect(copy)) as connection:
+            connection.executescript(sql)
+        return copy
+
+    return edit
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """An `nsys` on the PATH that does what a line of shell says."""
+
+    def install(shell: str, version: str = "2025.3.2.0") -> None:
+        path = tmp_path / "bin" / "nsys"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(
+            f"#!/bin/sh\n[ $1 = --version ] && echo version {version} && exit\n{shell}\n"
+        )
+        path.chmod(path.stat().st_mode | stat.S_IEXEC)
+        monkeypatch.setenv("PATH", f"{path.parent}:/usr/bin:/bin")
+
+    return install
+
+
+@pytest.mark.parametrize(("database", "exported_by"), [(NEW, "2025.3.2.0"), (OLD, "2023.4.4.54")])
+def test_both_versions_spell_ranges_without_a_colon(database: Path, exported_by: str) -> None:
+    trace = nsys.read(database)
+    assert trace.profiler_version == exported_by
+    assert {"forward", "backward"} <= set(trace.ranges["name"])
+    assert (trace.activities["launch_ns"] >= 0).all()
+    assert set(trace.activities["kind"]) == {"kernel", "copy", "set"}
+
+
+def test_other_domains_and_start_end_ranges_are_not_ours(
+    edited: Callable[[Path, str], Path],
+) -> None:
+    count = len(nsys.read(NEW).ranges)
+    foreign = (
+        "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid, domainId)"
+        " SELECT start, end, 59, 'foreign', globalTid, 7 FROM NVTX_EVENTS LIMIT 1;"
+        "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid, domainId)"
+        " SELECT start, end, 60, 'start_end', globalTid, 0 FROM NVTX_EVENTS LIMIT 1;"
+    )
+    assert len(nsys.read(edited(NEW, foreign)).ranges) == count
+
+
+def test_a_kernel_whose_launch_is_not_in_the_capture_is_kept_as_outside(
+    edited: Callable[[Path, str], Path],
+) -> None:
+    cut = edited(NEW, "DELETE FROM CUPTI_ACTIVITY_KIND_RUNTIME")
+    trace = nsys.read(cut)
+    assert (trace.activities["launch_ns"] == -1).all()
+    assert trace.total_ns == nsys.read(NEW).total_ns
+
+
+def test_tables_exist_only_where_there_were_events(edited: Callable[[Path, str], Path]) -> None:
+    gone = "".join(
+        f"DROP TABLE CUPTI_ACTIVITY_KIND_{kind};" for kind in ("KERNEL", "MEMCPY", "MEMSET")
+    )
+    trace = nsys.read(edited(NEW, gone))
+    assert len(trace.activities) == 0 and trace.total_ns == 0 and len(trace.ranges) == 36
+
+
+def test_no_range_at_all_names_the_nvtx_package_where_nsys_is_old(
+    edited: Callable[[Path, str], Path],
+) -> None:
+    with pytest.raises(TraceError, match=r"no NVTX range; nsys 2023.4.* install nvtx 0.2.11"):
+        nsys.read(edited(OLD, "DROP TABLE NVTX_EVENTS"))
+    with pytest.raises(TraceError, match=r"no NVTX range$"):
+        nsys.read(edited(NEW, "DROP TABLE NVTX_EVENTS"))
+
+
+def test_a_capture_without_its_closing_range_was_cut_short(
+    edited: Callable[[Path, str], Path],
+) -> None:
+    with pytest.raises(TraceError, match="cut short"):
+        require_complete(nsys.read(NEW))
+    closing_range = (
+        "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid, domainId) SELECT"
+        f" max(end), max(end) + 9, 59, '{END_OF_CAPTURE}', globalTid, 0 FROM NVTX_EVENTS"
+    )
+    require_complete(nsys.read(edited(NEW, closing_range)))
+
+
+@pytest.mark.parametrize("content", [b"", b"SQLite format 3\x00garbage", b"{}"])
+def test_a_corrupt_export_is_one_sentence(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "trace.sqlite").write_bytes(content)
+    with pytest.raises(TraceError, match="export"):
+        read_trace(tmp_path)
+
+
+def test_the_csv_is_what_follows_the_header() -> None:
+    printed = (
+        "Processing [trace.sqlite] with [cuda_gpu_kern_sum.py]... \n\n"
+        "Time (%),Total Time (ns),Instances,Name\n100.0,5,1,\"k(a, b, c)\"\n\n"
+    )
+    assert nsys.csv_part(printed) == (
+        'Time (%),Total Time (ns),Instances,Name\n100.0,5,1,"k(a, b, c)"\n'
+    )
+    assert nsys.csv_part("SKIPPED: trace.sqlite does not contain CUDA kernel data.\n") == ""
+
+
+def test_without_nsys_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(TraceError, match="install Nsight Systems or set profiler to torch"):
+        nsys.version()
+
+
+def test_an_nsys_too_old_is_refused(stand_in: Callable[..., None]) -> None:
+    stand_in("true", version="2022.4.2.1")
+    with pytest.raises(TraceError, match=r"nsys 2022.4 is too old .* use 2023.4 or newer"):
+        nsys.version()
+
+
+@pytest.mark.parametrize(
+    ("shell", "said"),
+    [
+        ("exit 0", "never opened the capture range"),
+        ("touch {out}.qdstrm", "importer did not run; install the library that it misses"),
+        ("exit 3", "ended with status 3"),
+        ("touch {out}.nsys-rep; exit 1", "ended with status 1"),
+    ],
+)
+def test_each_way_to_end_without_a_report_has_its_own_sentence(
+    tmp_path: Path, stand_in: Callable[[str], None], shell: str, said: str
+) -> None:
+    stand_in(shell.format(out=tmp_path / "c"))
+    with pytest.raises(TraceError, match=said):
+        nsys.profile(tmp_path / "c.nsys-rep", ["true"], "cuda", os_tracing=False)
+
+
+def test_the_window_is_the_programs_on_cuda_and_sampling_is_off() -> None:
+    on_cuda = nsys.profile_command(Path("c.nsys-rep"), ["prog"], "cuda", os_tracing=False)
+    assert "cudaProfilerApi" in on_cuda and "--capture-range-end=stop" in on_cuda
+    assert on_cuda[on_cuda.index("-s") + 1] == "none" and "--cpuctxsw=none" in on_cuda
+    on_cpu = nsys.profile_command(Path("c.nsys-rep"), ["prog"], "cpu", os_tracing=True)
+    assert "cudaProfilerApi" not in on_cpu and "cuda,nvtx,osrt" in on_cpu
+
+
+requires_nsys = pytest.mark.skipif(
+    shutil.which("nsys") is None and not os.environ.get("REQUIRE_NSYS"),
+    reason="no nsys on the PATH, and REQUIRE_NSYS is not set",
+)
+
+
+@pytest.mark.nsys
+@requires_nsys
+def test_a_real_nsys_captures_exports_and_reports(tmp_path: Path) -> None:
+    capture, folder = tmp_path / "c.nsys-rep", tmp_path / "export"
+    import sys
+
+    code = (
+        "import nvtx\n"
+        "for _ in range(3):\n"
+        "    with nvtx.annotate('forward'):\n"
+        "        with nvtx.annotate('block'): sum(range(1000))\n"
+        f"with nvtx.annotate('{END_OF_CAPTURE}'): sum(range(1000))\n"
+    )
+    nsys.profile(capture, [sys.executable, "-c", code], "cpu", os_tracing=False)
+    export(capture, folder, os_tracing=False)
+    trace = read_trace(folder)
+    require_complete(trace)
+    assert trace.ranges["name"].value_counts().to_dict() == {
+        "forward": 3,
+        "block": 3,
+        END_OF_CAPTURE: 1,
+    }
+    assert trace.total_ns == 0
+    assert nsys.stats_total_ns(folder / "cuda_gpu_kern_sum.csv") is None
+    assert "forward" in (folder / "nvtx_pushpop_sum.csv").read_text()
+
+
+@pytest.mark.nsys
+@requires_nsys
+def test_a_real_nsys_prints_the_recorded_totals(tmp_path: Path) -> None:
+    """`nsys stats` and the adapter count the same kernels in a recorded export."""
+    copy = tmp_path / "trace.sqlite"
+    shutil.copy(OLD, copy)
+    said = nsys._run(["nsys", "stats", "--report", "cuda_gpu_kern_sum", "--format", "csv", copy])
+    report = tmp_path / "cuda_gpu_kern_sum.csv"
+    report.write_text(nsys.csv_part(said))
+    assert nsys.stats_total_ns(report) == 4_653_813

@@ -1,0 +1,107 @@
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from workflow_src import plan as planning
+from workflow_src.config import ConfigError
+from workflow_src.plan import CASE_PATTERN, make_plan
+
+CONFIG = yaml.safe_load((Path(__file__).parent.parent / "config.yaml").read_text())
+
+
+@pytest.fixture(autouse=True)
+def bare_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    has(monkeypatch, gpus=[], nsys=None)
+
+
+def has(monkeypatch: pytest.MonkeyPatch, gpus: list[str], nsys: str | None) -> None:
+    monkeypatch.setattr(planning, "cuda_devices", lambda: gpus)
+    monkeypatch.setattr(planning.shutil, "which", lambda name: nsys)
+
+
+def plan(tmp_path: Path, **changes: Any) -> planning.Plan:
+    return make_plan(CONFIG | changes, tmp_path)
+
+
+def test_the_assignment_is_five_sizes_by_four_contexts_by_three_precisions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    has(monkeypatch, gpus=["GPU-1"], nsys="/bin/nsys")
+    made = plan(tmp_path, suite="assignment")
+    assert (made.device, made.profiler, made.capture_suffix) == ("cuda", "nsys", ".nsys-rep")
+    assert len(set(made.case_ids)) == 60
+    assert made.case_ids[0] == "small-ctx128-fp32"
+    assert "2.7B-ctx1024-bf16" in made.case_ids
+
+
+def test_ids_spell_out_only_what_is_unusual_and_match_the_constraint(tmp_path: Path) -> None:
+    axes = {
+        "sizes": ["tiny", "2.7B"],
+        "contexts": [16],
+        "batches": [4, 1],
+        "precisions": ["fp32", "bf16"],
+        "attentions": ["naive", "fused_softmax", "sdpa"],
+        "optimizers": ["adamw", "foreach", "fused"],
+    }
+    ids = plan(tmp_path, suite="s", suites={"s": axes}).case_ids
+    assert "tiny-ctx16-fp32" in ids and "2.7B-ctx16-bf16-b1-fused_softmax-foreach" in ids
+    assert len(set(ids)) == len(ids) == 72
+    assert all(re.fullmatch(CASE_PATTERN, case_id) for case_id in ids)
+
+
+def test_a_benchmark_does_not_depend_on_the_profiler(tmp_path: Path) -> None:
+    made = plan(tmp_path)
+    row = made.benchmark_row(made.case_ids[0])
+    assert not {"profiler", "capture_steps", "os_tracing"} & row.keys()
+    assert {"steps"} & row.keys() and "steps" not in made.capture_row(made.case_ids[0])
+
+
+def test_auto_takes_the_cpu_and_torch_on_a_bare_machine(tmp_path: Path) -> None:
+    made = plan(tmp_path)
+    assert (made.device, made.profiler) == ("cpu", "torch")
+
+
+def test_auto_is_resolved_once_and_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    has(monkeypatch, gpus=["GPU-1"], nsys="/bin/nsys")
+    rows = plan(tmp_path).rows()
+    (tmp_path / "quickstart").mkdir()
+    planning.write_csv(tmp_path / "quickstart" / "plan.csv", planning.pd.DataFrame(rows))
+    has(monkeypatch, gpus=[], nsys=None)
+    made = plan(tmp_path)
+    assert (made.device, made.profiler) == ("cuda", "nsys")
+    assert made.rows() == rows
+    assert plan(tmp_path, device="cpu", profiler="torch").device == "cpu"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"device": "cuda"}, "device: 'cuda' asked for, but no CUDA device is here; allowed: cpu"),
+        ({"profiler": "nsys"}, "profiler: 'nsys' asked for, but no nsys is on the PATH"),
+        ({"suite": "assignment"}, "'tf32' needs a CUDA device"),
+    ],
+)
+def test_what_is_not_here_is_refused_before_anything_is_measured(
+    tmp_path: Path, changes: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        plan(tmp_path, **changes)
+
+
+def test_the_command_prints_rows_and_writes_plan_csv(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "workflow_src.plan"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    rows = [json.loads(line) for line in printed.splitlines()]
+    assert [row["case"] for row in rows] == plan(tmp_path).case_ids
+    output = tmp_path / "plan.csv"
+    settings = json.dumps(dict(plan(tmp_path).settings))
+    subprocess.run([*command, "--settings", settings, "--output", output], check=True)
+    assert planning.pd.read_csv(output)["case"].tolist() == plan(tmp_path).case_ids
