@@ -67,7 +67,7 @@ def launches(*activities: tuple[int, int], process: int = 1) -> pd.DataFrame:
     table = pd.DataFrame(activities, columns=["launch_ns", "thread"])
     return table.assign(
         kind="kernel", name="k", operator="", process=process, duration_ns=10,
-        start_ns=table["launch_ns"] + 5,
+        start_ns=table["launch_ns"] + 5, end_ns=table["launch_ns"] + 15,
     )  # fmt: skip
 
 

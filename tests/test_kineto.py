@@ -31,9 +31,9 @@ def trace_file(folder: Path, *events: str) -> Path:
     return path
 
 
-@given(st.integers(0, 10**16), st.integers(0, 999))
+@given(st.integers(0, 9 * 10**15), st.integers(0, 999))
 def test_microseconds_become_whole_nanoseconds_without_a_float(whole: int, part: int) -> None:
-    """A float64 holds 16 digits: these have up to 20."""
+    """A float64 holds 16 digits: these have up to 19."""
     text = pd.Series([f"{whole}.{part:03d}", str(whole), f"{whole}.{part:03d}".rstrip("0")])
     expected = whole * 1000 + part
     assert kineto.nanoseconds(text).tolist() == [expected, whole * 1000, expected]

@@ -172,7 +172,7 @@ def device_times(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame
     """
     parent = np.append(ranges["parent"].to_numpy(), NOWHERE)
     duration = activities["duration_ns"].to_numpy()
-    begin = activities["start_ns"].to_numpy()
+    begin, end = activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy()
     busy = np.zeros(len(ranges) + 1, dtype=np.int64)
     first = np.full(len(ranges) + 1, np.iinfo(np.int64).max)
     last = np.full(len(ranges) + 1, np.iinfo(np.int64).min)
@@ -180,7 +180,7 @@ def device_times(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame
     while (at != NOWHERE).any():
         np.add.at(busy, at, np.where(at == NOWHERE, 0, duration))
         np.minimum.at(first, at, begin)
-        np.maximum.at(last, at, begin + duration)
+        np.maximum.at(last, at, end)
         at = parent[at]
     span = np.where(last[:-1] > first[:-1], last[:-1] - first[:-1], 0)
     return ranges.assign(busy_ns=busy[:-1], span_ns=span)

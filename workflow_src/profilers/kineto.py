@@ -45,6 +45,7 @@ def _load(path: Path) -> pd.DataFrame:
             "category": events["cat"],
             "name": events["name"],
             "start_ns": start,
+            "end_ns": start + duration,
             "duration_ns": duration,
             "process": events["pid"],
             "thread": events["tid"],
@@ -63,9 +64,8 @@ def _self_times(operators: pd.DataFrame) -> pd.DataFrame:
     lasting = operators[operators["duration_ns"] > 0].reset_index(drop=True)
     own = lasting["duration_ns"].to_numpy().copy()
     for _, rows in lasting.groupby(["process", "thread"]):
-        duration, start = rows["duration_ns"].to_numpy(), rows["start_ns"].to_numpy()
-        parent = nest(start, start + duration).parent
-        numbers = rows.index.to_numpy()
+        duration, numbers = rows["duration_ns"].to_numpy(), rows.index.to_numpy()
+        parent = nest(rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()).parent
         held = parent != NOWHERE
         np.subtract.at(own, numbers[parent[held]], duration[held])
     return lasting.assign(
@@ -95,7 +95,7 @@ def read(path: Path, profiler_version: str = "") -> Trace:
     events = _load(path)
     marks = events[events["category"] == "user_annotation"]
     marks = marks[~marks["name"].str.contains(TORCHS_OWN, regex=False)]
-    ranges = tidy_ranges(marks.assign(end_ns=marks["start_ns"] + marks["duration_ns"]))
+    ranges = tidy_ranges(marks)
     on_device = events["category"].isin(KINDS).any()
     operators = events[events["category"] == "cpu_op"]
     activities = _device_activities(events) if on_device else _self_times(operators)

@@ -166,7 +166,8 @@ def _activities(connection: sqlite3.Connection, tables: set[str]) -> pd.DataFram
     joined = pd.concat(parts).merge(launches, how="left", on=["process", "correlationId"])
     missing = {"launch_ns": -1, "thread": -1}
     joined = joined.fillna(missing).astype(dict.fromkeys(missing, "int64"))
-    return joined.assign(operator="")[list(ACTIVITY_COLUMNS)]
+    ends = joined["start_ns"] + joined["duration_ns"]
+    return joined.assign(operator="", end_ns=ends)[list(ACTIVITY_COLUMNS)]
 
 
 def _version_of(connection: sqlite3.Connection, tables: set[str]) -> str:

@@ -12,6 +12,7 @@ ACTIVITY_COLUMNS = (
     "kind",
     "name",
     "start_ns",
+    "end_ns",
     "duration_ns",
     "launch_ns",
     "process",
@@ -31,8 +32,9 @@ class Trace:
     ranges: a row per range that a thread pushed and popped: name, start_ns, end_ns (host clock),
     process, thread.
     activities: a row per thing that a device did: kind (kernel, copy, set, operator), name,
-    start_ns, duration_ns, launch_ns (host clock, -1 where the launch is not in the capture),
-    process and thread that launched it, operator (the aten operator behind it, or empty).
+    start_ns, end_ns, duration_ns (end less start; of an operator, its self time), launch_ns (host
+    clock, -1 where the launch is not in the capture), process and thread that launched it,
+    operator (the aten operator behind it, or empty).
     """
 
     profiler: str

@@ -1,0 +1,124 @@
+"""Joining the tables of cases, accounting and warnings, and files that appear whole."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from workflow_src.all_tables import MixedEnvironmentsError, join_all
+from workflow_src.case_tables import capture_table, kernels_table, warnings
+from workflow_src.cases import CASE_COLUMNS, PHASES, TABLES
+from workflow_src.files import write_json, write_whole
+from workflow_src.profilers.trace import ACTIVITY_COLUMNS, Trace, TraceError
+
+
+def case(name: str) -> dict[str, Any]:
+    return dict.fromkeys(CASE_COLUMNS, "x") | {"case": name}
+
+
+def write_case(folder: Path, name: str, **environment: str) -> None:
+    (folder / name).mkdir()
+    for table in TABLES:
+        content = pd.DataFrame({"phase": ["forward"], "value": ["0.1000"]})
+        if table == "environments":
+            content = pd.DataFrame([environment])
+        content.to_csv(folder / name / f"{table}.csv", index=False)
+
+
+def test_joined_tables_open_with_the_case_and_keep_the_digits(tmp_path: Path) -> None:
+    write_case(tmp_path, "a", gpu="H200", torch="2.13")
+    write_case(tmp_path, "b", gpu="H200", torch="2.13")
+    tables = join_all(tmp_path, [case("b"), case("a")], mixed_environments=False)
+    assert tables["kernels"]["case"].tolist() == ["b", "a"], "the plan's order"
+    assert tuple(tables["kernels"].columns) == (*CASE_COLUMNS, "phase", "value")
+    assert tables["kernels"]["value"].tolist() == ["0.1000", "0.1000"]
+
+
+def test_rows_of_different_machines_are_refused_unless_allowed(tmp_path: Path) -> None:
+    write_case(tmp_path, "a", gpu="H200", torch="2.13")
+    write_case(tmp_path, "b", gpu="A100", torch="2.13")
+    cases = [case("a"), case("b")]
+    with pytest.raises(MixedEnvironmentsError, match=r"gpu differs .* (H200|A100) \(1 cases\)"):
+        join_all(tmp_path, cases, mixed_environments=False)
+    assert len(join_all(tmp_path, cases, mixed_environments=True)["environments"]) == 2
+
+
+def test_a_planned_case_without_tables_is_named_missing(tmp_path: Path) -> None:
+    write_case(tmp_path, "a", gpu="H200")
+    timings = join_all(tmp_path, [case("a"), case("b")], mixed_environments=False)["timings"]
+    absent = timings[timings["case"] == "b"]
+    assert absent["status"].tolist() == ["missing"] * len(PHASES)
+
+
+def trace(durations: list[int]) -> Trace:
+    rows = [("kernel", "k", 0, d, d, 1, 1, 1, "") for d in durations]
+    activities = pd.DataFrame(rows, columns=list(ACTIVITY_COLUMNS))
+    return Trace("nsys", "2025.3", pd.DataFrame(), activities)
+
+
+def kernels(*rows: tuple[str, int]) -> pd.DataFrame:
+    table = pd.DataFrame(rows, columns=["phase", "busy_ns"])
+    return table.assign(kind="kernel", family="gemm")
+
+
+def test_a_capture_is_accounted_for_to_the_nanosecond() -> None:
+    row = capture_table(trace([70, 30]), kernels(("forward", 70), ("", 30)), 100).iloc[0]
+    assert (row["attributed_ns"], row["outside_ns"], row["outside_share"]) == (70, 30, 0.3)
+
+
+def test_lost_time_is_an_error() -> None:
+    """Trap 2: parts that don't make up the whole, or not the whole that nsys counts."""
+    with pytest.raises(TraceError, match="70 ns in ranges and 0 ns outside are not the 100 ns"):
+        capture_table(trace([70, 30]), kernels(("forward", 70)), None)
+    with pytest.raises(TraceError, match="nsys stats counts 99 ns"):
+        capture_table(trace([70, 30]), kernels(("forward", 70), ("", 30)), 99)
+
+
+def test_calls_per_step_that_are_not_whole_stay_visible() -> None:
+    ranges = pd.DataFrame({"path": ["forward"] * 2, "phase": ["forward"] * 2, "step": [0, 1]})
+    activities = pd.DataFrame(
+        {"range": [0, 0, 1, -1], "kind": "kernel", "name": "k", "duration_ns": [5, 5, 5, 7]}
+    )
+    table = kernels_table(ranges, activities).set_index("phase")
+    assert table.loc["forward", "calls_per_step"] == 1.5
+    assert table.loc["", "busy_ns"] == 7 and pd.isna(table.loc["", "calls_per_step"])
+
+
+def test_throttled_shared_and_busy_devices_are_named() -> None:
+    quiet = {"load_average": 1.0}
+    environment = {"environment": {"cpu_cores": 2}}
+    assert warnings(environment | {"before": quiet, "after": {"load_average": 9.0}}) == ""
+    hot = {"throttle": ["power cap"], "other_processes": 2}
+    found = warnings(environment | {"before": {"load_average": 3.5}, "after": hot})
+    assert found == (
+        "throttled (power cap); device shared with 2 other processes; busy (load 3.5 on 2 cores)"
+    )
+
+
+def test_a_writer_that_is_killed_leaves_no_short_file(tmp_path: Path) -> None:
+    target = tmp_path / "result.json"
+    write_json(target, {"a": 1})
+    code = (
+        "import os, signal, sys; from pathlib import Path\n"
+        "from workflow_src.files import write_whole\n"
+        "def write(path): path.write_text('half'); os.kill(os.getpid(), signal.SIGKILL)\n"
+        "write_whole(Path(sys.argv[1]), write)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code, str(target)], cwd=os.getcwd())
+    assert ended.returncode == -signal.SIGKILL
+    assert target.read_text() == '{\n "a": 1\n}\n'
+
+
+def test_a_writer_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    def write(path: Path) -> None:
+        path.write_text("half")
+        raise OSError("no space left on device")
+
+    with pytest.raises(OSError, match="no space left"):
+        write_whole(tmp_path / "x.csv", write)
+    assert list(tmp_path.iterdir()) == []
