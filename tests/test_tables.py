@@ -48,11 +48,11 @@ def test_rows_of_different_machines_are_refused_unless_allowed(tmp_path: Path) -
     assert len(join_all(tmp_path, cases, mixed_environments=True)["environments"]) == 2
 
 
-def test_a_planned_case_without_tables_is_named_missing(tmp_path: Path) -> None:
+def test_a_planned_case_without_tables_is_not_measured(tmp_path: Path) -> None:
     write_case(tmp_path, "a", gpu="H200")
     timings = join_all(tmp_path, [case("a"), case("b")], mixed_environments=False)["timings"]
     absent = timings[timings["case"] == "b"]
-    assert absent["status"].tolist() == ["missing"] * len(PHASES)
+    assert absent["status"].tolist() == ["not_measured"] * len(PHASES)
 
 
 def trace(durations: list[int]) -> Trace:

@@ -36,10 +36,10 @@ def join(folders: Path, cases: Iterable[dict[str, Any]], name: str) -> pd.DataFr
 
 
 def missing_rows(folders: Path, cases: Iterable[dict[str, Any]]) -> pd.DataFrame:
-    """Rows of timings with status "missing" for planned cases that have no tables."""
+    """Rows of timings with status "not_measured" for planned cases that have no tables."""
     rows = [
         {name: case[name] for name in CASE_COLUMNS}
-        | {"phase": phase, "status": "missing", "reason": "not measured"}
+        | {"phase": phase, "status": "not_measured", "reason": ""}
         for case in cases
         if not (folders / case["case"] / "timings.csv").is_file()
         for phase in PHASES

@@ -24,19 +24,19 @@ def time_steps(step: Callable[[], None], synchronize: Callable[[], None], steps:
     return samples
 
 
-def device_time_steps(step: Callable[[], None], steps: int) -> list[int]:
-    """Nanoseconds between CUDA events recorded before and after each of `steps` calls."""
+def between_events(step: Callable[[], None], samples_ns: list[int]) -> Callable[[], None]:
+    """`step` between two CUDA events; each call adds the nanoseconds between them."""
     import torch
 
-    samples = []
-    for _ in range(steps):
+    def run() -> None:
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         start.record()
         step()
         end.record()
-        torch.cuda.synchronize()
-        samples.append(round(start.elapsed_time(end) * 1e6))
-    return samples
+        end.synchronize()
+        samples_ns.append(round(start.elapsed_time(end) * 1e6))
+
+    return run
 
 
 def peak_memory_mib(device: str) -> float:
@@ -53,16 +53,20 @@ def peak_memory_mib(device: str) -> float:
 def measure_phase(workload: Any, phase: str, warmup_steps: int, steps: int) -> dict[str, Any]:
     """Warm up, then time `steps` steps of one phase: raw samples and the peak memory."""
     step = workload.phase(phase)
+    on_device: list[int] = []
     if workload.case.device == "cuda":
         import torch
 
         torch.cuda.reset_peak_memory_stats()
+        step = between_events(step, on_device)
     for _ in range(warmup_steps):
         step()
-    found: dict[str, Any] = {"samples_ns": time_steps(step, workload.synchronize, steps)}
-    if workload.case.device == "cuda":
-        found["device_samples_ns"] = device_time_steps(step, steps)
-    return found | {"peak_memory_mib": peak_memory_mib(workload.case.device)}
+    on_device.clear()
+    return {
+        "samples_ns": time_steps(step, workload.synchronize, steps),
+        "device_samples_ns": on_device,
+        "peak_memory_mib": peak_memory_mib(workload.case.device),
+    }
 
 
 def measure(case: Case, warmup_steps: int, steps: int) -> dict[str, dict[str, Any]]:

@@ -1,0 +1,249 @@
+"""The rule table against real names, its order, its unknown bucket, and what names say besides."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workflow_src.families import FAMILIES, UNKNOWN, coverage, families, load_rules
+from workflow_src.kernel_names import MAX_LENGTH, precision_ran, short_names
+
+CORPUS = pd.read_csv(Path(__file__).parent / "data" / "kernel_names.csv", keep_default_na=False)
+
+
+def one(name: str, rules: pd.DataFrame | None = None) -> str:
+    return str(families(pd.Series([name]), rules).iloc[0])
+
+
+def short(name: str) -> str:
+    return str(short_names(pd.Series([name])).iloc[0])
+
+
+def precision(name: str, family: str = "gemm") -> str:
+    return str(precision_ran(pd.Series([name]), pd.Series([family])).iloc[0])
+
+
+def test_the_corpus_is_large_and_says_where_each_name_was_seen() -> None:
+    assert len(CORPUS) >= 100
+    assert CORPUS["name"].is_unique
+    assert (CORPUS["seen"] != "").all()
+
+
+def test_every_real_name_falls_in_its_family() -> None:
+    table = CORPUS.assign(found=families(CORPUS["name"]))
+    wrong = table[table["found"] != table["family"]]
+    assert wrong.empty, wrong[["name", "family", "found"]].to_string()
+
+
+def test_every_real_name_tells_its_precision() -> None:
+    table = CORPUS.assign(found=precision_ran(CORPUS["name"], CORPUS["family"]))
+    wrong = table[table["found"] != table["precision_ran"]]
+    assert wrong.empty, wrong[["name", "precision_ran", "found"]].to_string()
+
+
+def test_every_family_of_the_table_is_documented_and_used() -> None:
+    assert set(load_rules()["family"]) | {UNKNOWN} == set(FAMILIES)
+    assert (load_rules()["why"] != "").all()
+
+
+REVERSED = load_rules().iloc[::-1]
+
+SUM = "at::native::func_wrapper_t<float, at::native::sum_functor<float, float, float>>"
+ORDERED = {
+    "fmha_cutlassF_bf16_aligned_64x64_rf_sm80": "attention",
+    "void cublasLt::splitKreduce_kernel<32, 16, int, float, float, float, float>": "gemm",
+    "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>": "fill",
+    "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda>": "copy",
+    "aten::_log_softmax": "loss",
+    "ScaledDotProductFlashAttentionForCpuBackward0": "overhead",
+}
+
+
+@pytest.mark.parametrize(("name", "family"), ORDERED.items())
+def test_order_decides(name: str, family: str) -> None:
+    assert one(name) == family
+    assert one(name, REVERSED) != family
+
+
+@pytest.mark.parametrize(
+    ("name", "wrongly"),
+    [
+        ("fmha_cutlassF_bf16_aligned_64x64_rf_sm80", "gemm"),
+        ("void cublasLt::splitKreduce_kernel<32, 16, int, float, float>", "reduction"),
+    ],
+)
+def test_reversed_rules_get_it_wrong(name: str, wrongly: str) -> None:
+    assert one(name) != wrongly
+    assert one(name, REVERSED) == wrongly
+
+
+@pytest.mark.parametrize("flag", ["false", "(bool)0", "0"])
+@pytest.mark.parametrize("size", ["11", "(int)11"])
+def test_log_softmax_is_told_from_softmax_in_every_spelling(size: str, flag: str) -> None:
+    name = f"void softmax_warp_forward<float, float, float, {size}, {flag}, {flag}>(float*)"
+    assert one(name) == "softmax"
+    true = flag.replace("false", "true").replace("0", "1")
+    assert one(name.replace(f"{size}, {flag}", f"{size}, {true}")) == "loss"
+    assert one(name.replace(f"{flag}>", f"{true}>")) == "softmax"  # masked, not log
+
+
+@pytest.mark.parametrize(
+    ("operator", "kernel"),
+    [
+        ("aten::copy_", "direct_copy_kernel_cuda"),
+        ("aten::fill_", "FillFunctor<float>"),
+        ("aten::mul", "MulFunctor<float>"),
+        ("aten::silu", "silu_kernel(at::TensorIteratorBase&)"),
+        ("aten::masked_fill_", "masked_fill_kernel(at::TensorIterator&)"),
+        ("aten::where", "where_kernel_impl(at::TensorIterator&)"),
+        ("aten::arange", "arange_cuda_out"),
+    ],
+)
+def test_an_operator_and_its_kernel_share_a_family(operator: str, kernel: str) -> None:
+    launched = f"void at::native::vectorized_elementwise_kernel<4, at::native::{kernel}>(int)"
+    assert one(operator) == one(launched)
+
+
+def test_an_unheard_of_name_is_unknown_and_lowers_the_coverage() -> None:
+    table = pd.DataFrame({"name": ["aten::mm", "zorp_7"], "busy_ns": [300, 100]})
+    table["family"] = families(table["name"])
+    assert list(table["family"]) == ["gemm", UNKNOWN]
+    assert coverage(table) == 0.75
+    assert coverage(table.iloc[:0]) == 1.0
+
+
+def test_index_and_repetition_are_kept() -> None:
+    names = pd.Series(["aten::mm", "zorp", "aten::mm"], index=[7, 7, 2])
+    pd.testing.assert_index_equal(families(names).index, names.index)
+    assert list(families(names)) == ["gemm", UNKNOWN, "gemm"]
+    assert families(names.iloc[:0]).empty and short_names(names.iloc[:0]).empty
+
+
+@given(st.lists(st.text()))
+def test_any_text_has_a_known_family_and_a_fitting_short_name(texts: list[str]) -> None:
+    names = pd.Series(texts, dtype=object)
+    found = families(names)
+    assert set(found) <= set(FAMILIES)
+    assert set(precision_ran(names, found)) <= {"", "fp32", "tf32", "bf16", "fp16", "fp8", "fp64"}
+    for name in short_names(names):
+        assert len(name) <= MAX_LENGTH and "|" not in name and len(name.splitlines()) <= 1
+
+
+def test_real_short_names_fit_and_are_never_empty() -> None:
+    for name in short_names(CORPUS["name"]):
+        assert 0 < len(name) <= MAX_LENGTH and "|" not in name
+
+
+NATIVE = "void at::native::"
+SHORT = {
+    f"{NATIVE}vectorized_elementwise_kernel<(int)4, at::native::BinaryFunctor<float, float, float, "
+    "at::native::binary_internal::MulFunctor<float>>>(int, T2, T3)": "vectorized_elementwise(mul)",
+    f"{NATIVE}elementwise_kernel<128, 2, at::native::gpu_kernel_impl_nocast<at::native::"
+    "direct_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda()#3}>>(int)": (
+        "elementwise(direct_copy)"
+    ),
+    f"{NATIVE}reduce_kernel<512, 1, at::native::ReduceOp<float, {SUM}>>(T3)": "reduce(sum)",
+    f"{NATIVE}reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::MeanOps<float>>>": (
+        "reduce(mean)"
+    ),
+    "void cutlass::Kernel2<cutlass_80_simt_sgemm_128x256_8x4_nt_align1>(T1::Params)": (
+        "cutlass_80_simt_sgemm_128x256_8x4_nt_align1"
+    ),
+    "void <unnamed>::softmax_warp_forward<float, (int)11>(T2 *)": "softmax_warp_forward",
+    "void (anonymous namespace)::softmax_warp_forward<float, 11>(f*)": "softmax_warp_forward",
+    "std::enable_if<!(false), void>::type internal::gemvx::kernel<int>(P)": "gemvx::kernel",
+    "nvjet_tst_192x192_64x4_2x1_v_bz_coopB_TNN": "nvjet_tst_192x192_64x4_2x1_v_bz_coopB_TNN",
+    "Memcpy DtoD (Device -> Device)": "Memcpy DtoD (Device -> Device)",
+    "[CUDA memcpy Device-to-Device]": "[CUDA memcpy Device-to-Device]",
+    "aten::mm": "aten::mm",
+    "<nothing known>": "<nothing known>",
+}
+
+
+@pytest.mark.parametrize(("name", "expected"), SHORT.items())
+def test_short_names(name: str, expected: str) -> None:
+    assert short(name) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("nvjet_sm90_tst_128x8_64x12_4x1_v_bz_TNT", "bf16"),
+        ("nvjet_sm90_hss_64x8_64x16_1x1_h_bz_NNT", "fp16"),  # fp32 is only what it writes
+        ("nvjet_sm120_sss_tf32_mma_32x64x32_", "tf32"),
+        ("nvjet_sm90_sss_128x128", ""),
+        ("nvjet_sm100_ootst_128x128", ""),
+        ("cutlass_80_tensorop_s1688gemm_128x64_16x6_tn_align4", "tf32"),
+        ("ampere_bf16_s1688gemm_bf16_128x128_ldg8_f2f_stages_32x1_nn", "bf16"),
+        ("sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n", "tf32"),
+        ("sm80_xmma_gemm_f16f16_f16f32_f32_tn_n", "fp16"),
+        ("cutlass_80_tensorop_d884gemm_64x32_16x4_nn_align1", "fp64"),
+        ("ampere_sgemm_32x128_tn", "fp32"),
+        ("void splitKreduce_kernel<32, 16, int, float, __nv_bfloat16>", ""),
+        ("aten::mm", ""),
+    ],
+)
+def test_the_precision_that_ran(name: str, expected: str) -> None:
+    assert precision(name) == expected
+
+
+def test_precision_is_for_gemm_and_attention_alone() -> None:
+    assert precision("void flash::flash_fwd_kernel<cutlass::bfloat16_t>", "attention") == "bf16"
+    assert precision("vectorized_elementwise_kernel<4, float>", "elementwise") == ""
+    # cuDNN writes f16 for bf16 runs as well: the name does not tell
+    assert precision("cudnn_generated_fort_native_sdpa_sm90_flash_bprop_f16", "attention") == ""
+
+
+def training_step(model: Any, optimizer: Any, tokens: Any) -> None:
+    import torch.nn.functional as functional
+
+    optimizer.zero_grad()
+    logits = model(tokens)
+    loss: Any = functional.cross_entropy(logits.flatten(0, 1), tokens.flatten())
+    loss.backward()
+    optimizer.step()
+
+
+def tiny_model() -> Any:
+    import torch
+    from torch import nn
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm, self.qkv = nn.LayerNorm(16), nn.Linear(16, 48, bias=False)
+            self.scale = nn.Parameter(torch.ones(16))
+
+        def forward(self, x: Any) -> Any:
+            q, k, v = self.qkv(self.norm(x)).chunk(3, dim=-1)
+            mask = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril()
+            scores = (q @ k.transpose(-2, -1) / 4.0).masked_fill(~mask, float("-inf"))
+            x = x + scores.softmax(-1) @ v
+            fused = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+            x = x + nn.functional.silu(fused) * torch.sigmoid(fused)
+            x = torch.cat((-x[..., 8:], x[..., :8]), dim=-1)
+            return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-5) * self.scale
+
+    return nn.Sequential(nn.Embedding(32, 16), Block(), nn.Linear(16, 32))
+
+
+@pytest.mark.parametrize("how", [{"foreach": False}, {"foreach": True}, {"fused": True}])
+@pytest.mark.parametrize("autocast", [False, True])
+def test_no_operator_of_a_training_step_is_unknown(how: dict[str, bool], autocast: bool) -> None:
+    torch = pytest.importorskip("torch")
+    model, tokens = tiny_model(), torch.randint(0, 32, (2, 8))
+    optimizer = torch.optim.AdamW(model.parameters(), **how)
+    with (
+        torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profiler,
+        torch.autocast("cpu", torch.bfloat16, enabled=autocast),
+    ):
+        training_step(model, optimizer, tokens)
+    events = profiler.key_averages()
+    table = pd.DataFrame({"name": [event.key for event in events]})
+    table["busy_ns"] = [round(event.self_cpu_time_total * 1000) for event in events]
+    table["family"] = families(table["name"])
+    assert coverage(table) == 1.0, list(table.loc[table["family"] == UNKNOWN, "name"])
+    assert {"gemm", "attention", "softmax", "loss", "embedding"} <= set(table["family"])

@@ -1,0 +1,124 @@
+"""Readable short names of activities, and the precision that a kernel's name says it ran in.
+
+How cuBLAS spells types, as far as it is known:
+
+- `nvjet_[smXX_]TAG_...` (CUDA 12.6 and later; Hopper, Blackwell): TAG is one letter per type of A,
+  compute and D (`tst`), or of A, B, C, compute and D where they differ (`qqtst`). s fp32, t bf16,
+  h fp16, d fp64, q fp8 e4m3, r fp8 e5m2, o fp4, b int8. libcublasLt holds the tags as strings and
+  exports functions named after them (cublasLtTSTMatmul, cublasLtHSHMatmul). fp32 inputs were only
+  ever seen as `sss_tf32`; an `sss` without the suffix stays empty. The third letter follows the
+  output (`hss`: fp16 in, fp32 out) and says nothing of the multiplication.
+- `smXX_xmma_gemm_AB_CK_D`: types of A and B, of C and of the compute, of D;
+  `f32f32_tf32f32_f32` is TF32, `f32f32_f32f32_f32` plain FP32.
+- `s1688`, `s16816`: tensor-core instruction shapes with FP32 sums. With `bf16` or `f16` in the name
+  they are that; `s1688` with no type takes FP32 data and multiplies in TF32 (CUTLASS's names).
+- `sgemm` without these (`ampere_sgemm`, `simt_sgemm`): FP32 on the ordinary cores; `d884`: FP64.
+
+Names that do not tell: split-K reductions and cuBLASLt epilogues (they hold the types of partial
+sums), Triton's, and cuDNN's `..._f16_knob_...`, which it uses for BF16 as well as for FP16.
+`fmha_cutlassF_f32` counts as fp32: on compute capability 8.0 and later CUTLASS multiplies its FP32
+data in three TF32 products (OpMultiplyAddFastF32), close to FP32's accuracy.
+"""
+
+import re
+
+import pandas as pd
+
+MAX_LENGTH = 60
+
+_PRECISIONS = [
+    (r"(?i)splitkreduce|split_k_reduce|cublasLt::epilogue|^triton_", ""),
+    (r"nvjet_(sm\d+_)?[a-z]+_tf32", "tf32"),
+    (r"nvjet_(sm\d+_)?t", "bf16"),
+    (r"nvjet_(sm\d+_)?h", "fp16"),
+    (r"nvjet_(sm\d+_)?[qr]", "fp8"),
+    (r"nvjet_(sm\d+_)?ddd", "fp64"),
+    (r"nvjet", ""),
+    (r"(?i)xf4|e2m1|fp4", ""),
+    (r"(?i)e4m3|e5m2|fp8|_f8_", "fp8"),
+    (r"(?i)tf32", "tf32"),
+    (r"(?i)bf16|bfloat16", "bf16"),
+    (r"cudnn_generated", ""),
+    (r"(?i)(?<![a-z])f16|fp16|half|(?<![a-z])h\d*gemm|_f16f", "fp16"),
+    (r"dgemm|d\d{3,5}gemm|f64|\bdouble\b", "fp64"),
+    (r"s1688(?!\d)", "tf32"),
+    (r"sgemm|(?<![a-z])f32|\bfloat\b", "fp32"),
+]
+PRECISIONS = [(re.compile(pattern), precision) for pattern, precision in _PRECISIONS]
+"""Ordered: the first pattern found in a name says the precision ("" where it does not tell)."""
+
+_UNNAMED = re.compile(r"<unnamed>::|\(anonymous namespace\)::")
+_RETURN_TYPE = re.compile(r"^(?:void|std::enable_if<.*?>::type) +")
+_CUTLASS = re.compile(r"^(?:\w+::Kernel2?<(?:\w+::)*|_ZN7cutlass\d+Kernel2?I\d+)(\w+?)(?:>|EEv)")
+_HOST = re.compile(r"elementwise|^reduce_kernel$|^multi_tensor_apply_kernel$")
+_WRAPPER = re.compile(r"^([ab]?unary|unaryop|binary|gpu|\w*elementwise)$")
+_OPERATION = re.compile(
+    r"CUDAFunctor(?:OnSelf)?_(\w+)"
+    r"|launch_(\w+?)(?:_scalar)?\("
+    r"|(\w+?)_?(?:Functor|_functor|CUDAKernelImpl|Ops|_kernel)(?=_cuda|_impl|[<(,> ])"
+)
+
+
+def short_names(names: pd.Series) -> pd.Series:
+    """A readable name per name, at most 60 characters, without "|" or line ends; same index.
+
+    `void at::native::vectorized_elementwise_kernel<4, ...MulFunctor<float>...>(...)` becomes
+    `vectorized_elementwise(mul)`. Names without C++ signature (nvjet_*, aten::*) stay as they are,
+    cut in the middle where they are too long.
+    """
+    known = {name: _fit(_short(str(name))) for name in names.unique()}
+    return names.map(known).astype(str)
+
+
+def _short(name: str) -> str:
+    if name.startswith(("Memcpy ", "Memset ")):
+        return name
+    plain = _RETURN_TYPE.sub("", _UNNAMED.sub("", name))
+    wrapped = _CUTLASS.match(plain)
+    if wrapped:
+        return wrapped[1]
+    path = re.split(r"[<(]", plain, maxsplit=1)[0].rstrip()
+    return _function(path, plain[len(path) :]) if path else name
+
+
+def _function(path: str, rest: str) -> str:
+    """The function at the end of `path`, and what it does where its template, `rest`, says that."""
+    if not rest:
+        return path
+    parts = path.split("::")
+    base = "::".join(parts[-2:]) if parts[-1] == "kernel" else parts[-1]
+    if base == "device_kernel":
+        inner = re.search(r"FlashAttn\w+|Gemm\w+", rest)
+        return inner[0] if inner else base
+    operation = _operation(rest) if _HOST.search(base) else ""
+    return f"{base.removesuffix('_kernel')}({operation})" if operation else base
+
+
+def _operation(rest: str) -> str:
+    """The first functor in a template that is more than a wrapper round another one."""
+    standard = re.search(r"std::(plus|minus|multiplies|divides)\b", rest)
+    if standard:
+        return standard[1]
+    found = ("".join(filter(None, match.groups())).lower() for match in _OPERATION.finditer(rest))
+    return next((word for word in found if not _WRAPPER.match(word)), "")
+
+
+def _fit(name: str) -> str:
+    """`name` on one line without "|", its middle left out where it is longer than MAX_LENGTH."""
+    line = " ".join(name.replace("|", "/").split())
+    tail = 18
+    return line if len(line) <= MAX_LENGTH else f"{line[: MAX_LENGTH - tail - 1]}…{line[-tail:]}"
+
+
+def precision_ran(names: pd.Series, families: pd.Series) -> pd.Series:
+    """Per gemm and attention name: fp32, tf32, bf16, fp16, fp8 or fp64; "" for all others.
+
+    `families` has the index of `names`. Empty too where the name does not tell (see the module).
+    """
+    known = {name: _precision(str(name)) for name in names.unique()}
+    precisions: pd.Series = names.map(known).astype(str)
+    return precisions.where(families.isin(["gemm", "attention"]), "")
+
+
+def _precision(name: str) -> str:
+    return next((precision for pattern, precision in PRECISIONS if pattern.search(name)), "")
