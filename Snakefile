@@ -20,6 +20,7 @@ from workflow_src.dag import make_dag
 from workflow_src.fingerprint import fingerprint
 from workflow_src.plan import CASE_PATTERN
 
+
 configfile: "config.yaml"
 
 
@@ -39,10 +40,10 @@ container: "docker://python:3.11"
 
 rule all:
     default_target: True
-    message:
-        "The report is report.md, and report.html for a browser."
     input:
         "report.md",
+    message:
+        "The report is report.md, and report.html for a browser."
 
 
 include: "rules/plan.smk"

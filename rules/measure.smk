@@ -1,10 +1,5 @@
 # One measurement at a time on a device: `gpu` counts devices, and each job locks the one it takes.
 rule benchmark:
-    message:
-        "Benchmark {wildcards.case}"
-    params:
-        row=dag.benchmark_row,
-        code=fingerprint("workflow_src.benchmark"),
     output:
         "results/{tag}/benchmark/{case}.json",
     log:
@@ -12,24 +7,29 @@ rule benchmark:
     threads: dag.measuring_threads
     resources:
         gpu=1,
+    params:
+        row=dag.benchmark_row,
+        code=fingerprint("workflow_src.benchmark"),
+    message:
+        "Benchmark {wildcards.case}"
     shell:
         "python -m workflow_src.benchmark --case {params.row:q} --output {output:q}"
         " 2>&1 | tee {log:q}"
 
 
 rule capture:
-    message:
-        "Capture {wildcards.case}"
-    params:
-        row=dag.capture_row,
-        code=fingerprint("workflow_src.capture", "workflow_src.record"),
     output:
-        "results/{tag}/capture/{case}" + dag.plan.capture_suffix,
+        f"results/{{tag}}/capture/{{case}}{dag.plan.capture_suffix}",
     log:
         "results/{tag}/logs/capture/{case}.log",
     threads: dag.measuring_threads
     resources:
         gpu=1,
+    params:
+        row=dag.capture_row,
+        code=fingerprint("workflow_src.capture", "workflow_src.record"),
+    message:
+        "Capture {wildcards.case}"
     shell:
         "python -m workflow_src.capture --case {params.row:q} --output {output:q}"
         " > {log:q} 2>&1"

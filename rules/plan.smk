@@ -1,13 +1,13 @@
 rule plan:
-    message:
-        "Plan the cases of {wildcards.tag}"
-    params:
-        settings=dag.settings,
-        code=fingerprint("workflow_src.plan"),
     output:
         "results/{tag}/plan.csv",
     log:
         "results/{tag}/logs/plan.csv.log",
+    params:
+        settings=dag.settings,
+        code=fingerprint("workflow_src.plan"),
+    message:
+        "Plan the cases of {wildcards.tag}"
     shell:
         "python -m workflow_src.plan --settings {params.settings:q} --output {output:q}"
         " > {log:q} 2>&1"

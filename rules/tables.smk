@@ -1,55 +1,57 @@
 rule export:
-    message:
-        "Export the capture of {wildcards.case}"
     input:
-        "results/{tag}/capture/{case}" + dag.plan.capture_suffix,
-    params:
-        flag=dag.flag("os_tracing"),
-        code=fingerprint("workflow_src.export"),
+        f"results/{{tag}}/capture/{{case}}{dag.plan.capture_suffix}",
     output:
         directory("results/{tag}/export/{case}"),
     log:
         "results/{tag}/logs/export/{case}.log",
+    params:
+        flag=dag.flag("os_tracing"),
+        code=fingerprint("workflow_src.export"),
+    message:
+        "Export the capture of {wildcards.case}"
     shell:
         "python -m workflow_src.export --capture {input:q} --output {output:q} {params.flag}"
         " > {log:q} 2>&1"
 
 
 rule case_tables:
-    message:
-        "Tabulate {wildcards.case}"
     input:
         export="results/{tag}/export/{case}",
         benchmark="results/{tag}/benchmark/{case}.json",
         families="workflow_src/families.csv",
-    params:
-        folder=subpath(output[0], parent=True),
-        code=fingerprint("workflow_src.case_tables"),
     output:
         expand("results/{{tag}}/tables/{{case}}/{table}.csv", table=TABLES),
     log:
         "results/{tag}/logs/tables/{case}.log",
+    params:
+        folder=dag.output_folder,
+        code=fingerprint("workflow_src.case_tables"),
+    message:
+        "Tabulate {wildcards.case}"
     shell:
         "python -m workflow_src.case_tables --export {input.export:q}"
         " --benchmark {input.benchmark:q} --output {params.folder:q} > {log:q} 2>&1"
 
 
 rule all_tables:
-    message:
-        "Join the tables of all cases of {wildcards.tag}"
     input:
         plan="results/{tag}/plan.csv",
         tables=expand(
-            "results/{{tag}}/tables/{case}/{table}.csv", case=dag.cases_to_join(), table=TABLES
+            "results/{{tag}}/tables/{case}/{table}.csv",
+            case=dag.cases_to_join(),
+            table=TABLES,
         ),
-    params:
-        folders="results/{tag}/tables",
-        flag=dag.flag("mixed_environments"),
-        code=fingerprint("workflow_src.all_tables"),
     output:
         expand("results/{{tag}}/tables/{table}.csv", table=TABLES),
     log:
         "results/{tag}/logs/tables.log",
+    params:
+        folders=dag.output_folder,
+        flag=dag.flag("mixed_environments"),
+        code=fingerprint("workflow_src.all_tables"),
+    message:
+        "Join the tables of all cases of {wildcards.tag}"
     shell:
         "python -m workflow_src.all_tables --plan {input.plan:q} --cases {params.folders:q}"
         " --output {params.folders:q} {params.flag} > {log:q} 2>&1"

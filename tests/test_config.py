@@ -36,6 +36,11 @@ def test_the_projects_own_config_is_allowed_and_its_defaults_are_filled_in() -> 
     assert "batches" not in CONFIG["suites"]["assignment"], "the caller's value is left alone"
 
 
+def test_true_and_false_of_the_command_line_are_understood() -> None:
+    assert check(changed(allow_missing="true"))["allow_missing"] is True
+    assert "must be boolean" in sentence(changed(allow_missing="yes"))
+
+
 def test_every_key_has_a_description() -> None:
     def keys(rules: dict[str, Any]) -> list[dict[str, Any]]:
         own = list(rules.get("properties", {}).values())

@@ -1,5 +1,6 @@
 """One measurement at a time on a device, across processes."""
 
+import itertools
 import multiprocessing
 import os
 import time
@@ -36,7 +37,7 @@ def test_two_processes_never_hold_one_device_at_once(tmp_path: Path) -> None:
     spans = sorted(seen.get(timeout=60) for _ in workers)
     for worker in workers:
         worker.join()
-    assert all(end <= start for (_, end), (start, _) in zip(spans, spans[1:], strict=False))
+    assert all(end <= start for (_, end), (start, _) in itertools.pairwise(spans))
 
 
 def test_a_killed_holder_leaves_the_device_free(tmp_path: Path) -> None:

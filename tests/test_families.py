@@ -58,7 +58,7 @@ ORDERED = {
     "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>": "fill",
     "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda>": "copy",
     "aten::_log_softmax": "loss",
-    "ScaledDotProductFlashAttentionForCpuBackward0": "overhead",
+    "ScaledDotProductFlashAttentionForCpuBackward0": "bookkeeping",
 }
 
 

@@ -58,5 +58,5 @@ def test_relative_imports_are_not_used_as_the_closure_does_not_follow_them() -> 
 
 
 def test_an_unknown_module_is_an_error() -> None:
-    with pytest.raises(ModuleNotFoundError, match="no module workflow_src.absent"):
+    with pytest.raises(ModuleNotFoundError, match=r"no module workflow_src\.absent"):
         fingerprint("workflow_src.absent")

@@ -119,7 +119,7 @@ def test_a_corrupt_export_is_one_sentence(tmp_path: Path, content: bytes) -> Non
 def test_the_csv_is_what_follows_the_header() -> None:
     printed = (
         "Processing [trace.sqlite] with [cuda_gpu_kern_sum.py]... \n\n"
-        "Time (%),Total Time (ns),Instances,Name\n100.0,5,1,\"k(a, b, c)\"\n\n"
+        'Time (%),Total Time (ns),Instances,Name\n100.0,5,1,"k(a, b, c)"\n\n'
     )
     assert nsys.csv_part(printed) == (
         'Time (%),Total Time (ns),Instances,Name\n100.0,5,1,"k(a, b, c)"\n'

@@ -89,17 +89,16 @@ def measure(case: Case, warmup_steps: int, steps: int) -> dict[str, dict[str, An
     else:
         outcomes = list(in_rising_order(workload, run))
     return {
-        o.phase: {"status": o.status, "reason": o.reason} | found.get(o.phase, {})
-        for o in outcomes
+        o.phase: {"status": o.status, "reason": o.reason} | found.get(o.phase, {}) for o in outcomes
     }
 
 
 def benchmark(case: Case, warmup_steps: int, steps: int) -> dict[str, Any]:
     """The whole result of one case, measured on a device that nobody else measures on."""
-    from workflow_src.environment import hardware, node, software, state
+    from workflow_src.environment import hardware, node, now, software, state
 
     with hold(case.device) as device:
-        before = state(device)
+        started_at, before = now(), state(device)
         phases = measure(case, warmup_steps, steps)
         return {
             "case": case.as_dict(),
@@ -108,6 +107,8 @@ def benchmark(case: Case, warmup_steps: int, steps: int) -> dict[str, Any]:
             "environment": hardware(device) | software() | {"node": node(), "device_name": device},
             "before": before,
             "after": state(device),
+            "started_at": started_at,
+            "ended_at": now(),
         }
 
 

@@ -30,7 +30,7 @@ def capture(row: dict[str, Any], output: Path) -> None:
             if row["profiler"] == "nsys":
                 nsys.profile(partial, recorder(row), row["device"], row["os_tracing"])
             else:
-                _run(recorder(row) + ["--output", str(partial)])
+                _run([*recorder(row), "--output", str(partial)])
         partial.replace(output)
 
 

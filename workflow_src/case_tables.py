@@ -134,7 +134,8 @@ def environment(result: dict[str, Any], profiler_version: str) -> pd.DataFrame:
         for name, value in result[when].items()
         if not isinstance(value, list)
     }
-    row = result["environment"] | {"profiler_version": profiler_version} | readings
+    when = {key: result[key] for key in ("started_at", "ended_at")}
+    row = result["environment"] | {"profiler_version": profiler_version} | readings | when
     return pd.DataFrame([row | {"warning": warnings(result)}])
 
 

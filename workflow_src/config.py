@@ -13,6 +13,10 @@ import yaml
 SCHEMA = Path(__file__).with_name("config.schema.yaml")
 
 
+Violation = Any
+"""A jsonschema.ValidationError, whose attributes depend on the schema."""
+
+
 class ConfigError(ValueError):
     """One sentence that names the key, the value and what is allowed."""
 
@@ -32,17 +36,17 @@ def one_of(key: str, value: object, allowed: Iterable[str]) -> str:
     return f"{key}: {value!r} is not one of {', '.join(names)}{hint}"
 
 
-def _key(error: jsonschema.ValidationError) -> str:
+def _key(error: Violation) -> str:
     return ".".join(str(part) for part in error.absolute_path) or "config.yaml"
 
 
-def _unknown_key(error: jsonschema.ValidationError) -> str:
+def _unknown_key(error: Violation) -> str:
     known = list(error.schema["properties"])
     extra = sorted(set(error.instance) - set(known), key=str)[0]
     return one_of(f"{_key(error)}: unknown key", extra, known)
 
 
-def _expected(error: jsonschema.ValidationError) -> str:
+def _expected(error: Violation) -> str:
     bound = error.validator_value
     match error.validator:
         case "type":
@@ -53,15 +57,16 @@ def _expected(error: jsonschema.ValidationError) -> str:
         case "exclusiveMinimum":
             return f"must be more than {bound}"
         case "pattern":
-            return f"must be made of {error.schema['description']}"
+            allowed: str = error.schema["description"]
+            return f"must be made of {allowed}"
         case "minItems" | "minProperties":
             return "must not be empty"
         case "uniqueItems":
             return "must not repeat a value"
-    return error.message
+    return str(error.message)
 
 
-def sentence(error: jsonschema.ValidationError) -> str:
+def sentence(error: Violation) -> str:
     """One clear sentence for a schema violation."""
     match error.validator:
         case "additionalProperties":
@@ -120,6 +125,13 @@ def _contradictions(config: Mapping[str, Any]) -> Iterator[str]:
             )
 
 
+def _spelt_out(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """`raw` with true and false for what Snakemake's --config passes on as text."""
+    spelt = {"true": True, "false": False}
+    flags = {k for k, rule in schema()["properties"].items() if rule.get("type") == "boolean"}
+    return {k: spelt.get(v, v) if k in flags and isinstance(v, str) else v for k, v in raw.items()}
+
+
 def check(raw: Mapping[str, Any]) -> dict[str, Any]:
     """The configuration with defaults filled in.
 
@@ -131,6 +143,7 @@ def check(raw: Mapping[str, Any]) -> dict[str, Any]:
         problem = "config.yaml: a value must not contain itself"
     if problem is not None:
         raise ConfigError(problem)
+    raw = _spelt_out(raw)
     errors = jsonschema.Draft202012Validator(schema()).iter_errors(raw)
     first = min(errors, key=lambda error: list(map(str, error.absolute_path)), default=None)
     if first is not None:

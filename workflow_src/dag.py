@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -60,6 +60,16 @@ class Dag:
         """The command-line flag of a setting that is on, or nothing."""
         return "--" + setting.replace("_", "-") if self.plan.settings[setting] else ""
 
+    @staticmethod
+    def output_folder(wildcards: object, output: Sequence[str]) -> str:
+        """The folder of a rule's outputs, as a param."""
+        return str(Path(output[0]).parent)
+
+    @staticmethod
+    def input_folder(wildcards: object, input: Sequence[str]) -> str:
+        """The folder of a rule's first input, as a param."""
+        return str(Path(input[0]).parent)
+
     def tables(self, names: Iterable[str]) -> list[str]:
         """Paths of joined tables, for a rule whose outputs have the wildcard tag."""
         return [f"results/{{tag}}/tables/{name}.csv" for name in names]
@@ -83,7 +93,9 @@ class Dag:
         """What the report is made from."""
         here = {
             "tables": [path.format(tag=self.plan.tag) for path in self.tables(REPORT_TABLES)],
-            "answers": [f"{self.results}/answers/{q}.{s}" for q in QUESTIONS for s in ("json", "md")],
+            "answers": [
+                f"{self.results}/answers/{q}.{s}" for q in QUESTIONS for s in ("json", "md")
+            ],
             "figures": [f"{self.results}/figures/{name}.svg" for name in FIGURES],
         }
         return here | {"templates": sorted(str(path) for path in TEMPLATES.glob("*.j2"))}

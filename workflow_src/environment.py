@@ -3,6 +3,7 @@
 import os
 import platform
 import socket
+from datetime import UTC, datetime
 from typing import Any
 
 import pynvml
@@ -90,6 +91,11 @@ def _asked(query: Any, *arguments: Any) -> Any:
         return query(*arguments)
     except pynvml.NVMLError:
         return None
+
+
+def now() -> str:
+    """This moment in UTC, ISO 8601 with microseconds."""
+    return datetime.now(UTC).isoformat()
 
 
 def node() -> str:

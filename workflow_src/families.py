@@ -33,7 +33,7 @@ FAMILIES = {
     "fill": "constants and ranges written to memory",
     "random": "random numbers and dropout",
     "communication": "collectives between devices",
-    "overhead": "CPU only: allocation, views, metadata, autograd bookkeeping; computes nothing",
+    "bookkeeping": "CPU only: allocation, views, metadata, autograd bookkeeping; computes nothing",
     UNKNOWN: "no rule knows the name",
 }
 """Every family and what it holds."""

@@ -117,7 +117,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--case", type=json.loads, required=True, help="a plan row as JSON")
     parser.add_argument("--output", type=Path, help="trace of torch.profiler (.json.gz)")
+    parser.add_argument(
+        "--single-threaded-autograd",
+        action="store_true",
+        help="run backward on the main thread, to hold attribution against",
+    )
     arguments = parser.parse_args()
+    torch.autograd.set_multithreading_enabled(not arguments.single_threaded_autograd)
     row = arguments.case
     record(Case.from_dict(row), row["warmup_steps"], row["capture_steps"], arguments.output)
 

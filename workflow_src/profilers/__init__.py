@@ -1,0 +1,1 @@
+"""Adapters: each profiler's captures become one and the same Trace."""

@@ -84,10 +84,14 @@ def _device_activities(events: pd.DataFrame) -> pd.DataFrame:
     operators = events[(events["category"] == "cpu_op") & (events["external"] >= 0)]
     by_id = operators.drop_duplicates("external").set_index("external")["name"]
     whole = dict.fromkeys(("launch_ns", "process", "thread"), "int64")
-    return joined.assign(
-        kind=joined["category"].map(KINDS),
-        operator=joined["external"].map(by_id).fillna(""),
-    ).fillna(dict.fromkeys(whole, NOWHERE)).astype(whole)
+    return (
+        joined.assign(
+            kind=joined["category"].map(KINDS),
+            operator=joined["external"].map(by_id).fillna(""),
+        )
+        .fillna(dict.fromkeys(whole, NOWHERE))
+        .astype(whole)
+    )
 
 
 def read(path: Path, profiler_version: str = "") -> Trace:

@@ -27,7 +27,7 @@ DEFAULT_DOMAIN = 0
 
 
 def version() -> tuple[int, int]:
-    """Year and month-like number of the nsys on the PATH. Raises TraceError without a usable one."""
+    """Year and number of the nsys on the PATH. Raises TraceError without a usable one."""
     if shutil.which("nsys") is None:
         raise TraceError("nsys is not on the PATH; install Nsight Systems or set profiler to torch")
     said = subprocess.run(["nsys", "--version"], capture_output=True, text=True, check=False).stdout

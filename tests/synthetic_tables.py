@@ -1,0 +1,232 @@
+"""Small tables of the contract, built case by case, with numbers that are easy to work out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from workflow_src.cases import CASE_COLUMNS, PHASES
+
+Kernel = tuple[str, str, str, int, int]
+"""path, name, family, calls per step, nanoseconds per step."""
+
+STEPS = 2
+
+FORWARD: list[Kernel] = [
+    ("forward/block/attention/scores", "void gemm_long_name<float>", "gemm", 12, 4_000_000),
+    ("forward/block/attention/scores", "scale_and_mask", "elementwise", 24, 500_000),
+    ("forward/block/attention/softmax", "softmax_one", "softmax", 12, 2_000_000),
+    ("forward/block/attention/softmax", "exp_kernel", "elementwise", 12, 1_000_000),
+    ("forward/block/attention/values", "void gemm_long_name<float>", "gemm", 12, 2_000_000),
+    ("forward/block/norm", "tiny", "normalization", 25, 50_000),
+    ("forward", "copy_loose", "copy", 1, 450_000),
+]
+"""10 ms a step: gemm 60 %, softmax 20 %, elementwise 15 %, copy 4.5 %, normalization 0.5 %."""
+
+BACKWARD: list[Kernel] = [
+    ("forward_backward/forward/block", "void gemm_long_name<float>", "gemm", 24, 6_000_000),
+    ("forward_backward/backward", "gemm_backward", "gemm", 48, 12_000_000),
+    ("forward_backward/backward", "reduce", "reduction", 12, 2_000_000),
+]
+
+TRAIN: list[Kernel] = [
+    ("train_step/forward/block", "void gemm_long_name<float>", "gemm", 24, 6_000_000),
+    ("train_step/backward", "gemm_backward", "gemm", 48, 4_000_000),
+    ("train_step/optimizer", "adamw", "optimizer", 4, 9_000_000),
+    ("train_step", "loose", "fill", 1, 1_000_000),
+]
+
+WORK = {"scores": (40, 200), "values": (40, 200), "softmax": (8, 160), "head": (999, 999)}
+"""FLOP ratio 0.1, bytes ratio 0.4; the time ratio of FORWARD is 0.5."""
+
+
+@dataclass
+class Sample:
+    """One case's rows in all tables; every field can be set apart."""
+
+    size: str = "small"
+    context: int = 128
+    precision: str = "fp32"
+    attention: str = "naive"
+    device: str = "cuda"
+    status: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    median_ms: Mapping[str, float] = field(
+        default_factory=lambda: {"forward": 12.0, "forward_backward": 36.0, "train_step": 50.0}
+    )
+    times_ms: Mapping[str, tuple[float, float, float]] = field(
+        default_factory=lambda: {
+            "forward": (12.6, 12.0, 12.3),
+            "forward_backward": (37.0, 20.0, 36.0),
+            "train_step": (51.0, 20.0, 50.0),
+        }
+    )
+    kernels: Mapping[str, list[Kernel]] = field(
+        default_factory=lambda: {
+            "forward": FORWARD,
+            "forward_backward": BACKWARD,
+            "train_step": TRAIN,
+        }
+    )
+    outside_ns: int = 0
+    captured: bool = True
+    benchmarked: bool = True
+    work: Mapping[str, tuple[int, int]] = field(default_factory=lambda: WORK)
+    precision_ran: str = "fp32"
+    environment: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def case(self) -> str:
+        """The id."""
+        tail = "" if self.attention == "naive" else f"-{self.attention}"
+        return f"{self.size}-ctx{self.context}-{self.precision}{tail}"
+
+    @property
+    def front(self) -> dict[str, Any]:
+        """The case columns."""
+        values = (self.case, self.size, self.context, 4, self.precision, self.attention)
+        return dict(zip(CASE_COLUMNS, (*values, "adamw", self.device), strict=True))
+
+    def ran(self, phase: str) -> bool:
+        """Whether the phase has numbers."""
+        return phase not in self.status
+
+    def timings(self) -> list[dict[str, Any]]:
+        """Rows of timings.csv."""
+        rows = []
+        for phase in PHASES if self.benchmarked else ():
+            status, reason = self.status.get(phase, ("ok", ""))
+            row: dict[str, Any] = {"phase": phase, "status": status, "reason": reason}
+            if status == "ok":
+                median = self.median_ms[phase]
+                row |= {"samples": 10, "mean_ms": median, "median_ms": median, "std_ms": 0.1}
+                row |= {"p20_ms": 0.95 * median, "p80_ms": 1.1 * median, "cv": 0.01}
+                row |= {"peak_memory_mib": 1000.0}
+            rows.append(self.front | row)
+        return rows
+
+    def ranges(self) -> list[dict[str, Any]]:
+        """Rows of ranges.csv: the step ranges, one step a little under and one over."""
+        rows = []
+        for phase in filter(self.ran, PHASES if self.captured else ()):
+            host, busy, span = self.times_ms[phase]
+            for step in range(STEPS):
+                off = 0.1 * (2 * step - 1)
+                times = {"host_ms": host + off, "busy_ms": busy, "span_ms": span}
+                row = {"phase": phase, "path": phase, "step": step, "instances": 1}
+                rows.append(self.front | row | times)
+        return rows
+
+    def kernel_rows(self) -> list[dict[str, Any]]:
+        """Rows of kernels.csv."""
+        rows = [
+            self.kernel_row(phase, kernel)
+            for phase in filter(self.ran, PHASES if self.captured else ())
+            for kernel in self.kernels.get(phase, [])
+        ]
+        if self.outside_ns and self.captured:
+            loose = ("", "outside_copy", "copy", 1, self.outside_ns // STEPS)
+            rows.append(self.kernel_row("", loose) | {"steps": 0})
+        return rows
+
+    def kernel_row(self, phase: str, kernel: Kernel) -> dict[str, Any]:
+        """One row of kernels.csv."""
+        path, name, family, calls, ns = kernel
+        kind = "operator" if self.device == "cpu" else "copy" if family == "copy" else "kernel"
+        ran = self.precision_ran if family == "gemm" else ""
+        row: dict[str, Any] = {
+            "phase": phase,
+            "path": path,
+            "name": name,
+            "short_name": name.split("<")[0],
+        }
+        row |= {"kind": kind, "family": family, "precision_ran": ran, "calls": calls * STEPS}
+        row |= {"steps": STEPS, "calls_per_step": calls, "busy_ns": ns * STEPS}
+        return self.front | row | {"busy_ms_per_step": ns / 1e6}
+
+    def captures(self) -> list[dict[str, Any]]:
+        """The row of captures.csv."""
+        if not self.captured:
+            return []
+        rows = self.kernel_rows()
+        total = sum(row["busy_ns"] for row in rows)
+        kernels = sum(row["busy_ns"] for row in rows if row["kind"] == "kernel")
+        outside = sum(row["busy_ns"] for row in rows if not row["phase"])
+        profiler = "torch" if self.device == "cpu" else "nsys"
+        row = {"profiler": profiler, "total_ns": total, "attributed_ns": total - outside}
+        row |= {"outside_ns": outside, "outside_share": outside / total if total else 0.0}
+        row |= {"stats_total_ns": kernels if profiler == "nsys" else None}
+        return [self.front | row | {"activities": len(rows), "family_coverage": 1.0}]
+
+    def work_rows(self) -> list[dict[str, Any]]:
+        """Rows of work.csv."""
+        return [
+            self.front | {"component": component, "flops": flops, "bytes": moved}
+            for component, (flops, moved) in self.work.items()
+        ]
+
+    def environments(self) -> list[dict[str, Any]]:
+        """The row of environments.csv."""
+        row = {"cpu": "Some CPU", "gpu": "" if self.device == "cpu" else "Some GPU"}
+        row |= {"torch": "2.13.0", "python": "3.12.1", "profiler_version": "2025.1"}
+        row |= {"node": "secret-host", "device_name": "GPU-secret", "warning": ""}
+        return [self.front | row | dict(self.environment)]
+
+
+def tables(*samples: Sample) -> dict[str, pd.DataFrame]:
+    """All tables of `samples` by name."""
+    parts = {
+        "timings": Sample.timings,
+        "ranges": Sample.ranges,
+        "kernels": Sample.kernel_rows,
+        "captures": Sample.captures,
+        "work": Sample.work_rows,
+        "environments": Sample.environments,
+    }
+    return {
+        name: pd.DataFrame([row for sample in samples for row in rows(sample)])
+        if any(rows(sample) for sample in samples)
+        else pd.DataFrame(columns=list(CASE_COLUMNS))
+        for name, rows in parts.items()
+    }
+
+
+def write_tables(folder: Path, *samples: Sample) -> Path:
+    """Write all tables of `samples` as CSV into `folder`; gives it back."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, table in tables(*samples).items():
+        table.to_csv(folder / f"{name}.csv", index=False)
+    return folder
+
+
+def grid(sizes: int = 5, contexts: int = 4, precisions: int = 3) -> list[Sample]:
+    """A large made-up suite: times grow with size and context, the softmax share with context."""
+    samples = []
+    for p, precision in enumerate(("fp32", "tf32", "bf16")[:precisions]):
+        for s, size in enumerate(("small", "medium", "large", "xl", "2.7B")[:sizes]):
+            for c, context in enumerate((128, 256, 512, 1024)[:contexts]):
+                samples.append(_grown(size, context, precision, s + 1, 2**c, p + 1))
+    return samples
+
+
+def _grown(size: str, context: int, precision: str, s: int, c: int, p: int) -> Sample:
+    def grow(kernel: Kernel) -> Kernel:
+        path, name, family, calls, ns = kernel
+        quadratic = c if family in ("softmax", "elementwise") else 1
+        return path, name, family, calls * s, ns * s * s * c * quadratic // p
+
+    phases = {"forward": FORWARD, "forward_backward": BACKWARD, "train_step": TRAIN}
+    kernels = {phase: [grow(kernel) for kernel in rows] for phase, rows in phases.items()}
+    busy = {phase: sum(row[4] for row in rows) / 1e6 for phase, rows in kernels.items()}
+    late = size == "2.7B" and context == 1024
+    return Sample(
+        size=size,
+        context=context,
+        precision=precision,
+        kernels=kernels,
+        median_ms={phase: ms + 3.0 for phase, ms in busy.items()},
+        times_ms={phase: (ms + 3.5, ms, ms + 1.0) for phase, ms in busy.items()},
+        precision_ran="bf16" if precision == "bf16" else "tf32" if precision == "tf32" else "fp32",
+        status={"train_step": ("oom", "CUDA out of memory")} if late else {},
+    )

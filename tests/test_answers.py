@@ -1,0 +1,440 @@
+import json
+import math
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.synthetic_tables import BACKWARD, FORWARD, Sample, tables, write_tables
+from workflow_src.answers import __main__ as stage
+from workflow_src.answers import forward_time, gemm_share, softmax_matmul
+from workflow_src.answers.answer import Answer, Fact
+from workflow_src.answers.evidence import read_table, trend
+from workflow_src.answers.present import between, calls, escape, number, tally
+from workflow_src.answers.questions import QUESTIONS
+from workflow_src.answers.shares import family_shares
+
+TEMPLATES = Path(__file__).parent.parent / "report_templates"
+SHORT, LONG = Sample(), Sample(context=256)
+OOM = {"train_step": ("oom", "CUDA out of memory")}
+SKIPPED = {
+    "forward_backward": ("oom", "CUDA out of memory"),
+    "train_step": ("skipped", "needs more memory than forward_backward"),
+}
+
+
+@pytest.fixture
+def ask(tmp_path):
+    def asked(question: str, *samples: Sample) -> tuple[Answer, str]:
+        return stage.answer_question(question, write_tables(tmp_path, *samples), TEMPLATES)
+
+    return asked
+
+
+def fact(answer: Answer, name: str, case: str = SHORT.case) -> Fact:
+    return next(fact for fact in answer.facts if (fact.case, fact.name) == (case, name))
+
+
+def prose(markdown: str) -> str:
+    lines = markdown.splitlines()
+    return " ".join(line for line in lines if line and line[0] not in "|#-*")
+
+
+# --- (a) ---
+
+
+def test_forward_times_are_medians_over_steps_with_their_rows(ask):
+    answer, text = ask("a", SHORT)
+    assert fact(answer, "host_ms").value == pytest.approx(12.6)
+    assert fact(answer, "host_ms").rows == (2, 3)
+    assert fact(answer, "median_ms") == Fact(SHORT.case, "median_ms", 12.0, "ms", "timings", (2,))
+    assert fact(answer, "overhead").value == pytest.approx(0.05)
+    assert fact(answer, "overhead").derived_from == ("host_ms", "median_ms")
+    assert answer.status == "complete"
+    assert "within 10 % they match" in text
+
+
+@pytest.mark.parametrize(
+    ("host", "busy", "span", "expected"),
+    [
+        (12.6, 12.0, 12.3, "match"),
+        (15.0, 11.9, 12.3, "launch_bound"),
+        (15.0, 12.1, 12.3, "profiler_overhead"),
+        (9.0, 8.5, 8.9, "faster_profiled"),
+        (9.0, 12.0, 12.3, "not_waited_for"),
+        (15.0, 0.0, 0.0, "unexplained"),
+    ],
+)
+def test_every_verdict_on_the_forward_time_says_so(ask, host, busy, span, expected):
+    assert forward_time.verdict(host, busy, span, 12.0) == expected
+    sample = Sample(times_ms={**SHORT.times_ms, "forward": (host, busy, span)})
+    answer, text = ask("a", sample)
+    assert fact(answer, "verdict").value == expected
+    assert ("don't match" in text) == (expected != "match")
+    assert ("launch-bound, so that" in text) == (expected == "launch_bound")
+    assert ("profiler overhead, though" in text) == (expected == "profiler_overhead")
+
+
+def test_a_matching_case_is_still_named_launch_bound(ask):
+    sample = Sample(times_ms={**SHORT.times_ms, "forward": (12.6, 5.0, 12.0)})
+    answer, text = ask("a", sample)
+    assert fact(answer, "verdict").value == "match"
+    assert "launch-bound: small-ctx128-fp32" in text
+    assert "No forward pass is launch-bound" not in text
+
+
+def test_forward_time_without_a_benchmark_claims_no_match(ask):
+    answer, text = ask("a", replace(SHORT, benchmarked=False))
+    assert answer.status == "partial"
+    assert "no unprofiled median to compare" in text
+    assert "match" not in prose(text)
+    assert "not measured" in text
+
+
+# --- (b) ---
+
+
+def test_top_kernel_adds_up_the_paths_of_one_name(ask):
+    answer, _ = ask("b", SHORT)
+    assert fact(answer, "forward/name").value == "void gemm_long_name<float>"
+    assert fact(answer, "forward/short_name").value == "void gemm_long_name"
+    assert fact(answer, "forward/calls_per_step").value == 24
+    assert fact(answer, "forward/share").value == pytest.approx(0.6)
+    assert fact(answer, "forward/share").rows == (2, 6)
+
+
+def test_top_kernel_of_the_backward_is_what_was_launched_in_it(ask):
+    answer, text = ask("b", SHORT)
+    assert fact(answer, "backward/name").value == "gemm_backward"
+    assert fact(answer, "backward/share").value == pytest.approx(12 / 14)
+    assert fact(answer, "forward_backward/share").value == pytest.approx(12 / 20)
+    assert fact(answer, "forward_backward/same_as_forward").value is False
+    assert "it is another: gemm_backward" in text
+
+
+def test_the_same_kernel_is_said_only_where_it_is_the_same(ask):
+    same = [(path, "void gemm_long_name<float>", *rest) for path, _, *rest in BACKWARD]
+    sample = Sample(kernels={"forward": FORWARD, "forward_backward": same})
+    answer, text = ask("b", sample)
+    assert fact(answer, "backward/same_as_forward").value is True
+    assert text.count("it is the same kernel as in the forward pass") == 2
+
+
+def test_copies_are_no_kernels(ask):
+    copy = ("forward", "big_copy", "copy", 1, 90_000_000)
+    answer, _ = ask("b", Sample(kernels={"forward": [*FORWARD, copy]}))
+    assert fact(answer, "forward/family").value == "gemm"
+
+
+def test_calls_that_are_not_whole_are_marked(tmp_path):
+    write_tables(tmp_path, SHORT)
+    kernels = pd.read_csv(tmp_path / "kernels.csv")
+    kernels.loc[0, "calls"] += 1
+    kernels.to_csv(tmp_path / "kernels.csv", index=False)
+    _, text = stage.answer_question("b", tmp_path, TEMPLATES)
+    assert "24.50 (not whole)" in text
+    assert "don't come out whole" in text
+
+
+def test_top_kernel_without_a_backward_compares_nothing(ask):
+    answer, text = ask("b", Sample(status=SKIPPED))
+    assert "Over forward and backward together no kernel was measured to compare" in text
+    assert "same" not in prose(text)
+    assert answer.status == "complete"
+    assert "OOM" in text
+    assert "Out of memory" in text
+
+
+# --- (c) ---
+
+
+def test_what_is_besides_matmul_and_its_kernels(ask):
+    answer, text = ask("c", SHORT)
+    shares = {f.name: f.value for f in answer.facts if f.name.startswith("family/")}
+    assert shares == pytest.approx(
+        {
+            "family/gemm": 0.6,
+            "family/softmax": 0.2,
+            "family/elementwise": 0.15,
+            "family/copy": 0.045,
+            "family/normalization": 0.005,
+        }
+    )
+    assert fact(answer, "besides_matmul").value == pytest.approx(0.4)
+    kernels = [f.name for f in answer.facts if f.name.startswith("kernel/")]
+    assert kernels == [
+        "kernel/softmax_one",
+        "kernel/exp_kernel",
+        "kernel/scale_and_mask",
+        "kernel/copy_loose",
+    ]
+    assert "normalization" not in text
+
+
+def test_fused_attention_stands_on_its_own_line(ask):
+    fused = ("forward/block/attention/sdpa", "flash", "attention", 12, 5_000_000)
+    sample = Sample(attention="sdpa", kernels={"forward": [*FORWARD, fused]})
+    answer, text = ask("c", sample)
+    assert fact(answer, "besides_matmul", sample.case).value == pytest.approx(4 / 15)
+    assert "fused attention counted with it" in text
+    assert "| flash" not in text
+
+
+@pytest.mark.parametrize("question", ["c", "e"])
+def test_a_trend_needs_two_contexts(ask, question):
+    _, alone = ask(question, SHORT, Sample(size="medium"))
+    _, two = ask(question, SHORT, LONG)
+    assert "context" not in prose(alone)
+    assert "From the shortest context to the longest" in two
+    assert "holds steady" in two
+
+
+def test_a_trend_compares_like_with_like():
+    rows = [{**s.front, "value": v} for s, v in ((SHORT, 1.0), (LONG, 3.0))]
+    rows += [{**Sample(precision="bf16", context=512).front, "value": 0.0}]
+    found = trend(rows, lambda row: float(row["value"]), 0.1)
+    assert (found["runs"], found["rises"], found["falls"], found["steady"]) == (1, 1, 0, 0)
+    assert (found["from_value"], found["to_value"]) == (1.0, 3.0)
+
+
+# --- (d) ---
+
+
+def test_gemm_share_is_of_all_device_time_of_the_phase(ask):
+    answer, text = ask("d", SHORT)
+    assert fact(answer, "forward/gemm").value == pytest.approx(0.6)
+    assert fact(answer, "forward_backward/gemm").value == pytest.approx(0.9)
+    assert fact(answer, "train_step/gemm").value == pytest.approx(0.5)
+    assert fact(answer, "gemm_from_forward_to_train_step").value == "falls"
+    assert "share of device time falls: 60.0 % before, 50.0 % after" in text
+    assert "optimizer (0.0 % before, 45.0 % after)" in text
+
+
+@pytest.mark.parametrize(
+    ("change", "word"), [(-0.02, "falls"), (0.02, "rises"), (0.005, "unchanged")]
+)
+def test_directions_of_a_share(change, word):
+    assert gemm_share.direction(change) == word
+
+
+def test_an_oom_training_step_is_said_and_not_compared(ask):
+    answer, text = ask("d", Sample(status=OOM))
+    assert answer.status == "complete"
+    assert "can't be compared" in text
+    assert "Out of memory: small-ctx128-fp32 (training step)" in text
+    assert "gains" not in text
+
+
+def test_skipped_phases_say_why(ask):
+    _, text = ask("d", Sample(status=SKIPPED))
+    assert "Skipped: small-ctx128-fp32 (training step) (needs more memory than" in text
+    assert re.search(r"\| training step +\| +skipped", text)
+
+
+def test_a_part_of_a_step_captured_before_running_out_of_memory_is_no_number(tmp_path):
+    write_tables(tmp_path, SHORT)
+    pd.DataFrame(Sample(status=OOM).timings()).to_csv(tmp_path / "timings.csv", index=False)
+    answer, _ = stage.answer_question("d", tmp_path, TEMPLATES)
+    assert not any(f.name.startswith("train_step/") for f in answer.facts)
+
+
+# --- (e) ---
+
+
+def test_softmax_against_matmul(ask):
+    answer, text = ask("e", SHORT)
+    assert fact(answer, "softmax_ms").value == pytest.approx(3.0)
+    assert fact(answer, "matmul_ms").value == pytest.approx(6.0)
+    assert fact(answer, "beside_ms").value == pytest.approx(0.5)
+    assert fact(answer, "time_ratio").value == pytest.approx(0.5)
+    assert fact(answer, "flop_ratio").value == pytest.approx(0.1)
+    assert fact(answer, "byte_ratio").value == pytest.approx(0.4)
+    assert fact(answer, "time_ratio_nearer_to").value == "bytes"
+    assert "0.500 lies nearer to the bytes ratio 0.400 than to the FLOP ratio 0.100" in text
+    assert "explains it better" in text
+
+
+def test_a_time_ratio_near_the_flop_ratio_is_said_to_be(ask):
+    work = {"scores": (40, 200), "values": (40, 200), "softmax": (36, 4000)}
+    _, text = ask("e", Sample(work=work))
+    assert "nearer to the FLOP ratio 0.450 than to the bytes ratio 10.0" in text
+    assert "explains it less well" in text
+
+
+@given(*[st.floats(1e-3, 1e3)] * 3)
+def test_nearer_is_by_factors(time, flops, moved):
+    by_flops, by_bytes = (max(time / x, x / time) for x in (flops, moved))
+    found = softmax_matmul.nearer(time, flops, moved)
+    if not math.isclose(by_flops, by_bytes):
+        assert found == ("bytes" if by_bytes < by_flops else "flops")
+
+
+def test_fused_attention_cannot_be_separated(ask):
+    sample = Sample(attention="sdpa")
+    answer, text = ask("e", sample)
+    assert "fused in one kernel and can't be separated: small-ctx128-fp32-sdpa" in text
+    assert answer.facts == ()
+
+
+def test_without_work_no_ratio_of_flops_is_claimed(ask):
+    answer, text = ask("e", Sample(work={}))
+    assert answer.status == "partial"
+    assert "FLOP" not in prose(text)
+    assert "memory traffic" not in text
+    assert fact(answer, "time_ratio").value == pytest.approx(0.5)
+
+
+# --- all questions ---
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_every_fact_has_rows_or_says_what_it_derives_from(ask, question):
+    answer, _ = ask(question, SHORT, LONG, Sample(size="medium", status=OOM))
+    names = {(f.case, f.name) for f in answer.facts}
+    assert names
+    for each in answer.facts:
+        assert bool(each.rows) != bool(each.derived_from)
+        assert {(each.case, source) for source in each.derived_from} <= names
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_facts_point_at_rows_of_their_case(tmp_path, question):
+    folder = write_tables(tmp_path, SHORT, LONG)
+    answer, _ = stage.answer_question(question, folder, TEMPLATES)
+    for each in (f for f in answer.facts if f.rows):
+        lines = (folder / f"{each.table}.csv").read_text().splitlines()
+        assert all(lines[row - 1].startswith(each.case + ",") for row in each.rows)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize(("outside_ns", "status"), [(0, "complete"), (200_000, "partial")])
+def test_too_much_time_outside_makes_it_partial(ask, question, outside_ns, status):
+    answer, text = ask(question, Sample(outside_ns=outside_ns))
+    assert answer.status == status
+    assert ("Partial answer" in text) == ("outside all ranges" in text) == (status == "partial")
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_little_time_outside_is_no_matter(ask, question):
+    answer, _ = ask(question, Sample(outside_ns=20_000))
+    assert answer.status == "complete"
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_capture_without_device_activity_is_said_to_hold_none(ask, question):
+    answer, text = ask(question, Sample(kernels={}))
+    assert answer.status == "missing"
+    assert "holds no device activity" in text
+    assert "launch-bound" not in prose(text)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_case_without_a_capture_is_not_measured(ask, question):
+    answer, text = ask(question, SHORT, Sample(size="medium", captured=False))
+    assert answer.status == "partial"
+    assert "Not measured: medium-ctx128-fp32" in text
+    assert "not measured" in text
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_planned_case_with_status_missing_is_not_measured(ask, question):
+    missing = {phase: ("missing", "not measured") for phase in SHORT.kernels}
+    gone = Sample(size="medium", captured=False, status=missing, work={})
+    answer, text = ask(question, SHORT, gone)
+    assert answer.status == "partial"
+    assert "medium-ctx128-fp32" in text
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_nothing_measured_at_all_is_missing(ask, question):
+    answer, text = ask(question)
+    assert answer.status == "missing"
+    assert "%" not in prose(text).replace("1 %", "")
+
+
+@pytest.mark.parametrize("question", ["b", "c"])
+def test_a_cpu_has_operators(ask, question):
+    _, text = ask(question, Sample(device="cpu"))
+    assert "operator" in text
+    assert "ernel " not in "".join(line for line in text.splitlines() if "_kernel" not in line)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_hostile_names_stay_text(ask, question):
+    bad = "<script>|x|`*_"
+    kernels = {
+        phase: [(p, bad + n, *r) for p, n, *r in rows] for phase, rows in SHORT.kernels.items()
+    }
+    _, text = ask(question, Sample(size="<b>|", kernels=kernels))
+    assert "<script>" not in text
+    assert "<b>" not in text
+    widths = {line.count("|") for line in text.split("\n\n")[2].splitlines() if line[0] == "|"}
+    assert len(widths) <= 1
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_the_stage_writes_json_and_markdown(tmp_path, monkeypatch, question):
+    write_tables(tmp_path, SHORT)
+    for name in set(tables(SHORT)) - set(QUESTIONS[question].tables):
+        (tmp_path / f"{name}.csv").unlink()
+    made, written = tmp_path / "out" / "x.json", tmp_path / "out" / "x.md"
+    arguments = ["--tables", str(tmp_path), "--templates", str(TEMPLATES)]
+    arguments += ["--json", str(made), "--markdown", str(written), "--question", question]
+    monkeypatch.setattr(sys, "argv", ["answers", *arguments])
+    stage.main()
+    found = json.loads(made.read_text())
+    assert found["question"] == question
+    assert found["facts"][0]["case"] == SHORT.case
+    assert written.read_text().startswith(f"### ({question}) ")
+
+
+def test_a_table_without_its_columns_is_refused(tmp_path):
+    pd.DataFrame(SHORT.timings()).drop(columns="median_ms").to_csv(tmp_path / "timings.csv")
+    with pytest.raises(ValueError, match=r"timings\.csv: no column median_ms"):
+        read_table(tmp_path, "timings")
+
+
+def test_text_that_looks_like_missing_stays_text(tmp_path):
+    pd.DataFrame(Sample(size="NA").timings()).to_csv(tmp_path / "timings.csv", index=False)
+    table = read_table(tmp_path, "timings")
+    assert table["size"].unique().tolist() == ["NA"]
+    assert table["reason"].unique().tolist() == [""]
+
+
+# --- formats ---
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0"), (1234.5, "1,234"), (12.34, "12.3"), (99.99, "100"), (0.01234, "0.0123")],
+)
+def test_numbers_show_three_digits(value, text):
+    assert number(value) == text
+
+
+def test_calls_and_ranges_of_values():
+    assert [calls(1200.0), calls(2.5)] == ["1,200", "2.50 (not whole)"]
+    assert [between([2.0, 1.0]), between([1.0, 1.0001])] == ["1.00 to 2.00", "1.00"]
+
+
+def test_tallies_leave_out_what_never_holds():
+    assert tally({"rises": 2, "falls": 0}, "series") == "rises in all 2 series"
+    assert tally({"rises": 2, "falls": 1}, "series") == "rises in 2, falls in 1 of 3 series"
+
+
+@given(st.text())
+def test_escaped_text_holds_no_markup(text):
+    assert not set(escape(text)) & set("<>|\n")
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["gemm", "copy", "x"]), st.integers(1, 10**15)), min_size=1)
+)
+def test_shares_sum_to_one(rows):
+    frame = pd.DataFrame(rows, columns=["family", "busy_ns"])
+    assert sum(family_shares(frame).values()) == pytest.approx(1.0)

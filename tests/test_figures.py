@@ -1,0 +1,74 @@
+import sys
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from tests.synthetic_tables import FORWARD, Sample, grid, write_tables
+from workflow_src import figures
+from workflow_src.answers.questions import FIGURES
+
+OOM = {"train_step": ("oom", "CUDA out of memory")}
+
+
+@pytest.fixture
+def draw(tmp_path, monkeypatch):
+    def drawn(name: str, *samples: Sample) -> str:
+        output = tmp_path / "made" / f"{name}.svg"
+        tables = write_tables(tmp_path / "tables", *samples)
+        arguments = ["--tables", str(tables), "--figure", name, "--output", str(output)]
+        monkeypatch.setattr(sys, "argv", ["figures", *arguments])
+        figures.main()
+        return output.read_text()
+
+    return drawn
+
+
+def texts(svg: str) -> list[str]:
+    return [node.text for node in ET.fromstring(svg).iter() if node.tag.endswith("text")]
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_same_tables_give_the_same_bytes(draw, name):
+    samples = grid(2, 2, 2)
+    first = draw(name, *samples)
+    assert first == draw(name, *samples)
+    assert "dc:date" not in first
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_without_data_says_so(draw, name):
+    (said,) = texts(draw(name, Sample(kernels={}, benchmarked=False)))
+    assert "measured" in said
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_large_suite_has_a_panel_per_precision(draw, name):
+    said = texts(draw(name, *grid()))
+    for precision in ("fp32", "tf32", "bf16"):
+        assert [text for text in said if precision in text]
+    assert said.count("large") == 1 or name == "family_shares"
+
+
+def test_bars_that_are_not_there_say_why(draw):
+    said = texts(draw("family_shares", Sample(status=OOM), Sample(context=256, captured=False)))
+    assert said.count("OOM") == 1
+    assert said.count("not measured") == 3
+
+
+def test_families_without_a_colour_are_summed_up(draw):
+    loose = ("forward", "x", "communication", 1, 1_000_000)
+    said = texts(draw("family_shares", Sample(kernels={"forward": [*FORWARD, loose]})))
+    assert "other families" in said
+    assert "communication" not in said
+
+
+def test_shares_of_all_shown_families_make_up_the_bar():
+    row = {"shares": {"gemm": 0.5, "fill": 0.2, "random": 0.3}}
+    shown = figures.shown_families([row])
+    assert shown == ["gemm", figures.OTHER]
+    assert sum(figures.share_of(row, family) for family in shown) == pytest.approx(1.0)
+
+
+def test_names_with_markup_stay_text(draw):
+    said = texts(draw("forward_time", Sample(size="<script>$x$")))
+    assert "<script>$x$" in said

@@ -1,0 +1,215 @@
+"""What must hold on a CUDA device: run with `python -m pytest -m gpu`."""
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import torch
+
+from workflow_src.attribution import attribute, device_times, number_steps
+from workflow_src.benchmark import benchmark
+from workflow_src.case_tables import case_tables, kernels_table, named
+from workflow_src.cases import PHASES, Case
+from workflow_src.devices import cuda_devices
+from workflow_src.export import export, read_trace
+from workflow_src.families import families
+from workflow_src.profilers import kineto, nsys
+from workflow_src.profilers.trace import Trace, require_complete
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not cuda_devices(), reason="needs a CUDA device"),
+]
+needs_nsys = pytest.mark.skipif(not shutil.which("nsys"), reason="needs nsys")
+
+CASE = Case("t", "t", 768, 3072, 4, 12, 10000, 4, 512, "fp32", "naive", "adamw", "cuda")
+STEPS = 3
+
+
+def recorder(case: Case, *options: str) -> list[str]:
+    row = json.dumps(case.as_dict() | {"warmup_steps": 3, "capture_steps": STEPS})
+    return [sys.executable, "-m", "workflow_src.record", "--case", row, *options]
+
+
+@pytest.fixture(scope="module")
+def nsys_trace(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """The exported folder of a case under nsys, captured once per set of arguments."""
+
+    @cache
+    def take(precision: str, *options: str, again: int = 0) -> Path:
+        folder = tmp_path_factory.mktemp("nsys")
+        program = recorder(replace(CASE, precision=precision), *options)
+        nsys.profile(folder / "c.nsys-rep", program, "cuda", os_tracing=False)
+        export(folder / "c.nsys-rep", folder / "export", os_tracing=False)
+        return folder / "export"
+
+    return take
+
+
+def step_times(trace: Trace) -> pd.DataFrame:
+    """Attributed ranges of a trace with phase, step, busy and span."""
+    ranges, activities = attribute(trace)
+    return device_times(number_steps(ranges), activities)
+
+
+def kernels_of(trace: Trace) -> pd.DataFrame:
+    ranges, activities = attribute(trace)
+    return named(kernels_table(number_steps(ranges), activities))
+
+
+@needs_nsys
+@pytest.mark.parametrize("precision", ["fp32", "tf32", "bf16"])
+def test_backward_agrees_with_single_threaded_autograd(
+    nsys_trace: Callable[..., Path], precision: str
+) -> None:
+    busy = {}
+    for options in ((), ("--single-threaded-autograd",)):
+        trace = read_trace(nsys_trace(precision, *options))
+        ranges = step_times(trace)
+        backward = ranges[ranges["path"] == "train_step/backward"]
+        busy[options] = backward.groupby("step")["busy_ns"].sum().median()
+    default, single = busy.values()
+    print(f"backward {precision}: {default} ns, single-threaded {single} ns")
+    assert default == pytest.approx(single, rel=0.03)
+
+
+@needs_nsys
+@pytest.mark.parametrize("precision", ["fp32", "tf32", "bf16"])
+def test_all_kernel_time_is_accounted_for(nsys_trace: Callable[..., Path], precision: str) -> None:
+    folder = nsys_trace(precision)
+    trace = read_trace(folder)
+    require_complete(trace)
+    kernels = kernels_of(trace)
+    total = kernels.loc[kernels["kind"] == "kernel", "busy_ns"].sum()
+    assert total == nsys.stats_total_ns(folder / "cuda_gpu_kern_sum.csv")
+    assert kernels.loc[kernels["phase"] == "", "busy_ns"].sum() <= 0.001 * total
+    parts = kernels[kernels["path"].str.startswith("train_step/")]
+    step = kernels[kernels["phase"] == "train_step"]
+    assert parts["busy_ns"].sum() == step["busy_ns"].sum(), "forward + backward + ... = step"
+
+
+@needs_nsys
+def test_calls_per_step_are_whole_and_equal_between_runs(
+    nsys_trace: Callable[..., Path],
+) -> None:
+    columns = ["phase", "path", "name"]
+    runs = [kernels_of(read_trace(nsys_trace("bf16", again=n))) for n in (0, 1)]
+    calls = [run.set_index(columns)["calls_per_step"].sort_index() for run in runs]
+    assert (calls[0] % 1 == 0).all()
+    pd.testing.assert_series_equal(calls[0], calls[1])
+
+
+def kineto_trace(case: Case, folder: Path) -> Trace:
+    from workflow_src.record import record
+
+    path = folder / "c.kineto.json.gz"
+    record(case, 3, STEPS, path)
+    return kineto.read(path)
+
+
+COMBINATIONS = [(p, a) for p in ("fp32", "tf32", "bf16") for a in ("naive", "sdpa")]
+
+
+@pytest.mark.parametrize(("precision", "attention"), COMBINATIONS)
+def test_families_agree_with_the_operators_that_launched(
+    tmp_path: Path, precision: str, attention: str
+) -> None:
+    trace = kineto_trace(replace(CASE, precision=precision, attention=attention), tmp_path)
+    by_name = families(trace.activities["name"])
+    by_operator = families(trace.activities["operator"])
+    time = trace.activities["duration_ns"]
+    differing = trace.activities.assign(by_name=by_name, by_operator=by_operator)
+    differing = differing[by_name != by_operator]
+    listed = differing.groupby(["by_name", "by_operator", "operator", "name"])["duration_ns"].sum()
+    share = 1 - differing["duration_ns"].sum() / time.sum()
+    print(f"{precision} {attention}: families agree on {share:.4%}")
+    assert share >= 0.995, listed.sort_values().to_string()
+    lost = differing[differing["by_operator"] == "gemm"]
+    assert lost["duration_ns"].sum() == 0, listed.to_string()
+
+
+def test_busy_is_the_event_time_less_the_gaps(tmp_path: Path) -> None:
+    """Of the same steps: between two CUDA events there is device work, and gaps."""
+    from workflow_src import record
+
+    between: dict[str, list[float]] = {phase: [] for phase in PHASES}
+    original = record.run_step
+
+    def timed(workload: Any, phase: str) -> None:
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        workload.phase(phase)()
+        end.record()
+        workload.synchronize()
+        between[phase].append(start.elapsed_time(end))
+
+    record.run_step = timed
+    try:
+        ranges = step_times(kineto_trace(CASE, tmp_path))
+    finally:
+        record.run_step = original
+    for phase in PHASES:
+        steps = ranges[ranges["path"] == phase].sort_values("start_ns")
+        for event_ms, busy, span in zip(
+            between[phase][-STEPS:], steps["busy_ns"], steps["span_ns"], strict=True
+        ):
+            expected = event_ms - (span - busy) / 1e6
+            print(
+                f"{phase}: event {event_ms:.3f} ms, busy {busy / 1e6:.3f}, less gaps {expected:.3f}"
+            )
+            assert busy / 1e6 == pytest.approx(expected, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("precision", "ran"), [("fp32", "fp32"), ("tf32", "tf32"), ("bf16", "bf16")]
+)
+def test_the_precision_that_ran_is_told_from_the_names(
+    tmp_path: Path, precision: str, ran: str
+) -> None:
+    kernels = kernels_of(kineto_trace(replace(CASE, precision=precision), tmp_path))
+    gemms = kernels[kernels["family"] == "gemm"]
+    time = gemms.groupby("precision_ran")["busy_ns"].sum()
+    print(precision, (time / time.sum()).round(4).to_dict())
+    assert time.get(ran, 0) / time.sum() > 0.9
+
+
+def test_a_memory_limit_makes_out_of_memory_real() -> None:
+    program = (
+        "import json, sys\n"
+        "from workflow_src.benchmark import benchmark\n"
+        "from workflow_src.cases import Case\n"
+        "print(json.dumps(benchmark(Case.from_dict(json.loads(sys.argv[1])), 1, 1)['phases']))\n"
+    )
+    import subprocess
+
+    limited = json.dumps(replace(CASE, memory_limit_gib=1.0, batch=8).as_dict())
+    command = [sys.executable, "-c", program, limited]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    phases = json.loads(said.splitlines()[-1])
+    print({phase: found["status"] for phase, found in phases.items()})
+    assert phases["forward"]["status"] == "ok"
+    assert phases["forward_backward"]["status"] == "oom"
+    assert phases["train_step"]["status"] == "skipped"
+    assert phases["forward"]["peak_memory_mib"] <= 1024
+
+
+def test_the_environment_of_a_result_names_the_device(tmp_path: Path) -> None:
+    os.environ.pop("CUDA_VISIBLE_DEVICES", None)
+    result = benchmark(replace(CASE, layers=1), 1, 2)
+    assert result["environment"]["gpu"] and result["environment"]["driver"]
+    assert {"sm_clock_mhz", "temperature_c", "throttle"} <= result["before"].keys()
+    path = tmp_path / "c.kineto.json.gz"
+    from workflow_src.record import record
+
+    record(replace(CASE, layers=1), 1, 1, path)
+    export(path, tmp_path / "export", os_tracing=False)
+    tables = case_tables(tmp_path / "export", json.loads(json.dumps(result)))
+    assert tables["captures"]["family_coverage"][0] > 0.99

@@ -1,0 +1,204 @@
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.synthetic_tables import Sample, write_tables
+from workflow_src import figures, report
+from workflow_src.answers.__main__ import answer_question
+from workflow_src.answers.evidence import read_table
+from workflow_src.answers.overview import precision_rows, values
+from workflow_src.answers.questions import FIGURES, QUESTIONS
+from workflow_src.files import write_text
+
+TEMPLATES = Path(__file__).parent.parent / "report_templates"
+OOM = {"train_step": ("oom", "CUDA out of memory")}
+SAMPLE = Sample()
+
+
+class Page(HTMLParser):
+    """Tags of a page, and what leads out of it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.links: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.links += [v for k, v in attrs if k in ("src", "href", "xlink:href") and v]
+
+
+@pytest.fixture
+def reported(tmp_path):
+    def made(*samples: Sample, sections: tuple[Path, ...] = ()) -> tuple[str, str]:
+        results = tmp_path / "results"
+        tables = write_tables(results / "tables", *samples)
+        for question in QUESTIONS:
+            _, text = answer_question(question, tables, TEMPLATES)
+            write_text(results / "answers" / f"{question}.md", text)
+        for name, needed in FIGURES.items():
+            frames = {table: read_table(tables, table) for table in needed}
+            svg = figures.svg(lambda name=name, frames=frames: figures.DRAW[name](**frames), name)
+            write_text(results / "figures" / f"{name}.svg", svg)
+        arguments = [f"--{part}={results / part}" for part in ("tables", "answers", "figures")]
+        arguments += [f"--templates={TEMPLATES}", f"--markdown={tmp_path / 'report.md'}"]
+        arguments += [f"--html={tmp_path / 'report.html'}"]
+        arguments += ["--sections", *map(str, sections)] if sections else []
+        report.main(arguments)
+        return (tmp_path / "report.md").read_text(), (tmp_path / "report.html").read_text()
+
+    return made
+
+
+def test_on_a_cpu_the_first_line_says_that_operators_take_the_place_of_kernels(reported):
+    text, page = reported(Sample(device="cpu"))
+    assert "operators take the place of kernels" in text.splitlines()[0]
+    assert "under the torch profiler" in text
+    assert "operators take the place of kernels</h1>" in page.replace(")", "")
+
+
+def test_on_a_gpu_it_does_not(reported):
+    text, _ = reported(SAMPLE)
+    assert "operator" not in text
+    assert "1 case on Some GPU, profiled with nsys." in text
+
+
+def test_all_five_answers_and_the_figures_are_there(reported):
+    text, page = reported(SAMPLE)
+    for question in QUESTIONS:
+        assert f"### ({question}) " in text
+    for name in FIGURES:
+        assert f"](results/figures/{name}.svg)" in text
+    assert Page(page).tags.count("figure") == len(FIGURES)
+    assert Page(page).tags.count("svg") == len(FIGURES)
+    assert "img" not in Page(page).tags
+
+
+def test_the_page_is_self_contained(reported):
+    _, page = reported(SAMPLE)
+    assert all(link.startswith("#") for link in Page(page).links)
+    assert "@import" not in page
+    assert "<script" not in page
+
+
+def test_profiled_times_stand_beside_unprofiled_ones(reported):
+    text, _ = reported(SAMPLE)
+    row = next(line for line in text.splitlines() if "| training step" in line and "51.0" in line)
+    cells = [cell.strip() for cell in row.split("|")]
+    assert cells[4] == "50.0"
+    assert cells[8:12] == ["51.0", "+2.0 %", "39.2 %", "yes"]
+    assert "Overhead: +2.0 % to +5.0 % over 3 phases" in text
+
+
+def test_oom_is_shown_with_its_reason(reported):
+    text, _ = reported(Sample(status=OOM))
+    assert re.search(r"\| small .*\| ok .*\| ok .*\| OOM .*\| CUDA out of memory", text)
+
+
+def test_conservation_in_whole_nanoseconds(reported):
+    text, _ = reported(Sample(outside_ns=200_000))
+    sum_of = "100,000,000 ns attributed + 200,000 ns outside all ranges = 100,200,000 ns"
+    assert sum_of in text
+    assert "Outside lies 0.200 %" in text
+    assert "outside_copy" in text
+    assert "answers resting on them are partial: small-ctx128-fp32" in text
+    assert "counts the same time of kernels in all of 1" in text
+
+
+def test_a_sum_that_does_not_come_out_is_said(reported, tmp_path):
+    reported(SAMPLE)
+    path = tmp_path / "results" / "tables" / "captures.csv"
+    captures = pd.read_csv(path)
+    captures["total_ns"] += 1
+    captures["stats_total_ns"] += 1
+    captures.to_csv(path, index=False)
+    folders = (tmp_path / "results" / part for part in ("tables", "answers", "figures"))
+    text = report.make_markdown(report.Sources(*folders, TEMPLATES), tmp_path)
+    assert "is NOT 100,000,001 ns" in text
+    assert "counts another total of kernels in: small-ctx128-fp32" in text
+
+
+def test_the_precision_that_ran_is_shown_where_it_is_another(reported):
+    text, _ = reported(Sample(precision_ran="tf32"), Sample(size="medium"))
+    assert "in 1, some or all of it in another in 1" in text
+    assert re.search(r"\| small .*\| fp32 .*\| tf32 100.0 %", text)
+
+
+@pytest.mark.parametrize(("ran", "matches"), [("fp32", True), ("tf32", False), ("", None)])
+def test_whether_the_precision_that_ran_is_the_one_asked_for(ran, matches):
+    sample = Sample(precision_ran=ran)
+    (row,) = precision_rows([sample.front], pd.DataFrame(sample.kernel_rows()))
+    assert row["matches"] is matches
+    assert row["shares"] == {ran: 1.0}
+
+
+def test_names_that_tell_no_precision_are_no_evidence(reported):
+    text, _ = reported(Sample(device="cpu", precision_ran=""))
+    assert "Names of operators don't tell the precision that ran." in text
+
+
+def test_warnings_and_mixed_machines_are_named(reported):
+    hot = Sample(size="medium", environment={"warning": "throttled (power cap)", "gpu": "Other"})
+    text, _ = reported(SAMPLE, hot)
+    assert "**Warning:** throttled (power cap) (in medium-ctx128-fp32)" in text
+    assert "cases that differ in gpu stand side by side" in text
+
+
+def test_names_of_machines_stay_at_home(reported):
+    for made in reported(SAMPLE):
+        assert "secret" not in made
+
+
+def test_hostile_values_stay_text(reported, tmp_path):
+    bad = "<script>alert(1)</script>|`[x](javascript:y)"
+    section = tmp_path / "study.md"
+    section.write_text("## A study\n\n<script>alert(2)</script>\n")
+    sample = Sample(size=bad, environment={"warning": bad, "cpu": bad})
+    _, page = reported(sample, sections=(section,))
+    found = Page(page)
+    assert "script" not in found.tags
+    assert "a" not in found.tags
+    assert "&lt;script&gt;alert(1)" in page
+    assert "A study</h2>" in page
+
+
+def test_without_captures_the_report_says_so(reported):
+    text, _ = reported(Sample(captured=False))
+    assert "there is no capture" in text
+    assert "There is no capture to account for." in text
+    assert "No matrix multiplication was captured." in text
+    assert "No phase was timed both without and with the profiler" in text
+
+
+def test_nothing_measured_still_gives_a_report(reported):
+    text, page = reported()
+    assert "0 cases on an unrecorded device" in text
+    assert page.endswith("</html>\n")
+
+
+def test_a_capture_without_device_activity_is_said_to_hold_none(reported):
+    text, _ = reported(Sample(kernels={}))
+    assert "The capture holds no device activity: small-ctx128-fp32." in text
+    assert "| holds no device activity" in text
+
+
+@pytest.mark.parametrize(
+    ("column", "text"),
+    [
+        (["a", "a", ""], "a"),
+        (["a", "a", "b"], "a (cases: 2), b (cases: 1)"),
+        (["40", "62.5"], "40.0 to 62.5"),
+        (["", ""], ""),
+    ],
+)
+def test_values_of_an_environment_column(column, text):
+    assert values(pd.Series(column, dtype=object)) == text
+
+
+def test_times_show_the_first_and_the_last():
+    column = pd.Series(["2026-02-01", "2026-01-01", "2026-03-01"], name="started_at")
+    assert values(column) == "2026-01-01 to 2026-03-01"

@@ -1,0 +1,198 @@
+"""The workflow itself: what is stale, what fails, what is killed, and what is refused."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.workflow import SUITE, Project, make_project
+
+pytestmark = pytest.mark.workflow
+
+MEASURING = ("benchmark", "capture")
+QUESTIONS = {f"answer_{letter}": 1 for letter in "abcde"}
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project whose smoke suite has run through."""
+    project = make_project(tmp_path_factory.mktemp("finished"))
+    project.run()
+    return project
+
+
+@pytest.fixture
+def project(finished: Project, tmp_path: Path) -> Project:
+    """A copy of the finished project."""
+    return finished.copy(tmp_path)
+
+
+def test_one_command_answers_all_questions_and_the_second_time_has_nothing_to_do(
+    finished: Project,
+) -> None:
+    report = (finished.folder / "report.md").read_text()
+    assert all(f"({letter})" in report for letter in "abcde")
+    assert "operators take the place of kernels" in report.splitlines()[0] + report[:600]
+    captures = pd.read_csv(finished.folder / "results/smoke/tables/captures.csv")
+    assert len(captures) == 2
+    assert (captures["attributed_ns"] + captures["outside_ns"] == captures["total_ns"]).all()
+    assert "Nothing to be done" in finished.run()
+
+
+def test_every_output_has_a_log_that_mirrors_it(finished: Project) -> None:
+    logs = {str(p.relative_to(finished.folder)) for p in finished.folder.rglob("*.log")}
+    expected = ("benchmark/tiny-ctx16-fp32.json.log", "answers/a.log", "figures/forward_time.log")
+    assert {f"results/smoke/logs/{name}" for name in expected} <= logs
+
+
+def test_a_touched_or_commented_model_measures_nothing(project: Project) -> None:
+    project.edit(
+        "workflow_src/model/attention.py",
+        '"""Attend from each position to itself and to the ones before it."""',
+        '"""Attend to the past."""  # and to nothing else',
+    )
+    assert project.stale() == {}
+
+
+def test_the_models_arithmetic_measures_every_case_again(project: Project) -> None:
+    project.edit("workflow_src/model/attention.py", "/ math.sqrt(d_head)", "* d_head**-0.5")
+    stale = project.stale()
+    assert (stale["benchmark"], stale["capture"]) == (2, 2)
+
+
+def test_an_edited_size_measures_its_cases_again(project: Project) -> None:
+    project.edit("config.yaml", "tiny: {d_model: 128, d_ff: 512", "tiny: {d_model: 128, d_ff: 256")
+    stale = project.stale()
+    assert (stale["benchmark"], stale["capture"]) == (2, 2)
+
+
+def test_another_size_is_of_no_concern(project: Project) -> None:
+    project.edit("config.yaml", "xl: {d_model: 1600, d_ff: 6400", "xl: {d_model: 1600, d_ff: 640")
+    assert not set(MEASURING) & project.stale().keys()
+
+
+def test_an_added_case_is_measured_alone(project: Project) -> None:
+    project.edit("config.yaml", "contexts: [16, 32]", "contexts: [16, 32, 48]")
+    stale = project.stale()
+    assert {stale[rule] for rule in (*MEASURING, "export", "case_tables")} == {1}
+    assert stale["all_tables"] == 1
+
+
+def test_a_capture_setting_leaves_the_benchmark_alone(project: Project) -> None:
+    stale = project.stale("--config", "suite=smoke", "warmup_steps=1", "steps=2", "capture_steps=2")
+    assert stale["capture"] == 2 and "benchmark" not in stale
+
+
+def test_an_edited_template_renders_again_and_measures_nothing(project: Project) -> None:
+    template = project.folder / "report_templates" / "answer_c.md.j2"
+    template.write_text(template.read_text() + "\nThe end.\n")
+    assert project.stale() == {"answer_c": 1, "report": 1}
+    project.run()
+    assert "The end." in (project.folder / "report.md").read_text()
+
+
+def test_an_edited_family_rule_tabulates_again_and_measures_nothing(project: Project) -> None:
+    rules = project.folder / "workflow_src" / "families.csv"
+    rules.write_text(rules.read_text() + "unknown,^never_seen$,a rule more\n")
+    stale = project.stale()
+    assert stale["case_tables"] == 2 and not set(MEASURING) & stale.keys()
+
+
+def test_a_failed_case_leaves_the_others_and_is_rerun_alone(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    wrong = {"stage": "workflow_src.benchmark", "case": '"tiny-ctx16-fp32"'}
+    printed = project.run(check=False, **wrong)
+    assert "injected failure of workflow_src.benchmark" in printed
+    standing = project.results()
+    assert "results/smoke/tables/tiny-ctx32-fp32/kernels.csv" in standing
+    assert "results/smoke/capture/tiny-ctx16-fp32.kineto.json.gz" in standing
+    project.log.unlink()
+    project.run("results/smoke/benchmark/tiny-ctx16-fp32.json")
+    assert project.stages() == ["workflow_src.benchmark"]
+    project.run()
+    assert "workflow_src.capture" not in project.stages()
+    assert project.stages().count("workflow_src.benchmark") == 1
+    assert "report.md" in project.results()
+
+
+def test_a_report_of_what_is_there_says_what_is_missing(project: Project) -> None:
+    project.edit("config.yaml", "contexts: [16, 32]", "contexts: [16, 32, 48]")
+    wrong = {"stage": "workflow_src.benchmark", "case": '"tiny-ctx48-fp32"'}
+    project.run(check=False, **wrong)
+    project.run("--config", *SUITE, "allow_missing=true")
+    assert "tiny-ctx48-fp32" in (project.folder / "report.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("stage", "target", "after_s"),
+    [
+        ("benchmark", "results/smoke/benchmark/tiny-ctx16-fp32.json", "1.5"),
+        ("capture", "results/smoke/capture/tiny-ctx16-fp32.kineto.json.gz", "2.5"),
+        ("export", "results/smoke/export/tiny-ctx16-fp32", "0.2"),
+        ("case_tables", "results/smoke/tables/tiny-ctx16-fp32/kernels.csv", "0.2"),
+        ("all_tables", "results/smoke/tables/kernels.csv", "0.2"),
+        ("answers", "results/smoke/answers/a.json", "0.2"),
+        ("figures", "results/smoke/figures/forward_time.svg", "0.3"),
+        ("report", "report.md", "0.2"),
+    ],
+)
+def test_a_killed_job_leaves_nothing_that_passes_for_a_result(
+    project: Project, stage: str, target: str, after_s: str
+) -> None:
+    before = project.results()
+    subprocess.run(["rm", "-r", str(project.folder / target)], check=True)
+    project.run(target, check=False, stage=f"workflow_src.{stage}", kill_s=after_s)
+    assert not (project.folder / target).exists()
+    project.run(target)
+    project.run()
+    assert project.results() == before
+    for file in project.folder.glob("results/smoke/*/*.json"):
+        json.loads(file.read_text())
+
+
+def test_eight_cores_measure_one_case_at_a_time(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    targets = [
+        f"results/smoke/benchmark/tiny-ctx{context}-fp32.json" for context in (16, 32)
+    ]  # fmt: skip
+    project.run("--cores", "8", *targets)
+    marks = [line.split()[:3] for line in project.log.read_text().splitlines()]
+    assert [mark for mark, _, _ in sorted(marks, key=lambda m: int(m[2]))] == ["start", "end"] * 2
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("suite=smok", "config: suite: 'smok' is not one of quickstart"),
+        ("stepz=1", "config: config.yaml: unknown key: 'stepz' is not one of"),
+        ("steps=-1", "config: steps: -1 must be 1 or more"),
+        ("device=cuda", "config: device: 'cuda' asked for, but no CUDA device is here"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_nothing_runs(
+    tmp_path: Path, setting: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    project = make_project(tmp_path)
+    printed = project.run("--config", setting, check=False)
+    assert said in printed and "Traceback" not in printed
+    assert project.stages() == [] and not (project.folder / "results").exists()
+
+
+def test_snakemakes_own_report_works_offline(project: Project) -> None:
+    project.run("--report", "snakemake-report.html")
+    page = (project.folder / "snakemake-report.html").read_text()
+    assert "forward_time.svg" in page
+
+
+def test_rules_are_clean_and_the_snakefile_is_a_table_of_contents(finished: Project) -> None:
+    assert "Congratulations" in finished.run("--lint")
+    lines = (finished.folder / "Snakefile").read_text().splitlines()
+    assert len(lines) <= 60 and lines[0].startswith("#")
+    for file in (finished.folder / "rules").glob("*.smk"):
+        text = file.read_text()
+        for rule in re.split(r"^(?=rule |use rule )", text, flags=re.MULTILINE)[1:]:
+            assert "message:" in rule and "log:" in rule, rule

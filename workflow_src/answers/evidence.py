@@ -1,0 +1,202 @@
+"""Reading the tables: which rows bear a number, and why a number isn't there."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from workflow_src.cases import CASE_COLUMNS
+
+OUTSIDE_LIMIT = 0.001
+"""Share of a capture's device time outside all ranges above which answers are partial."""
+
+COLUMNS = {
+    "timings": "phase status reason samples mean_ms median_ms std_ms p20_ms p80_ms cv",
+    "ranges": "phase path step instances host_ms busy_ms span_ms",
+    "kernels": "phase path name short_name kind family precision_ran calls steps busy_ns",
+    "captures": "profiler total_ns attributed_ns outside_ns outside_share stats_total_ns "
+    "family_coverage",
+    "work": "component flops bytes",
+    "environments": "",
+}
+"""The columns that are read of each table, besides those of the case."""
+
+COUNTS = ("context", "batch")
+"""The case columns that are numbers."""
+
+TEXTS = "phase status reason path name short_name kind family precision_ran profiler component"
+TEXT_COLUMNS = (frozenset(CASE_COLUMNS) - frozenset(COUNTS)) | frozenset(TEXTS.split())
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class State:
+    """Why a case has numbers or not: "ok", "oom", "skipped", "not_measured", "no_activity".
+
+    And "fused", where one kernel does what a question asks about apart.
+    """
+
+    word: str
+    reason: str = ""
+
+
+def read_table(directory: Path, name: str) -> pd.DataFrame:
+    """The table `name`.csv in `directory`; its index holds row numbers, the header being row 1.
+
+    Text columns hold "" where the file has nothing, others NaN. Of `environments` all columns
+    are text. Raises FileNotFoundError where there is no such file, ValueError where it has rows
+    but not the columns that are read.
+    """
+    path = directory / f"{name}.csv"
+    header = list(pd.read_csv(path, nrows=0).columns)
+    everything = name == "environments"
+    text = [c for c in header if c in TEXT_COLUMNS or (everything and c not in CASE_COLUMNS)]
+    types = dict.fromkeys(text, "object")
+    table = pd.read_csv(path, dtype=types, keep_default_na=False, na_values=[""])
+    table[text] = table[text].fillna("")
+    absent = [c for c in (*CASE_COLUMNS, *COLUMNS[name].split()) if c not in header]
+    if absent and len(table):
+        raise ValueError(f"{path.name}: no column {', '.join(absent)}")
+    table = table.reindex(columns=[*header, *absent])
+    return table.set_index(pd.RangeIndex(2, len(table) + 2))
+
+
+def cases_of(*tables: pd.DataFrame) -> list[Row]:
+    """The cases in any of the tables, in order of first appearance, as case columns."""
+    columns = list(CASE_COLUMNS)
+    every = pd.concat([table[columns] for table in tables if len(table)] or [tables[0][columns]])
+    found: list[Row] = every.drop_duplicates("case").to_dict("records")  # type: ignore[assignment]
+    return found
+
+
+def of(table: pd.DataFrame, case: str, phase: str | None = None) -> pd.DataFrame:
+    """The rows of one case, and of one phase of it where that is given."""
+    mine = table[table["case"] == case]
+    return mine if phase is None else mine[mine["phase"] == phase]
+
+
+def row_numbers(frame: pd.DataFrame) -> tuple[int, ...]:
+    """The row numbers that `frame` was read from."""
+    return tuple(int(number) for number in frame.index)
+
+
+def under(paths: "pd.Series[str]", prefix: str) -> "pd.Series[bool]":
+    """Which paths are `prefix` itself or lie inside it."""
+    return (paths == prefix) | paths.str.startswith(prefix + "/")
+
+
+def benchmark_state(timings: pd.DataFrame, case: str, phase: str) -> State:
+    """What became of a phase in the unprofiled benchmark."""
+    rows = of(timings, case, phase)
+    if rows.empty:
+        return State("not_measured")
+    status, reason = str(rows["status"].iloc[0]), str(rows["reason"].iloc[0])
+    return State("not_measured") if status == "missing" else State(status, reason)
+
+
+def profile_state(
+    timings: pd.DataFrame, captures: pd.DataFrame, profiled: pd.DataFrame, case: str, phase: str
+) -> State:
+    """Whether `profiled` (kernels or ranges) holds a phase of a case, and why not.
+
+    A phase that ran out of memory counts as that even where a piece of a step was captured.
+    """
+    benchmark = benchmark_state(timings, case, phase)
+    if benchmark.word in ("oom", "skipped"):
+        return benchmark
+    if holds_no_activity(captures, case):
+        return State("no_activity")
+    return State("not_measured" if of(profiled, case, phase).empty else "ok")
+
+
+def holds_no_activity(captures: pd.DataFrame, case: str) -> bool:
+    """Whether the case was captured and the capture holds nothing that a device did."""
+    mine = of(captures, case)
+    return not mine.empty and not mine["total_ns"].sum() > 0
+
+
+def outside_share(captures: pd.DataFrame, case: str) -> float:
+    """Share of the capture's device time outside all ranges; NaN where there is no capture."""
+    mine = of(captures, case)
+    return float("nan") if mine.empty else float(mine["outside_share"].iloc[0])
+
+
+def axes(cases: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The case columns that tell `cases` apart: size and context, and others that vary."""
+    others = [c for c in CASE_COLUMNS[3:] if len({case[c] for case in cases}) > 1]
+    return ["size", "context", *others]
+
+
+def over_contexts(rows: Iterable[Row]) -> list[list[Row]]:
+    """Rows that differ in nothing but context, shortest first; only runs of two and more."""
+    runs: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        key = tuple(row[column] for column in CASE_COLUMNS if column not in ("case", "context"))
+        runs.setdefault(key, []).append(row)
+    ordered = [sorted(run, key=lambda row: int(row["context"])) for run in runs.values()]
+    return [run for run in ordered if len(run) > 1]
+
+
+def trend(rows: Iterable[Row], value: Callable[[Row], float], tolerance: float) -> Row:
+    """How `value` changes from the shortest context to the longest.
+
+    Counts the runs over contexts that rise, fall or are steady (within `tolerance`, in the unit
+    of the value), with the values at both ends of the first run. Empty without two contexts.
+    """
+    runs = over_contexts(rows)
+    if not runs:
+        return {}
+    changes = [value(run[-1]) - value(run[0]) for run in runs]
+    first, last = runs[0][0], runs[0][-1]
+    return {
+        "runs": len(runs),
+        "rises": sum(change > tolerance for change in changes),
+        "falls": sum(change < -tolerance for change in changes),
+        "steady": sum(abs(change) <= tolerance for change in changes),
+        "from_case": first["case"],
+        "from_value": value(first),
+        "to_case": last["case"],
+        "to_value": value(last),
+    }
+
+
+def coverage(states: Mapping[tuple[str, str], State], captures: pd.DataFrame) -> Row:
+    """What an answer covers, from the states of its cells, keyed by (case, part or "").
+
+    Cells by state, as "case" or "case (part)", and cases with too much time outside all ranges.
+    """
+    named: dict[str, list[str]] = {}
+    for (case, part), state in states.items():
+        named.setdefault(state.word, []).append(f"{case} ({part})" if part else case)
+    answered = dict.fromkeys(case for (case, _), state in states.items() if state.word == "ok")
+    shares = {case: outside_share(captures, case) for case in answered}
+    reasons = {state.reason for state in states.values() if state.word == "skipped"}
+    return {
+        "cases": len({case for case, _ in states}),
+        "answered": len(answered),
+        "skipped_why": sorted(reasons - {""}),
+        "outside": {case: share for case, share in shares.items() if not share <= OUTSIDE_LIMIT},
+        "outside_limit": OUTSIDE_LIMIT,
+        **{word: named.get(word, []) for word in ("oom", "skipped", "not_measured", "no_activity")},
+    }
+
+
+def status_of(covered: Mapping[str, Any]) -> str:
+    """The status of an answer with this coverage; see Answer."""
+    if not covered["answered"]:
+        return "missing"
+    gaps = covered["not_measured"] or covered["no_activity"] or covered["outside"]
+    return "partial" if gaps else "complete"
+
+
+def words(cases: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """What to call activities and their time: on a CPU, operators take the place of kernels."""
+    devices = {case["device"] for case in cases}
+    if devices == {"cpu"}:
+        return {"kernel": "operator", "device_time": "operator time"}
+    if "cpu" in devices:
+        return {"kernel": "kernel or operator", "device_time": "device or operator time"}
+    return {"kernel": "kernel", "device_time": "device time"}

@@ -1,0 +1,166 @@
+"""(d) How does the share of matrix multiplication change from inference to a training step?"""
+
+import statistics
+
+import pandas as pd
+from markupsafe import Markup
+
+from workflow_src.answers.answer import Answer, Fact
+from workflow_src.answers.evidence import (
+    Row,
+    State,
+    axes,
+    cases_of,
+    coverage,
+    of,
+    profile_state,
+    row_numbers,
+    status_of,
+    words,
+)
+from workflow_src.answers.present import (
+    PHASE_WORDS,
+    Column,
+    case_columns,
+    markdown_table,
+    number,
+    percent,
+    records,
+)
+from workflow_src.answers.shares import family_shares
+from workflow_src.cases import PHASES
+
+TITLE = "How does the share of matrix multiplication change from inference to training?"
+
+UNCHANGED_WITHIN = 0.01
+"""Shares that differ by at most this much count as unchanged."""
+
+
+def measure(
+    case: Row, phase: str, timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame
+) -> Row:
+    """Shares of all families in the whole device time of one phase of one case."""
+    state = profile_state(timings, captures, kernels, case["case"], phase)
+    row = case | {"phase": phase, "state": state.word, "reason": state.reason, "shares": {}}
+    mine = of(kernels, case["case"], phase)
+    shares = family_shares(mine) if state.word == "ok" else {}
+    if not shares:
+        return row
+    ms = float(mine["busy_ns"].sum() / mine["steps"].max() / 1e6)
+    return row | {"shares": shares, "gemm": shares.get("gemm", 0.0), "busy_ms_per_step": ms}
+
+
+def facts_of(row: Row, kernels: pd.DataFrame) -> list[Fact]:
+    """The shares of one phase of one case as facts."""
+    mine = of(kernels, row["case"], row["phase"])
+    return [
+        Fact(
+            row["case"],
+            f"{row['phase']}/{family}",
+            share,
+            "1",
+            "kernels",
+            row_numbers(mine[mine["family"] == family]),
+        )
+        for family, share in row["shares"].items()
+    ]
+
+
+def direction(change: float) -> str:
+    """Whether a share "rises", "falls" or is "unchanged"."""
+    if abs(change) <= UNCHANGED_WITHIN:
+        return "unchanged"
+    return "rises" if change > 0 else "falls"
+
+
+def compare(rows: list[Row]) -> list[Row]:
+    """Per case with both ends measured: shares in the forward pass and in the training step."""
+    phases: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        if row["shares"]:
+            phases.setdefault(row["case"], {})[row["phase"]] = row
+    return [
+        {
+            "case": case,
+            "before": found["forward"]["shares"],
+            "after": found["train_step"]["shares"],
+            "gemm_before": found["forward"]["gemm"],
+            "gemm_after": found["train_step"]["gemm"],
+            "verdict": direction(found["train_step"]["gemm"] - found["forward"]["gemm"]),
+        }
+        for case, found in phases.items()
+        if "forward" in found and "train_step" in found
+    ]
+
+
+def movers(pairs: list[Row]) -> list[Row]:
+    """Families besides gemm by the median change of their share, greatest rise first."""
+    families = {f for pair in pairs for f in (*pair["before"], *pair["after"])} - {"gemm"}
+    found = []
+    for family in sorted(families):
+        before = [pair["before"].get(family, 0.0) for pair in pairs]
+        after = [pair["after"].get(family, 0.0) for pair in pairs]
+        change = statistics.median(b - a for a, b in zip(before, after, strict=True))
+        found.append({"family": family, "before": before, "after": after, "change": change})
+    return sorted(found, key=lambda mover: -mover["change"])
+
+
+def answer(timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame) -> Answer:
+    """Answer (d) from timings.csv, kernels.csv and captures.csv."""
+    cases = cases_of(timings, captures)
+    rows = [measure(c, phase, timings, kernels, captures) for c in cases for phase in PHASES]
+    states = {(r["case"], PHASE_WORDS[r["phase"]]): State(r["state"], r["reason"]) for r in rows}
+    covered = coverage(states, captures)
+    pairs = compare(rows)
+    facts = [fact for row in rows for fact in facts_of(row, kernels)]
+    facts += [
+        Fact(
+            pair["case"],
+            "gemm_from_forward_to_train_step",
+            pair["verdict"],
+            "",
+            derived_from=("forward/gemm", "train_step/gemm"),
+        )
+        for pair in pairs
+    ]
+    frames = {"shares": pd.DataFrame(rows)}
+    summary = summarize(pairs) | {"covered": covered, "words": words(cases)}
+    return Answer("d", TITLE, status_of(covered), tuple(facts), frames, summary)
+
+
+def summarize(pairs: list[Row]) -> Row:
+    """What the text chooses by: how many cases' gemm share falls, and which families move."""
+    moved = movers(pairs)
+    return {
+        "pairs": pairs,
+        "before": [pair["gemm_before"] for pair in pairs],
+        "after": [pair["gemm_after"] for pair in pairs],
+        "verdicts": {
+            word: [pair["case"] for pair in pairs if pair["verdict"] == word]
+            for word in ("falls", "rises", "unchanged")
+        },
+        "gains": [mover for mover in moved if mover["change"] > UNCHANGED_WITHIN][:2],
+        "losses": [mover for mover in reversed(moved) if mover["change"] < -UNCHANGED_WITHIN][:2],
+        "unchanged_within": UNCHANGED_WITHIN,
+    }
+
+
+def tables(answer: Answer) -> dict[str, Markup]:
+    """The answer's table as Markdown: a row per case and phase, a column per family."""
+    rows = records(answer.rows["shares"])
+    totals: dict[str, float] = {}
+    for row in rows:
+        for family, share in row["shares"].items():
+            totals[family] = totals.get(family, 0.0) + share
+    families = sorted(set(totals) - {"gemm"}, key=lambda family: (-totals[family], family))
+    for row in rows:
+        if row["shares"]:
+            row |= {f"share/{family}": row["shares"].get(family, 0.0) for family in families}
+    columns = [
+        *case_columns(axes(rows)),
+        Column("phase", "phase", PHASE_WORDS.__getitem__),
+        Column(f"{answer.summary['words']['device_time']} ms per step", "busy_ms_per_step", number),
+        Column("gemm", "gemm", percent),
+        *(Column(family, f"share/{family}", percent) for family in families),
+    ]
+    return {"shares": markdown_table(rows, columns)}

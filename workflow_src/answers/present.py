@@ -1,0 +1,197 @@
+"""From raw rows to Markdown: number formats, tables and templates that escape all values."""
+
+import html
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from tabulate import tabulate
+
+from workflow_src.answers.answer import Answer
+from workflow_src.answers.evidence import COUNTS
+
+STATE_WORDS = {
+    "ok": "not measured",
+    "oom": "OOM",
+    "skipped": "skipped",
+    "not_measured": "not measured",
+    "no_activity": "no device activity",
+    "fused": "fused",
+}
+"""What a cell without a value says, by the state of its row."""
+
+PHASE_WORDS = {
+    "forward": "forward",
+    "backward": "backward",
+    "forward_backward": "forward + backward",
+    "train_step": "training step",
+}
+
+NAMES_SHOWN = 5
+DASH = "\N{EN DASH}"
+
+
+def number(value: float) -> str:
+    """Three significant digits, without an exponent where that is readable: 1,234 12.3 0.0123."""
+    if value == 0:
+        return "0"
+    text = f"{value:,.0f}" if abs(value) >= 99.95 else f"{value:#.3g}"
+    return text.rstrip(".")
+
+
+def plain(value: float) -> str:
+    """A whole number that is a name more than a count: 1024."""
+    return str(int(value))
+
+
+def whole(value: float) -> str:
+    """A count with thousands marked: 1,234."""
+    return f"{value:,.0f}"
+
+
+def percent(share: float) -> str:
+    """A share as per cent, one decimal: 12.3 %."""
+    return f"{100 * share:.1f} %"
+
+
+def fine_percent(share: float) -> str:
+    """A small share as per cent, three significant digits: 0.0123 %. NaN is "unknown"."""
+    return "unknown" if math.isnan(share) else f"{number(100 * share)} %"
+
+
+def limit(share: float) -> str:
+    """A limit as per cent, without digits that say nothing: 10 %, 0.1 %."""
+    return f"{100 * share:g} %"
+
+
+def signed_percent(share: float) -> str:
+    """A change as per cent with its sign: +12.3 %."""
+    return f"{100 * share:+.1f} %"
+
+
+def calls(value: float) -> str:
+    """Calls per step; a number that isn't whole is marked as such."""
+    near = abs(value - round(value)) < 1e-9
+    return whole(round(value)) if near else f"{value:.2f} (not whole)"
+
+
+def names(values: Sequence[str]) -> str:
+    """Up to five names in a row, and how many more there are."""
+    shown, more = list(values[:NAMES_SHOWN]), len(values) - NAMES_SHOWN
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+
+
+def between(values: Sequence[float], text: Callable[[float], str] = number) -> str:
+    """ "x", or "x to y" where the values show a least and a greatest that read differently."""
+    low, high = text(min(values)), text(max(values))
+    return low if low == high else f"{low} to {high}"
+
+
+def tally(counts: Mapping[str, int], what: str) -> str:
+    """How often each thing holds, those that never do left out: "rises in 2, falls in 1 of 3 x".
+
+    `what` names what is counted, in the plural; at least one count is above zero.
+    """
+    total = sum(counts.values())
+    held = {text: count for text, count in counts.items() if count}
+    if len(held) == 1:
+        return f"{next(iter(held))} in all {total} {what}"
+    return ", ".join(f"{text} in {count}" for text, count in held.items()) + f" of {total} {what}"
+
+
+def escape(value: Any) -> str:
+    """Text that Markdown and HTML both show as it is, in a sentence and in a table's cell."""
+    text = html.escape(re.sub(r"\s+", " ", str(value)), quote=False).replace("|", "&#124;")
+    text = re.sub(r"([\\`*\[\]])", r"\\\1", text)
+    return re.sub(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", r"\\_", text)
+
+
+NUMERIC = (number, plain, whole, percent, fine_percent, signed_percent, calls)
+"""Columns that read so stand to the right."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column to show: its heading, the raw column, and how a value reads."""
+
+    heading: str
+    source: str
+    text: Callable[[Any], str] = str
+    state: str = "state"
+    """The raw column that says why a value isn't there."""
+
+    def cell(self, row: Mapping[str, Any]) -> str | None:
+        """What the cell of this column says in `row`; None where there is no value."""
+        value = row.get(self.source)
+        absent = value is None or (isinstance(value, float) and math.isnan(value))
+        return None if absent else self.text(value)
+
+
+def _cells(row: Mapping[str, Any], columns: Sequence[Column]) -> list[str]:
+    """A row's cells. The first that lacks a value says why, those after it are dashes."""
+    said: set[str] = set()
+    cells = []
+    for column in columns:
+        cell = column.cell(row)
+        if cell is None:
+            why = STATE_WORDS[str(row.get(column.state, "not_measured"))]
+            cell = DASH if column.state in said else why
+            said.add(column.state)
+        cells.append(escape(cell))
+    return cells
+
+
+def case_columns(axes: Sequence[str]) -> list[Column]:
+    """Columns for the axes that tell the cases of a table apart."""
+    return [Column(axis, axis, plain if axis in COUNTS else str) for axis in axes]
+
+
+def markdown_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> Markup:
+    """A Markdown table; numbers to the right. A column of reasons comes last if there are any."""
+    if any(row.get("reason") for row in rows):
+        columns = [*columns, Column("note", "reason")]
+    cells = [_cells(row, columns) for row in rows]
+    aligned = ["right" if c.text in NUMERIC else "left" for c in columns]
+    headings = [escape(column.heading) for column in columns]
+    return Markup(
+        tabulate(cells, headers=headings, tablefmt="pipe", disable_numparse=True, colalign=aligned)
+        if cells
+        else "(no rows)"
+    )
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of `frame` as dictionaries."""
+    found: list[dict[str, Any]] = frame.to_dict("records")  # type: ignore[assignment]
+    return found
+
+
+def environment(templates: Path) -> Environment:
+    """Templates that make Markdown: every value is escaped unless it is Markup already."""
+    made = Environment(
+        loader=FileSystemLoader(templates),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+        finalize=lambda value: value if isinstance(value, Markup) else escape(value),
+    )
+    texts: list[Callable[..., str]] = [number, whole, percent, fine_percent, signed_percent]
+    texts += [limit, calls, names, between, tally]
+    made.filters |= {text.__name__: text for text in texts}
+    made.globals |= {text.__name__: text for text in texts}
+    return made
+
+
+def render(answer: Answer, tables: Mapping[str, Markup], templates: Path) -> str:
+    """The Markdown of an answer, from the template of its question."""
+    template = environment(templates).get_template(f"answer_{answer.question}.md.j2")
+    text = template.render(answer=answer, tables=tables, **answer.summary)
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"

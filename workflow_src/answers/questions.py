@@ -1,0 +1,31 @@
+"""Which module answers which question, and the tables that it (or a figure) reads.
+
+Imports nothing heavy, so that a Snakefile can take its inputs from here.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question's module in this package and its tables, by name without ".csv"."""
+
+    module: str
+    tables: tuple[str, ...]
+
+
+QUESTIONS: dict[str, Question] = {
+    "a": Question("forward_time", ("timings", "ranges", "captures")),
+    "b": Question("top_kernel", ("timings", "kernels", "captures")),
+    "c": Question("other_kernels", ("timings", "kernels", "captures")),
+    "d": Question("gemm_share", ("timings", "kernels", "captures")),
+    "e": Question("softmax_matmul", ("timings", "kernels", "captures", "work")),
+}
+
+FIGURES: dict[str, tuple[str, ...]] = {
+    "forward_time": ("timings",),
+    "family_shares": ("timings", "kernels", "captures"),
+    "softmax_matmul": ("timings", "kernels", "captures", "work"),
+}
+
+REPORT_TABLES = ("timings", "ranges", "kernels", "captures", "environments")

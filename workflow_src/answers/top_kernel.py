@@ -1,0 +1,176 @@
+"""(b) Which kernel takes the most time, forward, backward and over both?"""
+
+from collections import Counter
+from typing import Any
+
+import pandas as pd
+from markupsafe import Markup
+
+from workflow_src.answers.answer import Answer, Fact
+from workflow_src.answers.evidence import (
+    Row,
+    State,
+    axes,
+    cases_of,
+    coverage,
+    of,
+    profile_state,
+    status_of,
+    words,
+)
+from workflow_src.answers.present import (
+    PHASE_WORDS,
+    Column,
+    calls,
+    case_columns,
+    markdown_table,
+    number,
+    percent,
+    records,
+)
+from workflow_src.answers.shares import by_kernel
+
+TITLE = "Which {kernel} takes the most cumulative time, and how often is it called?"
+
+PARTS = {
+    "forward": "forward",
+    "backward": "forward_backward",
+    "forward_backward": "forward_backward",
+}
+"""The parts of a step that are asked about, and the phase that each belongs to."""
+
+KERNEL_KINDS = ("kernel", "operator")
+
+
+def part_of(kernels: pd.DataFrame, part: str) -> pd.DataFrame:
+    """The rows of kernels.csv that belong to a part.
+
+    "backward" is what was launched inside a range called backward of phase forward_backward, on
+    whichever thread.
+    """
+    mine = kernels[kernels["phase"] == PARTS[part]]
+    if part != "backward":
+        return mine
+    return mine[[part in str(path).split("/") for path in mine["path"]]]
+
+
+def measure(case: Row, part: str, kernels: pd.DataFrame, state: State) -> Row:
+    """The kernel with the most time in one part of one case; copies and fills don't compete."""
+    row = case | {"part": part, "state": state.word, "reason": state.reason}
+    if state.word != "ok":
+        return row
+    ranked = by_kernel(of(part_of(kernels, part), case["case"]))
+    top = next((kernel for kernel in ranked if kernel["kind"] in KERNEL_KINDS), None)
+    return row | top if top else row | {"state": "not_measured"}
+
+
+def facts_of(row: Row) -> list[Fact]:
+    """The facts of one part of one case."""
+    if "name" not in row:
+        return []
+    units = {
+        "name": "",
+        "short_name": "",
+        "family": "",
+        "calls_per_step": "calls",
+        "busy_ms_per_step": "ms",
+        "share": "1",
+    }
+    return [
+        Fact(row["case"], f"{row['part']}/{name}", row[name], unit, "kernels", row["evidence"])
+        for name, unit in units.items()
+    ]
+
+
+def compare(rows: list[Row]) -> list[Row]:
+    """Per case: whether the forward's top kernel is also that of the other parts."""
+    tops: dict[str, dict[str, str]] = {}
+    for row in rows:
+        tops.setdefault(row["case"], {})
+        if "name" in row:
+            tops[row["case"]][row["part"]] = row["name"]
+    return [
+        {"case": case, "part": part, "same": names["forward"] == names[part]}
+        for case, names in tops.items()
+        for part in ("backward", "forward_backward")
+        if "forward" in names and part in names
+    ]
+
+
+def answer(timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame) -> Answer:
+    """Answer (b) from timings.csv, kernels.csv and captures.csv."""
+    cases = cases_of(timings, captures)
+    rows = []
+    for case in cases:
+        for part, phase in PARTS.items():
+            state = profile_state(timings, captures, kernels, case["case"], phase)
+            rows.append(measure(case, part, kernels, state))
+    states = {(r["case"], PHASE_WORDS[r["part"]]): State(r["state"], r["reason"]) for r in rows}
+    covered = coverage(states, captures)
+    same = compare(rows)
+    facts = [fact for row in rows for fact in facts_of(row)]
+    facts += [
+        Fact(
+            pair["case"],
+            f"{pair['part']}/same_as_forward",
+            pair["same"],
+            "",
+            derived_from=("forward/name", f"{pair['part']}/name"),
+        )
+        for pair in same
+    ]
+    title = TITLE.format(**words(cases))
+    frames = {"tops": pd.DataFrame(rows)}
+    summary = summarize(rows, same) | {"covered": covered, "words": words(cases)}
+    return Answer("b", title, status_of(covered), tuple(facts), frames, summary)
+
+
+def summarize(rows: list[Row], same: list[Row]) -> Row:
+    """What the text chooses by: the commonest top kernel per part, and how often it's the same."""
+    return {
+        "parts": {part: commonest(rows, part) for part in PARTS},
+        "same": {
+            part: {
+                "compared": sum(pair["part"] == part for pair in same),
+                "same": sum(pair["part"] == part and pair["same"] for pair in same),
+            }
+            for part in ("backward", "forward_backward")
+        },
+        "not_whole": sorted({row["case"] for row in rows if row.get("whole") is False}),
+    }
+
+
+def commonest(rows: list[Row], part: str) -> dict[str, Any]:
+    """The kernel that is top of a part in the most cases, with its range of numbers."""
+    mine = [row for row in rows if row["part"] == part and "name" in row]
+    if not mine:
+        return {"cases": 0}
+    counted = Counter(row["name"] for row in mine)
+    name = min(counted, key=lambda name: (-counted[name], name))
+    at_top = [row for row in mine if row["name"] == name]
+    return {
+        "cases": len(mine),
+        "name": name,
+        "short_name": at_top[0]["short_name"],
+        "at_top": len(at_top),
+        "others": len(counted) - 1,
+        "calls": [row["calls_per_step"] for row in at_top],
+        "shares": [row["share"] for row in at_top],
+        "ms": [row["busy_ms_per_step"] for row in at_top],
+    }
+
+
+def tables(answer: Answer) -> dict[str, Markup]:
+    """The answer's tables as Markdown."""
+    rows = records(answer.rows["tops"])
+    said = answer.summary["words"]
+    columns = [
+        *case_columns(axes(rows)),
+        Column("part", "part", PHASE_WORDS.__getitem__),
+        Column(f"{said['kernel']} with the most time", "short_name"),
+        Column("family", "family"),
+        Column("calls per pass", "calls_per_step", calls),
+        Column("ms per pass", "busy_ms_per_step", number),
+        Column(f"share of the part's {said['device_time']}", "share", percent),
+    ]
+    return {"tops": markdown_table(rows, columns)}
