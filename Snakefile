@@ -10,6 +10,9 @@
 #   results/{tag}/tables/{table}.csv                  the tables of all cases
 #   results/{tag}/answers/{question}.json, .md        facts and text of one question
 #   results/{tag}/figures/{figure}.svg
+#   results/{tag}/studies/{study}/{point}.json        a companion study: one measured point
+#   results/{tag}/tables/studies/{study}.csv          its table
+#   results/{tag}/sections/{study}.md                 its section of the report
 #   results/{tag}/logs/{any of these}.log
 #   report.md, report.html                            the whole, at the root
 import sys
@@ -31,7 +34,9 @@ wildcard_constraints:
     tag="[A-Za-z0-9][A-Za-z0-9._-]*",
     case=CASE_PATTERN,
     table="[a-z_]+",
-    figure="[a-z_]+",
+    figure="(?!study_)[a-z_]+",
+    study="[a-z]+",
+    point="[A-Za-z0-9._-]+",
 
 
 # Ignored unless containers are asked for; the environment is made by `make`.
@@ -50,4 +55,5 @@ include: "rules/plan.smk"
 include: "rules/measure.smk"
 include: "rules/tables.smk"
 include: "rules/answers.smk"
+include: "rules/studies.smk"
 include: "rules/report.smk"

@@ -35,5 +35,5 @@ rule report:
     shell:
         "python -m workflow_src.report --tables {params.tables:q}"
         " --answers {params.tables:q}/../answers --figures {params.tables:q}/../figures"
-        " --templates report_templates --markdown {output.markdown:q} --html {output.html:q}"
+        " --templates report_templates --sections {input.sections:q} --markdown {output.markdown:q} --html {output.html:q}"
         " > {log:q} 2>&1"

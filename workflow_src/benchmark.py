@@ -12,7 +12,9 @@ from workflow_src.devices import hold
 from workflow_src.files import write_json
 
 
-def time_steps(step: Callable[[], None], synchronize: Callable[[], None], steps: int) -> list[int]:
+def time_steps(
+    step: Callable[[], object], synchronize: Callable[[], None], steps: int
+) -> list[int]:
     """Wall-clock nanoseconds of each of `steps` calls, the device idle before and after each."""
     samples = []
     for _ in range(steps):

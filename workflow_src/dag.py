@@ -11,6 +11,7 @@ from workflow_src.answers.questions import FIGURES, QUESTIONS, REPORT_TABLES
 from workflow_src.config import ConfigError
 from workflow_src.fingerprint import fingerprint
 from workflow_src.plan import Plan, make_plan
+from workflow_src.studies.study import STUDIES, load_study, point_row
 
 TEMPLATES = Path("report_templates")
 
@@ -25,6 +26,18 @@ class HasFigure(Protocol):
     """Snakemake's wildcards of a rule about one figure."""
 
     figure: str
+
+
+class HasStudy(Protocol):
+    """Snakemake's wildcards of a rule about one study."""
+
+    study: str
+
+
+class HasPoint(HasStudy, Protocol):
+    """Snakemake's wildcards of a rule about one point of a study."""
+
+    point: str
 
 
 @dataclass(frozen=True)
@@ -98,7 +111,41 @@ class Dag:
             ],
             "figures": [f"{self.results}/figures/{name}.svg" for name in FIGURES],
         }
-        return here | {"templates": sorted(str(path) for path in TEMPLATES.glob("*.j2"))}
+        templates = sorted(str(path) for path in TEMPLATES.glob("*.j2"))
+        return here | {"templates": templates, "sections": self.sections()}
+
+    def _scale(self) -> str:
+        scale: str = self.plan.settings["study_scale"]
+        return scale if scale != "auto" else "full" if self.plan.device == "cuda" else "small"
+
+    def study_point(self, wildcards: HasPoint) -> str:
+        """The point that a study's measurement depends on, as JSON."""
+        scale = self._scale()
+        row = point_row(wildcards.study, wildcards.point, self.plan.device, scale)
+        return json.dumps(row)
+
+    def study_points(self, wildcards: HasStudy) -> list[str]:
+        """The measured points of a study."""
+        points = load_study(wildcards.study).points(self.plan.device, self._scale())
+        folder = f"results/{{tag}}/studies/{wildcards.study}"
+        return [f"{folder}/{point['point']}.json" for point in points]
+
+    def study_code(self, wildcards: HasStudy) -> str:
+        """Fingerprint of the code that measures a study."""
+        return fingerprint(
+            "workflow_src.studies.measure", f"workflow_src.studies.{wildcards.study}"
+        )
+
+    def study_section_code(self, wildcards: HasStudy) -> str:
+        """Fingerprint of the code that writes a study's section."""
+        return fingerprint(
+            "workflow_src.studies.section", f"workflow_src.studies.{wildcards.study}"
+        )
+
+    def sections(self) -> list[str]:
+        """The sections of the chosen studies, in the report's order."""
+        chosen = self.plan.settings["studies"]
+        return [f"{self.results}/sections/{name}.md" for name in STUDIES if name in chosen]
 
     def _measured(self, case_id: str) -> bool:
         benchmark = Path(self.results, "benchmark", f"{case_id}.json")

@@ -1,0 +1,53 @@
+# The companion studies: what they share. Each study's own rule file specialises these three.
+rule study_point:
+    output:
+        "results/{tag}/studies/{study}/{point}.json",
+    log:
+        "results/{tag}/logs/studies/{study}/{point}.log",
+    threads: dag.measuring_threads
+    resources:
+        gpu=1,
+    params:
+        point=dag.study_point,
+        code=dag.study_code,
+    message:
+        "Study {wildcards.study}: measure {wildcards.point}"
+    shell:
+        "python -m workflow_src.studies.measure --study {wildcards.study}"
+        " --point {params.point:q} --output {output:q} > {log:q} 2>&1"
+
+
+rule study_table:
+    input:
+        dag.study_points,
+    output:
+        "results/{tag}/tables/studies/{study}.csv",
+    log:
+        "results/{tag}/logs/studies/{study}.csv.log",
+    params:
+        flag=dag.flag("mixed_environments"),
+        code=fingerprint("workflow_src.studies.tabulate"),
+    message:
+        "Study {wildcards.study}: join its points"
+    shell:
+        "python -m workflow_src.studies.tabulate --points {input:q} --output {output:q}"
+        " {params.flag} > {log:q} 2>&1"
+
+
+rule study_section:
+    input:
+        table="results/{tag}/tables/studies/{study}.csv",
+        template="report_templates/studies/{study}.md.j2",
+    output:
+        markdown="results/{tag}/sections/{study}.md",
+        figure="results/{tag}/figures/study_{study}.svg",
+    log:
+        "results/{tag}/logs/sections/{study}.log",
+    params:
+        code=dag.study_section_code,
+    message:
+        "Study {wildcards.study}: its section and figure"
+    shell:
+        "python -m workflow_src.studies.section --study {wildcards.study} --table {input.table:q}"
+        " --templates report_templates --figure {output.figure:q} --output {output.markdown:q}"
+        " > {log:q} 2>&1"

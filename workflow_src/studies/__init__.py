@@ -1,0 +1,1 @@
+"""Companion studies: each a module here, a rule file, a template and a figure of its own."""
