@@ -70,6 +70,17 @@ def test_each_holder_sees_a_device_of_its_own(monkeypatch: pytest.MonkeyPatch) -
                 hold("cuda", wait_s=0).__enter__()
 
 
+def test_a_measurement_waits_for_the_last_holders_process_to_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Seen on an H200: the lock was free while the process before still had its context."""
+    seen = iter([[4711], [4711], []])
+    monkeypatch.setattr(devices, "cuda_devices", lambda: ["GPU-a"])
+    monkeypatch.setattr(devices, "processes_on", lambda uuid: next(seen))
+    with hold("cuda"):
+        assert next(seen, "asked until idle") == "asked until idle"
+
+
 def test_no_cuda_device_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "cuda_devices", lambda: [])
     with pytest.raises(DeviceError, match="no CUDA device is visible; allowed: cpu"):

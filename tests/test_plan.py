@@ -62,6 +62,12 @@ def test_a_benchmark_does_not_depend_on_the_profiler(tmp_path: Path) -> None:
     assert {"steps"} & row.keys() and "steps" not in made.capture_row(made.case_ids[0])
 
 
+def test_deep_models_are_captured_for_fewer_steps(tmp_path: Path) -> None:
+    axes = {"sizes": ["tiny", "xl"], "contexts": [16]}
+    made = plan(tmp_path, suite="s", suites={"s": axes}, capture_steps=3)
+    assert [made.capture_row(name)["capture_steps"] for name in made.case_ids] == [3, 2]
+
+
 def test_auto_takes_the_cpu_and_torch_on_a_bare_machine(tmp_path: Path) -> None:
     made = plan(tmp_path)
     assert (made.device, made.profiler) == ("cpu", "torch")

@@ -14,6 +14,7 @@ import pynvml
 from filelock import FileLock, Timeout
 
 POLL_S = 0.2
+IDLE_WAIT_S = 10.0
 
 
 class DeviceError(RuntimeError):
@@ -84,9 +85,33 @@ def hold(device: str, wait_s: float = -1) -> Iterator[str]:
     try:
         if name != "cpu":
             os.environ["CUDA_VISIBLE_DEVICES"] = name
+            _wait_until_idle(name)
         yield name
     finally:
         lock.release()
+
+
+def processes_on(uuid: str) -> list[int]:
+    """Ids of the processes that compute on a CUDA device now; empty where it doesn't say."""
+    with nvml() as there:
+        if not there:
+            return []
+        try:
+            handle = pynvml.nvmlDeviceGetHandleByUUID(uuid)
+            return [found.pid for found in pynvml.nvmlDeviceGetComputeRunningProcesses(handle)]
+        except pynvml.NVMLError:
+            return []
+
+
+def _wait_until_idle(uuid: str) -> None:
+    """Wait for the last holder's process to end, a few seconds at most.
+
+    It released the lock, and its CUDA context lives until it exits. A process that stays is not
+    one of this workflow's: the result names it.
+    """
+    deadline = time.monotonic() + IDLE_WAIT_S
+    while processes_on(uuid) and time.monotonic() < deadline:
+        time.sleep(POLL_S)
 
 
 def _first_free(names: list[str], wait_s: float) -> tuple[FileLock, str]:
