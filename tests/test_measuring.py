@@ -48,6 +48,27 @@ def test_out_of_memory_is_a_result_and_larger_phases_are_skipped() -> None:
     assert fake.released == 1
 
 
+def test_a_phase_that_fits_only_once_is_left_out_of_the_capture() -> None:
+    """Seen on an H200 under a 32 GiB cap: the allocator's memory was in pieces by then."""
+    calls: list[str] = []
+
+    class Tight(Fake):
+        def phase(self, name: str) -> Any:
+            def step() -> None:
+                calls.append(name)
+                if name == "train_step" or calls.count("forward_backward") > 2:
+                    out_of_memory()
+
+            return step
+
+        def synchronize(self) -> None:
+            pass
+
+    workload: Any = Tight()
+    assert record.warm_up(workload, 2) == ["forward"]
+    assert workload.released == 2
+
+
 @pytest.mark.parametrize("error", [RuntimeError("CUDA out of memory"), MemoryError(), ValueError()])
 def test_any_other_error_fails_the_job(error: Exception) -> None:
     def run(phase: str) -> None:

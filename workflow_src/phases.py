@@ -1,6 +1,6 @@
 """Run the phases of a case in rising order of memory; running out of memory is a result."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -31,14 +31,16 @@ def all_skipped(because: str, reason: str) -> list[Outcome]:
     return [first, *(Outcome(phase, "skipped", because) for phase in PHASES[1:])]
 
 
-def in_rising_order(workload: Releases, run: Callable[[str], None]) -> Iterator[Outcome]:
-    """Call `run(phase)` for each phase and yield what became of it.
+def in_rising_order(
+    workload: Releases, run: Callable[[str], None], phases: Sequence[str] = PHASES
+) -> Iterator[Outcome]:
+    """Call `run(phase)` for each of `phases` and yield what became of it.
 
     After torch.OutOfMemoryError, and nothing else, the phase is "oom", memory is given back and
     the phases that need more are "skipped". Any other exception passes through.
     """
     too_large = ""
-    for phase in PHASES:
+    for phase in phases:
         if too_large:
             yield Outcome(phase, "skipped", f"needs more memory than {too_large}, which ran out")
             continue

@@ -71,8 +71,8 @@ class Plan:
 
 
 def _steps_in_capture(row: Mapping[str, Any]) -> int:
-    wanted: int = row["capture_steps"]
-    return max(1, min(wanted, MOST_BLOCKS_IN_CAPTURE // row["layers"]))
+    most = MOST_BLOCKS_IN_CAPTURE // int(row["layers"])
+    return max(1, min(int(row["capture_steps"]), most))
 
 
 def case_id(size: str, axes: Mapping[str, Any]) -> str:

@@ -7,14 +7,14 @@ opens and emit no range, so that no number of a capture can contain them.
 import argparse
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 import torch
 
-from workflow_src.cases import Case
+from workflow_src.cases import PHASES, Case
 from workflow_src.phases import in_rising_order
 from workflow_src.profilers.trace import END_OF_CAPTURE
 from workflow_src.ranges import listen, range_
@@ -31,19 +31,27 @@ def build(case: Case) -> Workload | None:
         return None
 
 
-def warm_up(workload: Workload, steps: int) -> list[str]:
-    """Run `steps` steps of each phase, at least one; the phases that fit in memory."""
+def fitting(workload: Workload, phases: Sequence[str], steps: int) -> list[str]:
+    """Run `steps` steps of each of `phases`; those that fit in memory."""
 
     def run(phase: str) -> None:
-        for _ in range(max(steps, 1)):
-            workload.phase(phase)()
-        workload.synchronize()
+        for _ in range(steps):
+            run_step(workload, phase)
 
-    return [o.phase for o in in_rising_order(workload, run) if o.status == "ok"]
+    return [o.phase for o in in_rising_order(workload, run, phases) if o.status == "ok"]
 
 
-def settle(workload: Workload | None, phases: list[str]) -> None:
-    """One more step of each phase, so that the window meets the allocator in its steady state."""
+def warm_up(workload: Workload, steps: int) -> list[str]:
+    """Warm up; the phases that fit in memory, also after each other.
+
+    A phase that just fitted alone may not fit a second time, once the allocator's memory is in
+    pieces: one more step of each shows it, and lets the window meet a steady allocator.
+    """
+    return fitting(workload, fitting(workload, PHASES, max(steps, 1)), 1)
+
+
+def settle(workload: Workload | None, phases: Sequence[str]) -> None:
+    """One more step of each phase."""
     for phase in phases:
         run_step(workload, phase)
 
@@ -55,7 +63,7 @@ def run_step(workload: Workload | None, phase: str) -> None:
     workload.synchronize()
 
 
-def run_steps(workload: Workload | None, phases: list[str], steps: int) -> None:
+def run_steps(workload: Workload | None, phases: Sequence[str], steps: int) -> None:
     """The capture's content: `steps` step ranges of each phase, then its closing range."""
     for phase in phases:
         for _ in range(steps):
@@ -105,7 +113,6 @@ def record(case: Case, warmup_steps: int, steps: int, output: Path | None) -> No
     workload = build(case)
     phases = warm_up(workload, warmup_steps) if workload else []
     settling = partial(settle, workload, phases)
-    settling()
     listening = torch_window(case.device, output, settling) if output else nsys_window(case.device)
     print(f"{case.case}: capturing {steps} steps of {', '.join(phases) or 'no phase'}", flush=True)
     with listening:
