@@ -1,0 +1,88 @@
+"""Published results: right, and free of the names of the machine behind them."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from workflow_src.attribution import attribute, number_steps
+from workflow_src.case_tables import capture_table, kernels_table, named
+from workflow_src.cases import PHASES, TABLES
+from workflow_src.export import read_trace
+from workflow_src.profilers.nsys import read, stats_total_ns
+from workflow_src.profilers.trace import require_complete
+from workflow_src.publish import clean_export, publish
+
+DATA = Path(__file__).parent / "data" / "nsys"
+
+
+@pytest.mark.parametrize(
+    ("case", "total_ns"),
+    [("tiny-ctx64-fp32", 5_736_596), ("tiny-ctx64-bf16-sdpa-fused", 4_617_203)],
+)
+def test_recorded_cases_of_an_h200_account_for_what_nsys_stats_printed(
+    case: str, total_ns: int
+) -> None:
+    trace = read_trace(DATA / case)
+    require_complete(trace)
+    ranges, activities = attribute(trace)
+    kernels = named(kernels_table(number_steps(ranges), activities))
+    printed = stats_total_ns(DATA / case / "cuda_gpu_kern_sum.csv")
+    assert printed == total_ns
+    row = capture_table(trace, kernels, printed).iloc[0]
+    assert (row["outside_ns"], row["family_coverage"]) == (0, 1.0)
+    assert set(kernels["phase"]) == set(PHASES)
+    assert (kernels["calls_per_step"] % 1 == 0).all()
+    backward = kernels[kernels["path"] == "train_step/backward"]
+    assert (
+        backward["busy_ns"].sum()
+        > kernels[kernels["path"].str.startswith("train_step/forward")]["busy_ns"].sum()
+    )
+
+
+def test_the_recorded_cases_ran_in_the_precision_asked_for() -> None:
+    for case, precision in (("tiny-ctx64-fp32", "fp32"), ("tiny-ctx64-bf16-sdpa-fused", "bf16")):
+        ranges, activities = attribute(read_trace(DATA / case))
+        kernels = named(kernels_table(number_steps(ranges), activities))
+        gemms = kernels[(kernels["family"] == "gemm") & (kernels["precision_ran"] != "")]
+        assert set(gemms["precision_ran"]) == {precision}
+
+
+def test_a_cleaned_export_says_the_same_and_holds_no_other_table(tmp_path: Path) -> None:
+    source = DATA / "autograd_thread_nsys2025.3.sqlite"
+    with_secret = tmp_path / "secret.sqlite"
+    with_secret.write_bytes(source.read_bytes())
+    with closing(sqlite3.connect(with_secret)) as connection:
+        connection.execute("CREATE TABLE TARGET_INFO_SYSTEM_ENV (name, value)")
+        connection.execute("INSERT INTO TARGET_INFO_SYSTEM_ENV VALUES ('HOSTNAME', 'secret-host')")
+        connection.execute("INSERT INTO StringIds VALUES (999999, '/home/secret-user')")
+        connection.commit()
+    clean = tmp_path / "clean.sqlite"
+    clean_export(with_secret, clean)
+    assert b"secret" not in clean.read_bytes()
+    before, after = read(source), read(clean)
+    pd.testing.assert_frame_equal(before.ranges, after.ranges)
+    pd.testing.assert_frame_equal(before.activities, after.activities)
+
+
+def test_a_published_run_names_its_command_and_no_machine(tmp_path: Path) -> None:
+    tables = tmp_path / "results" / "t" / "tables"
+    (tables / "studies").mkdir(parents=True)
+    (tmp_path / "results" / "t" / "figures").mkdir()
+    for name in TABLES:
+        table = pd.DataFrame({"case": ["a"], "node": ["secret-host"], "device_name": ["GPU-1"]})
+        table.to_csv(tables / f"{name}.csv", index=False)
+    (tmp_path / "results/t/figures/x.svg").write_text("<svg/>")
+    report = tmp_path / "report.md"
+    report.write_text("# Title\n\n![x](results/t/figures/x.svg)\n")
+    out = tmp_path / "out"
+    publish(report, tmp_path / "results" / "t", out, "snakemake report.md")
+    text = (out / "report.md").read_text()
+    assert (
+        text.startswith("# Title\n\nMade by `snakemake report.md`.") and "(figures/x.svg)" in text
+    )
+    assert (out / "figures" / "x.svg").exists()
+    for name in TABLES:
+        assert list(pd.read_csv(out / "tables" / f"{name}.csv").columns) == ["case"]
