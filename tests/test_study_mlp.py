@@ -1,0 +1,176 @@
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workflow_src.studies import mlp
+from workflow_src.studies.section import read_table, section
+
+ROOT = Path(__file__).parent.parent
+OK = {"status": "ok", "reason": "", "device": "cuda"}
+OOM = {"status": "oom", "reason": "CUDA out of memory", "device": "cuda"}
+
+
+def scaling_row(axis: str, factor: int, median_ms: float) -> dict[str, object]:
+    sizes = dict(mlp.BASE)
+    if axis != "base":
+        sizes[axis] *= factor
+    spread = {"median_ms": median_ms, "p20_ms": 0.9 * median_ms, "p80_ms": 1.2 * median_ms}
+    return {"part": "scaling", "axis": axis, "factor": factor, **sizes} | OK | spread
+
+
+def sweep_row(dim: int, share: float) -> dict[str, object]:
+    sizes = mlp.BASE | {"dim": dim}
+    times = {"median_ms": 2.0, "p20_ms": 1.9, "p80_ms": 2.1}
+    return {"part": "sweep", **sizes} | OK | times | {"busy_ms": 2 * share, "busy_share": share}
+
+
+def operator_row(operator: str, share: float) -> dict[str, object]:
+    names = {"operation": "matmul 8", "operator": operator, "kernel": "k", "family": "gemm"}
+    numbers = {"calls": 2, "device_ms": share, "share": share, "median_ms": 1.5}
+    return {"part": "operators"} | OK | names | numbers
+
+
+SCALED = [
+    scaling_row("base", 1, 2.0),
+    scaling_row("steps", 2, 4.0),
+    scaling_row("layers", 3, 9.0),
+    scaling_row("batch", 4, 2.0),
+    scaling_row("dim", 5, 50.0),
+]
+SWEPT = [sweep_row(128, 0.1), sweep_row(256, 0.4), sweep_row(512, 0.8), sweep_row(1024, 0.99)]
+PROFILED = [operator_row("aten::add", 0.25), operator_row("aten::mm", 0.75)]
+
+
+def text(tmp_path, *rows: dict[str, object]) -> str:
+    pd.DataFrame(rows).to_csv(tmp_path / "t.csv", index=False)
+    table = read_table(tmp_path / "t.csv")
+    mlp.draw(table, tmp_path / "f.svg")
+    assert "<svg" in (tmp_path / "f.svg").read_text()
+    return section("mlp", table, ROOT / "report_templates")
+
+
+def test_every_size_is_scaled_alone():
+    found = mlp.scaled()
+    assert len(found) == 17
+    assert found[0] == ("base", 1, {"steps": 2, "layers": 4, "batch": 256, "dim": 256})
+    assert found[-1] == ("dim", 5, {"steps": 2, "layers": 4, "batch": 256, "dim": 1280})
+
+
+@given(st.sampled_from(sorted(mlp.BASE)), st.integers(1, 9))
+def test_the_formula_is_linear_and_quadratic_in_dim(axis, factor):
+    expected = factor**2 if axis == "dim" else factor
+    sizes = mlp.BASE | {axis: mlp.BASE[axis] * factor}
+    assert mlp.expected_ratio(sizes) == pytest.approx(expected)
+
+
+def test_ratios_of_known_medians():
+    rows = {row["axis"]: row for row in mlp.ratios(pd.DataFrame(SCALED))}
+    assert [rows[axis]["expected"] for axis in mlp.BASE] == [2, 3, 4, 25]
+    assert [rows[axis]["measured"] for axis in mlp.BASE] == [2, 4.5, 1, 25]
+    assert rows["layers"]["low"] == pytest.approx(4.05)
+    assert rows["layers"]["high"] == pytest.approx(5.4)
+    assert rows["batch"]["against"] == 0.25
+
+
+@pytest.mark.parametrize(
+    ("against", "expected"),
+    [(0.74, "below"), (0.75, "fits"), (1.0, "fits"), (1.25, "fits"), (1.26, "above")],
+)
+def test_verdicts(against, expected):
+    assert mlp.verdict(against) == expected
+
+
+@pytest.mark.parametrize(
+    ("shares", "expected"),
+    [
+        ([0.1, 0.8, 0.9], 256),
+        ([0.9, 0.1, 0.9], 512),
+        ([0.9, 0.9, 0.9], 128),
+        ([0.9, 0.9, 0.79], None),
+        ([], None),
+    ],
+)
+def test_the_dim_from_which_on_the_device_is_busy(shares, expected):
+    rows = [sweep_row(dim, share) for dim, share in zip((128, 256, 512), shares, strict=False)]
+    assert mlp.busy_from(rows) == expected
+
+
+def test_sentences_follow_the_numbers(tmp_path):
+    said = text(tmp_path, *SCALED, *SWEPT, *PROFILED)
+    assert "- steps by 2: the ratio lies within 25 % of the formula in all 1 cases: 2.00" in said
+    assert "- layers by 3: the ratio rises further above it in all 1 cases: 4.50" in said
+    assert "- batch by 4: the ratio stays further below it in all 1 cases: 1.00" in said
+    assert "At the base the device is busy for 40.0 % of a step." in said
+    assert "From dim 512 on it is busy for 80 % or more of a step (at 128 10.0 %)" in said
+    assert "In matmul 8, aten::mm (gemm) takes 75.0 % of the device time." in said
+
+
+def test_a_device_that_is_never_busy(tmp_path):
+    said = text(tmp_path, *SCALED, *SWEPT[:2], *PROFILED)
+    assert "Even at the largest dim, 256, it is busy for only 40.0 %, below 80 %" in said
+
+
+def test_a_device_that_is_always_busy(tmp_path):
+    said = text(tmp_path, *SCALED, *SWEPT[2:], *PROFILED)
+    assert "launching bounds the step at no dim tried" in said
+    assert "At the base the device" not in said
+
+
+def test_on_a_cpu_nothing_is_said_about_launching(tmp_path):
+    rows = [row | {"device": "cpu"} for row in [*SCALED, *SWEPT, *PROFILED]]
+    said = text(tmp_path, *rows)
+    assert "a step can't be bound by launching: over dim 128 to 1024" in said
+    assert "busy for" not in said
+    assert "| kernel" not in said
+
+
+def test_running_out_of_memory_is_shown_and_left_out_of_the_verdicts(tmp_path):
+    full = {"part": "sweep", **mlp.BASE, "dim": 8192} | OOM
+    said = text(tmp_path, *SCALED, *SWEPT, full, *PROFILED)
+    assert "From dim 512 on" in said
+    assert "CUDA out of memory" in said
+
+
+def test_without_the_base_there_is_no_ratio(tmp_path):
+    base = {"part": "scaling", "axis": "base", "factor": 1, **mlp.BASE} | OOM
+    said = text(tmp_path, base, *SCALED[1:], *PROFILED)
+    assert "No scaled size was measured against the base." in said
+    assert "The sweep over dim has no measured step." in said
+
+
+def test_a_small_point_is_measured_whole(monkeypatch):
+    (point,) = mlp.points("cpu", "small")
+    small = point | {"device": "cpu", "dims": [16, 32], "width": 16, "repeats": 2}
+    monkeypatch.setattr(mlp, "FACTORS", (2,))
+    table = pd.DataFrame(mlp.measure(small))
+    assert set(table["status"]) == {"ok"}
+    assert table["part"].value_counts()[["scaling", "sweep"]].tolist() == [5, 2]
+    profiled = table[table["part"] == "operators"]
+    assert mlp.operations(table) == ["add 16 x 16", "matmul 16", "matmul 128", "MLP, one step"]
+    assert profiled.groupby("operation")["share"].sum().tolist() == pytest.approx([1.0] * 4)
+    mine = profiled[profiled["operation"] == "MLP, one step"].set_index("operator")
+    layers = mlp.BASE["layers"]
+    assert mine.loc["aten::addmm", "calls"] == layers
+    # Backward: the weight's gradient in each layer, the input's in all but the first.
+    assert mine.loc["aten::mm", "calls"] == 2 * layers - 1
+
+
+def test_training_changes_the_weights_as_often_as_it_says():
+    import torch
+
+    from workflow_src.studies.mlp_measure import training
+
+    counted = []
+    real = torch.optim.SGD.step
+
+    def step(self, *arguments):
+        counted.append(1)
+        return real(self, *arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch.optim.SGD, "step", step)
+        training({"steps": 3, "layers": 1, "batch": 2, "dim": 4}, "cpu")()
+    assert len(counted) == 3

@@ -1,0 +1,80 @@
+"""Measures a small module round attention, and names its kernels by what launched them."""
+
+from functools import partial
+
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from workflow_src.model.attention import attention_core
+from workflow_src.statistics import NS_PER_MS
+from workflow_src.studies.attention_measure import TYPES, Task, computing, measure_phases
+from workflow_src.studies.study import Point, Row
+from workflow_src.studies.timing import activities_of
+
+
+class SingleHeadBlock(nn.Module):
+    """One attention head with LayerNorm before and a residual connection around it.
+
+    (batch, T, width) -> (batch, T, width).
+    """
+
+    def __init__(self, width: int, core: nn.Module) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.qkv = nn.Linear(width, 3 * width, bias=False)
+        self.core = core
+        self.output = nn.Linear(width, width, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Mix each position with the ones before it."""
+        q, k, v = self.qkv(self.norm(x)).unsqueeze(1).chunk(3, dim=-1)
+        mixed: Tensor = self.output(self.core(q, k, v).squeeze(1))
+        return x + mixed
+
+
+def measure_module(point: Point) -> list[Row]:
+    """The rows of both phases of the module, before and after SDPA, and of its kernels."""
+    torch.manual_seed(0)
+    rows: list[Row] = []
+    for context in point["contexts"]:
+        for implementation in ("naive", "sdpa"):
+            about = {"implementation": implementation, "precision": point["precision"]}
+            about |= {"batch": point["batch"], "heads": 1, "context": context}
+            about |= {"head_size": point["width"]}
+            rows += [about | row for row in _module_rows(point, implementation, context)]
+    return rows
+
+
+def _module_rows(point: Point, implementation: str, context: int) -> list[Row]:
+    device, width = point["device"], point["width"]
+    place = {"device": device, "dtype": TYPES[point["precision"]]}
+    block = SingleHeadBlock(width, attention_core(implementation, context)).to(**place)
+    x = torch.randn(point["batch"], context, width, **place)
+    task = Task(partial(block, x), list(block.parameters()), torch.randn_like(x), device)
+    phases = measure_phases(task, profiled=True, keeps=True)
+    rows = [{"sweep": "module"} | row for row in phases]
+    if all(row["status"] == "ok" for row in phases):
+        found = kernel_rows(activities_of(task.forward_and_backward, device))
+        rows += [{"sweep": "kernel"} | row for row in found]
+    return rows
+
+
+def kernel_rows(activities: pd.DataFrame) -> list[Row]:
+    """A row per kernel and operator that launched it: calls, busy time, share of all of it."""
+    computed = computing(activities)
+    keys = ["operator", "short_name", "family"]
+    grouped = computed.groupby(keys)["duration_ns"].agg(["count", "sum"]).reset_index()
+    total = int(computed["duration_ns"].sum())
+    return [
+        {
+            "status": "ok",
+            "operator": row["operator"],
+            "kernel": row["short_name"],
+            "family": row["family"],
+            "calls": int(row["count"]),
+            "busy_ms": int(row["sum"]) / NS_PER_MS,
+            "share": int(row["sum"]) / total,
+        }
+        for row in grouped.sort_values("sum", ascending=False).to_dict("records")
+    ]

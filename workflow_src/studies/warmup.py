@@ -1,0 +1,184 @@
+"""Study: what the first steps of a fresh process cost, and how many must not be averaged.
+
+One point is one process, so that each run of forward passes starts cold. forward_backward runs
+second in that process: what forward has set up already is not paid for again.
+"""
+
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from markupsafe import Markup
+
+from workflow_src.answers.present import PHASE_WORDS, Column, limit, markdown_table, number, plain
+from workflow_src.statistics import NS_PER_MS
+from workflow_src.studies.outcomes import filled, spread
+from workflow_src.studies.study import Point, Row
+
+TITLE = "Warm-up: what the first steps of a process cost"
+
+WARMUP_STEPS = (0, 1, 5)
+SETTLED_WITHIN = 0.10
+"""A step is settled that differs from the settled median by no more than this share."""
+
+MEAN_WITHIN = 0.05
+"""A warm-up is enough whose mean differs from the settled median by no more than this share."""
+
+SIZES = {"small": ("tiny",), "full": ("small", "large")}
+CONTEXTS = {"small": 64, "full": 256}
+BATCH = 4
+STEPS = 20
+
+
+def points(device: str, scale: str) -> list[dict[str, Any]]:
+    """A point per model size and number of warm-up steps."""
+    return [
+        {
+            "point": f"{size}-ctx{CONTEXTS[scale]}-warmup{warmup_steps}",
+            "size": size,
+            "context": CONTEXTS[scale],
+            "batch": BATCH,
+            "warmup_steps": warmup_steps,
+            "steps": STEPS,
+        }
+        for size in SIZES[scale]
+        for warmup_steps in WARMUP_STEPS
+    ]
+
+
+def measure(point: Point) -> list[Row]:
+    """A row per phase, measured in this process."""
+    from workflow_src.studies.warmup_measure import measure_phases
+
+    return measure_phases(point)
+
+
+def settled_median(values: Sequence[float]) -> float:
+    """The median of the last half of `values`."""
+    return statistics.median(values[len(values) // 2 :])
+
+
+def settled_after(values: Sequence[float], within: float = SETTLED_WITHIN) -> int | None:
+    """How many steps come before all that follow lie within a share of the settled median.
+
+    None where even the last one does not.
+    """
+    settled = settled_median(values)
+    apart = [i for i, value in enumerate(values) if abs(value - settled) > within * settled]
+    steps = apart[-1] + 1 if apart else 0
+    return steps if steps < len(values) else None
+
+
+def describe(warmup_ns: Sequence[int], measured_ns: Sequence[int]) -> Row:
+    """The numbers of one run: totals of all steps and of warm-up, and the measured ones' spread.
+
+    `settled_ms` and `settled_after_steps` are of all steps, warm-up or not. Unit: ms.
+    """
+    steps = [ns / NS_PER_MS for ns in (*warmup_ns, *measured_ns)]
+    return {
+        "total_ms": sum(steps),
+        "warmup_ms": sum(warmup_ns) / NS_PER_MS,
+        "first_step_ms": steps[0],
+        "settled_ms": settled_median(steps),
+        "settled_after_steps": settled_after(steps),
+        **spread(measured_ns),
+    }
+
+
+def compared(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The table's rows, those measured with first step and mean against the settled median."""
+    rows = filled(table)
+    for row in rows:
+        if row["status"] == "ok":
+            row["first_ratio"] = row["first_step_ms"] / row["settled_ms"]
+            row["mean_ratio"] = row["mean_ms"] / row["settled_ms"]
+            row["settled_text"] = _settled_text(row["settled_after_steps"])
+    return rows
+
+
+def _settled_text(steps: float | None) -> str:
+    return "not within the run" if steps is None else plain(steps)
+
+
+def summarize(table: pd.DataFrame) -> dict[str, Any]:
+    """How much the first step costs, what it does to means, and which warm-up is enough."""
+    rows = [row for row in compared(table) if row["status"] == "ok"]
+    first = [row["first_ratio"] for row in rows]
+    slower = sum(ratio > 1 + SETTLED_WITHIN for ratio in first)
+    faster = sum(ratio < 1 - SETTLED_WITHIN for ratio in first)
+    settled = [row["settled_after_steps"] for row in rows]
+    return {
+        "runs": len(rows),
+        "first_by_phase": {
+            words: [row["first_ratio"] for row in rows if row["phase"] == phase]
+            for phase, words in PHASE_WORDS.items()
+            if any(row["phase"] == phase for row in rows)
+        },
+        "first": {
+            f"is over {limit(SETTLED_WITHIN)} slower": slower,
+            f"lies within {limit(SETTLED_WITHIN)}": len(first) - slower - faster,
+            f"is over {limit(SETTLED_WITHIN)} faster": faster,
+        },
+        "means": _means(rows),
+        "enough": enough(rows),
+        "tried": sorted({int(row["warmup_steps"]) for row in rows}),
+        "mean_within": MEAN_WITHIN,
+        "settled_within": SETTLED_WITHIN,
+        "settled": [steps for steps in settled if steps is not None],
+        "never": settled.count(None),
+    }
+
+
+def _means(rows: Sequence[Row]) -> dict[int, list[float]]:
+    """The means' shares above the settled median, by number of warm-up steps."""
+    found: dict[int, list[float]] = {}
+    for row in sorted(rows, key=lambda row: int(row["warmup_steps"])):
+        found.setdefault(int(row["warmup_steps"]), []).append(row["mean_ratio"] - 1)
+    return found
+
+
+def enough(rows: Sequence[Row]) -> int | None:
+    """The fewest warm-up steps from which on all means lie within MEAN_WITHIN; None if none do."""
+    least = None
+    for warmup_steps, excesses in reversed(_means(rows).items()):
+        if any(abs(excess) > MEAN_WITHIN for excess in excesses):
+            break
+        least = warmup_steps
+    return least
+
+
+def tables(table: pd.DataFrame) -> dict[str, Markup]:
+    """A row per run and phase."""
+    rows = [row | {"phase": PHASE_WORDS[row["phase"]]} for row in compared(table)]
+    columns = [
+        Column("size", "size"),
+        Column("context", "context", plain),
+        Column("phase", "phase"),
+        Column("warm-up steps", "warmup_steps", plain),
+    ]
+    numbers = {
+        "all steps, ms": "total_ms",
+        "of it warm-up, ms": "warmup_ms",
+        "first step, ms": "first_step_ms",
+        "mean, ms": "mean_ms",
+        "std, ms": "std_ms",
+        "median, ms": "median_ms",
+        "p20, ms": "p20_ms",
+        "p80, ms": "p80_ms",
+        "first step / settled": "first_ratio",
+        "mean / settled": "mean_ratio",
+    }
+    columns += [Column(heading, key, number, "status") for heading, key in numbers.items()]
+    columns.append(Column("steps until settled", "settled_text", str, "status"))
+    return {"runs": markdown_table(rows, columns)}
+
+
+def draw(table: pd.DataFrame, path: Path) -> None:
+    """Mean, median and first step over the number of warm-up steps."""
+    from workflow_src.figures import svg
+    from workflow_src.studies.warmup_figure import figure
+
+    rows = [row for row in compared(table) if row["status"] == "ok"]
+    path.write_text(svg(lambda: figure(rows), "study_warmup"), encoding="utf-8")
