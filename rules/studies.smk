@@ -1,5 +1,7 @@
 # The companion studies: what they share. Each study's own rule file specialises these three.
 rule study_point:
+    input:
+        dag.study_sources,
     output:
         "results/{tag}/studies/{study}/{point}.json",
     log:

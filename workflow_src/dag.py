@@ -131,10 +131,18 @@ class Dag:
         return [f"{folder}/{point['point']}.json" for point in points]
 
     def study_code(self, wildcards: HasStudy) -> str:
-        """Fingerprint of the code that measures a study."""
-        return fingerprint(
-            "workflow_src.studies.measure", f"workflow_src.studies.{wildcards.study}"
-        )
+        """Fingerprint of the code that measures a study, not of what tells of it."""
+        folder = Path("workflow_src/studies")
+        telling = ("_figure", "_tables")
+        parts = sorted(path.stem for path in folder.glob(f"{wildcards.study}_*.py"))
+        measuring = [part for part in parts if not part.endswith(telling)]
+        modules = (f"workflow_src.studies.{part}" for part in ("measure", *measuring))
+        return fingerprint(*modules)
+
+    def study_sources(self, wildcards: HasStudy) -> list[str]:
+        """Files besides Python modules that a study's measurement is made from."""
+        cuda = sorted(str(path) for path in Path("workflow_src/kernels").glob("*.cu"))
+        return cuda if wildcards.study == "fusion" else []
 
     def study_section_code(self, wildcards: HasStudy) -> str:
         """Fingerprint of the code that writes a study's section."""

@@ -1,0 +1,66 @@
+"""The calculator: exact numbers, and one sentence for what it can't take."""
+
+import pytest
+
+from workflow_src.calculator import largest_parameters, main, train_seconds
+
+TIME = ["train-time", "--parameters", "7e9", "--tokens", "1e12", "--devices", "64"]
+
+
+def test_train_time_by_hand() -> None:
+    # 6 x 10 x 100 = 6000 FLOPs, on 2 devices at half of 100 FLOP/s each.
+    assert train_seconds(10, 100, devices=2, peak_flops=100, mfu=0.5) == 60.0
+
+
+def test_largest_model_by_hand() -> None:
+    assert largest_parameters(163, 0) == 10
+    assert largest_parameters(160, 33) == 7
+    with pytest.raises(ValueError, match="leave no memory"):
+        largest_parameters(160, 160)
+
+
+def test_train_time_prints_the_formula_with_its_numbers(capsys: pytest.CaptureFixture) -> None:
+    main([*TIME, "--peak-tflops", "989", "--mfu", "0.4"])
+    said = capsys.readouterr().out
+    assert "6 x 7e+09 x 1e+12 / (64 x 989e12 FLOP/s x 0.4)" in said
+    assert "1,658,873 s = 461 hours = 19.2 days" in said
+
+
+def test_largest_model_prints_the_formula_with_its_numbers(capsys: pytest.CaptureFixture) -> None:
+    main(["largest-model", "--memory-gib", "80"])
+    said = capsys.readouterr().out
+    assert "(80 - 0) x 2^30 / 16" in said and "5,368,709,120 = 5.37 billion" in said
+    assert "Activations are left out" in said
+    main(["largest-model", "--memory-gib", "80", "--activation-gib", "40"])
+    said = capsys.readouterr().out
+    assert "2,684,354,560" in said and "left out" not in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([*TIME, "--peak-tflops", "989", "--mfu", "40"], "--mfu: must be above 0 and at most 1"),
+        ([*TIME, "--peak-tflops", "0", "--mfu", "1"], "--peak-tflops: must be a finite number"),
+        ([*TIME, "--peak-tflops", "inf", "--mfu", "1"], "--peak-tflops: must be a finite number"),
+        ([*TIME, "--mfu", "1"], "--peak-tflops"),
+        (["largest-model", "--memory-gib", "much"], "not 'much'"),
+        (["largest-model", "--memory-gib", "nan"], "not 'nan'"),
+        (["largest-model", "--memory-gib", "1", "--activation-gib", "-1"], "not '-1'"),
+        (["largest-model", "--memory-gib", "1", "--activation-gib", "1"], "leave no memory"),
+        (["train"], "invalid choice: 'train'"),
+        ([], "train-time|largest-model"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    arguments: list[str], sentence: str, capsys: pytest.CaptureFixture
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    said = capsys.readouterr().err or str(ended.value.code)
+    assert sentence in said and len(said.strip().splitlines()) == 1
+    assert ended.value.code not in (0, None)
+
+
+def test_zero_activations_are_allowed(capsys: pytest.CaptureFixture) -> None:
+    main(["largest-model", "--memory-gib", "1", "--activation-gib", "0"])
+    assert "67,108,864" in capsys.readouterr().out

@@ -1,0 +1,200 @@
+"""The kernels against float64: in Triton's interpreter on any machine, and on a GPU."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.workflow import ROOT
+from workflow_src.devices import cuda_devices
+from workflow_src.kernels import UnavailableError, cuda
+
+triton = pytest.importorskip("triton")
+
+# Triton reads the variable when it is imported, so that only a process of its own can choose.
+INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
+DEVICE = "cpu" if INTERPRETED else "cuda"
+interpreted = pytest.mark.skipif(not INTERPRETED, reason="runs in Triton's interpreter")
+on_gpu = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(INTERPRETED or not cuda_devices(), reason="needs a CUDA device"),
+]
+# Triton's interpreter cuts float32 to bfloat16 where a GPU rounds.
+TOLERANCE = {torch.float32: 1e-6, torch.float16: 1e-3, torch.bfloat16: 8e-3}
+DTYPES = list(TOLERANCE)
+ELEMENTS = (1, 7, 1023, 1024, 4097)
+SHAPES = ((1, 1), (3, 1), (5, 7), (33, 128), (3, 1000), (2, 4096), (2, 16384))
+LONG_ROWS = ((2, 16385), (1, 32768), (2, 50001))
+
+
+def gelu_exactly(x: Tensor) -> Tensor:
+    return torch.nn.functional.gelu(x.double(), approximate="tanh")
+
+
+def softmax_exactly(x: Tensor) -> Tensor:
+    return torch.softmax(x.double(), dim=-1)
+
+
+def kernel(name: str) -> Callable[[Tensor], Tensor]:
+    from workflow_src.kernels.gelu import gelu
+    from workflow_src.kernels.softmax import softmax
+
+    return {"gelu": gelu, "softmax": softmax}[name]
+
+
+def agree(found: Tensor, exact: Tensor) -> None:
+    assert found.shape == exact.shape and found.is_contiguous()
+    error = (found.double() - exact).norm() / exact.norm()
+    assert float(error) <= TOLERANCE[found.dtype]
+
+
+def random(*shape: int, dtype: torch.dtype, scale: float = 3.0) -> Tensor:
+    generator = torch.Generator(DEVICE).manual_seed(sum(shape))
+    return (scale * torch.randn(shape, generator=generator, device=DEVICE)).to(dtype)
+
+
+@pytest.mark.skipif(INTERPRETED, reason="this is the process of its own")
+def test_the_triton_kernels_in_the_interpreter() -> None:
+    command = [sys.executable, "-W", "ignore", "-m", "pytest", "-v", "-x", __file__]
+    environment = os.environ | {"TRITON_INTERPRET": "1"}
+    ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "passed" in ended.stdout
+
+
+@interpreted
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("elements", ELEMENTS)
+def test_gelu_of_odd_sizes(elements: int, dtype: torch.dtype) -> None:
+    x = random(elements, dtype=dtype)
+    agree(kernel("gelu")(x), gelu_exactly(x))
+
+
+@interpreted
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", SHAPES + LONG_ROWS)
+def test_softmax_of_odd_sizes_and_long_rows(shape: tuple[int, int], dtype: torch.dtype) -> None:
+    x = random(*shape, dtype=dtype)
+    agree(kernel("softmax")(x), softmax_exactly(x))
+
+
+@interpreted
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_neither_needs_contiguous_inputs(dtype: torch.dtype) -> None:
+    turned, strided = random(6, 5, 4, dtype=dtype).transpose(0, 2), random(9, 8, dtype=dtype)[::2]
+    for x in (turned, strided, strided[:, 1::3]):
+        before = x.clone()
+        agree(kernel("gelu")(x), gelu_exactly(x))
+        agree(kernel("softmax")(x), softmax_exactly(x))
+        assert torch.equal(x, before)
+
+
+@interpreted
+@pytest.mark.parametrize("name", ["gelu", "softmax"])
+@pytest.mark.parametrize("shape", [(0,), (0, 5), (5, 0)])
+def test_empty_inputs_stay_empty(name: str, shape: tuple[int, ...]) -> None:
+    assert kernel(name)(torch.empty(shape, device=DEVICE)).shape == shape
+
+
+@interpreted
+def test_large_values_overflow_nowhere() -> None:
+    x = torch.tensor([-3e38, -1e20, -30.0, 0.0, 30.0, 1e20, 3e38], device=DEVICE)
+    assert kernel("gelu")(x).tolist() == gelu_exactly(x).float().tolist()
+    agree(kernel("softmax")(x[None]), softmax_exactly(x[None]))
+    apart = random(2, 20000, dtype=torch.float32, scale=1e4)
+    agree(kernel("softmax")(apart), softmax_exactly(apart))
+
+
+@interpreted
+@pytest.mark.parametrize("columns", [5, 20000, 40000])
+def test_rows_of_minus_infinity_are_torchs(columns: int) -> None:
+    x = torch.full((3, columns), -torch.inf, device=DEVICE)
+    x[1, columns - 2], x[2, 0] = 1.0, 1.0
+    found, exact = kernel("softmax")(x), torch.softmax(x, dim=-1)
+    assert found[0].isnan().all() and exact[0].isnan().all()
+    assert torch.equal(found[1:], exact[1:])
+
+
+@interpreted
+def test_nan_and_infinity_are_torchs() -> None:
+    for value in (torch.nan, torch.inf):
+        x = torch.zeros(2, 20000, device=DEVICE)
+        x[0, 3] = value
+        assert kernel("softmax")(x).isnan().tolist() == torch.softmax(x, -1).isnan().tolist()
+        assert torch.equal(
+            kernel("gelu")(x).isnan(), torch.nn.functional.gelu(x, approximate="tanh").isnan()
+        )
+
+
+@interpreted
+def test_other_dtypes_and_scalars_are_refused() -> None:
+    for name in ("gelu", "softmax"):
+        with pytest.raises(TypeError, match=r"not torch\.float64"):
+            kernel(name)(torch.zeros(3, dtype=torch.float64))
+    with pytest.raises(ValueError, match="not a scalar"):
+        kernel("softmax")(torch.tensor(1.0))
+
+
+@pytest.mark.skipif(bool(cuda_devices()), reason="a CUDA device is there")
+def test_without_a_device_the_cuda_kernel_says_why() -> None:
+    with pytest.raises(UnavailableError, match="no CUDA device"):
+        cuda.build_gelu()
+
+
+def test_what_the_cuda_kernel_is_called_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stream:
+        cuda_stream = 7
+
+    called = []
+
+    def launch(x: int, y: int, elements: int, kind: int, stream: int) -> int:
+        called.append((x % 16, y % 16, elements, kind, stream))
+        return error
+
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: Stream)
+    error = 0
+    misaligned = torch.zeros(9, dtype=torch.bfloat16)[1:]
+    assert cuda._call(launch, misaligned).shape == (8,)
+    cuda._call(launch, torch.zeros(0))
+    assert called == [(0, 0, 8, 2, 7)]
+    error = 700
+    with pytest.raises(RuntimeError, match="error 700"):
+        cuda._call(launch, torch.zeros(3))
+    with pytest.raises(TypeError, match=r"not torch\.int64"):
+        cuda._call(launch, torch.zeros(3, dtype=torch.int64))
+
+
+@pytest.mark.skipif(not shutil.which("nvcc"), reason="needs nvcc")
+def test_the_cuda_source_compiles(tmp_path: Path) -> None:
+    command = ["nvcc", "-c", "-o", str(tmp_path / "gelu.o"), str(cuda.SOURCE)]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+
+
+class TestOnGpu:
+    pytestmark = on_gpu
+
+    @pytest.mark.parametrize("dtype", DTYPES)
+    def test_all_agree_with_float64(self, dtype: torch.dtype) -> None:
+        cuda_gelu = cuda.build_gelu()
+        for elements in (*ELEMENTS, 2**20 + 3):
+            x = random(elements, dtype=dtype)
+            agree(kernel("gelu")(x), gelu_exactly(x))
+            agree(cuda_gelu(x), gelu_exactly(x))
+        for shape in SHAPES + LONG_ROWS:
+            x = random(*shape, dtype=dtype)
+            agree(kernel("softmax")(x), softmax_exactly(x))
+
+    def test_more_than_2_to_the_31_elements(self) -> None:
+        x = torch.zeros(2**31 + 2**15, dtype=torch.bfloat16, device="cuda")
+        x[-(2**15) :] = random(2**15, dtype=torch.bfloat16)
+        for function in (kernel("gelu"), cuda.build_gelu()):
+            agree(function(x)[-(2**15) :], gelu_exactly(x[-(2**15) :]))
+        rows = x.view(-1, 2**15)
+        agree(kernel("softmax")(rows)[-1:], softmax_exactly(rows[-1:]))

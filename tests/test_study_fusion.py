@@ -1,0 +1,173 @@
+"""The fusion study: its points, verdicts and section from known rows, and a quick measurement."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import torch
+
+from tests.workflow import ROOT
+from workflow_src.kernels import UnavailableError
+from workflow_src.studies import fusion, fusion_measure
+from workflow_src.studies.section import section
+
+TEMPLATES = ROOT / "report_templates"
+LARGE = fusion.LARGE
+
+
+def row(
+    implementation: str = "triton", median_ms: float = 1.0, operation: str = "gelu", **other: Any
+) -> dict[str, Any]:
+    columns = LARGE if operation == "gelu" else 128
+    size = {"rows": LARGE // columns, "columns": columns, "elements": LARGE}
+    return {
+        "operation": operation,
+        "implementation": implementation,
+        "dtype": "float32",
+        **size,
+        "status": "ok",
+        "reason": "",
+        "median_ms": median_ms,
+        "achieved_gb_per_s": 8 * LARGE / median_ms / 1e6,
+        "share_of_copy": 0.9 / median_ms,
+        "kernels_launched": 8 if implementation == "written_out" else 1,
+        "relative_error": 1e-7,
+        "gpu": "H200",
+    } | other
+
+
+def table(*rows: dict[str, Any]) -> pd.DataFrame:
+    return pd.DataFrame(rows)
+
+
+def text(*rows: dict[str, Any]) -> str:
+    return section("fusion", table(*rows), TEMPLATES)
+
+
+def lost(implementation: str, status: str, reason: str) -> dict[str, Any]:
+    empty = dict.fromkeys(("median_ms", "achieved_gb_per_s", "share_of_copy"), math.nan)
+    gone = {"kernels_launched": math.nan, "relative_error": math.nan}
+    return row(implementation, status=status, reason=reason) | empty | gone
+
+
+def test_points_of_a_gpu_reach_the_sizes_asked_for() -> None:
+    gelu, softmax = fusion.points("cuda", "full")
+    assert {shape[1] for shape in gelu["shapes"]} >= {2**20, 2**28}
+    assert {math.prod(shape) for shape in softmax["shapes"]} == {2**26, 2**27}
+    assert {shape[1] for shape in softmax["shapes"]} >= {128, 65536}
+    assert gelu["dtypes"] == ["float32", "bfloat16"]
+    assert gelu["cuda_source"] and "cuda_source" not in softmax
+
+
+@pytest.mark.parametrize(
+    ("count", "said"), [(1, "2^0"), (2**18, "2^18"), (3, "3"), (2**18 + 1, "262,145")]
+)
+def test_power(count: int, said: str) -> None:
+    assert fusion.power(count) == said
+
+
+def test_speedups_are_of_shapes_that_both_have() -> None:
+    rows = [row("written_out", 6.0), row("torch", 1.5), row("torch", 1.0, dtype="bfloat16")]
+    assert fusion.speedups(rows, "written_out", "torch") == [4.0]
+    assert fusion.speedups(rows, "compiled", "torch") == []
+
+
+def test_verdict_counts_large_shapes_alone() -> None:
+    small = {"elements": LARGE // 2, "columns": LARGE // 2}
+    found = fusion.verdict([row(), row(median_ms=9.0, **small), row("torch", 1.0)])
+    assert found == {"shapes": 1, "shares": [0.9], "short_of_copy": [], "slower": []}
+
+
+def test_verdict_names_what_falls_short_and_what_is_slower() -> None:
+    found = fusion.verdict([row(median_ms=2.0), row("torch", 1.0)])
+    assert found["short_of_copy"] == ["2^26 float32 (45.0 %)"]
+    assert found["slower"] == ["2^26 float32 (2.00 x)"]
+    assert not fusion.verdict([row(median_ms=1.02), row("torch", 1.0)])["slower"]
+
+
+def test_the_section_says_that_triton_reaches_the_goal() -> None:
+    said = text(row("written_out", 8.0), row("torch", 2.0), row())
+    assert "takes 4.00 times as long written out as in torch's own kernel" in said
+    assert "(8 launches against 1)" in said
+    assert "Triton's kernel reaches 90 % of that bandwidth in the one shape" in said
+    assert "nowhere more than 2 % slower than torch's own" in said
+    assert "Softmax was not measured" in said and "Not measured:" not in said
+
+
+def test_the_section_says_where_it_does_not() -> None:
+    softmax = row("triton", 3.0, "softmax")
+    said = text(softmax, row("torch", 1.0, "softmax"))
+    assert "in 0 of 1 shapes (not in 524,288 x 128 float32 (30.0 %))" in said
+    assert "more than 2 % slower than torch's own in 524,288 x 128 float32 (3.00 x)" in said
+    assert "GeLU was not measured" in said
+
+
+def test_the_section_says_what_is_missing_and_why() -> None:
+    said = text(row("torch"), lost("cuda", "skipped", "no nvcc"), lost("triton", "oom", "full"))
+    assert "Not measured: CUDA C++ (no nvcc), Triton (full)." in said
+    assert "| skipped" in said and "| OOM" in said
+    nothing = text(lost("torch", "oom", "full"))
+    assert "GeLU was not measured" in nothing and "Softmax was not measured" in nothing
+
+
+def test_a_figure_of_all_and_of_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "f.svg"
+    fusion.draw(table(row(), row("copy"), row("torch", 2.0, "softmax")), path)
+    assert "Triton" in path.read_text() and "CUDA C++" not in path.read_text()
+    fusion.draw(table(lost("torch", "oom", "full")), path)
+    assert "nothing was measured" in path.read_text()
+
+
+def test_written_out_gelu_is_torchs() -> None:
+    x = torch.linspace(-6, 6, 101, dtype=torch.float64)
+    torch.testing.assert_close(fusion_measure.written_out_gelu(x), fusion_measure.torchs_gelu(x))
+
+
+@pytest.mark.parametrize("shape", [(1, 10), (5, 2)])
+def test_relative_error(shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fusion_measure, "CHUNK", 4)
+    x = torch.ones(shape)
+    assert fusion_measure.relative_error(1.5 * x, x, lambda x: x) == 0.5
+    assert math.isnan(fusion_measure.relative_error(x * math.nan, x, lambda x: x))
+
+
+def small_point(operation: str, **other: Any) -> dict[str, Any]:
+    common = {"dtypes": ["float32"], "warmup_steps": 0, "steps": 2, "device": "cpu"}
+    return {"operation": operation, "shapes": [[4, 64]], **common} | other
+
+
+def test_a_quick_measurement_on_the_cpu() -> None:
+    copied, *rest = fusion_measure.measure_operation(small_point("softmax"))
+    assert [r["implementation"] for r in rest] == ["written_out", "torch", "triton"]
+    assert copied["bytes_moved"] == 2 * 4 * 256 and copied["share_of_copy"] == 1.0
+    for found in rest[:2]:
+        assert found["relative_error"] < 1e-6 and found["kernels_launched"] is None
+        rate = found["bytes_moved"] / found["median_ms"] / 1e6
+        assert found["achieved_gb_per_s"] == pytest.approx(rate)
+    assert (rest[2]["status"], rest[2]["reason"]) == ("skipped", "Triton compiles for GPUs alone")
+    assert "median_ms" not in rest[2]
+
+
+def test_a_wrong_result_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for wrong in (0.0, math.nan):
+        monkeypatch.setattr(fusion_measure, "fused_softmax", lambda x, wrong=wrong: x * wrong)
+        with pytest.raises(RuntimeError, match="torch softmax float32: error"):
+            fusion_measure.measure_operation(small_point("softmax"))
+
+
+def test_out_of_memory_is_a_row_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(x: torch.Tensor) -> torch.Tensor:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate")
+
+    monkeypatch.setattr(fusion_measure, "written_out_softmax", full)
+    _, gone, torchs, _ = fusion_measure.measure_operation(small_point("softmax"))
+    assert (gone["status"], gone["reason"]) == ("oom", "CUDA out of memory")
+    assert torchs["status"] == "ok"
+
+
+def test_torch_compile_without_a_compiler_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(UnavailableError, match=r"needs a C\+\+ compiler"):
+        fusion_measure.compiled_gelu("cpu")
