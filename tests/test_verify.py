@@ -1,0 +1,63 @@
+"""Comparing backward with single-threaded autograd."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from workflow_src.config import load
+from workflow_src.files import write_csv
+from workflow_src.plan import expand, make_plan
+from workflow_src.verify import compare, plan_rows
+
+ROOT = Path(__file__).parent.parent
+PUBLISHED = ROOT / "examples" / "h200"
+
+
+def test_backward_is_compared_phase_by_phase_with_all_that_lies_in_it() -> None:
+    kernels = pd.DataFrame(
+        {
+            "case": ["a", "a", "a", "b"],
+            "path": [
+                "train_step/backward",
+                "train_step/backward/x",
+                "train_step",
+                "train_step/backward",
+            ],
+            "busy_ms_per_step": [1.0, 2.0, 9.0, 9.0],
+        }
+    )
+    row = compare("a", kernels, {"train_step": 2.0}).iloc[0]
+    assert (row["backward_ms"], row["ratio"]) == (3.0, 1.5)
+
+
+def test_a_plan_read_back_is_the_plan_that_was_written(tmp_path: Path) -> None:
+    plan = make_plan(load(ROOT / "config.yaml") | {"device": "cpu", "profiler": "torch"}, tmp_path)
+    write_csv(tmp_path / "plan.csv", pd.DataFrame(plan.rows()))
+    assert plan_rows(tmp_path / "plan.csv", []) == plan.rows() == expand(plan.settings).rows()
+    chosen = plan.case_ids[1]
+    assert [row["case"] for row in plan_rows(tmp_path / "plan.csv", [chosen])] == [chosen]
+
+
+def test_published_backward_agrees_with_single_threaded_autograd() -> None:
+    published = pd.read_csv(PUBLISHED / "checks" / "single_threaded.csv")
+    kernels = pd.read_csv(PUBLISHED / "tables" / "kernels.csv", keep_default_na=False)
+    for row in published.to_dict("records"):
+        found = compare(row["case"], kernels, {row["phase"]: row["single_threaded_ms"]}).iloc[0]
+        assert found["backward_ms"] == pytest.approx(row["backward_ms"], rel=1e-9)
+        assert found["ratio"] == pytest.approx(1, abs=0.03)
+
+
+def test_published_tables_account_for_every_nanosecond() -> None:
+    tables = PUBLISHED / "tables"
+    captures = pd.read_csv(tables / "captures.csv").set_index("case")
+    kernels = pd.read_csv(tables / "kernels.csv", keep_default_na=False)
+    assert len(captures) == 60
+    assert (captures["attributed_ns"] + captures["outside_ns"] == captures["total_ns"]).all()
+    by_case = kernels.groupby("case")["busy_ns"].sum()
+    assert (by_case.reindex(captures.index) == captures["total_ns"]).all()
+    of_kernels = kernels[kernels["kind"] == "kernel"].groupby("case")["busy_ns"].sum()
+    assert (of_kernels.reindex(captures.index) == captures["stats_total_ns"]).all()
+    assert (kernels["calls"] % kernels["steps"] == 0).all()
+    step = kernels[kernels["phase"] == "train_step"]
+    assert (step["path"] != "train_step").all(), "forward + backward + optimizer ... = step"
