@@ -1,4 +1,12 @@
 # One rule per question; each reads only the tables that it needs (see questions.py).
+localrules:
+    answer_a,
+    answer_b,
+    answer_c,
+    answer_d,
+    answer_e,
+
+
 rule answer_a:
     input:
         **dag.answer_inputs("a"),

@@ -7,6 +7,8 @@ rule benchmark:
     threads: dag.measuring_threads
     resources:
         gpu=1,
+        mem_mb=dag.case_memory_mb,
+        runtime=dag.case_minutes,
     params:
         row=dag.benchmark_row,
         code=fingerprint("workflow_src.benchmark"),
@@ -25,6 +27,8 @@ rule capture:
     threads: dag.measuring_threads
     resources:
         gpu=1,
+        mem_mb=dag.case_memory_mb,
+        runtime=dag.case_minutes,
     params:
         row=dag.capture_row,
         code=fingerprint("workflow_src.capture", "workflow_src.record"),

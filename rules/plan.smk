@@ -1,3 +1,7 @@
+localrules:
+    plan,
+
+
 rule plan:
     output:
         "results/{tag}/plan.csv",

@@ -1,3 +1,8 @@
+localrules:
+    figure,
+    report,
+
+
 rule figure:
     input:
         dag.figure_inputs,

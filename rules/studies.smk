@@ -1,4 +1,9 @@
 # The companion studies: what they share. Each study's own rule file specialises these three.
+localrules:
+    study_table,
+    study_section,
+
+
 rule study_point:
     input:
         dag.study_sources,
@@ -9,6 +14,8 @@ rule study_point:
     threads: dag.measuring_threads
     resources:
         gpu=1,
+        mem_mb=dag.study_memory_mb,
+        runtime=dag.study_minutes,
     params:
         point=dag.study_point,
         code=dag.study_code,

@@ -1,3 +1,8 @@
+# On a cluster, export and case_tables of one case are one job; the rest runs where snakemake does.
+localrules:
+    all_tables,
+
+
 rule export:
     input:
         f"results/{{tag}}/capture/{{case}}{dag.plan.capture_suffix}",
@@ -5,6 +10,8 @@ rule export:
         directory("results/{tag}/export/{case}"),
     log:
         "results/{tag}/logs/export/{case}.log",
+    group:
+        "tables"
     params:
         flag=dag.flag("os_tracing"),
         code=fingerprint("workflow_src.export"),
@@ -24,6 +31,8 @@ rule case_tables:
         expand("results/{{tag}}/tables/{{case}}/{table}.csv", table=TABLES),
     log:
         "results/{tag}/logs/tables/{case}.log",
+    group:
+        "tables"
     params:
         folder=dag.output_folder,
         code=fingerprint("workflow_src.case_tables"),

@@ -14,7 +14,7 @@ from tests.synthetic_tables import BACKWARD, FORWARD, Sample, tables, write_tabl
 from workflow_src.answers import __main__ as stage
 from workflow_src.answers import forward_time, gemm_share, softmax_matmul
 from workflow_src.answers.answer import Answer, Fact
-from workflow_src.answers.evidence import read_table, trend
+from workflow_src.answers.evidence import TableError, read_table, trend
 from workflow_src.answers.present import between, calls, escape, number, tally
 from workflow_src.answers.questions import QUESTIONS
 from workflow_src.answers.shares import family_shares
@@ -395,7 +395,7 @@ def test_the_stage_writes_json_and_markdown(tmp_path, monkeypatch, question):
 
 def test_a_table_without_its_columns_is_refused(tmp_path):
     pd.DataFrame(SHORT.timings()).drop(columns="median_ms").to_csv(tmp_path / "timings.csv")
-    with pytest.raises(ValueError, match=r"timings\.csv: no column median_ms"):
+    with pytest.raises(TableError, match=r"timings\.csv is not .* \(no column median_ms\)"):
         read_table(tmp_path, "timings")
 
 

@@ -21,6 +21,7 @@ from workflow_src.cases import PHASES, Case
 from workflow_src.devices import cuda_devices
 from workflow_src.export import export, read_trace
 from workflow_src.families import families
+from workflow_src.files import write_json
 from workflow_src.profilers import kineto, nsys
 from workflow_src.profilers.trace import Trace, require_complete
 
@@ -212,5 +213,6 @@ def test_the_environment_of_a_result_names_the_device(tmp_path: Path) -> None:
 
     record(replace(CASE, layers=1), 1, 1, path)
     export(path, tmp_path / "export", os_tracing=False)
-    tables = case_tables(tmp_path / "export", json.loads(json.dumps(result)))
+    write_json(tmp_path / "benchmark.json", result)
+    tables = case_tables(tmp_path / "export", tmp_path / "benchmark.json")
     assert tables["captures"]["family_coverage"][0] > 0.99

@@ -1,6 +1,5 @@
 """Phases, statistics, the benchmark and the recorder on small cases."""
 
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from workflow_src import benchmark, record
 from workflow_src.case_tables import case_tables
 from workflow_src.cases import PHASES, Case
 from workflow_src.export import export
+from workflow_src.files import write_json
 from workflow_src.phases import in_rising_order
 from workflow_src.statistics import summarise
 from workflow_src.workload import Workload
@@ -166,8 +166,9 @@ def recorded(tmp_path: Path, row: dict[str, Any]) -> dict[str, Any]:
     capture, folder = tmp_path / "c.kineto.json.gz", tmp_path / "export"
     record.record(CASE, row["warmup_steps"], row["capture_steps"], capture)
     export(capture, folder, os_tracing=False)
-    result = benchmark.benchmark(CASE, 1, 3)
-    return case_tables(folder, json.loads(json.dumps(result)))
+    result = tmp_path / "benchmark.json"
+    write_json(result, benchmark.benchmark(CASE, 1, 3))
+    return case_tables(folder, result)
 
 
 def test_the_tables_of_a_real_case_account_for_every_nanosecond(tmp_path: Path) -> None:

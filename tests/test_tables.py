@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from workflow_src.all_tables import MixedEnvironmentsError, join_all
 from workflow_src.case_tables import capture_table, kernels_table, warnings
 from workflow_src.cases import CASE_COLUMNS, PHASES, TABLES
-from workflow_src.files import write_json, write_whole
+from workflow_src.files import partial_folder, write_json, write_whole
 from workflow_src.profilers.trace import ACTIVITY_COLUMNS, Trace, TraceError
 
 
@@ -112,6 +113,37 @@ def test_a_writer_that_is_killed_leaves_no_short_file(tmp_path: Path) -> None:
     ended = subprocess.run([sys.executable, "-c", code, str(target)], cwd=os.getcwd())
     assert ended.returncode == -signal.SIGKILL
     assert target.read_text() == '{\n "a": 1\n}\n'
+
+
+def test_a_program_does_not_outlive_the_stage_that_started_it(tmp_path: Path) -> None:
+    """It would go on measuring on a device whose lock went with the stage."""
+    started = tmp_path / "pid"
+    inner = f"import os, time; open({str(started)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+    code = (
+        "import sys; from workflow_src.programs import run_tied;"
+        f" run_tied([sys.executable, '-c', {inner!r}])"
+    )
+    stage = subprocess.Popen([sys.executable, "-c", code])
+    while not (started.exists() and started.read_text()):
+        time.sleep(0.05)
+    program = int(started.read_text())
+    stage.kill()
+    stage.wait()
+    for _ in range(100):
+        status = Path(f"/proc/{program}/stat")
+        if not status.exists() or status.read_text().split()[2] == "Z":
+            return
+        time.sleep(0.05)
+    raise AssertionError("the program is still running")
+
+
+def test_what_a_killed_job_left_half_made_goes_first(tmp_path: Path) -> None:
+    litter = tmp_path / ".c.nsys-rep.partial" / "old"
+    litter.parent.mkdir()
+    litter.write_text("half")
+    with partial_folder(tmp_path / "c.nsys-rep") as folder:
+        assert list(folder.iterdir()) == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_writer_that_fails_leaves_nothing(tmp_path: Path) -> None:

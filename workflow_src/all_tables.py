@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,12 @@ import pandas as pd
 
 from workflow_src.cases import CASE_COLUMNS, PHASES, TABLES
 from workflow_src.files import write_csv
+from workflow_src.stage import StageError, one_sentence, reading
 
 SAME_EVERYWHERE = ("gpu", "cpu", "cpu_threads", "driver", "cuda", "torch", "profiler_version")
 
 
-class MixedEnvironmentsError(RuntimeError):
+class MixedEnvironmentsError(StageError):
     """Results of different machines or versions would stand in one table."""
 
 
@@ -31,7 +31,9 @@ def join(folders: Path, cases: Iterable[dict[str, Any]], name: str) -> pd.DataFr
     for case in cases:
         path = folders / case["case"] / f"{name}.csv"
         if path.is_file():
-            parts.append(with_case(pd.read_csv(path, keep_default_na=False, dtype="str"), case))
+            with reading(path, "a readable table", "delete it and run again", StageError):
+                table = pd.read_csv(path, keep_default_na=False, dtype="str")
+            parts.append(with_case(table, case))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=CASE_COLUMNS)
 
 
@@ -71,6 +73,7 @@ def join_all(
     return tables
 
 
+@one_sentence()
 def main() -> None:
     """Join the tables of the planned cases into one CSV each."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -79,12 +82,11 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True, help="folder for the joined CSVs")
     parser.add_argument("--mixed-environments", action="store_true")
     arguments = parser.parse_args()
-    plan = pd.read_csv(arguments.plan, keep_default_na=False).to_dict("records")
-    cases = [{str(key): value for key, value in row.items()} for row in plan]
-    try:
-        tables = join_all(arguments.cases, cases, arguments.mixed_environments)
-    except MixedEnvironmentsError as error:
-        sys.exit(str(error))
+    with reading(arguments.plan, "a plan", "delete it and run again", StageError):
+        table = pd.read_csv(arguments.plan, keep_default_na=False, dtype="str")
+        plan = table.to_dict("records")
+        cases = [{str(key): row[key] for key in (*row, *CASE_COLUMNS)} for row in plan]
+    tables = join_all(arguments.cases, cases, arguments.mixed_environments)
     for name, table in tables.items():
         write_csv(arguments.output / f"{name}.csv", table)
     print(json.dumps({name: len(table) for name, table in tables.items()}))

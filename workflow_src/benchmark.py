@@ -10,6 +10,7 @@ from typing import Any
 from workflow_src.cases import Case
 from workflow_src.devices import hold
 from workflow_src.files import write_json
+from workflow_src.stage import one_sentence
 
 
 def time_steps(
@@ -114,6 +115,7 @@ def benchmark(case: Case, warmup_steps: int, steps: int) -> dict[str, Any]:
         }
 
 
+@one_sentence()
 def main() -> None:
     """Benchmark one plan row."""
     parser = argparse.ArgumentParser(description=__doc__)

@@ -2,15 +2,16 @@
 
 import argparse
 import json
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from workflow_src.devices import hold
+from workflow_src.files import partial_folder
 from workflow_src.profilers import nsys
 from workflow_src.profilers.trace import TraceError
+from workflow_src.programs import run_tied
+from workflow_src.stage import one_sentence
 
 
 def recorder(row: dict[str, Any]) -> list[str]:
@@ -23,9 +24,8 @@ def capture(row: dict[str, Any], output: Path) -> None:
 
     Raises TraceError where the program or its profiler failed.
     """
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=output.parent, prefix=".capture-") as folder:
-        partial = Path(folder, output.name)
+    with partial_folder(output) as folder:
+        partial = folder / output.name
         with hold(row["device"]):
             if row["profiler"] == "nsys":
                 nsys.profile(partial, recorder(row), row["device"], row["os_tracing"])
@@ -35,11 +35,11 @@ def capture(row: dict[str, Any], output: Path) -> None:
 
 
 def _run(command: list[str]) -> None:
-    ended = subprocess.run(command, check=False)
-    if ended.returncode:
+    status = run_tied(command)
+    if status:
         raise TraceError(
-            f"the program under torch.profiler ended with status {ended.returncode}; its own "
-            "message stands above"
+            f"the program under torch.profiler ended with status {status}; its own message stands "
+            "above"
         )
 
 
@@ -49,10 +49,8 @@ def main() -> None:
     parser.add_argument("--case", type=json.loads, required=True, help="a plan row as JSON")
     parser.add_argument("--output", type=Path, required=True, help="the capture")
     arguments = parser.parse_args()
-    try:
+    with one_sentence(arguments.case["case"]):
         capture(arguments.case, arguments.output)
-    except TraceError as error:
-        sys.exit(f"{arguments.case['case']}: {error}")
 
 
 if __name__ == "__main__":

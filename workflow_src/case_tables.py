@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from workflow_src.flops import forward_work
 from workflow_src.kernel_names import precision_ran, short_names
 from workflow_src.profilers.nsys import stats_total_ns
 from workflow_src.profilers.trace import Trace, TraceError, require_complete
+from workflow_src.stage import StageError, one_sentence, reading
 from workflow_src.statistics import NS_PER_MS, summarise
 
 BUSY_LOAD = 1.5
@@ -139,22 +139,33 @@ def environment(result: dict[str, Any], profiler_version: str) -> pd.DataFrame:
     return pd.DataFrame([row | {"warning": warnings(result)}])
 
 
-def case_tables(export: Path, result: dict[str, Any]) -> dict[str, pd.DataFrame]:
-    """All tables of a case by name. Raises TraceError where its export can't be used."""
+def benchmark_tables(path: Path, profiler_version: str) -> dict[str, pd.DataFrame]:
+    """The tables made from a benchmark's JSON. Raises StageError where it isn't one."""
+    with reading(path, "a benchmark's result", "delete it and run again", StageError):
+        result = json.loads(path.read_text(encoding="utf-8"))
+        version = profiler_version or result["environment"]["torch"]
+        tables = {
+            "timings": timings(result),
+            "work": forward_work(Case.from_dict(result["case"])),
+            "environments": environment(result, version),
+        }
+        for table in tables.values():
+            table.to_csv().encode()
+    return tables
+
+
+def case_tables(export: Path, benchmark: Path) -> dict[str, pd.DataFrame]:
+    """All tables of a case by name. Raises StageError where one of its files can't be used."""
     trace = read_trace(export)
     require_complete(trace)
     ranges, activities = attribute(trace)
     ranges = device_times(number_steps(ranges), activities)
     kernels = named(kernels_table(ranges, activities))
     stats_ns = stats_total_ns(export / "cuda_gpu_kern_sum.csv")
-    version = trace.profiler_version or result["environment"]["torch"]
-    return {
-        "timings": timings(result),
+    return benchmark_tables(benchmark, trace.profiler_version) | {
         "ranges": ranges_table(ranges),
         "kernels": kernels,
         "captures": capture_table(trace, kernels, stats_ns),
-        "work": forward_work(Case.from_dict(result["case"])),
-        "environments": environment(result, version),
     }
 
 
@@ -165,15 +176,10 @@ def main() -> None:
     parser.add_argument("--benchmark", type=Path, required=True, help="JSON of the benchmark")
     parser.add_argument("--output", type=Path, required=True, help="folder for the CSVs")
     arguments = parser.parse_args()
-    try:
-        result = json.loads(arguments.benchmark.read_text(encoding="utf-8"))
-        found = case_tables(arguments.export, result)
-    except TraceError as error:
-        sys.exit(f"{arguments.export.name}: {error}")
-    except (ValueError, KeyError) as error:
-        sys.exit(f"{arguments.benchmark}: not a benchmark's result ({error!r}); benchmark it again")
-    for name in TABLES:
-        write_csv(arguments.output / f"{name}.csv", found[name])
+    with one_sentence(arguments.export.name):
+        found = case_tables(arguments.export, arguments.benchmark)
+        for name in TABLES:
+            write_csv(arguments.output / f"{name}.csv", found[name])
 
 
 if __name__ == "__main__":

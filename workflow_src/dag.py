@@ -7,13 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from workflow_src import requests
 from workflow_src.answers.questions import FIGURES, QUESTIONS, REPORT_TABLES
+from workflow_src.cases import Case
 from workflow_src.config import ConfigError
 from workflow_src.fingerprint import fingerprint
 from workflow_src.plan import Plan, make_plan
 from workflow_src.studies.study import STUDIES, load_study, point_row
 
 TEMPLATES = Path("report_templates")
+
+STUDY_MEMORY_MIB = 16384
+STUDY_MINUTES = 30
 
 
 class HasCase(Protocol):
@@ -68,6 +73,27 @@ class Dag:
     def capture_row(self, wildcards: HasCase) -> str:
         """The plan row that a capture depends on, as JSON."""
         return json.dumps(self.plan.capture_row(wildcards.case))
+
+    def case_memory_mb(self, wildcards: HasCase, attempt: int) -> int:
+        """Memory that measuring a case asks a cluster for; more after each failure."""
+        return attempt * requests.memory_mib(self._case(wildcards))
+
+    def case_minutes(self, wildcards: HasCase, attempt: int) -> int:
+        """Time that measuring a case asks a cluster for; more after each failure."""
+        settings = self.plan.settings
+        steps = settings["warmup_steps"] + max(settings["steps"], settings["capture_steps"])
+        return attempt * requests.minutes(self._case(wildcards), steps)
+
+    def _case(self, wildcards: HasCase) -> Case:
+        return Case.from_dict(self.plan.benchmark_row(wildcards.case))
+
+    def study_memory_mb(self, wildcards: HasPoint, attempt: int) -> int:
+        """Memory that a study's point asks a cluster for; more after each failure."""
+        return attempt * STUDY_MEMORY_MIB
+
+    def study_minutes(self, wildcards: HasPoint, attempt: int) -> int:
+        """Time that a study's point asks a cluster for; more after each failure."""
+        return attempt * STUDY_MINUTES
 
     def flag(self, setting: str) -> str:
         """The command-line flag of a setting that is on, or nothing."""

@@ -7,17 +7,19 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pynvml
 from filelock import FileLock, Timeout
 
+from workflow_src.stage import StageError
+
 POLL_S = 0.2
 IDLE_WAIT_S = 10.0
 
 
-class DeviceError(RuntimeError):
+class DeviceError(StageError):
     """The device asked for is not there."""
 
 
@@ -59,7 +61,11 @@ def cuda_devices() -> list[str]:
 def lock_folder() -> Path:
     """The folder of the device locks: one for the whole machine, whoever runs the workflow."""
     folder = Path(tempfile.gettempdir()) / "transformer-step-time-locks"
-    folder.mkdir(mode=0o1777, exist_ok=True)
+    folder.mkdir(exist_ok=True)
+    # Open to all whatever the umask, and not sticky: in a sticky folder the kernel keeps one user
+    # from opening another's lock (fs.protected_regular).
+    with suppress(PermissionError):
+        folder.chmod(0o777)
     return folder
 
 

@@ -28,6 +28,7 @@ from workflow_src.figure_panels import (
     styles,
 )
 from workflow_src.files import write_text
+from workflow_src.stage import one_sentence
 
 # After Paul Tol's scheme "muted", told apart with any colour vision.
 FAMILY_COLOURS = {
@@ -205,6 +206,7 @@ def svg(draw: Callable[[], Figure], name: str) -> str:
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
 
 
+@one_sentence()
 def main() -> None:
     """Draw one figure."""
     parser = argparse.ArgumentParser(prog="workflow_src.figures", description=__doc__)

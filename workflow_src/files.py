@@ -2,7 +2,9 @@
 
 import json
 import os
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +21,27 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     try:
         write(partial)
         os.replace(partial, path)
+    except OSError as error:
+        if error.errno and not error.filename:
+            error.filename = str(path)
+        raise
     finally:
         partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def partial_folder(target: Path) -> Iterator[Path]:
+    """A fresh hidden folder beside `target` to make it in; gone afterwards, whatever happened.
+
+    What a killed run of the same job left there goes first.
+    """
+    folder = target.with_name(f".{target.name}.partial")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -16,6 +16,7 @@ from workflow_src.cases import Case
 from workflow_src.config import ConfigError, check, load
 from workflow_src.devices import cuda_devices
 from workflow_src.files import write_csv
+from workflow_src.stage import one_sentence
 
 CASE_PATTERN = r"[A-Za-z0-9.]+-ctx[0-9]+-(?:fp32|tf32|bf16|fp16)(?:-[a-z0-9_]+)*"
 """What a case id looks like: the workflow's global wildcard constraint."""
@@ -120,12 +121,14 @@ def resolve(config: Mapping[str, Any], earlier: Mapping[str, str]) -> tuple[str,
     """
     device, profiler = config["device"], config["profiler"]
     device = earlier.get("device", device) if device == "auto" else device
+    profiler = earlier.get("profiler", profiler) if profiler == "auto" else profiler
+    if config["cluster"]:
+        return _named(device=device, profiler=profiler)
     if device == "auto":
         device = "cuda" if cuda_devices() else "cpu"
     elif device == "cuda" and earlier.get("device") != "cuda" and not cuda_devices():
         raise ConfigError("device: 'cuda' asked for, but no CUDA device is here; allowed: cpu")
     has_nsys = shutil.which("nsys") is not None
-    profiler = earlier.get("profiler", profiler) if profiler == "auto" else profiler
     if profiler == "auto":
         profiler = "nsys" if device == "cuda" and has_nsys else "torch"
     elif profiler == "nsys" and earlier.get("profiler") != "nsys" and not has_nsys:
@@ -133,6 +136,18 @@ def resolve(config: Mapping[str, Any], earlier: Mapping[str, str]) -> tuple[str,
             "profiler: 'nsys' asked for, but no nsys is on the PATH; install Nsight Systems, or "
             "set profiler to torch"
         )
+    return device, profiler
+
+
+def _named(device: str, profiler: str) -> tuple[str, str]:
+    """Both as they are. Raises ConfigError for `auto`, which only the measuring machine knows."""
+    for key, value in (("device", device), ("profiler", profiler)):
+        if value == "auto":
+            allowed = "cpu, cuda" if key == "device" else "nsys, torch"
+            raise ConfigError(
+                f"{key}: 'auto' can't be told on this machine where cluster is true; "
+                f"allowed: {allowed}"
+            )
     return device, profiler
 
 
@@ -156,6 +171,7 @@ def expand(settings: Mapping[str, Any]) -> Plan:
     return Plan(settings["tag"], device, profiler, make_cases(settings, device), settings)
 
 
+@one_sentence()
 def main() -> None:
     """Write plan.csv, or print the plan of a config file as JSON rows, fit for --case."""
     parser = argparse.ArgumentParser(description=__doc__)

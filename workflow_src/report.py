@@ -17,6 +17,7 @@ from workflow_src.answers import overview, present
 from workflow_src.answers.evidence import cases_of, read_table
 from workflow_src.answers.questions import FIGURES, QUESTIONS, REPORT_TABLES
 from workflow_src.files import write_text
+from workflow_src.stage import one_sentence
 
 FIGURE_TEXTS = {
     "forward_time": "Unprofiled time of the forward pass over context length, by model size",
@@ -123,6 +124,7 @@ def make_html(text: str, folder: Path, templates: Path) -> str:
     return page.get_template("report.html.j2").render(title=title, body=Markup(body))
 
 
+@one_sentence()
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write the report."""
     parser = argparse.ArgumentParser(prog="workflow_src.report", description=__doc__)

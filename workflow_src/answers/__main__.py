@@ -9,6 +9,7 @@ from workflow_src.answers.evidence import read_table
 from workflow_src.answers.present import render
 from workflow_src.answers.questions import QUESTIONS
 from workflow_src.files import write_json, write_text
+from workflow_src.stage import one_sentence
 
 
 def answer_question(question: str, tables: Path, templates: Path) -> tuple[Answer, str]:
@@ -22,6 +23,7 @@ def answer_question(question: str, tables: Path, templates: Path) -> tuple[Answe
     return found, render(found, module.tables(found), templates)
 
 
+@one_sentence()
 def main() -> None:
     """Answer one question."""
     parser = argparse.ArgumentParser(prog="workflow_src.answers", description=__doc__)

@@ -8,6 +8,12 @@ from typing import Any
 import pandas as pd
 
 from workflow_src.cases import CASE_COLUMNS
+from workflow_src.stage import StageError, reading
+
+
+class TableError(StageError):
+    """A table that can't be read, in a sentence that says what to do."""
+
 
 OUTSIDE_LIMIT = 0.001
 """Share of a capture's device time outside all ranges above which answers are partial."""
@@ -25,6 +31,12 @@ COLUMNS = {
 
 COUNTS = ("context", "batch")
 """The case columns that are numbers."""
+
+FILLED = frozenset(
+    ["instances", "host_ms", "busy_ms", "span_ms", "calls", "steps", "busy_ns", "total_ns", "bytes"]
+)
+FILLED |= frozenset(["attributed_ns", "outside_ns", "outside_share", "flops"])
+"""The columns that hold a number in every row; times of a phase that didn't run are left out."""
 
 TEXTS = "phase status reason path name short_name kind family precision_ran profiler component"
 TEXT_COLUMNS = (frozenset(CASE_COLUMNS) - frozenset(COUNTS)) | frozenset(TEXTS.split())
@@ -47,10 +59,15 @@ def read_table(directory: Path, name: str) -> pd.DataFrame:
     """The table `name`.csv in `directory`; its index holds row numbers, the header being row 1.
 
     Text columns hold "" where the file has nothing, others NaN. Of `environments` all columns
-    are text. Raises FileNotFoundError where there is no such file, ValueError where it has rows
-    but not the columns that are read.
+    are text. Raises FileNotFoundError where there is no such file, TableError where it has rows
+    but not the columns that are read, or in them what isn't a number.
     """
     path = directory / f"{name}.csv"
+    with reading(path, "a readable table", "delete it and run again", TableError):
+        return _read_table(path, name)
+
+
+def _read_table(path: Path, name: str) -> pd.DataFrame:
     header = list(pd.read_csv(path, nrows=0).columns)
     everything = name == "environments"
     text = [c for c in header if c in TEXT_COLUMNS or (everything and c not in CASE_COLUMNS)]
@@ -59,9 +76,23 @@ def read_table(directory: Path, name: str) -> pd.DataFrame:
     table[text] = table[text].fillna("")
     absent = [c for c in (*CASE_COLUMNS, *COLUMNS[name].split()) if c not in header]
     if absent and len(table):
-        raise ValueError(f"{path.name}: no column {', '.join(absent)}")
+        raise ValueError(f"no column {', '.join(absent)}")
     table = table.reindex(columns=[*header, *absent])
+    for column in (*COUNTS, *(c for c in COLUMNS[name].split() if c not in TEXT_COLUMNS)):
+        table[column] = _amounts(table[column])
+    if len(table):
+        table[list(COUNTS)] = table[list(COUNTS)].astype("int64")
     return table.set_index(pd.RangeIndex(2, len(table) + 2))
+
+
+def _amounts(column: pd.Series) -> pd.Series:
+    """A column as numbers. Raises ValueError for one that is negative or without end."""
+    numbers = pd.to_numeric(column)
+    if column.name in FILLED and column.isna().any():
+        raise ValueError(f"{column.name} is empty in some row")
+    if ((numbers < 0) | (numbers == float("inf"))).any():
+        raise ValueError(f"{column.name} holds what can't be an amount")
+    return numbers
 
 
 def cases_of(*tables: pd.DataFrame) -> list[Row]:

@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.attribution import NOWHERE, nest
-from workflow_src.profilers.trace import ACTIVITY_COLUMNS, Trace, TraceError, tidy_ranges
+from workflow_src.profilers.trace import Trace, TraceError, tidy_ranges
+from workflow_src.stage import reading
 
 KINDS = {"kernel": "kernel", "gpu_memcpy": "copy", "gpu_memset": "set"}
 LAUNCHES = ("cuda_runtime", "cuda_driver")
@@ -30,15 +31,10 @@ def nanoseconds(microseconds: pd.Series) -> pd.Series:
 
 def _load(path: Path) -> pd.DataFrame:
     """All complete events of a Chrome trace with whole nanoseconds."""
-    try:
-        with gzip.open(path, "rt", encoding="utf-8") as file:
-            trace = json.load(file, parse_float=str)
-        events = pd.DataFrame([e for e in trace["traceEvents"] if e.get("ph") == "X"])
-        start, duration = nanoseconds(events["ts"]), nanoseconds(events["dur"])
-    except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise TraceError(
-            f"{path.name} is not a readable torch.profiler trace ({error}); capture it again"
-        ) from error
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        trace = json.load(file, parse_float=str)
+    events = pd.DataFrame([e for e in trace["traceEvents"] if e.get("ph") == "X"])
+    start, duration = nanoseconds(events["ts"]), nanoseconds(events["dur"])
     arguments = [value if isinstance(value, dict) else {} for value in events["args"]]
     return pd.DataFrame(
         {
@@ -96,13 +92,16 @@ def _device_activities(events: pd.DataFrame) -> pd.DataFrame:
 
 def read(path: Path, profiler_version: str = "") -> Trace:
     """The Trace in a gzipped Chrome trace. Raises TraceError where it can't be read."""
-    events = _load(path)
+    expected = "a readable torch.profiler trace"
+    with reading(path, expected, "delete it and run again", TraceError):
+        return _trace(_load(path), profiler_version)
+
+
+def _trace(events: pd.DataFrame, profiler_version: str) -> Trace:
     marks = events[events["category"] == "user_annotation"]
     marks = marks[~marks["name"].str.contains(TORCHS_OWN, regex=False)]
     ranges = tidy_ranges(marks)
     on_device = events["category"].isin(KINDS).any()
     operators = events[events["category"] == "cpu_op"]
     activities = _device_activities(events) if on_device else _self_times(operators)
-    whole = dict.fromkeys(("process", "thread"), "int64")
-    activities = activities[list(ACTIVITY_COLUMNS)].astype(whole).reset_index(drop=True)
-    return Trace("torch", profiler_version, ranges.astype(whole), activities)
+    return Trace.of("torch", profiler_version, ranges, activities)

@@ -11,6 +11,8 @@ from pathlib import Path
 import pandas as pd
 
 from workflow_src.profilers.trace import ACTIVITY_COLUMNS, Trace, TraceError, tidy_ranges
+from workflow_src.programs import run_tied
+from workflow_src.stage import reading
 
 REPORTS = (
     "cuda_gpu_kern_sum",
@@ -64,10 +66,10 @@ def profile(output: Path, program: Sequence[str], device: str, os_tracing: bool)
     Raises TraceError where the program failed or nsys left no report, saying why.
     """
     version()
-    ended = subprocess.run(profile_command(output, program, device, os_tracing), check=False)
-    if output.is_file() and ended.returncode == 0:
+    status = run_tied(profile_command(output, program, device, os_tracing))
+    if output.is_file() and status == 0:
         return
-    raise TraceError(_what_went_wrong(output, ended.returncode))
+    raise TraceError(_what_went_wrong(output, status))
 
 
 def _what_went_wrong(output: Path, status: int) -> str:
@@ -115,7 +117,8 @@ def stats_total_ns(report: Path) -> int | None:
     """Total kernel time that `nsys stats` cuda_gpu_kern_sum printed; None where it is empty."""
     if not report.is_file() or not report.stat().st_size:
         return None
-    return int(pd.read_csv(report)["Total Time (ns)"].sum())
+    with reading(report, "what nsys stats prints", "delete its folder and run again", TraceError):
+        return int(pd.read_csv(report)["Total Time (ns)"].astype("int64").sum())
 
 
 def _tables(connection: sqlite3.Connection) -> set[str]:
@@ -189,13 +192,12 @@ def _require_ranges(exported_by: str, tables: set[str]) -> None:
 
 def read(database: Path) -> Trace:
     """The Trace in an nsys SQLite export. Raises TraceError where it can't be one."""
-    try:
-        with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
-            tables = _tables(connection)
-            exported_by = _version_of(connection, tables)
-            _require_ranges(exported_by, tables)
-            ranges = tidy_ranges(pd.read_sql_query(_RANGES, connection))
-            activities = _activities(connection, tables)
-    except (sqlite3.Error, pd.errors.DatabaseError) as error:
-        raise TraceError(f"{database.name} is not a readable nsys export ({error})") from error
-    return Trace("nsys", exported_by, ranges, activities)
+    with (
+        reading(database, "a readable nsys export", "delete its folder and run again", TraceError),
+        closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection,
+    ):
+        tables = _tables(connection)
+        exported_by = _version_of(connection, tables)
+        _require_ranges(exported_by, tables)
+        ranges = tidy_ranges(pd.read_sql_query(_RANGES, connection))
+        return Trace.of("nsys", exported_by, ranges, _activities(connection, tables))

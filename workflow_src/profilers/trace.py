@@ -4,10 +4,16 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from workflow_src.stage import StageError
+
 END_OF_CAPTURE = "end_of_capture"
 """The capture's own closing range: a trace without it was cut short."""
 
 RANGE_COLUMNS = ("name", "start_ns", "end_ns", "process", "thread")
+TEXT = frozenset(("kind", "name", "operator"))
+LATEST_NS = 2**62
+"""Far beyond any clock (146 years), and half of what a whole number of 64 bits holds."""
+
 ACTIVITY_COLUMNS = (
     "kind",
     "name",
@@ -21,7 +27,7 @@ ACTIVITY_COLUMNS = (
 )
 
 
-class TraceError(RuntimeError):
+class TraceError(StageError):
     """A capture or export that can't be used, in a sentence that says what to do."""
 
 
@@ -42,10 +48,36 @@ class Trace:
     ranges: pd.DataFrame
     activities: pd.DataFrame
 
+    @classmethod
+    def of(
+        cls, profiler: str, version: str, ranges: pd.DataFrame, activities: pd.DataFrame
+    ) -> "Trace":
+        """A trace of columns read from a file. Raises ValueError where they can't be one."""
+        return cls(
+            str(profiler),
+            str(version),
+            _checked(ranges, RANGE_COLUMNS),
+            _checked(activities, ACTIVITY_COLUMNS),
+        )
+
     @property
     def total_ns(self) -> int:
         """All device time in the capture."""
         return int(self.activities["duration_ns"].sum())
+
+
+def _checked(rows: pd.DataFrame, columns: tuple[str, ...]) -> pd.DataFrame:
+    """`rows` with text as text and times as whole nanoseconds. Raises ValueError, TypeError."""
+    numbers = [name for name in columns if name not in TEXT]
+    for name in set(columns) & TEXT:
+        for value in rows[name].unique():
+            str.encode(value)
+    checked = rows[list(columns)].astype(dict.fromkeys(numbers, "int64"))
+    if len(checked) and (checked[numbers].abs() >= LATEST_NS).any(axis=None):
+        raise ValueError("a time is out of range")
+    if (checked["end_ns"] < checked["start_ns"]).any():
+        raise ValueError("something ends before it starts")
+    return checked.reset_index(drop=True)
 
 
 def tidy_ranges(ranges: pd.DataFrame) -> pd.DataFrame:

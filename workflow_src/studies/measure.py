@@ -7,6 +7,7 @@ from typing import Any
 
 from workflow_src.devices import hold
 from workflow_src.files import write_json
+from workflow_src.stage import one_sentence
 from workflow_src.studies.study import load_study
 
 
@@ -29,6 +30,7 @@ def measure(study: str, point: dict[str, Any]) -> dict[str, Any]:
         }
 
 
+@one_sentence()
 def main() -> None:
     """Measure one point."""
     parser = argparse.ArgumentParser(prog="workflow_src.studies.measure", description=__doc__)

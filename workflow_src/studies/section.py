@@ -7,12 +7,14 @@ import pandas as pd
 
 from workflow_src.answers.present import environment
 from workflow_src.files import write_text, write_whole
+from workflow_src.stage import StageError, one_sentence, reading
 from workflow_src.studies.study import load_study
 
 
 def read_table(path: Path) -> pd.DataFrame:
     """A study's table; empty text cells are empty text."""
-    table = pd.read_csv(path, keep_default_na=False, na_values=[])
+    with reading(path, "a readable table", "delete it and run again", StageError):
+        table = pd.read_csv(path, keep_default_na=False, na_values=[])
     return table.apply(lambda column: _numbers(column))
 
 
@@ -31,6 +33,7 @@ def section(name: str, table: pd.DataFrame, templates: Path) -> str:
     return str(template.render(title=study.TITLE, tables=study.tables(table), **summary))
 
 
+@one_sentence()
 def main() -> None:
     """Write a study's section and figure."""
     parser = argparse.ArgumentParser(prog="workflow_src.studies.section", description=__doc__)

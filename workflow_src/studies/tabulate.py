@@ -2,17 +2,31 @@
 
 import argparse
 import json
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from workflow_src.all_tables import MixedEnvironmentsError, require_one_environment
+from workflow_src.all_tables import require_one_environment
 from workflow_src.files import write_csv
+from workflow_src.stage import StageError, one_sentence, reading
 
 ENVIRONMENT = ("gpu", "cpu", "cpu_threads", "driver", "cuda", "torch")
+
+
+def rows_of(result: dict[str, Any]) -> list[dict[str, Any]]:
+    """The measurements of one point, each with the point's id and the environment."""
+    around = {key: result["environment"].get(key, "") for key in ENVIRONMENT}
+    return [{"point": result["point"]["point"]} | row | around for row in result["rows"]]
+
+
+def read_point(path: Path) -> dict[str, Any]:
+    """A measured point. Raises StageError where the file isn't one."""
+    with reading(path, "a study's result", "delete it and run again", StageError):
+        result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        json.dumps(rows_of(result), ensure_ascii=False).encode()
+    return result
 
 
 def join(results: Iterable[dict[str, Any]], mixed_environments: bool) -> pd.DataFrame:
@@ -20,16 +34,13 @@ def join(results: Iterable[dict[str, Any]], mixed_environments: bool) -> pd.Data
 
     Raises MixedEnvironmentsError where points of different machines would stand together.
     """
-    rows = []
-    for result in results:
-        around = {key: result["environment"].get(key, "") for key in ENVIRONMENT}
-        rows += [{"point": result["point"]["point"]} | row | around for row in result["rows"]]
-    table = pd.DataFrame(rows)
+    table = pd.DataFrame([row for result in results for row in rows_of(result)])
     if not mixed_environments and len(table):
         require_one_environment(table[list(ENVIRONMENT)])
     return table
 
 
+@one_sentence()
 def main() -> None:
     """Write the table of a study."""
     parser = argparse.ArgumentParser(prog="workflow_src.studies.tabulate", description=__doc__)
@@ -37,14 +48,8 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--mixed-environments", action="store_true")
     given = parser.parse_args()
-    try:
-        results = [json.loads(path.read_text(encoding="utf-8")) for path in given.points]
-        table = join(results, given.mixed_environments)
-    except MixedEnvironmentsError as error:
-        sys.exit(str(error))
-    except (ValueError, KeyError) as error:
-        sys.exit(f"a point is not a study's result ({error!r}); delete it and measure it again")
-    write_csv(given.output, table)
+    results = [read_point(path) for path in given.points]
+    write_csv(given.output, join(results, given.mixed_environments))
 
 
 if __name__ == "__main__":

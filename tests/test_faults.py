@@ -1,0 +1,331 @@
+"""What goes wrong around the workflow, each once: one sentence says what to do, nothing is lost.
+
+Killed jobs are in test_workflow.py, damaged files in test_fuzz.py, Slurm's faults in test_slurm.py.
+"""
+
+import gzip
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.slurm import wait_until
+from tests.test_fuzz import TRACE
+from tests.test_nsys import requires_nsys
+from tests.workflow import ROOT, Project, make_project
+from workflow_src.benchmark import time_steps
+from workflow_src.capture import capture
+from workflow_src.devices import hold
+from workflow_src.profilers.trace import TraceError
+
+BENCHMARK = "results/smoke/benchmark/tiny-ctx16-fp32.json"
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts and other users need root")
+
+
+def stage(module: str, *arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", f"workflow_src.{module}", *map(str, arguments)]
+    return subprocess.run(
+        command, cwd=ROOT, env=os.environ | environment, capture_output=True, text=True, check=False
+    )
+
+
+def sentence(ended: subprocess.CompletedProcess[str]) -> str:
+    """The one line that a stage ended with."""
+    lines = ended.stderr.strip().splitlines()
+    assert ended.returncode == 1 and len(lines) == 1, ended.stderr
+    return lines[0]
+
+
+@contextmanager
+def mounted(folder: Path, size: str = "4k") -> Iterator[Path]:
+    """A file system of `size` at `folder`."""
+    folder.mkdir(exist_ok=True)
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("this machine lets root mount nothing")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    project = make_project(tmp_path_factory.mktemp("finished"))
+    project.run()
+    return project
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return make_project(tmp_path)
+
+
+def snakemake_in(folder: Path) -> int:
+    """The id of the snakemake that runs in `folder`, the oldest of its processes."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            if (process / "cwd").resolve() == folder and any(b"snakemake" in w for w in words[:2]):
+                found.append(int(process.name))
+        except OSError:
+            continue
+    return min(found)
+
+
+@pytest.mark.workflow
+def test_a_killed_snakemake_leaves_a_lock_and_no_false_result(project: Project) -> None:
+    """And two who run one checkout at once get the same message."""
+    with ThreadPoolExecutor() as pool:
+        with hold("cpu", wait_s=120):
+            first = pool.submit(project.run, BENCHMARK, check=False)
+            wait_until(lambda: "workflow_src.benchmark" in project.stages(), "the benchmark")
+            second = project.run(BENCHMARK, check=False)
+            assert "Directory cannot be locked" in second and "--unlock" in second
+            os.kill(snakemake_in(project.folder), signal.SIGKILL)
+            first.result()
+            assert not (project.folder / BENCHMARK).exists()
+        assert "cannot be locked" in project.run(check=False)
+    assert "Unlocking working directory" in project.run("--unlock")
+    project.run()
+    assert "report.md" in project.results()
+    json.loads((project.folder / BENCHMARK).read_text())
+    assert "Nothing to be done" in project.run()
+
+
+@pytest.mark.workflow
+def test_a_benchmark_that_outlived_its_snakemake_is_measured_again(project: Project) -> None:
+    """Its result is whole, but nobody saw it come: Snakemake calls it incomplete."""
+    with ThreadPoolExecutor() as pool:
+        with hold("cpu", wait_s=120):
+            first = pool.submit(project.run, BENCHMARK, check=False)
+            wait_until(lambda: "workflow_src.benchmark" in project.stages(), "the benchmark")
+            os.kill(snakemake_in(project.folder), signal.SIGKILL)
+        wait_until((project.folder / BENCHMARK).exists, "the orphan's result")
+        first.result()
+    project.run("--unlock")
+    project.run(BENCHMARK)
+    assert project.stages().count("workflow_src.benchmark") == 2
+
+
+def children(process: int) -> list[int]:
+    """All descendants of a process."""
+    listed = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True).stdout
+    pairs = [tuple(map(int, line.split())) for line in listed.splitlines()]
+    direct = [child for child, parent in pairs if parent == process]
+    return direct + [inner for child in direct for inner in children(child)]
+
+
+def named(process: int) -> str:
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")[0].decode()
+    except OSError:
+        return ""
+
+
+ROW = {
+    "case": "tiny-ctx16-fp32", "size": "tiny", "d_model": 64, "d_ff": 64, "layers": 1, "heads": 2,
+    "vocabulary": 10, "batch": 1, "context": 16, "precision": "fp32", "attention": "naive",
+    "optimizer": "adamw", "device": "cpu", "seed": 0, "memory_limit_gib": None, "profiler": "nsys",
+    "warmup_steps": 1, "steps": 1, "capture_steps": 100_000, "os_tracing": False,
+}  # fmt: skip
+
+
+@pytest.mark.nsys
+@requires_nsys
+def test_an_nsys_killed_amid_a_capture_leaves_no_capture(tmp_path: Path) -> None:
+    """nsys, its launcher and its agent; the program under it ends with them."""
+    output = tmp_path / "c.nsys-rep"
+
+    def under_nsys() -> list[int]:
+        return [child for child in children(os.getpid()) if "nsys" in named(child)]
+
+    with ThreadPoolExecutor() as pool:
+        captured = pool.submit(capture, ROW, output)
+        wait_until(lambda: len(under_nsys()) > 1, "nsys")
+        time.sleep(5)
+        family = children(os.getpid())
+        for process in under_nsys():
+            os.kill(process, signal.SIGKILL)
+        with pytest.raises(TraceError, match="ended with status -9"):
+            captured.result()
+    for process in family:
+        if "python" in named(process):
+            os.kill(process, signal.SIGKILL)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.nsys
+@requires_nsys
+@pytest.mark.parametrize("damage", ["cut", "overwritten", "empty", "foreign"])
+def test_a_damaged_nsys_report_is_one_sentence(tmp_path: Path, damage: str) -> None:
+    good, bad = tmp_path / "good.nsys-rep", tmp_path / "bad.nsys-rep"
+    quiet = ["-t", "nvtx", "-s", "none", "--cpuctxsw=none", "-o", str(good), "true"]
+    subprocess.run(["nsys", "profile", *quiet], capture_output=True, check=True)
+    content = good.read_bytes()
+    half = len(content) // 2
+    damages = {"cut": content[:half], "overwritten": content[:200] + b"\xff" * (len(content) - 200)}
+    bad.write_bytes(damages.get(damage, b"" if damage == "empty" else b"a report of its own"))
+    said = sentence(stage("export", "--capture", bad, "--output", tmp_path / "e"))
+    assert said.startswith("bad.nsys-rep: nsys export failed") and "delete it and run again" in said
+    assert not (tmp_path / "e").exists()
+
+
+def kineto_file(folder: Path) -> Path:
+    path = folder / "c.kineto.json.gz"
+    events = [event | {"name": f"{event['name']}{n}"} for n in range(500) for event in TRACE_EVENTS]
+    path.write_bytes(gzip.compress(json.dumps({"traceEvents": events}).encode()))
+    return path
+
+
+TRACE_EVENTS = [event for event in TRACE["traceEvents"] if event["cat"] == "user_annotation"]
+
+
+@needs_root
+def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_made(tmp_path: Path) -> None:
+    capture_file = kineto_file(tmp_path)
+    with mounted(tmp_path / "full") as full:
+        rows = json.loads(stage("plan", "--config", ROOT / "config.yaml").stdout.splitlines()[0])
+        assert rows["case"] == "tiny-ctx64-fp32"
+        planned = stage("export", "--capture", capture_file, "--output", full / "e")
+        assert "free some space and run again" in sentence(planned)
+        assert list(full.iterdir()) == []
+        (full / "rest").write_bytes(b"0" * 4096)
+        point = tmp_path / "p.json"
+        around = {"environment": {"gpu": ""}, "point": {"point": "a"}}
+        point.write_text(json.dumps(around | {"rows": [{"x": "y" * 9999}]}))
+        joined = stage("studies.tabulate", "--points", point, "--output", full / "t.csv")
+        assert sentence(joined) == (
+            f"{full / 't.csv'}: No space left on device; free some space and run again, what is "
+            "whole is kept"
+        )
+        assert [file.name for file in full.iterdir()] == ["rest"]
+
+
+@needs_root
+def test_a_read_only_folder_is_one_sentence(tmp_path: Path) -> None:
+    with mounted(tmp_path / "closed") as closed:
+        subprocess.run(["mount", "-o", "remount,ro", str(closed)], check=True)
+        ended = stage("export", "--capture", kineto_file(tmp_path), "--output", closed / "e")
+        assert "Read-only file system; make the folder writable" in sentence(ended)
+
+
+@needs_root
+@pytest.mark.workflow
+def test_read_only_results_stop_the_workflow_before_anything_is_measured(project: Project) -> None:
+    with mounted(project.folder / "results", "1m") as results:
+        subprocess.run(["mount", "-o", "remount,ro", str(results)], check=True)
+        assert "Read-only file system" in project.run(BENCHMARK, check=False)
+    assert project.stages() == []
+
+
+def test_a_gpu_that_is_gone_is_one_sentence(tmp_path: Path) -> None:
+    row = json.dumps(ROW | {"device": "cuda"})
+    for module in ("benchmark", "capture"):
+        arguments = ["--case", row, "--output", tmp_path / "o.nsys-rep"]
+        said = sentence(stage(module, *arguments, CUDA_VISIBLE_DEVICES=""))
+        assert "no CUDA device is visible" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+AS_NOBODY = """
+import os, sys
+from pathlib import Path
+devices.lock_folder()
+devices.tempfile.tempdir = sys.argv[1]
+os.umask(0o077)
+with devices.hold("cpu", wait_s=0): pass
+child = os.fork()
+if child == 0:
+    try:
+        os.setgid(65534), os.setuid(65534)
+        with devices.hold("cpu", wait_s=0): print("held by another user", flush=True)
+        devices._names = lambda device: ["other"]
+        with devices.hold("cuda", wait_s=0): pass
+    finally:
+        os._exit(0)
+os.waitpid(child, 0)
+devices._names = lambda device: ["other"]
+devices._wait_until_idle = lambda name: None
+with devices.hold("cuda", wait_s=0): print("and theirs by the first", flush=True)
+"""
+
+
+@needs_root
+def test_device_locks_serve_every_user(tmp_path: Path) -> None:
+    """Whatever the umask of the one who made them."""
+    shared = Path("/tmp") / f"locks-of-{os.getpid()}"
+    shared.mkdir(mode=0o777)
+    shared.chmod(0o1777)
+    try:
+        command = [sys.executable, "-c", AS_NOBODY, str(shared)]
+        ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    finally:
+        shutil.rmtree(shared)
+    assert ended.stdout.splitlines() == ["held by another user", "and theirs by the first"], ended
+
+
+def test_a_clock_that_steps_back_spoils_no_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert time.get_clock_info("perf_counter").monotonic
+    moments = iter(range(10**6, 0, -1))
+    monkeypatch.setattr(time, "time", lambda: float(next(moments)))
+    monkeypatch.setattr(time, "time_ns", lambda: next(moments))
+    samples = time_steps(lambda: time.sleep(0.001), lambda: None, steps=5)
+    assert all(sample >= 1_000_000 for sample in samples)
+
+
+@pytest.mark.workflow
+def test_files_from_the_future_measure_nothing_again(finished: Project, tmp_path: Path) -> None:
+    """Small files are compared by their content, and a time stamp alone says nothing."""
+    project = finished.copy(tmp_path)
+    tomorrow = time.time() + 86_400
+    for file in project.folder.glob("results/smoke/benchmark/*.json"):
+        os.utime(file, (tomorrow, tomorrow))
+    assert project.stale() == {}
+
+
+@pytest.mark.workflow
+def test_params_with_shell_characters_stay_text(project: Project) -> None:
+    """The schema refuses them; the rules quote them all the same."""
+    evil = "'; touch pwned; $(touch pwned) `touch pwned` & | > pwned <b> \\\\ {x}"
+    project.edit(
+        "workflow_src/dag.py",
+        "return json.dumps(self.plan.benchmark_row(wildcards.case))",
+        f'return json.dumps(self.plan.benchmark_row(wildcards.case) | {{"note": """{evil}"""}})',
+    )
+    project.run(BENCHMARK)
+    assert (project.folder / BENCHMARK).exists()
+    assert not list(project.folder.rglob("pwned*"))
+
+
+def published() -> list[Path]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
+    folders = ("tests/data/", "examples/", "docs/")
+    return [ROOT / name for name in listed.stdout.split("\0") if name.startswith(folders)]
+
+
+PRIVATE = (b"/home/", b"/root/", b"/work/", b"/Users/", b"/tmp/", b"LD_LIBRARY_PATH", b"HOSTNAME=")
+PRIVATE_TABLES = ("TARGET_INFO_SYSTEM_ENV", "PROCESSES", "ThreadNames", "ANALYSIS_DETAILS")
+
+
+@pytest.mark.parametrize("file", published(), ids=lambda path: path.name)
+def test_what_is_published_names_no_machine(file: Path) -> None:
+    if file.suffix == ".md":
+        return
+    content = file.read_bytes()
+    assert not [word for word in (*PRIVATE, os.uname().nodename.encode() + b".") if word in content]
+    if file.suffix == ".sqlite":
+        with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
+            listed = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            assert not {name for (name,) in listed} & set(PRIVATE_TABLES)

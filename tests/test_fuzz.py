@@ -1,0 +1,311 @@
+"""Files from elsewhere, damaged in every way: a stage reads them or ends in one sentence."""
+
+import gzip
+import json
+import shutil
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.synthetic_tables import Sample, write_tables
+from workflow_src import all_tables, case_tables, export, figures
+from workflow_src.answers import __main__ as answers
+from workflow_src.cases import PHASES
+from workflow_src.profilers.trace import END_OF_CAPTURE
+from workflow_src.studies import tabulate
+
+ROOT = Path(__file__).parent.parent
+RECORDED = ROOT / "tests" / "data" / "nsys" / "autograd_thread_nsys2025.3.sqlite"
+few = settings(
+    max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+RESULT: dict[str, Any] = {
+    "case": dict(
+        case="tiny-ctx16-fp32", size="tiny", d_model=8, d_ff=16, layers=1, heads=2, vocabulary=10,
+        batch=1, context=16, precision="fp32", attention="naive", optimizer="adamw", device="cpu",
+    ),
+    "warmup_steps": 1,
+    "phases": {
+        phase: {"status": "ok", "reason": "", "samples_ns": [5, 6], "device_samples_ns": [],
+                "peak_memory_mib": 1.5}
+        for phase in PHASES
+    },
+    "environment": {"cpu": "c", "cpu_cores": 2, "gpu": "", "torch": "2.13", "python": "3.11"},
+    "before": {"load_average": 0.5},
+    "after": {"load_average": 0.5},
+    "started_at": "2026-01-01T00:00:00+00:00",
+    "ended_at": "2026-01-01T00:00:01+00:00",
+}  # fmt: skip
+POINT = {"study": "mlp", "point": {"point": "a"}, "rows": [{"status": "ok", "ms": 1.5}]} | {
+    "environment": {"gpu": "", "cpu": "c", "torch": "2.13"}
+}
+
+
+def event(category: str, name: str, start: float, duration: float, **args: Any) -> dict[str, Any]:
+    about = {"ph": "X", "cat": category, "name": name, "pid": 1, "tid": 1, "args": args}
+    return about | {"ts": start, "dur": duration}
+
+
+TRACE = {
+    "traceEvents": [
+        event("user_annotation", "forward", 1.0, 9.0),
+        event("cpu_op", "aten::linear", 2.0, 5.0, **{"External id": 5}),
+        event("cpu_op", "aten::mm", 3.0, 1.001),
+        event("cuda_runtime", "cudaLaunchKernel", 3.5, 0.1, correlation=11),
+        event("user_annotation", END_OF_CAPTURE, 11.0, 1.0),
+    ]
+}
+KERNEL = event("kernel", "sgemm", 20.0, 4.0, correlation=11, **{"External id": 5})
+ON_GPU = {"traceEvents": [*TRACE["traceEvents"], KERNEL]}
+
+scalars = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=6)
+    | st.sampled_from(["", "nan", "1e999", "-1", "\ud800", "<b>", 2**63, -(2**70)])
+)  # fmt: skip
+anything = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=6,
+)
+
+
+def paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The way to every part of a JSON value."""
+    yield path
+    if not isinstance(value, dict | list):
+        return
+    for key, part in value.items() if isinstance(value, dict) else enumerate(value):
+        yield from paths(part, (*path, key))
+
+
+def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+    """`value` with the part at `path` replaced, or left out where `new` is DROP."""
+    if not path:
+        return new
+    copy = value.copy()
+    if len(path) == 1 and new is DROP:
+        del copy[path[0]]
+    else:
+        copy[path[0]] = replaced(value[path[0]], path[1:], new)
+    return copy
+
+
+DROP = object()
+
+
+def changed_json(value: Any) -> st.SearchStrategy[bytes]:
+    """JSON text of `value` with one part replaced or left out."""
+    where = st.sampled_from([path for path in paths(value) if path])
+    return st.builds(
+        lambda path, new: json.dumps(replaced(value, path, new)).encode(),
+        where,
+        anything | st.just(DROP),
+    )
+
+
+def damaged(content: bytes) -> st.SearchStrategy[bytes]:
+    """`content` cut short, with some of it overwritten, or something else altogether."""
+    at = st.integers(0, len(content))
+    overwritten = st.builds(
+        lambda start, new: content[:start] + new + content[start + len(new) :], at, st.binary()
+    )
+    return at.map(lambda end: content[:end]) | overwritten | st.binary(max_size=64)
+
+
+@contextmanager
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
+
+
+def ends_well(main: Callable[[], None], *arguments: object) -> str:
+    """Run a stage; the sentence that it ended in, or nothing. Anything else is a failure."""
+    with patch.object(sys, "argv", ["stage", *map(str, arguments)]), redirect_stdout(StringIO()):
+        try:
+            main()
+        except SystemExit as end:
+            said = str(end.code)
+            assert said and "\n" not in said and "Traceback" not in said
+            return said
+    return ""
+
+
+def tabulated(kineto: Any, benchmark: bytes) -> str:
+    """What exporting and tabulating a case says, of the stage that first ends in a sentence."""
+    with folder() as here:
+        capture, result = here / "c.kineto.json.gz", here / "b.json"
+        capture.write_bytes(kineto if isinstance(kineto, bytes) else packed(kineto))
+        result.write_bytes(benchmark)
+        said = ends_well(export.main, "--capture", capture, "--output", here / "e")
+        if said:
+            assert "c.kineto.json.gz" in said
+            return said
+        files = ["--export", here / "e", "--benchmark", result, "--output", here / "t"]
+        return ends_well(case_tables.main, *files)
+
+
+def packed(value: Any) -> bytes:
+    return gzip.compress(json.dumps(value).encode())
+
+
+WHOLE = json.dumps(RESULT).encode()
+
+
+def test_what_is_damaged_here_is_sound_to_begin_with() -> None:
+    assert tabulated(TRACE, WHOLE) == "" and tabulated(ON_GPU, WHOLE) == ""
+
+
+@few
+@given(damaged(packed(TRACE)) | (changed_json(TRACE) | changed_json(ON_GPU)).map(gzip.compress))
+def test_a_kineto_trace(content: bytes) -> None:
+    tabulated(content, WHOLE)
+
+
+@few
+@given(damaged(WHOLE) | changed_json(RESULT))
+def test_a_benchmark(content: bytes) -> None:
+    said = tabulated(TRACE, content)
+    assert not said or ("b.json" in said and "delete it and run again" in said)
+
+
+@pytest.fixture(scope="module")
+def sound_export(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recorded nsys export that ends as a whole capture does."""
+    database = tmp_path_factory.mktemp("export") / "trace.sqlite"
+    shutil.copy(RECORDED, database)
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute(
+            "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid, domainId) SELECT"
+            f" max(end), max(end) + 9, 59, '{END_OF_CAPTURE}', globalTid, 0 FROM NVTX_EVENTS"
+        )
+        connection.commit()
+    return database
+
+
+def tabulated_export(prepare: Callable[[Path], object]) -> str:
+    with folder() as here:
+        (here / "e").mkdir()
+        (here / "b.json").write_bytes(WHOLE)
+        prepare(here / "e" / "trace.sqlite")
+        files = ["--export", here / "e", "--benchmark", here / "b.json", "--output", here / "t"]
+        return ends_well(case_tables.main, *files)
+
+
+@few
+@given(data=st.data())
+def test_an_sqlite_export(sound_export: Path, data: st.DataObject) -> None:
+    content = sound_export.read_bytes()
+    said = tabulated_export(lambda path: path.write_bytes(data.draw(damaged(content))))
+    assert not said or said.startswith("e: ")
+
+
+CELLS = {
+    "NVTX_EVENTS": ("start", "end", "text", "textId", "globalTid", "eventType"),
+    "CUPTI_ACTIVITY_KIND_KERNEL": ("start", "end", "demangledName", "correlationId", "globalPid"),
+    "CUPTI_ACTIVITY_KIND_RUNTIME": ("start", "correlationId", "globalTid"),
+    "StringIds": ("value",),
+    "META_DATA_EXPORT": ("value",),
+}
+
+
+@few
+@given(
+    st.sampled_from([(table, column) for table, names in CELLS.items() for column in names]),
+    st.none() | st.integers(-(2**63), 2**63 - 1) | st.floats() | st.text() | st.binary(),
+    st.integers(1, 30),
+)
+def test_a_value_in_an_sqlite_export(
+    sound_export: Path, cell: tuple[str, str], value: Any, row: int
+) -> None:
+    def prepare(path: Path) -> None:
+        shutil.copy(sound_export, path)
+        table, column = cell
+        with closing(sqlite3.connect(path)) as connection, connection:
+            update = f"UPDATE OR IGNORE {table} SET {column} = ? WHERE rowid % ? = 0"
+            try:
+                connection.execute(update, (value, row))
+            except (sqlite3.Error, UnicodeEncodeError):
+                return
+
+    tabulated_export(prepare)
+
+
+def changed_csv(text: str) -> st.SearchStrategy[bytes]:
+    """CSV text with one cell replaced, the header's among them."""
+    rows = [line.split(",") for line in text.splitlines()]
+
+    def change(row: int, column: int, new: str) -> bytes:
+        cells = [list(line) for line in rows]
+        cells[row % len(cells)][column % len(cells[0])] = new
+        return "\n".join(map(",".join, cells)).encode("utf-8", "surrogatepass")
+
+    odd = st.sampled_from(["", "x", "nan", "inf", "-1", "1e400", '"', "\r", "\0", "9" * 30])
+    return st.builds(change, st.integers(0), st.integers(0), odd | st.text(max_size=5))
+
+
+NAMES = ("timings", "ranges", "kernels", "captures", "work")
+
+
+@few
+@given(name=st.sampled_from(NAMES), question=st.sampled_from("abcde"), data=st.data())
+def test_a_table(name: str, question: str, data: st.DataObject) -> None:
+    with folder() as here:
+        write_tables(here, Sample(), Sample(context=256))
+        path = here / f"{name}.csv"
+        text = path.read_text()
+        path.write_bytes(data.draw(damaged(text.encode()) | changed_csv(text)))
+        out = ["--json", here / "o.json", "--markdown", here / "o.md"]
+        templates = ["--templates", ROOT / "report_templates"]
+        asked = ["--question", question, "--tables", here, *templates, *out]
+        said = ends_well(answers.main, *asked)
+        assert not said or f"{name}.csv" in said
+
+
+@few
+@given(name=st.sampled_from(NAMES), data=st.data())
+def test_a_table_that_is_drawn(name: str, data: st.DataObject) -> None:
+    with folder() as here:
+        write_tables(here, Sample(), Sample(context=256))
+        path = here / f"{name}.csv"
+        text = path.read_text()
+        path.write_bytes(data.draw(changed_csv(text)))
+        drawn = ["--tables", here, "--figure", "softmax_matmul", "--output", here / "o.svg"]
+        said = ends_well(figures.main, *drawn)
+        assert not said or f"{name}.csv" in said
+
+
+@few
+@given(damaged(json.dumps(POINT).encode()) | changed_json(POINT))
+def test_a_point_of_a_study(content: bytes) -> None:
+    with folder() as here:
+        (here / "p.json").write_bytes(content)
+        said = ends_well(tabulate.main, "--points", here / "p.json", "--output", here / "o.csv")
+        assert not said or "p.json" in said
+
+
+PLAN = (
+    "case,size,context,batch,precision,attention,optimizer,device\n"
+    "tiny-ctx16-fp32,tiny,16,4,fp32,naive,adamw,cpu\n"
+)
+
+
+@few
+@given(damaged(PLAN.encode()) | changed_csv(PLAN))
+def test_a_plan(content: bytes) -> None:
+    with folder() as here:
+        (here / "plan.csv").write_bytes(content)
+        said = ends_well(
+            all_tables.main, "--plan", here / "plan.csv", "--cases", here, "--output", here / "o"
+        )
+        assert not said or "plan.csv" in said
