@@ -1,6 +1,7 @@
 # make report   set up .venv and run the workflow with config.yaml
 # make test     set up what tests need and run them all
 # make check    ruff, mypy, snakefmt and snakemake --lint
+# make .venv7/installed    Snakemake 7.32.4 in an environment of its own, for its tests
 PYTHON ?= python3
 CORES ?= 1
 BIN := .venv/bin
@@ -38,12 +39,20 @@ unlock: .venv/installed
 	snakemake --unlock
 
 clean:
-	rm -rf .venv .snakemake
+	rm -rf .venv .venv7 .snakemake
 
 .venv/installed: requirements.txt
 	$(PYTHON) -m venv .venv
 	tools/install_torch $(BIN)/pip
 	$(BIN)/pip install -r requirements.txt
+	touch $@
+
+# The last Snakemake whose --cluster is built in, with the same libraries around it.
+.venv7/installed: requirements.txt requirements-snakemake7.txt
+	$(PYTHON) -m venv .venv7
+	tools/install_torch .venv7/bin/pip
+	grep -v '^snakemake==' requirements.txt | \
+		.venv7/bin/pip install -r /dev/stdin -r requirements-snakemake7.txt
 	touch $@
 
 .venv/installed-dev: .venv/installed requirements-dev.txt

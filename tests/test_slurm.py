@@ -116,6 +116,7 @@ def test_a_preempted_job_is_put_back_and_ends_well(project: Project) -> None:
     json.loads((project.folder / BENCHMARK).read_text())
 
 
+@pytest.mark.workflow
 def test_a_cluster_needs_device_and_profiler_named(tmp_path: Path) -> None:
     """A login node without a GPU must not decide what the compute nodes measure on."""
     project = make_project(tmp_path)
@@ -123,6 +124,16 @@ def test_a_cluster_needs_device_and_profiler_named(tmp_path: Path) -> None:
     assert "config: profiler: 'auto' can't be told on this machine where cluster is true" in said
     planned = project.run("-n", "--config", *SUITE, "cluster=true", "device=cuda", "profiler=nsys")
     assert "Benchmark tiny-ctx16-fp32" in planned
+
+
+@pytest.mark.workflow
+def test_the_profiles_say_it_and_the_command_line_goes_before_them(tmp_path: Path) -> None:
+    pytest.importorskip("snakemake_executor_plugin_slurm")
+    project = make_project(tmp_path)
+    named = ["-n", "--profile", "profiles/slurm", "-p"]
+    assert "c.nsys-rep" in project.run(*named).replace("tiny-ctx16-fp32.", "c.")
+    chosen = project.run(*named, "--config", *SUITE, "profiler=torch", "device=cpu")
+    assert "kineto.json.gz" in chosen and "nsys-rep" not in chosen
 
 
 def case(device: str, context: int) -> Case:

@@ -55,6 +55,9 @@ def _drop_the_rest(connection: sqlite3.Connection) -> None:
     )
     if used and "StringIds" in tables:
         connection.execute(f"DELETE FROM StringIds WHERE id NOT IN ({used})")
+    if "META_DATA_EXPORT" in tables:
+        # The rest names the host, the user and the folders that nsys export ran in.
+        connection.execute("DELETE FROM META_DATA_EXPORT WHERE name NOT LIKE 'EXPORT_PRODUCT%'")
     connection.commit()
     connection.execute("VACUUM")
 

@@ -32,10 +32,9 @@ COLUMNS = {
 COUNTS = ("context", "batch")
 """The case columns that are numbers."""
 
-FILLED = frozenset(
-    ["instances", "host_ms", "busy_ms", "span_ms", "calls", "steps", "busy_ns", "total_ns", "bytes"]
-)
-FILLED |= frozenset(["attributed_ns", "outside_ns", "outside_share", "flops"])
+_FILLED = """instances host_ms busy_ms span_ms calls steps busy_ns total_ns attributed_ns outside_ns
+outside_share flops bytes"""
+FILLED = frozenset(_FILLED.split())
 """The columns that hold a number in every row; times of a phase that didn't run are left out."""
 
 TEXTS = "phase status reason path name short_name kind family precision_ran profiler component"

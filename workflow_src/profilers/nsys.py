@@ -90,7 +90,12 @@ def export(capture: Path, folder: Path, os_tracing: bool) -> None:
     """Export a capture into `folder`: trace.sqlite and one CSV for each `nsys stats` report."""
     version()
     database = folder / "trace.sqlite"
-    _run(["nsys", "export", "-t", "sqlite", "--force-overwrite=true", "-o", database, capture])
+    try:
+        _run(["nsys", "export", "-t", "sqlite", "--force-overwrite=true", "-o", database, capture])
+    except TraceError as error:
+        raise TraceError(
+            f"{error}; delete it and run again, or use the nsys that made it"
+        ) from None
     if not database.is_file():
         raise TraceError(f"nsys export made no SQLite of {capture.name}; capture the case again")
     for report in (*REPORTS, "osrt_sum") if os_tracing else REPORTS:
