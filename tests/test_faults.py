@@ -86,6 +86,7 @@ def snakemake_in(folder: Path) -> int:
 
 
 @pytest.mark.workflow
+@pytest.mark.usefixtures("own_locks")
 def test_a_killed_snakemake_leaves_a_lock_and_no_false_result(project: Project) -> None:
     """Two who run one checkout at once get the same message.
 

@@ -65,6 +65,7 @@ def test_measurements_run_through_slurm_each_on_a_gpu_of_its_own(
 
 @pytest.mark.slurm
 @pytest.mark.workflow
+@pytest.mark.usefixtures("own_locks")
 def test_a_job_past_its_time_limit_comes_back_with_more(tmp_path: Path) -> None:
     """The device is held until Slurm has ended the first job of each executor."""
     require_slurm()
@@ -96,6 +97,7 @@ def test_a_job_past_its_time_limit_comes_back_with_more(tmp_path: Path) -> None:
 
 @pytest.mark.slurm
 @pytest.mark.workflow
+@pytest.mark.usefixtures("own_locks")
 def test_a_preempted_job_is_put_back_and_ends_well(project: Project) -> None:
     """A job of a partition of higher rank takes every GPU while the first one waits."""
 
