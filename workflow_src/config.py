@@ -20,6 +20,10 @@ Violation = Any
 class ConfigError(ValueError):
     """One sentence that names the key, the value and what is allowed."""
 
+    def __init__(self, said: str) -> None:
+        """A sentence of one line, whatever the keys and values in it hold."""
+        super().__init__(" ".join(said.split()))
+
 
 @cache
 def schema() -> dict[str, Any]:
