@@ -1,4 +1,4 @@
-# The companion studies: what they share. Each study's own rule file specialises these three.
+# The companion studies: the same three rules for each, told apart by the wildcard study.
 localrules:
     study_table,
     study_section,

@@ -13,11 +13,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from workflow_src.answers.overview import PRIVATE
 from workflow_src.cases import TABLES
 from workflow_src.files import write_csv, write_text, write_whole
-
-PRIVATE = ("node", "device_name")
-"""Columns of environments.csv that name a machine or one of its devices."""
 
 EXPORTED = {
     "META_DATA_EXPORT": (),
