@@ -2,8 +2,8 @@
 
 A row that fits in one block is read once. Of a longer one all blocks but the last are read
 twice: first for the row's maximum and the sum of its exponentials, kept up to date block by
-block (Milakov & Gimelshein 2018, "Online normalizer calculation for softmax"), then again, the
-latest first since it is likeliest to be in a cache still. The last block waits in registers.
+block (Milakov & Gimelshein 2018, "Online normalizer calculation for softmax"), then again, out of
+a cache at best. The last block waits in registers.
 """
 
 import torch
@@ -11,16 +11,22 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-LONGEST_BLOCK = 16384
-"""Elements of a row that one program holds in registers.
+LONGEST_BLOCK = {4: 32768, 2: 16384}
+"""Elements of a row that one program holds in registers, by their bytes.
 
-Two programs of 16 warps share an SM then, so that one reads while the other computes.
+Of 16-bit elements two programs share an SM, so that one reads while the other computes; of 32-bit
+ones reading takes so much longer that one program with twice the block reads less again.
 """
 
-SHORTEST_TILE = 4096
-"""Elements that a program takes at least, by several short rows at once."""
+REGISTERS = 64
+"""Registers of a thread in the kernel for long rows: what two programs of 512 threads can have."""
 
+TILE_BYTES = 4096
+"""Bytes that a program takes at least, by several short rows at once."""
+
+ACCESS_BYTES = 16
 ELEMENTS_PER_THREAD = 32
+LEAST_WARPS = 4
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 
@@ -30,50 +36,74 @@ def _shift(maximum):  # type: ignore[no-untyped-def]
     return tl.where(maximum == float("-inf"), 0.0, maximum)
 
 
+@triton.jit
+def _exp(value):  # type: ignore[no-untyped-def]
+    # tl.exp mends denormal results with three instructions more for each element.
+    return tl.exp2(value * 1.4426950408889634)
+
+
 @triton.jit  # type: ignore[untyped-decorator]
-def _softmax_kernel(  # type: ignore[no-untyped-def]
-    x, y, rows, columns, early,
-    ROWS: tl.constexpr, BLOCK: tl.constexpr, LONG: tl.constexpr, WHOLE: tl.constexpr,
+def _short_rows(  # type: ignore[no-untyped-def]
+    x, y, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr
 ):  # fmt: skip
     first = tl.program_id(0) * ROWS
     row, column = tl.arange(0, ROWS), tl.arange(0, BLOCK)
     # 64 bits up to the first row, for a tensor may have more than 2^31 elements; then 32.
     x += first.to(tl.int64) * columns
     y += first.to(tl.int64) * columns
-    start = row[:, None] * columns + column[None, :]
-    inside = (first + row < rows)[:, None] & (column >= 0)[None, :]
+    at = row[:, None] * columns + column[None, :]
+    inside = (first + row < rows)[:, None] & (column < columns)[None, :]
+    value = tl.load(x + at, mask=inside, other=float("-inf")).to(tl.float32)
+    value = _exp(value - _shift(tl.max(value, axis=1))[:, None])
+    value *= (1.0 / tl.sum(value, axis=1))[:, None]
+    tl.store(y + at, value.to(y.dtype.element_ty), mask=inside)
 
-    maximum = tl.full([ROWS], float("-inf"), tl.float32)
-    total = tl.zeros([ROWS], tl.float32)
-    if LONG:
-        for block in range(early):
-            value = tl.load(x + start + block * BLOCK, mask=inside, eviction_policy="evict_last")
-            value = value.to(tl.float32)
-            higher = tl.maximum(maximum, tl.max(value, axis=1))
-            shift = _shift(higher)
-            total = total * tl.exp(maximum - shift)
-            total += tl.sum(tl.exp(value - shift[:, None]), axis=1)
-            maximum = higher
 
-    last = start + early * BLOCK
-    there = inside
-    if not WHOLE:
-        there = inside & (column < columns - early * BLOCK)[None, :]
-    value = tl.load(x + last, mask=there, other=float("-inf"), eviction_policy="evict_first")
+@triton.jit  # type: ignore[untyped-decorator]
+def _long_rows(  # type: ignore[no-untyped-def]
+    x, y, columns, early, LANES: tl.constexpr, LANE: tl.constexpr, WHOLE: tl.constexpr
+):  # fmt: skip
+    # A lane is one access of one thread, with a maximum and a sum of its own until the row's end:
+    # no thread waits for another between blocks.
+    block: tl.constexpr = LANES * LANE
+    x += tl.program_id(0).to(tl.int64) * columns
+    y += tl.program_id(0).to(tl.int64) * columns
+    start = tl.arange(0, LANES)[:, None] * LANE + tl.arange(0, LANE)[None, :]
+    maximum = tl.full([LANES], float("-inf"), tl.float32)
+    total = tl.zeros([LANES], tl.float32)
+    for number in range(early):
+        # What is read again stays in the L1 cache; what isn't (the last block) goes past it.
+        value = tl.load(x + start + number * block, eviction_policy="evict_last").to(tl.float32)
+        higher = tl.maximum(maximum, tl.max(value, axis=1))
+        shift = _shift(higher)
+        total = total * _exp(maximum - shift)
+        total += tl.sum(_exp(value - shift[:, None]), axis=1)
+        maximum = higher
+
+    last = start + early * block
+    if WHOLE:
+        value = tl.load(x + last, cache_modifier=".cg")
+    else:
+        value = tl.load(x + last, mask=last < columns, other=float("-inf"), cache_modifier=".cg")
     value = value.to(tl.float32)
     higher = tl.maximum(maximum, tl.max(value, axis=1))
     shift = _shift(higher)
-    value = tl.exp(value - shift[:, None])
-    total = total * tl.exp(maximum - shift) + tl.sum(value, axis=1)
-    scale = 1.0 / total
-    tl.store(y + last, (value * scale[:, None]).to(y.dtype.element_ty), mask=there)
+    value = _exp(value - shift[:, None])
+    total = total * _exp(maximum - shift) + tl.sum(value, axis=1)
 
-    if LONG:
-        for done in range(early):
-            again = start + (early - 1 - done) * BLOCK
-            value = tl.load(x + again, mask=inside, eviction_policy="evict_first").to(tl.float32)
-            value = tl.exp(value - shift[:, None]) * scale[:, None]
-            tl.store(y + again, value.to(y.dtype.element_ty), mask=inside)
+    row_shift = _shift(tl.max(higher, axis=0))
+    to_row = _exp(higher - row_shift)
+    scale = 1.0 / tl.sum(total * to_row, axis=0)
+    value = (value * (to_row * scale)[:, None]).to(y.dtype.element_ty)
+    if WHOLE:
+        tl.store(y + last, value, cache_modifier=".cs")
+    else:
+        tl.store(y + last, value, mask=last < columns, cache_modifier=".cs")
+    for number in range(early):
+        again = start + number * block
+        value = tl.load(x + again, eviction_policy="evict_first").to(tl.float32)
+        value = _exp(value - row_shift) * scale
+        tl.store(y + again, value.to(y.dtype.element_ty), cache_modifier=".cs")
 
 
 def softmax(x: Tensor) -> Tensor:
@@ -95,11 +125,16 @@ def softmax(x: Tensor) -> Tensor:
 
 
 def _launch(x: Tensor, y: Tensor, rows: int, columns: int) -> None:
-    block = min(triton.next_power_of_2(columns), LONGEST_BLOCK)
-    tile_rows = max(1, SHORTEST_TILE // block)
-    early = (columns - 1) // block
-    _softmax_kernel[(triton.cdiv(rows, tile_rows),)](
-        x, y, rows, columns, early,
-        ROWS=tile_rows, BLOCK=block, LONG=early > 0, WHOLE=columns % block == 0,
-        num_warps=max(4, block // (32 * ELEMENTS_PER_THREAD)),
+    block = min(triton.next_power_of_2(columns), LONGEST_BLOCK[x.element_size()])
+    warps = max(LEAST_WARPS, block // (32 * ELEMENTS_PER_THREAD))
+    if columns <= block:
+        tile_rows = max(1, TILE_BYTES // x.element_size() // block)
+        grid = (triton.cdiv(rows, tile_rows),)
+        _short_rows[grid](x, y, rows, columns, ROWS=tile_rows, BLOCK=block, num_warps=warps)
+        return
+    lane = ACCESS_BYTES // x.element_size()
+    _long_rows[(rows,)](
+        x, y, columns, (columns - 1) // block,
+        LANES=block // lane, LANE=lane, WHOLE=columns % block == 0,
+        num_warps=warps, maxnreg=REGISTERS,
     )  # fmt: skip
