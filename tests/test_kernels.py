@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -185,6 +186,29 @@ def test_the_cuda_source_compiles(tmp_path: Path) -> None:
     command = ["nvcc", "-c", "-o", str(tmp_path / "gelu.o"), str(cuda.SOURCE)]
     ended = subprocess.run(command, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.skipif(INTERPRETED, reason="the interpreter compiles nothing")
+@pytest.mark.parametrize("dtype", ["fp32", "fp16", "bf16"])
+def test_the_triton_kernels_compile_without_a_gpu(dtype: str) -> None:
+    """The interpreter lets pass what the compiler refuses, such as a variable that changes type."""
+    from workflow_src.kernels import gelu, softmax
+
+    size = 4 if dtype == "fp32" else 2
+    lane, block = softmax.ACCESS_BYTES // size, softmax.LONGEST_BLOCK[size]
+    compiled(gelu._gelu_kernel, dtype, ("elements",), BLOCK=gelu.BLOCK_BYTES // size)
+    compiled(softmax._short_rows, dtype, ("rows", "columns"), ROWS=4, BLOCK=256)
+    for whole in (True, False):
+        lanes = {"LANES": block // lane, "LANE": lane, "WHOLE": whole}
+        compiled(softmax._long_rows, dtype, ("columns", "early"), **lanes)
+
+
+def compiled(kernel: Any, dtype: str, numbers: tuple[str, ...], **constants: int) -> None:
+    """Compile a kernel of pointers x and y for an H100."""
+    signature = {"x": f"*{dtype}", "y": f"*{dtype}"} | dict.fromkeys(numbers, "i32")
+    signature |= dict.fromkeys(constants, "constexpr")
+    source = triton.compiler.ASTSource(kernel, signature=signature, constexprs=constants)
+    triton.compile(source, target=triton.backends.compiler.GPUTarget("cuda", 90, 32))
 
 
 class TestOnGpu:

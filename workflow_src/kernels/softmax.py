@@ -82,10 +82,10 @@ def _long_rows(  # type: ignore[no-untyped-def]
 
     last = start + early * block
     if WHOLE:
-        value = tl.load(x + last, cache_modifier=".cg")
+        read = tl.load(x + last, cache_modifier=".cg")
     else:
-        value = tl.load(x + last, mask=last < columns, other=float("-inf"), cache_modifier=".cg")
-    value = value.to(tl.float32)
+        read = tl.load(x + last, mask=last < columns, other=float("-inf"), cache_modifier=".cg")
+    value = read.to(tl.float32)
     higher = tl.maximum(maximum, tl.max(value, axis=1))
     shift = _shift(higher)
     value = _exp(value - shift[:, None])
@@ -94,11 +94,11 @@ def _long_rows(  # type: ignore[no-untyped-def]
     row_shift = _shift(tl.max(higher, axis=0))
     to_row = _exp(higher - row_shift)
     scale = 1.0 / tl.sum(total * to_row, axis=0)
-    value = (value * (to_row * scale)[:, None]).to(y.dtype.element_ty)
+    result = (value * (to_row * scale)[:, None]).to(y.dtype.element_ty)
     if WHOLE:
-        tl.store(y + last, value, cache_modifier=".cs")
+        tl.store(y + last, result, cache_modifier=".cs")
     else:
-        tl.store(y + last, value, mask=last < columns, cache_modifier=".cs")
+        tl.store(y + last, result, mask=last < columns, cache_modifier=".cs")
     for number in range(early):
         again = start + number * block
         value = tl.load(x + again, eviction_policy="evict_first").to(tl.float32)
