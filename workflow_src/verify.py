@@ -95,7 +95,8 @@ def main() -> None:
     for row in plan_rows(given.results / "plan.csv", given.cases):
         found.append(compare(row["case"], kernels, single_threaded_ms(row)))
         print(found[-1].to_string(index=False, header=len(found) == 1), flush=True)
-    write_csv(given.output, pd.concat(found, ignore_index=True))
+        # After each, for a case takes a quarter of a minute and a run of them may be cut short.
+        write_csv(given.output, pd.concat(found, ignore_index=True))
 
 
 if __name__ == "__main__":
