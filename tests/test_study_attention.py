@@ -1,4 +1,5 @@
 import io
+import weakref
 from functools import partial
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 import torch
 
 from workflow_src.answers.present import DASH
+from workflow_src.devices import cuda_devices
 from workflow_src.studies import attention, attention_measure
 from workflow_src.studies.attention_module import SingleHeadBlock, kernel_rows
 from workflow_src.studies.section import read_table, section
@@ -241,6 +243,38 @@ def test_out_of_memory_comes_out_per_phase(monkeypatch):
 def test_kept_memory_counts_each_tensor_once():
     x = torch.randn(256, 1024, requires_grad=True)
     assert attention_measure.kept_mib(lambda: x * x) == 1.0
+
+
+@pytest.mark.parametrize("implementation", ["naive", "fused_softmax", "sdpa_math"])
+def test_asking_what_is_kept_keeps_nothing(implementation):
+    """What a measurement leaves behind would count in the peaks of all that follow."""
+    core = attention_measure.core_of(implementation, 12, "cpu")
+    inputs = qkv()
+    outputs = []
+
+    def forward():
+        out = core(*inputs)
+        probabilities = torch.softmax(out, dim=-1)
+        outputs.append(weakref.ref(probabilities))
+        return probabilities
+
+    assert attention_measure.kept_mib(forward) > 0
+    assert outputs[0]() is None
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not cuda_devices(), reason="needs a CUDA device")
+def test_a_core_leaves_no_memory_behind_it():
+    point = {"device": "cuda", "precision": "bf16", "batch": 8, "heads": 1, "compile": False}
+    point |= {"profiled_contexts": [2048], "profiled_head_size": 64}
+    found = []
+    for implementation in ("naive", "fused_softmax", "sdpa_math", "sdpa_flash"):
+        for _ in range(2):
+            attention_measure.measure_core(point, implementation, 64, 2048)
+            attention_measure.free("cuda")
+            found.append(torch.cuda.memory_allocated() / 2**20)
+    # cuBLAS keeps its workspaces; the written-out core's tensors are 200 MiB.
+    assert max(found) < 150, found
 
 
 def test_kernels_of_a_module_by_operator():

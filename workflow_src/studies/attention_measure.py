@@ -8,7 +8,7 @@ from functools import partial
 
 import pandas as pd
 import torch
-from torch import Tensor
+from torch import Tensor, UntypedStorage
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
@@ -219,17 +219,20 @@ def peak_mib(call: Callable[[], object], device: str) -> float | None:
 
 def kept_mib(forward: Forward) -> float:
     """What autograd keeps of a forward pass for the backward pass, inputs included."""
-    kept: dict[int, int] = {}
+    kept: dict[int, UntypedStorage] = {}
 
-    def note(tensor: Tensor) -> Tensor:
+    def note(tensor: Tensor) -> None:
+        # A hook that gives an output back to the graph would tie both in a cycle that nobody frees.
         storage = tensor.untyped_storage()
-        kept[storage.data_ptr()] = storage.nbytes()
-        return tensor
+        kept[storage.data_ptr()] = storage
 
-    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
-        out = forward()
-    del out
-    return sum(kept.values()) / 2**20
+    with torch.autograd.graph.saved_tensors_hooks(note, _never_used):
+        forward()
+    return sum(storage.nbytes() for storage in kept.values()) / 2**20
+
+
+def _never_used(_: object) -> Tensor:
+    raise AssertionError("no backward pass follows")
 
 
 def computing(activities: pd.DataFrame) -> pd.DataFrame:
