@@ -153,6 +153,25 @@ def test_names_of_machines_stay_at_home(reported):
         assert "secret" not in made
 
 
+def test_contents_lead_to_every_section(reported):
+    text, page = reported(SAMPLE)
+    contents = text[: text.index("\n## ")]
+    links = re.findall(r"^ *- \[(.+)\]\(#(.+)\)$", contents, flags=re.MULTILINE)
+    assert [title for title, _ in links] == re.findall(r"^##+ (.+)$", text, flags=re.MULTILINE)
+    assert all(f'id="{name}"' in page for _, name in links)
+    assert links[0] == ("Environment", "environment")
+
+
+def test_studies_that_did_not_run_are_named_with_what_turns_them_on(reported, tmp_path):
+    text, _ = reported(SAMPLE)
+    assert "None was chosen; warmup, precision," in text
+    section = tmp_path / "warmup.md"
+    section.write_text("### Warm-up\n")
+    text, _ = reported(SAMPLE, sections=(section,))
+    assert "Of the studies precision, attention," in text
+    assert "--config 'studies=[precision, attention, fusion" in text
+
+
 def test_hostile_values_stay_text(reported, tmp_path):
     bad = "<script>alert(1)</script>|`[x](javascript:y)"
     section = tmp_path / "study.md"
@@ -161,7 +180,7 @@ def test_hostile_values_stay_text(reported, tmp_path):
     _, page = reported(sample, sections=(section,))
     found = Page(page)
     assert "script" not in found.tags
-    assert "a" not in found.tags
+    assert all(link.startswith("#") for link in found.links)
     assert "&lt;script&gt;alert(1)" in page
     assert "A study</h2>" in page
 

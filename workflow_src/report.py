@@ -11,6 +11,7 @@ from typing import Any
 import jinja2
 import markdown  # type: ignore[import-untyped,unused-ignore]
 import pandas as pd
+from markdown.extensions.toc import slugify  # type: ignore[import-untyped,unused-ignore]
 from markupsafe import Markup, escape
 
 from workflow_src.answers import overview, present
@@ -18,6 +19,7 @@ from workflow_src.answers.evidence import cases_of, read_table
 from workflow_src.answers.questions import FIGURES, QUESTIONS, REPORT_TABLES
 from workflow_src.files import write_text
 from workflow_src.stage import one_sentence
+from workflow_src.studies.study import STUDIES
 
 FIGURE_TEXTS = {
     "forward_time": "Unprofiled time of the forward pass over context length, by model size",
@@ -87,8 +89,21 @@ def make_markdown(sources: Sources, folder: Path) -> str:
         figures=links,
         figure_after=FIGURE_AFTER,
         sections=sections,
+        not_chosen=[name for name in STUDIES if name not in {p.stem for p in sources.sections}],
     )
-    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+    return with_contents(re.sub(r"\n{3,}", "\n\n", text).strip() + "\n")
+
+
+def with_contents(text: str) -> str:
+    """The report with a list of its sections, each a link, before the first of them.
+
+    Links are what both this project's HTML and the common Markdown viewers call a heading: its
+    words in lower case, joined by dashes.
+    """
+    headings = re.findall(r"^(##+) (.+)$", text, flags=re.MULTILINE)
+    lines = [f"{'  ' * (len(h) - 2)}- [{title}](#{slugify(title, '-')})" for h, title in headings]
+    opening, mark, rest = text.partition("\n## ")
+    return opening + "\n" + "\n".join(lines) + "\n" + mark + rest
 
 
 def to_html(text: str) -> str:
