@@ -120,7 +120,8 @@ def warnings(result: dict[str, Any]) -> str:
     reasons = sorted({reason for state in states for reason in state.get("throttle", [])})
     found = [f"throttled ({', '.join(reasons)})"] if reasons else []
     sharing = max(state.get("other_processes", 0) for state in states)
-    found += [f"device shared with {sharing} other processes"] if sharing else []
+    others = f"{sharing} other process{'' if sharing == 1 else 'es'}"
+    found += [f"device shared with {others}"] if sharing else []
     load, cores = result["before"].get("load_average", 0.0), result["environment"]["cpu_cores"]
     found += [f"busy (load {load:.1f} on {cores} cores)"] if load > BUSY_LOAD * cores else []
     return "; ".join(found)

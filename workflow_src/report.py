@@ -101,9 +101,9 @@ def with_contents(text: str) -> str:
     words in lower case, joined by dashes.
     """
     headings = re.findall(r"^(##+) (.+)$", text, flags=re.MULTILINE)
-    lines = [f"{'  ' * (len(h) - 2)}- [{title}](#{slugify(title, '-')})" for h, title in headings]
+    lines = [f"{'    ' * (len(h) - 2)}- [{title}](#{slugify(title, '-')})" for h, title in headings]
     opening, mark, rest = text.partition("\n## ")
-    return opening + "\n" + "\n".join(lines) + "\n" + mark + rest
+    return opening + "\nContents:\n\n" + "\n".join(lines) + "\n" + mark + rest
 
 
 def to_html(text: str) -> str:
