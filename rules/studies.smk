@@ -5,8 +5,6 @@ localrules:
 
 
 rule study_point:
-    input:
-        dag.study_sources,
     output:
         "results/{tag}/studies/{study}/{point}.json",
     log:

@@ -13,6 +13,7 @@ from workflow_src.files import write_csv
 from workflow_src.stage import StageError, one_sentence, reading
 
 SAME_EVERYWHERE = ("gpu", "cpu", "cpu_threads", "driver", "cuda", "torch", "profiler_version")
+"""Where these differ, the cases were not measured in one place with one set of versions."""
 
 
 class MixedEnvironmentsError(StageError):

@@ -165,11 +165,6 @@ class Dag:
         modules = (f"workflow_src.studies.{part}" for part in ("measure", *measuring))
         return fingerprint(*modules)
 
-    def study_sources(self, wildcards: HasStudy) -> list[str]:
-        """Files besides Python modules that a study's measurement is made from."""
-        cuda = sorted(str(path) for path in Path("workflow_src/kernels").glob("*.cu"))
-        return cuda if wildcards.study == "fusion" else []
-
     def study_section_code(self, wildcards: HasStudy) -> str:
         """Fingerprint of the code that writes a study's section."""
         return fingerprint(

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 from markupsafe import Markup
 
+from workflow_src.all_tables import SAME_EVERYWHERE
 from workflow_src.answers.evidence import (
     OUTSIDE_LIMIT,
     Row,
@@ -35,9 +36,6 @@ from workflow_src.cases import CASE_COLUMNS, PHASES
 PRIVATE = ("node", "device_name")
 """Columns of environments.csv that name a machine; they stay out of the report."""
 
-IDENTITY = ("gpu", "cpu", "driver", "cuda", "torch", "profiler_version")
-"""Where these differ, the cases were not measured in one place with one set of versions."""
-
 VALUES_SHOWN = 3
 
 
@@ -66,7 +64,7 @@ def values(column: "pd.Series[str]") -> str:
 
 def mixed(environments: pd.DataFrame) -> list[str]:
     """The names under which cases of different machines or versions stand together."""
-    there = [name for name in IDENTITY if name in environments.columns]
+    there = [name for name in SAME_EVERYWHERE if name in environments.columns]
     return [name for name in there if environments[name].nunique() > 1]
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.answers.present import Column, markdown_table, number, percent, plain, whole
+from workflow_src.answers.present import plain
+from workflow_src.studies import matmul_tables
 from workflow_src.studies.matmul_tiles import TILE, expected_drop
 from workflow_src.studies.outcomes import filled
 from workflow_src.studies.study import Point, Row
@@ -195,59 +196,14 @@ def launch_bound(row: Row) -> bool:
     return bool(row["busy_ms"] < LAUNCH_BOUND_BELOW * row["median_ms"])
 
 
-PEAK_COLUMNS = (
-    Column("precision", "precision"),
-    Column("best, TFLOP/s", "tflops", number),
-    Column("at n", "n", plain),
-    Column("half of it from n", "half_from", plain),
-    Column("kernel's name says", "ran"),
-    Column("kernel", "kernel"),
-)
-SHEET_COLUMNS = (
-    Column("datasheet, TFLOP/s", "datasheet", number),
-    Column("of datasheet", "of_datasheet", percent),
-)
-SIZE_COLUMNS = (
-    Column("precision", "precision"),
-    Column("n", "n", plain),
-    Column("median, ms", "median_ms", number, "status"),
-    Column("p20, ms", "p20_ms", number, "status"),
-    Column("p80, ms", "p80_ms", number, "status"),
-    Column("TFLOP/s", "tflops", number, "status"),
-    Column("of best", "of_best", percent, "status"),
-    Column("busy, ms", "busy_ms", number, "status"),
-    Column("kernel", "kernel", str, "status"),
-)
-EDGE_COLUMNS = (
-    Column("n", "n", plain),
-    Column("waves", "waves", plain),
-    Column("TFLOP/s", "tflops", number, "status"),
-    Column("tile in its name", "tile", str, "status"),
-    Column("kernel", "kernel", str, "status"),
-)
-DIVISOR_COLUMNS = (
-    Column("largest divisor", "divisor", plain),
-    Column("sizes", "sizes", whole),
-    Column("median, TFLOP/s", "tflops", number),
-    Column("least", "least", number),
-    Column("most", "most", number),
-    Column("kernels", "kernels"),
-)
-
-
 def tables(table: pd.DataFrame) -> dict[str, Markup]:
     """Peaks, all sizes, the sizes across the edge, and the divisors."""
     rows = sweep(table, "sizes")
-    best = {peak["precision"]: peak for peak in peaks(rows)}
-    measured = [row | {"of_best": row["tflops"] / best[row["precision"]]["tflops"]} for row in rows]
-    known = any("datasheet" in peak for peak in best.values())
-    head, tail = PEAK_COLUMNS[:3], PEAK_COLUMNS[3:]
-    peak_rows = [peak | {"ran": peak["ran"] or "nothing"} for peak in best.values()]
     return {
-        "peaks": markdown_table(peak_rows, [*head, *(SHEET_COLUMNS if known else ()), *tail]),
-        "sizes": markdown_table([*measured, *sweep(table, "sizes", "oom")], SIZE_COLUMNS),
-        "edge": markdown_table(sweep(table, "edge"), EDGE_COLUMNS),
-        "divisors": markdown_table(divisor_classes(sweep(table, "divisibility")), DIVISOR_COLUMNS),
+        "peaks": matmul_tables.peaks(peaks(rows)),
+        "sizes": matmul_tables.sizes(rows, sweep(table, "sizes", "oom")),
+        "edge": matmul_tables.edge(sweep(table, "edge")),
+        "divisors": matmul_tables.divisors(divisor_classes(sweep(table, "divisibility"))),
     }
 
 
