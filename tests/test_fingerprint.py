@@ -1,9 +1,11 @@
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 
 from workflow_src.fingerprint import ROOT, closure, fingerprint
+from workflow_src.studies.study import STUDIES, measuring_modules
 
 
 @pytest.fixture
@@ -60,3 +62,14 @@ def test_relative_imports_are_not_used_as_the_closure_does_not_follow_them() -> 
 def test_an_unknown_module_is_an_error() -> None:
     with pytest.raises(ModuleNotFoundError, match=r"no module workflow_src\.absent"):
         fingerprint("workflow_src.absent")
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_telling_of_a_study_measures_nothing_again(study: str) -> None:
+    """What measures must not reach what answers, draws or reports."""
+    reached = {name for module in measuring_modules(study) for name in closure(module)}
+    telling = re.compile(
+        r"workflow_src\.(answers|figure|report|studies\.(\w+_figure|(\w+_)?tables)$)"
+    )
+    assert not [name for name in sorted(reached) if telling.match(name)]
+    assert f"workflow_src.studies.{study}" not in reached

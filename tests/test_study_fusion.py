@@ -135,7 +135,9 @@ def test_relative_error(shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch)
 
 def small_point(operation: str, **other: Any) -> dict[str, Any]:
     common = {"dtypes": ["float32"], "warmup_steps": 0, "steps": 2, "device": "cpu"}
-    return {"operation": operation, "shapes": [[4, 64]], **common} | other
+    implementations = fusion.IMPLEMENTATIONS[operation]
+    about = {"operation": operation, "implementations": implementations, "shapes": [[4, 64]]}
+    return about | common | other
 
 
 def test_a_quick_measurement_on_the_cpu() -> None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow_src.studies import mlp
+from workflow_src.studies import mlp, mlp_sizes
 from workflow_src.studies.section import read_table, section
 
 ROOT = Path(__file__).parent.parent
@@ -14,7 +14,7 @@ OOM = {"status": "oom", "reason": "CUDA out of memory", "device": "cuda"}
 
 
 def scaling_row(axis: str, factor: int, median_ms: float) -> dict[str, object]:
-    sizes = dict(mlp.BASE)
+    sizes = dict(mlp_sizes.BASE)
     if axis != "base":
         sizes[axis] *= factor
     spread = {"median_ms": median_ms, "p20_ms": 0.9 * median_ms, "p80_ms": 1.2 * median_ms}
@@ -22,7 +22,7 @@ def scaling_row(axis: str, factor: int, median_ms: float) -> dict[str, object]:
 
 
 def sweep_row(dim: int, share: float) -> dict[str, object]:
-    sizes = mlp.BASE | {"dim": dim}
+    sizes = mlp_sizes.BASE | {"dim": dim}
     times = {"median_ms": 2.0, "p20_ms": 1.9, "p80_ms": 2.1}
     return {"part": "sweep", **sizes} | OK | times | {"busy_ms": 2 * share, "busy_share": share}
 
@@ -53,23 +53,23 @@ def text(tmp_path, *rows: dict[str, object]) -> str:
 
 
 def test_every_size_is_scaled_alone():
-    found = mlp.scaled()
+    found = mlp_sizes.scaled()
     assert len(found) == 17
     assert found[0] == ("base", 1, {"steps": 2, "layers": 4, "batch": 256, "dim": 256})
     assert found[-1] == ("dim", 5, {"steps": 2, "layers": 4, "batch": 256, "dim": 1280})
 
 
-@given(st.sampled_from(sorted(mlp.BASE)), st.integers(1, 9))
+@given(st.sampled_from(sorted(mlp_sizes.BASE)), st.integers(1, 9))
 def test_the_formula_is_linear_and_quadratic_in_dim(axis, factor):
     expected = factor**2 if axis == "dim" else factor
-    sizes = mlp.BASE | {axis: mlp.BASE[axis] * factor}
+    sizes = mlp_sizes.BASE | {axis: mlp_sizes.BASE[axis] * factor}
     assert mlp.expected_ratio(sizes) == pytest.approx(expected)
 
 
 def test_ratios_of_known_medians():
     rows = {row["axis"]: row for row in mlp.ratios(pd.DataFrame(SCALED))}
-    assert [rows[axis]["expected"] for axis in mlp.BASE] == [2, 3, 4, 25]
-    assert [rows[axis]["measured"] for axis in mlp.BASE] == [2, 4.5, 1, 25]
+    assert [rows[axis]["expected"] for axis in mlp_sizes.BASE] == [2, 3, 4, 25]
+    assert [rows[axis]["measured"] for axis in mlp_sizes.BASE] == [2, 4.5, 1, 25]
     assert rows["layers"]["low"] == pytest.approx(4.05)
     assert rows["layers"]["high"] == pytest.approx(5.4)
     assert rows["batch"]["against"] == 0.25
@@ -128,14 +128,14 @@ def test_on_a_cpu_nothing_is_said_about_launching(tmp_path):
 
 
 def test_running_out_of_memory_is_shown_and_left_out_of_the_verdicts(tmp_path):
-    full = {"part": "sweep", **mlp.BASE, "dim": 8192} | OOM
+    full = {"part": "sweep", **mlp_sizes.BASE, "dim": 8192} | OOM
     said = text(tmp_path, *SCALED, *SWEPT, full, *PROFILED)
     assert "From dim 512 on" in said
     assert "CUDA out of memory" in said
 
 
 def test_without_the_base_there_is_no_ratio(tmp_path):
-    base = {"part": "scaling", "axis": "base", "factor": 1, **mlp.BASE} | OOM
+    base = {"part": "scaling", "axis": "base", "factor": 1, **mlp_sizes.BASE} | OOM
     said = text(tmp_path, base, *SCALED[1:], *PROFILED)
     assert "No scaled size was measured against the base." in said
     assert "The sweep over dim has no measured step." in said
@@ -144,7 +144,7 @@ def test_without_the_base_there_is_no_ratio(tmp_path):
 def test_a_small_point_is_measured_whole(monkeypatch):
     (point,) = mlp.points("cpu", "small")
     small = point | {"device": "cpu", "dims": [16, 32], "width": 16, "repeats": 2}
-    monkeypatch.setattr(mlp, "FACTORS", (2,))
+    monkeypatch.setattr(mlp_sizes, "FACTORS", (2,))
     table = pd.DataFrame(mlp.measure(small))
     assert set(table["status"]) == {"ok"}
     assert table["part"].value_counts()[["scaling", "sweep"]].tolist() == [5, 2]
@@ -152,7 +152,7 @@ def test_a_small_point_is_measured_whole(monkeypatch):
     assert mlp.operations(table) == ["add 16 x 16", "matmul 16", "matmul 128", "MLP, one step"]
     assert profiled.groupby("operation")["share"].sum().tolist() == pytest.approx([1.0] * 4)
     mine = profiled[profiled["operation"] == "MLP, one step"].set_index("operator")
-    layers = mlp.BASE["layers"]
+    layers = mlp_sizes.BASE["layers"]
     assert mine.loc["aten::addmm", "calls"] == layers
     # Backward: the weight's gradient in each layer, the input's in all but the first.
     assert mine.loc["aten::mm", "calls"] == 2 * layers - 1

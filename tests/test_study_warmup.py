@@ -6,9 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workflow_src.studies import warmup
-from workflow_src.studies.outcomes import attempt, filled, spread
+from workflow_src.studies.outcomes import attempt, spread
 from workflow_src.studies.section import read_table, section
 from workflow_src.studies.sizes import SIZES, sized_case
+from workflow_src.studies.tables import filled
+from workflow_src.studies.warmup_steps import (
+    SETTLED_WITHIN,
+    describe,
+    settled_after,
+    settled_median,
+)
 
 ROOT = Path(__file__).parent.parent
 MS = 1_000_000
@@ -33,7 +40,7 @@ def test_a_point_is_one_run_of_one_size():
 
 
 def test_numbers_of_known_steps():
-    found = warmup.describe([ms * MS for ms in COLD[:1]], [ms * MS for ms in COLD[1:]])
+    found = describe([ms * MS for ms in COLD[:1]], [ms * MS for ms in COLD[1:]])
     assert found["total_ms"] == 167
     assert found["warmup_ms"] == 90
     assert found["first_step_ms"] == 90
@@ -57,13 +64,13 @@ def test_numbers_of_known_steps():
     ],
 )
 def test_settled_from_the_first_step_after_which_all_lie_near(steps, expected):
-    assert warmup.settled_after(steps) == expected
+    assert settled_after(steps) == expected
 
 
 @given(st.lists(st.floats(1, 1e6), min_size=1, max_size=40))
 def test_after_settling_all_steps_lie_near_and_the_step_before_does_not(steps):
-    after, settled = warmup.settled_after(steps), warmup.settled_median(steps)
-    far = [abs(step - settled) > warmup.SETTLED_WITHIN * settled for step in steps]
+    after, settled = settled_after(steps), settled_median(steps)
+    far = [abs(step - settled) > SETTLED_WITHIN * settled for step in steps]
     if after is None:
         assert far[-1]
     else:
@@ -73,7 +80,7 @@ def test_after_settling_all_steps_lie_near_and_the_step_before_does_not(steps):
 
 def run(warmup_steps: int, steps: list[float], **other: object) -> dict[str, object]:
     samples = [round(step * MS) for step in steps]
-    found = warmup.describe(samples[:warmup_steps], samples[warmup_steps:])
+    found = describe(samples[:warmup_steps], samples[warmup_steps:])
     status = {"status": "ok", "reason": "", "warmup_steps": warmup_steps}
     return ABOUT | status | found | other
 

@@ -13,7 +13,7 @@ from workflow_src.cases import Case
 from workflow_src.config import ConfigError
 from workflow_src.fingerprint import fingerprint
 from workflow_src.plan import Plan, make_plan
-from workflow_src.studies.study import STUDIES, load_study, point_row
+from workflow_src.studies.study import STUDIES, load_study, measuring_modules, point_row
 
 TEMPLATES = Path("report_templates")
 
@@ -158,12 +158,7 @@ class Dag:
 
     def study_code(self, wildcards: HasStudy) -> str:
         """Fingerprint of the code that measures a study, not of what tells of it."""
-        folder = Path("workflow_src/studies")
-        telling = ("_figure", "_tables")
-        parts = sorted(path.stem for path in folder.glob(f"{wildcards.study}_*.py"))
-        measuring = [part for part in parts if not part.endswith(telling)]
-        modules = (f"workflow_src.studies.{part}" for part in ("measure", *measuring))
-        return fingerprint(*modules)
+        return fingerprint("workflow_src.studies.measure", *measuring_modules(wildcards.study))
 
     def study_section_code(self, wildcards: HasStudy) -> str:
         """Fingerprint of the code that writes a study's section."""

@@ -14,8 +14,8 @@ from markupsafe import Markup
 from workflow_src.answers.present import PHASE_WORDS
 from workflow_src.config import load
 from workflow_src.fingerprint import ROOT
-from workflow_src.studies.outcomes import filled
 from workflow_src.studies.study import Point, Row
+from workflow_src.studies.tables import filled
 
 TITLE = "Accounting: FLOPs, memory, utilisation and the roofline"
 

@@ -15,6 +15,7 @@ from workflow_src.answers.present import (
 )
 from workflow_src.studies.accounting import share_of_step
 from workflow_src.studies.study import Row
+from workflow_src.studies.tables import TIME_COLUMNS
 
 
 def models(rows: Sequence[Row]) -> Markup:
@@ -65,9 +66,7 @@ def phases(rows: Sequence[Row]) -> Markup:
         Column("predicted peak, MiB", "predicted_peak_mib", number),
         Column("measured peak, MiB", "peak_mib", number),
         Column("predicted / measured - 1", "off", signed_percent),
-        Column("median, ms", "median_ms", number),
-        Column("p20, ms", "p20_ms", number),
-        Column("p80, ms", "p80_ms", number),
+        *TIME_COLUMNS,
         Column("MFU", "mfu", percent),
         Column("HFU", "hfu", percent),
     ]
@@ -95,9 +94,7 @@ def ceilings(rows: Sequence[Row]) -> Markup:
     columns = [
         Column("precision", "precision"),
         Column("ceiling", "ceiling"),
-        Column("median, ms", "median_ms", number),
-        Column("p20, ms", "p20_ms", number),
-        Column("p80, ms", "p80_ms", number),
+        *TIME_COLUMNS,
     ]
     shown = []
     for row in rows:

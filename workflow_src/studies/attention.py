@@ -15,8 +15,8 @@ from workflow_src.studies.attention_tables import (
     module_table,
     times_table,
 )
-from workflow_src.studies.outcomes import filled
 from workflow_src.studies.study import Point, Row
+from workflow_src.studies.tables import filled
 
 TITLE = "Attention: written out, compiled and fused, over context and head size"
 

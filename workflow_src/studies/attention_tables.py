@@ -17,6 +17,7 @@ from workflow_src.answers.present import (
     whole,
 )
 from workflow_src.studies.study import Row
+from workflow_src.studies.tables import TIME_COLUMNS
 
 SMALL_SHARE = 0.005
 """Kernels below this share before and after are summed up in one line."""
@@ -98,9 +99,7 @@ def module_table(module: Sequence[Row]) -> Markup:
         Column("context", "context", plain),
         Column("attention", "words"),
         Column("phase", "phase"),
-        Column("median, ms", "median_ms", number, "status"),
-        Column("p20, ms", "p20_ms", number, "status"),
-        Column("p80, ms", "p80_ms", number, "status"),
+        *TIME_COLUMNS,
         Column("launched", "kernels", whole, "status"),
     ]
     if any(row.get("peak_mib") is not None for row in module):

@@ -15,8 +15,8 @@ from markupsafe import Markup
 
 from workflow_src.answers.present import Column, markdown_table, number, percent, plain, whole
 from workflow_src.fingerprint import ROOT
-from workflow_src.studies.outcomes import filled
 from workflow_src.studies.study import Point, Row
+from workflow_src.studies.tables import filled
 
 TITLE = "Operator fusion: GeLU and softmax, written out and as one kernel"
 
@@ -59,10 +59,11 @@ def points(device: str, scale: str) -> list[dict[str, Any]]:
     common = {"dtypes": list(DTYPES[scale]), "warmup_steps": 3, "steps": STEPS[scale]}
     source = {"gelu": {"cuda_source": _digest(ROOT / CUDA_SOURCE)}, "softmax": {}}
     return [
-        {"point": operation, "operation": operation, "shapes": shapes[operation]}
+        {"point": operation, "operation": operation, "implementations": list(implementations)}
+        | {"shapes": shapes[operation]}
         | common
         | source[operation]
-        for operation in IMPLEMENTATIONS
+        for operation, implementations in IMPLEMENTATIONS.items()
     ]
 
 

@@ -14,7 +14,6 @@ from torch.nn import functional
 from workflow_src.kernels import UnavailableError
 from workflow_src.model.attention import fused_softmax, written_out_softmax
 from workflow_src.statistics import NS_PER_MS
-from workflow_src.studies.fusion import IMPLEMENTATIONS
 from workflow_src.studies.outcomes import attempt, free, spread
 from workflow_src.studies.study import Point, Row
 from workflow_src.studies.timing import activities_of, time_call
@@ -138,7 +137,7 @@ def _measure_shape(
     """The rows of one shape, each with its share of the copy's bandwidth."""
     operation, device = point["operation"], point["device"]
     found = []
-    for implementation in IMPLEMENTATIONS[operation]:
+    for implementation in point["implementations"]:
         row = {
             "operation": operation,
             "implementation": implementation,

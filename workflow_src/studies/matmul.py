@@ -12,8 +12,8 @@ from markupsafe import Markup
 from workflow_src.answers.present import plain
 from workflow_src.studies import matmul_tables
 from workflow_src.studies.matmul_tiles import TILE, expected_drop
-from workflow_src.studies.outcomes import filled
 from workflow_src.studies.study import Point, Row
+from workflow_src.studies.tables import filled
 
 TITLE = "Matrix multiplication: rate over size, and the edges of tiles"
 

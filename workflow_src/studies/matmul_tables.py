@@ -6,6 +6,7 @@ from markupsafe import Markup
 
 from workflow_src.answers.present import Column, markdown_table, number, percent, plain, whole
 from workflow_src.studies.study import Row
+from workflow_src.studies.tables import TIME_COLUMNS
 
 PEAK_COLUMNS = (
     Column("precision", "precision"),
@@ -22,9 +23,7 @@ SHEET_COLUMNS = (
 SIZE_COLUMNS = (
     Column("precision", "precision"),
     Column("n", "n", plain),
-    Column("median, ms", "median_ms", number, "status"),
-    Column("p20, ms", "p20_ms", number, "status"),
-    Column("p80, ms", "p80_ms", number, "status"),
+    *TIME_COLUMNS,
     Column("TFLOP/s", "tflops", number, "status"),
     Column("of best", "of_best", percent, "status"),
     Column("busy, ms", "busy_ms", number, "status"),

@@ -11,16 +11,15 @@ import pandas as pd
 from markupsafe import Markup
 
 from workflow_src.answers.present import Column, limit, markdown_table, number, percent, plain
-from workflow_src.studies.outcomes import filled
+from workflow_src.studies.mlp_sizes import BASE, Sizes
 from workflow_src.studies.study import Point, Row
+from workflow_src.studies.tables import filled
 
 TITLE = "MLP scaling: the time expected by formula and the time measured"
 
-BASE = {"steps": 2, "layers": 4, "batch": 256, "dim": 256}
 POWERS = {"steps": 1, "layers": 1, "batch": 1, "dim": 2}
 """The power of each size in the FLOPs: 2 batch dim^2 a layer and product, `steps` times."""
 
-FACTORS = (2, 3, 4, 5)
 AS_EXPECTED_WITHIN = 0.25
 """A measured ratio that differs from the expected one by no more than this share fits it."""
 
@@ -29,12 +28,9 @@ LAUNCH_BOUND_BELOW = 0.8
 
 DIMS = {"cpu": (64, 128, 256, 512, 1024), "cuda": (128, 256, 512, 1024, 2048, 4096, 8192)}
 WIDTHS = {"small": 512, "full": 2048}
-SMALL_MATMUL = 128
 REPEATS = {"cpu": 7, "cuda": 30}
 WARMUP = 3
 OPERATORS_SHOWN = 6
-
-Sizes = Mapping[str, int]
 
 
 def points(device: str, scale: str) -> list[dict[str, Any]]:
@@ -55,14 +51,6 @@ def measure(point: Point) -> list[Row]:
     from workflow_src.studies.mlp_measure import operators, scaling, sweep
 
     return [*scaling(point), *sweep(point), *operators(point)]
-
-
-def scaled() -> list[tuple[str, int, Sizes]]:
-    """What is scaled, by how much, and the sizes: the base, then each size by each factor."""
-    grown = [
-        (axis, factor, BASE | {axis: BASE[axis] * factor}) for axis in BASE for factor in FACTORS
-    ]
-    return [("base", 1, BASE), *grown]
 
 
 def expected_ratio(sizes: Sizes) -> float:

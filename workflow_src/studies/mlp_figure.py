@@ -15,7 +15,8 @@ from workflow_src.figure_panels import (
     log_values,
     nothing,
 )
-from workflow_src.studies.mlp import BASE, LAUNCH_BOUND_BELOW
+from workflow_src.studies.mlp import LAUNCH_BOUND_BELOW
+from workflow_src.studies.mlp_sizes import BASE
 
 Rows = Sequence[Mapping[str, Any]]
 

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from workflow_src.statistics import NS_PER_MS
-from workflow_src.studies.mlp import BASE, SMALL_MATMUL, Sizes, scaled
+from workflow_src.studies.mlp_sizes import BASE, SMALL_MATMUL, Sizes, scaled
 from workflow_src.studies.outcomes import attempt, free, spread
 from workflow_src.studies.study import Point, Row
 from workflow_src.studies.timing import activities_of, time_call

@@ -4,11 +4,7 @@ import gc
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any
 
-import pandas as pd
-
-from workflow_src.answers.present import records
 from workflow_src.statistics import summarise
 from workflow_src.studies.study import Row
 
@@ -61,11 +57,3 @@ def spread(samples_ns: Sequence[int]) -> Row:
     """Mean, median, std, p20 and p80 in ms as statistics.summarise has them; None for NaN."""
     found = summarise(samples_ns)
     return {name: None if math.isnan(value) else value for name, value in found.items()}
-
-
-def filled(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of a study's table with None where a cell is empty."""
-    return [
-        {key: None if value == "" or value != value else value for key, value in row.items()}
-        for row in records(table)
-    ]

@@ -8,9 +8,9 @@ import pandas as pd
 from markupsafe import Markup
 
 from workflow_src.answers.present import limit
-from workflow_src.studies.outcomes import filled
 from workflow_src.studies.precision_tables import accumulation_table, dtypes_table, speed_table
 from workflow_src.studies.study import Point, Row
+from workflow_src.studies.tables import filled
 
 TITLE = "Mixed precision: rounding, types and time"
 

@@ -6,6 +6,7 @@ from typing import Any
 from markupsafe import Markup
 
 from workflow_src.answers.present import Column, markdown_table, number, percent, whole
+from workflow_src.studies.tables import TIME_COLUMNS
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -47,9 +48,7 @@ def speed_table(rows: Rows) -> Markup:
         Column("size", "size"),
         Column("measured", "measured"),
         Column("precision", "precision"),
-        Column("median, ms", "median_ms", number, "status"),
-        Column("p20, ms", "p20_ms", number, "status"),
-        Column("p80, ms", "p80_ms", number, "status"),
+        *TIME_COLUMNS,
         *(Column(heading, key) for heading, key, _ in OPTIONAL),
     ]
     return markdown_table([dict(row) | _optional(row) for row in rows], columns)

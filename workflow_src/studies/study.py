@@ -46,6 +46,13 @@ def load_study(name: str) -> Study:
     return cast(Study, importlib.import_module(f"workflow_src.studies.{name}"))
 
 
+def measuring_modules(name: str) -> list[str]:
+    """The modules of a study that measure; they don't import those that tell of it."""
+    telling = (f"{name}_figure", f"{name}_tables")
+    found = sorted(path.stem for path in Path(__file__).parent.glob(f"{name}_*.py"))
+    return [f"{__package__}.{stem}" for stem in found if stem not in telling]
+
+
 def point_row(name: str, point_id: str, device: str, scale: str) -> dict[str, Any]:
     """The point of a study with this id, with its device: what its measurement depends on."""
     points = load_study(name).points(device, scale)

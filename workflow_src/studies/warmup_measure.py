@@ -4,7 +4,7 @@ from workflow_src.benchmark import time_steps
 from workflow_src.studies.outcomes import free, in_turn
 from workflow_src.studies.sizes import SIZES, sized_case
 from workflow_src.studies.study import Point, Row
-from workflow_src.studies.warmup import describe
+from workflow_src.studies.warmup_steps import describe
 from workflow_src.workload import Workload
 
 PHASES = ("forward", "forward_backward")
