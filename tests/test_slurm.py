@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -63,59 +64,87 @@ def test_measurements_run_through_slurm_each_on_a_gpu_of_its_own(
         assert environment["node"] and environment["device_name"] == "cpu"
 
 
-@pytest.mark.slurm
-@pytest.mark.workflow
-@pytest.mark.usefixtures("own_locks")
-def test_a_job_past_its_time_limit_comes_back_with_more(tmp_path: Path) -> None:
-    """The device is held until Slurm has ended the first job of each executor."""
+@pytest.fixture
+def projects(tmp_path: Path, own_locks: None) -> dict[str, Project]:
+    """A project for each executor, measuring one at a time on a device of their own."""
     require_slurm()
-    more = "benchmark:runtime=1 if attempt == 1 else 9"
     folders = {name: tmp_path / name for name in EXECUTORS}
     for folder in folders.values():
         folder.mkdir()
-    projects = {name: make_project(folder) for name, folder in folders.items()}
+    return {name: make_project(folder) for name, folder in folders.items()}
+
+
+def states(project: Project) -> list[str]:
+    return sorted(job.state for job in jobs_of(project.folder))
+
+
+def benchmark_while_held(
+    projects: dict[str, Project], *extra: str, meanwhile: Callable[[], None]
+) -> None:
+    """Hand in a benchmark through each executor; it waits for the device until `meanwhile` ends."""
 
     def run(executor: str) -> str:
-        return projects[executor].run(BENCHMARK, "--set-resources", more, *options(executor))
-
-    def timed_out(project: Project) -> bool:
-        return "TIMEOUT" in {job.state for job in jobs_of(project.folder)}
+        return projects[executor].run(BENCHMARK, *extra, *options(executor))
 
     with ThreadPoolExecutor() as pool:
         with hold("cpu", wait_s=120):
-            running = [pool.submit(run, executor) for executor in EXECUTORS]
-            wait_until(lambda: all(map(timed_out, projects.values())), "TIMEOUT")
-            assert not any((project.folder / BENCHMARK).exists() for project in projects.values())
-        for run_ in running:
-            run_.result()
+            running = [pool.submit(run, executor) for executor in projects]
+            everyone = projects.values()
+            wait_until(lambda: all(states(p) == ["RUNNING"] for p in everyone), "the jobs")
+            meanwhile()
+            assert not any((project.folder / BENCHMARK).exists() for project in everyone)
+        for ended in running:
+            ended.result()
     for project in projects.values():
-        first, second = jobs_of(project.folder)
-        assert (first.limit_minutes, second.limit_minutes) == ("1", "9")
-        assert (first.state, second.state) == ("TIMEOUT", "COMPLETED")
         json.loads((project.folder / BENCHMARK).read_text())
 
 
 @pytest.mark.slurm
 @pytest.mark.workflow
-@pytest.mark.usefixtures("own_locks")
-def test_a_preempted_job_is_put_back_and_ends_well(project: Project) -> None:
-    """A job of a partition of higher rank takes every GPU while the first one waits."""
+def test_a_job_past_its_time_limit_comes_back_with_more(projects: dict[str, Project]) -> None:
+    def all_timed_out() -> None:
+        wait_until(lambda: all("TIMEOUT" in states(p) for p in projects.values()), "TIMEOUT")
 
-    def states() -> list[str]:
-        return [job.state for job in jobs_of(project.folder)]
+    more = ["--set-resources", "benchmark:runtime=1 if attempt == 1 else 9"]
+    benchmark_while_held(projects, *more, meanwhile=all_timed_out)
+    for project in projects.values():
+        first, second = jobs_of(project.folder)
+        assert (first.limit_minutes, second.limit_minutes) == ("1", "9")
+        assert (first.state, second.state) == ("TIMEOUT", "COMPLETED")
 
-    with ThreadPoolExecutor() as pool:
-        with hold("cpu", wait_s=120):
-            running = pool.submit(project.run, BENCHMARK, *options("slurm"))
-            wait_until(lambda: states() == ["RUNNING"], "the job")
-            urgent = ["-p", "urgent", "-N", "2", "--gres=gpu:2", "--mem=100", "-o", "/dev/null"]
-            ask("sbatch", "--wait", *urgent, "--wrap", "sleep 1")
-            assert not (project.folder / BENCHMARK).exists()
-            assert "PREEMPTED" in states()
-        running.result()
-    assert sorted(states()) == ["COMPLETED", "PREEMPTED"]
-    assert len({job.number for job in jobs_of(project.folder)}) == 1, "Slurm's own second run of it"
-    json.loads((project.folder / BENCHMARK).read_text())
+
+def assert_put_back(projects: dict[str, Project], state: str) -> None:
+    """Each job ended in `state` once and then well: Slurm's own second run of the same job."""
+    for project in projects.values():
+        assert states(project) == sorted(["COMPLETED", state])
+        assert len({job.number for job in jobs_of(project.folder)}) == 1
+
+
+@pytest.mark.slurm
+@pytest.mark.workflow
+def test_a_preempted_job_is_put_back_and_ends_well(projects: dict[str, Project]) -> None:
+    """A job of a partition of higher rank takes every GPU while the first ones wait."""
+
+    def take_every_gpu() -> None:
+        urgent = ["-p", "urgent", "-N", "2", "--gres=gpu:2", "--mem=100", "-o", "/dev/null"]
+        ask("sbatch", "--wait", *urgent, "--wrap", "sleep 1")
+        assert all("PREEMPTED" in states(project) for project in projects.values())
+
+    benchmark_while_held(projects, meanwhile=take_every_gpu)
+    assert_put_back(projects, "PREEMPTED")
+
+
+@pytest.mark.slurm
+@pytest.mark.workflow
+def test_a_job_whose_node_fails_is_put_back_and_ends_well(projects: dict[str, Project]) -> None:
+    """A node that is told to be down comes back with its next registration."""
+
+    def lose_the_nodes() -> None:
+        ask("scontrol", "update", "NodeName=lab[1-2]", "State=DOWN", "Reason=test")
+        wait_until(lambda: all("NODE_FAIL" in states(p) for p in projects.values()), "NODE_FAIL")
+
+    benchmark_while_held(projects, meanwhile=lose_the_nodes)
+    assert_put_back(projects, "NODE_FAIL")
 
 
 @pytest.mark.workflow
