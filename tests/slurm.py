@@ -16,8 +16,9 @@ CLUSTER = ("cluster=true", "device=cpu", "profiler=torch")
 FIELDS = "JobID,JobName,State,NodeList,ReqTRES,AllocTRES,TimelimitRaw,Start,End,WorkDir"
 
 
-def ask(*command: str) -> str:
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+def ask(*command: str, environment: dict[str, str] | None = None) -> str:
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return ended.stdout
 
 
 def require_slurm() -> None:

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.slurm import CLUSTER, ask, gpus, jobs_of, note_gpus, require_slurm, wait_until
-from tests.workflow import SUITE, Project, make_project
+from tests.workflow import ROOT, SUITE, Project, make_project
 from workflow_src.cases import Case
 from workflow_src.devices import hold
 from workflow_src.requests import memory_mib, minutes
@@ -145,6 +146,32 @@ def test_a_job_whose_node_fails_is_put_back_and_ends_well(projects: dict[str, Pr
 
     benchmark_while_held(projects, meanwhile=lose_the_nodes)
     assert_put_back(projects, "NODE_FAIL")
+
+
+@pytest.mark.parametrize(
+    ("state", "queued", "word"),
+    [
+        ("COMPLETED", "", "success"),
+        ("TIMEOUT", "", "failed"),
+        ("CANCELLED by 0", "", "failed"),
+        ("PENDING", "", "running"),
+        ("", "", "running"),
+        ("PREEMPTED", "7", "running"),
+        ("PREEMPTED", "", "failed"),
+        ("NODE_FAIL", "7", "running"),
+        ("NODE_FAIL", "", "failed"),
+    ],
+)
+def test_what_became_of_a_job_in_snakemakes_words(
+    tmp_path: Path, state: str, queued: str, word: str
+) -> None:
+    """A job that Slurm won't put back must not be waited for, nor one that it will be given up."""
+    for command, says in (("sacct", state), ("squeue", queued)):
+        (tmp_path / command).write_text(f"#!/bin/sh\necho '{says}' | sed '/^$/d'\n")
+        (tmp_path / command).chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    status = [str(ROOT / "profiles" / "cluster-generic" / "status"), "Submitted batch job 7"]
+    assert ask(*status, environment={"PATH": path}).strip() == word
 
 
 @pytest.mark.workflow
