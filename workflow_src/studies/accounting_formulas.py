@@ -74,9 +74,9 @@ def activation_bytes(case: Case) -> int:
     for the two branches of the gate), q, k, v and the projection's input are 2 s each; scores
     2 q, exponentials 4 q since exp runs in float32, weights cast to 2 q; maxima 2 r, sums 4 r;
     4 tensors of 2 w. In all 30 s + 8 M + 8 q + 6 r + 8 w. At the ends 10 s + 4 M + 8 v + 4, and
-    the weights that autocast has cast, 2 bytes for each that multiplies. Of the 8 v, logits in
-    bf16 and log-probabilities in float32 account for 6; the 2 v more were measured on an H200
-    with torch 2.11 (saved_tensors_hooks), and which operation keeps them was not found.
+    the weights that autocast has cast, 2 bytes for each that multiplies. The 8 v: logits (2),
+    their log-probabilities (2), which torch's cross entropy asks for in the logits' own type, and
+    these cast to float32 for the likelihood (4).
 
     With a batch of one, v stays a view and holds all of q, k and v before rotation (2 s more).
     Raises ValueError for another attention than the written-out one.
