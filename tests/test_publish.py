@@ -1,5 +1,7 @@
 """Published results: right, and free of the names of the machine behind them."""
 
+import re
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -7,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from tests.workflow import ROOT, make_project
 from workflow_src.attribution import attribute, number_steps
 from workflow_src.case_tables import capture_table, kernels_table, named
 from workflow_src.cases import PHASES, TABLES
@@ -75,6 +78,7 @@ def test_a_published_run_names_its_command_and_no_machine(tmp_path: Path) -> Non
         table = pd.DataFrame({"case": ["a"], "node": ["secret-host"], "device_name": ["GPU-1"]})
         table.to_csv(tables / f"{name}.csv", index=False)
     (tmp_path / "results/t/figures/x.svg").write_text("<svg/>")
+    (tmp_path / "results/t/plan.csv").write_text("case\na\n")
     report = tmp_path / "report.md"
     report.write_text("# Title\n\n![x](results/t/figures/x.svg)\n")
     out = tmp_path / "out"
@@ -83,6 +87,24 @@ def test_a_published_run_names_its_command_and_no_machine(tmp_path: Path) -> Non
     assert (
         text.startswith("# Title\n\nMade by `snakemake report.md`.") and "(figures/x.svg)" in text
     )
-    assert (out / "figures" / "x.svg").exists()
+    assert (out / "figures" / "x.svg").exists() and (out / "plan.csv").exists()
     for name in TABLES:
         assert list(pd.read_csv(out / "tables" / f"{name}.csv").columns) == ["case"]
+
+
+@pytest.mark.workflow
+def test_a_published_report_is_what_its_tables_say(tmp_path: Path) -> None:
+    """As `make rewrite` does it: from plan.csv and the joined tables alone."""
+    published = ROOT / "examples" / "h200" / "memory-32gib"
+    project = make_project(tmp_path)
+    results = project.folder / "results" / "memory-32gib"
+    shutil.copytree(published / "tables", results / "tables")
+    shutil.copy(published / "plan.csv", results)
+    makefile = (ROOT / "Makefile").read_text()
+    (telling,) = re.findall(r"^TELLING := (.+)$", makefile, flags=re.MULTILINE)
+    rules = ["--allowed-rules", *telling.split()]
+    project.run(*rules, "--config", "suite=memory", "tag=memory-32gib", "memory_limit_gib=32")
+    expected = (published / "report.md").read_text()
+    (command,) = re.findall(r"^Made by `(.+)`\.$", expected, flags=re.MULTILINE)
+    publish(project.folder / "report.md", results, tmp_path / "again", command)
+    assert (tmp_path / "again" / "report.md").read_text() == expected, "publish it again"

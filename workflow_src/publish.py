@@ -75,20 +75,21 @@ def with_header(report: str, command: str) -> str:
 
 
 def publish(report: Path, results: Path, target: Path, command: str) -> None:
-    """Write report.md, figures/ and tables/ under `target`, links leading to its own figures."""
+    """Write report.md, figures/, tables/ and plan.csv under `target`, links leading within it."""
     text = report.read_text(encoding="utf-8")
     local = re.sub(r"\(results/[^()\s]*?/figures/", "(figures/", text)
     write_text(target / "report.md", with_header(local, command))
     for figure in sorted(results.glob("figures/*.svg")):
         write_text(target / "figures" / figure.name, figure.read_text(encoding="utf-8"))
     publish_tables(results / "tables", target / "tables")
+    write_text(target / "plan.csv", (results / "plan.csv").read_text(encoding="utf-8"))
 
 
 def main() -> None:
     """Publish a run, or clean one nsys export."""
     parser = argparse.ArgumentParser(description=__doc__)
     kinds = parser.add_subparsers(dest="kind", required=True)
-    run = kinds.add_parser("run", help="report, figures and tables")
+    run = kinds.add_parser("run", help="report, figures, tables and plan")
     run.add_argument("--report", type=Path, default=Path("report.md"))
     run.add_argument("--results", type=Path, required=True, help="results/{tag}")
     run.add_argument("--output", type=Path, required=True, help="folder")
