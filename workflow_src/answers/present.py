@@ -101,7 +101,8 @@ def tally(counts: Mapping[str, int], what: str) -> str:
     total = sum(counts.values())
     held = {text: count for text, count in counts.items() if count}
     if len(held) == 1:
-        return f"{next(iter(held))} in all {total} {what}"
+        (text,) = held
+        return text if total == 1 else f"{text} in all {total} {what}"
     return ", ".join(f"{text} in {count}" for text, count in held.items()) + f" of {total} {what}"
 
 
