@@ -230,7 +230,7 @@ def test_out_of_memory_comes_out_per_phase(monkeypatch):
     inputs = qkv()
     core = attention_measure.core_of("naive", 12, "cpu")
     forward = partial(core, *inputs)
-    task = attention_measure.Task(forward, inputs, torch.ones(2, 1, 12, 8), "cpu")
+    task = attention_measure.Task(forward, inputs, torch.ones(2, 1, 12, 8), "cpu", 0)
     monkeypatch.setattr(attention_measure, "time_backward", fail)
     first, second = attention_measure.measure_phases(task, profiled=False, keeps=True)
     assert (first["phase"], first["status"]) == ("forward", "ok")
@@ -245,21 +245,26 @@ def test_kept_memory_counts_each_tensor_once():
     assert attention_measure.kept_mib(lambda: x * x) == 1.0
 
 
-@pytest.mark.parametrize("implementation", ["naive", "fused_softmax", "sdpa_math"])
-def test_asking_what_is_kept_keeps_nothing(implementation):
+def test_asking_what_is_kept_keeps_nothing():
     """What a measurement leaves behind would count in the peaks of all that follow."""
-    core = attention_measure.core_of(implementation, 12, "cpu")
-    inputs = qkv()
+    scores = torch.randn(12, 12, requires_grad=True)
     outputs = []
 
     def forward():
-        out = core(*inputs)
-        probabilities = torch.softmax(out, dim=-1)
-        outputs.append(weakref.ref(probabilities))
+        # Softmax keeps its own output: tied to its graph by a hook, it would never be freed.
+        outputs.append(weakref.ref(probabilities := torch.softmax(scores, dim=-1)))
         return probabilities
 
     assert attention_measure.kept_mib(forward) > 0
     assert outputs[0]() is None
+
+
+def test_a_peak_leaves_out_what_was_there_before(monkeypatch):
+    for name in ("synchronize", "reset_peak_memory_stats"):
+        monkeypatch.setattr(torch.cuda, name, lambda: None)
+    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda: 100 * 2**20)
+    assert attention_measure.peak_mib(lambda: None, "cuda", 98 * 2**20) == 2.0
+    assert attention_measure.peak_mib(lambda: None, "cpu", 0) is None
 
 
 @pytest.mark.gpu
@@ -275,6 +280,17 @@ def test_a_core_leaves_no_memory_behind_it():
             found.append(torch.cuda.memory_allocated() / 2**20)
     # cuBLAS keeps its workspaces; the written-out core's tensors are 200 MiB.
     assert max(found) < 150, found
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not cuda_devices(), reason="needs a CUDA device")
+@pytest.mark.parametrize("implementation", ["naive", "sdpa_math", "sdpa_flash"])
+def test_a_peak_holds_no_workspaces(implementation):
+    """cuBLAS takes tens of MiB at a thread's first product; these tensors are below 4 MiB."""
+    point = {"device": "cuda", "precision": "bf16", "batch": 8, "heads": 1, "compile": False}
+    point |= {"profiled_contexts": [], "profiled_head_size": 64}
+    forward, backward = attention_measure.measure_core(point, implementation, 64, 128)
+    assert forward["kept_mib"] <= forward["peak_mib"] <= backward["peak_mib"] < 4
 
 
 def test_kernels_of_a_module_by_operator():

@@ -46,12 +46,16 @@ REFUSALS = (
 
 @dataclass(frozen=True)
 class Task:
-    """A forward pass, and the tensors that its backward pass leads to from `gradient`."""
+    """A forward pass, and the tensors that its backward pass leads to from `gradient`.
+
+    `before_bytes` were allocated on the device before its own tensors were made.
+    """
 
     forward: Forward
     leaves: Sequence[Tensor]
     gradient: Tensor
     device: str
+    before_bytes: int
 
     def backward(self, out: Tensor) -> None:
         """Gradients of the leaves; the graph of `out` is used up."""
@@ -88,12 +92,14 @@ def measure_core(point: Point, implementation: str, head_size: int, context: int
     made: list[Task] = []
 
     def build() -> Row:
-        random = partial(torch.randn, shape, device=device, dtype=TYPES[point["precision"]])
+        place = {"device": device, "dtype": TYPES[point["precision"]]}
+        before = allocated_before(**place)
+        random = partial(torch.randn, shape, **place)
         inputs = [random().requires_grad_() for _ in range(3)]
         core = core_of(implementation, context, device)
         forward = partial(core, *inputs)
         why = refusal(forward)
-        made.append(Task(forward, inputs, random(), device))
+        made.append(Task(forward, inputs, random(), device, before))
         return {"status": "skipped", "reason": why} if why else {}
 
     found = attempt(build, lambda: free(device))
@@ -165,16 +171,18 @@ def measure_phases(task: Task, profiled: bool, keeps: bool) -> list[Row]:
     """The rows of forward, with a graph, and of backward, timed apart.
 
     `profiled` adds how many kernels ran, `keeps` the memory that autograd keeps for backward.
-    Memory before the backward and in all is the peak that torch allocated on a CUDA device.
+    Memory before the backward and in all is the peak that torch allocated on a CUDA device,
+    above what was there before the task.
     """
     forward, device = task.forward, task.device
+    peak = partial(peak_mib, device=device, before_bytes=task.before_bytes)
 
     def run(phase: str) -> Row:
         if phase == "backward":
             row = time_backward(task)
-            row |= {"peak_mib": peak_mib(task.forward_and_backward, device)}
+            row |= {"peak_mib": peak(task.forward_and_backward)}
             return row | (backward_launches(task) if profiled else {})
-        row = time_within(forward, device, BUDGET_MS) | {"peak_mib": peak_mib(forward, device)}
+        row = time_within(forward, device, BUDGET_MS) | {"peak_mib": peak(forward)}
         row |= {"kept_mib": kept_mib(forward)} if keeps else {}
         return row | ({"kernels": launched(forward, device)} if profiled else {})
 
@@ -207,14 +215,27 @@ def backward_samples(task: Task, steps: int) -> list[int]:
     return [round(start.elapsed_time(end) * 1e6) for start, end in pairs]
 
 
-def peak_mib(call: Callable[[], object], device: str) -> float | None:
-    """The most that torch had allocated during `call`, all that was there before included."""
+def allocated_before(device: str, dtype: torch.dtype) -> int:
+    """Bytes allocated on a CUDA device before a task, cuBLAS's workspaces included.
+
+    A thread's first product, be it autograd's, takes a workspace of tens of MiB for good, which
+    would count as memory of the task that happened to be first.
+    """
+    if device != "cuda":
+        return 0
+    a = torch.ones(16, 16, device=device, dtype=dtype, requires_grad=True)
+    torch.autograd.grad((a @ a).sum(), a)
+    return torch.cuda.memory_allocated() - a.untyped_storage().nbytes()
+
+
+def peak_mib(call: Callable[[], object], device: str, before_bytes: int) -> float | None:
+    """The most that torch had allocated during `call` above what was there before its task."""
     if device != "cuda":
         return None
     synchronize(device)
     torch.cuda.reset_peak_memory_stats()
     call()
-    return torch.cuda.max_memory_allocated() / 2**20
+    return (torch.cuda.max_memory_allocated() - before_bytes) / 2**20
 
 
 def kept_mib(forward: Forward) -> float:
@@ -226,7 +247,7 @@ def kept_mib(forward: Forward) -> float:
         storage = tensor.untyped_storage()
         kept[storage.data_ptr()] = storage
 
-    with torch.autograd.graph.saved_tensors_hooks(note, lambda kept: kept):
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda unused: unused):
         forward()
     return sum(storage.nbytes() for storage in kept.values()) / 2**20
 

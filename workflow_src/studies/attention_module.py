@@ -8,7 +8,13 @@ from torch import Tensor, nn
 
 from workflow_src.model.attention import attention_core
 from workflow_src.statistics import NS_PER_MS
-from workflow_src.studies.attention_measure import TYPES, Task, computing, measure_phases
+from workflow_src.studies.attention_measure import (
+    TYPES,
+    Task,
+    allocated_before,
+    computing,
+    measure_phases,
+)
 from workflow_src.studies.study import Point, Row
 from workflow_src.studies.timing import activities_of
 
@@ -49,9 +55,11 @@ def measure_module(point: Point) -> list[Row]:
 def _module_rows(point: Point, implementation: str, context: int) -> list[Row]:
     device, width = point["device"], point["width"]
     place = {"device": device, "dtype": TYPES[point["precision"]]}
+    before = allocated_before(**place)
     block = SingleHeadBlock(width, attention_core(implementation, context)).to(**place)
     x = torch.randn(point["batch"], context, width, **place)
-    task = Task(partial(block, x), list(block.parameters()), torch.randn_like(x), device)
+    leaves, gradient = list(block.parameters()), torch.randn_like(x)
+    task = Task(partial(block, x), leaves, gradient, device, before)
     phases = measure_phases(task, profiled=True, keeps=True)
     rows = [{"sweep": "module"} | row for row in phases]
     if all(row["status"] == "ok" for row in phases):
