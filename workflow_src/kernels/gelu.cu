@@ -8,9 +8,9 @@
 
 namespace {
 
-constexpr int THREADS = 256;
-// Two reads in flight per thread hide the memory's latency with a margin.
-constexpr int VECTORS = 2;
+// Small blocks of one read per thread came closest to a copy on an H200; two reads, 512 threads and
+// streaming hints each cost 2 to 5 %.
+constexpr int THREADS = 128;
 
 __device__ float widen(float x) { return x; }
 __device__ float widen(__half x) { return __half2float(x); }
@@ -34,23 +34,15 @@ template <typename T>
 __global__ void gelu_kernel(const T* __restrict__ x, T* __restrict__ y, int64_t elements) {
   constexpr int WIDTH = 16 / sizeof(T);
   const int64_t whole = elements / WIDTH;
-  const int64_t first = int64_t(blockIdx.x) * THREADS * VECTORS + threadIdx.x;
-  uint4 held[VECTORS];
-#pragma unroll
-  for (int k = 0; k < VECTORS; ++k) {
-    const int64_t i = first + k * THREADS;
-    if (i < whole) held[k] = __ldcs(reinterpret_cast<const uint4*>(x) + i);
-  }
-#pragma unroll
-  for (int k = 0; k < VECTORS; ++k) {
-    const int64_t i = first + k * THREADS;
-    if (i >= whole) continue;
+  const int64_t i = int64_t(blockIdx.x) * THREADS + threadIdx.x;
+  if (i < whole) {
+    uint4 held = reinterpret_cast<const uint4*>(x)[i];
     T values[WIDTH];
-    memcpy(values, &held[k], 16);
+    memcpy(values, &held, 16);
 #pragma unroll
     for (int j = 0; j < WIDTH; ++j) values[j] = gelu(values[j]);
-    memcpy(&held[k], values, 16);
-    reinterpret_cast<uint4*>(y)[i] = held[k];
+    memcpy(&held, values, 16);
+    reinterpret_cast<uint4*>(y)[i] = held;
   }
   // What is left over after the last whole vector, an element per thread of the first block.
   const int64_t rest = whole * WIDTH + threadIdx.x;
@@ -59,7 +51,7 @@ __global__ void gelu_kernel(const T* __restrict__ x, T* __restrict__ y, int64_t 
 
 template <typename T>
 void launch(uintptr_t x, uintptr_t y, int64_t elements, uintptr_t stream) {
-  const int64_t per_block = int64_t(THREADS) * VECTORS * 16 / sizeof(T);
+  const int64_t per_block = int64_t(THREADS) * 16 / sizeof(T);
   const unsigned blocks = unsigned((elements + per_block - 1) / per_block);
   gelu_kernel<T><<<blocks, THREADS, 0, reinterpret_cast<cudaStream_t>(stream)>>>(
       reinterpret_cast<const T*>(x), reinterpret_cast<T*>(y), elements);
