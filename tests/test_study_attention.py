@@ -61,12 +61,22 @@ CROSSING = [
 def test_the_fastest_by_runs_of_contexts():
     summary = attention.summarize(written(CROSSING))
     assert summary["runs"] == [
-        {"words": "naive", "first": 128, "last": 128},
-        {"words": "SDPA flash", "first": 256, "last": 512},
+        {"words": ["naive"], "first": 128, "last": 128},
+        {"words": ["SDPA flash"], "first": 256, "last": 512},
     ]
     said = text(CROSSING)
     assert "fastest with naive at context 128, SDPA flash from context 256 on." in said
     assert "SDPA flash takes 12.0 ms where naive takes 48.0 ms: 4.00 times faster" in said
+
+
+def test_those_within_the_fastest_ones_spread_are_named_with_it():
+    """Short calls are launch-bound: the order of their medians is the host's luck."""
+    rows = [*pair("naive", 128, 1.0, 1.0), *pair("fused_softmax", 128, 1.2, 1.0)]
+    rows += [*pair("sdpa_math", 128, 1.3, 1.0)]
+    assert attention.summarize(written(rows))["runs"][0]["words"] == ["naive", "fused softmax"]
+    said = text(rows)
+    assert "fastest with naive or fused softmax at all contexts (128 to 128) (named" in said
+    assert "(named together" not in text(CROSSING)
 
 
 def test_one_that_is_fastest_everywhere():

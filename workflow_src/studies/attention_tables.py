@@ -69,7 +69,7 @@ def memory_table(cores: Sequence[Row]) -> Markup:
     peaks = any(row.get("peak_mib") is not None for row in cores)
     rows = cores if peaks else [row for row in cores if row["phase"] == "forward"]
     if peaks:
-        return _pivot(rows, _CONTEXT, "peak_mib", whole)
+        return _pivot(rows, _CONTEXT, "peak_mib", number)
     both = [row | {"phase": phase} for row in rows for phase in ("forward", "backward")]
     return _one_number(both)
 
