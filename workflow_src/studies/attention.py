@@ -41,26 +41,24 @@ CONTEXTS = {
 }
 HEAD_SIZES = {"small": [16, 64], "full": [16, 32, 64, 128]}
 SHOWN_HEAD_SIZE = 64
-"""The head size of the sentences, of the figure and of the compiled and profiled rows."""
+"""The head size of the sentences, of the figure and of the profiled rows."""
 
 QUADRATIC_FROM = 1.5
 """Memory whose exponent over context is at least this is called near the square."""
 
 
 def points(device: str, scale: str) -> list[dict[str, Any]]:
-    """A point for the cores, one for the module and, in full, one for the compiled core."""
-    contexts, full = CONTEXTS[device, scale], scale == "full"
+    """A point for the eager cores, one for the compiled core and one for the module."""
+    contexts = CONTEXTS[device, scale]
     precision = "bf16" if device == "cuda" else "fp32"
-    few = contexts[::2]
-    cores = {"precision": precision, "batch": 8, "heads": 1, "compile": full}
-    cores |= {"profiled_head_size": SHOWN_HEAD_SIZE, "profiled_contexts": few}
-    compiled = {"contexts": few, "head_sizes": [SHOWN_HEAD_SIZE], "implementations": ["compiled"]}
-    eager = {"contexts": contexts, "head_sizes": HEAD_SIZES[scale], "implementations": list(EAGER)}
+    cores = {"precision": precision, "batch": 8, "heads": 1, "compile": scale == "full"}
+    cores |= {"contexts": contexts, "head_sizes": HEAD_SIZES[scale]}
+    cores |= {"profiled_head_size": SHOWN_HEAD_SIZE, "profiled_contexts": contexts[::2]}
     module_contexts = [100] if (device, scale) == ("cpu", "small") else [100, 1000]
     module = {"precision": precision, "batch": 32, "width": 256, "contexts": module_contexts}
     return [
-        {"point": "cores", **cores, **eager},
-        {"point": "compiled", **cores, **compiled},
+        {"point": "cores", **cores, "implementations": list(EAGER)},
+        {"point": "compiled", **cores, "implementations": ["compiled"]},
         {"point": "module", **module},
     ]
 
