@@ -1,5 +1,4 @@
 import io
-import weakref
 from functools import partial
 from pathlib import Path
 
@@ -8,7 +7,6 @@ import pytest
 import torch
 
 from workflow_src.answers.present import DASH
-from workflow_src.devices import cuda_devices
 from workflow_src.studies import attention, attention_measure
 from workflow_src.studies.attention_module import SingleHeadBlock, kernel_rows
 from workflow_src.studies.section import read_table, section
@@ -248,59 +246,6 @@ def test_out_of_memory_comes_out_per_phase(monkeypatch):
     monkeypatch.setattr(attention_measure, "time_within", lambda *_: fail(task))
     first, second = attention_measure.measure_phases(task, profiled=False, keeps=True)
     assert (first["status"], second["status"]) == ("oom", "skipped")
-
-
-def test_kept_memory_counts_each_tensor_once():
-    x = torch.randn(256, 1024, requires_grad=True)
-    assert attention_measure.kept_mib(lambda: x * x) == 1.0
-
-
-def test_asking_what_is_kept_keeps_nothing():
-    """What a measurement leaves behind would count in the peaks of all that follow."""
-    scores = torch.randn(12, 12, requires_grad=True)
-    outputs = []
-
-    def forward():
-        # Softmax keeps its own output: tied to its graph by a hook, it would never be freed.
-        outputs.append(weakref.ref(probabilities := torch.softmax(scores, dim=-1)))
-        return probabilities
-
-    assert attention_measure.kept_mib(forward) > 0
-    assert outputs[0]() is None
-
-
-def test_a_peak_leaves_out_what_was_there_before(monkeypatch):
-    for name in ("synchronize", "reset_peak_memory_stats"):
-        monkeypatch.setattr(torch.cuda, name, lambda: None)
-    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda: 100 * 2**20)
-    assert attention_measure.peak_mib(lambda: None, "cuda", 98 * 2**20) == 2.0
-    assert attention_measure.peak_mib(lambda: None, "cpu", 0) is None
-
-
-@pytest.mark.gpu
-@pytest.mark.skipif(not cuda_devices(), reason="needs a CUDA device")
-def test_a_core_leaves_no_memory_behind_it():
-    point = {"device": "cuda", "precision": "bf16", "batch": 8, "heads": 1, "compile": False}
-    point |= {"profiled_contexts": [2048], "profiled_head_size": 64}
-    found = []
-    for implementation in ("naive", "fused_softmax", "sdpa_math", "sdpa_flash"):
-        for _ in range(2):
-            attention_measure.measure_core(point, implementation, 64, 2048)
-            attention_measure.free("cuda")
-            found.append(torch.cuda.memory_allocated() / 2**20)
-    # cuBLAS keeps its workspaces; the written-out core's tensors are 200 MiB.
-    assert max(found) < 150, found
-
-
-@pytest.mark.gpu
-@pytest.mark.skipif(not cuda_devices(), reason="needs a CUDA device")
-@pytest.mark.parametrize("implementation", ["naive", "sdpa_math", "sdpa_flash"])
-def test_a_peak_holds_no_workspaces(implementation):
-    """cuBLAS takes tens of MiB at a thread's first product; these tensors are below 4 MiB."""
-    point = {"device": "cuda", "precision": "bf16", "batch": 8, "heads": 1, "compile": False}
-    point |= {"profiled_contexts": [], "profiled_head_size": 64}
-    forward, backward = attention_measure.measure_core(point, implementation, 64, 128)
-    assert forward["kept_mib"] <= forward["peak_mib"] <= backward["peak_mib"] < 4
 
 
 def test_kernels_of_a_module_by_operator():

@@ -8,13 +8,8 @@ from torch import Tensor, nn
 
 from workflow_src.model.attention import attention_core
 from workflow_src.statistics import NS_PER_MS
-from workflow_src.studies.attention_measure import (
-    TYPES,
-    Task,
-    allocated_before,
-    computing,
-    measure_phases,
-)
+from workflow_src.studies.attention_measure import TYPES, Task, computing, measure_phases
+from workflow_src.studies.memory import allocated_before
 from workflow_src.studies.study import Point, Row
 from workflow_src.studies.timing import activities_of
 
