@@ -7,11 +7,14 @@ import pytest
 import torch
 
 from workflow_src.answers.present import DASH
-from workflow_src.studies import attention, attention_measure
-from workflow_src.studies.attention_module import SingleHeadBlock, kernel_rows
+from workflow_src.devices import cuda_devices
+from workflow_src.profilers.trace import TraceError
+from workflow_src.studies import attention, attention_measure, attention_nsys, attention_tables
+from workflow_src.studies.attention_module import SingleHeadBlock, kernel_rows, measure_module
 from workflow_src.studies.section import read_table, section
 from workflow_src.studies.tabulate import join
 
+DATA = Path(__file__).parent / "data"
 TEMPLATES = Path(__file__).parent.parent / "report_templates"
 OOM = {"status": "oom", "reason": "CUDA out of memory", "median_ms": None, "peak_mib": None}
 
@@ -156,6 +159,65 @@ def test_kernels_stand_side_by_side_and_small_ones_are_summed_up():
     assert ["aten::mm", "gemm_a", "2", "6.00", "60.0 %", "2", "9.00", "90.0 %"] in cells
     assert ["aten::\\_flash", "flash", DASH, DASH, DASH, "2", "1.00", "10.0 %"] in cells
     assert ["2 more", "each below 0.5 %", "4", "0.0700", "0.7 %", DASH, DASH, DASH] in cells
+
+
+def summarized(name: str, implementation: str, calls: int, share: float) -> dict:
+    row = kernel(name, "", implementation, share)
+    return row | {"sweep": "nsys", "calls": calls, "passes": 10, "operator": None}
+
+
+def test_nsys_summaries_stand_side_by_side_and_name_what_launched():
+    rows = [
+        kernel("gemm_a", "aten::mm", "naive", 0.6),
+        kernel("gemm_a", "aten::addmm", "naive", 0.4),
+        kernel("flash", "aten::_flash", "sdpa", 1.0),
+        summarized("gemm_a", "naive", 40, 1.0),
+        summarized("flash", "sdpa", 20, 1.0),
+    ]
+    said = text([*CROSSING, *rows])
+    cells = [[c.strip() for c in line.strip("|").split("|")] for line in said.splitlines()]
+    assert ["aten::mm, aten::addmm", "gemm_a", "40", "10.0", "100.0 %", DASH, DASH, DASH] in cells
+    assert "cuda_gpu_kern_sum summarizes it, 10 passes" in said
+    assert "count the same calls in a pass, of each of 2 kernels." in said
+    differing = text([*CROSSING, *rows[:-1], summarized("flash", "sdpa", 30, 1.0)])
+    assert "torch.profiler count different calls of flash in a pass." in differing
+    assert "nsys" not in text(CROSSING)
+
+
+def test_rows_of_what_nsys_printed():
+    printed = (DATA / "nsys" / "tiny-ctx64-fp32" / "cuda_gpu_kern_sum.csv").read_text()
+    rows = attention_nsys.summary_rows(printed)
+    assert sum(row["busy_ms"] for row in rows) == pytest.approx(5.736596, abs=1e-9)
+    assert sum(row["share"] for row in rows) == pytest.approx(1.0)
+    assert rows[0]["busy_ms"] == max(row["busy_ms"] for row in rows)
+    with pytest.raises(TraceError, match="no kernel"):
+        attention_nsys.summary_rows("")
+
+
+def test_without_nsys_the_study_says_why(monkeypatch):
+    def missing(*_, **__):
+        raise TraceError("nsys is not on the PATH")
+
+    monkeypatch.setattr(attention_nsys.nsys, "profile", missing)
+    point = {"device": "cuda", "precision": "bf16", "batch": 2, "width": 16, "contexts": [10]}
+    rows = attention_nsys.measure_summaries(point)
+    assert [(r["implementation"], r["status"]) for r in rows] == [
+        ("naive", "skipped"),
+        ("sdpa", "skipped"),
+    ]
+    said = text([*CROSSING, *rows])
+    assert "- Without a summary by nsys: nsys is not on the PATH." in said
+    assert not attention_nsys.measure_summaries(point | {"device": "cpu"})
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not cuda_devices(), reason="needs a CUDA device")
+def test_nsys_and_torch_profiler_count_the_same_kernels_of_the_module():
+    point = {"device": "cuda", "precision": "bf16", "batch": 32, "width": 256, "contexts": [100]}
+    kernels = [row for row in measure_module(point) if row["sweep"] == "kernel"]
+    found = attention_tables.counted(attention_nsys.measure_summaries(point), kernels)
+    assert found["kernels"] > 20 and not found["skipped"]
+    assert found["differing"] == []
 
 
 def test_nothing_measured_is_said(tmp_path):

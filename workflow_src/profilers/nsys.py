@@ -99,8 +99,12 @@ def export(capture: Path, folder: Path, os_tracing: bool) -> None:
     if not database.is_file():
         raise TraceError(f"nsys export made no SQLite of {capture.name}; capture the case again")
     for report in (*REPORTS, "osrt_sum") if os_tracing else REPORTS:
-        said = _run(["nsys", "stats", "--report", report, "--format", "csv", database])
-        (folder / f"{report}.csv").write_text(csv_part(said), encoding="utf-8")
+        (folder / f"{report}.csv").write_text(stats(database, report), encoding="utf-8")
+
+
+def stats(source: Path, report: str) -> str:
+    """What `nsys stats` prints of a capture or its SQLite as CSV; nothing where it skipped."""
+    return csv_part(_run(["nsys", "stats", "--report", report, "--format", "csv", source]))
 
 
 def _run(command: Sequence[str | Path]) -> str:

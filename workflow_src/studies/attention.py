@@ -9,7 +9,8 @@ import pandas as pd
 from markupsafe import Markup
 
 from workflow_src.studies.attention_tables import (
-    kernel_table,
+    counted,
+    kernel_tables,
     launches_table,
     memory_table,
     module_table,
@@ -67,12 +68,15 @@ def measure(point: Point) -> list[Row]:
     """A row per implementation, shape and phase, and per kernel of the module."""
     from workflow_src.studies.attention_measure import measure_cores
     from workflow_src.studies.attention_module import measure_module
+    from workflow_src.studies.attention_nsys import measure_summaries
 
-    return measure_module(point) if point["point"] == "module" else measure_cores(point)
+    if point["point"] == "module":
+        return measure_module(point) + measure_summaries(point)
+    return measure_cores(point)
 
 
 def sweep(table: pd.DataFrame, name: str) -> list[Row]:
-    """The rows of the cores ("core"), of the module ("module") or of its kernels ("kernel")."""
+    """The rows of the cores ("core"), the module ("module"), or its kernels ("kernel", "nsys")."""
     rows = [row for row in filled(table) if row["sweep"] == name]
     return [row | {"words": WORDS[row["implementation"]]} for row in rows]
 
@@ -216,6 +220,7 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
         "peaks": any(row["peak_mib"] for row in shown),
         "on_cpu": not any(row.get("gpu") for row in [*cores, *module]),
         "changes": module_changes(module),
+        "nsys": counted(sweep(table, "nsys"), sweep(table, "kernel")),
         "skipped": reasons([*cores, *module], "skipped"),
         "oom": ran_out([*cores, *module]),
     }
@@ -226,14 +231,12 @@ def tables(table: pd.DataFrame) -> dict[str, Markup]:
     cores, module = sweep(table, "core"), sweep(table, "module")
     whole = totals(cores)
     shown = [row for row in cores if row["head_size"] == shown_head_size(whole)]
-    kernels = sweep(table, "kernel")
-    contexts = sorted({int(row["context"]) for row in kernels})
     return {
         "times": times_table(cores),
         "memory": memory_table(shown),
         "launches": launches_table(shown),
         "module": module_table(module),
-    } | {f"kernels_{context}": kernel_table(kernels, context) for context in contexts}
+    } | kernel_tables(sweep(table, "kernel"), sweep(table, "nsys"))
 
 
 def draw(table: pd.DataFrame, path: Path) -> None:

@@ -1,5 +1,6 @@
 """Measures a small module round attention, and names its kernels by what launched them."""
 
+from collections.abc import Iterator
 from functools import partial
 
 import pandas as pd
@@ -34,31 +35,43 @@ class SingleHeadBlock(nn.Module):
         return x + mixed
 
 
+def versions(point: Point) -> Iterator[tuple[str, int, Row]]:
+    """Each attention and context of the module, and what the rows of both say of it."""
+    about = {"precision": point["precision"], "batch": point["batch"], "heads": 1}
+    about |= {"head_size": point["width"]}
+    for context in point["contexts"]:
+        for implementation in ("naive", "sdpa"):
+            own = {"implementation": implementation, "context": context}
+            yield implementation, context, about | own
+
+
 def measure_module(point: Point) -> list[Row]:
     """The rows of both phases of the module, before and after SDPA, and of its kernels."""
     torch.manual_seed(0)
-    rows: list[Row] = []
-    for context in point["contexts"]:
-        for implementation in ("naive", "sdpa"):
-            about = {"implementation": implementation, "precision": point["precision"]}
-            about |= {"batch": point["batch"], "heads": 1, "context": context}
-            about |= {"head_size": point["width"]}
-            rows += [about | row for row in _module_rows(point, implementation, context)]
-    return rows
+    return [
+        about | row
+        for implementation, context, about in versions(point)
+        for row in _module_rows(point, implementation, context)
+    ]
 
 
-def _module_rows(point: Point, implementation: str, context: int) -> list[Row]:
+def module_task(point: Point, implementation: str, context: int) -> Task:
+    """The module with random parameters and a random input of (batch, context, width)."""
     device, width = point["device"], point["width"]
     place = {"device": device, "dtype": TYPES[point["precision"]]}
     before = allocated_before(**place)
     block = SingleHeadBlock(width, attention_core(implementation, context)).to(**place)
     x = torch.randn(point["batch"], context, width, **place)
     leaves, gradient = list(block.parameters()), torch.randn_like(x)
-    task = Task(partial(block, x), leaves, gradient, device, before)
+    return Task(partial(block, x), leaves, gradient, device, before)
+
+
+def _module_rows(point: Point, implementation: str, context: int) -> list[Row]:
+    task = module_task(point, implementation, context)
     phases = measure_phases(task, profiled=True, keeps=True)
     rows = [{"sweep": "module"} | row for row in phases]
     if all(row["status"] == "ok" for row in phases):
-        found = kernel_rows(activities_of(task.forward_and_backward, device))
+        found = kernel_rows(activities_of(task.forward_and_backward, task.device))
         rows += [{"sweep": "kernel"} | row for row in found]
     return rows
 
