@@ -155,6 +155,16 @@ SHORT = {
     "void <unnamed>::softmax_warp_forward<float, (int)11>(T2 *)": "softmax_warp_forward",
     "void (anonymous namespace)::softmax_warp_forward<float, 11>(f*)": "softmax_warp_forward",
     "std::enable_if<!(false), void>::type internal::gemvx::kernel<int>(P)": "gemvx::kernel",
+    "sm90_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize128x256x32_warpgroupsize2x1x1_execute_segment_"
+    "k_on_kernel__5x_cublas": "sm90_xmma_gemm_f32f32_tf32f32_f32_nn_n_128x256x32_segment_k_on",
+    "sm90_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize128x128x32_warpgroupsize1x1x1_execute_segment_"
+    "k_off_kernel__5x_cublas": "sm90_xmma_gemm_f32f32_tf32f32_f32_nn_n_128x128x32",
+    "sm80_xmma_gemm_f32f32_f32f32_f32_nt_n_tilesize64x128x8_stage3_warpsize1x4x1_ffma_aligna4_"
+    "alignc4_execute_split_k_kernel__5x_cublas": (
+        "sm80_xmma_gemm_f32f32_f32f32_f32_nt_n_64x128x8_split_k"
+    ),
+    "cudnn_generated_fort_native_sdpa_sm100_flash_bprop_f16_knob_31_128x128x128_4x1x1_cga1x1x1_"
+    "kernel0_0": "cudnn_sdpa_sm100_flash_bprop_f16_knob_31_128x…cga1x1x1_kernel0_0",
     "nvjet_tst_192x192_64x4_2x1_v_bz_coopB_TNN": "nvjet_tst_192x192_64x4_2x1_v_bz_coopB_TNN",
     "Memcpy DtoD (Device -> Device)": "Memcpy DtoD (Device -> Device)",
     "[CUDA memcpy Device-to-Device]": "[CUDA memcpy Device-to-Device]",

@@ -24,7 +24,7 @@ import re
 
 import pandas as pd
 
-MAX_LENGTH = 60
+MAX_LENGTH = 64
 
 _PRECISIONS = [
     (r"(?i)splitkreduce|split_k_reduce|cublasLt::epilogue|^triton_", ""),
@@ -47,6 +47,13 @@ _PRECISIONS = [
 PRECISIONS = [(re.compile(pattern), precision) for pattern, precision in _PRECISIONS]
 """Ordered: the first pattern found in a name says the precision ("" where it does not tell)."""
 
+_CUDNN = re.compile(r"^cudnn_generated_fort_native_")
+_XMMA = re.compile(
+    r"_(?:tilesize(?=\d)|(?:stage\d+|warp(?:group)?size[\dx]+|tensor[\dx]+|ffma|align[a-c]\d+|execute"
+    r"|segment_k_off|kernel__5x_cublas)(?![a-z\d]))"
+)
+"""What cuBLAS's sm*_xmma_gemm_* names say beside types, layouts, tile and split."""
+
 _UNNAMED = re.compile(r"<unnamed>::|\(anonymous namespace\)::")
 _RETURN_TYPE = re.compile(r"^(?:void|std::enable_if<.*?>::type) +")
 _CUTLASS = re.compile(r"^(?:\w+::Kernel2?<(?:\w+::)*|_ZN7cutlass\d+Kernel2?I\d+)(\w+?)(?:>|EEv)")
@@ -60,7 +67,7 @@ _OPERATION = re.compile(
 
 
 def short_names(names: pd.Series) -> pd.Series:
-    """A readable name per name, at most 60 characters, without "|" or line ends; same index.
+    """A readable name per name, at most 64 characters, without "|" or line ends; same index.
 
     `void at::native::vectorized_elementwise_kernel<4, ...MulFunctor<float>...>(...)` becomes
     `vectorized_elementwise(mul)`. Names without C++ signature (nvjet_*, aten::*) stay as they are,
@@ -73,12 +80,19 @@ def short_names(names: pd.Series) -> pd.Series:
 def _short(name: str) -> str:
     if name.startswith(("Memcpy ", "Memset ")):
         return name
-    plain = _RETURN_TYPE.sub("", _UNNAMED.sub("", name))
+    plain = _library(_RETURN_TYPE.sub("", _UNNAMED.sub("", name)))
     wrapped = _CUTLASS.match(plain)
     if wrapped:
         return wrapped[1]
     path = re.split(r"[<(]", plain, maxsplit=1)[0].rstrip()
     return _function(path, plain[len(path) :]) if path else name
+
+
+def _library(name: str) -> str:
+    """`name` without what would hide, where it is cut, how two kernels of a library differ."""
+    if "_xmma_gemm_" in name:
+        return _XMMA.sub(lambda part: "_" if part[0] == "_tilesize" else "", name)
+    return _CUDNN.sub("cudnn_", name)
 
 
 def _function(path: str, rest: str) -> str:
