@@ -177,8 +177,8 @@ def test_nsys_summaries_stand_side_by_side_and_name_what_launched():
     said = text([*CROSSING, *rows])
     cells = [[c.strip() for c in line.strip("|").split("|")] for line in said.splitlines()]
     assert ["aten::mm, aten::addmm", "gemm_a", "40", "10.0", "100.0 %", DASH, DASH, DASH] in cells
-    assert "cuda_gpu_kern_sum summarizes it, 10 passes" in said
-    assert "count the same calls in a pass, of each of 2 kernels." in said
+    assert "cuda_gpu_kern_sum summarizes them, 10 passes" in said
+    assert "count the same calls of every kernel in a pass." in said
     differing = text([*CROSSING, *rows[:-1], summarized("flash", "sdpa", 30, 1.0)])
     assert "torch.profiler count different calls of flash in a pass." in differing
     assert "nsys" not in text(CROSSING)
