@@ -11,6 +11,7 @@ import yaml
 from workflow_src import plan as planning
 from workflow_src.config import ConfigError
 from workflow_src.plan import CASE_PATTERN, make_plan
+from workflow_src.studies.study import point_row
 
 CONFIG = yaml.safe_load((Path(__file__).parent.parent / "config.yaml").read_text())
 
@@ -111,3 +112,15 @@ def test_the_command_prints_rows_and_writes_plan_csv(tmp_path: Path) -> None:
     settings = json.dumps(dict(plan(tmp_path).settings))
     subprocess.run([*command, "--settings", settings, "--output", output], check=True)
     assert planning.pd.read_csv(output)["case"].tolist() == plan(tmp_path).case_ids
+
+
+def test_a_case_that_is_not_in_the_plan_is_named_with_those_that_are() -> None:
+    plan = make_plan(CONFIG | {"suite": "smoke"})
+    said = r"case of smoke: 'tiny-ctx64-fp32' is not one of tiny-ctx16-fp32, tiny-ctx32-fp32; did"
+    with pytest.raises(ConfigError, match=said):
+        plan.benchmark_row("tiny-ctx64-fp32")
+
+
+def test_a_point_that_a_study_lacks_is_named_with_those_it_has() -> None:
+    with pytest.raises(ValueError, match="point of accounting: 'tf32' is not one of fp32"):
+        point_row("accounting", "tf32", "cpu", "small")

@@ -182,6 +182,22 @@ def test_bad_input_is_one_sentence_and_nothing_runs(
     assert project.stages() == [] and not (project.folder / "results").exists()
 
 
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("benchmark/tiny-ctx64-fp32.json", "case of smoke: 'tiny-ctx64-fp32' is not one of"),
+        ("figures/family_share.svg", "did you mean 'family_shares'?"),
+        ("studies/mlp/deeper.json", "point of mlp: 'deeper' is not one of"),
+    ],
+)
+def test_a_target_that_cannot_be_is_named_with_those_that_can(
+    tmp_path: Path, target: str, said: str
+) -> None:
+    project = make_project(tmp_path)
+    assert said in project.run(f"results/smoke/{target}", check=False)
+    assert project.stages() == []
+
+
 def test_snakemakes_own_report_works_offline(project: Project) -> None:
     project.run("--report", "snakemake-report.html")
     page = (project.folder / "snakemake-report.html").read_text()

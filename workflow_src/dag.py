@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from workflow_src import requests
 from workflow_src.answers.questions import FIGURES, QUESTIONS, REPORT_TABLES
 from workflow_src.cases import Case
-from workflow_src.config import ConfigError
+from workflow_src.config import ConfigError, one_of
 from workflow_src.fingerprint import fingerprint
 from workflow_src.plan import Plan, make_plan
 from workflow_src.studies.study import STUDIES, load_study, measuring_modules, point_row
@@ -125,7 +125,9 @@ class Dag:
         return fingerprint("workflow_src.answers.__main__", module)
 
     def figure_inputs(self, wildcards: HasFigure) -> list[str]:
-        """The tables that a figure is drawn from."""
+        """The tables that a figure is drawn from. Raises ConfigError for an unknown figure."""
+        if wildcards.figure not in FIGURES:
+            raise ConfigError(one_of("figure", wildcards.figure, FIGURES))
         return self.tables(FIGURES[wildcards.figure])
 
     def report_inputs(self) -> dict[str, list[str]]:

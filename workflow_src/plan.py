@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from workflow_src.cases import Case
-from workflow_src.config import ConfigError, check, load
+from workflow_src.config import ConfigError, check, load, one_of
 from workflow_src.devices import cuda_devices
 from workflow_src.files import write_csv
 from workflow_src.stage import one_sentence
@@ -51,11 +51,16 @@ class Plan:
         return ".nsys-rep" if self.profiler == "nsys" else ".kineto.json.gz"
 
     def _row(self, case_id: str, keys: tuple[str, ...]) -> dict[str, Any]:
-        case = next(case for case in self.cases if case.case == case_id)
+        if case_id not in self.case_ids:
+            raise ConfigError(one_of(f"case of {self.tag}", case_id, self.case_ids))
+        case = self.cases[self.case_ids.index(case_id)]
         return case.as_dict() | {key: self.settings[key] for key in keys}
 
     def benchmark_row(self, case_id: str) -> dict[str, Any]:
-        """All that the benchmark of one case depends on: a rule's params."""
+        """All that the benchmark of one case depends on: a rule's params.
+
+        Raises ConfigError where the plan has no such case.
+        """
         return self._row(case_id, BENCHMARK_KEYS)
 
     def capture_row(self, case_id: str) -> dict[str, Any]:

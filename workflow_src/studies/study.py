@@ -54,6 +54,11 @@ def measuring_modules(name: str) -> list[str]:
 
 
 def point_row(name: str, point_id: str, device: str, scale: str) -> dict[str, Any]:
-    """The point of a study with this id, with its device: what its measurement depends on."""
-    points = load_study(name).points(device, scale)
-    return next(point for point in points if point["point"] == point_id) | {"device": device}
+    """The point of a study with this id, with its device: what its measurement depends on.
+
+    Raises ValueError where the study has no such point.
+    """
+    points = {point["point"]: point for point in load_study(name).points(device, scale)}
+    if point_id not in points:
+        raise ValueError(f"point of {name}: {point_id!r} is not one of {', '.join(points)}")
+    return points[point_id] | {"device": device}
