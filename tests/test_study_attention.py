@@ -171,6 +171,7 @@ def test_nsys_summaries_stand_side_by_side_and_name_what_launched():
         kernel("gemm_a", "aten::mm", "naive", 0.6),
         kernel("gemm_a", "aten::addmm", "naive", 0.4),
         kernel("flash", "aten::_flash", "sdpa", 1.0),
+        kernel("gemm_a", "aten::bmm", "naive", 1.0) | {"context": 1000},
         summarized("gemm_a", "naive", 40, 1.0),
         summarized("flash", "sdpa", 20, 1.0),
     ]

@@ -122,11 +122,15 @@ def _ran(row: Row) -> bool:
 
 
 def _named(summed: Sequence[Row], kernels: Sequence[Row]) -> list[Row]:
-    """nsys's rows, each kernel with all operators that launched it under torch.profiler."""
-    launched_by: dict[str, dict[str, None]] = {}
+    """nsys's rows, each kernel with all that launched it at its context under torch.profiler."""
+    launched_by: dict[tuple[Any, str], dict[str, None]] = {}
     for row in kernels:
-        launched_by.setdefault(row["kernel"], {})[row["operator"] or "(none)"] = None
-    return [row | {"operator": ", ".join(launched_by.get(row["kernel"], ()))} for row in summed]
+        names = launched_by.setdefault((row["context"], row["kernel"]), {})
+        names[row["operator"] or "(none)"] = None
+    return [
+        row | {"operator": ", ".join(launched_by.get((row["context"], row["kernel"]), ()))}
+        for row in summed
+    ]
 
 
 def counted(summed: Sequence[Row], kernels: Sequence[Row]) -> Row | None:
