@@ -188,7 +188,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_made(tmp_path: Path
     capture_file = kineto_file(tmp_path)
     with mounted(tmp_path / "full") as full:
         rows = json.loads(stage("plan", "--config", ROOT / "config.yaml").stdout.splitlines()[0])
-        assert rows["case"] == "tiny-ctx64-fp32"
+        assert rows["case"] == "tiny-ctx32-fp32"
         planned = stage("export", "--capture", capture_file, "--output", full / "e")
         assert "free some space and run again" in sentence(planned)
         assert list(full.iterdir()) == []
