@@ -1,4 +1,5 @@
 import io
+import json
 from functools import partial
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import torch
 from workflow_src.answers.present import DASH
 from workflow_src.devices import cuda_devices
 from workflow_src.profilers.trace import TraceError
-from workflow_src.studies import attention, attention_measure, attention_nsys, attention_tables
+from workflow_src.studies import attention, attention_measure, attention_nsys
 from workflow_src.studies.attention_module import SingleHeadBlock, kernel_rows, measure_module
 from workflow_src.studies.section import read_table, section
 from workflow_src.studies.tabulate import join
@@ -182,6 +183,10 @@ def test_nsys_summaries_stand_side_by_side_and_name_what_launched():
     assert "count the same calls of every kernel in a pass." in said
     differing = text([*CROSSING, *rows[:-1], summarized("flash", "sdpa", 30, 1.0)])
     assert "torch.profiler count different calls of flash in a pass." in differing
+    unseen = text([*CROSSING, *rows, kernel("lost", "aten::exp", "sdpa", 0.1)])
+    assert "torch.profiler count different calls of lost in a pass." in unseen
+    copied = text([*CROSSING, *rows, kernel("Memset (Device)", "aten::zero_", "sdpa", 0.1)])
+    assert "count the same calls of every kernel in a pass." in copied
     assert "nsys" not in text(CROSSING)
 
 
@@ -191,6 +196,7 @@ def test_rows_of_what_nsys_printed():
     assert sum(row["busy_ms"] for row in rows) == pytest.approx(5.736596, abs=1e-9)
     assert sum(row["share"] for row in rows) == pytest.approx(1.0)
     assert rows[0]["busy_ms"] == max(row["busy_ms"] for row in rows)
+    assert json.loads(json.dumps(rows)) == rows
     with pytest.raises(TraceError, match="no kernel"):
         attention_nsys.summary_rows("")
 
@@ -216,7 +222,7 @@ def test_without_nsys_the_study_says_why(monkeypatch):
 def test_nsys_and_torch_profiler_count_the_same_kernels_of_the_module():
     point = {"device": "cuda", "precision": "bf16", "batch": 32, "width": 256, "contexts": [100]}
     kernels = [row for row in measure_module(point) if row["sweep"] == "kernel"]
-    found = attention_tables.counted(attention_nsys.measure_summaries(point), kernels)
+    found = attention.counted(attention_nsys.measure_summaries(point), kernels)
     assert found["kernels"] > 20 and not found["skipped"]
     assert found["differing"] == []
 

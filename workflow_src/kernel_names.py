@@ -26,6 +26,9 @@ import pandas as pd
 
 MAX_LENGTH = 64
 
+NO_KERNEL = ("Memcpy ", "Memset ")
+"""How the names of copies and sets begin in a trace of torch.profiler."""
+
 _PRECISIONS = [
     (r"(?i)splitkreduce|split_k_reduce|cublasLt::epilogue|^triton_", ""),
     (r"nvjet_(sm\d+_)?[a-z]+_tf32", "tf32"),
@@ -78,7 +81,7 @@ def short_names(names: pd.Series) -> pd.Series:
 
 
 def _short(name: str) -> str:
-    if name.startswith(("Memcpy ", "Memset ")):
+    if name.startswith(NO_KERNEL):
         return name
     plain = _library(_RETURN_TYPE.sub("", _UNNAMED.sub("", name)))
     wrapped = _CUTLASS.match(plain)

@@ -1,6 +1,7 @@
 """Study: implementations of attention over context and head size, and SDPA in a small module."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,8 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
+from workflow_src.kernel_names import NO_KERNEL
 from workflow_src.studies.attention_tables import (
-    counted,
     kernel_tables,
     launches_table,
     memory_table,
@@ -176,6 +177,33 @@ def module_changes(rows: Sequence[Row]) -> list[Row]:
             ratio = before["total_ms"] / after["total_ms"]
             found.append({"context": context, "before": before, "after": after, "ratio": ratio})
     return found
+
+
+def counted(summed: Sequence[Row], kernels: Sequence[Row]) -> Row | None:
+    """How many kernels nsys summarizes, and those that torch.profiler counts differently in a pass.
+
+    None where nsys was not asked; `skipped` says why it has no summary.
+    """
+    if not summed:
+        return None
+    ran = [row for row in summed if row["status"] == "ok"]
+    found = {_kernel(row): row["calls"] / row["passes"] for row in ran}
+    versions = {key[:2] for key in found}
+    seen: Counter[tuple[Any, ...]] = Counter()
+    for row in kernels:
+        if _kernel(row)[:2] in versions and not row["kernel"].startswith(NO_KERNEL):
+            seen[_kernel(row)] += int(row["calls"])
+    either = dict.fromkeys([*found, *seen])
+    return {
+        "passes": int(ran[0]["passes"]) if ran else 0,
+        "kernels": len(found),
+        "differing": list(dict.fromkeys(k[-1] for k in either if seen[k] != found.get(k, 0))),
+        "skipped": next((row["reason"] for row in summed if row["status"] != "ok"), ""),
+    }
+
+
+def _kernel(row: Row) -> tuple[Any, ...]:
+    return row["implementation"], row["context"], row["kernel"]
 
 
 def reasons(rows: Sequence[Row], status: str) -> list[str]:

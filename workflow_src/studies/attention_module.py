@@ -14,6 +14,8 @@ from workflow_src.studies.memory import allocated_before
 from workflow_src.studies.study import Point, Row
 from workflow_src.studies.timing import activities_of
 
+VERSIONS = ("naive", "sdpa")
+
 
 class SingleHeadBlock(nn.Module):
     """One attention head with LayerNorm before and a residual connection around it.
@@ -35,14 +37,13 @@ class SingleHeadBlock(nn.Module):
         return x + mixed
 
 
-def versions(point: Point) -> Iterator[tuple[str, int, Row]]:
-    """Each attention and context of the module, and what the rows of both say of it."""
+def versions(point: Point) -> Iterator[Row]:
+    """What the rows of the module say of it: its context and attention, before and after SDPA."""
     about = {"precision": point["precision"], "batch": point["batch"], "heads": 1}
     about |= {"head_size": point["width"]}
     for context in point["contexts"]:
-        for implementation in ("naive", "sdpa"):
-            own = {"implementation": implementation, "context": context}
-            yield implementation, context, about | own
+        for implementation in VERSIONS:
+            yield about | {"implementation": implementation, "context": context}
 
 
 def measure_module(point: Point) -> list[Row]:
@@ -50,8 +51,8 @@ def measure_module(point: Point) -> list[Row]:
     torch.manual_seed(0)
     return [
         about | row
-        for implementation, context, about in versions(point)
-        for row in _module_rows(point, implementation, context)
+        for about in versions(point)
+        for row in _module_rows(point, about["implementation"], about["context"])
     ]
 
 
@@ -78,19 +79,15 @@ def _module_rows(point: Point, implementation: str, context: int) -> list[Row]:
 
 def kernel_rows(activities: pd.DataFrame) -> list[Row]:
     """A row per kernel and operator that launched it: calls, busy time, share of all of it."""
-    computed = computing(activities)
-    keys = ["operator", "short_name", "family"]
-    grouped = computed.groupby(keys)["duration_ns"].agg(["count", "sum"]).reset_index()
-    total = int(computed["duration_ns"].sum())
-    return [
-        {
-            "status": "ok",
-            "operator": row["operator"],
-            "kernel": row["short_name"],
-            "family": row["family"],
-            "calls": int(row["count"]),
-            "busy_ms": int(row["sum"]) / NS_PER_MS,
-            "share": int(row["sum"]) / total,
-        }
-        for row in grouped.sort_values("sum", ascending=False).to_dict("records")
-    ]
+    computed = computing(activities).rename(columns={"short_name": "kernel"})
+    grouped = computed.groupby(["operator", "kernel", "family"])["duration_ns"]
+    return shared(grouped.agg(calls="count", busy_ns="sum").reset_index())
+
+
+def shared(kernels: pd.DataFrame) -> list[Row]:
+    """A row for each of `kernels` (calls, busy_ns, names) with its share of all, largest first."""
+    ranked = kernels.sort_values("busy_ns", ascending=False)
+    total = int(ranked["busy_ns"].sum())
+    busy_ns = ranked.pop("busy_ns")
+    found = ranked.assign(status="ok", busy_ms=busy_ns / NS_PER_MS, share=busy_ns / total)
+    return [{str(key): value for key, value in row.items()} for row in found.to_dict("records")]

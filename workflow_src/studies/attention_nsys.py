@@ -5,7 +5,6 @@ import io
 import json
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -15,8 +14,7 @@ from workflow_src.kernel_names import short_names
 from workflow_src.profilers import nsys
 from workflow_src.profilers.trace import TraceError
 from workflow_src.record import nsys_window
-from workflow_src.statistics import NS_PER_MS
-from workflow_src.studies.attention_module import module_task, versions
+from workflow_src.studies.attention_module import VERSIONS, module_task, shared, versions
 from workflow_src.studies.study import Point, Row
 from workflow_src.studies.timing import synchronize
 
@@ -30,8 +28,8 @@ def measure_summaries(point: Point) -> list[Row]:
         return []
     return [
         {"sweep": "nsys"} | about | row
-        for implementation, context, about in versions(point)
-        for row in _summary(point, implementation, context)
+        for about in versions(point)
+        for row in _summary(point, about["implementation"], about["context"])
     ]
 
 
@@ -57,21 +55,9 @@ def summary_rows(printed: str) -> list[Row]:
     table = pd.read_csv(io.StringIO(printed))
     names = table["Name"]
     table = table.assign(kernel=short_names(names), family=families(names))
-    columns = ["Instances", "Total Time (ns)"]
-    grouped = table.groupby(["kernel", "family"])[columns].sum().reset_index()
-    total = int(grouped["Total Time (ns)"].sum())
-    return [
-        {
-            "status": "ok",
-            "kernel": row["kernel"],
-            "family": row["family"],
-            "passes": PASSES,
-            "calls": int(row["Instances"]),
-            "busy_ms": int(row["Total Time (ns)"]) / NS_PER_MS,
-            "share": int(row["Total Time (ns)"]) / total,
-        }
-        for row in grouped.sort_values("Total Time (ns)", ascending=False).to_dict("records")
-    ]
+    table = table.rename(columns={"Instances": "calls", "Total Time (ns)": "busy_ns"})
+    grouped = table.groupby(["kernel", "family"])[["calls", "busy_ns"]].sum().reset_index()
+    return [{"passes": PASSES} | row for row in shared(grouped)]
 
 
 def run(point: Point, implementation: str, context: int) -> None:
@@ -85,13 +71,13 @@ def run(point: Point, implementation: str, context: int) -> None:
             task.forward_and_backward()
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Run one version of the module in nsys's window."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--point", type=json.loads, required=True, help="the point as JSON")
-    parser.add_argument("--implementation", choices=("naive", "sdpa"), required=True)
+    parser.add_argument("--implementation", choices=VERSIONS, required=True)
     parser.add_argument("--context", type=int, required=True)
-    given = parser.parse_args(arguments)
+    given = parser.parse_args()
     run(given.point, given.implementation, given.context)
 
 

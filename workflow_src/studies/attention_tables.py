@@ -109,16 +109,13 @@ def module_table(module: Sequence[Row]) -> Markup:
 
 def kernel_tables(kernels: Sequence[Row], summed: Sequence[Row]) -> dict[str, Markup]:
     """By context the module's kernels as torch.profiler has them (kernels_) and nsys (nsys_)."""
-    found = {"kernels": kernels, "nsys": _named([r for r in summed if _ran(r)], kernels)}
+    ran = [row for row in summed if row["status"] == "ok"]
+    found = {"kernels": kernels, "nsys": _named(ran, kernels)}
     return {
         f"{name}_{context}": kernel_table(rows, context)
         for name, rows in found.items()
         for context in sorted({int(row["context"]) for row in rows})
     }
-
-
-def _ran(row: Row) -> bool:
-    return bool(row["status"] == "ok")
 
 
 def _named(summed: Sequence[Row], kernels: Sequence[Row]) -> list[Row]:
@@ -131,32 +128,6 @@ def _named(summed: Sequence[Row], kernels: Sequence[Row]) -> list[Row]:
         row | {"operator": ", ".join(launched_by.get((row["context"], row["kernel"]), ()))}
         for row in summed
     ]
-
-
-def counted(summed: Sequence[Row], kernels: Sequence[Row]) -> Row | None:
-    """How many kernels nsys summarizes, and those that torch.profiler counts differently in a pass.
-
-    None where nsys was not asked; `skipped` says why it has no summary.
-    """
-    if not summed:
-        return None
-    seen: dict[tuple[Any, ...], int] = {}
-    for row in kernels:
-        key = (row["implementation"], row["context"], row["kernel"])
-        seen[key] = seen.get(key, 0) + int(row["calls"])
-    found = {
-        (row["implementation"], row["context"], row["kernel"]): row["calls"] / row["passes"]
-        for row in summed
-        if _ran(row)
-    }
-    return {
-        "passes": next((int(row["passes"]) for row in summed if _ran(row)), 0),
-        "kernels": len(found),
-        "differing": list(
-            dict.fromkeys(k[-1] for k, calls in found.items() if seen.get(k) != calls)
-        ),
-        "skipped": next((row["reason"] for row in summed if not _ran(row)), ""),
-    }
 
 
 def kernel_table(kernels: Sequence[Row], context: int) -> Markup:
