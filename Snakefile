@@ -18,10 +18,10 @@
 import sys
 
 sys.path.insert(0, workflow.basedir)
-from workflow_src.cases import TABLES
+from workflow_src.common.case import TABLES
 from workflow_src.dag import make_dag
-from workflow_src.fingerprint import fingerprint
-from workflow_src.plan import CASE_PATTERN
+from workflow_src.plan.fingerprint import fingerprint
+from workflow_src.plan.suites import CASE_PATTERN
 
 
 configfile: "config.yaml"

@@ -6,10 +6,10 @@ import argparse
 import numpy as np
 import pandas as pd
 
-from workflow_src.attribution import attribute, device_times, number_steps
-from workflow_src.benchmark import time_steps
-from workflow_src.profilers.trace import Trace
-from workflow_src.statistics import summarise
+from workflow_src.common.summary import summarise
+from workflow_src.measure.benchmark import time_steps
+from workflow_src.traces.attribution import attribute, device_times, number_steps
+from workflow_src.traces.trace import Trace
 
 LAUNCHES_PER_BLOCK = 30
 

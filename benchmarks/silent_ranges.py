@@ -1,10 +1,10 @@
 """What the model's ranges cost when no profiler listens, against one forward pass."""
 
-from workflow_src.benchmark import time_steps
-from workflow_src.cases import Case
-from workflow_src.ranges import range_
-from workflow_src.statistics import summarise
-from workflow_src.workload import Workload
+from workflow_src.common.case import Case
+from workflow_src.common.summary import summarise
+from workflow_src.measure.benchmark import time_steps
+from workflow_src.measure.workload import Workload
+from workflow_src.model.ranges import range_
 
 CASE = Case("tiny", "tiny", 128, 512, 2, 4, 10000, 4, 64, "fp32", "naive", "adamw", "cpu")
 RANGES_PER_FORWARD = 3 + CASE.layers * 10

@@ -11,11 +11,11 @@ rule benchmark:
         runtime=dag.case_minutes,
     params:
         row=dag.benchmark_row,
-        code=fingerprint("workflow_src.benchmark"),
+        code=fingerprint("workflow_src.measure.benchmark"),
     message:
         "Benchmark {wildcards.case}"
     shell:
-        "python -m workflow_src.benchmark --case {params.row:q} --output {output:q}"
+        "python -m workflow_src.measure.benchmark --case {params.row:q} --output {output:q}"
         " 2>&1 | tee {log:q}"
 
 
@@ -31,9 +31,9 @@ rule capture:
         runtime=dag.case_minutes,
     params:
         row=dag.capture_row,
-        code=fingerprint("workflow_src.capture", "workflow_src.record"),
+        code=fingerprint("workflow_src.measure.capture", "workflow_src.measure.profiled_run"),
     message:
         "Capture {wildcards.case}"
     shell:
-        "python -m workflow_src.capture --case {params.row:q} --output {output:q}"
+        "python -m workflow_src.measure.capture --case {params.row:q} --output {output:q}"
         " > {log:q} 2>&1"

@@ -16,11 +16,11 @@ rule figure:
         "results/{tag}/logs/figures/{figure}.log",
     params:
         tables=dag.input_folder,
-        code=fingerprint("workflow_src.figures"),
+        code=fingerprint("workflow_src.answers.figures"),
     message:
         "Draw {wildcards.figure}"
     shell:
-        "python -m workflow_src.figures --tables {params.tables:q} --figure {wildcards.figure}"
+        "python -m workflow_src.answers.figures --tables {params.tables:q} --figure {wildcards.figure}"
         " --output {output:q} > {log:q} 2>&1"
 
 
@@ -34,11 +34,11 @@ rule report:
         f"{dag.results}/logs/report.log",
     params:
         tables=dag.input_folder,
-        code=fingerprint("workflow_src.report"),
+        code=fingerprint("workflow_src.report.report"),
     message:
         "Write report.md and report.html"
     shell:
-        "python -m workflow_src.report --tables {params.tables:q}"
+        "python -m workflow_src.report.report --tables {params.tables:q}"
         " --answers {params.tables:q}/../answers --figures {params.tables:q}/../figures"
         " --templates report_templates --sections {input.sections:q} --markdown {output.markdown:q} --html {output.html:q}"
         " > {log:q} 2>&1"

@@ -20,7 +20,7 @@ rule study_point:
     message:
         "Study {wildcards.study}: measure {wildcards.point}"
     shell:
-        "python -m workflow_src.studies.measure --study {wildcards.study}"
+        "python -m workflow_src.studies.run_point --study {wildcards.study}"
         " --point {params.point:q} --output {output:q} > {log:q} 2>&1"
 
 
@@ -33,11 +33,11 @@ rule study_table:
         "results/{tag}/logs/studies/{study}.csv.log",
     params:
         flag=dag.flag("mixed_environments"),
-        code=fingerprint("workflow_src.studies.tabulate"),
+        code=fingerprint("workflow_src.studies.join_points"),
     message:
         "Study {wildcards.study}: join its points"
     shell:
-        "python -m workflow_src.studies.tabulate --points {input:q} --output {output:q}"
+        "python -m workflow_src.studies.join_points --points {input:q} --output {output:q}"
         " {params.flag} > {log:q} 2>&1"
 
 

@@ -14,11 +14,11 @@ rule export:
         "tables"
     params:
         flag=dag.flag("os_tracing"),
-        code=fingerprint("workflow_src.export"),
+        code=fingerprint("workflow_src.traces.export"),
     message:
         "Export the capture of {wildcards.case}"
     shell:
-        "python -m workflow_src.export --capture {input:q} --output {output:q} {params.flag}"
+        "python -m workflow_src.traces.export --capture {input:q} --output {output:q} {params.flag}"
         " > {log:q} 2>&1"
 
 
@@ -26,7 +26,7 @@ rule case_tables:
     input:
         export="results/{tag}/export/{case}",
         benchmark="results/{tag}/benchmark/{case}.json",
-        families="workflow_src/families.csv",
+        families="workflow_src/traces/families.csv",
     output:
         expand("results/{{tag}}/tables/{{case}}/{table}.csv", table=TABLES),
     log:
@@ -35,11 +35,11 @@ rule case_tables:
         "tables"
     params:
         folder=dag.output_folder,
-        code=fingerprint("workflow_src.case_tables"),
+        code=fingerprint("workflow_src.tables.case_tables"),
     message:
         "Tabulate {wildcards.case}"
     shell:
-        "python -m workflow_src.case_tables --export {input.export:q}"
+        "python -m workflow_src.tables.case_tables --export {input.export:q}"
         " --benchmark {input.benchmark:q} --output {params.folder:q} > {log:q} 2>&1"
 
 
@@ -58,9 +58,9 @@ rule all_tables:
     params:
         folders=dag.output_folder,
         flag=dag.flag("mixed_environments"),
-        code=fingerprint("workflow_src.all_tables"),
+        code=fingerprint("workflow_src.tables.join"),
     message:
         "Join the tables of all cases of {wildcards.tag}"
     shell:
-        "python -m workflow_src.all_tables --plan {input.plan:q} --cases {params.folders:q}"
+        "python -m workflow_src.tables.join --plan {input.plan:q} --cases {params.folders:q}"
         " --output {params.folders:q} {params.flag} > {log:q} 2>&1"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_src.cases import CASE_COLUMNS, PHASES
+from workflow_src.common.case import CASE_COLUMNS, PHASES
 
 Kernel = tuple[str, str, str, int, int]
 """path, name, family, calls per step, nanoseconds per step."""

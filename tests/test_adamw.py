@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from workflow_src.cases import OPTIMIZERS
+from workflow_src.common.case import OPTIMIZERS
 from workflow_src.model.adamw import AdamW, build_optimizer
 
 

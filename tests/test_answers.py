@@ -15,9 +15,9 @@ from workflow_src.answers import __main__ as stage
 from workflow_src.answers import forward_time, gemm_share, softmax_matmul
 from workflow_src.answers.answer import Answer, Fact
 from workflow_src.answers.evidence import TableError, read_table, trend
-from workflow_src.answers.present import between, calls, escape, number, tally
 from workflow_src.answers.questions import QUESTIONS
 from workflow_src.answers.shares import family_shares
+from workflow_src.render.markdown import between, calls, escape, number, tally
 
 TEMPLATES = Path(__file__).parent.parent / "report_templates"
 SHORT, LONG = Sample(), Sample(context=256)

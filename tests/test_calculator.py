@@ -2,7 +2,7 @@
 
 import pytest
 
-from workflow_src.calculator import largest_parameters, main, train_seconds
+from workflow_src.cli.calculator import largest_parameters, main, train_seconds
 
 TIME = ["train-time", "--parameters", "7e9", "--tokens", "1e12", "--devices", "64"]
 

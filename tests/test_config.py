@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow_src.config import ConfigError, check, load, schema
+from workflow_src.plan.config import ConfigError, check, load, schema
 
 ROOT = Path(__file__).parent.parent
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())

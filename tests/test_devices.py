@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from workflow_src import devices
-from workflow_src.devices import DeviceError, hold
+from workflow_src.common import devices
+from workflow_src.common.devices import DeviceError, hold
 
 CONTEXT = multiprocessing.get_context("spawn")
 

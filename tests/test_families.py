@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow_src.families import FAMILIES, UNKNOWN, coverage, families, load_rules
-from workflow_src.kernel_names import MAX_LENGTH, precision_ran, short_names
+from workflow_src.traces.families import FAMILIES, UNKNOWN, coverage, families, load_rules
+from workflow_src.traces.kernel_names import MAX_LENGTH, precision_ran, short_names
 
 CORPUS = pd.read_csv(Path(__file__).parent / "data" / "kernel_names.csv", keep_default_na=False)
 

@@ -24,10 +24,10 @@ from tests.slurm import wait_until
 from tests.test_fuzz import TRACE
 from tests.test_nsys import requires_nsys
 from tests.workflow import ROOT, Project, make_project
-from workflow_src.benchmark import time_steps
-from workflow_src.capture import capture
-from workflow_src.devices import hold
-from workflow_src.profilers.trace import TraceError
+from workflow_src.common.devices import hold
+from workflow_src.measure.benchmark import time_steps
+from workflow_src.measure.capture import capture
+from workflow_src.traces.trace import TraceError
 
 BENCHMARK = "results/smoke/benchmark/tiny-ctx16-fp32.json"
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts and other users need root")
@@ -96,7 +96,9 @@ def test_a_killed_snakemake_leaves_a_lock_and_no_false_result(project: Project) 
     with ThreadPoolExecutor() as pool:
         with hold("cpu", wait_s=120):
             first = pool.submit(project.run, BENCHMARK, check=False)
-            wait_until(lambda: "workflow_src.benchmark" in project.stages(), "the benchmark")
+            wait_until(
+                lambda: "workflow_src.measure.benchmark" in project.stages(), "the benchmark"
+            )
             second = project.run(BENCHMARK, check=False)
             assert "Directory cannot be locked" in second and "--unlock" in second
             os.kill(snakemake_in(project.folder), signal.SIGKILL)
@@ -106,7 +108,9 @@ def test_a_killed_snakemake_leaves_a_lock_and_no_false_result(project: Project) 
     assert "Unlocked working directory" in project.run("--unlock")
     project.run()
     assert "report.md" in project.results()
-    assert project.stages().count("workflow_src.benchmark") == 3, "two cases, one of them twice"
+    assert project.stages().count("workflow_src.measure.benchmark") == 3, (
+        "two cases, one of them twice"
+    )
     assert "Nothing to be done" in project.run()
 
 
@@ -168,7 +172,7 @@ def test_a_damaged_nsys_report_is_one_sentence(tmp_path: Path, damage: str) -> N
     half = len(content) // 2
     damages = {"cut": content[:half], "overwritten": content[:200] + b"\xff" * (len(content) - 200)}
     bad.write_bytes(damages.get(damage, b"" if damage == "empty" else b"a report of its own"))
-    said = sentence(stage("export", "--capture", bad, "--output", tmp_path / "e"))
+    said = sentence(stage("traces.export", "--capture", bad, "--output", tmp_path / "e"))
     assert said.startswith("bad.nsys-rep: nsys export failed") and "delete it and run again" in said
     assert not (tmp_path / "e").exists()
 
@@ -187,16 +191,18 @@ TRACE_EVENTS = [event for event in TRACE["traceEvents"] if event["cat"] == "user
 def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_made(tmp_path: Path) -> None:
     capture_file = kineto_file(tmp_path)
     with mounted(tmp_path / "full") as full:
-        rows = json.loads(stage("plan", "--config", ROOT / "config.yaml").stdout.splitlines()[0])
+        rows = json.loads(
+            stage("plan.suites", "--config", ROOT / "config.yaml").stdout.splitlines()[0]
+        )
         assert rows["case"] == "tiny-ctx32-fp32"
-        planned = stage("export", "--capture", capture_file, "--output", full / "e")
+        planned = stage("traces.export", "--capture", capture_file, "--output", full / "e")
         assert "free some space and run again" in sentence(planned)
         assert list(full.iterdir()) == []
         (full / "rest").write_bytes(b"0" * 4096)
         point = tmp_path / "p.json"
         around = {"environment": {"gpu": ""}, "point": {"point": "a"}}
         point.write_text(json.dumps(around | {"rows": [{"x": "y" * 9999}]}))
-        joined = stage("studies.tabulate", "--points", point, "--output", full / "t.csv")
+        joined = stage("studies.join_points", "--points", point, "--output", full / "t.csv")
         assert sentence(joined) == (
             f"{full / 't.csv'}: No space left on device; free some space and run again, what is "
             "whole is kept"
@@ -208,7 +214,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_made(tmp_path: Path
 def test_a_read_only_folder_is_one_sentence(tmp_path: Path) -> None:
     with mounted(tmp_path / "closed") as closed:
         subprocess.run(["mount", "-o", "remount,ro", str(closed)], check=True)
-        ended = stage("export", "--capture", kineto_file(tmp_path), "--output", closed / "e")
+        ended = stage("traces.export", "--capture", kineto_file(tmp_path), "--output", closed / "e")
         assert "Read-only file system; make the folder writable" in sentence(ended)
 
 
@@ -223,7 +229,7 @@ def test_read_only_results_stop_the_workflow_before_anything_is_measured(project
 
 def test_a_gpu_that_is_gone_is_one_sentence(tmp_path: Path) -> None:
     row = json.dumps(ROW | {"device": "cuda"})
-    for module in ("benchmark", "capture"):
+    for module in ("measure.benchmark", "measure.capture"):
         arguments = ["--case", row, "--output", tmp_path / "o.nsys-rep"]
         said = sentence(stage(module, *arguments, CUDA_VISIBLE_DEVICES=""))
         assert "no CUDA device is visible" in said
@@ -233,7 +239,7 @@ def test_a_gpu_that_is_gone_is_one_sentence(tmp_path: Path) -> None:
 AS_NOBODY = """
 import os, sys
 from pathlib import Path
-from workflow_src import devices
+from workflow_src.common import devices
 devices.tempfile.tempdir = sys.argv[1]
 os.umask(0o077)
 with devices.hold("cpu", wait_s=0): pass

@@ -4,7 +4,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from tests.synthetic_tables import FORWARD, Sample, grid, write_tables
-from workflow_src import figures
+from workflow_src.answers import figures
 from workflow_src.answers.questions import FIGURES
 
 OOM = {"train_step": ("oom", "CUDA out of memory")}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from workflow_src.fingerprint import ROOT, closure, fingerprint
+from workflow_src.plan.fingerprint import ROOT, closure, fingerprint
 from workflow_src.studies.study import STUDIES, measuring_modules
 
 
@@ -21,7 +21,7 @@ def edit(root: Path, module: str, old: str, new: str) -> None:
     path.write_text(text.replace(old, new))
 
 
-BENCHMARK = "workflow_src.benchmark"
+BENCHMARK = "workflow_src.measure.benchmark"
 ATTENTION = "workflow_src/model/attention.py"
 
 
@@ -42,16 +42,18 @@ def test_comments_docstrings_and_layout_change_nothing(package: Path) -> None:
 
 
 def test_the_models_arithmetic_changes_the_benchmark_and_not_the_plan(package: Path) -> None:
-    plan = fingerprint("workflow_src.plan", root=package)
+    plan = fingerprint("workflow_src.plan.suites", root=package)
     old, new = "/ math.sqrt(d_head)", "/ d_head"
     before, after = before_and_after(package, BENCHMARK, ATTENTION, old, new)
     assert before != after
-    assert fingerprint("workflow_src.plan", root=package) == plan
+    assert fingerprint("workflow_src.plan.suites", root=package) == plan
 
 
 def test_a_stage_reaches_the_modules_that_it_imports_late() -> None:
-    assert {"workflow_src.workload", "workflow_src.model.attention"} <= closure(BENCHMARK).keys()
-    assert "workflow_src.model.attention" not in closure("workflow_src.case_tables")
+    assert {"workflow_src.measure.workload", "workflow_src.model.attention"} <= closure(
+        BENCHMARK
+    ).keys()
+    assert "workflow_src.model.attention" not in closure("workflow_src.tables.case_tables")
 
 
 def test_relative_imports_are_not_used_as_the_closure_does_not_follow_them() -> None:
@@ -69,7 +71,7 @@ def test_telling_of_a_study_measures_nothing_again(study: str) -> None:
     """What measures must not reach what answers, draws or reports."""
     reached = {name for module in measuring_modules(study) for name in closure(module)}
     telling = re.compile(
-        r"workflow_src\.(answers|figure|report|studies\.(\w+_figure|(\w+_)?tables)$)"
+        r"workflow_src\.(answers|figure|report|studies\.(rows|\w+\.(figure|tables))$)"
     )
     assert not [name for name in sorted(reached) if telling.match(name)]
-    assert f"workflow_src.studies.{study}" not in reached
+    assert f"workflow_src.studies.{study}.analyze" not in reached

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils.flop_counter import FlopCounterMode
 
-from workflow_src.cases import PRECISIONS, Case
-from workflow_src.flops import (
+from workflow_src.common.case import PRECISIONS, Case
+from workflow_src.model.flops import (
     ELEMENT_BYTES,
     MATMUL_COMPONENTS,
     backward_flops,

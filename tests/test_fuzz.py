@@ -18,11 +18,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.synthetic_tables import Sample, write_tables
-from workflow_src import all_tables, case_tables, export, figures
 from workflow_src.answers import __main__ as answers
-from workflow_src.cases import PHASES
-from workflow_src.profilers.trace import END_OF_CAPTURE
-from workflow_src.studies import tabulate
+from workflow_src.answers import figures
+from workflow_src.common.case import PHASES
+from workflow_src.studies import join_points as tabulate
+from workflow_src.tables import case_tables
+from workflow_src.tables import join as all_tables
+from workflow_src.traces import export
+from workflow_src.traces.trace import END_OF_CAPTURE
 
 ROOT = Path(__file__).parent.parent
 RECORDED = ROOT / "tests" / "data" / "nsys" / "autograd_thread_nsys2025.3.sqlite"

@@ -14,16 +14,16 @@ import pandas as pd
 import pytest
 import torch
 
-from workflow_src.attribution import attribute, device_times, number_steps
-from workflow_src.benchmark import benchmark
-from workflow_src.case_tables import case_tables, kernels_table, named
-from workflow_src.cases import PHASES, Case
-from workflow_src.devices import cuda_devices
-from workflow_src.export import export, read_trace
-from workflow_src.families import families
-from workflow_src.files import write_json
-from workflow_src.profilers import kineto, nsys
-from workflow_src.profilers.trace import Trace, require_complete
+from workflow_src.common.atomic_write import write_json
+from workflow_src.common.case import PHASES, Case
+from workflow_src.common.devices import cuda_devices
+from workflow_src.measure.benchmark import benchmark
+from workflow_src.tables.case_tables import case_tables, kernels_table, named
+from workflow_src.traces import kineto, nsys
+from workflow_src.traces.attribution import attribute, device_times, number_steps
+from workflow_src.traces.export import export, read_trace
+from workflow_src.traces.families import families
+from workflow_src.traces.trace import Trace, require_complete
 
 pytestmark = [
     pytest.mark.gpu,
@@ -37,7 +37,7 @@ STEPS = 3
 
 def recorder(case: Case, *options: str) -> list[str]:
     row = json.dumps(case.as_dict() | {"warmup_steps": 3, "capture_steps": STEPS})
-    return [sys.executable, "-m", "workflow_src.record", "--case", row, *options]
+    return [sys.executable, "-m", "workflow_src.measure.profiled_run", "--case", row, *options]
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,7 @@ def test_calls_per_step_are_whole_and_equal_between_runs(
 
 
 def kineto_trace(case: Case, folder: Path) -> Trace:
-    from workflow_src.record import record
+    from workflow_src.measure.profiled_run import record
 
     path = folder / "c.kineto.json.gz"
     record(case, 3, STEPS, path)
@@ -140,7 +140,7 @@ def test_families_agree_with_the_operators_that_launched(
 
 def test_busy_is_the_event_time_less_the_gaps(tmp_path: Path) -> None:
     """Of the same steps: between two CUDA events there is device work, and gaps."""
-    from workflow_src import record
+    from workflow_src.measure import profiled_run as record
 
     between: dict[str, list[float]] = {phase: [] for phase in PHASES}
     original = record.run_step
@@ -186,8 +186,8 @@ def test_the_precision_that_ran_is_told_from_the_names(
 def test_a_memory_limit_makes_out_of_memory_real() -> None:
     program = (
         "import json, sys\n"
-        "from workflow_src.benchmark import benchmark\n"
-        "from workflow_src.cases import Case\n"
+        "from workflow_src.measure.benchmark import benchmark\n"
+        "from workflow_src.common.case import Case\n"
         "print(json.dumps(benchmark(Case.from_dict(json.loads(sys.argv[1])), 1, 1)['phases']))\n"
     )
     import subprocess
@@ -209,7 +209,7 @@ def test_the_environment_of_a_result_names_the_device(tmp_path: Path) -> None:
     assert result["environment"]["gpu"] and result["environment"]["driver"]
     assert {"sm_clock_mhz", "temperature_c", "throttle"} <= result["before"].keys()
     path = tmp_path / "c.kineto.json.gz"
-    from workflow_src.record import record
+    from workflow_src.measure.profiled_run import record
 
     record(replace(CASE, layers=1), 1, 1, path)
     export(path, tmp_path / "export", os_tracing=False)

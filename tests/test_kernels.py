@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from tests.workflow import ROOT
-from workflow_src.devices import cuda_devices
-from workflow_src.kernels import UnavailableError, cuda
+from workflow_src.common.devices import cuda_devices
+from workflow_src.ops import UnavailableError, cuda
 
 triton = pytest.importorskip("triton")
 
@@ -43,8 +43,8 @@ def softmax_exactly(x: Tensor) -> Tensor:
 
 
 def kernel(name: str) -> Callable[[Tensor], Tensor]:
-    from workflow_src.kernels.gelu import gelu
-    from workflow_src.kernels.softmax import softmax
+    from workflow_src.ops.gelu import gelu
+    from workflow_src.ops.softmax import softmax
 
     return {"gelu": gelu, "softmax": softmax}[name]
 
@@ -192,7 +192,7 @@ def test_the_cuda_source_compiles(tmp_path: Path) -> None:
 @pytest.mark.parametrize("dtype", ["fp32", "fp16", "bf16"])
 def test_the_triton_kernels_compile_without_a_gpu(dtype: str) -> None:
     """The interpreter lets pass what the compiler refuses, such as a variable that changes type."""
-    from workflow_src.kernels import gelu, softmax
+    from workflow_src.ops import gelu, softmax
 
     size = 4 if dtype == "fp32" else 2
     lane, block = softmax.ACCESS_BYTES // size, softmax.LONGEST_BLOCK[size]

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.profiler import ProfilerActivity, profile
 
-from workflow_src.attribution import attribute
-from workflow_src.export import export, read_trace
-from workflow_src.profilers import kineto
-from workflow_src.profilers.trace import TraceError
-from workflow_src.ranges import listen, range_
+from workflow_src.model.ranges import listen, range_
+from workflow_src.traces import kineto
+from workflow_src.traces.attribution import attribute
+from workflow_src.traces.export import export, read_trace
+from workflow_src.traces.trace import TraceError
 
 
 def event(category: str, name: str, ts: str, dur: str, tid: int = 1, **args: Any) -> str:

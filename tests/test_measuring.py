@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 import torch
 
-from workflow_src import benchmark, record
-from workflow_src.case_tables import case_tables
-from workflow_src.cases import PHASES, Case
-from workflow_src.export import export
-from workflow_src.files import write_json
-from workflow_src.phases import in_rising_order
-from workflow_src.statistics import summarise
-from workflow_src.workload import Workload
+from workflow_src.common.atomic_write import write_json
+from workflow_src.common.case import PHASES, Case
+from workflow_src.common.summary import summarise
+from workflow_src.measure import benchmark
+from workflow_src.measure import profiled_run as record
+from workflow_src.measure.oom import in_rising_order
+from workflow_src.measure.workload import Workload
+from workflow_src.tables.case_tables import case_tables
+from workflow_src.traces.export import export
 
 CASE = Case("t", "tiny", 16, 32, 2, 2, 50, 2, 8, "fp32", "naive", "adamw", "cpu")
 

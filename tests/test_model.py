@@ -11,16 +11,12 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional
 
-from workflow_src import ranges
-from workflow_src.cases import ATTENTIONS, Case
-from workflow_src.flops import parameter_count
+from workflow_src.common.case import ATTENTIONS, Case
+from workflow_src.model import ranges
 from workflow_src.model.adamw import build_optimizer
-from workflow_src.model.attention import (
-    MultiHeadAttention,
-    attention_core,
-    written_out_softmax,
-)
+from workflow_src.model.attention import MultiHeadAttention, attention_core, written_out_softmax
 from workflow_src.model.feed_forward import SwiGLU
+from workflow_src.model.flops import parameter_count
 from workflow_src.model.loss import cross_entropy
 from workflow_src.model.normalization import RMSNorm
 from workflow_src.model.rotary import RotaryEmbedding

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from workflow_src.export import export, read_trace
-from workflow_src.profilers import nsys
-from workflow_src.profilers.trace import END_OF_CAPTURE, TraceError, require_complete
+from workflow_src.traces import nsys
+from workflow_src.traces.export import export, read_trace
+from workflow_src.traces.trace import END_OF_CAPTURE, TraceError, require_complete
 
 DATA = Path(__file__).parent / "data" / "nsys"
 NEW = DATA / "autograd_thread_nsys2025.3.sqlite"

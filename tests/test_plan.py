@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from workflow_src import plan as planning
-from workflow_src.config import ConfigError
-from workflow_src.plan import CASE_PATTERN, make_plan
+from workflow_src.plan import suites as planning
+from workflow_src.plan.config import ConfigError
+from workflow_src.plan.suites import CASE_PATTERN, make_plan
 from workflow_src.studies.study import point_row
 
 CONFIG = yaml.safe_load((Path(__file__).parent.parent / "config.yaml").read_text())
@@ -104,7 +104,7 @@ def test_what_is_not_here_is_refused_before_anything_is_measured(
 
 
 def test_the_command_prints_rows_and_writes_plan_csv(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "workflow_src.plan"]
+    command = [sys.executable, "-m", "workflow_src.plan.suites"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     rows = [json.loads(line) for line in printed.splitlines()]
     assert [row["case"] for row in rows] == plan(tmp_path).case_ids

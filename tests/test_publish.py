@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 
 from tests.workflow import ROOT, make_project
-from workflow_src.attribution import attribute, number_steps
-from workflow_src.case_tables import capture_table, kernels_table, named
-from workflow_src.cases import PHASES, TABLES
-from workflow_src.export import read_trace
-from workflow_src.profilers.nsys import read, stats_total_ns
-from workflow_src.profilers.trace import require_complete
-from workflow_src.publish import clean_export, publish
+from workflow_src.cli.publish import clean_export, publish
+from workflow_src.common.case import PHASES, TABLES
+from workflow_src.tables.case_tables import capture_table, kernels_table, named
+from workflow_src.traces.attribution import attribute, number_steps
+from workflow_src.traces.export import read_trace
+from workflow_src.traces.nsys import read, stats_total_ns
+from workflow_src.traces.trace import require_complete
 
 DATA = Path(__file__).parent / "data" / "nsys"
 

@@ -6,12 +6,13 @@ import pandas as pd
 import pytest
 
 from tests.synthetic_tables import Sample, write_tables
-from workflow_src import figures, report
+from workflow_src.answers import figures
 from workflow_src.answers.__main__ import answer_question
 from workflow_src.answers.evidence import read_table
-from workflow_src.answers.overview import precision_rows, values
 from workflow_src.answers.questions import FIGURES, QUESTIONS
-from workflow_src.files import write_text
+from workflow_src.common.atomic_write import write_text
+from workflow_src.report import report
+from workflow_src.report.overview import precision_rows, values
 
 TEMPLATES = Path(__file__).parent.parent / "report_templates"
 OOM = {"train_step": ("oom", "CUDA out of memory")}

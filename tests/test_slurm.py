@@ -11,9 +11,9 @@ import pytest
 
 from tests.slurm import CLUSTER, ask, gpus, jobs_of, note_gpus, require_slurm, wait_until
 from tests.workflow import ROOT, SUITE, Project, make_project
-from workflow_src.cases import Case
-from workflow_src.devices import hold
-from workflow_src.requests import memory_mib, minutes
+from workflow_src.common.case import Case
+from workflow_src.common.devices import hold
+from workflow_src.plan.resources import memory_mib, minutes
 
 EXECUTORS = ("slurm", "cluster-generic")
 BENCHMARK = "results/smoke/benchmark/tiny-ctx16-fp32.json"

@@ -14,14 +14,12 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.workflow import ROOT
-from workflow_src.cases import Case
-from workflow_src.config import load
-from workflow_src.devices import cuda_devices
-from workflow_src.flops import parameter_count
+from workflow_src.common.case import Case
+from workflow_src.common.devices import cuda_devices
+from workflow_src.measure.workload import Workload
+from workflow_src.model.flops import parameter_count
 from workflow_src.model.loss import cross_entropy
-from workflow_src.model.transformer import build_model
-from workflow_src.studies import accounting, accounting_measure
-from workflow_src.studies.accounting_formulas import (
+from workflow_src.model.memory_formulas import (
     activation_bytes,
     matmul_flops,
     matmul_weight_count,
@@ -30,8 +28,11 @@ from workflow_src.studies.accounting_formulas import (
     phase_flops,
     rule_flops,
 )
+from workflow_src.model.transformer import build_model
+from workflow_src.plan.config import load
+from workflow_src.studies.accounting import analyze as accounting
+from workflow_src.studies.accounting import measure as accounting_measure
 from workflow_src.studies.section import section
-from workflow_src.workload import Workload
 
 TEMPLATES = ROOT / "report_templates"
 HAND = Case("hand", "hand", 4, 6, 2, 2, 10, 2, 3, "fp32", "naive", "adamw", "cpu")

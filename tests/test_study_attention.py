@@ -7,13 +7,15 @@ import pandas as pd
 import pytest
 import torch
 
-from workflow_src.answers.present import DASH
-from workflow_src.devices import cuda_devices
-from workflow_src.profilers.trace import TraceError
-from workflow_src.studies import attention, attention_measure, attention_nsys
-from workflow_src.studies.attention_module import SingleHeadBlock, kernel_rows, measure_module
+from workflow_src.common.devices import cuda_devices
+from workflow_src.render.markdown import DASH
+from workflow_src.studies.attention import analyze as attention
+from workflow_src.studies.attention import measure as attention_measure
+from workflow_src.studies.attention import nsys_summary as attention_nsys
+from workflow_src.studies.attention.module import SingleHeadBlock, kernel_rows, measure_module
+from workflow_src.studies.join_points import join
 from workflow_src.studies.section import read_table, section
-from workflow_src.studies.tabulate import join
+from workflow_src.traces.trace import TraceError
 
 DATA = Path(__file__).parent / "data"
 TEMPLATES = Path(__file__).parent.parent / "report_templates"

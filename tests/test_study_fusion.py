@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from tests.workflow import ROOT
-from workflow_src.kernels import UnavailableError
-from workflow_src.studies import fusion, fusion_measure
+from workflow_src.ops import UnavailableError
+from workflow_src.studies.fusion import analyze as fusion
+from workflow_src.studies.fusion import measure as fusion_measure
 from workflow_src.studies.section import section
 
 TEMPLATES = ROOT / "report_templates"

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow_src.studies import matmul, matmul_tiles
+from workflow_src.studies.join_points import join
+from workflow_src.studies.matmul import analyze as matmul
+from workflow_src.studies.matmul import tiles as matmul_tiles
 from workflow_src.studies.repeats import plan_repeats
 from workflow_src.studies.section import read_table, section
-from workflow_src.studies.tabulate import join
 
 TEMPLATES = Path(__file__).parent.parent / "report_templates"
 NVJET = "nvjet_tst_128x256_64x4_2x1_v_bz_coopA_NNN"
@@ -196,13 +197,13 @@ def test_the_figure_has_a_panel_per_sweep(tmp_path):
     ],
 )  # fmt: skip
 def test_the_tile_in_a_kernels_name(name, tile):
-    from workflow_src.studies.matmul_measure import tile_of
+    from workflow_src.studies.matmul.measure import tile_of
 
     assert tile_of(name) == tile
 
 
 def test_the_kernel_of_a_product_is_the_multiplication():
-    from workflow_src.studies.matmul_measure import kernel_of
+    from workflow_src.studies.matmul.measure import kernel_of
 
     short = ["reduce", "gemm_a", "gemm_b"]
     families, times = ["reduction", "gemm", "gemm"], [9, 5, 7]
@@ -219,7 +220,7 @@ def test_points_have_ids_of_their_own():
 
 
 def test_measuring_on_a_cpu(monkeypatch):
-    from workflow_src.studies import matmul_measure
+    from workflow_src.studies.matmul import measure as matmul_measure
 
     monkeypatch.setitem(matmul_measure.BUDGET_MS, "cpu", 1.0)
     sizes, fine = matmul.points("cpu", "small")

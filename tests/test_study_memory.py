@@ -3,8 +3,9 @@ import weakref
 import pytest
 import torch
 
-from workflow_src.devices import cuda_devices
-from workflow_src.studies import attention_measure, memory
+from workflow_src.common.devices import cuda_devices
+from workflow_src.studies import memory
+from workflow_src.studies.attention import measure as attention_measure
 
 
 def test_kept_memory_counts_each_tensor_once():

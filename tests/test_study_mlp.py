@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow_src.studies import mlp, mlp_sizes
+from workflow_src.studies.mlp import analyze as mlp
+from workflow_src.studies.mlp import sizes as mlp_sizes
 from workflow_src.studies.section import read_table, section
 
 ROOT = Path(__file__).parent.parent
@@ -161,7 +162,7 @@ def test_a_small_point_is_measured_whole(monkeypatch):
 def test_training_changes_the_weights_as_often_as_it_says():
     import torch
 
-    from workflow_src.studies.mlp_measure import training
+    from workflow_src.studies.mlp.measure import training
 
     counted = []
     real = torch.optim.SGD.step

@@ -3,7 +3,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from workflow_src.studies import precision
+from workflow_src.studies.precision import analyze as precision
 from workflow_src.studies.section import read_table, section
 
 ROOT = Path(__file__).parent.parent
@@ -12,7 +12,7 @@ OK = {"status": "ok", "reason": "", "device": "cuda"}
 
 @pytest.fixture(scope="module")
 def sums() -> dict[str, dict[str, object]]:
-    from workflow_src.studies.precision_numerics import accumulation
+    from workflow_src.studies.precision.numerics import accumulation
 
     return {row["variant"]: row for row in accumulation("cpu")}
 
@@ -67,7 +67,7 @@ def test_the_sums_are_told(tmp_path, sums):
 
 
 def test_types_are_observed(tmp_path):
-    from workflow_src.studies.precision_numerics import dtypes
+    from workflow_src.studies.precision.numerics import dtypes
 
     rows = list(dtypes("cpu"))
     types = {row["tensor"]: (row["autocast_fp16"], row["autocast_bf16"]) for row in rows}
@@ -167,7 +167,7 @@ def test_running_out_of_memory_is_shown(tmp_path):
 
 
 def test_copies_are_counted_once():
-    from workflow_src.studies.precision_speed import device_work
+    from workflow_src.studies.precision.speed import device_work
 
     columns = ["name", "kind", "family", "duration_ns"]
     activities = pd.DataFrame(

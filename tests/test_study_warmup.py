@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow_src.studies import warmup
 from workflow_src.studies.outcomes import attempt, spread
+from workflow_src.studies.rows import filled
 from workflow_src.studies.section import read_table, section
 from workflow_src.studies.sizes import SIZES, sized_case
-from workflow_src.studies.tables import filled
-from workflow_src.studies.warmup_steps import (
+from workflow_src.studies.warmup import analyze as warmup
+from workflow_src.studies.warmup.steps import (
     SETTLED_WITHIN,
     describe,
     settled_after,
@@ -169,7 +169,7 @@ def test_a_point_is_measured_in_both_phases():
 def test_after_one_phase_ran_out_of_memory_the_next_is_skipped(monkeypatch):
     import torch
 
-    from workflow_src.studies import warmup_measure
+    from workflow_src.studies.warmup import measure as warmup_measure
 
     def full(case):
         raise torch.OutOfMemoryError("CUDA out of memory. x")

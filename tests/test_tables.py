@@ -11,11 +11,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from workflow_src.all_tables import MixedEnvironmentsError, join_all
-from workflow_src.case_tables import capture_table, kernels_table, warnings
-from workflow_src.cases import CASE_COLUMNS, PHASES, TABLES
-from workflow_src.files import partial_folder, write_json, write_whole
-from workflow_src.profilers.trace import ACTIVITY_COLUMNS, Trace, TraceError
+from workflow_src.common.atomic_write import partial_folder, write_json, write_whole
+from workflow_src.common.case import CASE_COLUMNS, PHASES, TABLES
+from workflow_src.tables.case_tables import capture_table, kernels_table, warnings
+from workflow_src.tables.join import MixedEnvironmentsError, join_all
+from workflow_src.traces.trace import ACTIVITY_COLUMNS, Trace, TraceError
 
 
 def case(name: str) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def test_a_writer_that_is_killed_leaves_no_short_file(tmp_path: Path) -> None:
     write_json(target, {"a": 1})
     code = (
         "import os, signal, sys; from pathlib import Path\n"
-        "from workflow_src.files import write_whole\n"
+        "from workflow_src.common.atomic_write import write_whole\n"
         "def write(path): path.write_text('half'); os.kill(os.getpid(), signal.SIGKILL)\n"
         "write_whole(Path(sys.argv[1]), write)\n"
     )
@@ -120,7 +120,7 @@ def test_a_program_does_not_outlive_the_stage_that_started_it(tmp_path: Path) ->
     started = tmp_path / "pid"
     inner = f"import os, time; open({str(started)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
     code = (
-        "import sys; from workflow_src.programs import run_tied;"
+        "import sys; from workflow_src.common.subprocesses import run_tied;"
         f" run_tied([sys.executable, '-c', {inner!r}])"
     )
     stage = subprocess.Popen([sys.executable, "-c", code])

@@ -5,10 +5,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from workflow_src.config import load
-from workflow_src.files import write_csv
-from workflow_src.plan import expand, make_plan
-from workflow_src.verify import compare, plan_rows
+from workflow_src.cli.cross_check import compare, plan_rows
+from workflow_src.common.atomic_write import write_csv
+from workflow_src.plan.config import load
+from workflow_src.plan.suites import expand, make_plan
 
 ROOT = Path(__file__).parent.parent
 PUBLISHED = ROOT / "examples" / "h200"

@@ -103,24 +103,24 @@ def test_an_edited_family_rule_tabulates_again_and_measures_nothing(project: Pro
 
 def test_a_failed_case_leaves_the_others_and_is_rerun_alone(tmp_path: Path) -> None:
     project = make_project(tmp_path)
-    wrong = {"stage": "workflow_src.benchmark", "case": '"tiny-ctx16-fp32"'}
+    wrong = {"stage": "workflow_src.measure.benchmark", "case": '"tiny-ctx16-fp32"'}
     printed = project.run(check=False, **wrong)
-    assert "injected failure of workflow_src.benchmark" in printed
+    assert "injected failure of workflow_src.measure.benchmark" in printed
     standing = project.results()
     assert "results/smoke/tables/tiny-ctx32-fp32/kernels.csv" in standing
     assert "results/smoke/capture/tiny-ctx16-fp32.kineto.json.gz" in standing
     project.log.unlink()
     project.run("results/smoke/benchmark/tiny-ctx16-fp32.json")
-    assert project.stages() == ["workflow_src.benchmark"]
+    assert project.stages() == ["workflow_src.measure.benchmark"]
     project.run()
-    assert "workflow_src.capture" not in project.stages()
-    assert project.stages().count("workflow_src.benchmark") == 1
+    assert "workflow_src.measure.capture" not in project.stages()
+    assert project.stages().count("workflow_src.measure.benchmark") == 1
     assert "report.md" in project.results()
 
 
 def test_a_report_of_what_is_there_says_what_is_missing(project: Project) -> None:
     project.edit("config.yaml", "contexts: [16, 32]", "contexts: [16, 32, 48]")
-    wrong = {"stage": "workflow_src.benchmark", "case": '"tiny-ctx48-fp32"'}
+    wrong = {"stage": "workflow_src.measure.benchmark", "case": '"tiny-ctx48-fp32"'}
     project.run(check=False, **wrong)
     project.run("--config", *SUITE, "allow_missing=true")
     assert "tiny-ctx48-fp32" in (project.folder / "report.md").read_text()
@@ -129,14 +129,14 @@ def test_a_report_of_what_is_there_says_what_is_missing(project: Project) -> Non
 @pytest.mark.parametrize(
     ("stage", "target", "after_s"),
     [
-        ("benchmark", "results/smoke/benchmark/tiny-ctx16-fp32.json", "1.5"),
-        ("capture", "results/smoke/capture/tiny-ctx16-fp32.kineto.json.gz", "2.5"),
-        ("export", "results/smoke/export/tiny-ctx16-fp32", "0.2"),
-        ("case_tables", "results/smoke/tables/tiny-ctx16-fp32/kernels.csv", "0.2"),
-        ("all_tables", "results/smoke/tables/kernels.csv", "0.2"),
+        ("measure.benchmark", "results/smoke/benchmark/tiny-ctx16-fp32.json", "1.5"),
+        ("measure.capture", "results/smoke/capture/tiny-ctx16-fp32.kineto.json.gz", "2.5"),
+        ("traces.export", "results/smoke/export/tiny-ctx16-fp32", "0.2"),
+        ("tables.case_tables", "results/smoke/tables/tiny-ctx16-fp32/kernels.csv", "0.2"),
+        ("tables.join", "results/smoke/tables/kernels.csv", "0.2"),
         ("answers", "results/smoke/answers/a.json", "0.2"),
-        ("figures", "results/smoke/figures/forward_time.svg", "0.3"),
-        ("report", "report.md", "0.2"),
+        ("answers.figures", "results/smoke/figures/forward_time.svg", "0.3"),
+        ("report.report", "report.md", "0.2"),
     ],
 )
 def test_a_killed_job_leaves_nothing_that_passes_for_a_result(

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from workflow_src import requests
 from workflow_src.answers.questions import FIGURES, QUESTIONS, REPORT_TABLES
-from workflow_src.cases import Case
-from workflow_src.config import ConfigError, one_of
-from workflow_src.fingerprint import fingerprint
-from workflow_src.plan import Plan, make_plan
+from workflow_src.common.case import Case
+from workflow_src.plan import resources as requests
+from workflow_src.plan.config import ConfigError, one_of
+from workflow_src.plan.fingerprint import fingerprint
+from workflow_src.plan.suites import Plan, make_plan
 from workflow_src.studies.study import STUDIES, load_study, measuring_modules, point_row
 
 TEMPLATES = Path("report_templates")
@@ -160,12 +160,12 @@ class Dag:
 
     def study_code(self, wildcards: HasStudy) -> str:
         """Fingerprint of the code that measures a study, not of what tells of it."""
-        return fingerprint("workflow_src.studies.measure", *measuring_modules(wildcards.study))
+        return fingerprint("workflow_src.studies.run_point", *measuring_modules(wildcards.study))
 
     def study_section_code(self, wildcards: HasStudy) -> str:
         """Fingerprint of the code that writes a study's section."""
         return fingerprint(
-            "workflow_src.studies.section", f"workflow_src.studies.{wildcards.study}"
+            "workflow_src.studies.section", f"workflow_src.studies.{wildcards.study}.analyze"
         )
 
     def sections(self) -> list[str]:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from workflow_src.answers.answer import Answer
 from workflow_src.answers.evidence import read_table
-from workflow_src.answers.present import render
 from workflow_src.answers.questions import QUESTIONS
-from workflow_src.files import write_json, write_text
-from workflow_src.stage import one_sentence
+from workflow_src.common.atomic_write import write_json, write_text
+from workflow_src.common.errors import one_sentence
+from workflow_src.render.markdown import render
 
 
 def answer_question(question: str, tables: Path, templates: Path) -> tuple[Answer, str]:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_src.cases import CASE_COLUMNS
-from workflow_src.stage import StageError, reading
+from workflow_src.common.case import CASE_COLUMNS
+from workflow_src.common.errors import StageError, reading
 
 
 class TableError(StageError):

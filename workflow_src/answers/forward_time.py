@@ -17,7 +17,7 @@ from workflow_src.answers.evidence import (
     status_of,
     words,
 )
-from workflow_src.answers.present import (
+from workflow_src.render.markdown import (
     Column,
     case_columns,
     markdown_table,

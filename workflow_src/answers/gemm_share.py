@@ -18,7 +18,9 @@ from workflow_src.answers.evidence import (
     status_of,
     words,
 )
-from workflow_src.answers.present import (
+from workflow_src.answers.shares import family_shares
+from workflow_src.common.case import PHASES
+from workflow_src.render.markdown import (
     PHASE_WORDS,
     Column,
     case_columns,
@@ -27,8 +29,6 @@ from workflow_src.answers.present import (
     percent,
     records,
 )
-from workflow_src.answers.shares import family_shares
-from workflow_src.cases import PHASES
 
 TITLE = "How does the share of matrix multiplication change from inference to training?"
 

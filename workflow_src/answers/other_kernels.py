@@ -17,7 +17,8 @@ from workflow_src.answers.evidence import (
     trend,
     words,
 )
-from workflow_src.answers.present import (
+from workflow_src.answers.shares import by_kernel, family_shares
+from workflow_src.render.markdown import (
     Column,
     calls,
     case_columns,
@@ -25,7 +26,6 @@ from workflow_src.answers.present import (
     percent,
     records,
 )
-from workflow_src.answers.shares import by_kernel, family_shares
 
 TITLE = "What besides matrix multiplication takes time in the forward pass?"
 PHASE = "forward"

@@ -20,13 +20,7 @@ from workflow_src.answers.evidence import (
     under,
     words,
 )
-from workflow_src.answers.present import (
-    Column,
-    case_columns,
-    markdown_table,
-    number,
-    records,
-)
+from workflow_src.render.markdown import Column, case_columns, markdown_table, number, records
 
 TITLE = "Softmax against the matrix multiplications of attention: time and FLOPs"
 PHASE = "forward"

@@ -18,7 +18,8 @@ from workflow_src.answers.evidence import (
     status_of,
     words,
 )
-from workflow_src.answers.present import (
+from workflow_src.answers.shares import by_kernel
+from workflow_src.render.markdown import (
     PHASE_WORDS,
     Column,
     calls,
@@ -28,7 +29,6 @@ from workflow_src.answers.present import (
     percent,
     records,
 )
-from workflow_src.answers.shares import by_kernel
 
 TITLE = "Which {kernel} takes the most cumulative time, and how often is it called?"
 

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
+from workflow_src.model.ranges import range_
 from workflow_src.model.rotary import RotaryEmbedding
-from workflow_src.ranges import range_
 
 
 def written_out_softmax(x: Tensor) -> Tensor:

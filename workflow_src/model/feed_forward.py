@@ -3,7 +3,7 @@
 from torch import Tensor, nn
 from torch.nn.functional import silu
 
-from workflow_src.ranges import range_
+from workflow_src.model.ranges import range_
 
 
 class SwiGLU(nn.Module):

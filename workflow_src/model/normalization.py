@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from workflow_src.ranges import range_
+from workflow_src.model.ranges import range_
 
 
 class RMSNorm(nn.Module):

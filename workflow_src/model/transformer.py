@@ -3,12 +3,12 @@
 import torch
 from torch import Tensor, nn
 
-from workflow_src.cases import Case
+from workflow_src.common.case import Case
 from workflow_src.model.attention import MultiHeadAttention, attention_core
 from workflow_src.model.feed_forward import SwiGLU
 from workflow_src.model.normalization import RMSNorm
+from workflow_src.model.ranges import range_
 from workflow_src.model.rotary import RotaryEmbedding
-from workflow_src.ranges import range_
 
 
 class Block(nn.Module):

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-from workflow_src.statistics import summarise
+from workflow_src.common.summary import summarise
 from workflow_src.studies.study import Row
 
 

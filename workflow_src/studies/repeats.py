@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from workflow_src.statistics import NS_PER_MS
+from workflow_src.common.summary import NS_PER_MS
 from workflow_src.studies.outcomes import spread
 from workflow_src.studies.study import Row
 from workflow_src.studies.timing import time_call

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from workflow_src.answers.present import environment
-from workflow_src.files import write_text, write_whole
-from workflow_src.stage import StageError, one_sentence, reading
+from workflow_src.common.atomic_write import write_text, write_whole
+from workflow_src.common.errors import StageError, one_sentence, reading
+from workflow_src.render.markdown import environment
 from workflow_src.studies.study import load_study
 
 

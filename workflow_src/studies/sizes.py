@@ -1,6 +1,6 @@
 """The named model sizes that the studies measure, and the case of one of them."""
 
-from workflow_src.cases import Case
+from workflow_src.common.case import Case
 
 _WIDTHS = {
     "tiny": (128, 512, 2, 4),

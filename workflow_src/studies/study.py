@@ -43,14 +43,14 @@ def load_study(name: str) -> Study:
     """The study called `name`. Raises ValueError for an unknown one."""
     if name not in STUDIES:
         raise ValueError(f"studies: {name!r} is not one of {', '.join(STUDIES)}")
-    return cast(Study, importlib.import_module(f"workflow_src.studies.{name}"))
+    return cast(Study, importlib.import_module(f"workflow_src.studies.{name}.analyze"))
 
 
 def measuring_modules(name: str) -> list[str]:
     """The modules of a study that measure; they don't import those that tell of it."""
-    telling = (f"{name}_figure", f"{name}_tables")
-    found = sorted(path.stem for path in Path(__file__).parent.glob(f"{name}_*.py"))
-    return [f"{__package__}.{stem}" for stem in found if stem not in telling]
+    telling = ("__init__", "analyze", "figure", "tables")
+    found = sorted(path.stem for path in Path(__file__).parent.joinpath(name).glob("*.py"))
+    return [f"{__package__}.{name}.{stem}" for stem in found if stem not in telling]
 
 
 def point_row(name: str, point_id: str, device: str, scale: str) -> dict[str, Any]:

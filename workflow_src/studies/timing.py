@@ -7,10 +7,10 @@ from pathlib import Path
 import pandas as pd
 import torch
 
-from workflow_src.benchmark import time_steps
-from workflow_src.families import families
-from workflow_src.kernel_names import short_names
-from workflow_src.profilers import kineto
+from workflow_src.measure.benchmark import time_steps
+from workflow_src.traces import kineto
+from workflow_src.traces.families import families
+from workflow_src.traces.kernel_names import short_names
 
 
 def synchronize(device: str) -> None:

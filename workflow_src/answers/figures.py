@@ -1,0 +1,223 @@
+"""The report's figures, drawn from the tables alone; the same tables give the same bytes."""
+
+import argparse
+import io
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from workflow_src.answers import gemm_share, softmax_matmul
+from workflow_src.answers.evidence import Row, benchmark_state, cases_of, of, read_table, words
+from workflow_src.answers.questions import FIGURES
+from workflow_src.common.atomic_write import write_text
+from workflow_src.common.case import PHASES
+from workflow_src.common.errors import one_sentence
+from workflow_src.render.drawing import (
+    STYLE,
+    context_axis,
+    facets,
+    label_left,
+    legend_of,
+    lines,
+    log_values,
+    nothing,
+    panels,
+    styles,
+)
+from workflow_src.render.markdown import PHASE_WORDS, STATE_WORDS, records
+
+# After Paul Tol's scheme "muted", told apart with any colour vision.
+FAMILY_COLOURS = {
+    "gemm": "#332288",
+    "attention": "#88CCEE",
+    "softmax": "#CC6677",
+    "elementwise": "#DDCC77",
+    "normalization": "#44AA99",
+    "reduction": "#117733",
+    "copy": "#999933",
+    "optimizer": "#882255",
+    "loss": "#AA4499",
+    "unknown": "#000000",
+}
+OTHER = "other families"
+OTHER_COLOUR = "#BBBBBB"
+
+
+def forward_time(timings: pd.DataFrame) -> Figure:
+    """Unprofiled median of the forward pass (ms, p20 to p80) over context, a line per size."""
+    rows = [
+        case | records(of(timings, case["case"], "forward"))[0]
+        for case in cases_of(timings)
+        if benchmark_state(timings, case["case"], "forward").word == "ok"
+    ]
+    if not rows:
+        return nothing("no forward pass was measured")
+    look, by_facet = styles(rows), facets(rows)
+    figure, places = panels(rows)
+    for heading, axes in places:
+        for size, mine in lines(by_facet[heading]).items():
+            colour, marker = look[size]
+            middle = [row["median_ms"] for row in mine]
+            low = [max(0.0, row["median_ms"] - row["p20_ms"]) for row in mine]
+            high = [max(0.0, row["p80_ms"] - row["median_ms"]) for row in mine]
+            contexts = [int(row["context"]) for row in mine]
+            axes.errorbar(
+                contexts, middle, (low, high), color=colour, marker=marker, capsize=3, label=size
+            )
+        log_values(axes)
+        context_axis(axes, [int(row["context"]) for row in rows])
+    label_left(figure, "forward pass, median ms\n(bars: 20th to 80th percentile)")
+    legend_of(figure)
+    return figure
+
+
+def family_shares(timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame) -> Figure:
+    """Each family's share of device time: a bar per case, a column of panels per phase."""
+    cases = cases_of(timings, captures)
+    rows = [
+        gemm_share.measure(case, phase, timings, kernels, captures)
+        for case in cases
+        for phase in PHASES
+    ]
+    if not any(row["shares"] for row in rows):
+        return nothing("no device activity was measured")
+    by_facet = facets(rows)
+    counts = [len(mine) // len(PHASES) for mine in by_facet.values()]
+    figure, grid = plt.subplots(
+        len(by_facet),
+        len(PHASES),
+        figsize=(11, sum(counts) * 0.2 + 1.0 * len(counts) + 0.6),
+        height_ratios=[count + 1 for count in counts],
+        squeeze=False,
+        sharex=True,
+        layout="constrained",
+    )
+    shown = shown_families(rows)
+    for line, (heading, mine) in zip(grid, by_facet.items(), strict=True):
+        for axes, phase in zip(line, PHASES, strict=True):
+            here = [row for row in mine if row["phase"] == phase]
+            stack(axes, here, shown, first=phase == PHASES[0])
+            axes.set_title(f"{PHASE_WORDS[phase]} ({heading})", fontsize=10)
+    for axes in grid[-1]:
+        axes.set_xlabel(f"share of {words(cases)['device_time']}, %")
+    legend_of(figure)
+    return figure
+
+
+def shown_families(rows: Sequence[Row]) -> list[str]:
+    """The families that have time in `rows`, in the fixed order of their colours."""
+    there = {family for row in rows for family in row["shares"]}
+    shown = [family for family in FAMILY_COLOURS if family in there]
+    return [*shown, OTHER] if there - set(shown) else shown
+
+
+def stack(axes: Axes, rows: Sequence[Row], shown: Sequence[str], first: bool) -> None:
+    """A stacked horizontal bar per row; a row without shares says why."""
+    left = [0.0] * len(rows)
+    for family in shown:
+        widths = [100 * share_of(row, family) for row in rows]
+        axes.barh(
+            range(len(rows)),
+            widths,
+            left=left,
+            height=0.8,
+            color=FAMILY_COLOURS.get(family, OTHER_COLOUR),
+            label=family,
+        )
+        left = [so_far + width for so_far, width in zip(left, widths, strict=True)]
+    for place, row in enumerate(rows):
+        if not row["shares"]:
+            axes.text(1, place, STATE_WORDS[row["state"]], va="center", fontsize=8)
+    axes.set_xlim(0, 100)
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    labels = [f"{row['size']}, {row['context']}" for row in rows]
+    axes.set_yticks(range(len(rows)), labels if first else [""] * len(rows))
+    axes.grid(False, axis="y")
+
+
+def share_of(row: Row, family: str) -> float:
+    """The share of a family in `row`; OTHER is all that have no colour of their own."""
+    shares: dict[str, float] = row["shares"]
+    if family != OTHER:
+        return shares.get(family, 0.0)
+    return sum(share for name, share in shares.items() if name not in FAMILY_COLOURS)
+
+
+RATIOS = {
+    "time_ratio": ("time", "-", ""),
+    "flop_ratio": ("FLOPs", ":", "x"),
+    "byte_ratio": ("bytes", "--", "+"),
+}
+"""What is drawn of answer (e): its name, line style and marker (that of the size for time)."""
+
+
+def softmax_ratios(
+    timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame, work: pd.DataFrame
+) -> Figure:
+    """Softmax / matmuls of attention in time, FLOPs and bytes over context, a colour per size."""
+    measured = softmax_matmul.measure_all(timings, kernels, captures, work)
+    rows = [row for row in measured if "time_ratio" in row]
+    if not rows:
+        return nothing("softmax was not measured apart from attention's matrix multiplications")
+    look, by_facet = styles(rows), facets(rows)
+    figure, places = panels(rows)
+    for heading, axes in places:
+        for size, mine in lines(by_facet[heading]).items():
+            draw_ratios(axes, mine, *look[size])
+        log_values(axes)
+        context_axis(axes, [int(row["context"]) for row in rows])
+    for size, (colour, marker) in look.items():
+        figure.axes[0].plot([], [], color=colour, marker=marker, label=size)
+    for name, style, marker in RATIOS.values():
+        label = f"ratio in {name}"
+        figure.axes[0].plot([], [], color="black", linestyle=style, marker=marker, label=label)
+    label_left(figure, "softmax / matrix multiplications")
+    legend_of(figure)
+    return figure
+
+
+def draw_ratios(axes: Axes, rows: Sequence[Row], colour: str, marker: str) -> None:
+    """One size's ratios over context."""
+    for ratio, (_, style, own_marker) in RATIOS.items():
+        there = [row for row in rows if ratio in row]
+        contexts = [int(row["context"]) for row in there]
+        values = [row[ratio] for row in there]
+        axes.plot(contexts, values, color=colour, linestyle=style, marker=own_marker or marker)
+
+
+DRAW: dict[str, Callable[..., Figure]] = {
+    "forward_time": forward_time,
+    "family_shares": family_shares,
+    "softmax_matmul": softmax_ratios,
+}
+
+
+def svg(draw: Callable[[], Figure], name: str) -> str:
+    """The SVG of a figure, without a date, and with ids that depend on `name` alone."""
+    with plt.rc_context(STYLE | {"svg.hashsalt": name}):
+        figure = draw()
+        text = io.StringIO()
+        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+        plt.close(figure)
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
+
+
+@one_sentence()
+def main() -> None:
+    """Draw one figure."""
+    parser = argparse.ArgumentParser(prog="workflow_src.answers.figures", description=__doc__)
+    parser.add_argument("--tables", type=Path, required=True, help="folder of aggregated CSVs")
+    parser.add_argument("--figure", choices=sorted(FIGURES), required=True)
+    parser.add_argument("--output", type=Path, required=True, help="an .svg")
+    arguments = parser.parse_args()
+    name = arguments.figure
+    tables = {table: read_table(arguments.tables, table) for table in FIGURES[name]}
+    write_text(arguments.output, svg(lambda: DRAW[name](**tables), name))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Commands by hand that no rule runs."""

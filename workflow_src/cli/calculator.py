@@ -1,0 +1,128 @@
+"""Two sums on the back of an envelope, each printed with its formula.
+
+python -m workflow_src.cli.calculator train-time --parameters 7e9 --tokens 1e12 --devices 64 \\
+    --peak-tflops 989 --mfu 0.4
+python -m workflow_src.cli.calculator largest-model --memory-gib 80
+"""
+
+import argparse
+import math
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from workflow_src.model.memory_formulas import STATE_BYTES
+from workflow_src.render.markdown import number
+
+GIB = 2**30
+DAY_S = 86_400
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that ends with one sentence, without the usage."""
+
+    def error(self, message: str) -> NoReturn:
+        """End with status 2."""
+        self.exit(2, f"{message.removeprefix('argument ')}\n")
+
+
+def positive(text: str) -> float:
+    """A finite number above zero."""
+    return _number(text, above=0.0, at_most=math.inf, allowed="a finite number above 0")
+
+
+def not_negative(text: str) -> float:
+    """A finite number, zero or more."""
+    return _number(text, above=-math.ulp(0.0), at_most=math.inf, allowed="a finite number from 0")
+
+
+def share(text: str) -> float:
+    """A share above zero, at most one."""
+    return _number(text, above=0.0, at_most=1.0, allowed="above 0 and at most 1")
+
+
+def _number(text: str, above: float, at_most: float, allowed: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (above < value <= at_most and math.isfinite(value)):
+        raise argparse.ArgumentTypeError(f"must be {allowed}, not {text!r}")
+    return value
+
+
+def train_seconds(
+    parameters: float, tokens: float, devices: float, peak_flops: float, mfu: float
+) -> float:
+    """Seconds to train: 6 N T / (G x peak x MFU); peak in FLOP/s of one device.
+
+    6 FLOPs per parameter and token: 2 forward, 4 backward (Kaplan et al. 2020, section 2.1).
+    """
+    return 6 * parameters * tokens / (devices * peak_flops * mfu)
+
+
+def largest_parameters(memory_bytes: float, activation_bytes: float) -> int:
+    """Parameters that fit with AdamW: (memory - activations) / 16 bytes, rounded down.
+
+    Raises ValueError where activations leave no memory.
+    """
+    if activation_bytes >= memory_bytes:
+        raise ValueError("activations leave no memory for the model")
+    return int((memory_bytes - activation_bytes) // STATE_BYTES)
+
+
+def train_time(given: argparse.Namespace) -> str:
+    """The text of `train-time`."""
+    n, t, g = given.parameters, given.tokens, given.devices
+    seconds = train_seconds(n, t, g, given.peak_tflops * 1e12, given.mfu)
+    return (
+        "time = 6 x parameters x tokens / (devices x peak x MFU)\n"
+        f"     = 6 x {n:g} x {t:g} / ({g:g} x {given.peak_tflops:g}e12 FLOP/s x {given.mfu:g})\n"
+        f"     = {number(seconds)} s = {number(seconds / 3600)} hours"
+        f" = {number(seconds / DAY_S)} days"
+    )
+
+
+def largest_model(given: argparse.Namespace) -> str:
+    """The text of `largest-model`."""
+    parameters = largest_parameters(given.memory_gib * GIB, given.activation_gib * GIB)
+    left_out = "" if given.activation_gib else "\nActivations are left out: give --activation-gib."
+    return (
+        f"{STATE_BYTES} bytes a parameter: 4 weight + 4 gradient + 8 AdamW's two moments, float32"
+        " (autocast keeps them so)\n"
+        "parameters = (memory - activations) / bytes a parameter\n"
+        f"           = ({given.memory_gib:g} - {given.activation_gib:g}) x 2^30 / {STATE_BYTES}\n"
+        f"           = {parameters:,} = {number(parameters / 1e9)} billion{left_out}"
+    )
+
+
+def parser() -> Parser:
+    """The command line."""
+    made = Parser(prog="workflow_src.cli.calculator", description=__doc__)
+    made.formatter_class = argparse.RawDescriptionHelpFormatter
+    commands = made.add_subparsers(required=True, metavar="train-time|largest-model")
+    time = commands.add_parser("train-time", help="how long training takes")
+    time.add_argument("--parameters", type=positive, required=True, help="N")
+    time.add_argument("--tokens", type=positive, required=True, help="T")
+    time.add_argument("--devices", type=positive, required=True, help="G")
+    time.add_argument("--peak-tflops", type=positive, required=True, help="of one device")
+    time.add_argument("--mfu", type=share, required=True, help="model FLOPs utilisation, 0 to 1")
+    time.set_defaults(text=train_time)
+    largest = commands.add_parser("largest-model", help="largest model that fits with AdamW")
+    largest.add_argument("--memory-gib", type=positive, required=True)
+    largest.add_argument("--activation-gib", type=not_negative, default=0.0)
+    largest.set_defaults(text=largest_model)
+    return made
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the answer with its formula; bad input ends with one sentence."""
+    given = parser().parse_args(arguments)
+    try:
+        print(given.text(given))
+    except (ValueError, OverflowError) as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""The devices of this machine, and one lock for each: one measurement at a time on a device.
+
+Nothing here imports torch: a device is chosen, and made the only visible one, before that.
+"""
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pynvml
+from filelock import FileLock, Timeout
+
+from workflow_src.common.errors import StageError
+
+POLL_S = 0.2
+IDLE_WAIT_S = 10.0
+
+
+class DeviceError(StageError):
+    """The device asked for is not there."""
+
+
+def _visible(uuids: list[str]) -> list[str]:
+    """Those of `uuids` that CUDA_VISIBLE_DEVICES (indices or UUIDs) leaves, in its order."""
+    asked = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if asked is None:
+        return uuids
+    chosen = [entry.strip() for entry in asked.split(",") if entry.strip()]
+    by_index = {str(index): uuid for index, uuid in enumerate(uuids)}
+    named = (by_index.get(entry, entry) for entry in chosen)
+    return [next((u for u in uuids if u.startswith(name)), "") for name in named if name]
+
+
+@contextmanager
+def nvml() -> Iterator[bool]:
+    """NVML, started and shut down; False where there is no NVIDIA driver."""
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def cuda_devices() -> list[str]:
+    """UUIDs of the CUDA devices that this process may use; empty without a driver."""
+    with nvml() as there:
+        if not there:
+            return []
+        handles = map(pynvml.nvmlDeviceGetHandleByIndex, range(pynvml.nvmlDeviceGetCount()))
+        uuids = [str(pynvml.nvmlDeviceGetUUID(handle)) for handle in handles]
+    return [uuid for uuid in _visible(uuids) if uuid]
+
+
+def lock_folder() -> Path:
+    """The folder of the device locks: one for the whole machine, whoever runs the workflow."""
+    folder = Path(tempfile.gettempdir()) / "transformer-step-time-locks"
+    folder.mkdir(exist_ok=True)
+    # Open to all whatever the umask, and not sticky: in a sticky folder the kernel keeps one user
+    # from opening another's lock (fs.protected_regular).
+    with suppress(PermissionError):
+        folder.chmod(0o777)
+    return folder
+
+
+def _names(device: str) -> list[str]:
+    if device == "cpu":
+        return ["cpu"]
+    names = cuda_devices()
+    if not names:
+        raise DeviceError("device: 'cuda' asked for, but no CUDA device is visible; allowed: cpu")
+    return names
+
+
+@contextmanager
+def hold(device: str, wait_s: float = -1) -> Iterator[str]:
+    """Hold one device of the kind asked for ("cpu" or "cuda") alone; its name is yielded.
+
+    Takes the first free one and waits while all are held, `wait_s` seconds at most (negative:
+    as long as it takes). A CUDA device is made the only visible one of this process and of its
+    children. Raises DeviceError where there is none, or when the wait is over.
+    """
+    names = _names(device)
+    lock, name = _first_free(names, wait_s)
+    try:
+        if name != "cpu":
+            os.environ["CUDA_VISIBLE_DEVICES"] = name
+            _wait_until_idle(name)
+        yield name
+    finally:
+        lock.release()
+
+
+def processes_on(uuid: str) -> list[int]:
+    """Ids of the processes that compute on a CUDA device now; empty where it doesn't say."""
+    with nvml() as there:
+        if not there:
+            return []
+        try:
+            handle = pynvml.nvmlDeviceGetHandleByUUID(uuid)
+            return [found.pid for found in pynvml.nvmlDeviceGetComputeRunningProcesses(handle)]
+        except pynvml.NVMLError:
+            return []
+
+
+def _wait_until_idle(uuid: str) -> None:
+    """Wait for the last holder's process to end, a few seconds at most.
+
+    It released the lock, and its CUDA context lives until it exits. A process that stays is not
+    one of this workflow's: the result names it.
+    """
+    deadline = time.monotonic() + IDLE_WAIT_S
+    while processes_on(uuid) and time.monotonic() < deadline:
+        time.sleep(POLL_S)
+
+
+def _first_free(names: list[str], wait_s: float) -> tuple[FileLock, str]:
+    deadline = time.monotonic() + wait_s if wait_s >= 0 else float("inf")
+    while True:
+        for name in names:
+            lock = FileLock(lock_folder() / f"{name}.lock", mode=0o666)
+            try:
+                lock.acquire(timeout=0)
+                return lock, name
+            except Timeout:
+                continue
+        if time.monotonic() >= deadline:
+            raise DeviceError(f"device: {', '.join(names)} still in use after {wait_s:g} s")
+        time.sleep(POLL_S)

@@ -1,0 +1,57 @@
+"""Capture one case under its profiler, on a device that nobody else measures on."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from workflow_src.common.atomic_write import partial_folder
+from workflow_src.common.devices import hold
+from workflow_src.common.errors import one_sentence
+from workflow_src.common.subprocesses import run_tied
+from workflow_src.traces import nsys
+from workflow_src.traces.trace import TraceError
+
+
+def recorder(row: dict[str, Any]) -> list[str]:
+    """The command that runs a plan row's workload inside a capture window."""
+    return [sys.executable, "-m", "workflow_src.measure.profiled_run", "--case", json.dumps(row)]
+
+
+def capture(row: dict[str, Any], output: Path) -> None:
+    """Capture a plan row into `output`, which appears whole or not at all.
+
+    Raises TraceError where the program or its profiler failed.
+    """
+    with partial_folder(output) as folder:
+        partial = folder / output.name
+        with hold(row["device"]):
+            if row["profiler"] == "nsys":
+                nsys.profile(partial, recorder(row), row["device"], row["os_tracing"])
+            else:
+                _run([*recorder(row), "--output", str(partial)])
+        partial.replace(output)
+
+
+def _run(command: list[str]) -> None:
+    status = run_tied(command)
+    if status:
+        raise TraceError(
+            f"the program under torch.profiler ended with status {status}; its own message stands "
+            "above"
+        )
+
+
+def main() -> None:
+    """Capture one plan row."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--case", type=json.loads, required=True, help="a plan row as JSON")
+    parser.add_argument("--output", type=Path, required=True, help="the capture")
+    arguments = parser.parse_args()
+    with one_sentence(arguments.case["case"]):
+        capture(arguments.case, arguments.output)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+"""Run one case's workload with a profiler's capture window around its steady steps.
+
+This is the program that nsys profiles. Warm-up and out-of-memory probing come before the window
+opens and emit no range, so that no number of a capture can contain them.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from workflow_src.common.case import PHASES, Case
+from workflow_src.measure.oom import in_rising_order
+from workflow_src.measure.workload import Workload
+from workflow_src.model.ranges import listen, range_
+from workflow_src.traces.trace import END_OF_CAPTURE
+
+MIN_MARK_S = 1e-5
+
+
+def build(case: Case) -> Workload | None:
+    """The workload of a case, or None where not even the model fits in memory."""
+    try:
+        return Workload(case)
+    except torch.OutOfMemoryError:
+        return None
+
+
+def fitting(workload: Workload, phases: Sequence[str], steps: int) -> list[str]:
+    """Run `steps` steps of each of `phases`; those that fit in memory."""
+
+    def run(phase: str) -> None:
+        for _ in range(steps):
+            run_step(workload, phase)
+
+    return [o.phase for o in in_rising_order(workload, run, phases) if o.status == "ok"]
+
+
+def warm_up(workload: Workload, steps: int) -> list[str]:
+    """Warm up; the phases that fit in memory, also after each other.
+
+    A phase that just fitted alone may not fit a second time, once the allocator's memory is in
+    pieces: one more step of each shows it, and lets the window meet a steady allocator.
+    """
+    return fitting(workload, fitting(workload, PHASES, max(steps, 1)), 1)
+
+
+def settle(workload: Workload | None, phases: Sequence[str]) -> None:
+    """One more step of each phase."""
+    for phase in phases:
+        run_step(workload, phase)
+
+
+def run_step(workload: Workload | None, phase: str) -> None:
+    """One step, and wait for the device."""
+    assert workload is not None, "a phase that fits has a workload"
+    workload.phase(phase)()
+    workload.synchronize()
+
+
+def run_steps(workload: Workload | None, phases: Sequence[str], steps: int) -> None:
+    """The capture's content: `steps` step ranges of each phase, then its closing range."""
+    for phase in phases:
+        for _ in range(steps):
+            with range_(phase):
+                run_step(workload, phase)
+    with range_(END_OF_CAPTURE):
+        time.sleep(MIN_MARK_S)
+
+
+@contextmanager
+def nsys_window(device: str) -> Iterator[None]:
+    """Open nsys's capture window and send it ranges while inside."""
+    if device == "cuda":
+        torch.cuda.profiler.start()
+    listen("nsys")
+    yield
+    listen(None)
+    if device == "cuda":
+        torch.cuda.synchronize()
+        torch.cuda.profiler.stop()
+
+
+@contextmanager
+def torch_window(device: str, output: Path, settling: Callable[[], None]) -> Iterator[None]:
+    """Open torch.profiler's window, export what it saw to `output` afterwards.
+
+    Kineto drops kernels at the very start of a session: a settling pass runs inside it first.
+    """
+    activities = [torch.profiler.ProfilerActivity.CPU]
+    if device == "cuda":
+        activities.append(torch.profiler.ProfilerActivity.CUDA)
+    schedule = torch.profiler.schedule(wait=0, warmup=1, active=1)
+    with torch.profiler.profile(activities=activities, schedule=schedule) as profiler:
+        settling()
+        profiler.step()
+        listen("torch")
+        yield
+        listen(None)
+    profiler.export_chrome_trace(str(output))
+
+
+def record(case: Case, warmup_steps: int, steps: int, output: Path | None) -> None:
+    """Warm up, open the window, run the steps of each phase that fits.
+
+    torch.profiler writes its trace to `output`; with None, nsys listens from outside.
+    """
+    workload = build(case)
+    phases = warm_up(workload, warmup_steps) if workload else []
+    settling = partial(settle, workload, phases)
+    listening = torch_window(case.device, output, settling) if output else nsys_window(case.device)
+    print(f"{case.case}: capturing {steps} steps of {', '.join(phases) or 'no phase'}", flush=True)
+    with listening:
+        run_steps(workload, phases, steps)
+
+
+def main() -> None:
+    """Run one plan row; under nsys without --output."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--case", type=json.loads, required=True, help="a plan row as JSON")
+    parser.add_argument("--output", type=Path, help="trace of torch.profiler (.json.gz)")
+    parser.add_argument(
+        "--single-threaded-autograd",
+        action="store_true",
+        help="run backward on the main thread, to hold attribution against",
+    )
+    arguments = parser.parse_args()
+    torch.autograd.set_multithreading_enabled(not arguments.single_threaded_autograd)
+    row = arguments.case
+    record(Case.from_dict(row), row["warmup_steps"], row["capture_steps"], arguments.output)
+
+
+if __name__ == "__main__":
+    main()

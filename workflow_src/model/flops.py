@@ -1,0 +1,128 @@
+"""Closed formulas for the arithmetic and the memory traffic of one forward pass.
+
+Next to a measured time they say how near a component comes to what its arithmetic needs, or to
+what its memory traffic needs.
+"""
+
+import pandas as pd
+
+from workflow_src.common.case import Case
+
+MATMUL_COMPONENTS = ("qkv", "scores", "values", "output", "feed_forward", "head")
+"""The components whose FLOPs are matrix products; softmax is the remaining one."""
+
+ELEMENT_BYTES = {"fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2}
+
+_SOFTMAX_FLOPS = 5  # per element: max, subtract, exp, sum, divide
+_SOFTMAX_PASSES = {"naive": 8, "fused_softmax": 2}
+_MASK_BYTES = 1  # torch.bool
+
+
+def forward_work(case: Case) -> pd.DataFrame:
+    """FLOPs and least memory traffic of each component, summed over the layers.
+
+    Columns: component (qkv, scores, softmax, values, output, feed_forward, head), flops, bytes.
+
+    FLOPs: 2 m n k for an (m, k) by (k, n) product; 5 per element of the batch x heads x T x T
+    matrix for softmax (max, subtract, exp, sum, divide). Causality earns no credit: the written
+    out attention computes the full square, and the fused one is held to the same count. Other
+    elementwise FLOPs (scaling, mask, SwiGLU's gate) are left out.
+
+    Bytes: each operation reads its inputs once from device memory and writes its output once, as
+    if no cache outlived it. Scores holds product, scaling and mask; softmax makes 8 passes over
+    the matrix where written out (max reads; subtract and exp read and write; sum reads; divide
+    reads and writes) and 2 where it is one kernel; its row vectors are left out, being T times
+    smaller. With sdpa, one kernel reads q, k, v and writes its output: q and k stand under
+    scores, v and output under values, and softmax moves nothing.
+
+    Approximations: every element has the size of the case's precision, although autocast keeps
+    weights in float32 and runs softmax's exp, sum and division in it; the copies that autocast
+    and changes of memory layout make are left out.
+    """
+    flops, traffic = _flops(case), _bytes(case)
+    return pd.DataFrame(
+        {
+            "component": list(flops),
+            "flops": list(flops.values()),
+            "bytes": [traffic[component] for component in flops],
+        }
+    )
+
+
+def total_forward_flops(case: Case) -> int:
+    """FLOPs of one forward pass: all components of `forward_work`, softmax among them."""
+    return sum(_flops(case).values())
+
+
+def backward_flops(case: Case) -> int:
+    """FLOPs of one backward pass: twice the forward pass's matrix products.
+
+    Each product C = A B needs two of the same size, dA = dC B^T and dB = A^T dC. The backward
+    pass of softmax and of the other elementwise operations is left out.
+    """
+    flops = _flops(case)
+    return 2 * sum(flops[component] for component in MATMUL_COMPONENTS)
+
+
+def parameter_count(case: Case) -> int:
+    """Parameters of the case's model: embedding, blocks, final norm and untied head."""
+    attention = 4 * case.d_model**2
+    feed_forward = 3 * case.d_model * case.d_ff
+    norms = 2 * case.d_model
+    ends = 2 * case.vocabulary * case.d_model + case.d_model
+    return case.layers * (attention + feed_forward + norms) + ends
+
+
+def _flops(case: Case) -> dict[str, int]:
+    tokens, width = case.batch * case.context, case.d_model
+    square = _square(case)
+    return {
+        "qkv": case.layers * 2 * tokens * width * 3 * width,
+        "scores": case.layers * 2 * square * case.d_head,
+        "softmax": case.layers * _SOFTMAX_FLOPS * square,
+        "values": case.layers * 2 * square * case.d_head,
+        "output": case.layers * 2 * tokens * width * width,
+        "feed_forward": case.layers * 3 * 2 * tokens * width * case.d_ff,
+        "head": 2 * tokens * width * case.vocabulary,
+    }
+
+
+def _bytes(case: Case) -> dict[str, int]:
+    tokens, width = case.batch * case.context, case.d_model
+    size = ELEMENT_BYTES[case.precision]
+    per_block = {
+        "qkv": size * _product(tokens, width, 3 * width),
+        **_core_bytes(case, size),
+        "output": size * _product(tokens, width, width),
+        "feed_forward": size * _feed_forward_elements(tokens, width, case.d_ff),
+    }
+    whole = {component: case.layers * amount for component, amount in per_block.items()}
+    return whole | {"head": size * _product(tokens, width, case.vocabulary)}
+
+
+def _core_bytes(case: Case, size: int) -> dict[str, int]:
+    """Bytes of one block's scores, softmax and values."""
+    stream, square = case.batch * case.context * case.d_model, _square(case)
+    if case.attention == "sdpa":
+        return {"scores": size * 2 * stream, "softmax": 0, "values": size * 2 * stream}
+    product, scaling, mask = 2 * stream + square, 2 * square, 2 * square
+    return {
+        "scores": size * (product + scaling + mask) + _MASK_BYTES * case.context**2,
+        "softmax": size * _SOFTMAX_PASSES[case.attention] * square,
+        "values": size * (square + 2 * stream),
+    }
+
+
+def _feed_forward_elements(tokens: int, width: int, d_ff: int) -> int:
+    silu, gate = 2 * tokens * d_ff, 3 * tokens * d_ff
+    return 2 * _product(tokens, width, d_ff) + silu + gate + _product(tokens, d_ff, width)
+
+
+def _product(m: int, k: int, n: int) -> int:
+    """Elements that an (m, k) by (k, n) product reads and writes."""
+    return m * k + k * n + m * n
+
+
+def _square(case: Case) -> int:
+    """Elements of one block's batch x heads x T x T matrix."""
+    return case.batch * case.heads * case.context**2

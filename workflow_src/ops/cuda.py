@@ -1,0 +1,77 @@
+"""GeLU as a CUDA C++ kernel, `gelu.cu`, built at run time where nvcc is."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from workflow_src.ops import UnavailableError
+
+SOURCE = Path(__file__).with_name("gelu.cu")
+KINDS = {torch.float32: 0, torch.float16: 1, torch.bfloat16: 2}
+VECTOR_BYTES = 16
+
+# Plain addresses cross this border: torch's own headers would take most of a minute to compile.
+BINDING = """
+#include <cstdint>
+#include <pybind11/pybind11.h>
+int launch_gelu(uintptr_t x, uintptr_t y, int64_t elements, int kind, uintptr_t stream);
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) { module.def("launch_gelu", &launch_gelu); }
+"""
+
+Launch = Callable[[int, int, int, int, int], int]
+
+
+def build_gelu() -> Callable[[Tensor], Tensor]:
+    """The built kernel as a function of a CUDA tensor: shape and dtype of x, contiguous.
+
+    Raises UnavailableError where there is no CUDA device, no nvcc or no ninja, or where the
+    build fails.
+    """
+    launch = _build()
+
+    def gelu(x: Tensor) -> Tensor:
+        return _call(launch, x)
+
+    return gelu
+
+
+def _call(launch: Launch, x: Tensor) -> Tensor:
+    if x.dtype not in KINDS:
+        raise TypeError(f"gelu takes float32, float16 or bfloat16, not {x.dtype}")
+    x = x.contiguous()
+    if x.data_ptr() % VECTOR_BYTES:
+        x = x.clone()
+    y = torch.empty_like(x)
+    if x.numel():
+        stream = torch.cuda.current_stream(x.device).cuda_stream
+        error = launch(x.data_ptr(), y.data_ptr(), x.numel(), KINDS[x.dtype], stream)
+        if error:
+            raise RuntimeError(f"the CUDA kernel of GeLU didn't launch: error {error}")
+    return y
+
+
+def _build() -> Launch:
+    if not torch.cuda.is_available():
+        raise UnavailableError("there is no CUDA device")
+    from torch.utils import cpp_extension
+
+    if cpp_extension.CUDA_HOME is None:
+        raise UnavailableError("CUDA's compiler nvcc is not installed")
+    if not cpp_extension.is_ninja_available():
+        raise UnavailableError("ninja, which builds the CUDA kernel, is not installed")
+    try:
+        module = cpp_extension.load_inline(
+            name="workflow_gelu",
+            cpp_sources=[BINDING],
+            cuda_sources=[SOURCE.read_text(encoding="utf-8")],
+            extra_cuda_cflags=["-O3"],
+            with_cuda=True,
+            no_implicit_headers=True,
+        )
+    except RuntimeError as error:
+        print(error, flush=True)
+        raise UnavailableError("the build of the CUDA kernel failed; its log says why") from error
+    launch: Launch = module.launch_gelu
+    return launch

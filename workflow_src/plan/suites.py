@@ -1,0 +1,197 @@
+"""The plan: every case of a suite, with `auto` resolved once and recorded in plan.csv."""
+
+import argparse
+import csv
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from workflow_src.common.atomic_write import write_csv
+from workflow_src.common.case import Case
+from workflow_src.common.devices import cuda_devices
+from workflow_src.common.errors import one_sentence
+from workflow_src.plan.config import ConfigError, check, load, one_of
+
+CASE_PATTERN = r"[A-Za-z0-9.]+-ctx[0-9]+-(?:fp32|tf32|bf16|fp16)(?:-[a-z0-9_]+)*"
+"""What a case id looks like: the workflow's global wildcard constraint."""
+
+BENCHMARK_KEYS = ("warmup_steps", "steps")
+CAPTURE_KEYS = ("profiler", "warmup_steps", "capture_steps", "os_tracing")
+
+
+MOST_BLOCKS_IN_CAPTURE = 128
+"""Blocks times steps that a capture holds at most: on an H200 (nsys 2025.3, three phases, naive
+attention, bf16) 144 of them made a report of 5.4 MB."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All cases of one run, and how they are measured."""
+
+    tag: str
+    device: str
+    profiler: str
+    cases: tuple[Case, ...]
+    settings: Mapping[str, Any]
+
+    @property
+    def case_ids(self) -> list[str]:
+        """The ids of the cases, in the order of the plan."""
+        return [case.case for case in self.cases]
+
+    @property
+    def capture_suffix(self) -> str:
+        """How a capture's file name ends under the resolved profiler."""
+        return ".nsys-rep" if self.profiler == "nsys" else ".kineto.json.gz"
+
+    def _row(self, case_id: str, keys: tuple[str, ...]) -> dict[str, Any]:
+        if case_id not in self.case_ids:
+            raise ConfigError(one_of(f"case of {self.tag}", case_id, self.case_ids))
+        case = self.cases[self.case_ids.index(case_id)]
+        return case.as_dict() | {key: self.settings[key] for key in keys}
+
+    def benchmark_row(self, case_id: str) -> dict[str, Any]:
+        """All that the benchmark of one case depends on: a rule's params.
+
+        Raises ConfigError where the plan has no such case.
+        """
+        return self._row(case_id, BENCHMARK_KEYS)
+
+    def capture_row(self, case_id: str) -> dict[str, Any]:
+        """All that the capture of one case depends on: a rule's params.
+
+        Deep models are captured for fewer steps, so that a capture stays small.
+        """
+        row = self._row(case_id, CAPTURE_KEYS)
+        return row | {"capture_steps": _steps_in_capture(row)}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The whole plan, a row per case."""
+        return [self.benchmark_row(name) | self.capture_row(name) for name in self.case_ids]
+
+
+def _steps_in_capture(row: Mapping[str, Any]) -> int:
+    most = MOST_BLOCKS_IN_CAPTURE // int(row["layers"])
+    return max(1, min(int(row["capture_steps"]), most))
+
+
+def case_id(size: str, axes: Mapping[str, Any]) -> str:
+    """A short readable id; axes that have their usual value are not spelt out."""
+    parts = [size, f"ctx{axes['context']}", axes["precision"]]
+    parts += [f"b{axes['batch']}"] if axes["batch"] != 4 else []
+    parts += [axes["attention"]] if axes["attention"] != "naive" else []
+    parts += [axes["optimizer"]] if axes["optimizer"] != "adamw" else []
+    return "-".join(parts)
+
+
+def make_cases(config: Mapping[str, Any], device: str) -> tuple[Case, ...]:
+    """Every combination of the suite's axes, sizes first. Takes a checked configuration."""
+    suite = config["suites"][config["suite"]]
+    names = ("context", "batch", "precision", "attention", "optimizer")
+    combinations = product(suite["sizes"], *(suite[_plural(name)] for name in names))
+    common = {key: config[key] for key in ("vocabulary", "seed", "memory_limit_gib")}
+    cases = []
+    for size, *values in combinations:
+        axes = dict(zip(names, values, strict=True))
+        fields = common | config["sizes"][size] | axes
+        cases.append(Case(case=case_id(size, axes), size=size, device=device, **fields))
+    return tuple(cases)
+
+
+def _plural(axis: str) -> str:
+    return axis + ("es" if axis.endswith("h") else "s")
+
+
+def recorded(path: Path) -> dict[str, str]:
+    """Device and profiler that an earlier plan of this tag resolved to; empty without one."""
+    if not path.is_file():
+        return {}
+    with path.open(encoding="utf-8", newline="") as file:
+        row: dict[str, str] = next(csv.DictReader(file), {})
+    return {key: row[key] for key in ("device", "profiler") if row.get(key)}
+
+
+def resolve(config: Mapping[str, Any], earlier: Mapping[str, str]) -> tuple[str, str]:
+    """The device and the profiler to use, `auto` resolved.
+
+    An earlier plan's choice stands, so that results brought from another machine are put
+    together here without being measured again. Raises ConfigError where what is asked for is
+    not here and no earlier plan vouches for it.
+    """
+    device, profiler = config["device"], config["profiler"]
+    device = earlier.get("device", device) if device == "auto" else device
+    profiler = earlier.get("profiler", profiler) if profiler == "auto" else profiler
+    if config["cluster"]:
+        return _named(device=device, profiler=profiler)
+    if device == "auto":
+        device = "cuda" if cuda_devices() else "cpu"
+    elif device == "cuda" and earlier.get("device") != "cuda" and not cuda_devices():
+        raise ConfigError("device: 'cuda' asked for, but no CUDA device is here; allowed: cpu")
+    has_nsys = shutil.which("nsys") is not None
+    if profiler == "auto":
+        profiler = "nsys" if device == "cuda" and has_nsys else "torch"
+    elif profiler == "nsys" and earlier.get("profiler") != "nsys" and not has_nsys:
+        raise ConfigError(
+            "profiler: 'nsys' asked for, but no nsys is on the PATH; install Nsight Systems, or "
+            "set profiler to torch"
+        )
+    return device, profiler
+
+
+def _named(device: str, profiler: str) -> tuple[str, str]:
+    """Both as they are. Raises ConfigError for `auto`, which only the measuring machine knows."""
+    for key, value in (("device", device), ("profiler", profiler)):
+        if value == "auto":
+            allowed = "cpu, cuda" if key == "device" else "nsys, torch"
+            raise ConfigError(
+                f"{key}: 'auto' can't be told on this machine where cluster is true; "
+                f"allowed: {allowed}"
+            )
+    return device, profiler
+
+
+def make_plan(raw: Mapping[str, Any], results: Path = Path("results")) -> Plan:
+    """The plan of a configuration as read from YAML. Raises ConfigError on bad input."""
+    config = check(raw)
+    earlier = recorded(results / config["tag"] / "plan.csv")
+    device, profiler = resolve(config, earlier)
+    suite = config["suites"][config["suite"]]
+    if device == "cpu" and "tf32" in suite["precisions"]:
+        raise ConfigError(
+            f"suites.{config['suite']}.precisions: 'tf32' needs a CUDA device, and the device is "
+            "cpu; allowed there: fp32, bf16, fp16"
+        )
+    return expand(config | {"profiler": profiler, "device": device})
+
+
+def expand(settings: Mapping[str, Any]) -> Plan:
+    """The plan of checked settings whose device and profiler are resolved already."""
+    device, profiler = settings["device"], settings["profiler"]
+    return Plan(settings["tag"], device, profiler, make_cases(settings, device), settings)
+
+
+@one_sentence()
+def main() -> None:
+    """Write plan.csv, or print the plan of a config file as JSON rows, fit for --case."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--settings", type=json.loads, help="checked and resolved settings, JSON")
+    parser.add_argument("--config", type=Path, default=Path("config.yaml"))
+    parser.add_argument("--output", type=Path, help="plan.csv; without it, rows are printed")
+    arguments = parser.parse_args()
+    settings = arguments.settings
+    plan = expand(settings) if settings else make_plan(load(arguments.config))
+    if arguments.output:
+        write_csv(arguments.output, pd.DataFrame(plan.rows()))
+        print(f"{len(plan.cases)} cases on {plan.device} under {plan.profiler}")
+    else:
+        print("\n".join(json.dumps(row) for row in plan.rows()))
+
+
+if __name__ == "__main__":
+    main()

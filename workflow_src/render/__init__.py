@@ -1,0 +1,1 @@
+"""How numbers, tables and figures look; knows nothing of what they mean."""

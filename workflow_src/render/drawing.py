@@ -1,0 +1,128 @@
+"""What the figures share: panels per facet, axes, colours and the legend."""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
+
+from workflow_src.answers.evidence import Row
+from workflow_src.common.case import CASE_COLUMNS
+
+# Paul Tol's qualitative schemes "bright" and "muted", told apart with any colour vision:
+# https://sronpersonalpages.nl/~pault/
+LINE_COLOURS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#555555")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+
+STYLE: Any = {
+    "svg.fonttype": "none",
+    "font.family": ["DejaVu Sans", "sans-serif"],
+    "font.size": 9,
+    "text.parse_math": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.alpha": 0.3,
+    "legend.frameon": False,
+}
+
+
+def facets(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Rows by what tells them apart besides size and context; the key is a facet's heading."""
+    columns = [c for c in CASE_COLUMNS[3:] if len({row[c] for row in rows}) > 1]
+    if "precision" not in columns and rows:
+        columns = ["precision", *columns]
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        parts = [f"batch {row[c]}" if c == "batch" else str(row[c]) for c in columns]
+        found.setdefault(", ".join(parts), []).append(row)
+    return found
+
+
+def panels(rows: Sequence[Row], columns: int = 3) -> tuple[Figure, Iterator[tuple[str, Axes]]]:
+    """A figure of one panel per facet, wrapped, with axes shared; and headings with their axes."""
+    headings = list(facets(rows))
+    wide = min(columns, len(headings))
+    high = math.ceil(len(headings) / wide)
+    figure, grid = plt.subplots(
+        high,
+        wide,
+        figsize=(max(5.0, 3.4 * wide), 3.2 * high + 0.4),
+        squeeze=False,
+        sharex=True,
+        sharey=True,
+        layout="constrained",
+    )
+    axes = list(grid.flat)
+    for unused in axes[len(headings) :]:
+        unused.remove()
+    for heading, each in zip(headings, axes, strict=False):
+        each.set_title(heading, fontsize=10)
+    return figure, iter(zip(headings, axes, strict=False))
+
+
+def nothing(message: str) -> Figure:
+    """A figure that says why it shows nothing."""
+    figure = plt.figure(figsize=(6, 1.2))
+    figure.text(0.5, 0.5, message, ha="center", va="center")
+    return figure
+
+
+def context_axis(axes: Axes, contexts: Sequence[int]) -> None:
+    """Logarithmic contexts, a tick at each that was measured."""
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xticks(sorted(set(contexts)), [str(context) for context in sorted(set(contexts))])
+    axes.set_xlabel("context length")
+
+
+def log_values(axes: Axes) -> None:
+    """A logarithmic vertical axis with plain numbers at 1, 2 and 5 of each decade."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def lines(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Rows by size in order of appearance, each from the shortest context up."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row["size"], []).append(row)
+    return {size: sorted(mine, key=lambda row: int(row["context"])) for size, mine in found.items()}
+
+
+def styles(rows: Sequence[Row]) -> dict[str, tuple[str, str]]:
+    """Colour and marker of each size, the same in all panels of a figure."""
+    sizes = list(dict.fromkeys(row["size"] for row in rows))
+    return {
+        size: (LINE_COLOURS[i % len(LINE_COLOURS)], MARKERS[i % len(MARKERS)])
+        for i, size in enumerate(sizes)
+    }
+
+
+def label_left(figure: Figure, text: str) -> None:
+    """Label the vertical axis of the panels at the left edge."""
+    for axes in figure.axes:
+        spec = axes.get_subplotspec()
+        if spec is not None and spec.is_first_col():
+            axes.set_ylabel(text)
+
+
+def legend_of(figure: Figure) -> None:
+    """One legend for all panels, beside them."""
+    entries: dict[str, Artist] = {}
+    for axes in figure.axes:
+        handles, labels = axes.get_legend_handles_labels()
+        for handle, label in zip(handles, labels, strict=True):
+            entries.setdefault(label, handle)
+    figure.legend(list(entries.values()), list(entries), loc="outside right upper")

@@ -1,0 +1,1 @@
+"""The report: its overview, and the whole as Markdown and HTML."""

@@ -1,0 +1,244 @@
+"""What the report opens with: environment, what ran, timings, conservation, precision."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+from markupsafe import Markup
+
+from workflow_src.answers.evidence import (
+    OUTSIDE_LIMIT,
+    Row,
+    axes,
+    benchmark_state,
+    holds_no_activity,
+    of,
+    profile_state,
+    words,
+)
+from workflow_src.answers.forward_time import LAUNCH_BOUND_BELOW
+from workflow_src.common.case import CASE_COLUMNS, PHASES
+from workflow_src.render.markdown import (
+    PHASE_WORDS,
+    STATE_WORDS,
+    Column,
+    case_columns,
+    fine_percent,
+    markdown_table,
+    number,
+    percent,
+    plain,
+    records,
+    signed_percent,
+    whole,
+)
+from workflow_src.tables.join import SAME_EVERYWHERE
+
+PRIVATE = ("node", "device_name")
+"""Columns of environments.csv that name a machine; they stay out of the report."""
+
+VALUES_SHOWN = 3
+
+
+def environment(environments: pd.DataFrame) -> list[Row]:
+    """What the cases were measured on: a name and its value, or its values, each."""
+    hidden = (*CASE_COLUMNS, *PRIVATE)
+    names = [c for c in environments.columns if c not in hidden and not c.startswith("warning")]
+    rows = [{"name": name, "value": values(environments[name])} for name in names]
+    return [row for row in rows if row["value"]]
+
+
+def values(column: "pd.Series[str]") -> str:
+    """A column's one value, its few values with their counts, or the range of numbers or times."""
+    counts = column[column != ""].value_counts()
+    if len(counts) == 1:
+        return str(counts.index[0])
+    numbers = pd.to_numeric(counts.index.to_series(), errors="coerce")
+    if len(counts) and numbers.notna().all():
+        return f"{number(numbers.min())} to {number(numbers.max())}"
+    if str(column.name).endswith("_at") and len(counts):
+        return f"{min(counts.index)} to {max(counts.index)}"
+    shown = [f"{value} (cases: {count})" for value, count in counts.head(VALUES_SHOWN).items()]
+    more = len(counts) - VALUES_SHOWN
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+
+
+def mixed(environments: pd.DataFrame) -> list[str]:
+    """The names under which cases of different machines or versions stand together."""
+    there = [name for name in SAME_EVERYWHERE if name in environments.columns]
+    return [name for name in there if environments[name].nunique() > 1]
+
+
+def warnings(environments: pd.DataFrame) -> list[Row]:
+    """Throttled, shared or busy devices: a warning's text and the cases that it names."""
+    found: dict[str, list[str]] = {}
+    for column in (c for c in environments.columns if c.startswith("warning")):
+        for case, text in zip(environments["case"], environments[column], strict=True):
+            if text:
+                found.setdefault(str(text), []).append(str(case))
+    return [{"text": text, "cases": cases} for text, cases in found.items()]
+
+
+def headline(cases: Sequence[Row], captures: pd.DataFrame, environments: pd.DataFrame) -> Row:
+    """What the report's first lines say: devices, profilers, what has no capture."""
+    captured = set(captures["case"])
+    names = [case["case"] for case in cases]
+    gpus = environments["gpu"] if "gpu" in environments else pd.Series(dtype=str)
+    cpus = environments["cpu"] if "cpu" in environments else pd.Series(dtype=str)
+    return {
+        "cases": names,
+        "phases": PHASES,
+        "on_cpu": bool(cases) and {case["device"] for case in cases} == {"cpu"},
+        "profilers": sorted({str(name) for name in captures["profiler"]} - {""}),
+        "gpus": sorted({str(gpu) for gpu in gpus} - {""}),
+        "cpus": sorted({str(cpu) for cpu in cpus} - {""}),
+        "uncaptured": [name for name in names if name not in captured],
+        "empty": [name for name in names if holds_no_activity(captures, name)],
+        "words": words(cases),
+    }
+
+
+def status_table(cases: Sequence[Row], timings: pd.DataFrame, captures: pd.DataFrame) -> Markup:
+    """What became of each phase of each case without a profiler, and whether it was captured."""
+    rows = []
+    for case in cases:
+        states = {phase: benchmark_state(timings, case["case"], phase) for phase in PHASES}
+        said = {p: "ok" if s.word == "ok" else STATE_WORDS[s.word] for p, s in states.items()}
+        reasons = dict.fromkeys(state.reason for state in states.values() if state.reason)
+        captured = "no" if of(captures, case["case"]).empty else "yes"
+        if holds_no_activity(captures, case["case"]):
+            captured = "holds no device activity"
+        rows.append(case | said | {"captured": captured, "reason": "; ".join(reasons)})
+    phases = [Column(PHASE_WORDS[phase], phase) for phase in PHASES]
+    return markdown_table(
+        rows, [*case_columns(axes(cases)), *phases, Column("capture", "captured")]
+    )
+
+
+def timing_rows(
+    cases: Sequence[Row], timings: pd.DataFrame, ranges: pd.DataFrame, captures: pd.DataFrame
+) -> list[Row]:
+    """Per case and phase: unprofiled and profiled medians (ms) and the overhead between them."""
+    rows = []
+    for case in cases:
+        for phase in PHASES:
+            steps = of(ranges, case["case"], phase)
+            steps = steps[steps["path"] == phase]
+            profiled = profile_state(timings, captures, steps, case["case"], phase)
+            benchmark = benchmark_state(timings, case["case"], phase)
+            row: Row = case | {"phase": phase, "reason": benchmark.reason}
+            row |= {"state": benchmark.word, "profiled_state": profiled.word}
+            if benchmark.word == "ok":
+                row |= records(of(timings, case["case"], phase))[0]
+            if not steps.empty and profiled.word in ("ok", "no_activity"):
+                row["host_ms"] = float(steps["host_ms"].median())
+            if not steps.empty and profiled.word == "ok":
+                row["busy_share"] = float(steps["busy_ms"].median()) / row["host_ms"]
+                row["launch_bound"] = row["busy_share"] < LAUNCH_BOUND_BELOW
+            if "host_ms" in row and benchmark.word == "ok":
+                row["overhead"] = row["host_ms"] / row["median_ms"] - 1
+            rows.append(row)
+    return rows
+
+
+def timing_table(rows: Sequence[Row]) -> Markup:
+    """The rows of `timing_rows` as Markdown."""
+    profiled = "profiled_state"
+    columns = [
+        *case_columns(axes(rows)),
+        Column("phase", "phase", PHASE_WORDS.__getitem__),
+        Column("unprofiled median ms", "median_ms", number),
+        Column("20th pct ms", "p20_ms", number),
+        Column("80th pct ms", "p80_ms", number),
+        Column("samples", "samples", plain),
+        Column("profiled median ms", "host_ms", number, profiled),
+        Column("overhead", "overhead", signed_percent, profiled),
+        Column("busy / host", "busy_share", percent, profiled),
+        Column("launch-bound", "launch_bound", lambda b: "yes" if b else "no", profiled),
+        Column("peak memory MiB", "peak_memory_mib", number),
+    ]
+    return markdown_table(rows, columns)
+
+
+def conservation(captures: pd.DataFrame, kernels: pd.DataFrame) -> Row:
+    """Whether all device time is accounted for, and what lies outside all ranges."""
+    attributed, outside = int(captures["attributed_ns"].sum()), int(captures["outside_ns"].sum())
+    total = int(captures["total_ns"].sum())
+    sums = captures["attributed_ns"] + captures["outside_ns"] == captures["total_ns"]
+    loose = kernels[kernels["phase"] == ""]
+    largest = loose.groupby("short_name")["busy_ns"].sum().sort_values(ascending=False)
+    return {
+        "captures": len(captures),
+        "total_ns": total,
+        "attributed_ns": attributed,
+        "outside_ns": outside,
+        "outside_share": outside / total if total else 0.0,
+        "unbalanced": [str(case) for case in captures.loc[~sums, "case"]],
+        "largest_outside": [str(name) for name in largest[largest > 0].index],
+        "worst": float(captures["outside_share"].max()) if total else 0.0,
+        "limit": OUTSIDE_LIMIT,
+        "over": [str(c) for c in captures.loc[captures["outside_share"] > OUTSIDE_LIMIT, "case"]],
+        "coverage": [float(share) for share in captures["family_coverage"].dropna()],
+    } | counted_by_nsys(captures, kernels)
+
+
+def counted_by_nsys(captures: pd.DataFrame, kernels: pd.DataFrame) -> Row:
+    """In how many captures `nsys stats` counted kernels, and where it counted another total."""
+    counted = captures[captures["stats_total_ns"].notna()]
+    ours = kernels[kernels["kind"] == "kernel"].groupby("case")["busy_ns"].sum()
+    disagree = counted["case"].map(ours).fillna(0) != counted["stats_total_ns"]
+    return {
+        "counted": len(counted),
+        "disagree": [str(case) for case in counted.loc[disagree, "case"]],
+    }
+
+
+def conservation_table(captures: pd.DataFrame) -> Markup:
+    """Per capture: device time attributed, outside and in all, whole nanoseconds, and coverage."""
+    rows = records(captures)
+    columns = [
+        *case_columns(axes(rows)),
+        Column("attributed ns", "attributed_ns", whole),
+        Column("outside ns", "outside_ns", whole),
+        Column("total ns", "total_ns", whole),
+        Column("outside", "outside_share", fine_percent),
+        Column("family known", "family_coverage", percent),
+    ]
+    return markdown_table(rows, columns)
+
+
+def precision_rows(cases: Sequence[Row], kernels: pd.DataFrame) -> list[Row]:
+    """Per case: the share of gemm time by the precision that kernels' names say ran.
+
+    `matches` is False where any of it ran in another precision than the case asked for, None
+    where names don't tell for all of the time and what they tell doesn't contradict.
+    """
+    rows = []
+    for case in cases:
+        mine = of(kernels, case["case"])
+        gemm = mine[mine["family"] == "gemm"]
+        total = gemm["busy_ns"].sum()
+        if not total > 0:
+            continue
+        ran = gemm.groupby("precision_ran")["busy_ns"].sum().sort_values(ascending=False) / total
+        shares = {str(name): float(share) for name, share in ran.items()}
+        told = set(shares) - {""}
+        same: bool | None = told <= {case["precision"]}
+        if same and "" in shares:
+            same = None
+        parts = [f"{name or 'name does not tell'} {percent(s)}" for name, s in shares.items()]
+        rows.append(
+            case
+            | {"asked": case["precision"], "shares": shares, "ran": ", ".join(parts)}
+            | {"matches": same, "told": bool(told), "state": "ok"}
+        )
+    return rows
+
+
+def precision_table(rows: Sequence[Row]) -> Markup:
+    """The cases whose gemms ran in another precision than asked for, as Markdown."""
+    columns = [
+        *case_columns([axis for axis in axes(rows) if axis != "precision"]),
+        Column("precision asked for", "asked"),
+        Column("gemm time by the precision that ran", "ran"),
+    ]
+    return markdown_table([row for row in rows if row["matches"] is False], columns)

@@ -1,0 +1,166 @@
+"""The report: one Markdown file from tables, answers and figures, and the same as one HTML file."""
+
+import argparse
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import markdown  # type: ignore[import-untyped,unused-ignore]
+import pandas as pd
+from markdown.extensions.toc import slugify  # type: ignore[import-untyped,unused-ignore]
+from markupsafe import Markup, escape
+
+from workflow_src.answers.evidence import cases_of, read_table
+from workflow_src.answers.questions import FIGURES, QUESTIONS, REPORT_TABLES
+from workflow_src.common.atomic_write import write_text
+from workflow_src.common.errors import one_sentence
+from workflow_src.render import markdown as present
+from workflow_src.report import overview
+from workflow_src.studies.study import STUDIES
+
+FIGURE_TEXTS = {
+    "forward_time": "Unprofiled time of the forward pass over context length, by model size",
+    "family_shares": "Share of each family in the time of each phase, by case",
+    "softmax_matmul": "Softmax against attention's matrix multiplications: time, FLOPs, bytes",
+}
+
+FIGURE_AFTER = {"a": "forward_time", "d": "family_shares", "e": "softmax_matmul"}
+"""The answer that each figure follows."""
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where the report's parts lie."""
+
+    tables: Path
+    answers: Path
+    figures: Path
+    templates: Path
+    sections: tuple[Path, ...] = ()
+
+
+def context(tables: dict[str, pd.DataFrame]) -> dict[str, Any]:
+    """All that the report's opening says, worked out from the tables."""
+    timings, captures, kernels = tables["timings"], tables["captures"], tables["kernels"]
+    environments = tables["environments"]
+    cases = cases_of(timings, captures)
+    timed = overview.timing_rows(cases, timings, tables["ranges"], captures)
+    precisions = overview.precision_rows(cases, kernels)
+    return {
+        "head": overview.headline(cases, captures, environments),
+        "environment": overview.environment(environments),
+        "mixed": overview.mixed(environments),
+        "warnings": overview.warnings(environments),
+        "status": overview.status_table(cases, timings, captures),
+        "timed": timed,
+        "timing": overview.timing_table(timed),
+        "conserved": overview.conservation(captures, kernels),
+        "conservation": overview.conservation_table(captures),
+        "precisions": precisions,
+        "precision": overview.precision_table(precisions),
+    }
+
+
+def figure_link(name: str, figures: Path, folder: Path) -> Markup:
+    """A Markdown image that leads from `folder` to a figure."""
+    target = Path(os.path.relpath(figures / f"{name}.svg", folder)).as_posix()
+    return Markup(f"![{FIGURE_TEXTS[name]}]({target})")
+
+
+def make_markdown(sources: Sources, folder: Path) -> str:
+    """The report as Markdown whose links lead from `folder`.
+
+    Raises FileNotFoundError where a table or an answer isn't there.
+    """
+    tables = {name: read_table(sources.tables, name) for name in REPORT_TABLES}
+    answers = {
+        question: Markup((sources.answers / f"{question}.md").read_text(encoding="utf-8"))
+        for question in QUESTIONS
+    }
+    links = {name: figure_link(name, sources.figures, folder) for name in FIGURES}
+    sections = [Markup(path.read_text(encoding="utf-8").strip()) for path in sources.sections]
+    template = present.environment(sources.templates).get_template("report.md.j2")
+    text = template.render(
+        **context(tables),
+        answers=answers,
+        figures=links,
+        figure_after=FIGURE_AFTER,
+        sections=sections,
+        not_chosen=[name for name in STUDIES if name not in {p.stem for p in sources.sections}],
+    )
+    return with_contents(re.sub(r"\n{3,}", "\n\n", text).strip() + "\n")
+
+
+def with_contents(text: str) -> str:
+    """The report with a list of its sections, each a link, before the first of them.
+
+    Links are what both this project's HTML and the common Markdown viewers call a heading: its
+    words in lower case, joined by dashes.
+    """
+    headings = re.findall(r"^(##+) (.+)$", text, flags=re.MULTILINE)
+    lines = [f"{'    ' * (len(h) - 2)}- [{title}](#{slugify(title, '-')})" for h, title in headings]
+    opening, mark, rest = text.partition("\n## ")
+    return opening + "\nContents:\n\n" + "\n".join(lines) + "\n" + mark + rest
+
+
+def to_html(text: str) -> str:
+    """Markdown as HTML; raw HTML in it is shown as text, never passed through."""
+    converter = markdown.Markdown(extensions=["tables", "sane_lists", "toc"])
+    converter.preprocessors.deregister("html_block")
+    converter.inlinePatterns.deregister("html")
+    return str(converter.convert(text))
+
+
+def inline_figures(body: str, folder: Path) -> str:
+    """`body` with each image of an .svg file under `folder` replaced by the drawing itself."""
+
+    def drawing(match: re.Match[str]) -> str:
+        svg = (folder / match["target"]).read_text(encoding="utf-8")
+        start = svg.index("<svg")
+        label = match["label"]
+        return f'<figure role="img" aria-label="{label}">{svg[start:]}</figure>'
+
+    return re.sub(r'<img alt="(?P<label>[^"]*)" src="(?P<target>[^"]+\.svg)" />', drawing, body)
+
+
+def make_html(text: str, folder: Path, templates: Path) -> str:
+    """The report as one self-contained HTML file. `text` is Markdown linking from `folder`."""
+    body = inline_figures(to_html(text), folder)
+    body = re.sub(r"<table>.*?</table>", r'<div class="table">\g<0></div>', body, flags=re.DOTALL)
+    body = re.sub(r"<p>(<figure .*?</figure>)</p>", r"\1", body, flags=re.DOTALL)
+    loader = jinja2.FileSystemLoader(templates)
+    page = jinja2.Environment(
+        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, keep_trailing_newline=True
+    )
+    title = escape(text.splitlines()[0].lstrip("# "))
+    return page.get_template("report.html.j2").render(title=title, body=Markup(body))
+
+
+@one_sentence()
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write the report."""
+    parser = argparse.ArgumentParser(prog="workflow_src.report.report", description=__doc__)
+    parser.add_argument("--tables", type=Path, required=True, help="folder of aggregated CSVs")
+    parser.add_argument("--answers", type=Path, required=True, help="folder of a.md to e.md")
+    parser.add_argument("--figures", type=Path, required=True, help="folder of the .svg figures")
+    parser.add_argument("--templates", type=Path, required=True, help="report_templates")
+    parser.add_argument("--sections", type=Path, nargs="*", default=[], help="Markdown to append")
+    parser.add_argument("--markdown", type=Path, required=True)
+    parser.add_argument("--html", type=Path, required=True)
+    given = parser.parse_args(arguments)
+    sources = Sources(
+        given.tables, given.answers, given.figures, given.templates, tuple(given.sections)
+    )
+    folder = given.markdown.parent
+    text = make_markdown(sources, folder)
+    html = make_html(text, folder, given.templates)
+    write_text(given.markdown, text)
+    write_text(given.html, html)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""The figure of the accounting study: a roofline per precision."""
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from workflow_src.render.drawing import LINE_COLOURS, MARKERS, label_left, legend_of, nothing
+from workflow_src.studies.accounting.analyze import roof
+from workflow_src.studies.study import Row
+
+
+def figure(rows: Sequence[Row], rates: Mapping[str, tuple[float, float]]) -> Figure:
+    """A panel per precision: the roof, and a point per component (colour) and size (marker)."""
+    precisions = [name for name in rates if any(row["precision"] == name for row in rows)]
+    if not precisions:
+        return nothing("no component of a forward pass was measured")
+    drawn, grid = plt.subplots(
+        1,
+        len(precisions),
+        figsize=(4.2 * len(precisions) + 1.6, 3.8),
+        squeeze=False,
+        sharex=True,
+        sharey=True,
+        layout="constrained",
+    )
+    names = list(dict.fromkeys(row["component"] for row in rows))
+    sizes = list(dict.fromkeys(row["size"] for row in rows))
+    for precision, axes in zip(precisions, grid.flat, strict=True):
+        mine = [row for row in rows if row["precision"] == precision]
+        _roof(axes, mine, rates[precision])
+        for row in mine:
+            axes.plot(
+                row["flops_per_byte"],
+                row["tflop_per_s"],
+                color=LINE_COLOURS[names.index(row["component"]) % len(LINE_COLOURS)],
+                marker=MARKERS[sizes.index(row["size"]) % len(MARKERS)],
+                linestyle="",
+                alpha=0.8,
+            )
+        axes.set_title(precision, fontsize=10)
+        axes.set_xlabel("FLOPs per byte of least traffic")
+    _keys(grid.flat[0], names, sizes)
+    label_left(drawn, "TFLOP/s")
+    legend_of(drawn)
+    return drawn
+
+
+def _roof(axes: Axes, rows: Sequence[Row], rates: tuple[float, float]) -> None:
+    ridge = rates[0] * 1e3 / rates[1]
+    intensities = [row["flops_per_byte"] for row in rows]
+    low, high = min(*intensities, ridge) / 2, max(*intensities, ridge) * 2
+    over = np.array([low, ridge, high])
+    axes.plot(over, [roof(x, rates) for x in over], color="black", label="measured ceilings")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+        axis.set_minor_formatter(NullFormatter())
+
+
+def _keys(axes: Axes, names: Sequence[str], sizes: Sequence[str]) -> None:
+    """Entries of the legend: a colour per component, a marker per size."""
+    for place, name in enumerate(names):
+        colour = LINE_COLOURS[place % len(LINE_COLOURS)]
+        axes.plot([], [], color=colour, marker="o", linestyle="", label=name)
+    for place, size in enumerate(sizes):
+        marker = MARKERS[place % len(MARKERS)]
+        axes.plot([], [], color="black", marker=marker, linestyle="", fillstyle="none", label=size)

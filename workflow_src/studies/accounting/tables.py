@@ -1,0 +1,105 @@
+"""The tables of the accounting study."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from workflow_src.render.markdown import (
+    PHASE_WORDS,
+    Column,
+    markdown_table,
+    number,
+    percent,
+    signed_percent,
+)
+from workflow_src.studies.accounting.analyze import share_of_step
+from workflow_src.studies.rows import TIME_COLUMNS
+from workflow_src.studies.study import Row
+
+
+def models(rows: Sequence[Row]) -> Markup:
+    """A line per size; activations depend on the precision and have a column for each."""
+    lines: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        start = {
+            "size": row["size"],
+            "millions": row["parameters"] / 1e6,
+            "without": row["parameters_without_embedding"] / 1e6,
+            "forward": row["forward_flops"] / 1e9,
+            "backward": row["backward_flops"] / 1e9,
+            "rule_forward": row["forward_rule_flops"] / row["forward_flops"],
+            "rule": share_of_step(row, "step_rule_flops"),
+            "rule_all": share_of_step(row, "step_rule_all_flops"),
+            **{name: row[name] for name in ("weights_mib", "gradients_mib", "optimizer_mib")},
+        }
+        lines.setdefault(row["size"], start)[row["precision"]] = row["activations_mib"]
+    headings = {
+        "parameters, 10^6": "millions",
+        "without embedding table": "without",
+        "forward, GFLOP": "forward",
+        "backward, GFLOP": "backward",
+    }
+    shares = {
+        "2ND / forward": "rule_forward",
+        "6ND / step": "rule",
+        "6ND / step, all N": "rule_all",
+    }
+    memory = {
+        "weights, MiB": "weights_mib",
+        "gradients, MiB": "gradients_mib",
+        "AdamW, MiB": "optimizer_mib",
+    }
+    columns = [Column("size", "size"), *(Column(h, key, number) for h, key in headings.items())]
+    columns += [Column(h, key, percent) for h, key in shares.items()]
+    columns += [Column(h, key, number) for h, key in memory.items()]
+    for precision in dict.fromkeys(row["precision"] for row in rows):
+        columns.append(Column(f"activations {precision}, MiB", precision, number))
+    return markdown_table(list(lines.values()), columns)
+
+
+def phases(rows: Sequence[Row]) -> Markup:
+    """A line per phase: memory, time, utilisation."""
+    shown = [row | {"phase": PHASE_WORDS[row["phase"]]} for row in rows]
+    columns = [Column("size", "size"), Column("precision", "precision"), Column("phase", "phase")]
+    columns += [
+        Column("predicted peak, MiB", "predicted_peak_mib", number),
+        Column("measured peak, MiB", "peak_mib", number),
+        Column("predicted / measured - 1", "off", signed_percent),
+        *TIME_COLUMNS,
+        Column("MFU", "mfu", percent),
+        Column("HFU", "hfu", percent),
+    ]
+    return markdown_table(shown, columns)
+
+
+def components(rows: Sequence[Row]) -> Markup:
+    """A line per component of a forward pass: its rate and its roof."""
+    columns = [
+        Column("size", "size"),
+        Column("precision", "precision"),
+        Column("component", "component"),
+        Column("FLOP / byte", "flops_per_byte", number),
+        Column("busy, ms", "busy_ms", number),
+        Column("TFLOP/s", "tflop_per_s", number),
+        Column("roof, TFLOP/s", "roof", number),
+        Column("share of roof", "of_roof", percent),
+        Column("roof is", "bound"),
+    ]
+    return markdown_table(rows, columns)
+
+
+def ceilings(rows: Sequence[Row]) -> Markup:
+    """A line per measured ceiling."""
+    columns = [
+        Column("precision", "precision"),
+        Column("ceiling", "ceiling"),
+        *TIME_COLUMNS,
+    ]
+    shown = []
+    for row in rows:
+        copied = row.get("gb_per_s")
+        rate = f"{number(copied)} GB/s" if copied else None
+        matmul = row.get("tflop_per_s")
+        shown.append(row | {"rate": rate or (f"{number(matmul)} TFLOP/s" if matmul else None)})
+    return markdown_table(shown, [*columns, Column("rate", "rate")])

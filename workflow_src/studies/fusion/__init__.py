@@ -1,0 +1,1 @@
+"""The study `fusion`: its points, how they are measured, and what the numbers say."""

@@ -1,0 +1,63 @@
+"""The figure of the matrix multiplication study."""
+
+from collections.abc import Sequence
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from workflow_src.render.drawing import LINE_COLOURS, MARKERS, context_axis, log_values, nothing
+from workflow_src.studies.matmul.tiles import DIVISORS
+from workflow_src.studies.study import Row
+
+
+def figure(sizes: Sequence[Row], edge: Sequence[Row], divisibility: Sequence[Row]) -> Figure:
+    """A panel for each sweep that was measured."""
+    sweeps = ((draw_sizes, sizes), (draw_edge, edge), (draw_divisors, divisibility))
+    panels = [(draw, rows) for draw, rows in sweeps if rows]
+    if not panels:
+        return nothing("no product was measured")
+    drawn, grid = plt.subplots(
+        1, len(panels), figsize=(4.2 * len(panels), 3.6), squeeze=False, layout="constrained"
+    )
+    for axes, (draw, rows) in zip(grid.flat, panels, strict=True):
+        draw(axes, rows)
+        axes.legend()
+    grid[0, 0].set_ylabel("TFLOP/s (of the median time)")
+    return drawn
+
+
+def draw_sizes(axes: Axes, rows: Sequence[Row]) -> None:
+    """Rate over size, a line per precision."""
+    precisions = list(dict.fromkeys(row["precision"] for row in rows))
+    for precision, colour, marker in zip(precisions, LINE_COLOURS, MARKERS, strict=False):
+        mine = [row for row in rows if row["precision"] == precision]
+        n, rate = [int(row["n"]) for row in mine], [row["tflops"] for row in mine]
+        axes.plot(n, rate, color=colour, marker=marker, label=precision)
+    log_values(axes)
+    context_axis(axes, [int(row["n"]) for row in rows])
+    axes.tick_params(axis="x", labelrotation=45)
+    axes.set_xlabel("n")
+    axes.set_title("by size", fontsize=10)
+
+
+def draw_edge(axes: Axes, rows: Sequence[Row]) -> None:
+    """Rate across the edge, which is marked."""
+    n, rate = [int(row["n"]) for row in rows], [row["tflops"] for row in rows]
+    edge = int(rows[0]["edge"])
+    axes.plot(n, rate, color=LINE_COLOURS[0], marker="o", label=rows[0]["precision"])
+    axes.axvline(edge, color="black", linestyle="--", label=f"edge, n = {edge}")
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("n")
+    axes.set_title("across a tile edge", fontsize=10)
+
+
+def draw_divisors(axes: Axes, rows: Sequence[Row]) -> None:
+    """Rate over size, coloured by the largest divisor."""
+    for divisor, colour, marker in zip(DIVISORS, LINE_COLOURS, MARKERS, strict=False):
+        mine = [row for row in rows if row["divisor"] == divisor]
+        n, rate = [int(row["n"]) for row in mine], [row["tflops"] for row in mine]
+        axes.plot(n, rate, color=colour, marker=marker, linestyle="", label=f"by {divisor}")
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel(f"n ({rows[0]['precision']})")
+    axes.set_title("by what divides n", fontsize=10)

@@ -1,0 +1,41 @@
+"""The figure of the precision study."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+from workflow_src.render.drawing import LINE_COLOURS, legend_of, nothing
+from workflow_src.studies.precision.analyze import MEASUREMENTS
+
+
+def figure(pairs: Sequence[Mapping[str, Any]]) -> Figure:
+    """A panel per measurement: bf16's speed-up over each full precision, a bar per size."""
+    if not pairs:
+        return nothing("no size was measured in two precisions")
+    measured = [name for name in MEASUREMENTS if name in {pair["measurement"] for pair in pairs}]
+    sizes = list(dict.fromkeys(pair["size"] for pair in pairs))
+    against = list(dict.fromkeys(pair["against"] for pair in pairs))
+    width = 0.8 / len(against)
+    drawn, grid = plt.subplots(
+        1, len(measured), figsize=(3.2 * len(measured) + 1.6, 3.2), squeeze=False, sharey=True,
+        layout="constrained",
+    )  # fmt: skip
+    for axes, measurement in zip(grid.flat, measured, strict=True):
+        for number, precision in enumerate(against):
+            mine = {
+                pair["size"]: pair["speedup"]
+                for pair in pairs
+                if (pair["measurement"], pair["against"]) == (measurement, precision)
+            }
+            places = [sizes.index(size) + (number + 0.5) * width - 0.4 for size in mine]
+            label, colour = f"over {precision}", LINE_COLOURS[number]
+            axes.bar(places, list(mine.values()), width * 0.9, color=colour, label=label)
+        axes.axhline(1, color="black", linestyle="--", label="no change")
+        axes.set_xticks(range(len(sizes)), sizes)
+        axes.set_xlim(-0.6, len(sizes) - 0.4)
+        axes.set_title(MEASUREMENTS[measurement], fontsize=10)
+    grid[0, 0].set_ylabel("speed-up of bf16 autocast")
+    legend_of(drawn)
+    return drawn

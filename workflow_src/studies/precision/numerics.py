@@ -1,0 +1,112 @@
+"""Rounding when adding up in low precision, and the types that autocast really makes."""
+
+import math
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor, nn
+
+from workflow_src.measure.workload import AUTOCAST
+from workflow_src.studies.study import Row
+
+ADDEND = 0.01
+ADDITIONS = 1000
+EXACT = 10.0
+
+
+def _variants() -> dict[str, tuple[torch.dtype, torch.dtype, bool]]:
+    """Types of the sum and of the addend, and whether the addend is cast to the sum's first."""
+    return {
+        "fp32 into fp32": (torch.float32, torch.float32, False),
+        "fp16 into fp16": (torch.float16, torch.float16, False),
+        "fp16 into fp32": (torch.float32, torch.float16, False),
+        "fp16 cast to fp32 into fp32": (torch.float32, torch.float16, True),
+    }
+
+
+def accumulate(total: torch.dtype, addend: torch.dtype, cast: bool, device: str) -> Row:
+    """Add ADDEND ADDITIONS times; the error against EXACT in its two parts.
+
+    `representation_error` is what the type makes of the addend, times the additions;
+    `rounding_error` is the rest, made by rounding the sum at each addition. `spacing` is the
+    distance of the sum's type from its last value to the next. All are exact in double precision,
+    which holds every product and difference here.
+    """
+    value = torch.tensor(0, dtype=total, device=device)
+    each = torch.tensor(ADDEND, dtype=addend, device=device)
+    for _ in range(ADDITIONS):
+        value += each.to(total) if cast else each
+    stored = each.double().item()
+    ended = value.double().item()
+    return {
+        "value": ended,
+        "error": ended - EXACT,
+        "addend": stored,
+        "representation_error": ADDITIONS * stored - EXACT,
+        "rounding_error": ended - ADDITIONS * stored,
+        "spacing": torch.finfo(total).eps * 2.0 ** math.floor(math.log2(ended)),
+    }
+
+
+def accumulation(device: str) -> list[Row]:
+    """A row per variant."""
+    about = {"part": "accumulation", "device": device, "status": "ok", "reason": ""}
+    return [
+        about | {"variant": name} | accumulate(*types, device)
+        for name, types in _variants().items()
+    ]
+
+
+class Toy(nn.Module):
+    """Linear, ReLU, LayerNorm, Linear: (batch, 8) -> (batch, 4)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc1 = nn.Linear(8, 16)
+        self.relu = nn.ReLU()
+        self.norm = nn.LayerNorm(16)
+        self.fc2 = nn.Linear(16, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The logits."""
+        logits: Tensor = self.fc2(self.norm(self.relu(self.fc1(x))))
+        return logits
+
+
+def short(dtype: torch.dtype) -> str:
+    """float16 for torch.float16."""
+    return str(dtype).removeprefix("torch.")
+
+
+def observe(dtype: torch.dtype, device: str) -> dict[str, str]:
+    """The type of each tensor of one forward and backward pass of Toy under autocast."""
+    torch.manual_seed(0)
+    model = Toy().to(device)
+    inputs, targets = torch.randn(4, 8, device=device), torch.arange(4, device=device)
+    seen = {f"{name} (parameter)": short(p.dtype) for name, p in model.named_parameters()}
+
+    def note(name: str) -> Callable[[nn.Module, object, Tensor], None]:
+        return lambda module, given, made: seen.update({name: short(made.dtype)})
+
+    def note_gradient(name: str) -> Callable[[Tensor], None]:
+        return lambda p: seen.update({name: "none" if p.grad is None else short(p.grad.dtype)})
+
+    for name, module in model.named_children():
+        module.register_forward_hook(note(f"{name} (output)"))
+    for name, parameter in model.named_parameters():
+        parameter.register_post_accumulate_grad_hook(note_gradient(f"{name} (gradient)"))
+    with torch.autocast(device, dtype=dtype):
+        logits = model(inputs)
+        loss = nn.functional.cross_entropy(logits, targets)
+    seen |= {"logits": short(logits.dtype), "loss": short(loss.dtype)}
+    torch.autograd.backward(loss)
+    return seen
+
+
+def dtypes(device: str) -> Iterator[Row]:
+    """A row per tensor, with its type under each autocast."""
+    found = {name: observe(dtype, device) for name, dtype in AUTOCAST.items()}
+    for tensor in found["fp16"]:
+        types = {f"autocast_{name}": seen[tensor] for name, seen in found.items()}
+        about = {"part": "dtypes", "device": device, "status": "ok", "reason": ""}
+        yield about | {"tensor": tensor} | types

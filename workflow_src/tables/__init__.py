@@ -1,0 +1,1 @@
+"""The tables of one case, and of all cases joined."""

@@ -1,0 +1,187 @@
+"""The tables of one case, from its export and its benchmark: one row per measurement."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.common.atomic_write import write_csv
+from workflow_src.common.case import TABLES, Case
+from workflow_src.common.errors import StageError, one_sentence, reading
+from workflow_src.common.summary import NS_PER_MS, summarise
+from workflow_src.model.flops import forward_work
+from workflow_src.traces.attribution import NOWHERE, attribute, device_times, number_steps
+from workflow_src.traces.export import read_trace
+from workflow_src.traces.families import coverage, families
+from workflow_src.traces.kernel_names import precision_ran, short_names
+from workflow_src.traces.nsys import stats_total_ns
+from workflow_src.traces.trace import Trace, TraceError, require_complete
+
+BUSY_LOAD = 1.5
+"""Load average per core above which a CPU counts as busy with something else."""
+
+
+def timings(result: dict[str, Any]) -> pd.DataFrame:
+    """A row per phase of a benchmark: status, summary of its samples (ms), peak memory."""
+    rows = []
+    for phase, found in result["phases"].items():
+        row = {"phase": phase, "status": found["status"], "reason": found["reason"]}
+        if found["status"] == "ok":
+            row |= summarise(found["samples_ns"])
+            row["peak_memory_mib"] = found["peak_memory_mib"]
+        if found.get("device_samples_ns"):
+            row["device_median_ms"] = float(np.median(found["device_samples_ns"])) / NS_PER_MS
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def ranges_table(ranges: pd.DataFrame) -> pd.DataFrame:
+    """A row per path and step: instances and, summed over them, host, busy and span (ms)."""
+    inside = ranges[ranges["phase"] != ""]
+    inside = inside.assign(instances=1, host_ns=inside["end_ns"] - inside["start_ns"])
+    values = ["instances", "host_ns", "busy_ns", "span_ns"]
+    table = inside.groupby(["phase", "path", "step"], as_index=False)[values].sum()
+    return _in_ms(table)
+
+
+def _in_ms(table: pd.DataFrame) -> pd.DataFrame:
+    times = [name for name in table.columns if name.endswith("_ns")]
+    ms = table[times] / NS_PER_MS
+    return table.drop(columns=times).join(ms.rename(columns=lambda name: name[:-3] + "_ms"))
+
+
+def kernels_table(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
+    """A row per path, kind and name: calls and device time launched with that path innermost.
+
+    Launches outside every step range have an empty phase and path.
+    """
+    names = np.append(ranges["path"].to_numpy(dtype=object), "")
+    phases = np.append(ranges["phase"].to_numpy(dtype=object), "")
+    at = activities["range"].to_numpy()
+    placed = activities.assign(phase=phases[at], path=np.where(phases[at] == "", "", names[at]))
+    grouped = placed.groupby(["phase", "path", "kind", "name"], as_index=False)
+    table = grouped.agg(calls=("duration_ns", "size"), busy_ns=("duration_ns", "sum"))
+    steps = ranges[ranges["step"] != NOWHERE].groupby("phase")["step"].nunique()
+    table["steps"] = table["phase"].map(steps).fillna(0).astype("int64")
+    per_step = table["steps"].where(table["steps"] > 0)
+    return table.assign(
+        calls_per_step=table["calls"] / per_step,
+        busy_ms_per_step=table["busy_ns"] / NS_PER_MS / per_step,
+    )
+
+
+def named(kernels: pd.DataFrame) -> pd.DataFrame:
+    """The kernels table with short_name, family and, where the name tells, precision_ran."""
+    family = families(kernels["name"])
+    return kernels.assign(
+        short_name=short_names(kernels["name"]),
+        family=family,
+        precision_ran=precision_ran(kernels["name"], family),
+    )
+
+
+def capture_table(trace: Trace, kernels: pd.DataFrame, stats_ns: int | None) -> pd.DataFrame:
+    """One row that accounts for all device time of a capture.
+
+    Raises TraceError where the parts don't sum to the whole, or nsys counted another total.
+    """
+    outside_ns = int(kernels.loc[kernels["phase"] == "", "busy_ns"].sum())
+    attributed_ns = int(kernels.loc[kernels["phase"] != "", "busy_ns"].sum())
+    if attributed_ns + outside_ns != trace.total_ns:
+        raise TraceError(
+            f"{attributed_ns} ns in ranges and {outside_ns} ns outside are not the "
+            f"{trace.total_ns} ns of the capture"
+        )
+    kernel_ns = int(kernels.loc[kernels["kind"] == "kernel", "busy_ns"].sum())
+    if stats_ns is not None and stats_ns != kernel_ns:
+        raise TraceError(
+            f"nsys stats counts {stats_ns} ns of kernels where its export holds {kernel_ns} ns; "
+            "capture the case again"
+        )
+    row = {
+        "profiler": trace.profiler,
+        "total_ns": trace.total_ns,
+        "attributed_ns": attributed_ns,
+        "outside_ns": outside_ns,
+        "outside_share": outside_ns / trace.total_ns if trace.total_ns else 0.0,
+        "stats_total_ns": stats_ns,
+        "activities": len(trace.activities),
+        "family_coverage": coverage(kernels),
+    }
+    return pd.DataFrame([row])
+
+
+def warnings(result: dict[str, Any]) -> str:
+    """What the device's state before and after gives reason to doubt, or nothing."""
+    states = (result["before"], result["after"])
+    reasons = sorted({reason for state in states for reason in state.get("throttle", [])})
+    found = [f"throttled ({', '.join(reasons)})"] if reasons else []
+    sharing = max(state.get("other_processes", 0) for state in states)
+    others = f"{sharing} other process{'' if sharing == 1 else 'es'}"
+    found += [f"device shared with {others}"] if sharing else []
+    load, cores = result["before"].get("load_average", 0.0), result["environment"]["cpu_cores"]
+    found += [f"busy (load {load:.1f} on {cores} cores)"] if load > BUSY_LOAD * cores else []
+    return "; ".join(found)
+
+
+def environment(result: dict[str, Any], profiler_version: str) -> pd.DataFrame:
+    """One row: hardware, versions, clocks and temperature before and after, warnings."""
+    readings = {
+        f"{name}_{when}": value
+        for when in ("before", "after")
+        for name, value in result[when].items()
+        if not isinstance(value, list)
+    }
+    when = {key: result[key] for key in ("started_at", "ended_at")}
+    row = result["environment"] | {"profiler_version": profiler_version} | readings | when
+    return pd.DataFrame([row | {"warning": warnings(result)}])
+
+
+def benchmark_tables(path: Path, profiler_version: str) -> dict[str, pd.DataFrame]:
+    """The tables made from a benchmark's JSON. Raises StageError where it isn't one."""
+    with reading(path, "a benchmark's result", "delete it and run again", StageError):
+        result = json.loads(path.read_text(encoding="utf-8"))
+        version = profiler_version or result["environment"]["torch"]
+        tables = {
+            "timings": timings(result),
+            "work": forward_work(Case.from_dict(result["case"])),
+            "environments": environment(result, version),
+        }
+        for table in tables.values():
+            table.to_csv().encode()
+    return tables
+
+
+def case_tables(export: Path, benchmark: Path) -> dict[str, pd.DataFrame]:
+    """All tables of a case by name. Raises StageError where one of its files can't be used."""
+    trace = read_trace(export)
+    require_complete(trace)
+    ranges, activities = attribute(trace)
+    ranges = device_times(number_steps(ranges), activities)
+    kernels = named(kernels_table(ranges, activities))
+    stats_ns = stats_total_ns(export / "cuda_gpu_kern_sum.csv")
+    return benchmark_tables(benchmark, trace.profiler_version) | {
+        "ranges": ranges_table(ranges),
+        "kernels": kernels,
+        "captures": capture_table(trace, kernels, stats_ns),
+    }
+
+
+def main() -> None:
+    """Write the tables of one case into a folder."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--export", type=Path, required=True, help="folder of the export")
+    parser.add_argument("--benchmark", type=Path, required=True, help="JSON of the benchmark")
+    parser.add_argument("--output", type=Path, required=True, help="folder for the CSVs")
+    arguments = parser.parse_args()
+    with one_sentence(arguments.export.name):
+        found = case_tables(arguments.export, arguments.benchmark)
+        for name in TABLES:
+            write_csv(arguments.output / f"{name}.csv", found[name])
+
+
+if __name__ == "__main__":
+    main()

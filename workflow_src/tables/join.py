@@ -1,0 +1,97 @@
+"""The tables of all cases, joined; rows from different machines are not mixed silently."""
+
+import argparse
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from workflow_src.common.atomic_write import write_csv
+from workflow_src.common.case import CASE_COLUMNS, PHASES, TABLES
+from workflow_src.common.errors import StageError, one_sentence, reading
+
+SAME_EVERYWHERE = ("gpu", "cpu", "cpu_threads", "driver", "cuda", "torch", "profiler_version")
+"""Where these differ, the cases were not measured in one place with one set of versions."""
+
+
+class MixedEnvironmentsError(StageError):
+    """Results of different machines or versions would stand in one table."""
+
+
+def with_case(table: pd.DataFrame, case: dict[str, Any]) -> pd.DataFrame:
+    """A case's table with the columns that say which case it is in front."""
+    front = pd.DataFrame({name: [case[name]] * len(table) for name in CASE_COLUMNS})
+    return pd.concat([front, table.reset_index(drop=True)], axis=1)
+
+
+def join(folders: Path, cases: Iterable[dict[str, Any]], name: str) -> pd.DataFrame:
+    """The table called `name` of all cases that have one, in the plan's order."""
+    parts = []
+    for case in cases:
+        path = folders / case["case"] / f"{name}.csv"
+        if path.is_file():
+            with reading(path, "a readable table", "delete it and run again", StageError):
+                table = pd.read_csv(path, keep_default_na=False, dtype="str")
+            parts.append(with_case(table, case))
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=CASE_COLUMNS)
+
+
+def missing_rows(folders: Path, cases: Iterable[dict[str, Any]]) -> pd.DataFrame:
+    """Rows of timings with status "not_measured" for planned cases that have no tables."""
+    rows = [
+        {name: case[name] for name in CASE_COLUMNS}
+        | {"phase": phase, "status": "not_measured", "reason": ""}
+        for case in cases
+        if not (folders / case["case"] / "timings.csv").is_file()
+        for phase in PHASES
+    ]
+    return pd.DataFrame(rows)
+
+
+def require_one_environment(environments: pd.DataFrame) -> None:
+    """Raise MixedEnvironmentsError naming the first column in which the cases differ."""
+    for column in (c for c in SAME_EVERYWHERE if c in environments.columns):
+        counts = environments[column].fillna("").value_counts()
+        if len(counts) > 1:
+            seen = ", ".join(f"{value or 'none'} ({n} cases)" for value, n in counts.items())
+            raise MixedEnvironmentsError(
+                f"{column} differs between the cases: {seen}; measure them again in one place, or "
+                "set mixed_environments: true"
+            )
+
+
+def join_all(
+    folders: Path, cases: list[dict[str, Any]], mixed_environments: bool
+) -> dict[str, pd.DataFrame]:
+    """Every table of all cases. Raises MixedEnvironmentsError unless mixing is allowed."""
+    tables = {name: join(folders, cases, name) for name in TABLES}
+    if not mixed_environments:
+        require_one_environment(tables["environments"])
+    absent = missing_rows(folders, cases)
+    tables["timings"] = pd.concat([tables["timings"], absent], ignore_index=True)
+    return tables
+
+
+@one_sentence()
+def main() -> None:
+    """Join the tables of the planned cases into one CSV each."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--plan", type=Path, required=True, help="plan.csv")
+    parser.add_argument("--cases", type=Path, required=True, help="folder of the cases' folders")
+    parser.add_argument("--output", type=Path, required=True, help="folder for the joined CSVs")
+    parser.add_argument("--mixed-environments", action="store_true")
+    arguments = parser.parse_args()
+    with reading(arguments.plan, "a plan", "delete it and run again", StageError):
+        table = pd.read_csv(arguments.plan, keep_default_na=False, dtype="str")
+        plan = table.to_dict("records")
+        cases = [{str(key): row[key] for key in (*row, *CASE_COLUMNS)} for row in plan]
+    tables = join_all(arguments.cases, cases, arguments.mixed_environments)
+    for name, table in tables.items():
+        write_csv(arguments.output / f"{name}.csv", table)
+    print(json.dumps({name: len(table) for name, table in tables.items()}))
+
+
+if __name__ == "__main__":
+    main()

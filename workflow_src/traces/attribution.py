@@ -1,0 +1,186 @@
+"""Attribution: which range had each activity launched, on any thread of its process.
+
+Autograd launches the backward kernels from a thread of its own, on which no range is open. A
+launch on such a thread takes the ranges that its process's main thread had open at that moment.
+Everything here is whole nanoseconds, and all device time is accounted for.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from workflow_src.common.case import PHASES
+from workflow_src.traces.trace import Trace, TraceError
+
+NOWHERE = -1
+"""The range of what was launched while none was open."""
+
+Indices = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Nesting:
+    """How intervals of one thread lie inside each other.
+
+    parent: for each interval the row of the one that directly holds it, or NOWHERE.
+    times, innermost: from times[i] until times[i + 1] the innermost open interval is innermost[i].
+    """
+
+    parent: Indices
+    times: Indices
+    innermost: Indices
+
+    def at(self, moments: Indices) -> Indices:
+        """The innermost interval open at each moment (ends excluded), or NOWHERE."""
+        if not len(self.times):
+            return np.full(len(moments), NOWHERE)
+        slot = np.searchsorted(self.times, moments, side="right") - 1
+        return np.where(slot < 0, NOWHERE, self.innermost[slot])
+
+
+def nest(start: Indices, end: Indices) -> Nesting:
+    """Nest intervals [start, end) of one thread, each longer than nothing.
+
+    Raises TraceError where two of them overlap and neither holds the other.
+    """
+    count = len(start)
+    rows = np.lexsort((-end, start))
+    rank = np.empty(count, dtype=np.int64)
+    rank[rows] = np.arange(count)
+    # At equal times intervals close before others open; of those that close together the inner
+    # one goes first, of those that open together the outer one.
+    times = np.concatenate([start, end])
+    opens = np.repeat([1, 0], count)
+    order = np.lexsort((np.concatenate([rank, -rank]), opens, times))
+    depth_after = np.cumsum(np.where(opens[order], 1, -1))
+    owner = np.tile(np.arange(count), 2)[order]
+    opening = opens[order] == 1
+    depth = np.empty(count, dtype=np.int64)
+    depth[owner[opening]] = depth_after[opening]
+    parent = _parents(depth, rows)
+    held = parent != NOWHERE
+    if (end[held] > end[parent[held]]).any():
+        raise TraceError("two ranges of one thread overlap, and neither holds the other")
+    return Nesting(parent, times[order], np.where(opening, owner, parent[owner]))
+
+
+def _parents(depth: Indices, rows: Indices) -> Indices:
+    """The parent of each interval: the last one before it in `rows` that is one level up."""
+    parent = np.full(len(depth), NOWHERE)
+    sorted_depth = depth[rows]
+    for level in range(2, int(depth.max(initial=0)) + 1):
+        outer = np.flatnonzero(sorted_depth == level - 1)
+        inner = np.flatnonzero(sorted_depth == level)
+        parent[rows[inner]] = rows[outer[np.searchsorted(outer, inner) - 1]]
+    return parent
+
+
+def _main_thread(ranges: pd.DataFrame, process: int) -> int:
+    """The thread of `process` that the ranges are on: its first thread, else the busiest one."""
+    threads = ranges["thread"]
+    return process if (threads == process).any() else int(threads.value_counts().index[0])
+
+
+def attribute(trace: Trace) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The trace's ranges with `parent` and `path`, and its activities with `range`.
+
+    `parent` and `range` are row numbers among the ranges, NOWHERE where there is none; `path`
+    joins the names of the open ranges with "/", outermost first.
+    """
+    ranges = trace.ranges.reset_index(drop=True)
+    activities = trace.activities.reset_index(drop=True)
+    parent = np.full(len(ranges), NOWHERE)
+    owner = np.full(len(activities), NOWHERE)
+    for process, of_process in ranges.groupby("process"):
+        launched = activities.index[
+            (activities["process"] == process) & (activities["launch_ns"] >= 0)
+        ].to_numpy()
+        _attribute_process(int(str(process)), of_process, activities, launched, parent, owner)
+    ranges = ranges.assign(parent=parent)
+    return ranges.assign(path=_paths(ranges)), activities.assign(range=owner)
+
+
+def _attribute_process(
+    process: int,
+    ranges: pd.DataFrame,
+    activities: pd.DataFrame,
+    launched: Indices,
+    parent: Indices,
+    owner: Indices,
+) -> None:
+    """Fill in `parent` and `owner` for the ranges and the launches of one process."""
+    main = _main_thread(ranges, process)
+    nestings = {thread: _thread_nesting(rows) for thread, rows in ranges.groupby("thread")}
+    of_main = nestings[main]
+    moments = activities["launch_ns"].to_numpy()[launched]
+    threads = activities["thread"].to_numpy()[launched]
+    owner[launched] = of_main.at(moments)
+    for thread, nesting in nestings.items():
+        rows = ranges.index[ranges["thread"] == thread].to_numpy()
+        parent[rows] = nesting.parent[: len(rows)]
+        if thread == main:
+            continue
+        # A range on another thread continues the path that the main thread was on.
+        roots = rows[parent[rows] == NOWHERE]
+        parent[roots] = of_main.at(ranges["start_ns"].loc[roots].to_numpy())
+        here = threads == thread
+        own = nesting.at(moments[here])
+        owner[launched[here]] = np.where(own == NOWHERE, owner[launched[here]], own)
+
+
+def _thread_nesting(ranges: pd.DataFrame) -> Nesting:
+    """The nesting of one thread's ranges, in row numbers of the whole trace."""
+    rows = ranges.index.to_numpy()
+    local = nest(ranges["start_ns"].to_numpy(), ranges["end_ns"].to_numpy())
+    numbers = np.append(rows, NOWHERE)
+    return Nesting(numbers[local.parent], local.times, numbers[local.innermost])
+
+
+def _paths(ranges: pd.DataFrame) -> pd.Series:
+    names = ranges["name"].to_numpy(dtype=object)
+    path, above = names.copy(), ranges["parent"].to_numpy()
+    while (above != NOWHERE).any():
+        held = above != NOWHERE
+        path[held] = names[above[held]] + "/" + path[held]
+        above = np.where(held, ranges["parent"].to_numpy()[above], NOWHERE)
+    return pd.Series(path, index=ranges.index, dtype="str")
+
+
+def number_steps(ranges: pd.DataFrame) -> pd.DataFrame:
+    """Attributed ranges with `phase` (the step range that holds them, or "") and `step`.
+
+    Steps of a phase count from 0 in the order in which they began; outside any it is NOWHERE.
+    """
+    parent = ranges["parent"].to_numpy()
+    root = np.arange(len(ranges))
+    while (parent[root] != NOWHERE).any():
+        root = np.where(parent[root] != NOWHERE, parent[root], root)
+    is_step = (ranges["parent"] == NOWHERE) & ranges["name"].isin(PHASES)
+    ordinal = ranges[is_step].sort_values("start_ns").groupby("name").cumcount()
+    step = ordinal.reindex(ranges.index, fill_value=NOWHERE).to_numpy()[root]
+    phase = np.where(is_step, ranges["name"], "")[root]
+    return ranges.assign(phase=phase, step=step)
+
+
+def device_times(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
+    """Attributed ranges with `busy_ns` and `span_ns`, those of inner ranges included.
+
+    busy: sum of the device time launched in the range; span: from the start of the first to the
+    end of the last activity launched in it; both 0 where nothing was.
+    """
+    parent = np.append(ranges["parent"].to_numpy(), NOWHERE)
+    duration = activities["duration_ns"].to_numpy()
+    begin, end = activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy()
+    busy = np.zeros(len(ranges) + 1, dtype=np.int64)
+    first = np.full(len(ranges) + 1, np.iinfo(np.int64).max)
+    last = np.full(len(ranges) + 1, np.iinfo(np.int64).min)
+    at = activities["range"].to_numpy()
+    while (at != NOWHERE).any():
+        np.add.at(busy, at, np.where(at == NOWHERE, 0, duration))
+        np.minimum.at(first, at, begin)
+        np.maximum.at(last, at, end)
+        at = parent[at]
+    span = np.where(last[:-1] > first[:-1], last[:-1] - first[:-1], 0)
+    return ranges.assign(busy_ns=busy[:-1], span_ns=span)

@@ -1,0 +1,81 @@
+"""Export one capture into a folder: trace.sqlite and, of nsys, the CSVs of `nsys stats`."""
+
+import argparse
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pandas as pd
+
+from workflow_src.common.atomic_write import partial_folder
+from workflow_src.common.errors import one_sentence, reading
+from workflow_src.traces import kineto, nsys
+from workflow_src.traces.trace import Trace, TraceError
+
+DATABASE = "trace.sqlite"
+OWN_TABLE = "trace"
+
+
+def write_trace(trace: Trace, database: Path) -> None:
+    """Keep a trace in an SQLite file of this project's own: trace, ranges, activities."""
+    about = pd.DataFrame(
+        {"profiler": [trace.profiler], "profiler_version": [trace.profiler_version]}
+    )
+    with (
+        reading(database, "written", "free some space and run again", TraceError),
+        closing(sqlite3.connect(database)) as connection,
+    ):
+        about.to_sql(OWN_TABLE, connection, index=False)
+        trace.ranges.to_sql("ranges", connection, index=False)
+        trace.activities.to_sql("activities", connection, index=False)
+
+
+def _read_own(connection: sqlite3.Connection) -> Trace:
+    about, ranges, activities = (
+        pd.read_sql_query(f"SELECT * FROM {table}", connection)
+        for table in (OWN_TABLE, "ranges", "activities")
+    )
+    return Trace.of(about["profiler"][0], about["profiler_version"][0], ranges, activities)
+
+
+def read_trace(folder: Path) -> Trace:
+    """The Trace in an exported folder, whichever profiler took it. Raises TraceError."""
+    database = folder / DATABASE
+    query = "SELECT count(*) FROM sqlite_master WHERE name = ?"
+    with (
+        reading(database, "a readable export", "delete its folder and run again", TraceError),
+        closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection,
+    ):
+        if connection.execute(query, (OWN_TABLE,)).fetchone()[0]:
+            return _read_own(connection)
+    return nsys.read(database)
+
+
+def export(capture: Path, folder: Path, os_tracing: bool) -> None:
+    """Export `capture` into `folder`, which appears whole or not at all. Raises TraceError."""
+    with partial_folder(folder) as parent:
+        partial = parent / folder.name
+        partial.mkdir()
+        if capture.suffix == ".nsys-rep":
+            nsys.export(capture, partial, os_tracing)
+        else:
+            write_trace(kineto.read(capture), partial / DATABASE)
+        if folder.exists():
+            shutil.rmtree(folder)
+        partial.rename(folder)
+
+
+def main() -> None:
+    """Export one capture."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--capture", type=Path, required=True)
+    parser.add_argument("--output", type=Path, required=True, help="the folder to make")
+    parser.add_argument("--os-tracing", action="store_true", help="the capture holds OS calls")
+    arguments = parser.parse_args()
+    with one_sentence(arguments.capture.name):
+        export(arguments.capture, arguments.output, arguments.os_tracing)
+
+
+if __name__ == "__main__":
+    main()

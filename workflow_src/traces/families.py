@@ -1,0 +1,69 @@
+"""What an activity is: the family of a GPU kernel, a memory operation or a CPU operator.
+
+The name alone decides, by the ordered table `families.csv`: the first pattern found in the name
+wins, `why` says what the rule is for and what it must come before. One table serves nsys
+(`void <unnamed>::softmax_warp_forward<...>`), Kineto (`void (anonymous namespace)::...`) and
+operators (`aten::_softmax`); an operator and the kernel that it launches share a family.
+
+Give full (demangled) names. A short name such as `vectorized_elementwise_kernel` hides the
+functor that tells a fill or a copy from arithmetic, and `softmax_warp_forward` hides log-softmax.
+"""
+
+import re
+from functools import cache
+from importlib.resources import files
+from io import StringIO
+
+import pandas as pd
+
+UNKNOWN = "unknown"
+
+FAMILIES = {
+    "gemm": "matrix multiplications, matrix-vector products and their split-K reductions",
+    "attention": "fused attention (flash, memory-efficient, cuDNN), forward and backward",
+    "softmax": "softmax and its gradient, except log-softmax",
+    "normalization": "layer, RMS, batch and group norm that run as one kernel",
+    "loss": "cross-entropy: log-softmax and negative log-likelihood, and other losses",
+    "optimizer": "fused and foreach optimizer steps; single-operator AdamW is elementwise",
+    "embedding": "row lookup (index_select) and the gradient of the table",
+    "indexing": "gather, scatter, advanced indexing, sorting",
+    "reduction": "sums, means, maxima, scans",
+    "elementwise": "pointwise arithmetic and comparisons",
+    "copy": "copies, conversions of the number type, concatenation",
+    "fill": "constants and ranges written to memory",
+    "random": "random numbers and dropout",
+    "communication": "collectives between devices",
+    "bookkeeping": "CPU only: allocation, views, metadata, autograd bookkeeping; computes nothing",
+    UNKNOWN: "no rule knows the name",
+}
+"""Every family and what it holds."""
+
+
+@cache
+def load_rules() -> pd.DataFrame:
+    """The ordered rules: columns family, pattern (a regular expression, searched), why."""
+    text = files("workflow_src.traces").joinpath("families.csv").read_text(encoding="utf-8")
+    return pd.read_csv(StringIO(text), dtype=str, keep_default_na=False)
+
+
+def families(names: pd.Series, rules: pd.DataFrame | None = None) -> pd.Series:
+    """The family of each name, on the index of `names`; `rules` are load_rules() unless given.
+
+    Each distinct name is matched once. A name that no rule knows is `unknown`.
+    """
+    table = load_rules() if rules is None else rules
+    patterns = map(re.compile, map(str, table["pattern"]))
+    compiled = list(zip(patterns, map(str, table["family"]), strict=True))
+    known = {name: _first_match(str(name), compiled) for name in names.unique()}
+    return names.map(known).astype(str)
+
+
+def _first_match(name: str, compiled: list[tuple[re.Pattern[str], str]]) -> str:
+    return next((family for pattern, family in compiled if pattern.search(name)), UNKNOWN)
+
+
+def coverage(table: pd.DataFrame) -> float:
+    """Share (0 to 1) of `busy_ns` whose `family` is known; 1.0 where there is no time at all."""
+    total = int(table["busy_ns"].sum())
+    unknown = int(table.loc[table["family"] == UNKNOWN, "busy_ns"].sum())
+    return 1.0 - unknown / total if total else 1.0

@@ -1,0 +1,107 @@
+"""torch.profiler (Kineto): its Chrome trace, read without losing a nanosecond.
+
+On a CPU the activities are operators with their self time; on a CUDA device they are kernels,
+copies and sets, and `operator` names the aten operator that launched each.
+"""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.common.errors import reading
+from workflow_src.traces.attribution import NOWHERE, nest
+from workflow_src.traces.trace import Trace, TraceError, tidy_ranges
+
+KINDS = {"kernel": "kernel", "gpu_memcpy": "copy", "gpu_memset": "set"}
+LAUNCHES = ("cuda_runtime", "cuda_driver")
+TORCHS_OWN = "#"
+"""In the names of ranges that torch itself emits: ProfilerStep#2, Optimizer.step#AdamW.step."""
+
+
+def nanoseconds(microseconds: pd.Series) -> pd.Series:
+    """Whole nanoseconds from microseconds written as decimal text ("12.345" is 12345)."""
+    parts = microseconds.astype("str").str.partition(".")
+    fraction = parts[2].str.slice(0, 3).str.ljust(3, "0")
+    return (parts[0] + fraction).astype("int64")
+
+
+def _load(path: Path) -> pd.DataFrame:
+    """All complete events of a Chrome trace with whole nanoseconds."""
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        trace = json.load(file, parse_float=str)
+    events = pd.DataFrame([e for e in trace["traceEvents"] if e.get("ph") == "X"])
+    start, duration = nanoseconds(events["ts"]), nanoseconds(events["dur"])
+    arguments = [value if isinstance(value, dict) else {} for value in events["args"]]
+    return pd.DataFrame(
+        {
+            "category": events["cat"],
+            "name": events["name"],
+            "start_ns": start,
+            "end_ns": start + duration,
+            "duration_ns": duration,
+            "process": events["pid"],
+            "thread": events["tid"],
+            "correlation": [_number(a, "correlation") for a in arguments],
+            "external": [_number(a, "External id") for a in arguments],
+        }
+    )
+
+
+def _number(arguments: dict[str, Any], key: str) -> int:
+    return int(arguments.get(key, NOWHERE))
+
+
+def _self_times(operators: pd.DataFrame) -> pd.DataFrame:
+    """Operators as activities: the time of each less that of the operators that it called."""
+    lasting = operators[operators["duration_ns"] > 0].reset_index(drop=True)
+    own = lasting["duration_ns"].to_numpy().copy()
+    for _, rows in lasting.groupby(["process", "thread"]):
+        duration, numbers = rows["duration_ns"].to_numpy(), rows.index.to_numpy()
+        parent = nest(rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()).parent
+        held = parent != NOWHERE
+        np.subtract.at(own, numbers[parent[held]], duration[held])
+    return lasting.assign(
+        kind="operator", duration_ns=own, launch_ns=lasting["start_ns"], operator=lasting["name"]
+    )
+
+
+def _device_activities(events: pd.DataFrame) -> pd.DataFrame:
+    """Kernels, copies and sets, each with its launch call and the operator behind it."""
+    device = events[events["category"].isin(KINDS)].drop(columns=["process", "thread"])
+    calls = events[events["category"].isin(LAUNCHES) & (events["correlation"] >= 0)]
+    calls = calls.drop_duplicates("correlation")[["correlation", "start_ns", "process", "thread"]]
+    joined = device.merge(
+        calls.rename(columns={"start_ns": "launch_ns"}), how="left", on="correlation"
+    )
+    operators = events[(events["category"] == "cpu_op") & (events["external"] >= 0)]
+    by_id = operators.drop_duplicates("external").set_index("external")["name"]
+    whole = dict.fromkeys(("launch_ns", "process", "thread"), "int64")
+    return (
+        joined.assign(
+            kind=joined["category"].map(KINDS),
+            operator=joined["external"].map(by_id).fillna(""),
+        )
+        .fillna(dict.fromkeys(whole, NOWHERE))
+        .astype(whole)
+    )
+
+
+def read(path: Path, profiler_version: str = "") -> Trace:
+    """The Trace in a gzipped Chrome trace. Raises TraceError where it can't be read."""
+    expected = "a readable torch.profiler trace"
+    with reading(path, expected, "delete it and run again", TraceError):
+        return _trace(_load(path), profiler_version)
+
+
+def _trace(events: pd.DataFrame, profiler_version: str) -> Trace:
+    marks = events[events["category"] == "user_annotation"]
+    marks = marks[~marks["name"].str.contains(TORCHS_OWN, regex=False)]
+    ranges = tidy_ranges(marks)
+    on_device = events["category"].isin(KINDS).any()
+    operators = events[events["category"] == "cpu_op"]
+    activities = _device_activities(events) if on_device else _self_times(operators)
+    return Trace.of("torch", profiler_version, ranges, activities)

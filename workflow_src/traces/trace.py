@@ -1,0 +1,98 @@
+"""What every profiler's adapter returns, and all that the stages after it know of a profiler."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from workflow_src.common.errors import StageError
+
+END_OF_CAPTURE = "end_of_capture"
+"""The capture's own closing range: a trace without it was cut short."""
+
+RANGE_COLUMNS = ("name", "start_ns", "end_ns", "process", "thread")
+TEXT = frozenset(("kind", "name", "operator"))
+LATEST_NS = 2**62
+"""Far beyond any clock (146 years), and half of what a whole number of 64 bits holds."""
+
+ACTIVITY_COLUMNS = (
+    "kind",
+    "name",
+    "start_ns",
+    "end_ns",
+    "duration_ns",
+    "launch_ns",
+    "process",
+    "thread",
+    "operator",
+)
+
+
+class TraceError(StageError):
+    """A capture or export that can't be used, in a sentence that says what to do."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One capture.
+
+    ranges: a row per range that a thread pushed and popped: name, start_ns, end_ns (host clock),
+    process, thread.
+    activities: a row per thing that a device did: kind (kernel, copy, set, operator), name,
+    start_ns, end_ns, duration_ns (end less start; of an operator, its self time), launch_ns (host
+    clock, -1 where the launch is not in the capture), process and thread that launched it,
+    operator (the aten operator behind it, or empty).
+    """
+
+    profiler: str
+    profiler_version: str
+    ranges: pd.DataFrame
+    activities: pd.DataFrame
+
+    @classmethod
+    def of(
+        cls, profiler: str, version: str, ranges: pd.DataFrame, activities: pd.DataFrame
+    ) -> "Trace":
+        """A trace of columns read from a file. Raises ValueError where they can't be one."""
+        return cls(
+            str(profiler),
+            str(version),
+            _checked(ranges, RANGE_COLUMNS),
+            _checked(activities, ACTIVITY_COLUMNS),
+        )
+
+    @property
+    def total_ns(self) -> int:
+        """All device time in the capture."""
+        return int(self.activities["duration_ns"].sum())
+
+
+def _checked(rows: pd.DataFrame, columns: tuple[str, ...]) -> pd.DataFrame:
+    """`rows` with text as text and times as whole nanoseconds. Raises ValueError, TypeError."""
+    numbers = [name for name in columns if name not in TEXT]
+    for name in set(columns) & TEXT:
+        for value in rows[name].unique():
+            str.encode(value)
+    checked = rows[list(columns)].astype(dict.fromkeys(numbers, "int64"))
+    if len(checked) and (checked[numbers].abs() >= LATEST_NS).any(axis=None):
+        raise ValueError("a time is out of range")
+    if (checked["end_ns"] < checked["start_ns"]).any():
+        raise ValueError("something ends before it starts")
+    return checked.reset_index(drop=True)
+
+
+def tidy_ranges(ranges: pd.DataFrame) -> pd.DataFrame:
+    """Ranges with their columns and types; those shorter than 1 ns can hold no launch and go."""
+    lasting = ranges[ranges["end_ns"] > ranges["start_ns"]]
+    return lasting[list(RANGE_COLUMNS)].reset_index(drop=True)
+
+
+def require_complete(trace: Trace) -> None:
+    """Raise TraceError unless the capture's own closing range is there."""
+    names = trace.ranges["name"]
+    if (names == END_OF_CAPTURE).any():
+        return
+    raise TraceError(
+        f"the capture was cut short: its closing range {END_OF_CAPTURE!r} is not among the "
+        f"{len(names)} ranges that {trace.profiler} {trace.profiler_version} kept; capture the "
+        "case again, with a profiler no older than the CUDA libraries it has to understand"
+    )
