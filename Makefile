@@ -1,6 +1,6 @@
 # make report   set up .venv and run the workflow with config.yaml
 # make test     set up what tests need and run them all
-# make check    ruff, mypy, snakefmt and snakemake --lint
+# make check    ruff, mypy, snakefmt, snakemake --lint and the import contracts
 # make .venv7/installed    Snakemake 7.32.4 in an environment of its own, for its tests
 PYTHON ?= python3
 CORES ?= 1
@@ -21,7 +21,8 @@ check: .venv/installed-dev
 	ruff format --check .
 	mypy
 	snakefmt --check $(RULES)
-	snakemake --lint
+	tools/lint
+	lint-imports --no-logo
 
 format: .venv/installed-dev
 	ruff check --fix .
@@ -30,14 +31,14 @@ format: .venv/installed-dev
 
 # Put results from elsewhere together: plan.csv and the cases' tables under results/{tag}/ are
 # enough, and nothing is measured. make assemble CONFIG="suite=assignment"
-TELLING := answer_a answer_b answer_c answer_d answer_e figure study_section report
+RENDER := answer figure study_section report
 assemble: .venv/installed
-	snakemake --cores $(CORES) report.md --allowed-rules all_tables study_table $(TELLING) \
+	snakemake --cores $(CORES) report.md --allowed-rules join study_table $(RENDER) \
 		--config $(CONFIG)
 
 # Write a report again from its plan.csv and joined tables alone, as examples/h200 has them.
 rewrite: .venv/installed
-	snakemake --cores $(CORES) report.md --allowed-rules $(TELLING) --config $(CONFIG)
+	snakemake --cores $(CORES) report.md --allowed-rules $(RENDER) --config $(CONFIG)
 
 unlock: .venv/installed
 	snakemake --unlock

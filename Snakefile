@@ -20,7 +20,6 @@ import sys
 sys.path.insert(0, workflow.basedir)
 from workflow_src.common.case import TABLES
 from workflow_src.dag import make_dag
-from workflow_src.plan.fingerprint import fingerprint
 from workflow_src.plan.suites import CASE_PATTERN
 
 
@@ -34,13 +33,10 @@ wildcard_constraints:
     tag="[A-Za-z0-9][A-Za-z0-9._-]*",
     case=CASE_PATTERN,
     table="[a-z_]+",
+    question="[a-z]+",
     figure="(?!study_)[a-z_]+",
-    study="[a-z]+",
+    study="[a-z_]+",
     point="[A-Za-z0-9._-]+",
-
-
-# Ignored unless containers are asked for; the environment is made by `make`.
-container: "docker://python:3.11"
 
 
 rule all:

@@ -6,7 +6,7 @@ import argparse
 import numpy as np
 import pandas as pd
 
-from workflow_src.common.summary import summarise
+from workflow_src.common.summary import summarize
 from workflow_src.measure.benchmark import time_steps
 from workflow_src.traces.attribution import attribute, device_times, number_steps
 from workflow_src.traces.trace import Trace
@@ -43,7 +43,7 @@ def main() -> None:
     parser.add_argument("--launches", type=int, nargs="*", default=[30_000, 300_000])
     for launches in parser.parse_args().launches:
         trace = synthetic(launches)
-        found = summarise(time_steps(lambda trace=trace: work(trace), lambda: None, 7))
+        found = summarize(time_steps(lambda trace=trace: work(trace), lambda: None, 7))
         spread = f"{found['p20_ms']:.0f} to {found['p80_ms']:.0f}"
         print(f"{launches:,} launches: {found['median_ms']:.0f} ms ({spread})")
 

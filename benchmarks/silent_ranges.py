@@ -1,7 +1,7 @@
 """What the model's ranges cost when no profiler listens, against one forward pass."""
 
 from workflow_src.common.case import Case
-from workflow_src.common.summary import summarise
+from workflow_src.common.summary import summarize
 from workflow_src.measure.benchmark import time_steps
 from workflow_src.measure.workload import Workload
 from workflow_src.model.ranges import range_
@@ -20,8 +20,8 @@ def silent_ranges() -> None:
 
 def main() -> None:
     """Print the cost of a silent range and its share of a forward pass."""
-    ranges = summarise(time_steps(silent_ranges, lambda: None, 30))
-    forward = summarise(time_steps(Workload(CASE).forward, lambda: None, 30))
+    ranges = summarize(time_steps(silent_ranges, lambda: None, 30))
+    forward = summarize(time_steps(Workload(CASE).forward, lambda: None, 30))
     each_ns = ranges["median_ms"] * 1e6 / CALLS
     share = each_ns * RANGES_PER_FORWARD / (forward["median_ms"] * 1e6)
     low, high = ranges["p20_ms"] * 1e6 / CALLS, ranges["p80_ms"] * 1e6 / CALLS

@@ -11,7 +11,7 @@ rule benchmark:
         runtime=dag.case_minutes,
     params:
         row=dag.benchmark_row,
-        code=fingerprint("workflow_src.measure.benchmark"),
+        code=dag.code("measure.benchmark"),
     message:
         "Benchmark {wildcards.case}"
     shell:
@@ -31,7 +31,7 @@ rule capture:
         runtime=dag.case_minutes,
     params:
         row=dag.capture_row,
-        code=fingerprint("workflow_src.measure.capture", "workflow_src.measure.profiled_run"),
+        code=dag.code("measure.capture"),
     message:
         "Capture {wildcards.case}"
     shell:

@@ -9,9 +9,9 @@ rule plan:
         "results/{tag}/logs/plan.csv.log",
     params:
         settings=dag.settings,
-        code=fingerprint("workflow_src.plan.suites"),
+        code=dag.code("plan.write_plan"),
     message:
         "Plan the cases of {wildcards.tag}"
     shell:
-        "python -m workflow_src.plan.suites --settings {params.settings:q} --output {output:q}"
+        "python -m workflow_src.plan.write_plan --settings {params.settings:q} --output {output:q}"
         " > {log:q} 2>&1"

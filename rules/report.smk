@@ -16,7 +16,7 @@ rule figure:
         "results/{tag}/logs/figures/{figure}.log",
     params:
         tables=dag.input_folder,
-        code=fingerprint("workflow_src.answers.figures"),
+        code=dag.code("answers.figures"),
     message:
         "Draw {wildcards.figure}"
     shell:
@@ -34,11 +34,11 @@ rule report:
         f"{dag.results}/logs/report.log",
     params:
         tables=dag.input_folder,
-        code=fingerprint("workflow_src.report.report"),
+        code=dag.code("report.report"),
     message:
         "Write report.md and report.html"
     shell:
         "python -m workflow_src.report.report --tables {params.tables:q}"
         " --answers {params.tables:q}/../answers --figures {params.tables:q}/../figures"
-        " --templates report_templates --sections {input.sections:q} --markdown {output.markdown:q} --html {output.html:q}"
-        " > {log:q} 2>&1"
+        " --templates report_templates --sections {input.sections:q}"
+        " --markdown {output.markdown:q} --html {output.html:q} > {log:q} 2>&1"

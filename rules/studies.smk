@@ -16,29 +16,30 @@ rule study_point:
         runtime=dag.study_minutes,
     params:
         point=dag.study_point,
-        code=dag.study_code,
+        code=dag.code("studies.{wildcards.study}.measure"),
     message:
         "Study {wildcards.study}: measure {wildcards.point}"
     shell:
-        "python -m workflow_src.studies.run_point --study {wildcards.study}"
+        "python -m workflow_src.studies.{wildcards.study}.measure"
         " --point {params.point:q} --output {output:q} > {log:q} 2>&1"
 
 
 rule study_table:
     input:
-        dag.study_points,
+        points=dag.study_points,
+        families="workflow_src/traces/families.csv",
     output:
         "results/{tag}/tables/studies/{study}.csv",
     log:
         "results/{tag}/logs/studies/{study}.csv.log",
     params:
         flag=dag.flag("mixed_environments"),
-        code=fingerprint("workflow_src.studies.join_points"),
+        code=dag.code("studies.{wildcards.study}.analyze"),
     message:
         "Study {wildcards.study}: join its points"
     shell:
-        "python -m workflow_src.studies.join_points --points {input:q} --output {output:q}"
-        " {params.flag} > {log:q} 2>&1"
+        "python -m workflow_src.studies.{wildcards.study}.analyze --points {input.points:q}"
+        " --families {input.families:q} --output {output:q} {params.flag} > {log:q} 2>&1"
 
 
 rule study_section:
@@ -51,10 +52,10 @@ rule study_section:
     log:
         "results/{tag}/logs/sections/{study}.log",
     params:
-        code=dag.study_section_code,
+        code=dag.code("studies.{wildcards.study}.section"),
     message:
         "Study {wildcards.study}: its section and figure"
     shell:
-        "python -m workflow_src.studies.section --study {wildcards.study} --table {input.table:q}"
+        "python -m workflow_src.studies.{wildcards.study}.section --table {input.table:q}"
         " --templates report_templates --figure {output.figure:q} --output {output.markdown:q}"
         " > {log:q} 2>&1"

@@ -1,6 +1,6 @@
 # On a cluster, export and case_tables of one case are one job; the rest runs where snakemake does.
 localrules:
-    all_tables,
+    join,
 
 
 rule export:
@@ -14,7 +14,7 @@ rule export:
         "tables"
     params:
         flag=dag.flag("os_tracing"),
-        code=fingerprint("workflow_src.traces.export"),
+        code=dag.code("traces.export"),
     message:
         "Export the capture of {wildcards.case}"
     shell:
@@ -35,15 +35,16 @@ rule case_tables:
         "tables"
     params:
         folder=dag.output_folder,
-        code=fingerprint("workflow_src.tables.case_tables"),
+        code=dag.code("tables.case_tables"),
     message:
         "Tabulate {wildcards.case}"
     shell:
         "python -m workflow_src.tables.case_tables --export {input.export:q}"
-        " --benchmark {input.benchmark:q} --output {params.folder:q} > {log:q} 2>&1"
+        " --benchmark {input.benchmark:q} --families {input.families:q} --output {params.folder:q}"
+        " > {log:q} 2>&1"
 
 
-rule all_tables:
+rule join:
     input:
         plan="results/{tag}/plan.csv",
         tables=expand(
@@ -58,7 +59,7 @@ rule all_tables:
     params:
         folders=dag.output_folder,
         flag=dag.flag("mixed_environments"),
-        code=fingerprint("workflow_src.tables.join"),
+        code=dag.code("tables.join"),
     message:
         "Join the tables of all cases of {wildcards.tag}"
     shell:

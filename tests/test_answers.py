@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.questions import answer_question, run_command
 from tests.synthetic_tables import BACKWARD, FORWARD, Sample, tables, write_tables
-from workflow_src.answers import __main__ as stage
 from workflow_src.answers import forward_time, gemm_share, softmax_matmul
 from workflow_src.answers.answer import Answer, Fact
 from workflow_src.answers.evidence import TableError, read_table, trend
@@ -31,7 +31,7 @@ SKIPPED = {
 @pytest.fixture
 def ask(tmp_path):
     def asked(question: str, *samples: Sample) -> tuple[Answer, str]:
-        return stage.answer_question(question, write_tables(tmp_path, *samples), TEMPLATES)
+        return answer_question(question, write_tables(tmp_path, *samples), TEMPLATES)
 
     return asked
 
@@ -136,7 +136,7 @@ def test_calls_that_are_not_whole_are_marked(tmp_path):
     kernels = pd.read_csv(tmp_path / "kernels.csv")
     kernels.loc[0, "calls"] += 1
     kernels.to_csv(tmp_path / "kernels.csv", index=False)
-    _, text = stage.answer_question("b", tmp_path, TEMPLATES)
+    _, text = answer_question("b", tmp_path, TEMPLATES)
     assert "24.50 (not whole)" in text
     assert "don't come out whole" in text
 
@@ -239,7 +239,7 @@ def test_skipped_phases_say_why(ask):
 def test_a_part_of_a_step_captured_before_running_out_of_memory_is_no_number(tmp_path):
     write_tables(tmp_path, SHORT)
     pd.DataFrame(Sample(status=OOM).timings()).to_csv(tmp_path / "timings.csv", index=False)
-    answer, _ = stage.answer_question("d", tmp_path, TEMPLATES)
+    answer, _ = answer_question("d", tmp_path, TEMPLATES)
     assert not any(f.name.startswith("train_step/") for f in answer.facts)
 
 
@@ -305,7 +305,7 @@ def test_every_fact_has_rows_or_says_what_it_derives_from(ask, question):
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_facts_point_at_rows_of_their_case(tmp_path, question):
     folder = write_tables(tmp_path, SHORT, LONG)
-    answer, _ = stage.answer_question(question, folder, TEMPLATES)
+    answer, _ = answer_question(question, folder, TEMPLATES)
     for each in (f for f in answer.facts if f.rows):
         lines = (folder / f"{each.table}.csv").read_text().splitlines()
         assert all(lines[row - 1].startswith(each.case + ",") for row in each.rows)
@@ -384,9 +384,9 @@ def test_the_stage_writes_json_and_markdown(tmp_path, monkeypatch, question):
         (tmp_path / f"{name}.csv").unlink()
     made, written = tmp_path / "out" / "x.json", tmp_path / "out" / "x.md"
     arguments = ["--tables", str(tmp_path), "--templates", str(TEMPLATES)]
-    arguments += ["--json", str(made), "--markdown", str(written), "--question", question]
+    arguments += ["--json", str(made), "--markdown", str(written)]
     monkeypatch.setattr(sys, "argv", ["answers", *arguments])
-    stage.main()
+    run_command(question)
     found = json.loads(made.read_text())
     assert found["question"] == question
     assert found["facts"][0]["case"] == SHORT.case

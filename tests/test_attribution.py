@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workflow_src.common.errors import TraceError
 from workflow_src.traces import nsys
 from workflow_src.traces.attribution import NOWHERE, attribute, device_times, nest, number_steps
-from workflow_src.traces.trace import Trace, TraceError
+from workflow_src.traces.trace import Trace
 
 DATA = Path(__file__).parent / "data" / "nsys"
 AUTOGRAD_THREAD = DATA / "autograd_thread_nsys2025.3.sqlite"

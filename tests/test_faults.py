@@ -25,9 +25,10 @@ from tests.test_fuzz import TRACE
 from tests.test_nsys import requires_nsys
 from tests.workflow import ROOT, Project, make_project
 from workflow_src.common.devices import hold
-from workflow_src.measure.benchmark import time_steps
+from workflow_src.common.errors import TraceError
 from workflow_src.measure.capture import capture
-from workflow_src.traces.trace import TraceError
+from workflow_src.measure.timing import time_steps
+from workflow_src.traces.families import RULES
 
 BENCHMARK = "results/smoke/benchmark/tiny-ctx16-fp32.json"
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts and other users need root")
@@ -191,9 +192,7 @@ TRACE_EVENTS = [event for event in TRACE["traceEvents"] if event["cat"] == "user
 def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_made(tmp_path: Path) -> None:
     capture_file = kineto_file(tmp_path)
     with mounted(tmp_path / "full") as full:
-        rows = json.loads(
-            stage("plan.suites", "--config", ROOT / "config.yaml").stdout.splitlines()[0]
-        )
+        rows = json.loads(stage("cli.print_cases").stdout.splitlines()[0])
         assert rows["case"] == "tiny-ctx32-fp32"
         planned = stage("traces.export", "--capture", capture_file, "--output", full / "e")
         assert "free some space and run again" in sentence(planned)
@@ -201,8 +200,9 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_made(tmp_path: Path
         (full / "rest").write_bytes(b"0" * 4096)
         point = tmp_path / "p.json"
         around = {"environment": {"gpu": ""}, "point": {"point": "a"}}
-        point.write_text(json.dumps(around | {"rows": [{"x": "y" * 9999}]}))
-        joined = stage("studies.join_points", "--points", point, "--output", full / "t.csv")
+        point.write_text(json.dumps(around | {"rows": [{"status": "oom", "x": "y" * 9999}]}))
+        files = ("--points", point, "--families", RULES, "--output", full / "t.csv")
+        joined = stage("studies.warmup.analyze", *files)
         assert sentence(joined) == (
             f"{full / 't.csv'}: No space left on device; free some space and run again, what is "
             "whole is kept"

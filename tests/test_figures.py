@@ -55,7 +55,7 @@ def test_bars_that_are_not_there_say_why(draw):
     assert said.count("not measured") == 3
 
 
-def test_families_without_a_colour_are_summed_up(draw):
+def test_families_without_a_color_are_summed_up(draw):
     loose = ("forward", "x", "communication", 1, 1_000_000)
     said = texts(draw("family_shares", Sample(kernels={"forward": [*FORWARD, loose]})))
     assert "other families" in said

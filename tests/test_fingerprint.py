@@ -1,64 +1,178 @@
-import re
-import shutil
+"""What a fingerprint sees of code, in packages of a few lines, and that it sees all that runs."""
+
+import ast
+import dis
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import CodeType
 
 import pytest
+from coverage import Coverage
 
-from workflow_src.plan.fingerprint import ROOT, closure, fingerprint
-from workflow_src.studies.study import STUDIES, measuring_modules
+from tests.package import STAGES, copy_package, fingerprints
+from workflow_src.dag import make_dag
+from workflow_src.plan.code import Code, code_under
+from workflow_src.plan.config import load
+from workflow_src.plan.fingerprint import ROOT, combined, digests, fingerprint, reached
+from workflow_src.plan.reader import EVERYTHING, Ref
 
-
-@pytest.fixture
-def package(tmp_path: Path) -> Path:
-    shutil.copytree(ROOT / "workflow_src", tmp_path / "workflow_src")
-    return tmp_path
-
-
-def edit(root: Path, module: str, old: str, new: str) -> None:
-    path = root / module
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new))
+MAIN = "\nif __name__ == '__main__':\n    main()\n"
+START = {
+    "a.py": "from workflow_src.b import helper\ndef main():\n    helper(1)\n" + MAIN,
+    "b.py": "LIMIT = 3\nOTHER = 4\ndef helper(x):\n    return min(x, LIMIT)\n",
+}
 
 
-BENCHMARK = "workflow_src.measure.benchmark"
-ATTENTION = "workflow_src/model/attention.py"
-
-
-def before_and_after(root: Path, module: str, path: str, old: str, new: str) -> tuple[str, str]:
-    before = fingerprint(module, root=root)
-    edit(root, path, old, new)
+def package(root: Path, files: dict[str, str]) -> str:
+    """The fingerprint of `python -m workflow_src.a` in a package of these files."""
+    for name, text in files.items():
+        path = root / "workflow_src" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    code_under.cache_clear()
     fingerprint.cache_clear()
-    return before, fingerprint(module, root=root)
+    return fingerprint("workflow_src.a", root=root)
 
 
-def test_comments_docstrings_and_layout_change_nothing(package: Path) -> None:
-    old, new = "    def forward(self, q: Tensor", "    # why\n\n    def forward(self, q: Tensor"
-    before, after = before_and_after(package, BENCHMARK, ATTENTION, old, new)
-    assert before == after
-    docstring = "one operation at a time"
-    before, after = before_and_after(package, BENCHMARK, ATTENTION, docstring, "step by step")
-    assert before == after
+def is_stale(root: Path, **changes: str) -> bool:
+    """Whether writing these modules, by name, into the package of START makes `a` stale."""
+    before = package(root, START)
+    return before != package(root, {f"{name}.py": text for name, text in changes.items()})
 
 
-def test_the_models_arithmetic_changes_the_benchmark_and_not_the_plan(package: Path) -> None:
-    plan = fingerprint("workflow_src.plan.suites", root=package)
-    old, new = "/ math.sqrt(d_head)", "/ d_head"
-    before, after = before_and_after(package, BENCHMARK, ATTENTION, old, new)
-    assert before != after
-    assert fingerprint("workflow_src.plan.suites", root=package) == plan
+@pytest.mark.parametrize(
+    ("b", "stale"),
+    [
+        ("LIMIT = 3\nOTHER = 5\ndef helper(x):\n    return min(x, LIMIT)\n", False),
+        ("LIMIT = 4\nOTHER = 4\ndef helper(x):\n    return min(x, LIMIT)\n", True),
+        (
+            "def helper(x: int) -> int:\n    '''Doc.'''\n    return min(x, LIMIT)\nLIMIT = 3\n",
+            False,
+        ),
+        ("LIMIT = 3\ndef helper(x):\n    import json\n    return min(x, LIMIT)\n", True),
+        ("LIMIT = 3\ndef helper(x=2):\n    return min(x, LIMIT)\n", True),
+        ("LIMIT = 3\nLIMIT += 1\ndef helper(x):\n    return min(x, LIMIT)\n", True),
+        (
+            "LIMIT = 3\ndef min(x, y):\n    return x\ndef helper(x):\n    return min(x, LIMIT)\n",
+            True,
+        ),
+    ],
+)
+def test_what_is_reached_counts_and_what_is_not_does_not(
+    tmp_path: Path, b: str, stale: bool
+) -> None:
+    assert is_stale(tmp_path, b=b) == stale
 
 
-def test_a_stage_reaches_the_modules_that_it_imports_late() -> None:
-    assert {"workflow_src.measure.workload", "workflow_src.model.attention"} <= closure(
-        BENCHMARK
-    ).keys()
-    assert "workflow_src.model.attention" not in closure("workflow_src.tables.case_tables")
+def test_a_call_at_import_counts_as_it_may_do_anything(tmp_path: Path) -> None:
+    for line in (
+        "import os\nos.umask(0)\n",
+        "X = open('x')\n",
+        "import os\nos.environ['x'] = ''\n",
+    ):
+        assert is_stale(tmp_path, b=START["b.py"] + line), line
+    assert not is_stale(tmp_path, b="import re\n" + START["b.py"] + "X = re.compile('x')\n")
 
 
-def test_relative_imports_are_not_used_as_the_closure_does_not_follow_them() -> None:
-    sources = (ROOT / "workflow_src").rglob("*.py")
-    assert not [path for path in sources if "\nfrom ." in path.read_text()]
+def test_a_decorator_of_unknown_habits_counts_at_import(tmp_path: Path) -> None:
+    register = "FOUND = []\ndef register(f):\n    FOUND.append(f)\n    return f\n"
+    assert is_stale(tmp_path, b=START["b.py"] + register + "@register\ndef f():\n    pass\n")
+    assert not is_stale(tmp_path, b=START["b.py"] + register + "def f():\n    pass\n")
+
+
+def test_an_import_brings_what_the_imported_module_does(tmp_path: Path) -> None:
+    used = "from workflow_src import c\n" + START["b.py"]
+    before = package(tmp_path, {**START, "b.py": used, "c.py": "X = 1\n"})
+    assert before == package(tmp_path, {"c.py": "X = 2\n"})
+    assert before != package(tmp_path, {"c.py": "print(1)\n"})
+    assert before != package(tmp_path, {"c.py": "X = 1\n", "__init__.py": "print(1)\n"})
+
+
+def test_names_are_followed_through_modules_and_attributes(tmp_path: Path) -> None:
+    a = "from workflow_src import b as other\ndef main():\n    other.helper(1)\n" + MAIN
+    before = package(tmp_path, {**START, "a.py": a})
+    assert before == package(tmp_path, {"b.py": START["b.py"] + "MORE = 1\n"})
+    assert before != package(tmp_path, {"b.py": START["b.py"].replace("3", "4")})
+    passed = a.replace("other.helper(1)", "vars(other)")
+    before = package(tmp_path, {**START, "a.py": passed})
+    assert before != package(tmp_path, {"b.py": START["b.py"] + "MORE = 1\n"})
+
+
+def test_of_two_functions_of_one_name_the_one_that_is_used_counts(tmp_path: Path) -> None:
+    """Both are reached; which of them main calls makes the difference."""
+    a = "from workflow_src.b import f\nfrom workflow_src.c import f as g\n"
+    a += "def main():\n    f(g(1))\n" + MAIN
+    twins = {"b.py": "def f(x):\n    return x + 1\n", "c.py": "def f(x):\n    return x + 2\n"}
+    before = package(tmp_path, {"a.py": a, **twins})
+    assert before != package(tmp_path, {"a.py": a.replace("f(g(1))", "g(f(1))")})
+
+
+def test_a_program_that_is_started_counts(tmp_path: Path) -> None:
+    a = "def main():\n    run('-m', 'workflow_src.b')\n" + MAIN
+    program = "def main():\n    print(1)\n" + MAIN
+    before = package(tmp_path, {"a.py": a, "b.py": program})
+    assert before != package(tmp_path, {"b.py": program.replace("1", "2")})
+    assert before == package(tmp_path, {"b.py": program + "def other():\n    pass\n"})
+
+
+def test_a_file_beside_the_module_counts(tmp_path: Path) -> None:
+    a = "from pathlib import Path\nS = Path(__file__).with_name('s.cu')\n"
+    a += "def main():\n    print(S)\n" + MAIN
+    before = package(tmp_path, {"a.py": a, "s.cu": "1"})
+    assert before == package(tmp_path, {"t.cu": "1"})
+    assert before != package(tmp_path, {"s.cu": "2"})
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import importlib; importlib.import_module('workflow_src.' + x)",
+        "from importlib import import_module; import_module(x)",
+        "eval(x)",
+        "open(f'workflow_src.{x}')",
+        "open(__file__)",
+    ],
+)
+def test_where_it_cannot_tell_everything_counts(tmp_path: Path, line: str) -> None:
+    package(tmp_path, {**START, "b.py": f"def helper(x):\n    {line}\n", "c.py": "X = 1\n"})
+    assert EVERYTHING in reached(Ref("run", "workflow_src.a"), Code(tmp_path))
+    before = package(tmp_path, {})
+    assert before != package(tmp_path, {"c.py": "X = 2\n"})
+
+
+def test_circles_end(tmp_path: Path) -> None:
+    b = "def helper(x):\n    return other(x)\ndef other(x):\n    return helper(x - 1)\n"
+    before = package(tmp_path, {**START, "b.py": b})
+    assert before != package(tmp_path, {"b.py": b.replace("- 1", "- 2")})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("y = x\n    return y", "z = x\n    return z", True),
+        ("y = x\n    return y", "y = x\n    return x", False),
+        ("y = x\n    z = 1\n    return y", "z = x\n    y = 1\n    return z", True),
+        ("y = x\n    z = 1\n    return y", "y = x\n    z = 1\n    return z", False),
+        ("y = x\n    return lambda: y", "z = x\n    return lambda: z", True),
+        ("global y\n    y = x", "global z\n    z = x", False),
+        ("y = x\n    return locals()", "z = x\n    return locals()", False),
+        ("y = x\n    return f'{y=}'", "z = x\n    return f'{z=}'", False),
+        ("return [y for y in x]", "return [z for z in x]", True),
+        ("with x as y:\n        return y", "with x as z:\n        return z", True),
+        ("def y():\n        pass\n    return y", "def z():\n        pass\n    return z", False),
+    ],
+)
+def test_a_local_variable_may_be_renamed_as_long_as_nobody_sees_it(
+    tmp_path: Path, old: str, new: str, same: bool
+) -> None:
+    def made(body: str) -> str:
+        return package(tmp_path, {**START, "b.py": f"def helper(x):\n    {body}\n"})
+
+    assert (made(old) == made(new)) == same
 
 
 def test_an_unknown_module_is_an_error() -> None:
@@ -66,12 +180,133 @@ def test_an_unknown_module_is_an_error() -> None:
         fingerprint("workflow_src.absent")
 
 
-@pytest.mark.parametrize("study", STUDIES)
-def test_telling_of_a_study_measures_nothing_again(study: str) -> None:
-    """What measures must not reach what answers, draws or reports."""
-    reached = {name for module in measuring_modules(study) for name in closure(module)}
-    telling = re.compile(
-        r"workflow_src\.(answers|figure|report|studies\.(rows|\w+\.(figure|tables))$)"
+def test_of_every_stage_it_can_tell_what_is_reached() -> None:
+    """Else any edit would measure everything again."""
+    code = code_under(ROOT)
+    for stage, module in STAGES.items():
+        found = reached(Ref("run", f"workflow_src.{module}"), code)
+        assert EVERYTHING not in found, stage
+        assert not [ref for ref in found if ref.kind == "module"], stage
+
+
+def test_no_class_runs_code_that_the_analysis_does_not_look_for() -> None:
+    hooks = ("__init_subclass__", "__set_name__", "__getattr__")
+    for path in (ROOT / "workflow_src").rglob("*.py"):
+        names = {getattr(node, "name", "") for node in ast.walk(ast.parse(path.read_text()))}
+        assert not names & set(hooks), path
+
+
+# What is stale must never pass for fresh: all that a real run executes is in its fingerprint.
+
+CASE = dict(
+    case="t", size="t", d_model=8, d_ff=16, layers=1, heads=2, vocabulary=10, batch=1, context=4,
+    precision="fp32", attention="naive", optimizer="adamw", device="cpu",
+)  # fmt: skip
+ROW = CASE | {"warmup_steps": 1, "steps": 1, "capture_steps": 1, "profiler": "torch"}
+ROW |= {"os_tracing": False}
+
+
+def point(study: str) -> dict[str, object]:
+    """The first small point of a study."""
+    made = make_dag(load(ROOT / "config.yaml") | {"device": "cpu", "study_scale": "small"})
+    return dict(next(iter(made.points(study).values())))
+
+
+RUNS: dict[str, Callable[[], list[str]]] = {
+    "benchmark": lambda: ["--case", json.dumps(ROW), "--output", "b.json"],
+    "capture": lambda: ["--case", json.dumps(ROW), "--output", "c.kineto.json.gz"],
+    "warmup point": lambda: ["--point", json.dumps(point("warmup")), "--output", "p.json"],
+    "precision point": lambda: ["--point", json.dumps(point("precision")), "--output", "p.json"],
+    "mlp point": lambda: ["--point", json.dumps(point("mlp")), "--output", "p.json"],
+}
+
+
+def executed(folder: Path, stage: str) -> dict[str, set[int]]:
+    """The lines of each module of the package that a real run of a stage executes."""
+    config = folder / "coverage.ini"
+    config.write_text(
+        f"[run]\nsource = {ROOT / 'workflow_src'}\nparallel = True\npatch = subprocess\n"
+        f"data_file = {folder / 'data'}\nconcurrency = thread\n"
     )
-    assert not [name for name in sorted(reached) if telling.match(name)]
-    assert f"workflow_src.studies.{study}.analyze" not in reached
+    command = [sys.executable, "-m", "coverage", "run", "--rcfile", str(config)]
+    command += ["-m", f"workflow_src.{STAGES[stage]}", *RUNS[stage]()]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    coverage = Coverage(data_file=str(folder / "data"), config_file=str(config))
+    coverage.combine()
+    data = coverage.get_data()
+    return {
+        str(Path(file).relative_to(ROOT / "workflow_src")): set(data.lines(file) or ())
+        for file in data.measured_files()
+    }
+
+
+def functions_run(tree: ast.Module, lines: set[int]) -> Iterator[ast.FunctionDef]:
+    """The functions and methods of a module of whose bodies some line was executed."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            body = {n.lineno for stmt in node.body for n in ast.walk(stmt) if hasattr(n, "lineno")}
+            # The line of `def` is executed by its import; an overload has no other.
+            if body & lines - {node.lineno}:
+                yield node
+
+
+def globals_of(source: str, functions: set[int]) -> set[str]:
+    """The global names that the functions at these lines load, as Python compiled them."""
+
+    def codes(code: CodeType) -> Iterator[CodeType]:
+        yield code
+        for constant in code.co_consts:
+            if isinstance(constant, CodeType):
+                yield from codes(constant)
+
+    return {
+        str(instruction.argval)
+        for code in codes(compile(source, "m", "exec"))
+        if code.co_firstlineno in functions
+        for instruction in dis.get_instructions(code)
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME")
+    }
+
+
+def mutants(source: str, lines: set[int]) -> Iterator[tuple[str, str]]:
+    """A module with one executed function changed, or one constant that such a function loads."""
+    tree = ast.parse(source)
+    ran = list(functions_run(tree, lines))
+    for node in ran:
+        node.body.append(ast.parse("0 == 0").body[0])
+        yield node.name, ast.unparse(ast.fix_missing_locations(tree))
+        node.body.pop()
+    starts = {min([n.lineno, *(d.lineno for d in n.decorator_list)]) for n in ran}
+    loaded = globals_of(source, starts)
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            name, value = statement.targets[0].id, statement.value
+            if name in loaded:
+                statement.value = ast.Tuple([value, ast.Constant(0)], ast.Load())
+                yield name, ast.unparse(ast.fix_missing_locations(tree))
+                statement.value = value
+
+
+@pytest.mark.parametrize("stage", RUNS)
+def test_all_that_a_real_run_executes_changes_its_fingerprint_when_it_changes(
+    tmp_path: Path, stage: str
+) -> None:
+    ran = executed(tmp_path, stage)
+    root = copy_package(tmp_path / "copy")
+    before = fingerprints(root)[stage]
+    count, unseen = 0, []
+    for file, lines in ran.items():
+        path = root / "workflow_src" / file
+        source = path.read_text()
+        for name, mutant in mutants(source, lines):
+            path.write_text(mutant)
+            entry, code = Ref("run", f"workflow_src.{STAGES[stage]}"), Code(root)
+            found = digests(reached(entry, code), code)
+            count += 1
+            if combined(found, entry) == before:
+                unseen.append(f"{file}: {name}")
+            path.write_text(source)
+    assert count > 30, ran
+    assert not unseen

@@ -17,15 +17,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.questions import run_command
 from tests.synthetic_tables import Sample, write_tables
-from workflow_src.answers import __main__ as answers
 from workflow_src.answers import figures
-from workflow_src.common.case import PHASES
-from workflow_src.studies import join_points as tabulate
-from workflow_src.tables import case_tables
-from workflow_src.tables import join as all_tables
+from workflow_src.common.case import END_OF_CAPTURE, PHASES
+from workflow_src.studies import join_points
+from workflow_src.studies.mlp.analyze import derive
+from workflow_src.tables import case_tables, join
 from workflow_src.traces import export
-from workflow_src.traces.trace import END_OF_CAPTURE
+from workflow_src.traces.families import RULES
 
 ROOT = Path(__file__).parent.parent
 RECORDED = ROOT / "tests" / "data" / "nsys" / "autograd_thread_nsys2025.3.sqlite"
@@ -50,8 +50,14 @@ RESULT: dict[str, Any] = {
     "started_at": "2026-01-01T00:00:00+00:00",
     "ended_at": "2026-01-01T00:00:01+00:00",
 }  # fmt: skip
-POINT = {"study": "mlp", "point": {"point": "a"}, "rows": [{"status": "ok", "ms": 1.5}]} | {
-    "environment": {"gpu": "", "cpu": "c", "torch": "2.13"}
+ACTIVITY = {"range": "", "kind": "operator", "operator": "aten::mm", "name": "aten::mm", "calls": 2}
+POINT = {
+    "point": {"point": "a"},
+    "rows": [
+        {"part": "sweep", "status": "ok", "reason": "", "dim": 8, "samples_ns": [5, 6]}
+        | {"activities": [ACTIVITY | {"busy_ns": 3}]}
+    ],
+    "environment": {"gpu": "", "cpu": "c", "torch": "2.13"},
 }
 
 
@@ -270,8 +276,8 @@ def test_a_table(name: str, question: str, data: st.DataObject) -> None:
         path.write_bytes(data.draw(damaged(text.encode()) | changed_csv(text)))
         out = ["--json", here / "o.json", "--markdown", here / "o.md"]
         templates = ["--templates", ROOT / "report_templates"]
-        asked = ["--question", question, "--tables", here, *templates, *out]
-        said = ends_well(answers.main, *asked)
+        asked = ["--tables", here, *templates, *out]
+        said = ends_well(lambda: run_command(question), *asked)
         assert not said or f"{name}.csv" in said
 
 
@@ -293,7 +299,8 @@ def test_a_table_that_is_drawn(name: str, data: st.DataObject) -> None:
 def test_a_point_of_a_study(content: bytes) -> None:
     with folder() as here:
         (here / "p.json").write_bytes(content)
-        said = ends_well(tabulate.main, "--points", here / "p.json", "--output", here / "o.csv")
+        files = ["--points", here / "p.json", "--families", RULES, "--output", here / "o.csv"]
+        said = ends_well(lambda: join_points.main(derive), *files)
         assert not said or "p.json" in said
 
 
@@ -309,6 +316,6 @@ def test_a_plan(content: bytes) -> None:
     with folder() as here:
         (here / "plan.csv").write_bytes(content)
         said = ends_well(
-            all_tables.main, "--plan", here / "plan.csv", "--cases", here, "--output", here / "o"
+            join.main, "--plan", here / "plan.csv", "--cases", here, "--output", here / "o"
         )
         assert not said or "plan.csv" in said

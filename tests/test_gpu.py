@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 import torch
 
+from workflow_src.common import nsys_cli
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import PHASES, Case
 from workflow_src.common.devices import cuda_devices
@@ -48,7 +49,7 @@ def nsys_trace(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     def take(precision: str, *options: str, again: int = 0) -> Path:
         folder = tmp_path_factory.mktemp("nsys")
         program = recorder(replace(CASE, precision=precision), *options)
-        nsys.profile(folder / "c.nsys-rep", program, "cuda", os_tracing=False)
+        nsys_cli.profile(folder / "c.nsys-rep", program, "cuda", os_tracing=False)
         export(folder / "c.nsys-rep", folder / "export", os_tracing=False)
         return folder / "export"
 
@@ -109,10 +110,10 @@ def test_calls_per_step_are_whole_and_equal_between_runs(
 
 
 def kineto_trace(case: Case, folder: Path) -> Trace:
-    from workflow_src.measure.profiled_run import record
+    from workflow_src.measure.profiled_run import profiled_run
 
     path = folder / "c.kineto.json.gz"
-    record(case, 3, STEPS, path)
+    profiled_run(case, 3, STEPS, path)
     return kineto.read(path)
 
 
@@ -209,9 +210,9 @@ def test_the_environment_of_a_result_names_the_device(tmp_path: Path) -> None:
     assert result["environment"]["gpu"] and result["environment"]["driver"]
     assert {"sm_clock_mhz", "temperature_c", "throttle"} <= result["before"].keys()
     path = tmp_path / "c.kineto.json.gz"
-    from workflow_src.measure.profiled_run import record
+    from workflow_src.measure.profiled_run import profiled_run
 
-    record(replace(CASE, layers=1), 1, 1, path)
+    profiled_run(replace(CASE, layers=1), 1, 1, path)
     export(path, tmp_path / "export", os_tracing=False)
     write_json(tmp_path / "benchmark.json", result)
     tables = case_tables(tmp_path / "export", tmp_path / "benchmark.json")

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.profiler import ProfilerActivity, profile
 
-from workflow_src.model.ranges import listen, range_
+from workflow_src.common.errors import TraceError
+from workflow_src.model.ranges import listening, range_
 from workflow_src.traces import kineto
 from workflow_src.traces.attribution import attribute
 from workflow_src.traces.export import export, read_trace
-from workflow_src.traces.trace import TraceError
 
 
 def event(category: str, name: str, ts: str, dur: str, tid: int = 1, **args: Any) -> str:
@@ -86,11 +86,9 @@ def test_a_corrupt_trace_is_one_sentence(tmp_path: Path, content: bytes) -> None
 def test_a_real_trace_conserves_torchs_own_total(tmp_path: Path) -> None:
     """Sum of self times = torch's "Self CPU time total"."""
     layer = torch.nn.Linear(32, 32)
-    with profile(activities=[ProfilerActivity.CPU]) as profiler:
-        listen("torch")
-        with range_("forward"):
-            layer(torch.randn(8, 32)).sum().backward()
-        listen(None)
+    kinds = [ProfilerActivity.CPU]
+    with profile(activities=kinds) as profiler, listening("torch"), range_("forward"):
+        layer(torch.randn(8, 32)).sum().backward()
     path, folder = tmp_path / "c.kineto.json.gz", tmp_path / "export"
     profiler.export_chrome_trace(str(path))
     export(path, folder, os_tracing=False)

@@ -10,10 +10,9 @@ import torch
 
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import PHASES, Case
-from workflow_src.common.summary import summarise
-from workflow_src.measure import benchmark
-from workflow_src.measure import profiled_run as record
-from workflow_src.measure.oom import in_rising_order
+from workflow_src.common.summary import summarize
+from workflow_src.measure import benchmark, profiled_run
+from workflow_src.measure.oom import Row, in_turn
 from workflow_src.measure.workload import Workload
 from workflow_src.tables.case_tables import case_tables
 from workflow_src.traces.export import export
@@ -36,11 +35,13 @@ class Fake:
 def test_out_of_memory_is_a_result_and_larger_phases_are_skipped() -> None:
     fake = Fake()
 
-    def run(phase: str) -> None:
+    def run(phase: str) -> Row:
         if phase == "forward_backward":
             out_of_memory()
+        return {}
 
-    found = [(o.phase, o.status, o.reason) for o in in_rising_order(fake, run)]
+    rows = in_turn(PHASES, run, fake.release)
+    found = [(phase, row["status"], row["reason"]) for phase, row in rows]
     assert found == [
         ("forward", "ok", ""),
         ("forward_backward", "oom", "CUDA out of memory"),
@@ -66,21 +67,21 @@ def test_a_phase_that_fits_only_once_is_left_out_of_the_capture() -> None:
             pass
 
     workload: Any = Tight()
-    assert record.warm_up(workload, 2) == ["forward"]
+    assert profiled_run.warm_up(workload, 2) == ["forward"]
     assert workload.released == 2
 
 
 @pytest.mark.parametrize("error", [RuntimeError("CUDA out of memory"), MemoryError(), ValueError()])
 def test_any_other_error_fails_the_job(error: Exception) -> None:
-    def run(phase: str) -> None:
+    def run(phase: str) -> Row:
         raise error
 
     with pytest.raises(type(error)):
-        list(in_rising_order(Fake(), run))
+        list(in_turn(PHASES, run, Fake().release))
 
 
 def test_known_samples_give_exact_numbers() -> None:
-    found = summarise([1_000_000, 2_000_000, 3_000_000, 4_000_000, 10_000_000])
+    found = summarize([1_000_000, 2_000_000, 3_000_000, 4_000_000, 10_000_000])
     assert (found["samples"], found["mean_ms"], found["median_ms"]) == (5, 4.0, 3.0)
     assert found["std_ms"] == pytest.approx(math.sqrt(12.5))
     assert (found["p20_ms"], found["p80_ms"]) == pytest.approx((1.8, 5.2))
@@ -88,9 +89,9 @@ def test_known_samples_give_exact_numbers() -> None:
 
 
 def test_one_sample_has_no_spread_and_none_is_an_error() -> None:
-    assert math.isnan(summarise([5])["std_ms"])
+    assert math.isnan(summarize([5])["std_ms"])
     with pytest.raises(ValueError, match="no samples"):
-        summarise([])
+        summarize([])
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
@@ -165,7 +166,7 @@ def test_a_model_that_does_not_fit_is_oom_from_the_first_phase_on(
 
 def recorded(tmp_path: Path, row: dict[str, Any]) -> dict[str, Any]:
     capture, folder = tmp_path / "c.kineto.json.gz", tmp_path / "export"
-    record.record(CASE, row["warmup_steps"], row["capture_steps"], capture)
+    profiled_run.profiled_run(CASE, row["warmup_steps"], row["capture_steps"], capture)
     export(capture, folder, os_tracing=False)
     result = tmp_path / "benchmark.json"
     write_json(result, benchmark.benchmark(CASE, 1, 3))

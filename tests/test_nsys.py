@@ -10,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from workflow_src.common import nsys_cli
+from workflow_src.common.case import END_OF_CAPTURE
+from workflow_src.common.errors import TraceError
 from workflow_src.traces import nsys
 from workflow_src.traces.export import export, read_trace
-from workflow_src.traces.trace import END_OF_CAPTURE, TraceError, require_complete
+from workflow_src.traces.trace import require_complete
 
 DATA = Path(__file__).parent / "data" / "nsys"
 NEW = DATA / "autograd_thread_nsys2025.3.sqlite"
@@ -121,22 +124,22 @@ def test_the_csv_is_what_follows_the_header() -> None:
         "Processing [trace.sqlite] with [cuda_gpu_kern_sum.py]... \n\n"
         'Time (%),Total Time (ns),Instances,Name\n100.0,5,1,"k(a, b, c)"\n\n'
     )
-    assert nsys.csv_part(printed) == (
+    assert nsys_cli.csv_part(printed) == (
         'Time (%),Total Time (ns),Instances,Name\n100.0,5,1,"k(a, b, c)"\n'
     )
-    assert nsys.csv_part("SKIPPED: trace.sqlite does not contain CUDA kernel data.\n") == ""
+    assert nsys_cli.csv_part("SKIPPED: trace.sqlite does not contain CUDA kernel data.\n") == ""
 
 
 def test_without_nsys_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     with pytest.raises(TraceError, match="install Nsight Systems or set profiler to torch"):
-        nsys.version()
+        nsys_cli.version()
 
 
 def test_an_nsys_too_old_is_refused(stand_in: Callable[..., None]) -> None:
     stand_in("true", version="2022.4.2.1")
     with pytest.raises(TraceError, match=r"nsys 2022.4 is too old .* use 2023.4 or newer"):
-        nsys.version()
+        nsys_cli.version()
 
 
 @pytest.mark.parametrize(
@@ -153,14 +156,14 @@ def test_each_way_to_end_without_a_report_has_its_own_sentence(
 ) -> None:
     stand_in(shell.format(out=tmp_path / "c"))
     with pytest.raises(TraceError, match=said):
-        nsys.profile(tmp_path / "c.nsys-rep", ["true"], "cuda", os_tracing=False)
+        nsys_cli.profile(tmp_path / "c.nsys-rep", ["true"], "cuda", os_tracing=False)
 
 
 def test_the_window_is_the_programs_on_cuda_and_sampling_is_off() -> None:
-    on_cuda = nsys.profile_command(Path("c.nsys-rep"), ["prog"], "cuda", os_tracing=False)
+    on_cuda = nsys_cli.profile_command(Path("c.nsys-rep"), ["prog"], "cuda", os_tracing=False)
     assert "cudaProfilerApi" in on_cuda and "--capture-range-end=stop" in on_cuda
     assert on_cuda[on_cuda.index("-s") + 1] == "none" and "--cpuctxsw=none" in on_cuda
-    on_cpu = nsys.profile_command(Path("c.nsys-rep"), ["prog"], "cpu", os_tracing=True)
+    on_cpu = nsys_cli.profile_command(Path("c.nsys-rep"), ["prog"], "cpu", os_tracing=True)
     assert "cudaProfilerApi" not in on_cpu and "cuda,nvtx,osrt" in on_cpu
 
 
@@ -183,7 +186,7 @@ def test_a_real_nsys_captures_exports_and_reports(tmp_path: Path) -> None:
         "        with nvtx.annotate('block'): sum(range(1000))\n"
         f"with nvtx.annotate('{END_OF_CAPTURE}'): sum(range(1000))\n"
     )
-    nsys.profile(capture, [sys.executable, "-c", code], "cpu", os_tracing=False)
+    nsys_cli.profile(capture, [sys.executable, "-c", code], "cpu", os_tracing=False)
     export(capture, folder, os_tracing=False)
     trace = read_trace(folder)
     require_complete(trace)
@@ -204,5 +207,5 @@ def test_a_real_nsys_prints_the_recorded_totals(tmp_path: Path) -> None:
     copy = tmp_path / "trace.sqlite"
     shutil.copy(OLD, copy)
     report = tmp_path / "cuda_gpu_kern_sum.csv"
-    report.write_text(nsys.stats(copy, "cuda_gpu_kern_sum"))
+    report.write_text(nsys_cli.stats(copy, "cuda_gpu_kern_sum"))
     assert nsys.stats_total_ns(report) == 4_653_813

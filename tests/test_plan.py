@@ -3,15 +3,18 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pytest
 import yaml
 
+from workflow_src.dag import make_dag
 from workflow_src.plan import suites as planning
 from workflow_src.plan.config import ConfigError
 from workflow_src.plan.suites import CASE_PATTERN, make_plan
-from workflow_src.studies.study import point_row
+from workflow_src.plan.write_plan import as_csv
 
 CONFIG = yaml.safe_load((Path(__file__).parent.parent / "config.yaml").read_text())
 
@@ -80,7 +83,7 @@ def test_auto_is_resolved_once_and_recorded(
     has(monkeypatch, gpus=["GPU-1"], nsys="/bin/nsys")
     rows = plan(tmp_path).rows()
     (tmp_path / "quickstart").mkdir()
-    planning.write_csv(tmp_path / "quickstart" / "plan.csv", planning.pd.DataFrame(rows))
+    (tmp_path / "quickstart" / "plan.csv").write_text(as_csv(rows))
     has(monkeypatch, gpus=[], nsys=None)
     made = plan(tmp_path)
     assert (made.device, made.profiler) == ("cuda", "nsys")
@@ -103,15 +106,16 @@ def test_what_is_not_here_is_refused_before_anything_is_measured(
         plan(tmp_path, **changes)
 
 
-def test_the_command_prints_rows_and_writes_plan_csv(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "workflow_src.plan.suites"]
+def test_the_commands_print_rows_and_write_plan_csv(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "workflow_src.cli.print_cases"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     rows = [json.loads(line) for line in printed.splitlines()]
     assert [row["case"] for row in rows] == plan(tmp_path).case_ids
     output = tmp_path / "plan.csv"
     settings = json.dumps(dict(plan(tmp_path).settings))
+    command = [sys.executable, "-m", "workflow_src.plan.write_plan"]
     subprocess.run([*command, "--settings", settings, "--output", output], check=True)
-    assert planning.pd.read_csv(output)["case"].tolist() == plan(tmp_path).case_ids
+    assert pd.read_csv(output)["case"].tolist() == plan(tmp_path).case_ids
 
 
 def test_a_case_that_is_not_in_the_plan_is_named_with_those_that_are() -> None:
@@ -122,5 +126,30 @@ def test_a_case_that_is_not_in_the_plan_is_named_with_those_that_are() -> None:
 
 
 def test_a_point_that_a_study_lacks_is_named_with_those_it_has() -> None:
-    with pytest.raises(ValueError, match="point of accounting: 'tf32' is not one of fp32"):
-        point_row("accounting", "tf32", "cpu", "small")
+    dag = make_dag(CONFIG | {"suite": "smoke"})
+    wildcards: Any = SimpleNamespace(tag="smoke", study="accounting", point="tf32")
+    with pytest.raises(ConfigError, match="point of accounting: 'tf32' is not one of fp32"):
+        dag.study_point(wildcards)
+
+
+def test_a_study_that_is_not_there_is_named_with_those_that_are() -> None:
+    with pytest.raises(SystemExit, match="config: studies: 'warmpu' is not one of warmup, prec"):
+        make_dag(CONFIG | {"suite": "smoke", "studies": ["warmpu"]})
+
+
+def test_studies_take_their_sizes_from_the_configuration() -> None:
+    """However it was given: they read config.yaml from disk once, and ignored --config."""
+    sizes = CONFIG["sizes"] | {"tiny": CONFIG["sizes"]["tiny"] | {"d_ff": 64}}
+    for study in ("accounting", "precision", "warmup"):
+        dag = make_dag(CONFIG | {"suite": "smoke", "sizes": sizes, "vocabulary": 77})
+        points = dag.points(study).values()
+        assert {point["sizes"]["tiny"]["d_ff"] for point in points} == {64}
+        assert {point["vocabulary"] for point in points} == {77}
+
+
+@pytest.mark.parametrize("module", ["dag", "plan.fingerprint"])
+def test_planning_imports_neither_torch_nor_pandas(module: str) -> None:
+    code = f"import sys, workflow_src.{module}; print(*sys.modules)"
+    command = [sys.executable, "-c", code]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert not {"torch", "pandas", "numpy", "matplotlib"} & set(said)

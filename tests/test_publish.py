@@ -101,8 +101,8 @@ def test_a_published_report_is_what_its_tables_say(tmp_path: Path) -> None:
     shutil.copytree(published / "tables", results / "tables")
     shutil.copy(published / "plan.csv", results)
     makefile = (ROOT / "Makefile").read_text()
-    (telling,) = re.findall(r"^TELLING := (.+)$", makefile, flags=re.MULTILINE)
-    rules = ["--allowed-rules", *telling.split()]
+    (render,) = re.findall(r"^RENDER := (.+)$", makefile, flags=re.MULTILINE)
+    rules = ["--allowed-rules", *render.split()]
     project.run(*rules, "--config", "suite=memory", "tag=memory-32gib", "memory_limit_gib=32")
     expected = (published / "report.md").read_text()
     (command,) = re.findall(r"^Made by `(.+)`\.$", expected, flags=re.MULTILINE)

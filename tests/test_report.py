@@ -5,9 +5,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from tests.questions import answer_question
 from tests.synthetic_tables import Sample, write_tables
 from workflow_src.answers import figures
-from workflow_src.answers.__main__ import answer_question
 from workflow_src.answers.evidence import read_table
 from workflow_src.answers.questions import FIGURES, QUESTIONS
 from workflow_src.common.atomic_write import write_text

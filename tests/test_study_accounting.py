@@ -1,8 +1,9 @@
 """The accounting study: formulas against autograd and by hand, verdicts, a quick measurement."""
 
 import math
+import subprocess
+import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -16,12 +17,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from tests.workflow import ROOT
 from workflow_src.common.case import Case
 from workflow_src.common.devices import cuda_devices
+from workflow_src.measure import phases
 from workflow_src.measure.workload import Workload
-from workflow_src.model.flops import parameter_count
+from workflow_src.model.flops import matmul_flops, parameter_count
 from workflow_src.model.loss import cross_entropy
 from workflow_src.model.memory_formulas import (
     activation_bytes,
-    matmul_flops,
     matmul_weight_count,
     model_row,
     peak_bytes,
@@ -32,7 +33,10 @@ from workflow_src.model.transformer import build_model
 from workflow_src.plan.config import load
 from workflow_src.studies.accounting import analyze as accounting
 from workflow_src.studies.accounting import measure as accounting_measure
-from workflow_src.studies.section import section
+from workflow_src.studies.accounting.points import points
+from workflow_src.studies.accounting.section import SECTION
+from workflow_src.studies.join_points import prepared, table_rows
+from workflow_src.traces.families import load_rules
 
 TEMPLATES = ROOT / "report_templates"
 HAND = Case("hand", "hand", 4, 6, 2, 2, 10, 2, 3, "fp32", "naive", "adamw", "cpu")
@@ -179,12 +183,16 @@ def test_many_parameters_and_few_tokens_peak_at_the_end() -> None:
 
 def test_points_take_the_sizes_from_the_configuration() -> None:
     config = load(ROOT / "config.yaml")
-    (small,) = accounting.points("cpu", "small")
-    full = accounting.points("cuda", "full")
+    (small,) = points("cpu", "small", config)
+    full = points("cuda", "full", config)
     assert small["sizes"] == config["sizes"] and small["measured"] == ["tiny"]
     assert [point["precision"] for point in full] == ["fp32", "bf16"]
     assert all(point["context"] == 512 for point in full)
     assert full[0]["measured"] == ["small", "medium", "large", "xl", "2.7B"]
+    others = config | {"sizes": {"large": config["sizes"]["large"]}, "vocabulary": 7}
+    (other, _) = points("cuda", "full", others)
+    assert (list(other["sizes"]), other["measured"]) == (["large"], ["large"])
+    assert other["vocabulary"] == 7
 
 
 @pytest.mark.parametrize(("intensity", "tflops"), [(1.0, 0.5), (20.0, 10.0), (100.0, 10.0)])
@@ -216,7 +224,7 @@ CEILINGS = [
 
 
 def text(*rows: dict[str, Any]) -> str:
-    return section("accounting", pd.DataFrame([MODEL, *rows]), TEMPLATES)
+    return SECTION.markdown(pd.DataFrame([MODEL, *rows]), TEMPLATES)
 
 
 def test_the_section_of_a_complete_measurement() -> None:
@@ -246,24 +254,20 @@ def test_the_section_without_measurements() -> None:
     assert "ridge" not in said
 
 
-def test_a_figure_of_all_and_of_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "f.svg"
-    accounting.draw(pd.DataFrame([component("qkv", 50, 8.0), *CEILINGS]), path)
-    assert "qkv" in path.read_text() and "measured ceilings" in path.read_text()
-    accounting.draw(pd.DataFrame([MODEL]), path)
-    assert "no component" in path.read_text()
+def test_a_figure_of_all_and_of_nothing() -> None:
+    drawn = SECTION.svg(pd.DataFrame([component("qkv", 50, 8.0), *CEILINGS]))
+    assert "qkv" in drawn and "measured ceilings" in drawn
+    assert "no component" in SECTION.svg(pd.DataFrame([MODEL]))
 
 
-def test_utilisation_by_hand() -> None:
-    row = {"measurement": "phase", "flops": 4e9, "median_ms": 2.0}
-    found = accounting_measure.utilisation(row, [{"tflop_per_s": 8.0}, {"gb_per_s": 1.0}])
+def test_utilization_by_hand() -> None:
+    found = accounting.utilization(int(4e9), 2.0, 8.0)
     assert found == {"recomputed_flops": 0, "mfu": 0.25, "hfu": 0.25}
-    assert accounting_measure.utilisation(row, [{"gb_per_s": 1.0}]) == {}
-    assert accounting_measure.utilisation(row | {"measurement": "model"}, [row]) == {}
+    assert accounting.utilization(int(4e9), 2.0, 0.0) == {}
 
 
 def small_point() -> dict[str, Any]:
-    (point,) = accounting.points("cpu", "small")
+    (point,) = points("cpu", "small", load(ROOT / "config.yaml"))
     numbers = {"d_model": 8, "d_ff": 12, "layers": 1, "heads": 2}
     return point | {
         "device": "cpu", "sizes": {"one": numbers}, "measured": ["one"], "vocabulary": 50,
@@ -271,8 +275,101 @@ def small_point() -> dict[str, Any]:
     }  # fmt: skip
 
 
+def derived(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    rules = load_rules()
+    return accounting.derive(small_point(), [prepared(row, rules) for row in rows])
+
+
+SIZE = {"size": "one", "context": 8, "batch": 4, "precision": "fp32"}
+CASE = Case("one-ctx8-fp32", "one", 8, 12, 1, 2, 50, 4, 8, "fp32", "naive", "adamw", "cpu")
+RAN = {"samples_ns": [2_000_000] * 3, "memory_before_mib": 100.0, "peak_memory_mib": 130.0}
+PHASE = {"measurement": "phase", "phase": "train_step"} | SIZE | FINE | RAN
+FORWARD = {"measurement": "component", "steps": 2} | SIZE | FINE
+CEILING = {"measurement": "ceiling", "precision": "fp32", "dtype": "float32"} | FINE
+PRODUCTS = [
+    CEILING | {"ceiling": "matmul 100", "side": 100, "samples_ns": [1_000_000]},
+    CEILING | {"ceiling": "matmul 200", "side": 200, "samples_ns": [4_000_000]},
+]
+COPY = CEILING | {"ceiling": "copy", "elements": 1000, "samples_ns": [4_000]}
+
+
+def activity(name: str, inside: str, busy_ns: int) -> dict[str, Any]:
+    return {"range": inside, "kind": "operator", "name": name, "calls": 1, "busy_ns": busy_ns}
+
+
+def test_the_formulas_make_a_row_per_size() -> None:
+    (row,) = derived([])
+    about = {"measurement": "model", "status": "ok", "reason": ""} | SIZE
+    assert row == about | model_row(CASE)
+
+
+def test_rates_of_ceilings_by_hand() -> None:
+    small, large, copy = derived([*PRODUCTS, COPY])[1:]
+    assert (small["flops"], small["tflop_per_s"]) == (2 * 100**3, 0.002)
+    assert (large["flops"], large["tflop_per_s"]) == (2 * 200**3, 0.004)
+    assert (copy["bytes"], copy["gb_per_s"]) == (8000, 2.0)
+
+
+def test_a_phase_by_hand() -> None:
+    _, row, *_ = derived([PHASE, *PRODUCTS])
+    flops = 3 * matmul_flops(CASE)
+    assert row["flops"] == flops == phase_flops(CASE, "train_step")
+    assert row["peak_mib"] == 30.0 and row["memory_before_mib"] == 100.0
+    assert row["predicted_peak_mib"] == peak_bytes(CASE, "train_step") / 2**20
+    # 0.004 TFLOP/s of the faster product are 8e6 FLOPs in the 2 ms of a step.
+    assert row["mfu"] == row["hfu"] == pytest.approx(flops / 8e6)
+    assert row["recomputed_flops"] == 0
+    assert "mfu" not in derived([PHASE, COPY])[1]
+
+
+def test_components_by_hand() -> None:
+    kernels = [
+        activity("aten::mm", "qkv", 3_000_000),
+        activity("aten::t", "qkv", 1_000_000),
+        activity("aten::exp", "softmax", 500_000),
+        activity("aten::mul", "rotary", 7_000_000),
+        activity("aten::add", "", 9_000_000),
+    ]
+    _, *rows = derived([FORWARD | {"activities": kernels}])
+    found = {row["component"]: row for row in rows}
+    assert [*found] == ["qkv", "scores", "softmax", "values", "output", "feed_forward", "head"]
+    qkv = found["qkv"]
+    # 32 tokens, an (8, 24) weight, and 4 bytes for each of 32 x 8 + 8 x 24 + 32 x 24 elements.
+    assert (qkv["flops"], qkv["bytes"], qkv["busy_ms"]) == (2 * 32 * 8 * 24, 4 * 1216, 2.0)
+    assert qkv["flops_per_byte"] == 12288 / 4864
+    assert qkv["tflop_per_s"] == 12288 / 2e9
+    assert found["softmax"]["busy_ms"] == 0.25
+    assert all("busy_ms" not in found[name] for name in ("scores", "values", "output", "head"))
+
+
+def test_what_ran_out_of_memory_keeps_its_formulas() -> None:
+    about = {"status": "oom", "reason": "CUDA out of memory"}
+    phase_row = {"measurement": "phase", "phase": "forward", "memory_before_mib": 1.0}
+    forward = {"measurement": "component"} | SIZE | about
+    product = {"measurement": "ceiling", "precision": "fp32", "side": 10, "dtype": "float32"}
+    _, first, *parts, last = derived([phase_row | SIZE | about, forward, product | about])
+    assert first["flops"] == matmul_flops(CASE) and first["predicted_peak_mib"] > 0
+    assert {"peak_mib", "mfu"}.isdisjoint(first)
+    assert [row["status"] for row in parts] == ["oom"] * 7
+    assert all(row["flops"] > 0 and "busy_ms" not in row for row in parts)
+    assert "tflop_per_s" not in last
+
+
+DERIVED = {
+    "median_ms", "mfu", "hfu", "flops", "bytes", "peak_mib", "predicted_peak_mib", "busy_ms",
+    "tflop_per_s", "gb_per_s", "flops_per_byte", "component", "parameters", "recomputed_flops",
+}  # fmt: skip
+
+
 def test_a_quick_measurement_on_the_cpu() -> None:
-    rows = accounting.measure(small_point())
+    raw = accounting_measure.measure(small_point())
+    kinds = [row["measurement"] for row in raw]
+    assert kinds == ["phase"] * 3 + ["component"] + ["ceiling"] * 2
+    assert all(DERIVED.isdisjoint(row) for row in raw)
+    assert {key for kind in raw[3]["activities"] for key in kind} == {
+        "range", "kind", "operator", "name", "calls", "busy_ns",
+    }  # fmt: skip
+    rows = derived(raw)
     kinds = [row["measurement"] for row in rows]
     assert kinds == ["model", *["phase"] * 3, *["component"] * 7, "ceiling", "ceiling"]
     assert all(row["status"] == "ok" for row in rows)
@@ -289,10 +386,48 @@ def test_out_of_memory_leaves_the_other_rows(monkeypatch: pytest.MonkeyPatch) ->
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate")
 
     monkeypatch.setattr(Workload, "train_step", full)
-    rows = accounting.measure(small_point())
+    rows = derived(accounting_measure.measure(small_point()))
     assert [row["status"] for row in rows[1:4]] == ["ok", "ok", "oom"]
     assert "mfu" not in rows[3] and len(rows) == 13
-    monkeypatch.setattr(accounting_measure, "Workload", full)
-    rows = accounting.measure(small_point())
+    monkeypatch.setattr(phases, "Workload", full)
+    rows = derived(accounting_measure.measure(small_point()))
     assert [row["status"] for row in rows[1:4]] == ["oom", "skipped", "skipped"]
     assert len(rows) == 6
+
+
+def test_a_profile_that_runs_out_of_memory_leaves_the_phases(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def full(*_: Any) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate")
+
+    monkeypatch.setattr(accounting_measure, "Workload", full)
+    rows = derived(accounting_measure.measure(small_point()))
+    assert [row["status"] for row in rows] == ["ok"] * 4 + ["oom"] * 7 + ["ok"] * 2
+
+
+def test_the_table_of_a_measured_point_has_the_published_columns() -> None:
+    point = small_point()
+    result = {"point": point, "rows": accounting_measure.measure(point), "environment": {}}
+    rows = table_rows(result, accounting.derive, load_rules())
+    found = {column for row in rows for column in row}
+    published = ROOT / "examples/h200/tables/studies/accounting.csv"
+    assert set(pd.read_csv(published, nrows=0).columns) <= found
+    assert SECTION.markdown(pd.DataFrame(rows), TEMPLATES).count("| one ") == 1 + 3 + 7
+
+
+def imported_by(module: str) -> set[str]:
+    """The modules that a fresh Python has imported after `module`."""
+    code = f"import sys, {module}; print(*sys.modules)"
+    ended = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return set(ended.stdout.split())
+
+
+def test_formulas_are_no_part_of_what_is_measured() -> None:
+    formulas = {"workflow_src.model.memory_formulas", "workflow_src.model.flops"}
+    measuring = imported_by("workflow_src.studies.accounting.measure")
+    assert measuring.isdisjoint(formulas | {"pandas", "workflow_src.traces.families"})
+    deriving = imported_by("workflow_src.studies.accounting.analyze")
+    assert formulas <= deriving and "torch" not in deriving

@@ -1,5 +1,6 @@
 import io
 import json
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -8,18 +9,35 @@ import pytest
 import torch
 
 from workflow_src.common.devices import cuda_devices
+from workflow_src.common.errors import TraceError
+from workflow_src.plan.config import load
 from workflow_src.render.markdown import DASH
 from workflow_src.studies.attention import analyze as attention
-from workflow_src.studies.attention import measure as attention_measure
-from workflow_src.studies.attention import nsys_summary as attention_nsys
-from workflow_src.studies.attention.module import SingleHeadBlock, kernel_rows, measure_module
-from workflow_src.studies.join_points import join
-from workflow_src.studies.section import read_table, section
-from workflow_src.traces.trace import TraceError
+from workflow_src.studies.attention import cores, kernels, nsys_summary, points, refusals, task
+from workflow_src.studies.attention.measure import measure
+from workflow_src.studies.attention.module import (
+    SingleHeadBlock,
+    attention_core,
+    measure_module,
+    module_task,
+)
+from workflow_src.studies.attention.section import SECTION
+from workflow_src.studies.join_points import table_rows
+from workflow_src.studies.section import read_table
+from workflow_src.traces.families import load_rules
 
-DATA = Path(__file__).parent / "data"
-TEMPLATES = Path(__file__).parent.parent / "report_templates"
+ROOT = Path(__file__).parent.parent
+DATA = ROOT / "tests" / "data"
+SETTINGS = load(ROOT / "config.yaml")
+RULES = load_rules(ROOT / "workflow_src" / "traces" / "families.csv")
 OOM = {"status": "oom", "reason": "CUDA out of memory", "median_ms": None, "peak_mib": None}
+
+
+CORES, COMPILED, MODULE = (
+    point | {"device": "cpu", "budget_ms": 1.0} for point in points.points("cpu", "small", SETTINGS)
+)
+SMALL_CORES = CORES | {"contexts": [16, 64], "head_sizes": [64], "profiled_contexts": [64]}
+SMALL_MODULE = MODULE | {"batch": 2, "width": 16, "contexts": [10], "passes": 3}
 
 
 def pair(name: str, context: int, ms: float, mib: float, head_size: int = 64, **more) -> list[dict]:
@@ -44,12 +62,18 @@ def kernel(name: str, operator: str, implementation: str, share: float) -> dict:
 
 def written(rows: list[dict], gpu: str = "NVIDIA H200") -> pd.DataFrame:
     """The table of `rows` as a section reads it."""
-    result = {"point": {"point": "p"}, "rows": rows, "environment": {"gpu": gpu}}
-    return read_table(io.StringIO(join([result], False).to_csv(index=False)))  # type: ignore[arg-type]
+    around = {"point": "p", "gpu": gpu}
+    return read_table(io.StringIO(pd.DataFrame([around | row for row in rows]).to_csv(index=False)))
+
+
+def derived(raw: list[dict]) -> list[dict]:
+    """The table's rows of a measured point."""
+    result = {"point": {"point": "p"}, "rows": raw, "environment": {"gpu": ""}}
+    return table_rows(json.loads(json.dumps(result)), attention.derive, RULES)
 
 
 def text(rows: list[dict], gpu: str = "NVIDIA H200") -> str:
-    return section("attention", written(rows, gpu), TEMPLATES)
+    return SECTION.markdown(written(rows, gpu), ROOT / "report_templates")
 
 
 CROSSING = [
@@ -192,57 +216,99 @@ def test_nsys_summaries_stand_side_by_side_and_name_what_launched():
     assert "nsys" not in text(CROSSING)
 
 
+NSYS = {"sweep": "nsys", "implementation": "naive", "context": 64, "status": "ok", "reason": ""}
+
+
 def test_rows_of_what_nsys_printed():
     printed = (DATA / "nsys" / "tiny-ctx64-fp32" / "cuda_gpu_kern_sum.csv").read_text()
-    rows = attention_nsys.summary_rows(printed)
+    raw = nsys_summary.summarized(printed)
+    assert len(raw) == len(printed.splitlines()) - 1
+    assert raw[1] == {
+        "range": "",
+        "kind": "kernel",
+        "operator": "",
+        "name": "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize32x32x8_stage3_warpsize1x2x1_ffma"
+        "_aligna4_alignc4_execute_kernel__5x_cublas",
+        "calls": 102,
+        "busy_ns": 448_923,
+    }
+    assert sum(row["busy_ns"] for row in raw) == 5_736_596
+    rows = derived([NSYS | {"passes": 10, "activities": raw}])
     assert sum(row["busy_ms"] for row in rows) == pytest.approx(5.736596, abs=1e-9)
     assert sum(row["share"] for row in rows) == pytest.approx(1.0)
+    assert sum(row["calls"] for row in rows) == sum(row["calls"] for row in raw)
     assert rows[0]["busy_ms"] == max(row["busy_ms"] for row in rows)
+    assert {row["passes"] for row in rows} == {10}
     assert json.loads(json.dumps(rows)) == rows
-    with pytest.raises(TraceError, match="no kernel"):
-        attention_nsys.summary_rows("")
+    for nothing in ("", printed.splitlines()[0] + "\n"):
+        with pytest.raises(TraceError, match="no kernel"):
+            nsys_summary.summarized(nothing)
 
 
 def test_without_nsys_the_study_says_why(monkeypatch):
     def missing(*_, **__):
         raise TraceError("nsys is not on the PATH")
 
-    monkeypatch.setattr(attention_nsys.nsys, "profile", missing)
-    point = {"device": "cuda", "precision": "bf16", "batch": 2, "width": 16, "contexts": [10]}
-    rows = attention_nsys.measure_summaries(point)
+    monkeypatch.setattr(nsys_summary.nsys_cli, "profile", missing)
+    raw = nsys_summary.measure_summaries(SMALL_MODULE | {"device": "cuda"})
+    rows = derived(raw)
     assert [(r["implementation"], r["status"]) for r in rows] == [
         ("naive", "skipped"),
         ("sdpa", "skipped"),
     ]
     said = text([*CROSSING, *rows])
     assert "- Without a summary by nsys: nsys is not on the PATH." in said
-    assert not attention_nsys.measure_summaries(point | {"device": "cpu"})
+    assert not nsys_summary.measure_summaries(SMALL_MODULE)
+
+
+def test_nsys_runs_a_program_that_measures_the_same_module(monkeypatch):
+    """What nsys profiles is this module's own command; run here without nsys, on a CPU."""
+    ran: list[list[str]] = []
+    passes: list[str] = []
+    point = SMALL_MODULE | {"device": "cuda"}
+
+    def profile(output, program, device, os_tracing):
+        ran.append(program)
+
+    printed = "Total Time (ns),Instances,Name\n12,4,one_kernel\n"
+    monkeypatch.setattr(task.Task, "forward_and_backward", lambda mine: passes.append(mine.device))
+    monkeypatch.setattr(nsys_summary.nsys_cli, "profile", profile)
+    monkeypatch.setattr(nsys_summary.nsys_cli, "stats", lambda *_: printed)
+    rows = nsys_summary.measure_summaries(point)
+    assert [row["activities"][0]["calls"] for row in rows] == [4, 4]
+    assert [row["passes"] for row in rows] == [3, 3]
+    for program, implementation in zip(ran, ("naive", "sdpa"), strict=True):
+        assert program[1:4] == ["-m", "workflow_src.studies.attention.nsys_summary", "--point"]
+        assert json.loads(program[4]) == point
+        assert program[5:] == ["--implementation", implementation, "--context", "10"]
+        patched = ["", "--point", json.dumps(SMALL_MODULE), *program[5:]]
+        monkeypatch.setattr("sys.argv", patched)
+        nsys_summary.main()
+    assert len(passes) == 2 * (SMALL_MODULE["warmup_passes"] + SMALL_MODULE["passes"])
 
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not cuda_devices(), reason="needs a CUDA device")
 def test_nsys_and_torch_profiler_count_the_same_kernels_of_the_module():
-    point = {"device": "cuda", "precision": "bf16", "batch": 32, "width": 256, "contexts": [100]}
-    kernels = [row for row in measure_module(point) if row["sweep"] == "kernel"]
-    found = attention.counted(attention_nsys.measure_summaries(point), kernels)
+    point = MODULE | {"device": "cuda", "precision": "bf16", "contexts": [100]}
+    ours = [row for row in derived(measure_module(point)) if row["sweep"] == "kernel"]
+    found = kernels.counted(derived(nsys_summary.measure_summaries(point)), ours)
     assert found["kernels"] > 20 and not found["skipped"]
     assert found["differing"] == []
 
 
-def test_nothing_measured_is_said(tmp_path):
+def test_nothing_measured_is_said():
     rows = pair("naive", 128, 1.0, 1.0, **OOM)
     assert "No implementation of attention was measured in both phases." in text(rows)
-    attention.draw(written(rows), tmp_path / "a.svg")
-    assert "no attention was measured" in (tmp_path / "a.svg").read_text()
+    assert "no attention was measured" in SECTION.svg(written(rows))
 
 
-def test_the_figure_names_each_implementation(tmp_path):
-    attention.draw(written(CROSSING), tmp_path / "a.svg")
-    drawn = (tmp_path / "a.svg").read_text()
+def test_the_figure_names_each_implementation():
+    drawn = SECTION.svg(written(CROSSING))
     assert all(words in drawn for words in ("naive", "SDPA flash", "peak memory (head size 64)"))
 
 
-@pytest.mark.parametrize("name", [*attention.EAGER, "compiled"])
+@pytest.mark.parametrize("name", [*points.EAGER, *points.VERSIONS, "compiled"])
 def test_every_implementation_has_a_name(name):
     assert name in attention.WORDS
 
@@ -255,17 +321,15 @@ def qkv() -> list[torch.Tensor]:
 def test_implementations_agree(name):
     torch.manual_seed(0)
     inputs = qkv()
-    ours = attention_measure.core_of(name, 12, "cpu")(*inputs)
-    naive = attention_measure.core_of("naive", 12, "cpu")(*inputs)
+    ours = cores.core_of(name, 12, "cpu")(*inputs)
+    naive = cores.core_of("naive", 12, "cpu")(*inputs)
     torch.testing.assert_close(ours, naive)
 
 
 def test_a_backend_that_is_not_there_refuses_with_a_reason():
-    call = partial(attention_measure.core_of("sdpa_cudnn", 12, "cpu"), *qkv())
-    assert attention_measure.refusal(call)
-    assert not attention_measure.refusal(
-        partial(attention_measure.core_of("naive", 12, "cpu"), *qkv())
-    )
+    call = partial(cores.core_of("sdpa_cudnn", 12, "cpu"), *qkv())
+    assert refusals.refusal(call)
+    assert not refusals.refusal(partial(cores.core_of("naive", 12, "cpu"), *qkv()))
 
 
 @pytest.mark.parametrize("error", [RuntimeError("shape mismatch"), torch.OutOfMemoryError("full")])
@@ -274,7 +338,7 @@ def test_other_errors_are_no_refusal(error):
         raise error
 
     with pytest.raises(type(error)):
-        attention_measure.refusal(fail)
+        refusals.refusal(fail)
 
 
 def test_a_missing_compiler_is_a_refusal():
@@ -286,7 +350,7 @@ def test_a_missing_compiler_is_a_refusal():
         error.inner_exception = InvalidCxxCompiler("No working C++ compiler found in x. More")
         raise error
 
-    assert attention_measure.refusal(fail) == "No working C++ compiler found in x"
+    assert refusals.refusal(fail) == "No working C++ compiler found in x"
 
 
 def test_the_reason_is_what_torch_warned_of():
@@ -295,61 +359,139 @@ def test_the_reason_is_what_torch_warned_of():
         "Expected query to be half (Triggered internally\n at b.cpp:2.)",
         "Memory Efficient attention has been runtime disabled. (Triggered internally)",
     ]
-    found = attention_measure.reason_of("No available kernel. Aborting execution.", said)
+    found = refusals.reason_of("No available kernel. Aborting execution.", said)
     assert found == "Expected query to be half"
-    assert (
-        attention_measure.reason_of("No available kernel. Aborting.", []) == "No available kernel"
-    )
+    assert refusals.reason_of("No available kernel. Aborting.", []) == "No available kernel"
+
+
+def out_of_memory(*_, **__) -> None:
+    raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 1 GiB")
 
 
 def test_out_of_memory_comes_out_per_phase(monkeypatch):
-    def fail(task):
-        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 1 GiB")
-
     inputs = qkv()
-    core = attention_measure.core_of("naive", 12, "cpu")
-    forward = partial(core, *inputs)
-    task = attention_measure.Task(forward, inputs, torch.ones(2, 1, 12, 8), "cpu", 0)
-    monkeypatch.setattr(attention_measure, "time_backward", fail)
-    first, second = attention_measure.measure_phases(task, profiled=False, keeps=True)
+    forward = partial(cores.core_of("naive", 12, "cpu"), *inputs)
+    mine = task.Task(forward, inputs, torch.ones(2, 1, 12, 8), "cpu", 0)
+    phases = partial(task.measure_phases, mine, 1.0, profiled=False, keeps=True)
+    monkeypatch.setattr(task, "time_backward", out_of_memory)
+    first, second = phases()
     assert (first["phase"], first["status"]) == ("forward", "ok")
     assert (second["status"], second["reason"]) == ("oom", "CUDA out of memory")
-    monkeypatch.setattr(attention_measure, "time_within", lambda *_: fail(task))
-    first, second = attention_measure.measure_phases(task, profiled=False, keeps=True)
+    monkeypatch.setattr(task, "time_within", out_of_memory)
+    first, second = phases()
     assert (first["status"], second["status"]) == ("oom", "skipped")
 
 
+def test_inputs_that_do_not_fit_are_out_of_memory(monkeypatch):
+    """The rows are those of a forward pass that ran out: backward needs more and is skipped."""
+    monkeypatch.setattr(torch, "randn", out_of_memory)
+    expected = [
+        ("forward", "oom", "CUDA out of memory"),
+        ("backward", "skipped", "needs more memory than forward, which ran out"),
+    ]
+    rows = cores.measure_core(SMALL_CORES, "naive", 64, 16)
+    assert [(r["phase"], r["status"], r["reason"]) for r in derived(rows)] == expected
+    rows = measure_module(SMALL_MODULE)
+    assert [(r["phase"], r["status"], r["reason"]) for r in derived(rows)] == 2 * expected
+    assert {r["sweep"] for r in rows} == {"module"}
+
+
+def activity(name: str, calls: int, busy_ns: int, operator: str | None = None) -> dict:
+    operator = name if operator is None else operator
+    about = {"range": "", "kind": "operator", "operator": operator, "name": name}
+    return about | {"calls": calls, "busy_ns": busy_ns}
+
+
+ALL = [
+    activity("aten::mm", 2, 3_000_000),
+    activity("aten::exp", 1, 1_000_000),
+    activity("aten::view", 5, 7),
+]
+FORWARD = [activity("aten::mm", 1, 1_000_000), activity("aten::view", 3, 5)]
+
+
 def test_kernels_of_a_module_by_operator():
-    columns = {"operator": ["mm", "mm", "exp", "view"], "short_name": ["g", "g", "e", "v"]}
-    families = ["gemm", "gemm", "elementwise", "bookkeeping"]
-    times = {"family": families, "duration_ns": [1_000_000, 2_000_000, 1_000_000, 7]}
-    rows = kernel_rows(pd.DataFrame(columns | times))
-    found = [(r["operator"], r["kernel"], r["calls"], r["busy_ms"], r["share"]) for r in rows]
-    assert found == [("mm", "g", 2, 3.0, 0.75), ("exp", "e", 1, 1.0, 0.25)]
+    kernel_row = {"sweep": "kernel", "implementation": "naive", "status": "ok", "activities": ALL}
+    names = ("operator", "kernel", "family", "calls", "busy_ms", "share")
+    rows = derived([kernel_row])
+    assert [tuple(row[name] for name in names) for row in rows] == [
+        ("aten::mm", "aten::mm", "gemm", 2, 3.0, 0.75),
+        ("aten::exp", "aten::exp", "elementwise", 1, 1.0, 0.25),
+    ]
+    assert {row["implementation"] for row in rows} == {"naive"}
+
+
+def test_kernels_of_one_short_name_and_family_are_one_row():
+    mul = "void at::native::vectorized_elementwise_kernel<{}, at::native::MulFunctor<float> >(int)"
+    found = [
+        activity(mul.format(4), 2, 500_000, ""),
+        activity("a_gemm", 1, 3_000_000, ""),
+        activity(mul.format(8), 1, 500_000, ""),
+    ]
+    rows = derived([NSYS | {"passes": 10, "activities": found}])
+    assert [(r["kernel"], r["family"], r["calls"], r["busy_ms"], r["share"]) for r in rows] == [
+        ("a_gemm", "gemm", 1, 3.0, 0.75),
+        ("vectorized_elementwise(mul)", "elementwise", 3, 1.0, 0.25),
+    ]
+
+
+def test_calls_of_one_kernel_in_two_families_are_added_before_nsys_is_compared():
+    rows = [summarized("softmax", "naive", 10, 0.5), summarized("softmax", "naive", 20, 0.5)]
+    rows[1]["family"] = "loss"
+    ours = kernel("softmax", "aten::_softmax", "naive", 1.0) | {"calls": 3}
+    assert kernels.counted(rows, [ours])["differing"] == []
+    assert kernels.counted(rows[:1], [ours])["differing"] == ["softmax"]
+
+
+@pytest.mark.parametrize("sweep", ["core", "module"])
+def test_kernels_of_backward_are_those_of_both_less_those_of_forward(sweep):
+    about = {"sweep": sweep, "status": "ok", "samples_ns": [1_000_000, 2_000_000, 6_000_000]}
+    forward, backward, plain = derived(
+        [
+            about | {"phase": "forward", "activities": FORWARD},
+            about | {"phase": "backward", "both_activities": ALL, "forward_activities": FORWARD},
+            about | {"phase": "forward"},
+        ]
+    )
+    assert (forward["kernels"], backward["kernels"]) == (1, 2)
+    assert "kernels" not in plain
+    assert (plain["samples"], plain["median_ms"], plain["mean_ms"]) == (3, 2.0, 3.0)
+    assert "samples_ns" not in plain and "activities" not in forward
+
+
+def test_what_was_not_measured_stays_as_it_is():
+    rows = [
+        {"sweep": sweep, "status": "oom", "reason": "CUDA out of memory"}
+        for sweep in ("core", "module", "nsys")
+    ]
+    assert attention.derive({}, rows) == rows
 
 
 def test_the_module_keeps_its_shape_and_cores_agree_in_it():
     torch.manual_seed(0)
-    naive = SingleHeadBlock(8, attention_measure.core_of("naive", 5, "cpu"))
-    fused = SingleHeadBlock(8, attention_measure.attention_core("sdpa", 5))
+    naive = SingleHeadBlock(8, cores.core_of("naive", 5, "cpu"))
+    fused = SingleHeadBlock(8, attention_core("sdpa", 5))
     fused.load_state_dict(naive.state_dict())
     x = torch.randn(2, 5, 8)
     assert naive(x).shape == x.shape
     torch.testing.assert_close(naive(x), fused(x))
 
 
-@pytest.mark.parametrize(("device", "scale"), attention.CONTEXTS)
+@pytest.mark.parametrize(("device", "scale"), points.CONTEXTS)
 def test_points_have_ids_of_their_own(device, scale):
-    ids = [point["point"] for point in attention.points(device, scale)]
-    assert ids == ["cores", "compiled", "module"]
+    found = points.points(device, scale, SETTINGS)
+    assert [point["point"] for point in found] == ["cores", "compiled", "module"]
+    assert json.loads(json.dumps(found)) == found
 
 
-def test_measuring_on_a_cpu(monkeypatch):
-    monkeypatch.setattr(attention_measure, "BUDGET_MS", 1.0)
-    cores, compiled, module = [p | {"device": "cpu"} for p in attention.points("cpu", "small")]
-    small = {"contexts": [16, 64], "head_sizes": [64], "profiled_contexts": [64]}
-    rows = attention.measure(cores | small) + attention.measure(compiled)
-    rows += attention.measure(module | {"batch": 2, "width": 16, "contexts": [10]})
+@pytest.fixture(scope="module")
+def measured() -> list[dict]:
+    """The raw rows of all three points, on a CPU."""
+    return [*measure(SMALL_CORES), *measure(COMPILED), *measure(SMALL_MODULE)]
+
+
+def test_measuring_on_a_cpu(measured):
+    rows = derived(measured)
     status = {(r["implementation"], r["status"]) for r in rows if r["sweep"] == "core"}
     ran = {"naive", "fused_softmax", "sdpa_math", "sdpa_flash"}
     gone = {"sdpa_efficient", "sdpa_cudnn", "compiled"}
@@ -358,4 +500,40 @@ def test_measuring_on_a_cpu(monkeypatch):
     assert sum(shares) == pytest.approx(1.0)
     naive = [r for r in rows if r["implementation"] == "naive" and r["sweep"] == "core"]
     assert [r.get("kernels", 0) > 0 for r in naive] == [False, False, True, True]
+    module = [r for r in rows if r["sweep"] == "module"]
+    assert [(r["implementation"], r["phase"]) for r in module] == [
+        (version, phase) for version in points.VERSIONS for phase in task.PHASES
+    ]
+    assert all(row["kernels"] > 0 and row["samples"] >= 5 for row in module)
+    assert [row["kept_mib"] > 0 for row in module[::2]] == [True, True]
     assert "at context 10, SDPA takes" in text(rows, gpu="")
+
+
+ACTIVITY = {"range", "kind", "operator", "name", "calls", "busy_ns"}
+ABOUT = {"sweep", "implementation", "precision", "batch", "heads", "context", "head_size"}
+MEASURED = {"phase", "status", "reason", "samples_ns", "calls_per_sample", "peak_mib", "kept_mib"}
+PROFILED = {"activities", "both_activities", "forward_activities"}
+
+
+def activities(rows: list[dict]) -> Iterator[dict]:
+    for row in rows:
+        for key in PROFILED & set(row):
+            yield from row[key]
+
+
+def test_a_measured_point_holds_nothing_that_is_worked_out(measured):
+    assert {key for row in measured for key in row} == ABOUT | MEASURED | PROFILED
+    assert {frozenset(found) for found in activities(measured)} == {frozenset(ACTIVITY)}
+    samples = [ns for row in measured for ns in row.get("samples_ns", [])]
+    assert samples and all(type(ns) is int for ns in samples)
+    once = [row for row in measured if row["sweep"] == "kernel"]
+    assert [row["implementation"] for row in once] == list(points.VERSIONS)
+    profiled = {(r["phase"], *sorted(PROFILED & set(r))) for r in measured if r.get("kept_mib")}
+    assert profiled == {("forward",), ("forward", "activities")}
+    assert json.loads(json.dumps(measured)) == measured
+
+
+def test_the_budget_of_a_point_sets_how_many_samples_are_taken():
+    mine = module_task(SMALL_MODULE, "naive", 10)
+    few, many = (task.time_backward(mine, budget)["samples_ns"] for budget in (1e-6, 1e6))
+    assert (len(few), len(many)) == (5, 50)

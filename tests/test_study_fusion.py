@@ -1,5 +1,6 @@
 """The fusion study: its points, verdicts and section from known rows, and a quick measurement."""
 
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,20 @@ import torch
 
 from tests.workflow import ROOT
 from workflow_src.ops import UnavailableError
+from workflow_src.plan.config import load
 from workflow_src.studies.fusion import analyze as fusion
+from workflow_src.studies.fusion import implementations
 from workflow_src.studies.fusion import measure as fusion_measure
-from workflow_src.studies.section import section
+from workflow_src.studies.fusion.points import IMPLEMENTATIONS, points
+from workflow_src.studies.fusion.section import SECTION
+from workflow_src.studies.join_points import join
+from workflow_src.studies.rows import filled
+from workflow_src.studies.section import read_table
+from workflow_src.traces.families import load_rules
 
 TEMPLATES = ROOT / "report_templates"
+SETTINGS = load(ROOT / "config.yaml")
+RULES = load_rules(ROOT / "workflow_src" / "traces" / "families.csv")
 LARGE = fusion.LARGE
 
 
@@ -44,7 +54,7 @@ def table(*rows: dict[str, Any]) -> pd.DataFrame:
 
 
 def text(*rows: dict[str, Any]) -> str:
-    return section("fusion", table(*rows), TEMPLATES)
+    return SECTION.markdown(table(*rows), TEMPLATES)
 
 
 def lost(implementation: str, status: str, reason: str) -> dict[str, Any]:
@@ -54,12 +64,12 @@ def lost(implementation: str, status: str, reason: str) -> dict[str, Any]:
 
 
 def test_points_of_a_gpu_reach_the_sizes_asked_for() -> None:
-    gelu, softmax = fusion.points("cuda", "full")
+    gelu, softmax = points("cuda", "full", SETTINGS)
     assert {shape[1] for shape in gelu["shapes"]} >= {2**20, 2**28}
     assert {math.prod(shape) for shape in softmax["shapes"]} == {2**26, 2**27}
     assert {shape[1] for shape in softmax["shapes"]} >= {128, 65536}
     assert gelu["dtypes"] == ["float32", "bfloat16"]
-    assert gelu["cuda_source"] and "cuda_source" not in softmax
+    assert "cuda_source" not in gelu, "the code's fingerprint covers the CUDA source"
 
 
 @pytest.mark.parametrize(
@@ -113,17 +123,80 @@ def test_the_section_says_what_is_missing_and_why() -> None:
     assert "GeLU was not measured" in nothing and "Softmax was not measured" in nothing
 
 
-def test_a_figure_of_all_and_of_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "f.svg"
-    fusion.draw(table(row(), row("copy"), row("torch", 2.0, "softmax")), path)
-    assert "Triton" in path.read_text() and "CUDA C++" not in path.read_text()
-    fusion.draw(table(lost("torch", "oom", "full")), path)
-    assert "nothing was measured" in path.read_text()
+def test_a_figure_of_all_and_of_nothing() -> None:
+    drawn = SECTION.svg(table(row(), row("copy"), row("torch", 2.0, "softmax")))
+    assert "Triton" in drawn and "CUDA C++" not in drawn
+    assert "nothing was measured" in SECTION.svg(table(lost("torch", "oom", "full")))
+
+
+def raw(implementation: str, columns: int, ns: int = 0, **other: Any) -> dict[str, Any]:
+    """A row as it is measured: 128 rows of softmax; without a time it ran out of memory."""
+    about = {"operation": "softmax", "implementation": implementation, "dtype": "bfloat16"}
+    about |= {"rows": 128, "columns": columns}
+    if not ns:
+        return about | {"status": "oom", "reason": "full"}
+    outcome = {"status": "ok", "reason": "", "relative_error": 1e-3, "samples_ns": [ns]}
+    return about | outcome | other
+
+
+def launches(*counts: int) -> list[dict[str, Any]]:
+    about = {"range": "", "kind": "kernel", "operator": "aten::add", "busy_ns": 500}
+    return [about | {"name": f"k{i}", "calls": calls} for i, calls in enumerate(counts)]
+
+
+def joined(folder: Path, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The table of raw rows, as the study's command writes it and its section reads it."""
+    result = {"point": {"point": "softmax"}, "rows": rows, "environment": {"gpu": "H200"}}
+    (folder / "p.json").write_text(json.dumps(result))
+    join([folder / "p.json"], fusion.derive, RULES, False).to_csv(folder / "t.csv", index=False)
+    return filled(read_table(folder / "t.csv"))
+
+
+def test_what_is_derived_of_raw_rows(tmp_path: Path) -> None:
+    copied, torchs, gone = joined(
+        tmp_path, [raw("copy", 64, 2000), raw("torch", 64, 8000), raw("triton", 64)]
+    )
+    assert torchs["elements"] == gone["elements"] == 8192
+    assert torchs["bytes_moved"] == 2 * 8192 * 2
+    assert torchs["median_ms"] == 0.008
+    assert torchs["achieved_gb_per_s"] == 4.096
+    assert (copied["share_of_copy"], torchs["share_of_copy"]) == (1.0, 0.25)
+    assert gone["status"] == "oom" and gone["share_of_copy"] is gone["bytes_moved"] is None
+
+
+def test_without_a_copy_there_is_no_share() -> None:
+    rows = [raw("copy", 64), raw("copy", 32, 1000), raw("torch", 64, 1000, median_ms=0.001)]
+    rows[1]["median_ms"] = 0.001
+    gone, copied, torchs = fusion.derive({}, rows)
+    assert "share_of_copy" not in gone
+    assert (copied["share_of_copy"], torchs["share_of_copy"]) == (1.0, None)
+
+
+def test_rows_of_the_same_length_share_the_count_of_the_profiled_one(tmp_path: Path) -> None:
+    rows = [
+        raw("written_out", 64, 1000, activities=launches(2, 3)),
+        raw("written_out", 64, 900, rows=64),
+        raw("written_out", 32, 800, activities=launches(4)),
+        raw("written_out", 16, 700),
+        raw("torch", 64, 600),
+    ]
+    found = joined(tmp_path, rows)
+    assert [row["kernels_launched"] for row in found] == [5, 5, 4, None, None]
+
+
+def test_one_profile_counts_the_launches_of_gelu_at_every_size() -> None:
+    gelu = {"operation": "gelu", "rows": 1, "median_ms": 1.0}
+    rows = [
+        raw("torch", 64, 1000, **gelu, activities=launches(1)),
+        raw("torch", 32, 1000, **gelu),
+        raw("torch", 32, 1000, **gelu, dtype="float32"),
+    ]
+    assert [row["kernels_launched"] for row in fusion.derive({}, rows)] == [1, 1, None]
 
 
 def test_written_out_gelu_is_torchs() -> None:
     x = torch.linspace(-6, 6, 101, dtype=torch.float64)
-    torch.testing.assert_close(fusion_measure.written_out_gelu(x), fusion_measure.torchs_gelu(x))
+    torch.testing.assert_close(implementations.written_out_gelu(x), implementations.torchs_gelu(x))
 
 
 @pytest.mark.parametrize("shape", [(1, 10), (5, 2)])
@@ -135,14 +208,20 @@ def test_relative_error(shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch)
 
 
 def small_point(operation: str, **other: Any) -> dict[str, Any]:
-    common = {"dtypes": ["float32"], "warmup_steps": 0, "steps": 2, "device": "cpu"}
-    implementations = fusion.IMPLEMENTATIONS[operation]
-    about = {"operation": operation, "implementations": implementations, "shapes": [[4, 64]]}
+    common = {"dtypes": ["float32"], "wake_s": 0, "warmup_steps": 0, "steps": 2, "device": "cpu"}
+    names = IMPLEMENTATIONS[operation]
+    about = {"operation": operation, "implementations": names, "shapes": [[4, 64]]}
     return about | common | other
 
 
-def test_a_quick_measurement_on_the_cpu() -> None:
-    copied, *rest = fusion_measure.measure_operation(small_point("softmax"))
+def test_a_quick_measurement_on_the_cpu(tmp_path: Path) -> None:
+    rows = fusion_measure.measure(small_point("softmax"))
+    about = ["operation", "implementation", "dtype", "rows", "columns", "status", "reason"]
+    for found in rows[:3]:
+        assert list(found) == [*about, "relative_error", "samples_ns"], "nothing else is measured"
+        assert len(found["samples_ns"]) == 2
+    assert list(rows[3]) == about
+    copied, *rest = joined(tmp_path, rows)
     assert [r["implementation"] for r in rest] == ["written_out", "torch", "triton"]
     assert copied["bytes_moved"] == 2 * 4 * 256 and copied["share_of_copy"] == 1.0
     for found in rest[:2]:
@@ -150,22 +229,44 @@ def test_a_quick_measurement_on_the_cpu() -> None:
         rate = found["bytes_moved"] / found["median_ms"] / 1e6
         assert found["achieved_gb_per_s"] == pytest.approx(rate)
     assert (rest[2]["status"], rest[2]["reason"]) == ("skipped", "Triton compiles for GPUs alone")
-    assert "median_ms" not in rest[2]
+    assert rest[2]["median_ms"] is None
+
+
+def test_what_launches_alike_is_profiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a CUDA device, of which only the profiler and the two clocks are asked here."""
+    tensors = "cpu"
+    real = torch.randn
+    monkeypatch.setattr(torch, "Generator", lambda device: torch.default_generator)
+    monkeypatch.setattr(
+        torch, "randn", lambda *shape, device, **other: real(*shape, device=tensors, **other)
+    )
+    monkeypatch.setattr(fusion_measure, "wake", lambda device, seconds: None)
+    monkeypatch.setattr(fusion_measure, "free", lambda device: None)
+    monkeypatch.setattr(fusion_measure, "time_call", lambda *arguments: [1])
+    monkeypatch.setattr(fusion_measure, "activities_of", lambda call, device: launches(1))
+    point = small_point(
+        "softmax", device="cuda", shapes=[[4, 64], [2, 64], [4, 32]], implementations=["torch"]
+    )
+    rows = fusion_measure.measure(point)
+    assert ["activities" in row for row in rows] == [True, False, True]
 
 
 def test_a_wrong_result_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     for wrong in (0.0, math.nan):
-        monkeypatch.setattr(fusion_measure, "fused_softmax", lambda x, wrong=wrong: x * wrong)
+        changed = {"torch": lambda x, wrong=wrong: x * wrong}
+        monkeypatch.setitem(
+            implementations.PLAIN, "softmax", implementations.PLAIN["softmax"] | changed
+        )
         with pytest.raises(RuntimeError, match="torch softmax float32: error"):
-            fusion_measure.measure_operation(small_point("softmax"))
+            fusion_measure.measure(small_point("softmax"))
 
 
 def test_out_of_memory_is_a_row_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(x: torch.Tensor) -> torch.Tensor:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate")
 
-    monkeypatch.setattr(fusion_measure, "written_out_softmax", full)
-    _, gone, torchs, _ = fusion_measure.measure_operation(small_point("softmax"))
+    monkeypatch.setitem(implementations.PLAIN["softmax"], "written_out", full)
+    _, gone, torchs, _ = fusion_measure.measure(small_point("softmax"))
     assert (gone["status"], gone["reason"]) == ("oom", "CUDA out of memory")
     assert torchs["status"] == "ok"
 
@@ -173,4 +274,4 @@ def test_out_of_memory_is_a_row_of_its_own(monkeypatch: pytest.MonkeyPatch) -> N
 def test_torch_compile_without_a_compiler_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", "no-such-compiler")
     with pytest.raises(UnavailableError, match=r"needs a C\+\+ compiler"):
-        fusion_measure.compiled_gelu("cpu")
+        implementations.compiled_gelu("cpu")

@@ -1,24 +1,37 @@
-import io
+import json
+import tempfile
 from pathlib import Path
 
 import pandas as pd
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
+from workflow_src.measure.timing import plan_repeats
+from workflow_src.plan.config import load
 from workflow_src.studies.join_points import join
 from workflow_src.studies.matmul import analyze as matmul
+from workflow_src.studies.matmul import measure as matmul_measure
 from workflow_src.studies.matmul import tiles as matmul_tiles
-from workflow_src.studies.repeats import plan_repeats
-from workflow_src.studies.section import read_table, section
+from workflow_src.studies.matmul.analyze import kernel_of, tile_of
+from workflow_src.studies.matmul.points import SIZES, points
+from workflow_src.studies.matmul.section import SECTION
+from workflow_src.studies.rows import filled
+from workflow_src.studies.section import read_table
+from workflow_src.traces.families import load_rules
 
-TEMPLATES = Path(__file__).parent.parent / "report_templates"
+ROOT = Path(__file__).parent.parent
+TEMPLATES = ROOT / "report_templates"
+SETTINGS = load(ROOT / "config.yaml")
+RULES = load_rules(ROOT / "workflow_src" / "traces" / "families.csv")
 NVJET = "nvjet_tst_128x256_64x4_2x1_v_bz_coopA_NNN"
 
 
 def row(sweep: str, n: int, tflops: float, **more) -> dict:
     times = {"median_ms": 2 * n**3 / tflops / 1e9, "p20_ms": 1.0, "p80_ms": 1.0, "busy_ms": 1.0}
-    about = {"sweep": sweep, "precision": "bf16", "n": n, "divisor": matmul_tiles.divisor(n)}
+    about = {"sweep": sweep, "precision": "bf16", "n": n, "divisor": matmul.divisor(n)}
     ran = {"kernel": NVJET, "tile": "128x256", "ran": "bf16", "status": "ok", "reason": ""}
     return about | times | ran | {"tflops": tflops} | more
 
@@ -30,14 +43,27 @@ def edge_rows(*rates: float, **more) -> list[dict]:
     return [row("edge", n, r, **about, waves=matmul_tiles.waves(n, 132)) for n, r in pairs]
 
 
+def read_back(table: pd.DataFrame) -> pd.DataFrame:
+    """A table as a section reads it from its file."""
+    with tempfile.TemporaryDirectory() as folder:
+        table.to_csv(Path(folder, "t.csv"), index=False)
+        return read_table(Path(folder, "t.csv"))
+
+
 def written(rows: list[dict], gpu: str = "NVIDIA H200") -> pd.DataFrame:
-    """The table of `rows` as a section reads it."""
-    result = {"point": {"point": "p"}, "rows": rows, "environment": {"gpu": gpu}}
-    return read_table(io.StringIO(join([result], False).to_csv(index=False)))  # type: ignore[arg-type]
+    """The table that holds `rows` as its rows."""
+    return read_back(pd.DataFrame([row | {"point": "p", "gpu": gpu} for row in rows]))
 
 
 def text(rows: list[dict], gpu: str = "NVIDIA H200") -> str:
-    return section("matmul", written(rows, gpu), TEMPLATES)
+    return SECTION.markdown(written(rows, gpu), TEMPLATES)
+
+
+def joined(folder: Path, rows: list[dict]) -> list[dict]:
+    """The table's rows of raw rows, as the study's commands write and read them."""
+    result = {"point": {"point": "p"}, "rows": rows, "environment": {"gpu": "NVIDIA H200"}}
+    (folder / "p.json").write_text(json.dumps(result))
+    return filled(read_back(join([folder / "p.json"], matmul.derive, RULES, False)))
 
 
 @pytest.mark.parametrize(
@@ -62,14 +88,14 @@ def test_sizes_of_the_fine_sweeps():
     sizes = matmul_tiles.edge_sizes(2048, 256, 32)
     assert (sizes[0], sizes[-1], len(sizes), 2048 in sizes) == (1792, 2304, 17, True)
     fine = matmul_tiles.divisibility_sizes(2048)
-    classes = pd.Series([matmul_tiles.divisor(n) for n in fine]).value_counts().to_dict()
+    classes = pd.Series([matmul.divisor(n) for n in fine]).value_counts().to_dict()
     assert classes == {32: 4, 16: 4, 8: 8, 2: 16, 1: 21}
     assert {matmul_tiles.tiles(n) for n in fine} == {128}
 
 
 def test_waves_alone_take_almost_half_past_the_edge():
     expected = 1 - (2080**2 / 2) / 2048**2
-    assert matmul_tiles.expected_drop(2048, 2080, 132) == pytest.approx(expected)
+    assert matmul.expected_drop(2048, 2080, 132) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -101,14 +127,28 @@ def test_half_is_reached_only_where_no_larger_size_falls_below():
     assert matmul.peaks(matmul.sweep(written(rows), "sizes"))[0]["half_from"] == 512
 
 
+def test_a_largest_size_below_half_of_the_best_leaves_no_size_from_which_half_is_reached():
+    rows = [row("sizes", n, r) for n, r in ((128, 60.0), (256, 100.0), (512, 10.0))]
+    rows += [row("sizes", n, r, precision="fp32") for n, r in ((128, 9.0), (256, 10.0))]
+    fp32, bf16 = matmul.peaks(matmul.sweep(written(rows), "sizes"))
+    assert (fp32["half_from"], bf16["half_from"]) == (128, None)
+    said = text(rows)
+    assert "; half of its best is reached from n = 128 on in fp32.\n" in said
+    assert "no n tried" in said
+    assert "half of its best" not in text(rows[:3])
+
+
 def test_launch_bound_sizes_and_another_precision_are_named():
     rows = [
         row("sizes", 128, 1.0, median_ms=1.0, busy_ms=0.2, ran="tf32"),
-        row("sizes", 256, 2.0, median_ms=1.0, busy_ms=0.6),
+        row("sizes", 256, 2.0, median_ms=1.0, busy_ms=0.79),
+        row("sizes", 512, 2.0, median_ms=1.0, busy_ms=LAUNCH_BOUND_BELOW),
     ]
     summary = matmul.summarize(written(rows))
-    assert (summary["launch_bound"], summary["other_precision"]) == (128, ["bf16 (tf32)"])
-    assert "Up to n = 128 there are products" in text(rows)
+    assert (summary["launch_bound"], summary["other_precision"]) == (256, ["bf16 (tf32)"])
+    assert "Up to n = 256 there are products whose kernels are busy for less than 80 %" in text(
+        rows
+    )
     assert matmul.summarize(written(rows, gpu=""))["launch_bound"] == 0
 
 
@@ -167,19 +207,17 @@ def test_rates_that_do_not_rise_with_the_divisor():
     assert "does not always rise" in text(rows)
 
 
-def test_nothing_measured_is_said(tmp_path):
+def test_nothing_measured_is_said():
     rows = [{"sweep": "sizes", "precision": "fp8", "status": "skipped", "reason": "needs more"}]
     said = text(rows)
     assert "No product was measured." in said
     assert "Skipped: fp8 sizes: needs more." in said
-    matmul.draw(written(rows), tmp_path / "a.svg")
-    assert "no product was measured" in (tmp_path / "a.svg").read_text()
+    assert "no product was measured" in SECTION.svg(written(rows))
 
 
-def test_the_figure_has_a_panel_per_sweep(tmp_path):
+def test_the_figure_has_a_panel_per_sweep():
     rows = [row("sizes", 128, 1.0), *edge_rows(5, 5, 5, 3, 3), row("divisibility", 2047, 9.0)]
-    matmul.draw(written(rows), tmp_path / "a.svg")
-    drawn = (tmp_path / "a.svg").read_text()
+    drawn = SECTION.svg(written(rows))
     assert all(title in drawn for title in ("by size", "across a tile edge", "by what divides n"))
 
 
@@ -197,40 +235,96 @@ def test_the_figure_has_a_panel_per_sweep(tmp_path):
     ],
 )  # fmt: skip
 def test_the_tile_in_a_kernels_name(name, tile):
-    from workflow_src.studies.matmul.measure import tile_of
-
     assert tile_of(name) == tile
 
 
-def test_the_kernel_of_a_product_is_the_multiplication():
-    from workflow_src.studies.matmul.measure import kernel_of
+def activity(name: str, busy_ns: int, calls: int = 1) -> dict:
+    about = {"range": "", "kind": "kernel", "operator": "aten::mm"}
+    return about | {"name": name, "calls": calls, "busy_ns": busy_ns}
 
-    short = ["reduce", "gemm_a", "gemm_b"]
-    families, times = ["reduction", "gemm", "gemm"], [9, 5, 7]
-    columns = {"name": ["r", NVJET, NVJET], "short_name": short}
-    found = kernel_of(pd.DataFrame(columns | {"family": families, "duration_ns": times}))
-    assert (found["kernel"], found["kernels"], found["ran"]) == ("gemm_b", 3, "bf16")
-    assert found["busy_ms"] == pytest.approx(21e-6)
+
+def test_the_kernel_of_a_product_is_the_multiplication():
+    names = {"short_name": "reduce", "family": "reduction", "precision_ran": ""}
+    gemm = {"family": "gemm", "precision_ran": "bf16"}
+    found = kernel_of(
+        [
+            activity("r", 9) | names,
+            activity("a", 5, calls=2) | gemm | {"short_name": "gemm_a"},
+            activity(NVJET, 7) | gemm | {"short_name": "gemm_b"},
+        ]
+    )
+    assert found == {
+        "kernel": "gemm_b",
+        "tile": "128x256",
+        "ran": "bf16",
+        "kernels": 4,
+        "busy_ms": pytest.approx(21e-6),
+    }
+
+
+def test_the_kernel_where_nothing_multiplied_or_ran():
+    names = {"short_name": "fill", "family": "fill", "precision_ran": ""}
+    assert kernel_of([activity("f", 9) | names])["kernel"] == "fill"
+    nothing = {"kernel": "", "tile": "", "ran": "", "kernels": 0, "busy_ms": 0.0}
+    assert kernel_of([]) == nothing
+
+
+def test_what_is_derived_of_raw_rows(tmp_path):
+    about = {"sweep": "edge", "precision": "bf16", "multiprocessors": 132, "edge": 2048}
+    ok, oom = {"status": "ok", "reason": ""}, {"status": "oom", "reason": "full"}
+    times = {"samples_ns": [40_000, 30_000, 20_000], "calls_per_sample": 3}
+    ran = {"activities": [activity("memset", 2_000), activity(NVJET, 20_000)]}
+    skipped = {"sweep": "sizes", "precision": "fp8", "status": "skipped", "reason": "no"}
+    rows = [about | {"n": 2080} | ok | times | ran, about | {"n": 2049} | oom, skipped]
+    found, gone, left = joined(tmp_path, rows)
+    assert (found["samples"], found["median_ms"], found["calls_per_sample"]) == (3, 0.03, 3)
+    assert found["tflops"] == pytest.approx(2 * 2080**3 / 30e3 / 1e3)
+    assert (found["divisor"], found["waves"]) == (32, 2)
+    assert (found["kernel"], found["tile"], found["ran"]) == (NVJET, "128x256", "bf16")
+    assert (found["kernels"], found["busy_ms"]) == (2, 0.022)
+    assert (gone["divisor"], gone["waves"], gone["tflops"]) == (1, 2, None)
+    assert left["divisor"] is left["waves"] is left["kernel"] is None
 
 
 def test_points_have_ids_of_their_own():
-    for device, scale in matmul.SIZES:
-        ids = [point["point"] for point in matmul.points(device, scale)]
+    for device, scale in SIZES:
+        ids = [point["point"] for point in points(device, scale, SETTINGS)]
         assert ids == ["sizes", "fine"]
 
 
-def test_measuring_on_a_cpu(monkeypatch):
-    from workflow_src.studies.matmul import measure as matmul_measure
-
-    monkeypatch.setitem(matmul_measure.BUDGET_MS, "cpu", 1.0)
-    sizes, fine = matmul.points("cpu", "small")
-    rows = matmul.measure(sizes | {"device": "cpu", "sizes": [16, 32], "point": "sizes"})
-    assert [(r["precision"], r.get("n"), r["status"]) for r in rows] == [
+def test_measuring_on_a_cpu(tmp_path):
+    on_cpu = {"device": "cpu", "budget_ms": 1.0}
+    sizes, fine = (point | on_cpu for point in points("cpu", "small", SETTINGS))
+    raw = matmul_measure.measure(sizes | {"sizes": [16, 32]})
+    about = ["sweep", "precision", "n", "status", "reason"]
+    assert list(raw[0]) == [*about, "samples_ns", "calls_per_sample", "activities"]
+    assert set(raw[0]["activities"][0]) == set(activity("", 0)), "names are derived, not measured"
+    rows = joined(tmp_path, raw)
+    assert [(r["precision"], r["n"], r["status"]) for r in rows] == [
         ("fp32", 16, "ok"), ("fp32", 32, "ok"), ("tf32", None, "skipped"),
         ("bf16", 16, "ok"), ("bf16", 32, "ok"), ("fp8", None, "skipped"),
     ]  # fmt: skip
     assert rows[1]["tflops"] == pytest.approx(2 * 32**3 / rows[1]["median_ms"] / 1e9)
     assert rows[1]["kernel"] == "aten::mm"
-    edge, *divisors = matmul.measure(fine | {"device": "cpu", "near": 128})
+    edge, *divisors = joined(tmp_path, matmul_measure.measure(fine | {"near": 128}))
     assert (edge["sweep"], edge["status"]) == ("edge", "skipped")
     assert {r["divisor"] for r in divisors} == {1, 2, 8, 16, 32}
+
+
+def test_the_fine_sweeps_of_a_gpu_are_around_its_edge(monkeypatch):
+    """As on a GPU of 132 multiprocessors, of which only the number is asked here."""
+    monkeypatch.setattr(
+        torch.cuda,
+        "get_device_properties",
+        lambda index: type("Properties", (), {"multi_processor_count": 132}),
+    )
+    monkeypatch.setattr(
+        matmul_measure, "measure_product", lambda n, precision, point: {"n": n, "status": "ok"}
+    )
+    fine = points("cuda", "full", SETTINGS)[1] | {"device": "cuda"}
+    rows = matmul_measure.measure(fine)
+    edge = [row for row in rows if row["sweep"] == "edge"]
+    assert [row["n"] for row in edge] == list(range(1792, 2305, 32))
+    assert {(row["multiprocessors"], row["edge"]) for row in edge} == {(132, 2048)}
+    assert [row["n"] for row in rows[len(edge) :]] == matmul_tiles.divisibility_sizes(2048)
+    assert set(edge[0]) == {"sweep", "precision", "multiprocessors", "edge", "n", "status"}

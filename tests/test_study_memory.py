@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from workflow_src.common.devices import cuda_devices
-from workflow_src.studies import memory
-from workflow_src.studies.attention import measure as attention_measure
+from workflow_src.measure import memory
+from workflow_src.measure.oom import free
+from workflow_src.studies.attention.cores import measure_core
 
 
 def test_kept_memory_counts_each_tensor_once():
@@ -39,12 +40,12 @@ def test_a_peak_leaves_out_what_was_there_before(monkeypatch):
 @pytest.mark.skipif(not cuda_devices(), reason="needs a CUDA device")
 def test_a_core_leaves_no_memory_behind_it():
     point = {"device": "cuda", "precision": "bf16", "batch": 8, "heads": 1, "compile": False}
-    point |= {"profiled_contexts": [2048], "profiled_head_size": 64}
+    point |= {"profiled_contexts": [2048], "profiled_head_size": 64, "budget_ms": 25.0}
     found = []
     for implementation in ("naive", "fused_softmax", "sdpa_math", "sdpa_flash"):
         for _ in range(2):
-            attention_measure.measure_core(point, implementation, 64, 2048)
-            attention_measure.free("cuda")
+            measure_core(point, implementation, 64, 2048)
+            free("cuda")
             found.append(torch.cuda.memory_allocated() / 2**20)
     # cuBLAS keeps its workspaces; the written-out core's tensors are 200 MiB.
     assert max(found) < 150, found
@@ -56,6 +57,6 @@ def test_a_core_leaves_no_memory_behind_it():
 def test_a_peak_holds_no_workspaces(implementation):
     """cuBLAS takes tens of MiB at a thread's first product; these tensors are below 4 MiB."""
     point = {"device": "cuda", "precision": "bf16", "batch": 8, "heads": 1, "compile": False}
-    point |= {"profiled_contexts": [], "profiled_head_size": 64}
-    forward, backward = attention_measure.measure_core(point, implementation, 64, 128)
+    point |= {"profiled_contexts": [], "profiled_head_size": 64, "budget_ms": 25.0}
+    forward, backward = measure_core(point, implementation, 64, 128)
     assert forward["kept_mib"] <= forward["peak_mib"] <= backward["peak_mib"] < 4

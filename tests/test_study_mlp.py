@@ -2,12 +2,18 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workflow_src.studies.join_points import table_rows
 from workflow_src.studies.mlp import analyze as mlp
-from workflow_src.studies.mlp import sizes as mlp_sizes
-from workflow_src.studies.section import read_table, section
+from workflow_src.studies.mlp.measure import measure, training
+from workflow_src.studies.mlp.points import BASE, points, scaled
+from workflow_src.studies.mlp.section import SECTION
+from workflow_src.studies.mlp.tables import operations
+from workflow_src.studies.section import read_table
+from workflow_src.traces.families import load_rules
 
 ROOT = Path(__file__).parent.parent
 OK = {"status": "ok", "reason": "", "device": "cuda"}
@@ -15,7 +21,7 @@ OOM = {"status": "oom", "reason": "CUDA out of memory", "device": "cuda"}
 
 
 def scaling_row(axis: str, factor: int, median_ms: float) -> dict[str, object]:
-    sizes = dict(mlp_sizes.BASE)
+    sizes = dict(BASE)
     if axis != "base":
         sizes[axis] *= factor
     spread = {"median_ms": median_ms, "p20_ms": 0.9 * median_ms, "p80_ms": 1.2 * median_ms}
@@ -23,7 +29,7 @@ def scaling_row(axis: str, factor: int, median_ms: float) -> dict[str, object]:
 
 
 def sweep_row(dim: int, share: float) -> dict[str, object]:
-    sizes = mlp_sizes.BASE | {"dim": dim}
+    sizes = BASE | {"dim": dim}
     times = {"median_ms": 2.0, "p20_ms": 1.9, "p80_ms": 2.1}
     return {"part": "sweep", **sizes} | OK | times | {"busy_ms": 2 * share, "busy_share": share}
 
@@ -48,29 +54,28 @@ PROFILED = [operator_row("aten::add", 0.25), operator_row("aten::mm", 0.75)]
 def text(tmp_path, *rows: dict[str, object]) -> str:
     pd.DataFrame(rows).to_csv(tmp_path / "t.csv", index=False)
     table = read_table(tmp_path / "t.csv")
-    mlp.draw(table, tmp_path / "f.svg")
-    assert "<svg" in (tmp_path / "f.svg").read_text()
-    return section("mlp", table, ROOT / "report_templates")
+    assert "<svg" in SECTION.svg(table)
+    return SECTION.markdown(table, ROOT / "report_templates")
 
 
 def test_every_size_is_scaled_alone():
-    found = mlp_sizes.scaled()
+    found = scaled(BASE, [2, 3, 4, 5])
     assert len(found) == 17
     assert found[0] == ("base", 1, {"steps": 2, "layers": 4, "batch": 256, "dim": 256})
     assert found[-1] == ("dim", 5, {"steps": 2, "layers": 4, "batch": 256, "dim": 1280})
 
 
-@given(st.sampled_from(sorted(mlp_sizes.BASE)), st.integers(1, 9))
+@given(st.sampled_from(sorted(BASE)), st.integers(1, 9))
 def test_the_formula_is_linear_and_quadratic_in_dim(axis, factor):
     expected = factor**2 if axis == "dim" else factor
-    sizes = mlp_sizes.BASE | {axis: mlp_sizes.BASE[axis] * factor}
+    sizes = BASE | {axis: BASE[axis] * factor}
     assert mlp.expected_ratio(sizes) == pytest.approx(expected)
 
 
 def test_ratios_of_known_medians():
     rows = {row["axis"]: row for row in mlp.ratios(pd.DataFrame(SCALED))}
-    assert [rows[axis]["expected"] for axis in mlp_sizes.BASE] == [2, 3, 4, 25]
-    assert [rows[axis]["measured"] for axis in mlp_sizes.BASE] == [2, 4.5, 1, 25]
+    assert [rows[axis]["expected"] for axis in BASE] == [2, 3, 4, 25]
+    assert [rows[axis]["measured"] for axis in BASE] == [2, 4.5, 1, 25]
     assert rows["layers"]["low"] == pytest.approx(4.05)
     assert rows["layers"]["high"] == pytest.approx(5.4)
     assert rows["batch"]["against"] == 0.25
@@ -129,41 +134,65 @@ def test_on_a_cpu_nothing_is_said_about_launching(tmp_path):
 
 
 def test_running_out_of_memory_is_shown_and_left_out_of_the_verdicts(tmp_path):
-    full = {"part": "sweep", **mlp_sizes.BASE, "dim": 8192} | OOM
+    full = {"part": "sweep", **BASE, "dim": 8192} | OOM
     said = text(tmp_path, *SCALED, *SWEPT, full, *PROFILED)
     assert "From dim 512 on" in said
     assert "CUDA out of memory" in said
 
 
 def test_without_the_base_there_is_no_ratio(tmp_path):
-    base = {"part": "scaling", "axis": "base", "factor": 1, **mlp_sizes.BASE} | OOM
+    base = {"part": "scaling", "axis": "base", "factor": 1, **BASE} | OOM
     said = text(tmp_path, base, *SCALED[1:], *PROFILED)
     assert "No scaled size was measured against the base." in said
     assert "The sweep over dim has no measured step." in said
 
 
-def test_a_small_point_is_measured_whole(monkeypatch):
-    (point,) = mlp.points("cpu", "small")
-    small = point | {"device": "cpu", "dims": [16, 32], "width": 16, "repeats": 2}
-    monkeypatch.setattr(mlp_sizes, "FACTORS", (2,))
-    table = pd.DataFrame(mlp.measure(small))
+def small_point() -> dict[str, object]:
+    (point,) = points("cpu", "small", {})
+    return point | {"device": "cpu", "dims": [16, 32], "width": 16, "repeats": 2, "factors": [2]}
+
+
+def test_a_small_point_is_measured_whole():
+    point = small_point()
+    rows = measure(point)
+    around = {"point": point, "rows": rows, "environment": {}}
+    table = pd.DataFrame(table_rows(around, mlp.derive, load_rules()))
     assert set(table["status"]) == {"ok"}
     assert table["part"].value_counts()[["scaling", "sweep"]].tolist() == [5, 2]
     profiled = table[table["part"] == "operators"]
-    assert mlp.operations(table) == ["add 16 x 16", "matmul 16", "matmul 128", "MLP, one step"]
+    assert operations(table) == ["add 16 x 16", "matmul 16", "matmul 128", "MLP, one step"]
     assert profiled.groupby("operation")["share"].sum().tolist() == pytest.approx([1.0] * 4)
     mine = profiled[profiled["operation"] == "MLP, one step"].set_index("operator")
-    layers = mlp_sizes.BASE["layers"]
+    layers = BASE["layers"]
     assert mine.loc["aten::addmm", "calls"] == layers
     # Backward: the weight's gradient in each layer, the input's in all but the first.
     assert mine.loc["aten::mm", "calls"] == 2 * layers - 1
 
 
+def test_a_measured_point_holds_nothing_derived():
+    keys = {key for row in measure(small_point()) for key in row}
+    about = {"part", "device", "axis", "factor", "operation", "status", "reason", *BASE}
+    assert keys == about | {"samples_ns", "activities"}
+
+
+def activity(operator: str, name: str, calls: int, busy_ns: int) -> dict[str, object]:
+    named = {"short_name": name, "family": "gemm", "precision_ran": ""}
+    raw = {"range": "", "kind": "kernel", "operator": operator, "name": name}
+    return raw | named | {"calls": calls, "busy_ns": busy_ns}
+
+
+def test_rows_are_derived_from_what_was_measured():
+    did = [activity("aten::mm", "k", 3, 6_000_000), activity("", "j", 1, 2_000_000)]
+    measured = OK | {"median_ms": 16.0, "activities": did}
+    rows = [{"part": "sweep"} | measured, {"part": "operators", "operation": "x"} | measured]
+    swept, *found = mlp.derive({}, [*rows, {"part": "sweep"} | OOM])
+    assert (swept["busy_ms"], swept["busy_share"]) == (8.0, 0.5)
+    told = [(row["operator"], row["kernel"], row["calls"], row["share"]) for row in found[:2]]
+    assert told == [("aten::mm", "k", 3, 0.75), ("(none)", "j", 1, 0.25)]
+    assert found[2] == {"part": "sweep"} | OOM
+
+
 def test_training_changes_the_weights_as_often_as_it_says():
-    import torch
-
-    from workflow_src.studies.mlp.measure import training
-
     counted = []
     real = torch.optim.SGD.step
 

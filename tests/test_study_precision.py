@@ -1,20 +1,36 @@
+import subprocess
+import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
+import torch
 
+from workflow_src.measure import phases
+from workflow_src.plan.config import load
+from workflow_src.studies.join_points import prepared, table_rows
 from workflow_src.studies.precision import analyze as precision
-from workflow_src.studies.section import read_table, section
+from workflow_src.studies.precision.measure import measure
+from workflow_src.studies.precision.numerics import accumulation, dtypes
+from workflow_src.studies.precision.points import points
+from workflow_src.studies.precision.section import SECTION
+from workflow_src.studies.section import read_table
+from workflow_src.traces.families import load_rules
 
 ROOT = Path(__file__).parent.parent
+SETTINGS = load(ROOT / "config.yaml")
+SUM = {"device": "cpu", "addend": 0.01, "additions": 1000}
 OK = {"status": "ok", "reason": "", "device": "cuda"}
+
+
+def derived(point, raw) -> list[dict[str, object]]:
+    rules = load_rules()
+    return precision.derive(point, [prepared(row, rules) for row in raw])
 
 
 @pytest.fixture(scope="module")
 def sums() -> dict[str, dict[str, object]]:
-    from workflow_src.studies.precision.numerics import accumulation
-
-    return {row["variant"]: row for row in accumulation("cpu")}
+    return {row["variant"]: row for row in derived(SUM, accumulation(SUM))}
 
 
 def speed_row(size: str, name: str, kind: str, ms: float, **other: object) -> dict[str, object]:
@@ -27,9 +43,8 @@ def speed_row(size: str, name: str, kind: str, ms: float, **other: object) -> di
 def text(tmp_path, *rows: dict[str, object]) -> str:
     pd.DataFrame(rows).to_csv(tmp_path / "t.csv", index=False)
     table = read_table(tmp_path / "t.csv")
-    precision.draw(table, tmp_path / "f.svg")
-    assert "<svg" in (tmp_path / "f.svg").read_text()
-    return section("precision", table, ROOT / "report_templates")
+    assert "<svg" in SECTION.svg(table)
+    return SECTION.markdown(table, ROOT / "report_templates")
 
 
 @pytest.mark.parametrize(
@@ -51,6 +66,18 @@ def test_the_two_parts_make_up_the_error(sums):
     assert sums["fp16 into fp16"]["representation_error"] == 0.00213623046875
     assert sums["fp16 into fp32"]["rounding_error"] == 0
     assert sums["fp16 into fp16"]["spacing"] == 2**-7
+    assert sums["fp32 into fp32"]["spacing"] == 2**-20
+
+
+def test_errors_of_known_sums():
+    row = {"part": "accumulation", "value": 4.5, "addend": 1.25, "sum_dtype": "float16"}
+    (found,) = derived({"addend": 1.0, "additions": 4}, [row])
+    assert found == row | {
+        "error": 0.5,
+        "representation_error": 1.0,
+        "rounding_error": -0.5,
+        "spacing": 2**-8,
+    }
 
 
 def test_each_error_is_put_down_to_its_larger_part(sums):
@@ -67,9 +94,7 @@ def test_the_sums_are_told(tmp_path, sums):
 
 
 def test_types_are_observed(tmp_path):
-    from workflow_src.studies.precision.numerics import dtypes
-
-    rows = list(dtypes("cpu"))
+    rows = derived(SUM, dtypes("cpu"))
     types = {row["tensor"]: (row["autocast_fp16"], row["autocast_bf16"]) for row in rows}
     assert len(types) == 18
     assert types["fc1.weight (parameter)"] == ("float32", "float32")
@@ -166,45 +191,121 @@ def test_running_out_of_memory_is_shown(tmp_path):
     assert "CUDA out of memory" in said
 
 
-def test_copies_are_counted_once():
-    from workflow_src.studies.precision.speed import device_work
+def activity(name: str, kind: str, busy_ns: int, calls: int = 1) -> dict[str, object]:
+    about = {"range": "", "operator": "", "kind": kind, "name": name}
+    return about | {"calls": calls, "busy_ns": busy_ns}
 
-    columns = ["name", "kind", "family", "duration_ns"]
-    activities = pd.DataFrame(
-        [
-            ("gemm", "kernel", "gemm", 600),
-            ("bfloat16_copy_kernel_cuda", "kernel", "copy", 300),
-            ("Memcpy HtoD", "copy", "copy", 100),
-            ("aten::copy_", "operator", "copy", 500),
-            ("aten::to", "operator", "copy", 500),
-        ],
-        columns=columns,
-    )
-    on_device = device_work(activities[:3], median_ms=0.002)
-    assert on_device["copies"] == 1
-    assert on_device["copy_share"] == 0.3
-    assert on_device["busy_share"] == 0.5
-    on_cpu = device_work(activities[3:], median_ms=1.0)
+
+def speed_of(activities, **other: object) -> dict[str, object]:
+    row = {"part": "speed", "samples_ns": [2000], "activities": activities} | OK
+    (found,) = derived({}, [row | other])
+    return found
+
+
+def test_copies_are_counted_once():
+    kernels = [
+        activity("gemm", "kernel", 600, calls=2),
+        activity("bfloat16_copy_kernel_cuda", "kernel", 300, calls=3),
+        activity("Memcpy HtoD", "copy", 100, calls=4),
+    ]
+    on_device = speed_of(kernels)
+    assert (on_device["activities"], on_device["copies"]) == (9, 3)
+    assert (on_device["copy_ms"], on_device["copy_share"]) == (0.0003, 0.3)
+    assert (on_device["busy_ms"], on_device["busy_share"]) == (0.001, 0.5)
+    operators = [
+        activity("aten::copy_", "operator", 500),
+        activity("aten::to", "operator", 500),
+    ]
+    on_cpu = speed_of(operators)
     assert (on_cpu["copies"], on_cpu["copy_share"]) == (1, 0.5)
 
 
+def test_what_was_not_profiled_has_its_times_alone():
+    (timed,) = derived({}, [{"part": "speed", "samples_ns": [2000, 4000]} | OK])
+    assert (timed["median_ms"], timed["samples"]) == (0.003, 2)
+    assert {"busy_ms", "activities", "copies"}.isdisjoint(timed)
+    oom = {"part": "speed", "status": "oom", "reason": "CUDA out of memory"}
+    assert derived({}, [oom]) == [oom]
+
+
 def test_points_split_the_sizes():
-    first, second = precision.points("cuda", "full")
-    assert [first["sizes"], second["sizes"]] == [["small", "medium", "large"], ["xl", "2.7B"]]
+    first, second = points("cuda", "full", SETTINGS)
+    groups = [["small", "medium", "large"], ["xl", "2.7B"]]
+    assert [list(first["sizes"]), list(second["sizes"])] == groups
+    assert [first["point"], second["point"]] == ["small-medium-large", "xl-2.7B"]
     assert (first["numerics"], second["numerics"]) == (True, False)
     assert first["precisions"] == ["fp32", "tf32", "bf16"]
-    assert len({first["point"], second["point"]}) == 2
+    assert first["profiled"] == ["fp32", "bf16"]
+
+
+def test_points_take_the_sizes_from_the_configuration():
+    xl = {"d_model": 32, "d_ff": 64, "layers": 1, "heads": 2}
+    first, second = points("cuda", "full", {"sizes": {"xl": xl}, "vocabulary": 9})
+    assert (first["point"], first["sizes"], first["numerics"]) == ("numerics", {}, True)
+    assert (second["point"], second["sizes"], second["vocabulary"]) == ("xl", {"xl": xl}, 9)
+    (alone,) = points("cpu", "small", {"sizes": {}, "vocabulary": 9})
+    assert alone["numerics"]
+
+
+def small_point() -> dict[str, object]:
+    (point,) = points("cpu", "small", SETTINGS)
+    steps = dict.fromkeys(point["steps"], 2)
+    return point | {"device": "cpu", "context": 16, "steps": steps}
+
+
+DERIVED = {
+    "error", "representation_error", "rounding_error", "spacing", "median_ms", "busy_ms",
+    "busy_share", "copies", "copy_ms", "copy_share", "speedup", "verdict",
+}  # fmt: skip
 
 
 def test_a_small_point_is_measured_whole():
-    (point,) = precision.points("cpu", "small")
-    steps = dict.fromkeys(point["steps"], 2)
-    table = pd.DataFrame(
-        precision.measure(point | {"device": "cpu", "context": 16} | {"steps": steps})
-    )
+    point = small_point()
+    raw = measure(point)
+    assert all(DERIVED.isdisjoint(row) for row in raw)
+    kinds = {key for row in raw for kind in row.get("activities", []) for key in kind}
+    assert kinds == {"range", "kind", "operator", "name", "calls", "busy_ns"}
+    result = {"point": point, "rows": raw, "environment": {}}
+    table = pd.DataFrame(table_rows(result, precision.derive, load_rules()))
     assert set(table["status"]) == {"ok"}
     assert set(table["part"]) == {"accumulation", "dtypes", "speed"}
+    published = ROOT / "examples/h200/tables/studies/precision.csv"
+    assert set(pd.read_csv(published, nrows=0).columns) <= set(table.columns)
     pairs = precision.compare(precision.part(table, "speed"))
     assert [pair["measurement"] for pair in pairs] == ["forward", "forward_backward", "scores"]
     assert pairs[0]["conversions"] > 0
     assert pairs[2]["conversions"] == 0
+    assert pairs[0]["d_model"] == SETTINGS["sizes"]["tiny"]["d_model"]
+
+
+def test_only_the_named_precisions_are_profiled():
+    point = small_point() | {"numerics": False, "profiled": ["bf16"]}
+    rows = measure(point)
+    assert {row["precision"] for row in rows if "activities" in row} == {"bf16"}
+    assert {row["precision"] for row in rows if "samples_ns" in row} == {"fp32", "bf16"}
+
+
+def test_a_model_that_does_not_fit_leaves_the_scores(monkeypatch):
+    def full(*_: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate")
+
+    monkeypatch.setattr(phases, "Workload", full)
+    rows = measure(small_point() | {"numerics": False, "precisions": ["fp32"]})
+    found = [(row["measurement"], row["status"]) for row in rows]
+    assert found == [("forward", "oom"), ("forward_backward", "skipped"), ("scores", "ok")]
+    assert rows[0]["reason"] == "CUDA out of memory"
+
+
+def imported_by(module: str) -> set[str]:
+    """The modules that a fresh Python has imported after `module`."""
+    code = f"import sys, {module}; print(*sys.modules)"
+    ended = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return set(ended.stdout.split())
+
+
+def test_measuring_and_deriving_keep_apart():
+    measuring = imported_by("workflow_src.studies.precision.measure")
+    assert measuring.isdisjoint({"pandas", "workflow_src.traces.families"})
+    assert "torch" not in imported_by("workflow_src.studies.precision.analyze")

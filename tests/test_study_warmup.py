@@ -1,55 +1,102 @@
+import json
 from pathlib import Path
 
 import pandas as pd
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow_src.studies.outcomes import attempt, spread
+from workflow_src.common.summary import spread
+from workflow_src.measure import phases
+from workflow_src.measure.oom import attempt
+from workflow_src.plan.config import load
+from workflow_src.studies.join_points import join
+from workflow_src.studies.models import case_of
 from workflow_src.studies.rows import filled
-from workflow_src.studies.section import read_table, section
-from workflow_src.studies.sizes import SIZES, sized_case
+from workflow_src.studies.section import read_table
 from workflow_src.studies.warmup import analyze as warmup
-from workflow_src.studies.warmup.steps import (
-    SETTLED_WITHIN,
-    describe,
-    settled_after,
-    settled_median,
-)
+from workflow_src.studies.warmup.analyze import SETTLED_WITHIN, settled_after, settled_median
+from workflow_src.studies.warmup.measure import measure
+from workflow_src.studies.warmup.points import points
+from workflow_src.studies.warmup.section import SECTION
+from workflow_src.traces.families import load_rules
 
 ROOT = Path(__file__).parent.parent
+SETTINGS = load(ROOT / "config.yaml")
+RULES = load_rules(ROOT / "workflow_src" / "traces" / "families.csv")
 MS = 1_000_000
 COLD = [90, 14, 12, 11, 10, 10, 10, 10]
 ABOUT = {"config": "t", "size": "t", "context": 8, "batch": 1, "phase": "forward"}
+OOM = {"status": "oom", "reason": "CUDA out of memory"}
 
 
-def test_sizes_are_those_of_the_configuration():
-    import yaml
+def raw(warmup_steps: int, steps: list[float], **other: object) -> dict[str, object]:
+    """A row as it is measured."""
+    ns = [round(step * MS) for step in steps]
+    about = ABOUT | {"warmup_steps": warmup_steps, "status": "ok", "reason": ""}
+    return about | {"warmup_ns": ns[:warmup_steps], "samples_ns": ns[warmup_steps:]} | other
 
-    configured = yaml.safe_load((ROOT / "config.yaml").read_text())["sizes"]
-    assert {size: configured[size] for size in SIZES} == SIZES
-    assert sized_case("large", "cuda", 256, 4).d_head == 64
+
+def joined(folder: Path, *rows: dict[str, object]) -> pd.DataFrame:
+    """The table of raw rows, as the study's command writes it and its section reads it."""
+    result = {"point": {"point": "p"}, "rows": rows, "environment": {"gpu": "NVIDIA H200"}}
+    (folder / "p.json").write_text(json.dumps(result))
+    join([folder / "p.json"], warmup.derive, RULES, False).to_csv(folder / "t.csv", index=False)
+    return read_table(folder / "t.csv")
+
+
+def text(folder: Path, *rows: dict[str, object]) -> str:
+    table = joined(folder, *rows)
+    assert "<svg" in SECTION.svg(table)
+    return SECTION.markdown(table, ROOT / "report_templates")
+
+
+def test_sizes_and_vocabulary_are_those_of_the_configuration():
+    large = SETTINGS["sizes"]["large"]
+    settings = SETTINGS | {"vocabulary": 77, "sizes": {"large": large | {"d_ff": 99}}}
+    found = points("cuda", "full", settings)
+    assert {point["size"] for point in found} == {"large"}
+    case = case_of(found[0] | {"device": "cuda"}, "large", "fp32")
+    assert (case.vocabulary, case.d_ff, case.layers, case.d_head) == (77, 99, 36, 64)
+    assert (case.case, case.context, case.batch) == ("large-ctx256-fp32", 256, 4)
 
 
 def test_a_point_is_one_run_of_one_size():
-    ids = [point["point"] for point in warmup.points("cuda", "full")]
+    ids = [point["point"] for point in points("cuda", "full", SETTINGS)]
     assert ids == [
         f"{size}-ctx256-warmup{steps}" for size in ("small", "large") for steps in (0, 1, 5)
     ]
-    assert len(warmup.points("cpu", "small")) == 3
+    assert len(points("cpu", "small", SETTINGS)) == 3
 
 
-def test_numbers_of_known_steps():
-    found = describe([ms * MS for ms in COLD[:1]], [ms * MS for ms in COLD[1:]])
+def test_numbers_of_known_steps(tmp_path):
+    (found,) = joined(tmp_path, raw(1, COLD)).to_dict("records")
     assert found["total_ms"] == 167
     assert found["warmup_ms"] == 90
     assert found["first_step_ms"] == 90
     assert found["settled_ms"] == 10
     assert found["settled_after_steps"] == 3
+    assert found["samples"] == 7
     assert found["mean_ms"] == 11
     assert found["median_ms"] == 10
     assert found["std_ms"] == pytest.approx((7 / 3) ** 0.5)
     assert found["p20_ms"] == pytest.approx(10.0)
+
+
+def test_what_is_derived_and_from_what():
+    cold, gone = raw(0, COLD[:2]), ABOUT | {"warmup_steps": 0} | OOM
+    assert warmup.derive({}, [cold, gone]) == [
+        cold
+        | {
+            "total_ms": 104,
+            "warmup_ms": 0,
+            "first_step_ms": 90,
+            "settled_ms": 14,
+            "settled_after_steps": 1,
+        },
+        gone,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -78,24 +125,9 @@ def test_after_settling_all_steps_lie_near_and_the_step_before_does_not(steps):
         assert after == 0 or far[after - 1]
 
 
-def run(warmup_steps: int, steps: list[float], **other: object) -> dict[str, object]:
-    samples = [round(step * MS) for step in steps]
-    found = describe(samples[:warmup_steps], samples[warmup_steps:])
-    status = {"status": "ok", "reason": "", "warmup_steps": warmup_steps}
-    return ABOUT | status | found | other
-
-
-def text(tmp_path, *rows: dict[str, object]) -> str:
-    pd.DataFrame(rows).to_csv(tmp_path / "t.csv", index=False)
-    table = read_table(tmp_path / "t.csv")
-    warmup.draw(table, tmp_path / "f.svg")
-    assert "<svg" in (tmp_path / "f.svg").read_text()
-    return section("warmup", table, ROOT / "report_templates")
-
-
 def test_the_first_step_is_told_and_the_warmup_that_is_enough(tmp_path):
     said = text(
-        tmp_path, run(0, [90.05, *COLD[1:]]), run(1, [90, *[10] * 8]), run(5, [90, *[10] * 12])
+        tmp_path, raw(0, [90.05, *COLD[1:]]), raw(1, [90, *[10] * 8]), raw(5, [90, *[10] * 12])
     )
     assert "the first step is over 10 % slower in all 3 runs: it takes 9.00 times" in said
     assert "+108.8 % with 0, +0.0 % with 1, +0.0 % with 5" in said
@@ -104,35 +136,32 @@ def test_the_first_step_is_told_and_the_warmup_that_is_enough(tmp_path):
 
 
 def test_a_flat_run_needs_no_warmup(tmp_path):
-    said = text(tmp_path, run(0, [10] * 6), run(1, [10] * 6))
+    said = text(tmp_path, raw(0, [10] * 6), raw(1, [10] * 6))
     assert "the first step lies within 10 % in all 2 runs" in said
     assert "even without warm-up all means lie within 5 %" in said
 
 
 def test_a_run_that_does_not_settle_is_said_to(tmp_path):
-    said = text(tmp_path, run(0, [90, 10, 10, 10, 10, 30]))
+    said = text(tmp_path, raw(0, [90, 10, 10, 10, 10, 30]))
     assert "no warm-up tried brings all means within 5 %" in said
     assert "In none of the 1 runs" in said
     assert "not within the run" in said
 
 
-def test_a_late_mean_spoils_a_shorter_warmup_that_looked_enough():
-    rows = [run(0, [10] * 4), run(1, COLD), run(5, [10] * 9)]
-    compared = warmup.compared(pd.DataFrame(rows))
-    assert warmup.enough(compared) == 5
+def test_a_late_mean_spoils_a_shorter_warmup_that_looked_enough(tmp_path):
+    # Without warm-up the mean is right; with 1 step it is 10 % too high.
+    table = joined(tmp_path, raw(0, [10] * 4), raw(1, COLD), raw(5, [10] * 9))
+    assert warmup.enough(warmup.compared(table)) == 5
 
 
 def test_running_out_of_memory_is_a_row(tmp_path):
-    oom = ABOUT | {"warmup_steps": 0, "status": "oom", "reason": "CUDA out of memory"}
-    said = text(tmp_path, oom)
+    said = text(tmp_path, ABOUT | {"warmup_steps": 0} | OOM)
     assert "No step was measured." in said
     assert "OOM" in said
     assert "CUDA out of memory" in said
 
 
 def test_only_out_of_memory_is_caught():
-    import torch
-
     released = []
 
     def full():
@@ -154,11 +183,17 @@ def test_a_number_that_is_not_there_is_none():
     ]
 
 
-def test_a_point_is_measured_in_both_phases():
-    point = warmup.points("cpu", "small")[1] | {"device": "cpu", "context": 16, "steps": 3}
-    rows = warmup.measure(point)
+def test_a_point_is_measured_in_both_phases(tmp_path):
+    point = points("cpu", "small", SETTINGS)[1] | {"device": "cpu", "context": 16, "steps": 3}
+    rows = measure(point)
     assert [row["phase"] for row in rows] == ["forward", "forward_backward"]
+    about = ["config", "size", "context", "batch", "warmup_steps"]
+    sizes = ["d_model", "d_ff", "layers", "heads"]
+    outcome = ["phase", "status", "reason", "warmup_ns", "samples_ns"]
     for row in rows:
+        assert list(row) == [*about, *sizes, *outcome], "what is derived is not measured"
+        assert (len(row["warmup_ns"]), len(row["samples_ns"])) == (1, 3)
+    for row in joined(tmp_path, *rows).to_dict("records"):
         assert row["status"] == "ok"
         assert row["samples"] == 3
         assert row["warmup_ms"] == row["first_step_ms"] > 0
@@ -167,14 +202,20 @@ def test_a_point_is_measured_in_both_phases():
 
 
 def test_after_one_phase_ran_out_of_memory_the_next_is_skipped(monkeypatch):
-    import torch
+    def full(self):
+        raise torch.OutOfMemoryError("CUDA out of memory. x")
 
-    from workflow_src.studies.warmup import measure as warmup_measure
+    monkeypatch.setattr(phases.Workload, "forward", full)
+    rows = measure(points("cpu", "small", SETTINGS)[0] | {"device": "cpu"})
+    assert [row["status"] for row in rows] == ["oom", "skipped"]
+    assert "forward, which ran out" in rows[1]["reason"]
 
+
+def test_a_model_that_does_not_fit_is_measured_in_no_phase(monkeypatch):
     def full(case):
         raise torch.OutOfMemoryError("CUDA out of memory. x")
 
-    monkeypatch.setattr(warmup_measure, "Workload", full)
-    rows = warmup.measure(warmup.points("cpu", "small")[0] | {"device": "cpu"})
+    monkeypatch.setattr(phases, "Workload", full)
+    rows = measure(points("cpu", "small", SETTINGS)[0] | {"device": "cpu"})
     assert [row["status"] for row in rows] == ["oom", "skipped"]
-    assert "forward, which ran out" in rows[1]["reason"]
+    assert rows[1]["reason"] == "the model itself did not fit"

@@ -13,9 +13,10 @@ import pytest
 
 from workflow_src.common.atomic_write import partial_folder, write_json, write_whole
 from workflow_src.common.case import CASE_COLUMNS, PHASES, TABLES
+from workflow_src.common.errors import TraceError
 from workflow_src.tables.case_tables import capture_table, kernels_table, warnings
 from workflow_src.tables.join import MixedEnvironmentsError, join_all
-from workflow_src.traces.trace import ACTIVITY_COLUMNS, Trace, TraceError
+from workflow_src.traces.trace import ACTIVITY_COLUMNS, Trace
 
 
 def case(name: str) -> dict[str, Any]:

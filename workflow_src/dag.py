@@ -1,19 +1,23 @@
-"""What the rules ask of the plan: params, inputs that depend on it, and the state of the code."""
+"""What the rules ask: inputs and params that depend on the plan, and the state of the code.
 
+Imports neither torch nor pandas, for it runs whenever snakemake does.
+"""
+
+import importlib
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from workflow_src.answers.questions import FIGURES, QUESTIONS, REPORT_TABLES
 from workflow_src.common.case import Case
-from workflow_src.plan import resources as requests
+from workflow_src.plan import resources
 from workflow_src.plan.config import ConfigError, one_of
 from workflow_src.plan.fingerprint import fingerprint
 from workflow_src.plan.suites import Plan, make_plan
-from workflow_src.studies.study import STUDIES, load_study, measuring_modules, point_row
+from workflow_src.studies.study import STUDIES, Point
 
 TEMPLATES = Path("report_templates")
 
@@ -21,27 +25,14 @@ STUDY_MEMORY_MIB = 16384
 STUDY_MINUTES = 30
 
 
-class HasCase(Protocol):
-    """Snakemake's wildcards of a rule about one case."""
+class Wildcards(Protocol):
+    """Snakemake's wildcards; which of them there are depends on the rule."""
 
+    tag: str
     case: str
-
-
-class HasFigure(Protocol):
-    """Snakemake's wildcards of a rule about one figure."""
-
+    question: str
     figure: str
-
-
-class HasStudy(Protocol):
-    """Snakemake's wildcards of a rule about one study."""
-
     study: str
-
-
-class HasPoint(HasStudy, Protocol):
-    """Snakemake's wildcards of a rule about one point of a study."""
-
     point: str
 
 
@@ -66,32 +57,54 @@ class Dag:
         """Cores that a measurement takes: all of them where the CPU is what is measured."""
         return (os.cpu_count() or 1) if self.plan.device == "cpu" else 1
 
-    def benchmark_row(self, wildcards: HasCase) -> str:
+    def code(self, module: str) -> Callable[[Wildcards], str]:
+        """The fingerprint of a stage, whose name may hold wildcards, as a param.
+
+        Every rule has this param, so that here a target of another run is refused: it would be
+        made with this run's settings.
+        """
+
+        def of(wildcards: Wildcards) -> str:
+            self._refuse_other_runs(getattr(wildcards, "tag", self.plan.tag))
+            return fingerprint("workflow_src." + module.format(wildcards=wildcards))
+
+        return of
+
+    def _refuse_other_runs(self, tag: str) -> None:
+        if tag == self.plan.tag:
+            return
+        settings = f"suite={tag}" if tag in self.plan.settings["suites"] else f"tag={tag} suite=..."
+        raise ConfigError(
+            f"tag: results/{tag}/ is not of this run, whose results are in {self.results}/; "
+            f"to make it, add --config {settings}"
+        )
+
+    def benchmark_row(self, wildcards: Wildcards) -> str:
         """The plan row that a benchmark depends on, as JSON."""
         return json.dumps(self.plan.benchmark_row(wildcards.case))
 
-    def capture_row(self, wildcards: HasCase) -> str:
+    def capture_row(self, wildcards: Wildcards) -> str:
         """The plan row that a capture depends on, as JSON."""
         return json.dumps(self.plan.capture_row(wildcards.case))
 
-    def case_memory_mb(self, wildcards: HasCase, attempt: int) -> int:
+    def case_memory_mb(self, wildcards: Wildcards, attempt: int) -> int:
         """Memory that measuring a case asks a cluster for; more after each failure."""
-        return attempt * requests.memory_mib(self._case(wildcards))
+        return attempt * resources.memory_mib(self._case(wildcards))
 
-    def case_minutes(self, wildcards: HasCase, attempt: int) -> int:
+    def case_minutes(self, wildcards: Wildcards, attempt: int) -> int:
         """Time that measuring a case asks a cluster for; more after each failure."""
         settings = self.plan.settings
         steps = settings["warmup_steps"] + max(settings["steps"], settings["capture_steps"])
-        return attempt * requests.minutes(self._case(wildcards), steps)
+        return attempt * resources.minutes(self._case(wildcards), steps)
 
-    def _case(self, wildcards: HasCase) -> Case:
+    def _case(self, wildcards: Wildcards) -> Case:
         return Case.from_dict(self.plan.benchmark_row(wildcards.case))
 
-    def study_memory_mb(self, wildcards: HasPoint, attempt: int) -> int:
+    def study_memory_mb(self, wildcards: Wildcards, attempt: int) -> int:
         """Memory that a study's point asks a cluster for; more after each failure."""
         return attempt * STUDY_MEMORY_MIB
 
-    def study_minutes(self, wildcards: HasPoint, attempt: int) -> int:
+    def study_minutes(self, wildcards: Wildcards, attempt: int) -> int:
         """Time that a study's point asks a cluster for; more after each failure."""
         return attempt * STUDY_MINUTES
 
@@ -100,12 +113,12 @@ class Dag:
         return "--" + setting.replace("_", "-") if self.plan.settings[setting] else ""
 
     @staticmethod
-    def output_folder(wildcards: object, output: Sequence[str]) -> str:
+    def output_folder(wildcards: Wildcards, output: Sequence[str]) -> str:
         """The folder of a rule's outputs, as a param."""
         return str(Path(output[0]).parent)
 
     @staticmethod
-    def input_folder(wildcards: object, input: Sequence[str]) -> str:
+    def input_folder(wildcards: Wildcards, input: Sequence[str]) -> str:
         """The folder of a rule's first input, as a param."""
         return str(Path(input[0]).parent)
 
@@ -113,22 +126,28 @@ class Dag:
         """Paths of joined tables, for a rule whose outputs have the wildcard tag."""
         return [f"results/{{tag}}/tables/{name}.csv" for name in names]
 
-    def answer_inputs(self, question: str) -> dict[str, list[str]]:
-        """What the answer to a question is made from."""
+    def answer_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
+        """What the answer to a question is made from. Raises ConfigError for an unknown one."""
+        question = known("question", wildcards.question, QUESTIONS)
         shared = sorted(str(path) for path in TEMPLATES.glob("_*.md.j2"))
         templates = [*shared, f"{TEMPLATES}/answer_{question}.md.j2"]
-        return {"tables": self.tables(QUESTIONS[question].tables), "templates": templates}
+        tables = [
+            f"results/{wildcards.tag}/tables/{name}.csv" for name in QUESTIONS[question].tables
+        ]
+        return {"tables": tables, "templates": templates}
 
-    def answer_code(self, question: str) -> str:
-        """Fingerprint of the code that answers a question, whose module is loaded by name."""
-        module = f"workflow_src.answers.{QUESTIONS[question].module}"
-        return fingerprint("workflow_src.answers.__main__", module)
+    def answer_module(self, wildcards: Wildcards) -> str:
+        """The module that answers a question, as a param."""
+        return f"workflow_src.answers.{QUESTIONS[wildcards.question].module}"
 
-    def figure_inputs(self, wildcards: HasFigure) -> list[str]:
+    def answer_code(self, wildcards: Wildcards) -> str:
+        """The fingerprint of the module that answers a question, as a param."""
+        module = QUESTIONS[known("question", wildcards.question, QUESTIONS)].module
+        return self.code(f"answers.{module}")(wildcards)
+
+    def figure_inputs(self, wildcards: Wildcards) -> list[str]:
         """The tables that a figure is drawn from. Raises ConfigError for an unknown figure."""
-        if wildcards.figure not in FIGURES:
-            raise ConfigError(one_of("figure", wildcards.figure, FIGURES))
-        return self.tables(FIGURES[wildcards.figure])
+        return self.tables(FIGURES[known("figure", wildcards.figure, FIGURES)])
 
     def report_inputs(self) -> dict[str, list[str]]:
         """What the report is made from."""
@@ -139,34 +158,32 @@ class Dag:
             ],
             "figures": [f"{self.results}/figures/{name}.svg" for name in FIGURES],
         }
-        templates = sorted(str(path) for path in TEMPLATES.glob("*.j2"))
+        templates = [f"{TEMPLATES}/report.{kind}.j2" for kind in ("md", "html")]
         return here | {"templates": templates, "sections": self.sections()}
 
-    def _scale(self) -> str:
-        scale: str = self.plan.settings["study_scale"]
-        return scale if scale != "auto" else "full" if self.plan.device == "cuda" else "small"
+    def points(self, study: str) -> dict[str, Point]:
+        """The points of a study by their ids. Raises ConfigError for an unknown study."""
+        name = known("study", study, STUDIES)
+        # Only the chosen studies are loaded, by their names: a study is added by its folder.
+        module = importlib.import_module(f"workflow_src.studies.{name}.points")
+        scale = self.plan.settings["study_scale"]
+        if scale == "auto":
+            scale = "full" if self.plan.device == "cuda" else "small"
+        found = module.points(self.plan.device, scale, self.plan.settings)
+        if not found:
+            sizes = ", ".join(self.plan.settings["sizes"])
+            raise ConfigError(f"studies: {name!r} measures none of the sizes there are ({sizes})")
+        return {point["point"]: point | {"device": self.plan.device} for point in found}
 
-    def study_point(self, wildcards: HasPoint) -> str:
+    def study_point(self, wildcards: Wildcards) -> str:
         """The point that a study's measurement depends on, as JSON."""
-        scale = self._scale()
-        row = point_row(wildcards.study, wildcards.point, self.plan.device, scale)
-        return json.dumps(row)
+        points = self.points(wildcards.study)
+        return json.dumps(points[known(f"point of {wildcards.study}", wildcards.point, points)])
 
-    def study_points(self, wildcards: HasStudy) -> list[str]:
+    def study_points(self, wildcards: Wildcards) -> list[str]:
         """The measured points of a study."""
-        points = load_study(wildcards.study).points(self.plan.device, self._scale())
         folder = f"results/{{tag}}/studies/{wildcards.study}"
-        return [f"{folder}/{point['point']}.json" for point in points]
-
-    def study_code(self, wildcards: HasStudy) -> str:
-        """Fingerprint of the code that measures a study, not of what tells of it."""
-        return fingerprint("workflow_src.studies.run_point", *measuring_modules(wildcards.study))
-
-    def study_section_code(self, wildcards: HasStudy) -> str:
-        """Fingerprint of the code that writes a study's section."""
-        return fingerprint(
-            "workflow_src.studies.section", f"workflow_src.studies.{wildcards.study}.analyze"
-        )
+        return [f"{folder}/{point}.json" for point in self.points(wildcards.study)]
 
     def sections(self) -> list[str]:
         """The sections of the chosen studies, in the report's order."""
@@ -188,9 +205,20 @@ class Dag:
         return found
 
 
+def known(key: str, value: str, allowed: Iterable[str]) -> str:
+    """`value`, one of those allowed. Raises ConfigError, which names them, for any other."""
+    names = list(allowed)
+    if value not in names:
+        raise ConfigError(one_of(key, value, names))
+    return value
+
+
 def make_dag(config: Mapping[str, Any]) -> Dag:
     """The DAG of a configuration; bad input ends the program with one sentence."""
     try:
-        return Dag(make_plan(config))
+        plan = make_plan(config)
+        for name in plan.settings["studies"]:
+            known("studies", name, STUDIES)
+        return Dag(plan)
     except ConfigError as error:
         raise SystemExit(f"config: {error}") from None

@@ -7,8 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_src.common.case import CASE_COLUMNS
-from workflow_src.common.errors import StageError, reading
+from workflow_src.answers.answer import Answer, Fact
+from workflow_src.common.case import CASE_COLUMNS, COUNTS
+from workflow_src.common.errors import StageError
+from workflow_src.common.reading import reading
 
 
 class TableError(StageError):
@@ -28,9 +30,6 @@ COLUMNS = {
     "environments": "",
 }
 """The columns that are read of each table, besides those of the case."""
-
-COUNTS = ("context", "batch")
-"""The case columns that are numbers."""
 
 _FILLED = """instances host_ms busy_ms span_ms calls steps busy_ns total_ns attributed_ns outside_ns
 outside_share flops bytes"""
@@ -230,3 +229,22 @@ def words(cases: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     if "cpu" in devices:
         return {"kernel": "kernel or operator", "device_time": "device or operator time"}
     return {"kernel": "kernel", "device_time": "device time"}
+
+
+def answered(
+    question: str,
+    title: str,
+    cases: Sequence[Row],
+    states: Mapping[tuple[str, str], State],
+    captures: pd.DataFrame,
+    facts: Sequence[Fact],
+    rows: Mapping[str, pd.DataFrame],
+    summary: Row,
+) -> Answer:
+    """The answer to a question, with its status; its summary says what it covers, and in words.
+
+    `states` are those of its cells, keyed as `coverage` takes them; `rows` are shown.
+    """
+    covered = coverage(states, captures)
+    said = summary | {"covered": covered, "words": words(cases)}
+    return Answer(question, title, status_of(covered), tuple(facts), rows, said)

@@ -1,7 +1,6 @@
 """The report's figures, drawn from the tables alone; the same tables give the same bytes."""
 
 import argparse
-import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from workflow_src.common.atomic_write import write_text
 from workflow_src.common.case import PHASES
 from workflow_src.common.errors import one_sentence
 from workflow_src.render.drawing import (
-    STYLE,
     context_axis,
     facets,
     label_left,
@@ -27,11 +25,12 @@ from workflow_src.render.drawing import (
     nothing,
     panels,
     styles,
+    svg,
 )
 from workflow_src.render.markdown import PHASE_WORDS, STATE_WORDS, records
 
-# After Paul Tol's scheme "muted", told apart with any colour vision.
-FAMILY_COLOURS = {
+# After Paul Tol's scheme "muted", told apart with any color vision.
+FAMILY_COLORS = {
     "gemm": "#332288",
     "attention": "#88CCEE",
     "softmax": "#CC6677",
@@ -44,7 +43,7 @@ FAMILY_COLOURS = {
     "unknown": "#000000",
 }
 OTHER = "other families"
-OTHER_COLOUR = "#BBBBBB"
+OTHER_COLOR = "#BBBBBB"
 
 
 def forward_time(timings: pd.DataFrame) -> Figure:
@@ -60,13 +59,13 @@ def forward_time(timings: pd.DataFrame) -> Figure:
     figure, places = panels(rows)
     for heading, axes in places:
         for size, mine in lines(by_facet[heading]).items():
-            colour, marker = look[size]
+            color, marker = look[size]
             middle = [row["median_ms"] for row in mine]
             low = [max(0.0, row["median_ms"] - row["p20_ms"]) for row in mine]
             high = [max(0.0, row["p80_ms"] - row["median_ms"]) for row in mine]
             contexts = [int(row["context"]) for row in mine]
             axes.errorbar(
-                contexts, middle, (low, high), color=colour, marker=marker, capsize=3, label=size
+                contexts, middle, (low, high), color=color, marker=marker, capsize=3, label=size
             )
         log_values(axes)
         context_axis(axes, [int(row["context"]) for row in rows])
@@ -109,9 +108,9 @@ def family_shares(timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.Dat
 
 
 def shown_families(rows: Sequence[Row]) -> list[str]:
-    """The families that have time in `rows`, in the fixed order of their colours."""
+    """The families that have time in `rows`, in the fixed order of their colors."""
     there = {family for row in rows for family in row["shares"]}
-    shown = [family for family in FAMILY_COLOURS if family in there]
+    shown = [family for family in FAMILY_COLORS if family in there]
     return [*shown, OTHER] if there - set(shown) else shown
 
 
@@ -125,7 +124,7 @@ def stack(axes: Axes, rows: Sequence[Row], shown: Sequence[str], first: bool) ->
             widths,
             left=left,
             height=0.8,
-            color=FAMILY_COLOURS.get(family, OTHER_COLOUR),
+            color=FAMILY_COLORS.get(family, OTHER_COLOR),
             label=family,
         )
         left = [so_far + width for so_far, width in zip(left, widths, strict=True)]
@@ -140,11 +139,11 @@ def stack(axes: Axes, rows: Sequence[Row], shown: Sequence[str], first: bool) ->
 
 
 def share_of(row: Row, family: str) -> float:
-    """The share of a family in `row`; OTHER is all that have no colour of their own."""
+    """The share of a family in `row`; OTHER is all that have no color of their own."""
     shares: dict[str, float] = row["shares"]
     if family != OTHER:
         return shares.get(family, 0.0)
-    return sum(share for name, share in shares.items() if name not in FAMILY_COLOURS)
+    return sum(share for name, share in shares.items() if name not in FAMILY_COLORS)
 
 
 RATIOS = {
@@ -158,7 +157,7 @@ RATIOS = {
 def softmax_ratios(
     timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame, work: pd.DataFrame
 ) -> Figure:
-    """Softmax / matmuls of attention in time, FLOPs and bytes over context, a colour per size."""
+    """Softmax / matmuls of attention in time, FLOPs and bytes over context, a color per size."""
     measured = softmax_matmul.measure_all(timings, kernels, captures, work)
     rows = [row for row in measured if "time_ratio" in row]
     if not rows:
@@ -170,8 +169,8 @@ def softmax_ratios(
             draw_ratios(axes, mine, *look[size])
         log_values(axes)
         context_axis(axes, [int(row["context"]) for row in rows])
-    for size, (colour, marker) in look.items():
-        figure.axes[0].plot([], [], color=colour, marker=marker, label=size)
+    for size, (color, marker) in look.items():
+        figure.axes[0].plot([], [], color=color, marker=marker, label=size)
     for name, style, marker in RATIOS.values():
         label = f"ratio in {name}"
         figure.axes[0].plot([], [], color="black", linestyle=style, marker=marker, label=label)
@@ -180,13 +179,13 @@ def softmax_ratios(
     return figure
 
 
-def draw_ratios(axes: Axes, rows: Sequence[Row], colour: str, marker: str) -> None:
+def draw_ratios(axes: Axes, rows: Sequence[Row], color: str, marker: str) -> None:
     """One size's ratios over context."""
     for ratio, (_, style, own_marker) in RATIOS.items():
         there = [row for row in rows if ratio in row]
         contexts = [int(row["context"]) for row in there]
         values = [row[ratio] for row in there]
-        axes.plot(contexts, values, color=colour, linestyle=style, marker=own_marker or marker)
+        axes.plot(contexts, values, color=color, linestyle=style, marker=own_marker or marker)
 
 
 DRAW: dict[str, Callable[..., Figure]] = {
@@ -194,16 +193,6 @@ DRAW: dict[str, Callable[..., Figure]] = {
     "family_shares": family_shares,
     "softmax_matmul": softmax_ratios,
 }
-
-
-def svg(draw: Callable[[], Figure], name: str) -> str:
-    """The SVG of a figure, without a date, and with ids that depend on `name` alone."""
-    with plt.rc_context(STYLE | {"svg.hashsalt": name}):
-        figure = draw()
-        text = io.StringIO()
-        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
-        plt.close(figure)
-    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
 
 
 @one_sentence()

@@ -3,38 +3,18 @@
 import pandas as pd
 from markupsafe import Markup
 
+from workflow_src.answers import command, evidence
 from workflow_src.answers.answer import Answer, Fact
-from workflow_src.answers.evidence import (
-    Row,
-    State,
-    axes,
-    benchmark_state,
-    cases_of,
-    coverage,
-    of,
-    profile_state,
-    row_numbers,
-    status_of,
-    words,
-)
-from workflow_src.render.markdown import (
-    Column,
-    case_columns,
-    markdown_table,
-    number,
-    percent,
-    records,
-    signed_percent,
-)
+from workflow_src.answers.evidence import Row, State
+from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
+from workflow_src.render import markdown
+from workflow_src.render.markdown import Column
 
 TITLE = "How long does the forward pass take, and does that match the unprofiled timing?"
 PHASE = "forward"
 
 MATCH_WITHIN = 0.10
 """Profiled and unprofiled times match where they differ by at most this share."""
-
-LAUNCH_BOUND_BELOW = 0.8
-"""A case is launch-bound where the device is busy for less than this share of host time."""
 
 TIMES = ("host_ms", "busy_ms", "span_ms")
 
@@ -62,10 +42,10 @@ def verdict(host: float, busy: float, span: float, median: float) -> str:
 def measure(case: Row, timings: pd.DataFrame, ranges: pd.DataFrame, captures: pd.DataFrame) -> Row:
     """One case's times in ms, medians over steps, and what they say of each other."""
     name = case["case"]
-    steps = of(ranges, name, PHASE)
+    steps = evidence.of(ranges, name, PHASE)
     steps = steps[steps["path"] == PHASE]
-    profiled = profile_state(timings, captures, steps, name, PHASE)
-    benchmark = benchmark_state(timings, name, PHASE)
+    profiled = evidence.profile_state(timings, captures, steps, name, PHASE)
+    benchmark = evidence.benchmark_state(timings, name, PHASE)
     row: Row = case | {"state": profiled.word, "reason": profiled.reason}
     row |= {"host_state": profiled.word, "median_state": benchmark.word}
     if not steps.empty and profiled.word in ("ok", "no_activity"):
@@ -75,7 +55,7 @@ def measure(case: Row, timings: pd.DataFrame, ranges: pd.DataFrame, captures: pd
         row["busy_share"] = row["busy_ms"] / row["host_ms"]
         row["launch_bound"] = row["busy_share"] < LAUNCH_BOUND_BELOW
     if benchmark.word == "ok":
-        row["median_ms"] = float(of(timings, name, PHASE)["median_ms"].iloc[0])
+        row["median_ms"] = float(evidence.of(timings, name, PHASE)["median_ms"].iloc[0])
     if "host_ms" in row and "median_ms" in row:
         row["overhead"] = row["host_ms"] / row["median_ms"] - 1
         busy, span = row.get("busy_ms", 0.0), row.get("span_ms", 0.0)
@@ -86,11 +66,11 @@ def measure(case: Row, timings: pd.DataFrame, ranges: pd.DataFrame, captures: pd
 def facts_of(row: Row, timings: pd.DataFrame, ranges: pd.DataFrame) -> list[Fact]:
     """The facts of one measured case."""
     case = row["case"]
-    steps = of(ranges, case, PHASE)
-    evidence = row_numbers(steps[steps["path"] == PHASE])
-    found = [Fact(case, time, row[time], "ms", "ranges", evidence) for time in TIMES if time in row]
+    steps = evidence.of(ranges, case, PHASE)
+    bearing = evidence.row_numbers(steps[steps["path"] == PHASE])
+    found = [Fact(case, time, row[time], "ms", "ranges", bearing) for time in TIMES if time in row]
     if "median_ms" in row:
-        rows = row_numbers(of(timings, case, PHASE))
+        rows = evidence.row_numbers(evidence.of(timings, case, PHASE))
         found.append(Fact(case, "median_ms", row["median_ms"], "ms", "timings", rows))
     derived = {
         "overhead": ("1", ("host_ms", "median_ms")),
@@ -108,12 +88,14 @@ def facts_of(row: Row, timings: pd.DataFrame, ranges: pd.DataFrame) -> list[Fact
 
 def answer(timings: pd.DataFrame, ranges: pd.DataFrame, captures: pd.DataFrame) -> Answer:
     """Answer (a) from timings.csv, ranges.csv and captures.csv."""
-    cases = cases_of(timings, captures, ranges)
+    cases = evidence.cases_of(timings, captures, ranges)
     rows = [measure(case, timings, ranges, captures) for case in cases]
-    covered = coverage(states_of(rows), captures)
-    facts = tuple(fact for row in rows for fact in facts_of(row, timings, ranges))
-    summary = summarize(rows) | {"covered": covered, "words": words(cases)}
-    return Answer("a", TITLE, status_of(covered), facts, {"times": pd.DataFrame(rows)}, summary)
+    states = states_of(rows)
+    facts = [fact for row in rows for fact in facts_of(row, timings, ranges)]
+    summary = summarize(rows)
+    return evidence.answered(
+        "a", TITLE, cases, states, captures, facts, {"times": pd.DataFrame(rows)}, summary
+    )
 
 
 def states_of(rows: list[Row]) -> dict[tuple[str, str], State]:
@@ -144,21 +126,25 @@ def summarize(rows: list[Row]) -> Row:
 
 def tables(answer: Answer) -> dict[str, Markup]:
     """The answer's tables as Markdown."""
-    rows = records(answer.rows["times"])
+    rows = markdown.records(answer.rows["times"])
     busy = (
         "busy (operators' own time) ms"
         if answer.summary["words"]["kernel"] == "operator"
         else ("busy ms")
     )
     columns = [
-        *case_columns(axes(rows)),
-        Column("unprofiled median ms", "median_ms", number, "median_state"),
-        Column("profiled host ms", "host_ms", number, "host_state"),
-        Column("overhead", "overhead", signed_percent),
-        Column(busy, "busy_ms", number),
-        Column("span ms", "span_ms", number),
-        Column("busy / host", "busy_share", percent),
+        *markdown.case_columns(evidence.axes(rows)),
+        Column("unprofiled median ms", "median_ms", markdown.number, "median_state"),
+        Column("profiled host ms", "host_ms", markdown.number, "host_state"),
+        Column("overhead", "overhead", markdown.signed_percent),
+        Column(busy, "busy_ms", markdown.number),
+        Column("span ms", "span_ms", markdown.number),
+        Column("busy / host", "busy_share", markdown.percent),
         Column("launch-bound", "launch_bound", lambda bound: "yes" if bound else "no"),
         Column("profiled and unprofiled", "verdict", VERDICTS.__getitem__),
     ]
-    return {"times": markdown_table(rows, columns)}
+    return {"times": markdown.markdown_table(rows, columns)}
+
+
+if __name__ == "__main__":
+    command.main("a", answer, tables)

@@ -5,30 +5,13 @@ import statistics
 import pandas as pd
 from markupsafe import Markup
 
+from workflow_src.answers import command, evidence
 from workflow_src.answers.answer import Answer, Fact
-from workflow_src.answers.evidence import (
-    Row,
-    State,
-    axes,
-    cases_of,
-    coverage,
-    of,
-    profile_state,
-    row_numbers,
-    status_of,
-    words,
-)
+from workflow_src.answers.evidence import Row, State
 from workflow_src.answers.shares import family_shares
 from workflow_src.common.case import PHASES
-from workflow_src.render.markdown import (
-    PHASE_WORDS,
-    Column,
-    case_columns,
-    markdown_table,
-    number,
-    percent,
-    records,
-)
+from workflow_src.render import markdown
+from workflow_src.render.markdown import PHASE_WORDS, Column
 
 TITLE = "How does the share of matrix multiplication change from inference to training?"
 
@@ -40,9 +23,9 @@ def measure(
     case: Row, phase: str, timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame
 ) -> Row:
     """Shares of all families in the whole device time of one phase of one case."""
-    state = profile_state(timings, captures, kernels, case["case"], phase)
+    state = evidence.profile_state(timings, captures, kernels, case["case"], phase)
     row = case | {"phase": phase, "state": state.word, "reason": state.reason, "shares": {}}
-    mine = of(kernels, case["case"], phase)
+    mine = evidence.of(kernels, case["case"], phase)
     shares = family_shares(mine) if state.word == "ok" else {}
     if not shares:
         return row
@@ -52,7 +35,7 @@ def measure(
 
 def facts_of(row: Row, kernels: pd.DataFrame) -> list[Fact]:
     """The shares of one phase of one case as facts."""
-    mine = of(kernels, row["case"], row["phase"])
+    mine = evidence.of(kernels, row["case"], row["phase"])
     return [
         Fact(
             row["case"],
@@ -60,7 +43,7 @@ def facts_of(row: Row, kernels: pd.DataFrame) -> list[Fact]:
             share,
             "1",
             "kernels",
-            row_numbers(mine[mine["family"] == family]),
+            evidence.row_numbers(mine[mine["family"] == family]),
         )
         for family, share in row["shares"].items()
     ]
@@ -107,10 +90,9 @@ def movers(pairs: list[Row]) -> list[Row]:
 
 def answer(timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame) -> Answer:
     """Answer (d) from timings.csv, kernels.csv and captures.csv."""
-    cases = cases_of(timings, captures)
+    cases = evidence.cases_of(timings, captures)
     rows = [measure(c, phase, timings, kernels, captures) for c in cases for phase in PHASES]
     states = {(r["case"], PHASE_WORDS[r["phase"]]): State(r["state"], r["reason"]) for r in rows}
-    covered = coverage(states, captures)
     pairs = compare(rows)
     facts = [fact for row in rows for fact in facts_of(row, kernels)]
     facts += [
@@ -124,8 +106,8 @@ def answer(timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame)
         for pair in pairs
     ]
     frames = {"shares": pd.DataFrame(rows)}
-    summary = summarize(pairs) | {"covered": covered, "words": words(cases)}
-    return Answer("d", TITLE, status_of(covered), tuple(facts), frames, summary)
+    summary = summarize(pairs)
+    return evidence.answered("d", TITLE, cases, states, captures, facts, frames, summary)
 
 
 def summarize(pairs: list[Row]) -> Row:
@@ -147,7 +129,7 @@ def summarize(pairs: list[Row]) -> Row:
 
 def tables(answer: Answer) -> dict[str, Markup]:
     """The answer's table as Markdown: a row per case and phase, a column per family."""
-    rows = records(answer.rows["shares"])
+    rows, said = markdown.records(answer.rows["shares"]), answer.summary["words"]
     totals: dict[str, float] = {}
     for row in rows:
         for family, share in row["shares"].items():
@@ -157,10 +139,18 @@ def tables(answer: Answer) -> dict[str, Markup]:
         if row["shares"]:
             row |= {f"share/{family}": row["shares"].get(family, 0.0) for family in families}
     columns = [
-        *case_columns(axes(rows)),
+        *markdown.case_columns(evidence.axes(rows)),
         Column("phase", "phase", PHASE_WORDS.__getitem__),
-        Column(f"{answer.summary['words']['device_time']} ms per step", "busy_ms_per_step", number),
-        Column("gemm", "gemm", percent),
-        *(Column(family, f"share/{family}", percent) for family in families),
+        Column(
+            f"{said['device_time']} ms per step",
+            "busy_ms_per_step",
+            markdown.number,
+        ),
+        Column("gemm", "gemm", markdown.percent),
+        *(Column(family, f"share/{family}", markdown.percent) for family in families),
     ]
-    return {"shares": markdown_table(rows, columns)}
+    return {"shares": markdown.markdown_table(rows, columns)}
+
+
+if __name__ == "__main__":
+    command.main("d", answer, tables)

@@ -3,29 +3,12 @@
 import pandas as pd
 from markupsafe import Markup
 
+from workflow_src.answers import command, evidence
 from workflow_src.answers.answer import Answer, Fact
-from workflow_src.answers.evidence import (
-    Row,
-    State,
-    axes,
-    cases_of,
-    coverage,
-    of,
-    profile_state,
-    row_numbers,
-    status_of,
-    trend,
-    words,
-)
+from workflow_src.answers.evidence import Row, State
 from workflow_src.answers.shares import by_kernel, family_shares
-from workflow_src.render.markdown import (
-    Column,
-    calls,
-    case_columns,
-    markdown_table,
-    percent,
-    records,
-)
+from workflow_src.render import markdown
+from workflow_src.render.markdown import Column
 
 TITLE = "What besides matrix multiplication takes time in the forward pass?"
 PHASE = "forward"
@@ -42,18 +25,18 @@ STEADY_WITHIN = 0.01
 
 def measure(case: Row, timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame) -> Row:
     """One case's share of each family (by the family's name, under "shares"), and of the rest."""
-    state = profile_state(timings, captures, kernels, case["case"], PHASE)
+    state = evidence.profile_state(timings, captures, kernels, case["case"], PHASE)
     row = case | {"state": state.word, "reason": state.reason, "shares": {}}
     if state.word != "ok":
         return row
-    shares = family_shares(of(kernels, case["case"], PHASE))
+    shares = family_shares(evidence.of(kernels, case["case"], PHASE))
     matmul = sum(shares.get(family, 0.0) for family in MATMUL_FAMILIES)
     return row | {"shares": shares, "besides": max(0.0, 1.0 - matmul)}
 
 
 def kernels_of(row: Row, kernels: pd.DataFrame) -> list[Row]:
     """The case's kernels besides matrix multiplication above SHOWN_ABOVE, most time first."""
-    ranked = by_kernel(of(kernels, row["case"], PHASE)) if row["state"] == "ok" else []
+    ranked = by_kernel(evidence.of(kernels, row["case"], PHASE)) if row["state"] == "ok" else []
     return [
         kernel
         for kernel in ranked
@@ -63,7 +46,7 @@ def kernels_of(row: Row, kernels: pd.DataFrame) -> list[Row]:
 
 def facts_of(row: Row, found: list[Row], kernels: pd.DataFrame) -> list[Fact]:
     """The shares of one case's families, and of the kernels found in it, as facts."""
-    case, mine = row["case"], of(kernels, row["case"], PHASE)
+    case, mine = row["case"], evidence.of(kernels, row["case"], PHASE)
     facts = [
         Fact(
             case,
@@ -71,7 +54,7 @@ def facts_of(row: Row, found: list[Row], kernels: pd.DataFrame) -> list[Fact]:
             share,
             "1",
             "kernels",
-            row_numbers(mine[mine["family"] == family]),
+            evidence.row_numbers(mine[mine["family"] == family]),
         )
         for family, share in row["shares"].items()
     ]
@@ -86,10 +69,9 @@ def facts_of(row: Row, found: list[Row], kernels: pd.DataFrame) -> list[Fact]:
 
 def answer(timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame) -> Answer:
     """Answer (c) from timings.csv, kernels.csv and captures.csv."""
-    cases = cases_of(timings, captures)
+    cases = evidence.cases_of(timings, captures)
     rows = [measure(case, timings, kernels, captures) for case in cases]
     states = {(row["case"], ""): State(row["state"], row["reason"]) for row in rows}
-    covered = coverage(states, captures)
     facts: list[Fact] = []
     above: list[Row] = []
     for row in rows:
@@ -103,8 +85,8 @@ def answer(timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame)
             [{k: v for k, v in kernel.items() if k not in columns} for kernel in above]
         ),
     }
-    summary = summarize(rows) | {"covered": covered, "words": words(cases)}
-    return Answer("c", TITLE, status_of(covered), tuple(facts), frames, summary)
+    summary = summarize(rows)
+    return evidence.answered("c", TITLE, cases, states, captures, facts, frames, summary)
 
 
 def summarize(rows: list[Row]) -> Row:
@@ -120,14 +102,14 @@ def summarize(rows: list[Row]) -> Row:
         "above": {family: above[family] for family in ordered},
         "besides": [row["besides"] for row in measured],
         "fused": [row["case"] for row in measured if row["shares"].get("attention", 0.0) > 0],
-        "trend": trend(measured, lambda row: float(row["besides"]), STEADY_WITHIN),
+        "trend": evidence.trend(measured, lambda row: float(row["besides"]), STEADY_WITHIN),
         "shown_above": SHOWN_ABOVE,
     }
 
 
 def tables(answer: Answer) -> dict[str, Markup]:
     """The answer's tables as Markdown: families by case, and kernels by case."""
-    rows = [row | row["shares"] for row in records(answer.rows["families"])]
+    rows = [row | row["shares"] for row in markdown.records(answer.rows["families"])]
     above = answer.summary["above"]
     for row in rows:
         if row["state"] == "ok":
@@ -135,25 +117,36 @@ def tables(answer: Answer) -> dict[str, Markup]:
             row |= {"gemm": row["shares"].get("gemm", 0.0), **shown}
             row["rest"] = max(0.0, row["besides"] - sum(shown.values()))
             row["attention"] = row["shares"].get("attention", 0.0)
-    fused = [Column("fused attention", "attention", percent)] if answer.summary["fused"] else []
+    fused = (
+        [Column("fused attention", "attention", markdown.percent)]
+        if answer.summary["fused"]
+        else []
+    )
     families = [
-        *case_columns(axes(rows)),
-        Column("gemm", "gemm", percent),
-        *fused,
-        *(Column(family, family, percent) for family in above),
-        Column("smaller families", "rest", percent),
-        Column("besides matmul", "besides", percent),
+        *markdown.case_columns(evidence.axes(rows)),
+        Column("gemm", "gemm", markdown.percent),
+        *(fused if answer.summary["fused"] else []),
+        *(Column(family, family, markdown.percent) for family in above),
+        Column("smaller families", "rest", markdown.percent),
+        Column("besides matmul", "besides", markdown.percent),
     ]
-    return {"families": markdown_table(rows, families), "kernels": kernel_table(answer, rows)}
+    return {
+        "families": markdown.markdown_table(rows, families),
+        "kernels": kernel_table(answer, rows),
+    }
 
 
 def kernel_table(answer: Answer, cases: list[Row]) -> Markup:
     """The kernels above the limit as Markdown, a row per case and kernel."""
     columns = [
-        *case_columns(axes(cases)),
+        *markdown.case_columns(evidence.axes(cases)),
         Column(answer.summary["words"]["kernel"], "short_name"),
         Column("family", "family"),
-        Column("calls per pass", "calls_per_step", calls),
-        Column("share of the forward pass", "share", percent),
+        Column("calls per pass", "calls_per_step", markdown.calls),
+        Column("share of the forward pass", "share", markdown.percent),
     ]
-    return markdown_table(records(answer.rows["kernels"]), columns)
+    return markdown.markdown_table(markdown.records(answer.rows["kernels"]), columns)
+
+
+if __name__ == "__main__":
+    command.main("c", answer, tables)

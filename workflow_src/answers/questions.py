@@ -1,6 +1,6 @@
-"""Which module answers which question, and the tables that it (or a figure) reads.
+"""The questions and figures: the module that answers each, and the tables that it reads.
 
-Imports nothing heavy, so that a Snakefile can take its inputs from here.
+Imports nothing, so that a Snakefile can take its inputs from here.
 """
 
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Question:
-    """A question's module in this package and its tables, by name without ".csv"."""
+    """A question's module in this package, and its tables by name without ".csv"."""
 
     module: str
     tables: tuple[str, ...]

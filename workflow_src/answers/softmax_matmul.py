@@ -5,22 +5,11 @@ import math
 import pandas as pd
 from markupsafe import Markup
 
+from workflow_src.answers import command, evidence
 from workflow_src.answers.answer import Answer, Fact
-from workflow_src.answers.evidence import (
-    Row,
-    State,
-    axes,
-    cases_of,
-    coverage,
-    of,
-    profile_state,
-    row_numbers,
-    status_of,
-    trend,
-    under,
-    words,
-)
-from workflow_src.render.markdown import Column, case_columns, markdown_table, number, records
+from workflow_src.answers.evidence import Row, State
+from workflow_src.render import markdown
+from workflow_src.render.markdown import Column
 
 TITLE = "Softmax against the matrix multiplications of attention: time and FLOPs"
 PHASE = "forward"
@@ -35,10 +24,10 @@ def times(kernels: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
     Beside the matmuls, in the same two ranges: the scale and the causal mask.
     """
-    softmax = kernels[under(kernels["path"], f"{ATTENTION}/softmax")]
+    softmax = kernels[evidence.under(kernels["path"], f"{ATTENTION}/softmax")]
     around = kernels[
-        under(kernels["path"], f"{ATTENTION}/scores")
-        | under(kernels["path"], f"{ATTENTION}/values")
+        evidence.under(kernels["path"], f"{ATTENTION}/scores")
+        | evidence.under(kernels["path"], f"{ATTENTION}/values")
     ]
     gemm = around["family"] == "gemm"
     return {"softmax": softmax, "matmul": around[gemm], "beside": around[~gemm]}
@@ -58,7 +47,7 @@ def measure(case: Row, kernels: pd.DataFrame, work: pd.DataFrame, state: State) 
         return row
     if case["attention"] == "sdpa":
         return row | {"state": "fused"}
-    mine = of(kernels, case["case"], PHASE)
+    mine = evidence.of(kernels, case["case"], PHASE)
     steps = mine["steps"].max()
     ms = {
         f"{part}_ms": float(rows["busy_ns"].sum() / steps / 1e6)
@@ -67,7 +56,7 @@ def measure(case: Row, kernels: pd.DataFrame, work: pd.DataFrame, state: State) 
     if not (ms["softmax_ms"] > 0 and ms["matmul_ms"] > 0):
         return row | {"state": "not_measured"}
     row |= ms | {"time_ratio": ms["softmax_ms"] / ms["matmul_ms"]}
-    counted = of(work, case["case"])
+    counted = evidence.of(work, case["case"])
     if not {"softmax", *MATMULS} <= set(counted["component"]):
         return row
     matmuls, softmax = counted["component"].isin(MATMULS), counted["component"] == "softmax"
@@ -80,17 +69,17 @@ def facts_of(row: Row, kernels: pd.DataFrame, work: pd.DataFrame) -> list[Fact]:
     """The facts of one measured case."""
     if "time_ratio" not in row:
         return []
-    case, parts = row["case"], times(of(kernels, row["case"], PHASE))
+    case, parts = row["case"], times(evidence.of(kernels, row["case"], PHASE))
     facts = [
-        Fact(case, f"{part}_ms", row[f"{part}_ms"], "ms", "kernels", row_numbers(rows))
+        Fact(case, f"{part}_ms", row[f"{part}_ms"], "ms", "kernels", evidence.row_numbers(rows))
         for part, rows in parts.items()
     ]
     facts.append(
         Fact(case, "time_ratio", row["time_ratio"], "1", derived_from=("softmax_ms", "matmul_ms"))
     )
     if "nearer" in row:
-        mine = of(work, case)
-        rows = row_numbers(mine[mine["component"].isin(["softmax", *MATMULS])])
+        mine = evidence.of(work, case)
+        rows = evidence.row_numbers(mine[mine["component"].isin(["softmax", *MATMULS])])
         facts += [
             Fact(case, ratio, row[ratio], "1", "work", rows)
             for ratio in ("flop_ratio", "byte_ratio")
@@ -104,25 +93,27 @@ def measure_all(
     timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame, work: pd.DataFrame
 ) -> list[Row]:
     """Every case, measured; see `measure`."""
-    return [
-        measure(case, kernels, work, profile_state(timings, captures, kernels, case["case"], PHASE))
-        for case in cases_of(timings, captures)
-    ]
+    found = []
+    for case in evidence.cases_of(timings, captures):
+        state = evidence.profile_state(timings, captures, kernels, case["case"], PHASE)
+        found.append(measure(case, kernels, work, state))
+    return found
 
 
 def answer(
     timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame, work: pd.DataFrame
 ) -> Answer:
     """Answer (e) from timings.csv, kernels.csv, captures.csv and work.csv."""
-    cases = cases_of(timings, captures)
+    cases = evidence.cases_of(timings, captures)
     rows = measure_all(timings, kernels, captures, work)
     uncounted = [row["case"] for row in rows if row["state"] == "ok" and "nearer" not in row]
     states = {(row["case"], ""): State(row["state"], row["reason"]) for row in rows}
     states |= {(case, "FLOPs and bytes"): State("not_measured") for case in uncounted}
-    covered = coverage(states, captures)
-    facts = tuple(fact for row in rows for fact in facts_of(row, kernels, work))
-    summary = summarize(rows) | {"covered": covered, "words": words(cases)}
-    return Answer("e", TITLE, status_of(covered), facts, {"ratios": pd.DataFrame(rows)}, summary)
+    facts = [fact for row in rows for fact in facts_of(row, kernels, work)]
+    summary = summarize(rows)
+    return evidence.answered(
+        "e", TITLE, cases, states, captures, facts, {"ratios": pd.DataFrame(rows)}, summary
+    )
 
 
 def summarize(rows: list[Row]) -> Row:
@@ -147,22 +138,26 @@ def summarize(rows: list[Row]) -> Row:
 
 def logarithmic_trend(rows: list[Row]) -> Row:
     """How the time ratio moves over contexts, by factors; see evidence.trend."""
-    found = trend(rows, lambda row: math.log(row["time_ratio"]), STEADY_WITHIN)
+    found = evidence.trend(rows, lambda row: math.log(row["time_ratio"]), STEADY_WITHIN)
     ends = ("from_value", "to_value")
     return found | {end: math.exp(found[end]) for end in ends if end in found}
 
 
 def tables(answer: Answer) -> dict[str, Markup]:
     """The answer's table as Markdown."""
-    rows = records(answer.rows["ratios"])
+    rows = markdown.records(answer.rows["ratios"])
     columns = [
-        *case_columns(axes(rows)),
-        Column("softmax ms", "softmax_ms", number),
-        Column("matmuls ms", "matmul_ms", number),
-        Column("scale and mask ms", "beside_ms", number),
-        Column("time ratio softmax / matmuls", "time_ratio", number),
-        Column("FLOP ratio", "flop_ratio", number),
-        Column("bytes ratio", "byte_ratio", number),
+        *markdown.case_columns(evidence.axes(rows)),
+        Column("softmax ms", "softmax_ms", markdown.number),
+        Column("matmuls ms", "matmul_ms", markdown.number),
+        Column("scale and mask ms", "beside_ms", markdown.number),
+        Column("time ratio softmax / matmuls", "time_ratio", markdown.number),
+        Column("FLOP ratio", "flop_ratio", markdown.number),
+        Column("bytes ratio", "byte_ratio", markdown.number),
         Column("time ratio nearer to", "nearer", {"bytes": "bytes", "flops": "FLOPs"}.__getitem__),
     ]
-    return {"ratios": markdown_table(rows, columns)}
+    return {"ratios": markdown.markdown_table(rows, columns)}
+
+
+if __name__ == "__main__":
+    command.main("e", answer, tables)

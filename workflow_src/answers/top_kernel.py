@@ -6,29 +6,12 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
+from workflow_src.answers import command, evidence
 from workflow_src.answers.answer import Answer, Fact
-from workflow_src.answers.evidence import (
-    Row,
-    State,
-    axes,
-    cases_of,
-    coverage,
-    of,
-    profile_state,
-    status_of,
-    words,
-)
+from workflow_src.answers.evidence import Row, State
 from workflow_src.answers.shares import by_kernel
-from workflow_src.render.markdown import (
-    PHASE_WORDS,
-    Column,
-    calls,
-    case_columns,
-    markdown_table,
-    number,
-    percent,
-    records,
-)
+from workflow_src.render import markdown
+from workflow_src.render.markdown import PHASE_WORDS, Column
 
 TITLE = "Which {kernel} takes the most cumulative time, and how often is it called?"
 
@@ -59,7 +42,7 @@ def measure(case: Row, part: str, kernels: pd.DataFrame, state: State) -> Row:
     row = case | {"part": part, "state": state.word, "reason": state.reason}
     if state.word != "ok":
         return row
-    ranked = by_kernel(of(part_of(kernels, part), case["case"]))
+    ranked = by_kernel(evidence.of(part_of(kernels, part), case["case"]))
     top = next((kernel for kernel in ranked if kernel["kind"] in KERNEL_KINDS), None)
     return row | top if top else row | {"state": "not_measured"}
 
@@ -99,14 +82,13 @@ def compare(rows: list[Row]) -> list[Row]:
 
 def answer(timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame) -> Answer:
     """Answer (b) from timings.csv, kernels.csv and captures.csv."""
-    cases = cases_of(timings, captures)
+    cases = evidence.cases_of(timings, captures)
     rows = []
     for case in cases:
         for part, phase in PARTS.items():
-            state = profile_state(timings, captures, kernels, case["case"], phase)
+            state = evidence.profile_state(timings, captures, kernels, case["case"], phase)
             rows.append(measure(case, part, kernels, state))
     states = {(r["case"], PHASE_WORDS[r["part"]]): State(r["state"], r["reason"]) for r in rows}
-    covered = coverage(states, captures)
     same = compare(rows)
     facts = [fact for row in rows for fact in facts_of(row)]
     facts += [
@@ -119,10 +101,10 @@ def answer(timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame)
         )
         for pair in same
     ]
-    title = TITLE.format(**words(cases))
+    title = TITLE.format(**evidence.words(cases))
     frames = {"tops": pd.DataFrame(rows)}
-    summary = summarize(rows, same) | {"covered": covered, "words": words(cases)}
-    return Answer("b", title, status_of(covered), tuple(facts), frames, summary)
+    summary = summarize(rows, same)
+    return evidence.answered("b", title, cases, states, captures, facts, frames, summary)
 
 
 def summarize(rows: list[Row], same: list[Row]) -> Row:
@@ -162,15 +144,19 @@ def commonest(rows: list[Row], part: str) -> dict[str, Any]:
 
 def tables(answer: Answer) -> dict[str, Markup]:
     """The answer's tables as Markdown."""
-    rows = records(answer.rows["tops"])
+    rows = markdown.records(answer.rows["tops"])
     said = answer.summary["words"]
     columns = [
-        *case_columns(axes(rows)),
+        *markdown.case_columns(evidence.axes(rows)),
         Column("part", "part", PHASE_WORDS.__getitem__),
         Column(f"{said['kernel']} with the most time", "short_name"),
         Column("family", "family"),
-        Column("calls per pass", "calls_per_step", calls),
-        Column("ms per pass", "busy_ms_per_step", number),
-        Column(f"share of the part's {said['device_time']}", "share", percent),
+        Column("calls per pass", "calls_per_step", markdown.calls),
+        Column("ms per pass", "busy_ms_per_step", markdown.number),
+        Column(f"share of the part's {said['device_time']}", "share", markdown.percent),
     ]
-    return {"tops": markdown_table(rows, columns)}
+    return {"tops": markdown.markdown_table(rows, columns)}
+
+
+if __name__ == "__main__":
+    command.main("b", answer, tables)

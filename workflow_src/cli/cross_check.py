@@ -13,10 +13,10 @@ from typing import Any
 
 import pandas as pd
 
+from workflow_src.common import nsys_cli
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.devices import hold
 from workflow_src.measure.capture import recorder
-from workflow_src.traces import nsys
 from workflow_src.traces.attribution import attribute, device_times, number_steps
 from workflow_src.traces.export import export, read_trace
 
@@ -32,7 +32,7 @@ def single_threaded_ms(row: dict[str, Any]) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         capture, exported = Path(folder, "c.nsys-rep"), Path(folder, "export")
         with hold(row["device"]):
-            nsys.profile(capture, program, row["device"], os_tracing=False)
+            nsys_cli.profile(capture, program, row["device"], os_tracing=False)
         export(capture, exported, os_tracing=False)
         ranges = device_times(*_numbered(exported))
     return {

@@ -15,7 +15,7 @@ import pandas as pd
 
 from workflow_src.common.atomic_write import write_csv, write_text, write_whole
 from workflow_src.common.case import TABLES
-from workflow_src.report.overview import PRIVATE
+from workflow_src.common.environment import PRIVATE
 
 EXPORTED = {
     "META_DATA_EXPORT": (),

@@ -6,9 +6,10 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
@@ -54,6 +55,6 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=1, allow_nan=False) + "\n")
 
 
-def write_csv(path: Path, table: pd.DataFrame) -> None:
+def write_csv(path: Path, table: "pd.DataFrame") -> None:
     """Write `table` as CSV without its index to `path`, whole."""
     write_whole(path, lambda partial: table.to_csv(partial, index=False, lineterminator="\n"))

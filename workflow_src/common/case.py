@@ -6,6 +6,9 @@ from typing import Any
 PHASES = ("forward", "forward_backward", "train_step")
 """The phases of a case, in rising order of memory."""
 
+END_OF_CAPTURE = "end_of_capture"
+"""The capture's own closing range: a trace without it was cut short."""
+
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
 ATTENTIONS = ("naive", "fused_softmax", "sdpa")
 OPTIMIZERS = ("adamw", "foreach", "fused")
@@ -58,6 +61,9 @@ CASE_COLUMNS = (
     "device",
 )
 """The columns that open every aggregated table."""
+
+COUNTS = ("context", "batch")
+"""The case columns that are numbers."""
 
 TABLES = ("timings", "ranges", "kernels", "captures", "work", "environments")
 """The tables that each case has, and that are joined over all cases."""

@@ -1,36 +1,19 @@
-"""How a stage ends where something outside it is wrong: in one sentence that says what to do."""
+"""How a stage ends where something outside it is wrong: one sentence that says what to do."""
 
 import errno
-import gzip
 import os
-import sqlite3
 import sys
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-
-from pandas.errors import DatabaseError
 
 
 class StageError(RuntimeError):
     """One sentence that names what is wrong and what to do about it."""
 
 
-DAMAGED = (
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    ArithmeticError,
-    RecursionError,
-    EOFError,
-    gzip.BadGzipFile,
-    zlib.error,
-    sqlite3.Error,
-    DatabaseError,
-)
-"""What reading a file raises where its content is not what it should be, whatever its format."""
+class TraceError(StageError):
+    """A capture or export that can't be used, in a sentence that says what to do."""
+
 
 ADVICE = {
     errno.ENOSPC: "free some space",
@@ -40,16 +23,6 @@ ADVICE = {
     errno.EACCES: "make the folder writable",
     errno.EPERM: "make the folder writable",
 }
-
-
-@contextmanager
-def reading(path: Path, expected: str, advice: str, error_type: type[StageError]) -> Iterator[None]:
-    """Turn what a damaged `path` raises into an `error_type` with one sentence."""
-    try:
-        yield
-    except DAMAGED as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise error_type(f"{path} is not {expected} ({reason[:200]}); {advice}") from error
 
 
 @contextmanager

@@ -1,20 +1,21 @@
 """Summary statistics of raw samples, derived in this one place."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
-NS_PER_MS = 1e6
+from workflow_src.common.units import NS_PER_MS
 
 
-def summarise(samples_ns: Sequence[int]) -> dict[str, float]:
+def summarize(samples_ns: Sequence[int]) -> dict[str, float]:
     """Mean, median, sample standard deviation, 20th and 80th percentile (ms), and std / mean.
 
     With a single sample the standard deviation is not defined and is left out (NaN).
     Raises ValueError without a sample.
     """
     if not samples_ns:
-        raise ValueError("no samples to summarise")
+        raise ValueError("no samples to summarize")
     ms = np.asarray(samples_ns, dtype=np.float64) / NS_PER_MS
     std = float(ms.std(ddof=1)) if len(ms) > 1 else float("nan")
     p20, median, p80 = np.percentile(ms, [20, 50, 80])
@@ -27,3 +28,9 @@ def summarise(samples_ns: Sequence[int]) -> dict[str, float]:
         "p80_ms": float(p80),
         "cv": std / float(ms.mean()),
     }
+
+
+def spread(samples_ns: Sequence[int]) -> dict[str, float | None]:
+    """What summarize says of the samples, fit for a table's cells: None in place of NaN."""
+    found = summarize(samples_ns)
+    return {name: None if math.isnan(value) else value for name, value in found.items()}

@@ -2,117 +2,56 @@
 
 import argparse
 import json
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import Case
-from workflow_src.common.devices import hold
 from workflow_src.common.errors import one_sentence
+from workflow_src.measure.alone import measured_alone
+from workflow_src.measure.memory import peak_memory_mib, reset_peak
+from workflow_src.measure.oom import Row
+from workflow_src.measure.phases import run_phases
+from workflow_src.measure.timing import Span, between_events, elapsed_ns, time_steps
+from workflow_src.measure.workload import Workload
 
 
-def time_steps(
-    step: Callable[[], object], synchronize: Callable[[], None], steps: int
-) -> list[int]:
-    """Wall-clock nanoseconds of each of `steps` calls, the device idle before and after each."""
-    samples = []
-    for _ in range(steps):
-        synchronize()
-        start = time.perf_counter_ns()
-        step()
-        synchronize()
-        samples.append(time.perf_counter_ns() - start)
-    return samples
-
-
-def between_events(step: Callable[[], None], samples_ns: list[int]) -> Callable[[], None]:
-    """`step` between two CUDA events; each call adds the nanoseconds between them."""
-    import torch
-
-    def run() -> None:
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        step()
-        end.record()
-        end.synchronize()
-        samples_ns.append(round(start.elapsed_time(end) * 1e6))
-
-    return run
-
-
-def peak_memory_mib(device: str) -> float:
-    """Most memory held so far: allocated on the CUDA device, or resident for the CPU process."""
-    if device == "cuda":
-        import torch
-
-        return torch.cuda.max_memory_allocated() / 2**20
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def measure_phase(workload: Any, phase: str, warmup_steps: int, steps: int) -> dict[str, Any]:
+def measure_phase(workload: Workload, phase: str, warmup_steps: int, steps: int) -> Row:
     """Warm up, then time `steps` steps of one phase: raw samples and the peak memory."""
-    step = workload.phase(phase)
-    on_device: list[int] = []
-    if workload.case.device == "cuda":
-        import torch
+    step, device = workload.phase(phase), workload.case.device
+    spans: list[Span] = []
 
-        torch.cuda.reset_peak_memory_stats()
-        step = between_events(step, on_device)
+    def timed() -> None:
+        with between_events(spans):
+            step()
+
+    run = timed if device == "cuda" else step
+    reset_peak(device)
     for _ in range(warmup_steps):
-        step()
-    on_device.clear()
+        run()
+    spans.clear()
     return {
-        "samples_ns": time_steps(step, workload.synchronize, steps),
-        "device_samples_ns": on_device,
-        "peak_memory_mib": peak_memory_mib(workload.case.device),
+        "samples_ns": time_steps(run, workload.synchronize, steps),
+        "device_samples_ns": elapsed_ns(spans) if spans else [],
+        "peak_memory_mib": peak_memory_mib(device),
     }
 
 
-def measure(case: Case, warmup_steps: int, steps: int) -> dict[str, dict[str, Any]]:
-    """Measure all phases of a case; each has a status of its own."""
-    import torch
+def measure(case: Case, warmup_steps: int, steps: int) -> dict[str, Row]:
+    """The row of each phase of a case; each has a status of its own."""
 
-    from workflow_src.measure.oom import all_skipped, in_rising_order
-    from workflow_src.measure.workload import Workload
+    def run(workload: Workload, phase: str) -> Row:
+        row = measure_phase(workload, phase, warmup_steps, steps)
+        print(f"{case.case} {phase}: {min(row['samples_ns']) / 1e6:.3f} ms at best", flush=True)
+        return row
 
-    found: dict[str, dict[str, Any]] = {}
-
-    def run(phase: str) -> None:
-        found[phase] = measure_phase(workload, phase, warmup_steps, steps)
-        print(f"{case.case} {phase}: {min(found[phase]['samples_ns']) / 1e6:.3f} ms at best")
-
-    try:
-        workload = Workload(case)
-    except torch.OutOfMemoryError as error:
-        outcomes = all_skipped("the model itself did not fit", str(error).split(". ")[0])
-    else:
-        outcomes = list(in_rising_order(workload, run))
-    return {
-        o.phase: {"status": o.status, "reason": o.reason} | found.get(o.phase, {}) for o in outcomes
-    }
+    return dict(run_phases(case, run))
 
 
 def benchmark(case: Case, warmup_steps: int, steps: int) -> dict[str, Any]:
     """The whole result of one case, measured on a device that nobody else measures on."""
-    from workflow_src.common.environment import hardware, node, now, software, state
-
-    with hold(case.device) as device:
-        started_at, before = now(), state(device)
-        phases = measure(case, warmup_steps, steps)
-        return {
-            "case": case.as_dict(),
-            "warmup_steps": warmup_steps,
-            "phases": phases,
-            "environment": hardware(device) | software() | {"node": node(), "device_name": device},
-            "before": before,
-            "after": state(device),
-            "started_at": started_at,
-            "ended_at": now(),
-        }
+    about = {"case": case.as_dict(), "warmup_steps": warmup_steps}
+    return about | measured_alone(case.device, "phases", lambda: measure(case, warmup_steps, steps))
 
 
 @one_sentence()

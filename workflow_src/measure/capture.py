@@ -6,12 +6,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from workflow_src.common import nsys_cli
 from workflow_src.common.atomic_write import partial_folder
 from workflow_src.common.devices import hold
-from workflow_src.common.errors import one_sentence
+from workflow_src.common.errors import TraceError, one_sentence
 from workflow_src.common.subprocesses import run_tied
-from workflow_src.traces import nsys
-from workflow_src.traces.trace import TraceError
 
 
 def recorder(row: dict[str, Any]) -> list[str]:
@@ -28,7 +27,7 @@ def capture(row: dict[str, Any], output: Path) -> None:
         partial = folder / output.name
         with hold(row["device"]):
             if row["profiler"] == "nsys":
-                nsys.profile(partial, recorder(row), row["device"], row["os_tracing"])
+                nsys_cli.profile(partial, recorder(row), row["device"], row["os_tracing"])
             else:
                 _run([*recorder(row), "--output", str(partial)])
         partial.replace(output)

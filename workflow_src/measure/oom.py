@@ -1,59 +1,54 @@
-"""Run the phases of a case in rising order of memory; running out of memory is a result."""
+"""Running out of memory is a result: work in rising order of memory, each with a status.
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+A row's status is "ok", "oom" or "skipped"; `reason` says why it is not ok.
+"""
+
+import gc
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any
 
 import torch
 
-from workflow_src.common.case import PHASES
+Row = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What became of one phase: "ok", "oom" or "skipped" (and why)."""
+def attempt(measure: Callable[[], Row], release: Callable[[], object]) -> Row:
+    """The row of `measure` with status ok (unless it has its own); or status oom and the reason.
 
-    phase: str
-    status: str
-    reason: str = ""
-
-
-class Releases(Protocol):
-    """What the phases need of a workload here."""
-
-    def release(self) -> None:
-        """Give memory back."""
-
-
-def all_skipped(because: str, reason: str) -> list[Outcome]:
-    """The outcome of every phase where the model itself did not fit."""
-    first = Outcome(PHASES[0], "oom", reason)
-    return [first, *(Outcome(phase, "skipped", because) for phase in PHASES[1:])]
-
-
-def in_rising_order(
-    workload: Releases, run: Callable[[str], None], phases: Sequence[str] = PHASES
-) -> Iterator[Outcome]:
-    """Call `run(phase)` for each of `phases` and yield what became of it.
-
-    After torch.OutOfMemoryError, and nothing else, the phase is "oom", memory is given back and
-    the phases that need more are "skipped". Any other exception passes through.
+    Only torch.OutOfMemoryError is oom, after which `release` is called; any other exception passes
+    through.
     """
-    too_large = ""
-    for phase in phases:
-        if too_large:
-            yield Outcome(phase, "skipped", f"needs more memory than {too_large}, which ran out")
+    try:
+        return {"status": "ok", "reason": ""} | measure()
+    except torch.OutOfMemoryError as error:
+        reason = " ".join(str(error).split()).split(". ")[0]
+    # Outside the except block: the traceback in there keeps the tensors alive.
+    release()
+    return {"status": "oom", "reason": reason}
+
+
+def skipped(after: str) -> Row:
+    """The row of work that was not tried, since `after`, which needs less memory, ran out of it."""
+    return {"status": "skipped", "reason": f"needs more memory than {after}, which ran out"}
+
+
+def in_turn(
+    names: Iterable[str], run: Callable[[str], Row], release: Callable[[], object]
+) -> Iterator[tuple[str, Row]]:
+    """Each name, in rising order of memory, with its row; those after an oom are skipped."""
+    ran_out = ""
+    for name in names:
+        if ran_out:
+            yield name, skipped(ran_out)
             continue
-        try:
-            run(phase)
-            yield Outcome(phase, "ok")
-        except torch.OutOfMemoryError as error:
-            too_large, reason = phase, _first_sentence(error)
-        if too_large:
-            # Outside the except block: the traceback in there keeps the tensors alive.
-            workload.release()
-            yield Outcome(phase, "oom", reason)
+        row = attempt(partial(run, name), release)
+        ran_out = name if row["status"] == "oom" else ""
+        yield name, row
 
 
-def _first_sentence(error: torch.OutOfMemoryError) -> str:
-    return " ".join(str(error).split()).split(". ")[0]
+def free(device: str) -> None:
+    """Give cached memory back to the device."""
+    gc.collect()
+    if device == "cuda":
+        torch.cuda.empty_cache()

@@ -7,38 +7,32 @@ opens and emit no range, so that no number of a capture can contain them.
 import argparse
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 import torch
 
-from workflow_src.common.case import PHASES, Case
-from workflow_src.measure.oom import in_rising_order
+from workflow_src.common.case import END_OF_CAPTURE, PHASES, Case
+from workflow_src.measure.oom import Row, in_turn
+from workflow_src.measure.phases import build
+from workflow_src.measure.windows import exported_torch_window, nsys_window
 from workflow_src.measure.workload import Workload
-from workflow_src.model.ranges import listen, range_
-from workflow_src.traces.trace import END_OF_CAPTURE
+from workflow_src.model.ranges import range_
 
 MIN_MARK_S = 1e-5
-
-
-def build(case: Case) -> Workload | None:
-    """The workload of a case, or None where not even the model fits in memory."""
-    try:
-        return Workload(case)
-    except torch.OutOfMemoryError:
-        return None
 
 
 def fitting(workload: Workload, phases: Sequence[str], steps: int) -> list[str]:
     """Run `steps` steps of each of `phases`; those that fit in memory."""
 
-    def run(phase: str) -> None:
+    def run(phase: str) -> Row:
         for _ in range(steps):
             run_step(workload, phase)
+        return {}
 
-    return [o.phase for o in in_rising_order(workload, run, phases) if o.status == "ok"]
+    rows = in_turn(phases, run, workload.release)
+    return [phase for phase, row in rows if row["status"] == "ok"]
 
 
 def warm_up(workload: Workload, steps: int) -> list[str]:
@@ -73,49 +67,19 @@ def run_steps(workload: Workload | None, phases: Sequence[str], steps: int) -> N
         time.sleep(MIN_MARK_S)
 
 
-@contextmanager
-def nsys_window(device: str) -> Iterator[None]:
-    """Open nsys's capture window and send it ranges while inside."""
-    if device == "cuda":
-        torch.cuda.profiler.start()
-    listen("nsys")
-    yield
-    listen(None)
-    if device == "cuda":
-        torch.cuda.synchronize()
-        torch.cuda.profiler.stop()
-
-
-@contextmanager
-def torch_window(device: str, output: Path, settling: Callable[[], None]) -> Iterator[None]:
-    """Open torch.profiler's window, export what it saw to `output` afterwards.
-
-    Kineto drops kernels at the very start of a session: a settling pass runs inside it first.
-    """
-    activities = [torch.profiler.ProfilerActivity.CPU]
-    if device == "cuda":
-        activities.append(torch.profiler.ProfilerActivity.CUDA)
-    schedule = torch.profiler.schedule(wait=0, warmup=1, active=1)
-    with torch.profiler.profile(activities=activities, schedule=schedule) as profiler:
-        settling()
-        profiler.step()
-        listen("torch")
-        yield
-        listen(None)
-    profiler.export_chrome_trace(str(output))
-
-
-def record(case: Case, warmup_steps: int, steps: int, output: Path | None) -> None:
+def profiled_run(case: Case, warmup_steps: int, steps: int, output: Path | None) -> None:
     """Warm up, open the window, run the steps of each phase that fits.
 
     torch.profiler writes its trace to `output`; with None, nsys listens from outside.
     """
-    workload = build(case)
+    workload, _ = build(case)
     phases = warm_up(workload, warmup_steps) if workload else []
     settling = partial(settle, workload, phases)
-    listening = torch_window(case.device, output, settling) if output else nsys_window(case.device)
+    window = (
+        exported_torch_window(case.device, output, settling) if output else nsys_window(case.device)
+    )
     print(f"{case.case}: capturing {steps} steps of {', '.join(phases) or 'no phase'}", flush=True)
-    with listening:
+    with window:
         run_steps(workload, phases, steps)
 
 
@@ -127,12 +91,12 @@ def main() -> None:
     parser.add_argument(
         "--single-threaded-autograd",
         action="store_true",
-        help="run backward on the main thread, to hold attribution against",
+        help="run backward on the main thread, to compare attribution with",
     )
     arguments = parser.parse_args()
     torch.autograd.set_multithreading_enabled(not arguments.single_threaded_autograd)
     row = arguments.case
-    record(Case.from_dict(row), row["warmup_steps"], row["capture_steps"], arguments.output)
+    profiled_run(Case.from_dict(row), row["warmup_steps"], row["capture_steps"], arguments.output)
 
 
 if __name__ == "__main__":

@@ -1,19 +1,20 @@
 """The workload: the one object that a case's benchmark and its capture both run."""
 
-import gc
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 
 import torch
 
 from workflow_src.common.case import Case
+from workflow_src.common.units import GIB
+from workflow_src.measure.oom import free
+from workflow_src.measure.timing import synchronize
 from workflow_src.model.adamw import build_optimizer
 from workflow_src.model.loss import cross_entropy
 from workflow_src.model.ranges import range_
 from workflow_src.model.transformer import build_model
 
 AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
-GIB = 2**30
 
 
 def use_precision(precision: str) -> None:
@@ -99,13 +100,10 @@ class Workload:
 
     def synchronize(self) -> None:
         """Wait until the device has done all that was launched."""
-        if self.case.device == "cuda":
-            torch.cuda.synchronize()
+        synchronize(self.case.device)
 
     def release(self) -> None:
         """Give back gradients, optimizer state and cached memory, as after running out of it."""
         self.optimizer.zero_grad(set_to_none=True)
         self.optimizer.state.clear()
-        gc.collect()
-        if self.case.device == "cuda":
-            torch.cuda.empty_cache()
+        free(self.case.device)

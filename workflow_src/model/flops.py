@@ -4,7 +4,7 @@ Next to a measured time they say how near a component comes to what its arithmet
 what its memory traffic needs.
 """
 
-import pandas as pd
+from typing import NamedTuple
 
 from workflow_src.common.case import Case
 
@@ -18,10 +18,18 @@ _SOFTMAX_PASSES = {"naive": 8, "fused_softmax": 2}
 _MASK_BYTES = 1  # torch.bool
 
 
-def forward_work(case: Case) -> pd.DataFrame:
+class Work(NamedTuple):
+    """What one component of a forward pass computes and moves, summed over the layers."""
+
+    component: str
+    flops: int
+    bytes: int
+
+
+def forward_work(case: Case) -> list[Work]:
     """FLOPs and least memory traffic of each component, summed over the layers.
 
-    Columns: component (qkv, scores, softmax, values, output, feed_forward, head), flops, bytes.
+    Components: qkv, scores, softmax, values, output, feed_forward, head.
 
     FLOPs: 2 m n k for an (m, k) by (k, n) product; 5 per element of the batch x heads x T x T
     matrix for softmax (max, subtract, exp, sum, divide). Causality earns no credit: the written
@@ -40,13 +48,7 @@ def forward_work(case: Case) -> pd.DataFrame:
     and changes of memory layout make are left out.
     """
     flops, traffic = _flops(case), _bytes(case)
-    return pd.DataFrame(
-        {
-            "component": list(flops),
-            "flops": list(flops.values()),
-            "bytes": [traffic[component] for component in flops],
-        }
-    )
+    return [Work(component, flops[component], traffic[component]) for component in flops]
 
 
 def total_forward_flops(case: Case) -> int:
@@ -60,8 +62,13 @@ def backward_flops(case: Case) -> int:
     Each product C = A B needs two of the same size, dA = dC B^T and dB = A^T dC. The backward
     pass of softmax and of the other elementwise operations is left out.
     """
+    return 2 * matmul_flops(case)
+
+
+def matmul_flops(case: Case) -> int:
+    """FLOPs of one forward pass's matrix products: what MFU counts."""
     flops = _flops(case)
-    return 2 * sum(flops[component] for component in MATMUL_COMPONENTS)
+    return sum(flops[component] for component in MATMUL_COMPONENTS)
 
 
 def parameter_count(case: Case) -> int:

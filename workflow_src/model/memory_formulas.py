@@ -4,18 +4,18 @@ Memory is what the allocator hands out for tensors; workspaces of libraries, tab
 and the causal mask are left out.
 """
 
+from typing import Any
+
 from workflow_src.common.case import Case
+from workflow_src.common.units import MIB
 from workflow_src.model.flops import (
     ELEMENT_BYTES,
-    MATMUL_COMPONENTS,
     backward_flops,
-    forward_work,
+    matmul_flops,
     parameter_count,
     total_forward_flops,
 )
-from workflow_src.studies.study import Row
 
-MIB = 2**20
 WEIGHT_BYTES = GRADIENT_BYTES = 4
 OPTIMIZER_BYTES = 8
 """AdamW keeps two moments of each parameter, in float32 as the weights themselves."""
@@ -32,12 +32,6 @@ def matmul_weight_count(case: Case) -> int:
     """Parameters that multiply: all but the embedding table and the gains of the norms."""
     gains = (2 * case.layers + 1) * case.d_model
     return parameter_count(case) - embedding_count(case) - gains
-
-
-def matmul_flops(case: Case) -> int:
-    """FLOPs of one forward pass's matrix products: what MFU counts."""
-    work = forward_work(case)
-    return int(work.loc[work["component"].isin(MATMUL_COMPONENTS), "flops"].sum())
 
 
 def phase_flops(case: Case, phase: str) -> int:
@@ -134,7 +128,7 @@ def peak_bytes(case: Case, phase: str) -> int:
     return weights + OPTIMIZER_BYTES * parameters + max(begin, end + 4 * largest)
 
 
-def model_row(case: Case) -> Row:
+def model_row(case: Case) -> dict[str, Any]:
     """Everything that the formulas say of a case, as a row."""
     parameters = parameter_count(case)
     without = parameters - embedding_count(case)

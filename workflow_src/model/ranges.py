@@ -1,7 +1,10 @@
 """One wrapper emits a range for whichever profiler listens, and next to nothing when none does."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+
+import nvtx
+from torch.profiler import record_function
 
 RangeFactory = Callable[[str], AbstractContextManager[object]]
 
@@ -23,21 +26,18 @@ def range_(name: str) -> AbstractContextManager[object]:
     return _emit(name)
 
 
-def listen(profiler: str | None) -> None:
-    """Send ranges to `profiler`: "nsys" (NVTX), "torch" (record_function), None (nowhere).
+@contextmanager
+def listening(profiler: str | None) -> Iterator[None]:
+    """While inside, send ranges to `profiler`: "nsys" (NVTX), "torch" (record_function), or None.
 
     Raises ValueError for any other name.
     """
     global _emit
-    if profiler is None:
-        _emit = _silence
-    elif profiler == "nsys":
-        import nvtx
-
-        _emit = nvtx.annotate
-    elif profiler == "torch":
-        from torch.profiler import record_function
-
-        _emit = record_function
-    else:
+    emitters = {None: _silence, "nsys": nvtx.annotate, "torch": record_function}
+    if profiler not in emitters:
         raise ValueError(f"profiler: {profiler!r} is not one of nsys, torch")
+    _emit = emitters[profiler]
+    try:
+        yield
+    finally:
+        _emit = _silence

@@ -1,4 +1,4 @@
-"""GeLU and softmax as kernels of their own, to hold against PyTorch's."""
+"""GeLU and softmax as kernels of our own, to compare with PyTorch's."""
 
 
 class UnavailableError(RuntimeError):

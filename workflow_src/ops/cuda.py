@@ -55,6 +55,7 @@ def _call(launch: Launch, x: Tensor) -> Tensor:
 def _build() -> Launch:
     if not torch.cuda.is_available():
         raise UnavailableError("there is no CUDA device")
+    # Its import looks for compilers, and warns where there is no CUDA.
     from torch.utils import cpp_extension
 
     if cpp_extension.CUDA_HOME is None:

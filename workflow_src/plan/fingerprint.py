@@ -1,82 +1,78 @@
-"""What the code does, as a short hash: comments, docstrings and layout don't change it.
+"""What a stage's code does, as a short hash.
 
-Snakemake reruns a job when a value in its params changes, and knows nothing of the modules
-behind `python -m`. A rule that passes the fingerprint of its stage as a param is therefore
-stale exactly when the behaviour of that stage, or of what it imports from this package, changes.
+Snakemake reruns a job when a value in its params changes, and knows nothing of the modules behind
+`python -m`. A rule that passes the fingerprint of its stage as a param is therefore stale exactly
+when the behavior of that stage changes, as far as can be told from its code: the main block of its
+module, all definitions that it can reach, and what importing their modules does. Where a definition
+stands doesn't matter, nor what else the modules hold. Where the analysis can't tell what is
+reached, all of the package counts.
 """
 
-import ast
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-PACKAGE = "workflow_src"
+from workflow_src.plan.code import Code, code_under
+from workflow_src.plan.modules import PACKAGE
+from workflow_src.plan.reader import EVERYTHING, Ref
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 
-
-def module_path(module: str, root: Path = ROOT) -> Path | None:
-    """The source file of a module of this package, or None where there is none."""
-    path = root.joinpath(*module.split("."))
-    candidates = (path.with_suffix(".py"), path / "__init__.py")
-    return next((file for file in candidates if file.is_file()), None)
+ROUNDS = 8
+"""How deep two definitions of the same text are told apart by what they refer to."""
 
 
-def imported_modules(tree: ast.AST) -> Iterator[str]:
-    """Names of this package's modules that a syntax tree may import, anywhere in it."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        else:
-            continue
-        yield from (name for name in names if name.split(".")[0] == PACKAGE)
-
-
-def _is_docstring(node: Any) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-
-
-def canonical(node: Any) -> Any:
-    """A syntax tree as nested tuples, the same under Python 3.11 to 3.13.
-
-    Empty fields are left out since their set differs between Python versions; statements that
-    are a bare constant (docstrings) have no effect and are left out too.
-    """
-    if isinstance(node, ast.AST):
-        kept = ((name, canonical(value)) for name, value in ast.iter_fields(node) if name != "kind")
-        return (type(node).__name__, *((n, v) for n, v in kept if v not in (None, ())))
-    if isinstance(node, list):
-        return tuple(canonical(item) for item in node if not _is_docstring(item))
-    return node if node is None else repr(node)
-
-
-def closure(module: str, root: Path = ROOT) -> dict[str, ast.Module]:
-    """The syntax trees of `module` and of every module of this package that it reaches."""
-    trees: dict[str, ast.Module] = {}
-    waiting = [module]
+def reached(entry: Ref, code: Code) -> set[Ref]:
+    """All that `entry` can reach; what importing the modules does is among it."""
+    found: set[Ref] = set()
+    imported: set[str] = set()
+    waiting = [entry]
     while waiting:
-        name = waiting.pop()
-        path = module_path(name, root)
-        if name in trees or path is None:
+        ref = waiting.pop()
+        if ref in found:
             continue
-        trees[name] = ast.parse(path.read_text(encoding="utf-8"))
-        waiting.extend(imported_modules(trees[name]))
-    return trees
+        found.add(ref)
+        waiting += [part for part in code.parts(ref) if isinstance(part, Ref)]
+        if ref != EVERYTHING and ref.module not in imported:
+            fresh = code.imports_of(ref.module) - imported
+            imported |= fresh
+            waiting += [Ref("import", name) for name in fresh if code.effects(name)]
+    return found
+
+
+def _hash(*texts: str) -> str:
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()
+
+
+def digests(refs: Iterable[Ref], code: Code) -> dict[Ref, str]:
+    """A hash of each, by its text and by the hashes of what it refers to, but not by its place.
+
+    Definitions may refer to each other in a circle, so that hashes are refined in rounds
+    (Weisfeiler & Leman 1968).
+    """
+    parts = {ref: code.parts(ref) for ref in refs}
+    texts = {r: _hash(*("" if isinstance(p, Ref) else p for p in parts[r])) for r in parts}
+    others = {r: [p for p in parts[r] if isinstance(p, Ref)] for r in parts}
+    found = texts
+    for _ in range(ROUNDS):
+        found = {r: _hash(texts[r], *(found[other] for other in others[r])) for r in parts}
+    return found
+
+
+def combined(found: dict[Ref, str], entry: Ref) -> str:
+    """One short hash of an entry and all that it reaches."""
+    return _hash(found[entry], *sorted(found.values()))[:12]
 
 
 @cache
-def fingerprint(*modules: str, root: Path = ROOT) -> str:
-    """Twelve hex digits that change when the behaviour of the modules' code does.
+def fingerprint(module: str, root: Path = ROOT) -> str:
+    """Twelve hex digits that change when what `python -m module` does changes.
 
     Raises ModuleNotFoundError where the package has no such module.
     """
-    trees: dict[str, ast.Module] = {}
-    for module in modules:
-        if module_path(module, root) is None:
-            raise ModuleNotFoundError(f"no module {module} in {PACKAGE}")
-        trees |= closure(module, root)
-    text = repr([(name, canonical(trees[name])) for name in sorted(trees)])
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+    code = code_under(root)
+    if code.module(module) is None:
+        raise ModuleNotFoundError(f"no module {module} in {PACKAGE}")
+    entry = Ref("run", module)
+    return combined(digests(reached(entry, code), code), entry)

@@ -3,14 +3,13 @@
 import math
 
 from workflow_src.common.case import PHASES, Case
+from workflow_src.common.units import MIB
 from workflow_src.model.flops import (
     backward_flops,
     forward_work,
     parameter_count,
     total_forward_flops,
 )
-
-MIB = 2**20
 
 FIXED_MIB = {"cpu": 2048, "cuda": 8192}
 """Python with torch, and on CUDA the host's side of a context and of a profiler's buffers."""
@@ -34,7 +33,8 @@ def memory_mib(case: Case) -> int:
     """
     if case.device == "cuda":
         return FIXED_MIB["cuda"]
-    kept = BYTES_PER_PARAMETER * parameter_count(case) + int(forward_work(case)["bytes"].sum())
+    activations = sum(work.bytes for work in forward_work(case))
+    kept = BYTES_PER_PARAMETER * parameter_count(case) + activations
     return FIXED_MIB["cpu"] + math.ceil(kept / MIB)
 
 

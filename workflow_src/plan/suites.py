@@ -1,8 +1,6 @@
 """The plan: every case of a suite, with `auto` resolved once and recorded in plan.csv."""
 
-import argparse
 import csv
-import json
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,13 +8,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.case import Case
 from workflow_src.common.devices import cuda_devices
-from workflow_src.common.errors import one_sentence
-from workflow_src.plan.config import ConfigError, check, load, one_of
+from workflow_src.plan.config import ConfigError, check, one_of
 
 CASE_PATTERN = r"[A-Za-z0-9.]+-ctx[0-9]+-(?:fp32|tf32|bf16|fp16)(?:-[a-z0-9_]+)*"
 """What a case id looks like: the workflow's global wildcard constraint."""
@@ -174,24 +168,3 @@ def expand(settings: Mapping[str, Any]) -> Plan:
     """The plan of checked settings whose device and profiler are resolved already."""
     device, profiler = settings["device"], settings["profiler"]
     return Plan(settings["tag"], device, profiler, make_cases(settings, device), settings)
-
-
-@one_sentence()
-def main() -> None:
-    """Write plan.csv, or print the plan of a config file as JSON rows, fit for --case."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--settings", type=json.loads, help="checked and resolved settings, JSON")
-    parser.add_argument("--config", type=Path, default=Path("config.yaml"))
-    parser.add_argument("--output", type=Path, help="plan.csv; without it, rows are printed")
-    arguments = parser.parse_args()
-    settings = arguments.settings
-    plan = expand(settings) if settings else make_plan(load(arguments.config))
-    if arguments.output:
-        write_csv(arguments.output, pd.DataFrame(plan.rows()))
-        print(f"{len(plan.cases)} cases on {plan.device} under {plan.profiler}")
-    else:
-        print("\n".join(json.dumps(row) for row in plan.rows()))
-
-
-if __name__ == "__main__":
-    main()

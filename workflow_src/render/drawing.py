@@ -1,7 +1,8 @@
-"""What the figures share: panels per facet, axes, colours and the legend."""
+"""What the figures share: panels per facet, axes, colors and the legend."""
 
+import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import matplotlib
@@ -14,12 +15,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from workflow_src.answers.evidence import Row
 from workflow_src.common.case import CASE_COLUMNS
 
-# Paul Tol's qualitative schemes "bright" and "muted", told apart with any colour vision:
+Row = dict[str, Any]
+
+# Paul Tol's qualitative schemes "bright" and "muted", told apart with any color vision:
 # https://sronpersonalpages.nl/~pault/
-LINE_COLOURS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#555555")
+LINE_COLORS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#555555")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 STYLE: Any = {
@@ -102,10 +104,10 @@ def lines(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def styles(rows: Sequence[Row]) -> dict[str, tuple[str, str]]:
-    """Colour and marker of each size, the same in all panels of a figure."""
+    """Color and marker of each size, the same in all panels of a figure."""
     sizes = list(dict.fromkeys(row["size"] for row in rows))
     return {
-        size: (LINE_COLOURS[i % len(LINE_COLOURS)], MARKERS[i % len(MARKERS)])
+        size: (LINE_COLORS[i % len(LINE_COLORS)], MARKERS[i % len(MARKERS)])
         for i, size in enumerate(sizes)
     }
 
@@ -126,3 +128,13 @@ def legend_of(figure: Figure) -> None:
         for handle, label in zip(handles, labels, strict=True):
             entries.setdefault(label, handle)
     figure.legend(list(entries.values()), list(entries), loc="outside right upper")
+
+
+def svg(draw: Callable[[], Figure], name: str) -> str:
+    """The SVG of a figure, without a date, and with ids that depend on `name` alone."""
+    with plt.rc_context(STYLE | {"svg.hashsalt": name}):
+        figure = draw()
+        text = io.StringIO()
+        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+        plt.close(figure)
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"

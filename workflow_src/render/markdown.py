@@ -13,8 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from tabulate import tabulate
 
-from workflow_src.answers.answer import Answer
-from workflow_src.answers.evidence import COUNTS
+from workflow_src.common.case import COUNTS
 
 STATE_WORDS = {
     "ok": "not measured",
@@ -189,10 +188,3 @@ def environment(templates: Path) -> Environment:
     made.filters |= {text.__name__: text for text in texts}
     made.globals |= {text.__name__: text for text in texts}
     return made
-
-
-def render(answer: Answer, tables: Mapping[str, Markup], templates: Path) -> str:
-    """The Markdown of an answer, from the template of its question."""
-    template = environment(templates).get_template(f"answer_{answer.question}.md.j2")
-    text = template.render(answer=answer, tables=tables, **answer.summary)
-    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"

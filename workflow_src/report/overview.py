@@ -15,8 +15,9 @@ from workflow_src.answers.evidence import (
     profile_state,
     words,
 )
-from workflow_src.answers.forward_time import LAUNCH_BOUND_BELOW
 from workflow_src.common.case import CASE_COLUMNS, PHASES
+from workflow_src.common.environment import PRIVATE, SAME_EVERYWHERE
+from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
 from workflow_src.render.markdown import (
     PHASE_WORDS,
     STATE_WORDS,
@@ -31,10 +32,6 @@ from workflow_src.render.markdown import (
     signed_percent,
     whole,
 )
-from workflow_src.tables.join import SAME_EVERYWHERE
-
-PRIVATE = ("node", "device_name")
-"""Columns of environments.csv that name a machine; they stay out of the report."""
 
 VALUES_SHOWN = 3
 

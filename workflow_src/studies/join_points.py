@@ -1,56 +1,93 @@
-"""Join the points of a study into its one table, with the environment of each row."""
+"""The command of a study that joins its measured points into its one table.
+
+Points are raw. What is worked out of them is worked out here: the spread of samples, the names,
+families and precisions of kernels (by families.csv), and what the study's own `derive` adds.
+"""
 
 import argparse
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from workflow_src.common.atomic_write import write_csv
-from workflow_src.common.errors import StageError, one_sentence, reading
+from workflow_src.common.environment import SAME_EVERYWHERE
+from workflow_src.common.errors import StageError, one_sentence
+from workflow_src.common.reading import reading
+from workflow_src.common.summary import spread
+from workflow_src.studies.study import Point, Row
 from workflow_src.tables.join import require_one_environment
+from workflow_src.traces.families import families, load_rules
+from workflow_src.traces.kernel_names import precision_ran, short_names
 
-ENVIRONMENT = ("gpu", "cpu", "cpu_threads", "driver", "cuda", "torch")
-
-
-def rows_of(result: dict[str, Any]) -> list[dict[str, Any]]:
-    """The measurements of one point, each with the point's id and the environment."""
-    around = {key: result["environment"].get(key, "") for key in ENVIRONMENT}
-    return [{"point": result["point"]["point"]} | row | around for row in result["rows"]]
+Derive = Callable[[Point, list[Row]], list[Row]]
+"""A study's rows for its table, from a point and its raw rows with `spread` and names added."""
 
 
-def read_point(path: Path) -> dict[str, Any]:
-    """A measured point. Raises StageError where the file isn't one."""
-    with reading(path, "a study's result", "delete it and run again", StageError):
-        result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        json.dumps(rows_of(result), ensure_ascii=False).encode()
-    return result
+def named(activities: list[Row], rules: pd.DataFrame) -> list[Row]:
+    """Activities with short_name, family and precision_ran ("" where the name doesn't tell)."""
+    if not activities:
+        return []
+    names = pd.Series([row["name"] for row in activities], dtype="str")
+    family = families(names, rules)
+    told = zip(short_names(names), family, precision_ran(names, family), strict=True)
+    return [
+        row | {"short_name": short, "family": of, "precision_ran": ran}
+        for row, (short, of, ran) in zip(activities, told, strict=True)
+    ]
 
 
-def join(results: Iterable[dict[str, Any]], mixed_environments: bool) -> pd.DataFrame:
-    """A row per measurement: point id, its values, the environment.
+def prepared(row: Row, rules: pd.DataFrame) -> Row:
+    """A raw row with the spread of its samples (ms), and names for its activities.
+
+    Lists of activities are those whose key ends in "activities".
+    """
+    lists = {key: named(row[key], rules) for key in row if key.endswith("activities")}
+    return row | lists | (spread(row["samples_ns"]) if "samples_ns" in row else {})
+
+
+def table_rows(result: dict[str, Any], derive: Derive, rules: pd.DataFrame) -> list[Row]:
+    """The table's rows of one point: its id, what was derived, the environment; scalars alone."""
+    around = {key: result["environment"].get(key, "") for key in SAME_EVERYWHERE[:-1]}
+    point = result["point"]
+    rows = derive(point, [prepared(row, rules) for row in result["rows"]])
+    return [
+        {"point": point["point"]}
+        | {key: value for key, value in row.items() if not isinstance(value, list | dict)}
+        | around
+        for row in rows
+    ]
+
+
+def join(
+    paths: Iterable[Path], derive: Derive, rules: pd.DataFrame, mixed_environments: bool
+) -> pd.DataFrame:
+    """The rows of all points. Raises StageError for a file that isn't a measured point.
 
     Raises MixedEnvironmentsError where points of different machines would stand together.
     """
-    table = pd.DataFrame([row for result in results for row in rows_of(result)])
+    rows: list[Row] = []
+    for path in paths:
+        with reading(path, "a study's result", "delete it and run again", StageError):
+            found = table_rows(json.loads(path.read_text(encoding="utf-8")), derive, rules)
+            json.dumps(found, ensure_ascii=False).encode()
+        rows += found
+    table = pd.DataFrame(rows)
     if not mixed_environments and len(table):
-        require_one_environment(table[list(ENVIRONMENT)])
+        require_one_environment(table[list(SAME_EVERYWHERE[:-1])])
     return table
 
 
 @one_sentence()
-def main() -> None:
+def main(derive: Derive) -> None:
     """Write the table of a study."""
-    parser = argparse.ArgumentParser(prog="workflow_src.studies.join_points", description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--points", type=Path, nargs="+", required=True, help="JSON of each point")
+    parser.add_argument("--families", type=Path, required=True, help="families.csv")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--mixed-environments", action="store_true")
     given = parser.parse_args()
-    results = [read_point(path) for path in given.points]
-    write_csv(given.output, join(results, given.mixed_environments))
-
-
-if __name__ == "__main__":
-    main()
+    rules = load_rules(given.families)
+    write_csv(given.output, join(given.points, derive, rules, given.mixed_environments))

@@ -1,17 +1,19 @@
-"""What the studies' tables share: their rows, and how the time of a measurement is shown."""
+"""What the studies share: rows of a table, sums over activities, how a time is shown."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
 
 from workflow_src.render.markdown import Column, number, records
+from workflow_src.studies.study import Row
 
 TIME_COLUMNS = (
     Column("median, ms", "median_ms", number, "status"),
     Column("p20, ms", "p20_ms", number, "status"),
     Column("p80, ms", "p80_ms", number, "status"),
 )
-"""The spread of a measurement (see outcomes.spread), or what became of it."""
+"""The spread of a measurement, or what became of it."""
 
 
 def filled(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -20,3 +22,13 @@ def filled(table: pd.DataFrame) -> list[dict[str, Any]]:
         {key: None if value == "" or value != value else value for key, value in row.items()}
         for row in records(table)
     ]
+
+
+def busy_ns(activities: Iterable[Row]) -> int:
+    """Device time of all activities together."""
+    return sum(row["busy_ns"] for row in activities)
+
+
+def calls(activities: Iterable[Row]) -> int:
+    """Calls of all activities together."""
+    return sum(row["calls"] for row in activities)

@@ -1,18 +1,49 @@
-"""A study's section of the report, and its figure, from its table."""
+"""The command of a study that writes its section of the report and draws its figure."""
 
 import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+from markupsafe import Markup
+from matplotlib.figure import Figure
 
-from workflow_src.common.atomic_write import write_text, write_whole
-from workflow_src.common.errors import StageError, one_sentence, reading
+from workflow_src.common.atomic_write import write_text
+from workflow_src.common.errors import StageError, one_sentence
+from workflow_src.common.reading import reading
+from workflow_src.render.drawing import svg
 from workflow_src.render.markdown import environment
-from workflow_src.studies.study import load_study
+
+
+@dataclass(frozen=True)
+class Section:
+    """A study's section, made from its table.
+
+    study: its name, and that of its template; summarize: the numbers and verdicts that choose the
+    template's sentences; tables: tables as Markdown, by name; figure: the study's one figure.
+    """
+
+    study: str
+    title: str
+    summarize: Callable[[pd.DataFrame], dict[str, Any]]
+    tables: Callable[[pd.DataFrame], dict[str, Markup]]
+    figure: Callable[[pd.DataFrame], Figure]
+
+    def markdown(self, table: pd.DataFrame, templates: Path) -> str:
+        """The section's text; each sentence is chosen by the table's numbers."""
+        template = environment(templates).get_template(f"studies/{self.study}.md.j2")
+        summary = self.summarize(table)
+        return str(template.render(title=self.title, tables=self.tables(table), **summary))
+
+    def svg(self, table: pd.DataFrame) -> str:
+        """The study's figure; the same table gives the same bytes."""
+        return svg(lambda: self.figure(table), f"study_{self.study}")
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """A study's table; empty text cells are empty text."""
+    """A study's table; empty text cells are empty text. Raises StageError for a damaged one."""
     with reading(path, "a readable table", "delete it and run again", StageError):
         table = pd.read_csv(path, keep_default_na=False, na_values=[])
     return table.apply(lambda column: _numbers(column))
@@ -25,29 +56,16 @@ def _numbers(column: "pd.Series[str]") -> pd.Series:
     return numbers if numbers.notna().sum() == filled.notna().sum() > 0 else column
 
 
-def section(name: str, table: pd.DataFrame, templates: Path) -> str:
-    """The Markdown of a study's section; each sentence is chosen by the table's numbers."""
-    study = load_study(name)
-    template = environment(templates).get_template(f"studies/{name}.md.j2")
-    summary = study.summarize(table)
-    return str(template.render(title=study.TITLE, tables=study.tables(table), **summary))
-
-
 @one_sentence()
-def main() -> None:
+def main(section: Section) -> None:
     """Write a study's section and figure."""
-    parser = argparse.ArgumentParser(prog="workflow_src.studies.section", description=__doc__)
-    parser.add_argument("--study", required=True)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--table", type=Path, required=True)
     parser.add_argument("--templates", type=Path, required=True)
     parser.add_argument("--figure", type=Path, required=True, help="the SVG to draw")
     parser.add_argument("--output", type=Path, required=True, help="Markdown")
     given = parser.parse_args()
     table = read_table(given.table)
-    write_whole(given.figure, lambda partial: load_study(given.study).draw(table, partial))
-    picture = f"![{load_study(given.study).TITLE}]({given.figure.as_posix()})"
-    write_text(given.output, f"{section(given.study, table, given.templates)}\n\n{picture}\n")
-
-
-if __name__ == "__main__":
-    main()
+    write_text(given.figure, section.svg(table))
+    picture = f"![{section.title}]({given.figure.as_posix()})"
+    write_text(given.output, f"{section.markdown(table, given.templates)}\n\n{picture}\n")

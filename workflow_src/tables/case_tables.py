@@ -10,15 +10,17 @@ import pandas as pd
 
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.case import TABLES, Case
-from workflow_src.common.errors import StageError, one_sentence, reading
-from workflow_src.common.summary import NS_PER_MS, summarise
+from workflow_src.common.errors import StageError, TraceError, one_sentence
+from workflow_src.common.reading import reading
+from workflow_src.common.summary import summarize
+from workflow_src.common.units import NS_PER_MS
 from workflow_src.model.flops import forward_work
 from workflow_src.traces.attribution import NOWHERE, attribute, device_times, number_steps
 from workflow_src.traces.export import read_trace
-from workflow_src.traces.families import coverage, families
+from workflow_src.traces.families import RULES, coverage, families, load_rules
 from workflow_src.traces.kernel_names import precision_ran, short_names
 from workflow_src.traces.nsys import stats_total_ns
-from workflow_src.traces.trace import Trace, TraceError, require_complete
+from workflow_src.traces.trace import Trace, require_complete
 
 BUSY_LOAD = 1.5
 """Load average per core above which a CPU counts as busy with something else."""
@@ -30,7 +32,7 @@ def timings(result: dict[str, Any]) -> pd.DataFrame:
     for phase, found in result["phases"].items():
         row = {"phase": phase, "status": found["status"], "reason": found["reason"]}
         if found["status"] == "ok":
-            row |= summarise(found["samples_ns"])
+            row |= summarize(found["samples_ns"])
             row["peak_memory_mib"] = found["peak_memory_mib"]
         if found.get("device_samples_ns"):
             row["device_median_ms"] = float(np.median(found["device_samples_ns"])) / NS_PER_MS
@@ -73,9 +75,9 @@ def kernels_table(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFram
     )
 
 
-def named(kernels: pd.DataFrame) -> pd.DataFrame:
+def named(kernels: pd.DataFrame, rules: pd.DataFrame | None = None) -> pd.DataFrame:
     """The kernels table with short_name, family and, where the name tells, precision_ran."""
-    family = families(kernels["name"])
+    family = families(kernels["name"], rules)
     return kernels.assign(
         short_name=short_names(kernels["name"]),
         family=family,
@@ -147,7 +149,7 @@ def benchmark_tables(path: Path, profiler_version: str) -> dict[str, pd.DataFram
         version = profiler_version or result["environment"]["torch"]
         tables = {
             "timings": timings(result),
-            "work": forward_work(Case.from_dict(result["case"])),
+            "work": pd.DataFrame(forward_work(Case.from_dict(result["case"]))),
             "environments": environment(result, version),
         }
         for table in tables.values():
@@ -155,13 +157,18 @@ def benchmark_tables(path: Path, profiler_version: str) -> dict[str, pd.DataFram
     return tables
 
 
-def case_tables(export: Path, benchmark: Path) -> dict[str, pd.DataFrame]:
-    """All tables of a case by name. Raises StageError where one of its files can't be used."""
+def case_tables(
+    export: Path, benchmark: Path, rules: pd.DataFrame | None = None
+) -> dict[str, pd.DataFrame]:
+    """All tables of a case by name; `rules` are those of families.csv unless given.
+
+    Raises StageError where one of its files can't be used.
+    """
     trace = read_trace(export)
     require_complete(trace)
     ranges, activities = attribute(trace)
     ranges = device_times(number_steps(ranges), activities)
-    kernels = named(kernels_table(ranges, activities))
+    kernels = named(kernels_table(ranges, activities), rules)
     stats_ns = stats_total_ns(export / "cuda_gpu_kern_sum.csv")
     return benchmark_tables(benchmark, trace.profiler_version) | {
         "ranges": ranges_table(ranges),
@@ -175,10 +182,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--export", type=Path, required=True, help="folder of the export")
     parser.add_argument("--benchmark", type=Path, required=True, help="JSON of the benchmark")
+    parser.add_argument("--families", type=Path, default=RULES, help="families.csv")
     parser.add_argument("--output", type=Path, required=True, help="folder for the CSVs")
     arguments = parser.parse_args()
     with one_sentence(arguments.export.name):
-        found = case_tables(arguments.export, arguments.benchmark)
+        rules = load_rules(arguments.families)
+        found = case_tables(arguments.export, arguments.benchmark, rules)
         for name in TABLES:
             write_csv(arguments.output / f"{name}.csv", found[name])
 

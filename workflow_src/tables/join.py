@@ -10,10 +10,9 @@ import pandas as pd
 
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.case import CASE_COLUMNS, PHASES, TABLES
-from workflow_src.common.errors import StageError, one_sentence, reading
-
-SAME_EVERYWHERE = ("gpu", "cpu", "cpu_threads", "driver", "cuda", "torch", "profiler_version")
-"""Where these differ, the cases were not measured in one place with one set of versions."""
+from workflow_src.common.environment import SAME_EVERYWHERE
+from workflow_src.common.errors import StageError, one_sentence
+from workflow_src.common.reading import reading
 
 
 class MixedEnvironmentsError(StageError):

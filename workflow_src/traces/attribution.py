@@ -12,7 +12,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.common.case import PHASES
-from workflow_src.traces.trace import Trace, TraceError
+from workflow_src.common.errors import TraceError
+from workflow_src.traces.trace import Trace
 
 NOWHERE = -1
 """The range of what was launched while none was open."""

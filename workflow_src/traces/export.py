@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pandas as pd
 
+from workflow_src.common import nsys_cli
 from workflow_src.common.atomic_write import partial_folder
-from workflow_src.common.errors import one_sentence, reading
+from workflow_src.common.errors import TraceError, one_sentence
+from workflow_src.common.reading import reading
 from workflow_src.traces import kineto, nsys
-from workflow_src.traces.trace import Trace, TraceError
+from workflow_src.traces.trace import Trace
 
 DATABASE = "trace.sqlite"
 OWN_TABLE = "trace"
@@ -58,7 +60,7 @@ def export(capture: Path, folder: Path, os_tracing: bool) -> None:
         partial = parent / folder.name
         partial.mkdir()
         if capture.suffix == ".nsys-rep":
-            nsys.export(capture, partial, os_tracing)
+            nsys_cli.export(capture, partial, os_tracing)
         else:
             write_trace(kineto.read(capture), partial / DATABASE)
         if folder.exists():

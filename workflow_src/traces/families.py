@@ -11,8 +11,7 @@ functor that tells a fill or a copy from arithmetic, and `softmax_warp_forward` 
 
 import re
 from functools import cache
-from importlib.resources import files
-from io import StringIO
+from pathlib import Path
 
 import pandas as pd
 
@@ -39,11 +38,13 @@ FAMILIES = {
 """Every family and what it holds."""
 
 
+RULES = Path(__file__).with_name("families.csv")
+
+
 @cache
-def load_rules() -> pd.DataFrame:
+def load_rules(path: Path = RULES) -> pd.DataFrame:
     """The ordered rules: columns family, pattern (a regular expression, searched), why."""
-    text = files("workflow_src.traces").joinpath("families.csv").read_text(encoding="utf-8")
-    return pd.read_csv(StringIO(text), dtype=str, keep_default_na=False)
+    return pd.read_csv(path, dtype=str, keep_default_na=False)
 
 
 def families(names: pd.Series, rules: pd.DataFrame | None = None) -> pd.Series:

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from workflow_src.common.errors import reading
+from workflow_src.common.errors import TraceError
+from workflow_src.common.reading import reading
 from workflow_src.traces.attribution import NOWHERE, nest
-from workflow_src.traces.trace import Trace, TraceError, tidy_ranges
+from workflow_src.traces.trace import Trace, tidy_ranges
 
 KINDS = {"kernel": "kernel", "gpu_memcpy": "copy", "gpu_memset": "set"}
 LAUNCHES = ("cuda_runtime", "cuda_driver")

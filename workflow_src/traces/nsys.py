@@ -1,125 +1,17 @@
-"""Nsight Systems: its command line, its versions and its SQLite export (2023.4 to 2025.3)."""
+"""The SQLite export of Nsight Systems (2023.4 to 2025.3), and what its reports count."""
 
-import re
-import shutil
 import sqlite3
-import subprocess
-from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
 import pandas as pd
 
-from workflow_src.common.errors import reading
-from workflow_src.common.subprocesses import run_tied
-from workflow_src.traces.trace import ACTIVITY_COLUMNS, Trace, TraceError, tidy_ranges
+from workflow_src.common.errors import TraceError
+from workflow_src.common.reading import reading
+from workflow_src.traces.trace import ACTIVITY_COLUMNS, Trace, tidy_ranges
 
-REPORTS = (
-    "cuda_gpu_kern_sum",
-    "cuda_api_sum",
-    "nvtx_pushpop_sum",
-    "nvtx_kern_sum",
-    "nvtx_gpu_proj_sum",
-    "cuda_gpu_mem_time_sum",
-    "cuda_gpu_mem_size_sum",
-)
-OLDEST = (2023, 4)
 PUSH_POP = 59
 DEFAULT_DOMAIN = 0
-
-
-def version() -> tuple[int, int]:
-    """Year and number of the nsys on the PATH. Raises TraceError without a usable one."""
-    if shutil.which("nsys") is None:
-        raise TraceError("nsys is not on the PATH; install Nsight Systems or set profiler to torch")
-    said = subprocess.run(["nsys", "--version"], capture_output=True, text=True, check=False).stdout
-    found = re.search(r"version (\d{4})\.(\d+)", said)
-    if found is None:
-        raise TraceError(f"nsys --version says {said.strip()!r}, which names no version")
-    number = (int(found[1]), int(found[2]))
-    if number < OLDEST:
-        raise TraceError(
-            f"nsys {number[0]}.{number[1]} is too old (its reports have other names); "
-            f"use {OLDEST[0]}.{OLDEST[1]} or newer, or set profiler to torch"
-        )
-    return number
-
-
-def profile_command(
-    output: Path, program: Sequence[str], device: str, os_tracing: bool
-) -> list[str]:
-    """The command that captures `program` into `output` (a name that ends in .nsys-rep).
-
-    On a CUDA device the window is opened and closed by the program (cudaProfilerApi), after its
-    warm-up; elsewhere that call doesn't exist, and the program emits no range before its window.
-    Sampling and context-switch tracing stay off: they made captures of gigabytes.
-    """
-    traced = "cuda,nvtx,osrt" if os_tracing else "cuda,nvtx"
-    window = ["-c", "cudaProfilerApi", "--capture-range-end=stop"] if device == "cuda" else []
-    quiet = ["-s", "none", "--cpuctxsw=none", "--force-overwrite=true"]
-    return ["nsys", "profile", "-t", traced, *quiet, *window, "-o", str(output), *program]
-
-
-def profile(output: Path, program: Sequence[str], device: str, os_tracing: bool) -> None:
-    """Run `program` under nsys; `output` holds the capture afterwards.
-
-    Raises TraceError where the program failed or nsys left no report, saying why.
-    """
-    version()
-    status = run_tied(profile_command(output, program, device, os_tracing))
-    if output.is_file() and status == 0:
-        return
-    raise TraceError(_what_went_wrong(output, status))
-
-
-def _what_went_wrong(output: Path, status: int) -> str:
-    if output.with_suffix(".qdstrm").is_file():
-        return (
-            f"nsys left {output.stem}.qdstrm and no report: its importer did not run; install the "
-            "library that it misses (libdw1 on Debian and Ubuntu) and capture again"
-        )
-    if output.is_file() or status:
-        return f"the program under nsys ended with status {status}; its own message stands above"
-    return (
-        "nsys left no report: the program never opened the capture range (cudaProfilerStart), or "
-        "nsys was ended before it could write"
-    )
-
-
-def export(capture: Path, folder: Path, os_tracing: bool) -> None:
-    """Export a capture into `folder`: trace.sqlite and one CSV for each `nsys stats` report."""
-    version()
-    database = folder / "trace.sqlite"
-    try:
-        _run(["nsys", "export", "-t", "sqlite", "--force-overwrite=true", "-o", database, capture])
-    except TraceError as error:
-        raise TraceError(
-            f"{error}; delete it and run again, or use the nsys that made it"
-        ) from None
-    if not database.is_file():
-        raise TraceError(f"nsys export made no SQLite of {capture.name}; capture the case again")
-    for report in (*REPORTS, "osrt_sum") if os_tracing else REPORTS:
-        (folder / f"{report}.csv").write_text(stats(database, report), encoding="utf-8")
-
-
-def stats(source: Path, report: str) -> str:
-    """What `nsys stats` prints of a capture or its SQLite as CSV; nothing where it skipped."""
-    return csv_part(_run(["nsys", "stats", "--report", report, "--format", "csv", source]))
-
-
-def _run(command: Sequence[str | Path]) -> str:
-    ended = subprocess.run([str(part) for part in command], capture_output=True, text=True)
-    if ended.returncode == 0:
-        return ended.stdout
-    reason = " ".join((ended.stderr or ended.stdout).split())[-500:]
-    raise TraceError(f"{' '.join(map(str, command[:2]))} failed: {reason}")
-
-
-def csv_part(printed: str) -> str:
-    """The CSV in what `nsys stats` prints: from its header on, nothing where it skipped."""
-    lines = [line for line in printed.splitlines() if line.count(",") >= 2]
-    header = next((n for n, line in enumerate(lines) if "(ns)" in line or "(MB)" in line), None)
-    return "" if header is None else "\n".join(lines[header:]) + "\n"
 
 
 def stats_total_ns(report: Path) -> int | None:

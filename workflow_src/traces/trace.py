@@ -4,10 +4,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from workflow_src.common.errors import StageError
-
-END_OF_CAPTURE = "end_of_capture"
-"""The capture's own closing range: a trace without it was cut short."""
+from workflow_src.common.case import END_OF_CAPTURE
+from workflow_src.common.errors import TraceError
 
 RANGE_COLUMNS = ("name", "start_ns", "end_ns", "process", "thread")
 TEXT = frozenset(("kind", "name", "operator"))
@@ -25,10 +23,6 @@ ACTIVITY_COLUMNS = (
     "thread",
     "operator",
 )
-
-
-class TraceError(StageError):
-    """A capture or export that can't be used, in a sentence that says what to do."""
 
 
 @dataclass(frozen=True)

@@ -1,64 +1,117 @@
-"""Study: what the formulas say of FLOPs and memory, held against what a device does.
+"""What the accounting study's rows say: formulas next to times, rates, MFU and the roofline.
 
-Predicted and measured peak memory, model FLOPs utilisation (MFU) and a roofline: each component of
-the forward pass between the two ceilings measured in the same process.
+Everything that a formula gives is worked out here, so that a formula edited changes no measurement.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
-from markupsafe import Markup
 
-from workflow_src.plan.config import load
-from workflow_src.plan.fingerprint import ROOT
+from workflow_src.common.case import Case
+from workflow_src.common.units import MIB, NS_PER_MS
+from workflow_src.model.flops import forward_work
+from workflow_src.model.memory_formulas import model_row, peak_bytes, phase_flops
 from workflow_src.render.markdown import PHASE_WORDS
+from workflow_src.studies import join_points
+from workflow_src.studies.models import case_of
 from workflow_src.studies.rows import filled
 from workflow_src.studies.study import Point, Row
 
-TITLE = "Accounting: FLOPs, memory, utilisation and the roofline"
-
-MEASURED = {"small": ("tiny",), "full": ("small", "medium", "large", "xl", "2.7B")}
-PRECISIONS = {"small": ("fp32",), "full": ("fp32", "bf16")}
-CONTEXT = {"small": 256, "full": 512}
-BATCH = 4
-CEILINGS: dict[str, dict[str, Any]] = {
-    "small": {"matmul_sides": [512, 1024], "copy_elements": 2**24, "ceiling_steps": 5},
-    "full": {"matmul_sides": [4096, 8192], "copy_elements": 2**28, "ceiling_steps": 10},
-}
-STEPS = {"small": (1, 3), "full": (2, 3)}
-"""Warm-up steps and measured steps."""
+RECOMPUTED_FLOPS = 0
+"""FLOPs of a step that are done twice: none, the model doesn't checkpoint its activations."""
 
 
-def points(device: str, scale: str) -> list[dict[str, Any]]:
-    """A point per precision; the sizes and the vocabulary are config.yaml's."""
-    config = load(ROOT / "config.yaml")
-    warmup_steps, steps = STEPS[scale]
-    common = {
-        "sizes": config["sizes"],
-        "vocabulary": config["vocabulary"],
-        "measured": [size for size in MEASURED[scale] if size in config["sizes"]],
-        "context": CONTEXT[scale],
-        "batch": BATCH,
-        "warmup_steps": warmup_steps,
-        "steps": steps,
+def derive(point: Point, rows: list[Row]) -> list[Row]:
+    """A row per size by formula, then phases and components by size, then the ceilings."""
+    ceilings = [_ceiling(row) for row in rows if row["measurement"] == "ceiling"]
+    rates = [row["tflop_per_s"] for row in ceilings if "tflop_per_s" in row]
+    made = [_model(_case(point, size)) for size in point["sizes"]]
+    for row in rows:
+        if row["measurement"] == "phase":
+            made.append(_phase(_case(point, row["size"]), row, max(rates, default=0.0)))
+        if row["measurement"] == "component":
+            made += _components(_case(point, row["size"]), row)
+    return [*made, *ceilings]
+
+
+def _case(point: Point, size: str) -> Case:
+    return case_of(point, size, point["precision"])
+
+
+def tflop_per_s(flops: float, ms: float) -> float:
+    """The rate of `flops` in `ms`."""
+    return flops / (ms * 1e9)
+
+
+def _model(case: Case) -> Row:
+    about = {name: getattr(case, name) for name in ("size", "context", "batch", "precision")}
+    return {"measurement": "model"} | about | {"status": "ok", "reason": ""} | model_row(case)
+
+
+def _phase(case: Case, row: Row, peak_tflop_per_s: float) -> Row:
+    """A phase's FLOPs and predicted peak; where it ran, its own peak (MiB) and utilization.
+
+    The measured peak leaves out what was held before the model was built.
+    """
+    flops = phase_flops(case, row["phase"])
+    predicted = peak_bytes(case, row["phase"]) / MIB
+    formulas = {"flops": flops, "predicted_peak_mib": predicted}
+    if row["status"] != "ok":
+        return row | formulas
+    measured = {"peak_mib": row["peak_memory_mib"] - row["memory_before_mib"]}
+    return row | formulas | measured | utilization(flops, row["median_ms"], peak_tflop_per_s)
+
+
+def utilization(flops: int, median_ms: float, peak_tflop_per_s: float) -> Row:
+    """MFU and HFU: FLOPs (HFU: those recomputed too) over time x peak; none without a peak.
+
+    After Chowdhery et al. 2022, "PaLM", appendix B; peak is the fastest matrix product measured.
+    """
+    if not peak_tflop_per_s:
+        return {}
+    return {
+        "recomputed_flops": RECOMPUTED_FLOPS,
+        "mfu": tflop_per_s(flops, median_ms) / peak_tflop_per_s,
+        "hfu": tflop_per_s(flops + RECOMPUTED_FLOPS, median_ms) / peak_tflop_per_s,
     }
-    return [
-        {"point": precision, "precision": precision} | common | CEILINGS[scale]
-        for precision in PRECISIONS[scale]
-    ]
 
 
-def measure(point: Point) -> list[Row]:
-    """Rows of four kinds: formulas of a model, phases, components, ceilings."""
-    from workflow_src.studies.accounting.measure import measure_point
+def _components(case: Case, row: Row) -> list[Row]:
+    """A row per component of flops.forward_work: its work, and its device time in one pass.
 
-    return measure_point(point)
+    A component is the innermost range of the model of the same name.
+    """
+    busy_ns: Counter[str] = Counter()
+    for activity in row.get("activities", []):
+        busy_ns[activity["range"]] += activity["busy_ns"]
+    made = []
+    for component, flops, moved in forward_work(case):
+        found = {"component": component, "flops": flops, "bytes": moved}
+        found |= {"flops_per_byte": flops / moved}
+        if busy_ns[component]:
+            busy_ms = busy_ns[component] / row["steps"] / NS_PER_MS
+            found |= {"busy_ms": busy_ms, "tflop_per_s": tflop_per_s(flops, busy_ms)}
+        made.append(row | found)
+    return made
+
+
+def _ceiling(row: Row) -> Row:
+    """A product's FLOPs or a copy's bytes (each element is read and written), and their rate."""
+    ran = "median_ms" in row
+    if "side" in row:
+        flops = 2 * row["side"] ** 3
+        rate = {"tflop_per_s": tflop_per_s(flops, row["median_ms"])} if ran else {}
+        return row | {"flops": flops} | rate
+    moved = 2 * row["elements"] * np.dtype(row["dtype"]).itemsize
+    rate = {"gb_per_s": moved / (row["median_ms"] * 1e6)} if ran else {}
+    return row | {"bytes": moved} | rate
 
 
 def rows_of(table: pd.DataFrame, measurement: str) -> list[dict[str, Any]]:
-    """The table's rows of one kind, with what follows from their own numbers."""
+    """The table's rows of one kind; `off` is predicted over measured peak memory, minus 1."""
     found = [row for row in filled(table) if row["measurement"] == measurement]
     for row in found:
         row["reason"] = row["reason"] or ""
@@ -144,7 +197,7 @@ def share_of_step(row: Row, rule: str) -> float:
 
 
 def summarize(table: pd.DataFrame) -> dict[str, Any]:
-    """How near the rule 6ND, the predicted memory and the measured rates come to each other."""
+    """How near the rule 6ND and the predicted memory come, MFU, rooflines, what isn't measured."""
     models, phases = rows_of(table, "model"), rows_of(table, "phase")
     steps = [row for row in phases if row["phase"] == "train_step"]
     used = [row for row in steps if row.get("mfu")]
@@ -169,22 +222,5 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def tables(table: pd.DataFrame) -> dict[str, Markup]:
-    """Models, phases, components and ceilings."""
-    from workflow_src.studies.accounting import tables as made
-
-    return {
-        "models": made.models(rows_of(table, "model")),
-        "phases": made.phases(rows_of(table, "phase")),
-        "components": made.components(components(table)),
-        "ceilings": made.ceilings(rows_of(table, "ceiling")),
-    }
-
-
-def draw(table: pd.DataFrame, path: Path) -> None:
-    """The roofline of each precision with the components of the forward pass."""
-    from workflow_src.answers.figures import svg
-    from workflow_src.studies.accounting.figure import figure
-
-    rows, rates = components(table), peak_rates(table)
-    path.write_text(svg(lambda: figure(rows, rates), "study_accounting"), encoding="utf-8")
+if __name__ == "__main__":
+    join_points.main(derive)

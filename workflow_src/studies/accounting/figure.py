@@ -1,20 +1,24 @@
 """The figure of the accounting study: a roofline per precision."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from workflow_src.render.drawing import LINE_COLOURS, MARKERS, label_left, legend_of, nothing
-from workflow_src.studies.accounting.analyze import roof
+from workflow_src.render.drawing import LINE_COLORS, MARKERS, label_left, legend_of, nothing
+from workflow_src.studies.accounting.analyze import components, peak_rates, roof
 from workflow_src.studies.study import Row
 
+Rows = Sequence[Row]
 
-def figure(rows: Sequence[Row], rates: Mapping[str, tuple[float, float]]) -> Figure:
-    """A panel per precision: the roof, and a point per component (colour) and size (marker)."""
+
+def figure(table: pd.DataFrame) -> Figure:
+    """A panel per precision: the roof, and a point per component (color) and size (marker)."""
+    rows, rates = components(table), peak_rates(table)
     precisions = [name for name in rates if any(row["precision"] == name for row in rows)]
     if not precisions:
         return nothing("no component of a forward pass was measured")
@@ -32,15 +36,7 @@ def figure(rows: Sequence[Row], rates: Mapping[str, tuple[float, float]]) -> Fig
     for precision, axes in zip(precisions, grid.flat, strict=True):
         mine = [row for row in rows if row["precision"] == precision]
         _roof(axes, mine, rates[precision])
-        for row in mine:
-            axes.plot(
-                row["flops_per_byte"],
-                row["tflop_per_s"],
-                color=LINE_COLOURS[names.index(row["component"]) % len(LINE_COLOURS)],
-                marker=MARKERS[sizes.index(row["size"]) % len(MARKERS)],
-                linestyle="",
-                alpha=0.8,
-            )
+        _points(axes, mine, names, sizes)
         axes.set_title(precision, fontsize=10)
         axes.set_xlabel("FLOPs per byte of least traffic")
     _keys(grid.flat[0], names, sizes)
@@ -49,7 +45,7 @@ def figure(rows: Sequence[Row], rates: Mapping[str, tuple[float, float]]) -> Fig
     return drawn
 
 
-def _roof(axes: Axes, rows: Sequence[Row], rates: tuple[float, float]) -> None:
+def _roof(axes: Axes, rows: Rows, rates: tuple[float, float]) -> None:
     ridge = rates[0] * 1e3 / rates[1]
     intensities = [row["flops_per_byte"] for row in rows]
     low, high = min(*intensities, ridge) / 2, max(*intensities, ridge) * 2
@@ -62,11 +58,23 @@ def _roof(axes: Axes, rows: Sequence[Row], rates: tuple[float, float]) -> None:
         axis.set_minor_formatter(NullFormatter())
 
 
+def _points(axes: Axes, rows: Rows, names: Sequence[str], sizes: Sequence[str]) -> None:
+    for row in rows:
+        axes.plot(
+            row["flops_per_byte"],
+            row["tflop_per_s"],
+            color=LINE_COLORS[names.index(row["component"]) % len(LINE_COLORS)],
+            marker=MARKERS[sizes.index(row["size"]) % len(MARKERS)],
+            linestyle="",
+            alpha=0.8,
+        )
+
+
 def _keys(axes: Axes, names: Sequence[str], sizes: Sequence[str]) -> None:
-    """Entries of the legend: a colour per component, a marker per size."""
+    """Entries of the legend: a color per component, a marker per size."""
     for place, name in enumerate(names):
-        colour = LINE_COLOURS[place % len(LINE_COLOURS)]
-        axes.plot([], [], color=colour, marker="o", linestyle="", label=name)
+        color = LINE_COLORS[place % len(LINE_COLORS)]
+        axes.plot([], [], color=color, marker="o", linestyle="", label=name)
     for place, size in enumerate(sizes):
         marker = MARKERS[place % len(MARKERS)]
         axes.plot([], [], color="black", marker=marker, linestyle="", fillstyle="none", label=size)

@@ -1,59 +1,38 @@
-"""Measure phases, components of the forward pass, and the two ceilings of the roofline."""
+"""Measures phases, what a forward pass does in each range, and the two ceilings of the roofline."""
 
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import torch
 
 from workflow_src.common.case import Case
-from workflow_src.common.summary import NS_PER_MS
-from workflow_src.measure.benchmark import measure_phase
-from workflow_src.measure.oom import all_skipped, in_rising_order
-from workflow_src.measure.profiled_run import run_steps, settle, torch_window
+from workflow_src.measure.activities import activities_of
+from workflow_src.measure.benchmark import measure as measure_phases
+from workflow_src.measure.memory import memory_before_mib
+from workflow_src.measure.oom import attempt, free
+from workflow_src.measure.timing import time_call
 from workflow_src.measure.workload import AUTOCAST, Workload, use_precision
-from workflow_src.model.flops import forward_work
-from workflow_src.model.memory_formulas import MIB, model_row, peak_bytes, phase_flops
-from workflow_src.studies.outcomes import attempt, free, spread
+from workflow_src.studies.models import case_of
+from workflow_src.studies.run_point import main
 from workflow_src.studies.study import Point, Row
-from workflow_src.studies.timing import time_call
-from workflow_src.traces import kineto
-from workflow_src.traces.attribution import NOWHERE, attribute
+
+Call = Callable[[], object]
+Prepare = Callable[[torch.dtype, str], Call]
 
 
-def case_of(point: Point, size: str) -> Case:
-    """The case of a size at a point, with written-out attention and AdamW."""
-    return Case(
-        case=f"{size}-{point['precision']}",
-        size=size,
-        **point["sizes"][size],
-        vocabulary=point["vocabulary"],
-        batch=point["batch"],
-        context=point["context"],
-        precision=point["precision"],
-        attention="naive",
-        optimizer="adamw",
-        device=point["device"],
-    )
-
-
-def measure_point(point: Point) -> list[Row]:
-    """Rows of four kinds (`measurement`): model, phase, component and ceiling."""
+def measure(point: Point) -> list[Row]:
+    """Rows of three kinds (`measurement`): phase and component by size, then ceiling."""
+    device = point["device"]
     # Memory that was freed and taken again can copy 10 % slower, so that on a device the ceilings
     # come first; on a CPU last, since their memory would be in the peaks of all that follows.
-    ceilings = measure_ceilings(point) if point["device"] == "cuda" else []
-    free(point["device"])
-    rows = []
-    for size in point["sizes"]:
-        case = case_of(point, size)
-        rows.append(_about(case, "model") | {"status": "ok", "reason": ""} | model_row(case))
+    ceilings = measure_ceilings(point) if device == "cuda" else []
+    rows: list[Row] = []
     for size in point["measured"]:
-        rows += measure_size(case_of(point, size), point["warmup_steps"], point["steps"])
-        free(point["device"])
-    ceilings = ceilings or measure_ceilings(point)
-    return [row | utilisation(row, ceilings) for row in rows] + ceilings
+        free(device)
+        case = case_of(point, size, point["precision"])
+        rows += measure_size(case, point["warmup_steps"], point["steps"])
+    free(device)
+    return [*rows, *(ceilings or measure_ceilings(point))]
 
 
 def _about(case: Case, measurement: str) -> Row:
@@ -61,133 +40,74 @@ def _about(case: Case, measurement: str) -> Row:
     return {"measurement": measurement} | {name: getattr(case, name) for name in names}
 
 
-def memory_before_mib(device: str) -> float:
-    """Memory that a peak measured from now on holds already: see benchmark.peak_memory_mib."""
-    if device == "cuda":
-        return torch.cuda.memory_allocated() / MIB
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
 def measure_size(case: Case, warmup_steps: int, steps: int) -> list[Row]:
-    """A row per phase, and one per component of the forward pass."""
-    before = memory_before_mib(case.device)
-    found: dict[str, dict[str, Any]] = {}
-    try:
-        workload = Workload(case)
-    except torch.OutOfMemoryError as error:
-        outcomes = all_skipped("the model itself did not fit", str(error).split(". ")[0])
-    else:
-
-        def run(phase: str) -> None:
-            found[phase] = measure_phase(workload, phase, warmup_steps, steps)
-            print(f"{case.case} {phase}: {min(found[phase]['samples_ns']) / 1e6:.3f} ms at best")
-
-        outcomes = list(in_rising_order(workload, run))
-    phases = [
-        _about(case, "phase")
-        | {"phase": outcome.phase, "status": outcome.status, "reason": outcome.reason}
-        | (phase_row(case, outcome.phase, before, found.get(outcome.phase)))
-        for outcome in outcomes
+    """A row per phase and, where the forward pass fits in memory, one of what it does."""
+    before = {"memory_before_mib": memory_before_mib(case.device)}
+    phases = measure_phases(case, warmup_steps, steps)
+    rows = [
+        _about(case, "phase") | {"phase": phase} | before | row for phase, row in phases.items()
     ]
-    if "forward" not in found:
-        return phases
-    workload.release()
-    return phases + measure_components(workload, steps)
+    if phases["forward"]["status"] != "ok":
+        return rows
+    free(case.device)
+    return [*rows, _about(case, "component") | measure_forward(case, steps)]
 
 
-def phase_row(case: Case, phase: str, before_mib: float, found: Mapping[str, Any] | None) -> Row:
-    """FLOPs and predicted peak of a phase, and what was found where it ran. Peaks in MiB.
+def measure_forward(case: Case, steps: int) -> Row:
+    """The `activities` of `steps` forward passes together, each with its range of the model."""
 
-    The measured peak leaves out what was held before the model was built.
-    """
-    row = {"flops": phase_flops(case, phase), "predicted_peak_mib": peak_bytes(case, phase) / MIB}
-    if found is None:
-        return row
-    peak = found["peak_memory_mib"] - before_mib
-    return row | spread(found["samples_ns"]) | {"peak_mib": peak, "memory_before_mib": before_mib}
+    def profiled() -> Row:
+        workload = Workload(case)
 
+        def run() -> None:
+            for _ in range(steps):
+                workload.forward()
 
-def measure_components(workload: Workload, steps: int) -> list[Row]:
-    """A row per component of flops.forward_work: its work and its device time, profiled."""
-    case = workload.case
-    times: dict[str, float] = {}
-    outcome = attempt(lambda: times.update(component_ms(workload, steps)) or {}, workload.release)
-    rows = []
-    for component, flops, moved in forward_work(case).itertuples(index=False):
-        row = _about(case, "component") | outcome
-        row |= {"component": component, "flops": int(flops), "bytes": int(moved)}
-        row["flops_per_byte"] = flops / moved
-        if times.get(component):
-            row |= {
-                "busy_ms": times[component],
-                "tflop_per_s": flops / times[component] / NS_PER_MS / 1e3,
-            }
-        rows.append(row)
-    return rows
+        return {"steps": steps, "activities": activities_of(run, case.device, ranges=True)}
 
-
-def component_ms(workload: Workload, steps: int) -> dict[str, float]:
-    """Busy time (ms a step) of the forward pass by innermost range, from torch.profiler."""
-    settling = partial(settle, workload, ["forward"])
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "trace.json.gz")
-        with torch_window(workload.case.device, path, settling):
-            run_steps(workload, ["forward"], steps)
-        ranges, activities = attribute(kineto.read(path))
-    inside = activities[activities["range"] != NOWHERE]
-    names = ranges["name"].to_numpy()[inside["range"].to_numpy()]
-    busy = inside.groupby(names)["duration_ns"].sum() / (steps * NS_PER_MS)
-    return {str(name): float(ms) for name, ms in busy.items()}
+    return attempt(profiled, partial(free, case.device))
 
 
 def measure_ceilings(point: Point) -> list[Row]:
-    """The rates of square matrix products in the point's precision, and that of a copy."""
+    """The times of square matrix products in the point's precision, and of a copy in float32."""
     use_precision(point["precision"])
-    dtype = AUTOCAST.get(point["precision"], torch.float32)
-    rows = []
-    for side in point["matmul_sides"]:
-        time = partial(_matmul, point, side, dtype)
-        rows.append(_ceiling(point, f"matmul {side}") | attempt(time, partial(free, "cpu")))
-    time = partial(_copy, point)
-    return [*rows, _ceiling(point, "copy") | attempt(time, partial(free, "cpu"))]
+    dtype, elements = AUTOCAST.get(point["precision"], torch.float32), point["copy_elements"]
+    products = [
+        _ceiling(point, {"ceiling": f"matmul {side}", "side": side}, dtype, partial(matmul, side))
+        for side in point["matmul_sides"]
+    ]
+    copied = _ceiling(
+        point, {"ceiling": "copy", "elements": elements}, torch.float32, partial(copy, elements)
+    )
+    return [*products, copied]
 
 
-def _ceiling(point: Point, name: str) -> Row:
-    return {"measurement": "ceiling", "precision": point["precision"], "ceiling": name}
+def _ceiling(point: Point, about: Row, dtype: torch.dtype, prepare: Prepare) -> Row:
+    """A ceiling's row: what it is about, and the times of the call that `prepare` makes."""
+    device = point["device"]
+
+    def timed() -> Row:
+        call = prepare(dtype, device)
+        samples = time_call(call, device, point["warmup_steps"], point["ceiling_steps"])
+        return {"samples_ns": samples}
+
+    always = {"measurement": "ceiling", "precision": point["precision"]}
+    named = {"dtype": str(dtype).removeprefix("torch.")}
+    return always | about | named | attempt(timed, partial(free, device))
 
 
-def _time(point: Point, call: Any) -> Row:
-    return spread(time_call(call, point["device"], point["warmup_steps"], point["ceiling_steps"]))
+def matmul(side: int, dtype: torch.dtype, device: str) -> Call:
+    """The product of two (side, side) matrices."""
+    a, b = (torch.randn(side, side, device=device, dtype=dtype) for _ in range(2))
+    return lambda: a @ b
 
 
-def _matmul(point: Point, side: int, dtype: torch.dtype) -> Row:
-    a, b = (torch.randn(side, side, device=point["device"], dtype=dtype) for _ in range(2))
-    times, flops = _time(point, lambda: a @ b), 2 * side**3
-    return times | {"flops": flops, "tflop_per_s": flops / times["median_ms"] / NS_PER_MS / 1e3}
-
-
-def _copy(point: Point) -> Row:
-    source = torch.randn(point["copy_elements"], device=point["device"])
+def copy(elements: int, dtype: torch.dtype, device: str) -> Call:
+    """A copy of a vector into another one."""
+    source = torch.randn(elements, device=device, dtype=dtype)
     target = torch.empty_like(source)
-    times, moved = _time(point, lambda: target.copy_(source)), 8 * source.numel()
-    return times | {"bytes": moved, "gb_per_s": moved / times["median_ms"] / NS_PER_MS}
+    return lambda: target.copy_(source)
 
 
-def utilisation(row: Row, ceilings: list[Row]) -> Row:
-    """MFU and HFU of a measured phase: its FLOPs (HFU: those recomputed too) over time x peak.
-
-    After Chowdhery et al. 2022, "PaLM", appendix B; peak is the fastest matrix product measured.
-    Nothing is recomputed in this model (no activation checkpointing).
-    """
-    peak = max((ceiling.get("tflop_per_s", 0.0) for ceiling in ceilings), default=0.0)
-    if row["measurement"] != "phase" or not peak or "median_ms" not in row:
-        return {}
-    recomputed = 0
-    possible = row["median_ms"] * NS_PER_MS * 1e3 * peak
-    return {
-        "recomputed_flops": recomputed,
-        "mfu": row["flops"] / possible,
-        "hfu": (row["flops"] + recomputed) / possible,
-    }
+if __name__ == "__main__":
+    main(measure)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import pandas as pd
 from markupsafe import Markup
 
 from workflow_src.render.markdown import (
@@ -13,12 +14,22 @@ from workflow_src.render.markdown import (
     percent,
     signed_percent,
 )
-from workflow_src.studies.accounting.analyze import share_of_step
+from workflow_src.studies.accounting.analyze import components, rows_of, share_of_step
 from workflow_src.studies.rows import TIME_COLUMNS
 from workflow_src.studies.study import Row
 
 
-def models(rows: Sequence[Row]) -> Markup:
+def tables(table: pd.DataFrame) -> dict[str, Markup]:
+    """Tables of the models, the phases, the components and the ceilings."""
+    return {
+        "models": _models_table(rows_of(table, "model")),
+        "phases": _phases_table(rows_of(table, "phase")),
+        "components": _components_table(components(table)),
+        "ceilings": _ceilings_table(rows_of(table, "ceiling")),
+    }
+
+
+def _models_table(rows: Sequence[Row]) -> Markup:
     """A line per size; activations depend on the precision and have a column for each."""
     lines: dict[str, dict[str, Any]] = {}
     for row in rows:
@@ -58,8 +69,8 @@ def models(rows: Sequence[Row]) -> Markup:
     return markdown_table(list(lines.values()), columns)
 
 
-def phases(rows: Sequence[Row]) -> Markup:
-    """A line per phase: memory, time, utilisation."""
+def _phases_table(rows: Sequence[Row]) -> Markup:
+    """A line per phase: memory, time, utilization."""
     shown = [row | {"phase": PHASE_WORDS[row["phase"]]} for row in rows]
     columns = [Column("size", "size"), Column("precision", "precision"), Column("phase", "phase")]
     columns += [
@@ -73,7 +84,7 @@ def phases(rows: Sequence[Row]) -> Markup:
     return markdown_table(shown, columns)
 
 
-def components(rows: Sequence[Row]) -> Markup:
+def _components_table(rows: Sequence[Row]) -> Markup:
     """A line per component of a forward pass: its rate and its roof."""
     columns = [
         Column("size", "size"),
@@ -89,7 +100,7 @@ def components(rows: Sequence[Row]) -> Markup:
     return markdown_table(rows, columns)
 
 
-def ceilings(rows: Sequence[Row]) -> Markup:
+def _ceilings_table(rows: Sequence[Row]) -> Markup:
     """A line per measured ceiling."""
     columns = [
         Column("precision", "precision"),

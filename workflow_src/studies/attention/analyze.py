@@ -1,28 +1,17 @@
-"""Study: implementations of attention over context and head size, and SDPA in a small module."""
+"""What the attention study's rows say: who is fastest, how memory grows, what SDPA changes."""
 
 import math
-from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from markupsafe import Markup
 
-from workflow_src.studies.attention.tables import (
-    kernel_tables,
-    launches_table,
-    memory_table,
-    module_table,
-    times_table,
-)
+from workflow_src.studies import join_points
+from workflow_src.studies.attention.kernels import counted, kernel_count, kernel_rows
+from workflow_src.studies.attention.points import SHOWN_HEAD_SIZE
 from workflow_src.studies.rows import filled
 from workflow_src.studies.study import Point, Row
-from workflow_src.traces.kernel_names import NO_KERNEL
 
-TITLE = "Attention: written out, compiled and fused, over context and head size"
-
-EAGER = ("naive", "fused_softmax", "sdpa_math", "sdpa_efficient", "sdpa_flash", "sdpa_cudnn")
 WORDS = {
     "naive": "naive",
     "compiled": "naive, compiled",
@@ -35,45 +24,21 @@ WORDS = {
 }
 """Implementations by their ids, in the order in which they are shown."""
 
-CONTEXTS = {
-    ("cpu", "small"): [64, 128, 256],
-    ("cpu", "full"): [128, 256, 512, 1024],
-    ("cuda", "small"): [128, 512, 2048],
-    ("cuda", "full"): [128, 256, 512, 1024, 2048, 4096, 8192, 16384],
-}
-HEAD_SIZES = {"small": [16, 64], "full": [16, 32, 64, 128]}
-SHOWN_HEAD_SIZE = 64
-"""The head size of the sentences, of the figure and of the profiled rows."""
-
 QUADRATIC_FROM = 1.5
 """Memory whose exponent over context is at least this is called near the square."""
 
 
-def points(device: str, scale: str) -> list[dict[str, Any]]:
-    """A point for the eager cores, one for the compiled core and one for the module."""
-    contexts = CONTEXTS[device, scale]
-    precision = "bf16" if device == "cuda" else "fp32"
-    cores = {"precision": precision, "batch": 8, "heads": 1, "compile": scale == "full"}
-    cores |= {"contexts": contexts, "head_sizes": HEAD_SIZES[scale]}
-    cores |= {"profiled_head_size": SHOWN_HEAD_SIZE, "profiled_contexts": contexts[::2]}
-    module_contexts = [100] if (device, scale) == ("cpu", "small") else [100, 1000]
-    module = {"precision": precision, "batch": 32, "width": 256, "contexts": module_contexts}
-    return [
-        {"point": "cores", **cores, "implementations": list(EAGER)},
-        {"point": "compiled", **cores, "implementations": ["compiled"]},
-        {"point": "module", **module},
-    ]
+def derive(point: Point, rows: list[Row]) -> list[Row]:
+    """Cores and module with their kernels counted, and a row per kernel of the module."""
+    return [made for row in rows for made in _derived(row)]
 
 
-def measure(point: Point) -> list[Row]:
-    """A row per implementation, shape and phase, and per kernel of the module."""
-    from workflow_src.studies.attention.measure import measure_cores
-    from workflow_src.studies.attention.module import measure_module
-    from workflow_src.studies.attention.nsys_summary import measure_summaries
-
-    if point["point"] == "module":
-        return measure_module(point) + measure_summaries(point)
-    return measure_cores(point)
+def _derived(row: Row) -> list[Row]:
+    if row["status"] != "ok":
+        return [row]
+    if row["sweep"] in ("kernel", "nsys"):
+        return [row | found for found in kernel_rows(row["activities"])]
+    return [row | kernel_count(row)]
 
 
 def sweep(table: pd.DataFrame, name: str) -> list[Row]:
@@ -121,10 +86,16 @@ def shown_head_size(rows: Sequence[Row]) -> int | None:
     return SHOWN_HEAD_SIZE if SHOWN_HEAD_SIZE in measured else max(measured, default=None)
 
 
-def fastest_runs(rows: Sequence[Row]) -> list[Row]:
-    """The fastest by total_ms, and all whose spread meets its, over runs of neighbouring contexts.
+def of_head_size(rows: Sequence[Row], head_size: int | None) -> list[Row]:
+    """The rows of one head size."""
+    return [row for row in rows if row["head_size"] == head_size]
 
-    A spread is from p20_ms to p80_ms; short calls are launch-bound, and the host decides by luck.
+
+def fastest_runs(rows: Sequence[Row]) -> list[Row]:
+    """Which implementations are fastest, over runs of neighboring contexts.
+
+    With the fastest by total_ms go all whose spread (p20_ms to p80_ms) overlaps with its: short
+    calls are launch-bound, and which of them comes first is the host's luck.
     """
     runs: list[Row] = []
     for context in sorted({row["context"] for row in rows}):
@@ -179,35 +150,8 @@ def module_changes(rows: Sequence[Row]) -> list[Row]:
     return found
 
 
-def counted(summed: Sequence[Row], kernels: Sequence[Row]) -> Row | None:
-    """How many kernels nsys summarizes, and those that torch.profiler counts differently in a pass.
-
-    None where nsys was not asked; `skipped` says why it has no summary.
-    """
-    if not summed:
-        return None
-    ran = [row for row in summed if row["status"] == "ok"]
-    found = {_kernel(row): row["calls"] / row["passes"] for row in ran}
-    versions = {key[:2] for key in found}
-    seen: Counter[tuple[Any, ...]] = Counter()
-    for row in kernels:
-        if _kernel(row)[:2] in versions and not row["kernel"].startswith(NO_KERNEL):
-            seen[_kernel(row)] += int(row["calls"])
-    either = dict.fromkeys([*found, *seen])
-    return {
-        "passes": int(ran[0]["passes"]) if ran else 0,
-        "kernels": len(found),
-        "differing": list(dict.fromkeys(k[-1] for k in either if seen[k] != found.get(k, 0))),
-        "skipped": next((row["reason"] for row in summed if row["status"] != "ok"), ""),
-    }
-
-
-def _kernel(row: Row) -> tuple[Any, ...]:
-    return row["implementation"], row["context"], row["kernel"]
-
-
 def reasons(rows: Sequence[Row], status: str) -> list[str]:
-    """Who has rows of this status, at how many shapes, and why, each said once."""
+    """Which implementations have rows of this status, at how many shapes, and the reason."""
     found: dict[tuple[str, str], set[tuple[Any, Any]]] = {}
     for row in rows:
         if row["status"] == status:
@@ -233,7 +177,7 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
     cores, module = sweep(table, "core"), sweep(table, "module")
     whole = totals(cores)
     head_size = shown_head_size(whole)
-    shown = [row for row in whole if row["head_size"] == head_size]
+    shown = of_head_size(whole, head_size)
     grown = growth(shown)
     return {
         "head_size": head_size,
@@ -254,24 +198,5 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def tables(table: pd.DataFrame) -> dict[str, Markup]:
-    """Times, memory, launches, the module, and its kernels side by side by context."""
-    cores, module = sweep(table, "core"), sweep(table, "module")
-    whole = totals(cores)
-    shown = [row for row in cores if row["head_size"] == shown_head_size(whole)]
-    return {
-        "times": times_table(cores),
-        "memory": memory_table(shown),
-        "launches": launches_table(shown),
-        "module": module_table(module),
-    } | kernel_tables(sweep(table, "kernel"), sweep(table, "nsys"))
-
-
-def draw(table: pd.DataFrame, path: Path) -> None:
-    """Time and memory over context at the shown head size, a line per implementation."""
-    from workflow_src.answers.figures import svg
-    from workflow_src.studies.attention.figure import figure
-
-    whole = totals(sweep(table, "core"))
-    shown = [row for row in whole if row["head_size"] == shown_head_size(whole)]
-    path.write_text(svg(lambda: figure(shown), "study_attention"), encoding="utf-8")
+if __name__ == "__main__":
+    join_points.main(derive)

@@ -1,20 +1,16 @@
-"""Measures a small module round attention, and names its kernels by what launched them."""
+"""Measures a small module around attention, before and after PyTorch's own operator."""
 
 from collections.abc import Iterator
 from functools import partial
 
-import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from workflow_src.common.summary import NS_PER_MS
+from workflow_src.measure.activities import activities_of
+from workflow_src.measure.memory import allocated_before
 from workflow_src.model.attention import attention_core
-from workflow_src.studies.attention.measure import TYPES, Task, computing, measure_phases
-from workflow_src.studies.memory import allocated_before
+from workflow_src.studies.attention.task import TYPES, Task, build, measure_phases, not_built
 from workflow_src.studies.study import Point, Row
-from workflow_src.studies.timing import activities_of
-
-VERSIONS = ("naive", "sdpa")
 
 
 class SingleHeadBlock(nn.Module):
@@ -38,16 +34,19 @@ class SingleHeadBlock(nn.Module):
 
 
 def versions(point: Point) -> Iterator[Row]:
-    """What the rows of the module say of it: its context and attention, before and after SDPA."""
+    """What the rows of each version of the module say about it: its context and attention."""
     about = {"precision": point["precision"], "batch": point["batch"], "heads": 1}
     about |= {"head_size": point["width"]}
     for context in point["contexts"]:
-        for implementation in VERSIONS:
+        for implementation in point["implementations"]:
             yield about | {"implementation": implementation, "context": context}
 
 
 def measure_module(point: Point) -> list[Row]:
-    """The rows of both phases of the module, before and after SDPA, and of its kernels."""
+    """Per version the rows of both phases (sweep "module"), and one of its activities ("kernel").
+
+    The activities are those of one forward pass and its backward pass.
+    """
     torch.manual_seed(0)
     return [
         about | row
@@ -68,26 +67,12 @@ def module_task(point: Point, implementation: str, context: int) -> Task:
 
 
 def _module_rows(point: Point, implementation: str, context: int) -> list[Row]:
-    task = module_task(point, implementation, context)
-    phases = measure_phases(task, profiled=True, keeps=True)
-    rows = [{"sweep": "module"} | row for row in phases]
+    task, built = build(partial(module_task, point, implementation, context), point["device"])
+    if task is None:
+        return [{"sweep": "module"} | row for row in not_built(built)]
+    phases = measure_phases(task, point["budget_ms"], profiled=True, keeps=True)
+    rows: list[Row] = [{"sweep": "module"} | row for row in phases]
     if all(row["status"] == "ok" for row in phases):
-        found = kernel_rows(activities_of(task.forward_and_backward, task.device))
-        rows += [{"sweep": "kernel"} | row for row in found]
+        about = {"sweep": "kernel", "status": "ok", "reason": ""}
+        rows += [about | {"activities": activities_of(task.forward_and_backward, task.device)}]
     return rows
-
-
-def kernel_rows(activities: pd.DataFrame) -> list[Row]:
-    """A row per kernel and operator that launched it: calls, busy time, share of all of it."""
-    computed = computing(activities).rename(columns={"short_name": "kernel"})
-    grouped = computed.groupby(["operator", "kernel", "family"])["duration_ns"]
-    return shared(grouped.agg(calls="count", busy_ns="sum").reset_index())
-
-
-def shared(kernels: pd.DataFrame) -> list[Row]:
-    """A row for each of `kernels` (calls, busy_ns, names) with its share of all, largest first."""
-    ranked = kernels.sort_values("busy_ns", ascending=False)
-    total = int(ranked["busy_ns"].sum())
-    busy_ns = ranked.pop("busy_ns")
-    found = ranked.assign(status="ok", busy_ms=busy_ns / NS_PER_MS, share=busy_ns / total)
-    return [{str(key): value for key, value in row.items()} for row in found.to_dict("records")]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import pandas as pd
 from markupsafe import Markup
 
 from workflow_src.render.markdown import (
@@ -10,19 +11,53 @@ from workflow_src.render.markdown import (
     PHASE_WORDS,
     STATE_WORDS,
     Column,
+    limit,
     markdown_table,
     number,
     percent,
     plain,
     whole,
 )
+from workflow_src.studies.attention.analyze import (
+    WORDS,
+    of_head_size,
+    shown_head_size,
+    sweep,
+    totals,
+)
+from workflow_src.studies.attention.points import VERSIONS
 from workflow_src.studies.rows import TIME_COLUMNS
 from workflow_src.studies.study import Row
 
 SMALL_SHARE = 0.005
 """Kernels below this share before and after are summed up in one line."""
 
-VERSIONS = {"naive": "naive", "sdpa": "SDPA"}
+_CONTEXT = {"context": "context"}
+
+_NUMBERS = {"calls": whole, "busy_ms": number, "share": percent}
+"""What a kernel's line holds of each version, and how it reads."""
+
+_KERNEL_COLUMNS = [
+    Column("launched by", "operator"),
+    Column("kernel", "kernel"),
+    *(
+        Column(f"{WORDS[version]}: {heading}", f"{version}_{name}")
+        for version in VERSIONS
+        for heading, name in zip(("calls", "busy, ms", "share"), _NUMBERS, strict=True)
+    ),
+]
+
+
+def tables(table: pd.DataFrame) -> dict[str, Markup]:
+    """Times, memory, launches, the module, and its kernels side by side by context."""
+    cores, module = sweep(table, "core"), sweep(table, "module")
+    shown = of_head_size(cores, shown_head_size(totals(cores)))
+    return {
+        "times": times_table(cores),
+        "memory": memory_table(shown),
+        "launches": launches_table(shown),
+        "module": module_table(module),
+    } | kernel_tables(sweep(table, "kernel"), sweep(table, "nsys"))
 
 
 def _pivot(
@@ -47,7 +82,7 @@ def _pivot(
 
 
 def _joined(cells: dict[str, str]) -> str:
-    """Both phases of a cell, or what is said of both alike, once."""
+    """Both phases of a cell; the word for why there is no number once where both have the same."""
     both = [cells.get(phase, DASH) for phase in ("forward", "backward")]
     words = {*STATE_WORDS.values(), DASH}
     return both[0] if both[0] == both[1] and both[0] in words else " + ".join(both)
@@ -61,36 +96,31 @@ def times_table(cores: Sequence[Row]) -> Markup:
 
 def launches_table(cores: Sequence[Row]) -> Markup:
     """Kernels forward + backward by context."""
-    return _pivot([row for row in cores if _told(row, "kernels")], _CONTEXT, "kernels", whole)
+    return _pivot([row for row in cores if _measured(row, "kernels")], _CONTEXT, "kernels", whole)
 
 
 def memory_table(cores: Sequence[Row]) -> Markup:
-    """MiB by context: peaks before backward + in all; without peaks what backward is kept."""
-    peaks = any(row.get("peak_mib") is not None for row in cores)
-    rows = cores if peaks else [row for row in cores if row["phase"] == "forward"]
-    if peaks:
-        return _pivot(rows, _CONTEXT, "peak_mib", number)
-    both = [row | {"phase": phase} for row in rows for phase in ("forward", "backward")]
-    return _one_number(both)
+    """MiB by context: the peak up to backward + the peak of both passes.
+
+    Where no peak was measured: what autograd keeps for backward, one number to a cell.
+    """
+    if any(row.get("peak_mib") is not None for row in cores):
+        return _pivot(cores, _CONTEXT, "peak_mib", number)
+    return _kept_table([row for row in cores if _measured(row, "kept_mib")])
 
 
-def _one_number(rows: Sequence[Row]) -> Markup:
-    """Kept memory, one number to a cell."""
+def _kept_table(rows: Sequence[Row]) -> Markup:
     lines: dict[int, dict[str, Any]] = {}
     for row in rows:
-        if _told(row, "kept_mib"):
-            context = int(row["context"])
-            lines.setdefault(context, {"context": context})[row["words"]] = row["kept_mib"]
-    headings = dict.fromkeys(row["words"] for row in rows if _told(row, "kept_mib"))
+        context = int(row["context"])
+        lines.setdefault(context, {"context": context})[row["words"]] = row["kept_mib"]
+    headings = dict.fromkeys(row["words"] for row in rows)
     columns = [Column("context", "context", plain), *(Column(w, w, number) for w in headings)]
     return markdown_table([lines[context] for context in sorted(lines)], columns)
 
 
-def _told(row: Row, key: str) -> bool:
+def _measured(row: Row, key: str) -> bool:
     return row["status"] == "ok" and row.get(key) is not None
-
-
-_CONTEXT = {"context": "context"}
 
 
 def module_table(module: Sequence[Row]) -> Markup:
@@ -132,29 +162,18 @@ def _named(summed: Sequence[Row], kernels: Sequence[Row]) -> list[Row]:
 
 def kernel_table(kernels: Sequence[Row], context: int) -> Markup:
     """Every kernel by the operator that launched it, before and after SDPA side by side."""
-    lines: dict[tuple[str, str], dict[str, Any]] = {}
+    lines: dict[tuple[str, str, str], dict[str, Any]] = {}
     for row in kernels:
         if row["context"] == context:
-            key = (row["operator"] or "(none)", row["kernel"])
-            line = lines.setdefault(key, {"operator": key[0], "kernel": key[1]})
-            for name in ("calls", "busy_ms", "share"):
-                line[f"{row['implementation']}_{name}"] = row[name]
+            operator = row["operator"] or "(none)"
+            about = {"operator": operator, "kernel": row["kernel"]}
+            line = lines.setdefault((operator, row["kernel"], row["family"]), about)
+            line |= {f"{row['implementation']}_{name}": row[name] for name in _NUMBERS}
     ranked = sorted(lines.values(), key=lambda line: -_largest(line))
     named = [line for line in ranked if _largest(line) >= SMALL_SHARE]
     others = [line for line in ranked if _largest(line) < SMALL_SHARE]
     shown = [*named, _summed(others)] if others else named
     return markdown_table([_texts(line) for line in shown], _KERNEL_COLUMNS)
-
-
-_KERNEL_COLUMNS = [
-    Column("launched by", "operator"),
-    Column("kernel", "kernel"),
-    *(
-        Column(f"{words}: {heading}", f"{version}_{name}")
-        for version, words in VERSIONS.items()
-        for heading, name in (("calls", "calls"), ("busy, ms", "busy_ms"), ("share", "share"))
-    ),
-]
 
 
 def _largest(line: dict[str, Any]) -> float:
@@ -163,18 +182,21 @@ def _largest(line: dict[str, Any]) -> float:
 
 def _summed(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """One line for many: how many there are, and the sums of their numbers."""
-    keys = [f"{version}_{name}" for version in VERSIONS for name in ("calls", "busy_ms", "share")]
-    sums = {key: sum(line[key] for line in lines if key in line) for key in keys}
-    there = {key: value for key, value in sums.items() if any(key in line for line in lines)}
-    return {"operator": f"{len(lines)} more", "kernel": "each below 0.5 %"} | there
+    keys = [f"{version}_{name}" for version in VERSIONS for name in _NUMBERS]
+    sums = {
+        key: sum(line[key] for line in lines if key in line)
+        for key in keys
+        if any(key in line for line in lines)
+    }
+    about = {"operator": f"{len(lines)} more", "kernel": f"each below {limit(SMALL_SHARE)}"}
+    return about | sums
 
 
 def _texts(line: dict[str, Any]) -> dict[str, str]:
     """A line's numbers as text, a dash where a version doesn't run the kernel."""
-    texts = {"calls": whole, "busy_ms": number, "share": percent}
     found = {"operator": str(line["operator"]), "kernel": str(line["kernel"])}
     for version in VERSIONS:
-        for name, text in texts.items():
+        for name, text in _NUMBERS.items():
             key = f"{version}_{name}"
             found[key] = text(line[key]) if key in line else DASH
     return found

@@ -1,24 +1,16 @@
-"""Study: what it is worth to run many small operations as one kernel.
+"""What the fusion study's rows say: rates beside a copy's, launches, and what fusion is worth."""
 
-GeLU and softmax move each element once in and once out of memory if they are one kernel, and many
-times if each operation is one. How near an implementation comes to the least time is its share of
-the bandwidth of a plain copy of the same bytes, measured in the same process.
-"""
-
-import hashlib
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
-from markupsafe import Markup
 
-from workflow_src.plan.fingerprint import ROOT
-from workflow_src.render.markdown import Column, markdown_table, number, percent, plain, whole
-from workflow_src.studies.rows import filled
+from workflow_src.common.units import NS_PER_MS
+from workflow_src.render.markdown import number, percent, plain, whole
+from workflow_src.studies import join_points
+from workflow_src.studies.fusion.points import IMPLEMENTATIONS, launches_alike
+from workflow_src.studies.rows import calls, filled
 from workflow_src.studies.study import Point, Row
-
-TITLE = "Operator fusion: GeLU and softmax, written out and as one kernel"
 
 NAMES = {
     "copy": "copy",
@@ -30,11 +22,8 @@ NAMES = {
 }
 """The implementations as the report calls them."""
 
-IMPLEMENTATIONS = {
-    "gelu": ("copy", "written_out", "torch", "compiled", "triton", "cuda"),
-    "softmax": ("copy", "written_out", "torch", "triton"),
-}
 OPERATIONS = {"gelu": "GeLU", "softmax": "Softmax"}
+ELEMENT_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 
 LARGE = 2**26
 """From so many elements on, no cache holds the tensors, and the verdicts are given."""
@@ -43,49 +32,52 @@ NEAR_COPY = 0.90
 NO_SLOWER_WITHIN = 0.02
 """Medians that differ by no more than this share count as equal."""
 
-ELEMENTS = {"small": (2**18,), "full": tuple(2**k for k in (28, 26, 24, 22, 20))}
-TOTALS = {"small": (2**18,), "full": (2**27, 2**26)}
-COLUMNS = {"small": (128, 4096), "full": (128, 1024, 4096, 16384, 32768, 65536)}
-DTYPES = {"small": ("float32",), "full": ("float32", "bfloat16")}
-STEPS = {"small": 10, "full": 20}
-CUDA_SOURCE = Path("workflow_src", "ops", "gelu.cu")
+Shape = tuple[str, str, int, int]
+"""Operation, dtype, rows and columns."""
 
 
-def points(device: str, scale: str) -> list[dict[str, Any]]:
-    """A point per operation; shapes are [rows, columns], the largest first."""
-    gelu = [[1, elements] for elements in ELEMENTS[scale]]
-    softmax = [[total // columns, columns] for columns in COLUMNS[scale] for total in TOTALS[scale]]
-    shapes = {"gelu": gelu, "softmax": softmax}
-    common = {"dtypes": list(DTYPES[scale]), "warmup_steps": 3, "steps": STEPS[scale]}
-    source = {"gelu": {"cuda_source": _digest(ROOT / CUDA_SOURCE)}, "softmax": {}}
+def derive(point: Point, rows: list[Row]) -> list[Row]:
+    """The rows with elements, launches, bytes, rate, and its share of the same shape's copy."""
+    profiled = [row for row in rows if "activities" in row]
+    launched = {launches_alike(row): calls(row["activities"]) for row in profiled}
+    rated = [row | {"elements": row["rows"] * row["columns"]} for row in rows]
+    rated = [row | _rate(row, launched) if row["status"] == "ok" else row for row in rated]
+    copied = {
+        shape_of(row): row["achieved_gb_per_s"]
+        for row in rated
+        if row["status"] == "ok" and row["implementation"] == "copy"
+    }
     return [
-        {"point": operation, "operation": operation, "implementations": list(implementations)}
-        | {"shapes": shapes[operation]}
-        | common
-        | source[operation]
-        for operation, implementations in IMPLEMENTATIONS.items()
+        row | {"share_of_copy": _share(row, copied)} if row["status"] == "ok" else row
+        for row in rated
     ]
 
 
-def _digest(path: Path) -> str:
-    """A short hash of a source that the code's fingerprint doesn't cover."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+def _rate(row: Row, launched: Mapping[tuple[str, str, int], int]) -> Row:
+    """Launches of one call, and the bytes that it must move, in all and per time."""
+    moved = 2 * row["elements"] * ELEMENT_BYTES[row["dtype"]]
+    return {
+        "kernels_launched": launched.get(launches_alike(row)),
+        "bytes_moved": moved,
+        # Bytes per nanosecond are 10^9 bytes per second.
+        "achieved_gb_per_s": moved / (row["median_ms"] * NS_PER_MS),
+    }
 
 
-def measure(point: Point) -> list[Row]:
-    """A row per dtype, shape and implementation."""
-    from workflow_src.studies.fusion.measure import measure_operation
+def _share(row: Row, copied: Mapping[Shape, float]) -> float | None:
+    """The row's rate over that of the copy of the same shape; None where there is no copy."""
+    copy = copied.get(shape_of(row))
+    return None if copy is None else float(row["achieved_gb_per_s"] / copy)
 
-    return measure_operation(point)
+
+def shape_of(row: Row) -> Shape:
+    """What rows that are compared with one another have in common."""
+    return row["operation"], row["dtype"], int(row["rows"]), int(row["columns"])
 
 
 def measured(table: pd.DataFrame) -> list[dict[str, Any]]:
     """The rows that were measured, copies left aside."""
     return [r for r in filled(table) if r["status"] == "ok" and r["implementation"] != "copy"]
-
-
-def _shape(row: Row) -> tuple[str, str, int, int]:
-    return row["operation"], row["dtype"], int(row["rows"]), int(row["columns"])
 
 
 def _shape_name(row: Row) -> str:
@@ -101,8 +93,8 @@ def power(elements: float) -> str:
 
 
 def speedups(rows: Sequence[Row], slow: str, fast: str) -> list[float]:
-    """How many times the median of `fast` goes into that of `slow`, at each shape of both."""
-    times = {(_shape(row), row["implementation"]): row["median_ms"] for row in rows}
+    """The median of `slow` over that of `fast`, at each shape that has both."""
+    times = {(shape_of(row), row["implementation"]): row["median_ms"] for row in rows}
     shapes = [shape for shape, name in times if name == fast and (shape, slow) in times]
     return [times[shape, slow] / times[shape, fast] for shape in shapes]
 
@@ -119,7 +111,7 @@ def verdict(rows: Sequence[Row]) -> dict[str, Any]:
     Only shapes of LARGE elements and more count.
     """
     large = [row for row in rows if row["elements"] >= LARGE]
-    torchs = {_shape(row): row["median_ms"] for row in large if row["implementation"] == "torch"}
+    torchs = {shape_of(row): row["median_ms"] for row in large if row["implementation"] == "torch"}
     tritons = [row for row in large if row["implementation"] == "triton"]
     shares = [row["share_of_copy"] for row in tritons if row["share_of_copy"] is not None]
     return {
@@ -131,23 +123,28 @@ def verdict(rows: Sequence[Row]) -> dict[str, Any]:
             if row["share_of_copy"] is not None and row["share_of_copy"] < NEAR_COPY
         ],
         "slower": [
-            f"{_shape_name(row)} ({number(row['median_ms'] / torchs[_shape(row)])} x)"
+            f"{_shape_name(row)} ({number(row['median_ms'] / torchs[shape_of(row)])} x)"
             for row in tritons
-            if _shape(row) in torchs
-            and row["median_ms"] > (1 + NO_SLOWER_WITHIN) * torchs[_shape(row)]
+            if shape_of(row) in torchs
+            and row["median_ms"] > (1 + NO_SLOWER_WITHIN) * torchs[shape_of(row)]
         ],
     }
+
+
+def _missing(rows: Sequence[Row], operation: str) -> dict[str, str]:
+    """Which implementations lack a measurement, by the reason."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        if row["operation"] == operation:
+            named = found.setdefault(row["reason"], [])
+            named += [name for name in [NAMES[row["implementation"]]] if name not in named]
+    return {reason: ", ".join(named) for reason, named in found.items()}
 
 
 def _of_operation(rows: Sequence[Row], skipped: Sequence[Row], operation: str) -> dict[str, Any]:
     mine = [row for row in rows if row["operation"] == operation]
     at_most = largest(mine)
     count = {row["implementation"]: row.get("kernels_launched") for row in at_most}
-    by_reason: dict[str, list[str]] = {}
-    for row in skipped:
-        if row["operation"] == operation:
-            found = by_reason.setdefault(row["reason"], [])
-            found += [n for n in [NAMES[row["implementation"]]] if n not in found]
     return {
         "name": OPERATIONS[operation],
         "measured": len(mine),
@@ -161,7 +158,7 @@ def _of_operation(rows: Sequence[Row], skipped: Sequence[Row], operation: str) -
             if any(r["implementation"] == name and r["share_of_copy"] for r in at_most)
         },
         "triton": verdict(mine),
-        "missing": {reason: ", ".join(found) for reason, found in by_reason.items()},
+        "missing": _missing(skipped, operation),
     }
 
 
@@ -177,71 +174,5 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _times(rows: Sequence[Row], operation: str) -> Markup:
-    """A line per shape: the median of each implementation and its share of the copy."""
-    lines: dict[Any, dict[str, Any]] = {}
-    for row in rows:
-        if row["operation"] != operation:
-            continue
-        start = dict(row) | {"reason": "", "size": power(row["elements"])}
-        lines.setdefault(_shape(row), start)[row["implementation"]] = _time(row)
-    columns = [Column("dtype", "dtype"), Column("elements", "size")]
-    if operation == "softmax":
-        columns += [Column("rows", "rows", whole), Column("columns", "columns", plain)]
-    for name in IMPLEMENTATIONS[operation]:
-        columns.append(Column(f"{NAMES[name]}, ms", name))
-    order = sorted(lines.values(), key=lambda r: (r["dtype"], r["columns"], r["elements"]))
-    return markdown_table(order, columns)
-
-
-def _time(row: Row) -> str:
-    if row["status"] != "ok":
-        return "OOM" if row["status"] == "oom" else "skipped"
-    share = row["share_of_copy"]
-    known = row["implementation"] != "copy" and share is not None
-    return number(row["median_ms"]) + (f" ({percent(share)})" if known else "")
-
-
-def _kinds(rows: Sequence[Row]) -> Markup:
-    """A line per operation, implementation and dtype: what it launches and how exact it is."""
-    found: dict[Any, dict[str, Any]] = {}
-    for row in rows:
-        if row["implementation"] == "copy" or row["status"] == "oom":
-            continue
-        start = dict(row) | {
-            "called": OPERATIONS[row["operation"]],
-            "name": NAMES[row["implementation"]],
-            "reason": row["reason"] or "",
-        }
-        line = found.setdefault((row["operation"], row["implementation"], row["dtype"]), start)
-        if row["status"] == "ok":
-            line["relative_error"] = max(line["relative_error"], row["relative_error"])
-    columns = [
-        Column("operation", "called"),
-        Column("implementation", "name"),
-        Column("dtype", "dtype"),
-        Column("largest relative error", "relative_error", scientific, "status"),
-    ]
-    if any(row.get("kernels_launched") for row in rows):
-        columns.append(Column("launches", "kernels_launched", whole, "status"))
-    return markdown_table(list(found.values()), columns)
-
-
-def scientific(value: float) -> str:
-    """A small number with two digits: 3.2e-08."""
-    return f"{value:.1e}"
-
-
-def tables(table: pd.DataFrame) -> dict[str, Markup]:
-    """Times of each operation, and launches and errors of all implementations."""
-    rows = filled(table)
-    return {name: _times(rows, name) for name in IMPLEMENTATIONS} | {"kinds": _kinds(rows)}
-
-
-def draw(table: pd.DataFrame, path: Path) -> None:
-    """The rate of each implementation over elements (GeLU) and columns (softmax)."""
-    from workflow_src.answers.figures import svg
-    from workflow_src.studies.fusion.figure import figure
-
-    rows = [row for row in filled(table) if row["status"] == "ok"]
-    path.write_text(svg(lambda: figure(rows), "study_fusion"), encoding="utf-8")
+if __name__ == "__main__":
+    join_points.main(derive)

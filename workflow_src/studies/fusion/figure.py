@@ -3,17 +3,21 @@
 from collections.abc import Sequence
 
 import matplotlib.pyplot as plt
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from workflow_src.render.drawing import LINE_COLOURS, MARKERS, label_left, legend_of, nothing
-from workflow_src.studies.fusion.analyze import IMPLEMENTATIONS, NAMES, OPERATIONS, largest, power
+from workflow_src.render.drawing import LINE_COLORS, MARKERS, label_left, legend_of, nothing
+from workflow_src.studies.fusion.analyze import NAMES, OPERATIONS, largest, power
+from workflow_src.studies.fusion.points import IMPLEMENTATIONS
+from workflow_src.studies.rows import filled
 from workflow_src.studies.study import Row
 
 
-def figure(rows: Sequence[Row]) -> Figure:
+def figure(table: pd.DataFrame) -> Figure:
     """A panel per operation and dtype: GB/s of each implementation over the size."""
+    rows = [row for row in filled(table) if row["status"] == "ok"]
     dtypes = list(dict.fromkeys(row["dtype"] for row in rows))
     operations = [name for name in IMPLEMENTATIONS if any(r["operation"] == name for r in rows)]
     if not rows:
@@ -48,7 +52,7 @@ def _panel(axes: Axes, rows: Sequence[Row], operation: str) -> None:
         axes.plot(
             [int(row[over]) for row in mine],
             [row["achieved_gb_per_s"] for row in mine],
-            color="black" if name == "copy" else LINE_COLOURS[place],
+            color="black" if name == "copy" else LINE_COLORS[place],
             linestyle="--" if name == "copy" else "-",
             marker="x" if name == "copy" else MARKERS[place],
             label=NAMES[name],

@@ -1,29 +1,23 @@
-"""Study: the rate of square matrix products over their size, and what edges of tiles cost."""
+"""What the matmul study's rows say: rates, kernels and tiles, and the verdicts on them."""
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 import pandas as pd
-from markupsafe import Markup
 
+from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
+from workflow_src.common.units import NS_PER_MS
 from workflow_src.render.markdown import plain
-from workflow_src.studies.matmul import tables as matmul_tables
-from workflow_src.studies.matmul.tiles import TILE, expected_drop
-from workflow_src.studies.rows import filled
+from workflow_src.studies import join_points
+from workflow_src.studies.matmul.points import PRECISIONS
+from workflow_src.studies.matmul.tiles import TILE, waves
+from workflow_src.studies.rows import busy_ns, calls, filled
 from workflow_src.studies.study import Point, Row
 
-TITLE = "Matrix multiplication: rate over size, and the edges of tiles"
-
-SIZES = {
-    ("cpu", "small"): [64, 128, 256, 512],
-    ("cpu", "full"): [64, 128, 256, 512, 1024, 2048],
-    ("cuda", "small"): [128, 256, 512, 1024, 2048],
-    ("cuda", "full"): [128, 256, 512, 1024, 2048, 4096, 8192, 16384],
-}
-PRECISIONS = ("fp32", "tf32", "bf16", "fp8")
+DIVISORS = (32, 16, 8, 2, 1)
 
 DATASHEET = {"fp32": 67.0, "tf32": 494.0, "bf16": 989.0, "fp8": 1979.0}
 """Dense peaks in TFLOP/s of H100 SXM and H200 SXM, from NVIDIA's datasheets of the two."""
@@ -34,27 +28,66 @@ DATASHEET_GPUS = ("NVIDIA H100 80GB HBM3", "NVIDIA H200")
 DROP = 0.05
 """A difference between rates that is at least this share is called one."""
 
-LAUNCH_BOUND_BELOW = 0.5
-"""A product is launch-bound whose kernels are busy for less than this share of its time."""
+SWEEPS = ("sizes", "edge", "divisibility")
 
 
-def points(device: str, scale: str) -> list[dict[str, Any]]:
-    """One point for all sizes, one for the two fine sweeps."""
-    fine = {"precision": "bf16", "near": 2048} if device == "cuda" else _fine_on_cpu
-    return [
-        {"point": "sizes", "sizes": SIZES[device, scale], "precisions": list(PRECISIONS)},
-        {"point": "fine", **fine, "reach": 256, "step": 32},
-    ]
+def derive(point: Point, rows: list[Row]) -> list[Row]:
+    """The rows with divisor and waves; measured ones with rate, kernel, tile and busy time."""
+    return [row | _size(row) | _product(row) for row in rows]
 
 
-_fine_on_cpu = {"precision": "fp32", "near": 256}
+def _size(row: Row) -> Row:
+    """What a row's size means for tiles and alignment; nothing for a row without a size."""
+    if "n" not in row:
+        return {}
+    found: Row = {"divisor": divisor(row["n"])}
+    if "multiprocessors" in row:
+        found["waves"] = waves(row["n"], row["multiprocessors"])
+    return found
 
 
-def measure(point: Point) -> list[Row]:
-    """A row per product."""
-    from workflow_src.studies.matmul.measure import measure_products
+def _product(row: Row) -> Row:
+    """The rate (TFLOP/s) of a measured product's 2 n^3 FLOPs, and what ran."""
+    if row["status"] != "ok":
+        return {}
+    tflops = 2 * row["n"] ** 3 / (row["median_ms"] * 1e9)
+    return {"tflops": tflops} | kernel_of(row["activities"])
 
-    return measure_products(point)
+
+def kernel_of(activities: Sequence[Row]) -> Row:
+    """The kernel with the most time, its tile and precision as its name tells, and busy time.
+
+    A matrix multiplication where there is one. `kernels` and `busy_ms` are of all activities.
+    """
+    products = [row for row in activities if row["family"] == "gemm"]
+    longest = max(products or activities, key=lambda row: int(row["busy_ns"]), default=None)
+    return {
+        "kernel": longest["short_name"] if longest else "",
+        "tile": tile_of(longest["name"]) if longest else "",
+        "ran": longest["precision_ran"] if longest else "",
+        "kernels": calls(activities),
+        "busy_ms": busy_ns(activities) / NS_PER_MS,
+    }
+
+
+def tile_of(name: str) -> str:
+    """The tile in a kernel's name, as "128x256"; empty where the name has none."""
+    found = re.search(r"(?<![A-Za-z0-9])(?:tilesize)?(\d{1,3}x\d{1,3})(?=[x_]|$)", name)
+    return found[1] if found else ""
+
+
+def divisor(n: int) -> int:
+    """The largest of 1, 2, 8, 16, 32 that divides n."""
+    return next(d for d in DIVISORS if n % d == 0)
+
+
+def expected_drop(below: int, above: int, multiprocessors: int) -> float:
+    """Share of the rate that waves alone take from `below` to `above`.
+
+    A wave lasts in proportion to n, so that the rate goes with n^3 / (n waves).
+    """
+    rates = [n * n / waves(n, multiprocessors) for n in (below, above)]
+    return 1 - rates[1] / rates[0]
 
 
 def sweep(table: pd.DataFrame, name: str, status: str = "ok") -> list[Row]:
@@ -74,15 +107,17 @@ def by_precision(rows: Sequence[Row]) -> dict[str, list[Row]]:
 def peaks(rows: Sequence[Row]) -> list[Row]:
     """The best rate of each precision, its share of the datasheet's, and where half is reached.
 
-    `half_from`: the least n from which on all rates are at least half the best one.
+    `half_from`: the least n from which on all rates are at least half the best one; None where
+    that of the largest size is not.
     """
     found = []
     for precision, mine in by_precision(rows).items():
         best = max(mine, key=lambda row: float(row["tflops"]))
         slow = [row["n"] for row in mine if row["tflops"] < best["tflops"] / 2]
-        half_from = min(row["n"] for row in mine if row["n"] > max(slow, default=0))
+        fast = [row["n"] for row in mine if row["n"] > max(slow, default=0)]
         peak = {"precision": precision, "tflops": best["tflops"], "n": best["n"]}
-        peak |= {"half_from": half_from, "ran": best.get("ran"), "kernel": best["kernel"]}
+        peak |= {"half_from": min(fast, default=None)}
+        peak |= {"ran": best.get("ran"), "kernel": best["kernel"]}
         if best.get("gpu") in DATASHEET_GPUS:
             sheet = DATASHEET[precision]
             peak |= {"datasheet": sheet, "of_datasheet": best["tflops"] / sheet}
@@ -180,37 +215,21 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
         "busy_limit": LAUNCH_BOUND_BELOW,
         "skipped": [
             f"{row['precision']} {row['sweep']}: {row['reason']}"
-            for name in ("sizes", "edge", "divisibility")
+            for name in SWEEPS
             for row in sweep(table, name, "skipped")
         ],
         "oom": [
             f"{row['precision']} n = {plain(row['n'])}"
-            for name in ("sizes", "edge", "divisibility")
+            for name in SWEEPS
             for row in sweep(table, name, "oom")
         ],
     }
 
 
 def launch_bound(row: Row) -> bool:
-    """Whether the device waits for launches for most of a product's time."""
+    """Whether the device waits for launches for too much of a product's time."""
     return bool(row["busy_ms"] < LAUNCH_BOUND_BELOW * row["median_ms"])
 
 
-def tables(table: pd.DataFrame) -> dict[str, Markup]:
-    """Peaks, all sizes, the sizes across the edge, and the divisors."""
-    rows = sweep(table, "sizes")
-    return {
-        "peaks": matmul_tables.peaks(peaks(rows)),
-        "sizes": matmul_tables.sizes(rows, sweep(table, "sizes", "oom")),
-        "edge": matmul_tables.edge(sweep(table, "edge")),
-        "divisors": matmul_tables.divisors(divisor_classes(sweep(table, "divisibility"))),
-    }
-
-
-def draw(table: pd.DataFrame, path: Path) -> None:
-    """Rate over size, across the edge, and by divisor."""
-    from workflow_src.answers.figures import svg
-    from workflow_src.studies.matmul.figure import figure
-
-    sweeps = [sweep(table, name) for name in ("sizes", "edge", "divisibility")]
-    path.write_text(svg(lambda: figure(*sweeps), "study_matmul"), encoding="utf-8")
+if __name__ == "__main__":
+    join_points.main(derive)

@@ -3,18 +3,19 @@
 from collections.abc import Sequence
 
 import matplotlib.pyplot as plt
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from workflow_src.render.drawing import LINE_COLOURS, MARKERS, context_axis, log_values, nothing
-from workflow_src.studies.matmul.tiles import DIVISORS
+from workflow_src.render.drawing import LINE_COLORS, MARKERS, context_axis, log_values, nothing
+from workflow_src.studies.matmul.analyze import DIVISORS, sweep
 from workflow_src.studies.study import Row
 
 
-def figure(sizes: Sequence[Row], edge: Sequence[Row], divisibility: Sequence[Row]) -> Figure:
-    """A panel for each sweep that was measured."""
-    sweeps = ((draw_sizes, sizes), (draw_edge, edge), (draw_divisors, divisibility))
-    panels = [(draw, rows) for draw, rows in sweeps if rows]
+def figure(table: pd.DataFrame) -> Figure:
+    """A panel for each sweep that was measured: over size, across the edge, and by divisor."""
+    drawers = {"sizes": draw_sizes, "edge": draw_edge, "divisibility": draw_divisors}
+    panels = [(draw, rows) for name, draw in drawers.items() if (rows := sweep(table, name))]
     if not panels:
         return nothing("no product was measured")
     drawn, grid = plt.subplots(
@@ -30,10 +31,10 @@ def figure(sizes: Sequence[Row], edge: Sequence[Row], divisibility: Sequence[Row
 def draw_sizes(axes: Axes, rows: Sequence[Row]) -> None:
     """Rate over size, a line per precision."""
     precisions = list(dict.fromkeys(row["precision"] for row in rows))
-    for precision, colour, marker in zip(precisions, LINE_COLOURS, MARKERS, strict=False):
+    for precision, color, marker in zip(precisions, LINE_COLORS, MARKERS, strict=False):
         mine = [row for row in rows if row["precision"] == precision]
         n, rate = [int(row["n"]) for row in mine], [row["tflops"] for row in mine]
-        axes.plot(n, rate, color=colour, marker=marker, label=precision)
+        axes.plot(n, rate, color=color, marker=marker, label=precision)
     log_values(axes)
     context_axis(axes, [int(row["n"]) for row in rows])
     axes.tick_params(axis="x", labelrotation=45)
@@ -45,7 +46,7 @@ def draw_edge(axes: Axes, rows: Sequence[Row]) -> None:
     """Rate across the edge, which is marked."""
     n, rate = [int(row["n"]) for row in rows], [row["tflops"] for row in rows]
     edge = int(rows[0]["edge"])
-    axes.plot(n, rate, color=LINE_COLOURS[0], marker="o", label=rows[0]["precision"])
+    axes.plot(n, rate, color=LINE_COLORS[0], marker="o", label=rows[0]["precision"])
     axes.axvline(edge, color="black", linestyle="--", label=f"edge, n = {edge}")
     axes.set_ylim(bottom=0)
     axes.set_xlabel("n")
@@ -53,11 +54,11 @@ def draw_edge(axes: Axes, rows: Sequence[Row]) -> None:
 
 
 def draw_divisors(axes: Axes, rows: Sequence[Row]) -> None:
-    """Rate over size, coloured by the largest divisor."""
-    for divisor, colour, marker in zip(DIVISORS, LINE_COLOURS, MARKERS, strict=False):
+    """Rate over size, colored by the largest divisor."""
+    for divisor, color, marker in zip(DIVISORS, LINE_COLORS, MARKERS, strict=False):
         mine = [row for row in rows if row["divisor"] == divisor]
         n, rate = [int(row["n"]) for row in mine], [row["tflops"] for row in mine]
-        axes.plot(n, rate, color=colour, marker=marker, linestyle="", label=f"by {divisor}")
+        axes.plot(n, rate, color=color, marker=marker, linestyle="", label=f"by {divisor}")
     axes.set_ylim(bottom=0)
     axes.set_xlabel(f"n ({rows[0]['precision']})")
     axes.set_title("by what divides n", fontsize=10)

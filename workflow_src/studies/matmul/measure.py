@@ -1,37 +1,27 @@
-"""Measures square matrix products: rates, and the kernels that ran."""
+"""Measures square matrix products: times, and the kernels that ran."""
 
 import random
-import re
 from collections.abc import Callable
+from functools import partial
 
-import pandas as pd
 import torch
 from torch import Tensor
 
-from workflow_src.common.summary import NS_PER_MS
+from workflow_src.measure.activities import activities_of
+from workflow_src.measure.oom import attempt, free
+from workflow_src.measure.timing import time_within
 from workflow_src.measure.workload import use_precision
-from workflow_src.studies.matmul.tiles import (
-    divisibility_sizes,
-    divisor,
-    edge_near,
-    edge_sizes,
-    waves,
-)
-from workflow_src.studies.outcomes import attempt, free
-from workflow_src.studies.repeats import time_within
+from workflow_src.studies.matmul.tiles import divisibility_sizes, edge_near, edge_sizes
+from workflow_src.studies.run_point import main
 from workflow_src.studies.study import Point, Row
-from workflow_src.studies.timing import activities_of
-from workflow_src.traces.kernel_names import precision_ran
 
-BUDGET_MS = {"cuda": 100.0, "cpu": 40.0}
-SAMPLE_MS = 1.0
 FP8 = torch.float8_e4m3fn
 TYPES = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16}
 NEEDS = {"tf32": (8, 0), "fp8": (8, 9)}
 """The least compute capability that multiplies in a precision."""
 
 
-def measure_products(point: Point) -> list[Row]:
+def measure(point: Point) -> list[Row]:
     """A row per product; see measure_sizes and measure_fine."""
     torch.manual_seed(0)
     return measure_sizes(point) if point["point"] == "sizes" else measure_fine(point)
@@ -56,50 +46,46 @@ def measure_sizes(point: Point) -> list[Row]:
         if why:
             rows.append(about | {"status": "skipped", "reason": why})
             continue
-        rows += [about | measure_product(n, precision, point["device"]) for n in point["sizes"]]
+        rows += [about | measure_product(n, precision, point) for n in point["sizes"]]
     return rows
 
 
 def measure_fine(point: Point) -> list[Row]:
     """A row per size across the tile edge nearest to `near`, and per size of the divisors."""
-    device, precision = point["device"], point["precision"]
-    about = {"sweep": "edge", "precision": precision}
-    if device != "cuda":
+    about = {"sweep": "edge", "precision": point["precision"]}
+    if point["device"] != "cuda":
         why = "a CPU has no multiprocessors that work off tiles in waves"
         edge, rows = point["near"], [about | {"status": "skipped", "reason": why}]
     else:
         there = torch.cuda.get_device_properties(0).multi_processor_count
         edge = edge_near(point["near"], there)
-        found = measure_shuffled(edge_sizes(edge, point["reach"], point["step"]), precision, device)
         about |= {"multiprocessors": there, "edge": edge}
-        rows = [about | row | {"waves": waves(row["n"], there)} for row in found]
-    about = {"sweep": "divisibility", "precision": precision}
-    return rows + [
-        about | row for row in measure_shuffled(divisibility_sizes(edge), precision, device)
-    ]
+        sizes = edge_sizes(edge, point["reach"], point["step"])
+        rows = [about | row for row in measure_shuffled(sizes, point)]
+    about = {"sweep": "divisibility", "precision": point["precision"]}
+    return rows + [about | row for row in measure_shuffled(divisibility_sizes(edge), point)]
 
 
-def measure_shuffled(sizes: list[int], precision: str, device: str) -> list[Row]:
+def measure_shuffled(sizes: list[int], point: Point) -> list[Row]:
     """A row per size, in the sizes' order.
 
     Measured in another, fixed order, so that a drifting clock isn't taken for an effect of n.
     """
     shuffled = random.Random(0).sample(sizes, len(sizes))
-    rows = [measure_product(n, precision, device) for n in shuffled]
+    rows = [measure_product(n, point["precision"], point) for n in shuffled]
     return sorted(rows, key=lambda row: int(row["n"]))
 
 
-def measure_product(n: int, precision: str, device: str) -> Row:
-    """The row of an (n, n) by (n, n) product: times, TFLOP/s of 2 n^3 FLOPs, kernel."""
+def measure_product(n: int, precision: str, point: Point) -> Row:
+    """The row of an (n, n) by (n, n) product: times and what the device did."""
+    device = point["device"]
 
     def run() -> Row:
         call = product(n, precision, device)
-        times = time_within(call, device, BUDGET_MS[device], SAMPLE_MS)
-        tflops = 2 * n**3 / (times["median_ms"] * 1e9)
-        return times | {"tflops": tflops} | kernel_of(activities_of(call, device))
+        times = time_within(call, device, point["budget_ms"], point["sample_ms"])
+        return times | {"activities": activities_of(call, device)}
 
-    about = {"n": n, "divisor": divisor(n)}
-    return about | attempt(run, release=lambda: free(device))
+    return {"n": n} | attempt(run, partial(free, device))
 
 
 def product(n: int, precision: str, device: str) -> Callable[[], Tensor]:
@@ -119,25 +105,5 @@ def product(n: int, precision: str, device: str) -> Callable[[], Tensor]:
     )
 
 
-def kernel_of(activities: pd.DataFrame) -> Row:
-    """The kernel with the most time, its tile and precision as its name tells, and busy time.
-
-    A matrix multiplication where there is one. `kernels` and `busy_ms` are of all activities.
-    """
-    products = activities[activities["family"] == "gemm"]
-    longest = (products if len(products) else activities).nlargest(1, "duration_ns")
-    if not len(longest):
-        return {"kernel": "", "tile": "", "ran": "", "kernels": 0, "busy_ms": 0.0}
-    return {
-        "kernel": str(longest["short_name"].iloc[0]),
-        "tile": tile_of(str(longest["name"].iloc[0])),
-        "ran": str(precision_ran(longest["name"], longest["family"]).iloc[0]),
-        "kernels": len(activities),
-        "busy_ms": float(activities["duration_ns"].sum()) / NS_PER_MS,
-    }
-
-
-def tile_of(name: str) -> str:
-    """The tile in a kernel's name, as "128x256"; empty where the name has none."""
-    found = re.search(r"(?<![A-Za-z0-9])(?:tilesize)?(\d{1,3}x\d{1,3})(?=[x_]|$)", name)
-    return found[1] if found else ""
+if __name__ == "__main__":
+    main(measure)

@@ -1,10 +1,12 @@
-"""The tables of the matmul study's section."""
+"""The tables of the matmul study."""
 
 from collections.abc import Sequence
 
+import pandas as pd
 from markupsafe import Markup
 
 from workflow_src.render.markdown import Column, markdown_table, number, percent, plain, whole
+from workflow_src.studies.matmul.analyze import divisor_classes, peaks, sweep
 from workflow_src.studies.rows import TIME_COLUMNS
 from workflow_src.studies.study import Row
 
@@ -12,7 +14,6 @@ PEAK_COLUMNS = (
     Column("precision", "precision"),
     Column("best, TFLOP/s", "tflops", number),
     Column("at n", "n", plain),
-    Column("half of it from n", "half_from", plain),
     Column("kernel's name says", "ran"),
     Column("kernel", "kernel"),
 )
@@ -46,28 +47,37 @@ DIVISOR_COLUMNS = (
 )
 
 
-def peaks(found: Sequence[Row]) -> Markup:
+def tables(table: pd.DataFrame) -> dict[str, Markup]:
+    """Peaks, all sizes, the sizes across the edge, and the divisors."""
+    rows = sweep(table, "sizes")
+    classes = divisor_classes(sweep(table, "divisibility"))
+    return {
+        "peaks": _peaks_table(peaks(rows)),
+        "sizes": _sizes_table(rows, sweep(table, "sizes", "oom")),
+        "edge": markdown_table(sweep(table, "edge"), EDGE_COLUMNS),
+        "divisors": markdown_table(classes, DIVISOR_COLUMNS),
+    }
+
+
+def _peaks_table(found: Sequence[Row]) -> Markup:
     """The best rate of each precision, beside the datasheet's where that is known."""
     known = any("datasheet" in peak for peak in found)
     head, tail = PEAK_COLUMNS[:3], PEAK_COLUMNS[3:]
-    rows = [peak | {"ran": peak["ran"] or "nothing"} for peak in found]
-    return markdown_table(rows, [*head, *(SHEET_COLUMNS if known else ()), *tail])
+    rows = [peak | {"ran": peak["ran"] or "nothing", "half": _half(peak)} for peak in found]
+    # Numbers stand to the right, a column with a word among them to the left.
+    text = str if any(peak["half_from"] is None for peak in found) else plain
+    half = Column("half of it from n", "half", text)
+    return markdown_table(rows, [*head, *(SHEET_COLUMNS if known else ()), half, *tail])
 
 
-def sizes(measured: Sequence[Row], out_of_memory: Sequence[Row]) -> Markup:
+def _half(peak: Row) -> str:
+    return "no n tried" if peak["half_from"] is None else plain(peak["half_from"])
+
+
+def _sizes_table(measured: Sequence[Row], out_of_memory: Sequence[Row]) -> Markup:
     """Every size with its share of the precision's best rate."""
     best: dict[str, float] = {}
     for row in measured:
         best[row["precision"]] = max(row["tflops"], best.get(row["precision"], 0.0))
     rows = [row | {"of_best": row["tflops"] / best[row["precision"]]} for row in measured]
     return markdown_table([*rows, *out_of_memory], SIZE_COLUMNS)
-
-
-def edge(rows: Sequence[Row]) -> Markup:
-    """The sizes across a tile's edge."""
-    return markdown_table(rows, EDGE_COLUMNS)
-
-
-def divisors(classes: Sequence[Row]) -> Markup:
-    """The rates by largest divisor."""
-    return markdown_table(classes, DIVISOR_COLUMNS)

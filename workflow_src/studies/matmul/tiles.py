@@ -1,4 +1,4 @@
-"""Waves, tile edges and divisibility: which sizes a fine sweep of matrix products takes.
+"""Tiles and waves: which sizes a fine sweep of matrix products takes.
 
 A GPU computes an (n, n) product tile by tile, a tile per multiprocessor at a time. When the last
 wave of tiles leaves most multiprocessors idle, the rate falls: wave quantization (NVIDIA, Matrix
@@ -9,8 +9,6 @@ from math import ceil
 
 TILE = (128, 256)
 """The tile that is assumed, rows by columns; kernels' names say which one ran."""
-
-DIVISORS = (32, 16, 8, 2, 1)
 
 
 def tiles(n: int) -> int:
@@ -41,24 +39,10 @@ def edge_sizes(edge: int, reach: int, step: int) -> list[int]:
     return [n for n in range(edge - reach, edge + reach + 1, step) if n > 0]
 
 
-def divisor(n: int) -> int:
-    """The largest of 1, 2, 8, 16, 32 that divides n."""
-    return next(d for d in DIVISORS if n % d == 0)
-
-
 def divisibility_sizes(top: int) -> list[int]:
-    """Sizes of all divisors within the 128 up to `top`: multiples of 8, and every third other.
+    """Sizes with all kinds of divisors in the 128 up to `top`: multiples of 8, every third other.
 
     Where `top` is a multiple of 128 they all take as many tiles, so that waves don't tell them
     apart.
     """
     return [n for n in range(top - 127, top + 1) if n % 8 == 0 or (top - n) % 3 == 0]
-
-
-def expected_drop(below: int, above: int, multiprocessors: int) -> float:
-    """Share of the rate that waves alone take from `below` to `above`.
-
-    A wave lasts in proportion to n, so that the rate goes with n^3 / (n waves).
-    """
-    rates = [n * n / waves(n, multiprocessors) for n in (below, above)]
-    return 1 - rates[1] / rates[0]

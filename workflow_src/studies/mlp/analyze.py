@@ -1,21 +1,17 @@
-"""Study: how a plain MLP's time grows with its sizes, and where launching stops to bound it.
-
-One step is zero_grad, forward, mean squared error, backward and SGD, on a fixed batch.
-"""
+"""What the MLP study's rows say: ratios to the base, the device's busy share, operators' shares."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from markupsafe import Markup
 
-from workflow_src.render.markdown import Column, limit, markdown_table, number, percent, plain
-from workflow_src.studies.mlp.sizes import BASE, Sizes
-from workflow_src.studies.rows import filled
+from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
+from workflow_src.common.units import NS_PER_MS
+from workflow_src.render.markdown import limit
+from workflow_src.studies import join_points
+from workflow_src.studies.mlp.points import BASE, Sizes
+from workflow_src.studies.rows import busy_ns, filled
 from workflow_src.studies.study import Point, Row
-
-TITLE = "MLP scaling: the time expected by formula and the time measured"
 
 POWERS = {"steps": 1, "layers": 1, "batch": 1, "dim": 2}
 """The power of each size in the FLOPs: 2 batch dim^2 a layer and product, `steps` times."""
@@ -23,34 +19,32 @@ POWERS = {"steps": 1, "layers": 1, "batch": 1, "dim": 2}
 AS_EXPECTED_WITHIN = 0.25
 """A measured ratio that differs from the expected one by no more than this share fits it."""
 
-LAUNCH_BOUND_BELOW = 0.8
-"""A step whose device is busy for less than this share of its time is bound by launching."""
 
-DIMS = {"cpu": (64, 128, 256, 512, 1024), "cuda": (128, 256, 512, 1024, 2048, 4096, 8192)}
-WIDTHS = {"small": 512, "full": 2048}
-REPEATS = {"cpu": 7, "cuda": 30}
-WARMUP = 3
-OPERATORS_SHOWN = 6
+def derive(point: Point, rows: list[Row]) -> list[Row]:
+    """Scaling rows as they are, sweep rows with busy time, a row per operator and kernel."""
+    return [made for row in rows for made in _derived(row)]
 
 
-def points(device: str, scale: str) -> list[dict[str, Any]]:
-    """One point: all is small, and a process takes longer to start than most of it to run."""
-    return [
-        {
-            "point": "mlp",
-            "dims": list(DIMS[device]),
-            "width": WIDTHS[scale],
-            "repeats": REPEATS[device],
-            "warmup_steps": WARMUP,
-        }
-    ]
+def _derived(row: Row) -> list[Row]:
+    if row["status"] != "ok" or row["part"] == "scaling":
+        return [row]
+    if row["part"] == "sweep":
+        busy_ms = busy_ns(row["activities"]) / NS_PER_MS
+        return [row | {"busy_ms": busy_ms, "busy_share": busy_ms / row["median_ms"]}]
+    return [row | found for found in _by_operator(row["activities"])]
 
 
-def measure(point: Point) -> list[Row]:
-    """Rows of three parts: scaling, sweep (over dim) and operators."""
-    from workflow_src.studies.mlp.measure import operators, scaling, sweep
-
-    return [*scaling(point), *sweep(point), *operators(point)]
+def _by_operator(activities: list[Row]) -> list[Row]:
+    """Calls, device time and share of each operator and kernel."""
+    total = busy_ns(activities)
+    keys = {"operator": "operator", "kernel": "short_name", "family": "family"}
+    found: dict[tuple[str, ...], Row] = {}
+    for activity in activities:
+        named = {key: activity[source] or "(none)" for key, source in keys.items()}
+        row = found.setdefault(tuple(named.values()), named | {"calls": 0, "device_ms": 0.0})
+        row["calls"] += activity["calls"]
+        row["device_ms"] += activity["busy_ns"] / NS_PER_MS
+    return [row | {"share": row["device_ms"] * NS_PER_MS / total} for row in found.values()]
 
 
 def expected_ratio(sizes: Sizes) -> float:
@@ -101,7 +95,7 @@ def verdict(against: float) -> str:
 
 def summarize(table: pd.DataFrame) -> dict[str, Any]:
     """How each size's ratios stand to the formula, and from which dim on the device is busy."""
-    rows, swept = ratios(table), _measured(part(table, "sweep"))
+    rows, swept = ratios(table), measured(part(table, "sweep"))
     axes = [_axis_summary(rows, axis) for axis in BASE]
     return {
         "base": BASE,
@@ -116,7 +110,8 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _measured(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def measured(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows that have numbers."""
     return [row for row in rows if row["status"] == "ok"]
 
 
@@ -140,81 +135,12 @@ def _axis_summary(rows: Sequence[Mapping[str, Any]], axis: str) -> dict[str, Any
 def _tops(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The row with the greatest share of each operation."""
     found: dict[str, Mapping[str, Any]] = {}
-    for row in _measured([dict(row) for row in rows]):
+    for row in measured([dict(row) for row in rows]):
         best = found.setdefault(row["operation"], row)
         if row["share"] > best["share"]:
             found[row["operation"]] = row
     return list(found.values())
 
 
-def tables(table: pd.DataFrame) -> dict[str, Markup]:
-    """Tables of the scaling, of the sweep over dim, and of the operators of each operation."""
-    return {
-        "scaling": _scaling_table(table),
-        "sweep": _sweep_table(table),
-        "operators": _operators_table(table),
-    }
-
-
-def _scaling_table(table: pd.DataFrame) -> Markup:
-    columns = [Column(name, name, plain) for name in BASE]
-    columns += [
-        Column("scaled", "axis"),
-        Column("by", "factor", plain),
-        Column("median, ms", "median_ms", number, "status"),
-        Column("expected ratio", "expected", number),
-        Column("measured ratio", "measured", number, "status"),
-        Column("its p20", "low", number, "status"),
-        Column("its p80", "high", number, "status"),
-        Column("measured / expected", "against", number, "status"),
-    ]
-    return markdown_table(ratios(table), columns)
-
-
-def _sweep_table(table: pd.DataFrame) -> Markup:
-    columns = [
-        Column("dim", "dim", plain),
-        Column("step, median ms", "median_ms", number, "status"),
-        Column("p20, ms", "p20_ms", number, "status"),
-        Column("p80, ms", "p80_ms", number, "status"),
-        Column("busy, ms", "busy_ms", number, "status"),
-        Column("busy / step", "busy_share", percent, "status"),
-    ]
-    return markdown_table(part(table, "sweep"), columns)
-
-
-def _operators_table(table: pd.DataFrame) -> Markup:
-    """The operators that take most of each operation, OPERATORS_SHOWN of each at most."""
-    rows = sorted(part(table, "operators"), key=lambda row: -(row["share"] or 0))
-    shown: dict[str, list[dict[str, Any]]] = {name: [] for name in operations(table)}
-    for row in rows:
-        if len(shown[row["operation"]]) < OPERATORS_SHOWN:
-            shown[row["operation"]].append(row)
-    columns = [
-        Column("operation", "operation"),
-        Column("unprofiled median, ms", "median_ms", number, "status"),
-        Column("operator", "operator", str, "status"),
-        Column("kernel", "kernel", str, "status"),
-        Column("family", "family", str, "status"),
-        Column("calls", "calls", plain, "status"),
-        Column("device time, ms", "device_ms", number, "status"),
-        Column("share", "share", percent, "status"),
-    ]
-    if "cpu" in set(table["device"]):
-        columns = [column for column in columns if column.heading != "kernel"]
-    return markdown_table([row for mine in shown.values() for row in mine], columns)
-
-
-def operations(table: pd.DataFrame) -> list[str]:
-    """The profiled operations, in the table's order."""
-    return list(dict.fromkeys(row["operation"] for row in part(table, "operators")))
-
-
-def draw(table: pd.DataFrame, path: Path) -> None:
-    """Measured against expected ratios, and the device's busy share over dim."""
-    from workflow_src.answers.figures import svg
-    from workflow_src.studies.mlp.figure import figure
-
-    scaling = [row for row in ratios(table) if "measured" in row and row["axis"] != "base"]
-    swept = sorted(_measured(part(table, "sweep")), key=lambda row: row["dim"])
-    path.write_text(svg(lambda: figure(scaling, swept), "study_mlp"), encoding="utf-8")
+if __name__ == "__main__":
+    join_points.main(derive)

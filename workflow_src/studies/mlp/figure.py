@@ -4,25 +4,29 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
 from workflow_src.render.drawing import (
-    LINE_COLOURS,
+    LINE_COLORS,
     MARKERS,
     context_axis,
     legend_of,
     log_values,
     nothing,
 )
-from workflow_src.studies.mlp.analyze import LAUNCH_BOUND_BELOW
-from workflow_src.studies.mlp.sizes import BASE
+from workflow_src.studies.mlp.analyze import measured, part, ratios
+from workflow_src.studies.mlp.points import BASE
 
 Rows = Sequence[Mapping[str, Any]]
 
 
-def figure(scaling: Rows, swept: Rows) -> Figure:
+def figure(table: pd.DataFrame) -> Figure:
     """Measured against expected ratio for each scaled size; busy share over dim."""
+    scaling = [row for row in ratios(table) if "measured" in row and row["axis"] != "base"]
+    swept = sorted(measured(part(table, "sweep")), key=lambda row: row["dim"])
     if not scaling and not swept:
         return nothing("no MLP was measured")
     drawn, (left, right) = plt.subplots(1, 2, figsize=(10, 3.4), layout="constrained")
@@ -34,13 +38,13 @@ def figure(scaling: Rows, swept: Rows) -> Figure:
 
 def draw_ratios(axes: Axes, rows: Rows) -> None:
     """Points (median, p20 to p80) beside the line on which formula and measurement agree."""
-    for axis, colour, marker in zip(BASE, LINE_COLOURS, MARKERS, strict=False):
+    for axis, color, marker in zip(BASE, LINE_COLORS, MARKERS, strict=False):
         mine = [row for row in rows if row["axis"] == axis]
         middle = [row["measured"] for row in mine]
         low = [max(0.0, row["measured"] - row["low"]) for row in mine]
         high = [max(0.0, row["high"] - row["measured"]) for row in mine]
         axes.errorbar(
-            [row["expected"] for row in mine], middle, (low, high), color=colour, marker=marker,
+            [row["expected"] for row in mine], middle, (low, high), color=color, marker=marker,
             capsize=3, label=f"{axis} scaled (bar: p20 to p80)",
         )  # fmt: skip
     if rows:
@@ -61,7 +65,7 @@ def draw_busy(axes: Axes, rows: Rows) -> None:
     on_cpu = "cpu" in {row["device"] for row in rows}
     label = "operators' time / step" if on_cpu else "device busy / step"
     shares = [100 * row["busy_share"] for row in rows]
-    axes.plot(dims, shares, color=LINE_COLOURS[5], marker="o", label=label)
+    axes.plot(dims, shares, color=LINE_COLORS[5], marker="o", label=label)
     if not on_cpu:
         limit = 100 * LAUNCH_BOUND_BELOW
         axes.axhline(limit, color="black", linestyle="--", label="launch-bound below")

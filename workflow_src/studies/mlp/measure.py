@@ -1,4 +1,4 @@
-"""Measures the MLP: scaled sizes, a sweep over its width, and operators of single operations."""
+"""Measures the MLP: scaled sizes, a sweep over its width, and single operations."""
 
 from collections.abc import Callable
 from functools import partial
@@ -6,14 +6,20 @@ from functools import partial
 import torch
 from torch import nn
 
-from workflow_src.common.summary import NS_PER_MS
+from workflow_src.measure.activities import activities_of
+from workflow_src.measure.oom import attempt, free
+from workflow_src.measure.timing import time_call
 from workflow_src.measure.workload import use_precision
-from workflow_src.studies.mlp.sizes import BASE, SMALL_MATMUL, Sizes, scaled
-from workflow_src.studies.outcomes import attempt, free, spread
+from workflow_src.studies.mlp.points import Sizes, scaled
+from workflow_src.studies.run_point import main
 from workflow_src.studies.study import Point, Row
-from workflow_src.studies.timing import activities_of, time_call
 
 Call = Callable[[], object]
+
+
+def measure(point: Point) -> list[Row]:
+    """Rows of three parts: scaling, sweep (over dim) and operations."""
+    return [*scaling(point), *sweep(point), *operations(point)]
 
 
 def training(sizes: Sizes, device: str) -> Call:
@@ -37,72 +43,56 @@ def training(sizes: Sizes, device: str) -> Call:
 
 
 def _timed(call: Call, point: Point) -> Row:
-    return spread(time_call(call, point["device"], point["warmup_steps"], point["repeats"]))
+    samples = time_call(call, point["device"], point["warmup_steps"], point["repeats"])
+    return {"samples_ns": samples}
 
 
-def _train_and_time(sizes: Sizes, point: Point) -> Row:
-    return _timed(training(sizes, point["device"]), point)
+def _timed_and_profiled(call: Call, point: Point) -> Row:
+    return _timed(call, point) | {"activities": activities_of(call, point["device"])}
+
+
+def _train(sizes: Sizes, observe: Callable[[Call, Point], Row], point: Point) -> Row:
+    """Train at `sizes` under `observe`; running out of memory is a result."""
+    device = point["device"]
+    return attempt(lambda: observe(training(sizes, device), point), partial(free, device))
 
 
 def scaling(point: Point) -> list[Row]:
     """The time of all steps together, at the base and with each size scaled by each factor."""
-    device = point["device"]
+    about = {"part": "scaling", "device": point["device"]}
     return [
-        {"part": "scaling", "device": device, "axis": axis, "factor": factor, **sizes}
-        | attempt(
-            partial(_train_and_time, sizes, point),
-            partial(free, device),
-        )
-        for axis, factor, sizes in scaled()
+        about | {"axis": axis, "factor": factor, **sizes} | _train(sizes, _timed, point)
+        for axis, factor, sizes in scaled(point["base"], point["factors"])
     ]
-
-
-def _train_and_profile(sizes: Sizes, point: Point) -> Row:
-    call = training(sizes, point["device"])
-    timed = _timed(call, point)
-    found = activities_of(call, point["device"])
-    busy_ms = float(found["duration_ns"].sum()) / NS_PER_MS
-    return timed | {"busy_ms": busy_ms, "busy_share": busy_ms / timed["median_ms"]}
 
 
 def sweep(point: Point) -> list[Row]:
     """Time and device work of one step over dim, the other sizes as in the base."""
-    device, rows = point["device"], []
-    for dim in point["dims"]:
-        sizes = {**BASE, "steps": 1, "dim": dim}
-        row = attempt(
-            partial(_train_and_profile, sizes, point),
-            partial(free, device),
-        )
-        rows.append({"part": "sweep", "device": device, **sizes} | row)
-    return rows
+    about = {"part": "sweep", "device": point["device"]}
+    swept = [point["base"] | {"steps": 1, "dim": dim} for dim in point["dims"]]
+    return [about | sizes | _train(sizes, _timed_and_profiled, point) for sizes in swept]
 
 
 def _operations(point: Point) -> dict[str, Call]:
-    width = point["width"]
-    large, small = (torch.randn(n, n, device=point["device"]) for n in (width, SMALL_MATMUL))
+    width, small_width = point["width"], point["small_width"]
+    large, small = (torch.randn(n, n, device=point["device"]) for n in (width, small_width))
     return {
         f"add {width} x {width}": lambda: large + large,
         f"matmul {width}": lambda: large @ large,
-        f"matmul {SMALL_MATMUL}": lambda: small @ small,
-        "MLP, one step": training({**BASE, "steps": 1}, point["device"]),
+        f"matmul {small_width}": lambda: small @ small,
+        "MLP, one step": training(point["base"] | {"steps": 1}, point["device"]),
     }
 
 
-def operators(point: Point) -> list[Row]:
-    """Calls, device time and share of each operator and kernel in one call of each operation."""
+def operations(point: Point) -> list[Row]:
+    """Time and device work of one call of each operation."""
     use_precision("fp32")
-    rows: list[Row] = []
-    for operation, call in _operations(point).items():
-        about = {"part": "operators", "device": point["device"], "operation": operation}
-        about |= {"status": "ok", "reason": ""} | _timed(call, point)
-        found = activities_of(call, point["device"])
-        found["operator"] = found["operator"].fillna("").replace("", "(none)")
-        keys = {"operator": "operator", "kernel": "short_name", "family": "family"}
-        total = int(found["duration_ns"].sum())
-        for values, mine in found.groupby(list(keys.values()), sort=False):
-            taken = int(mine["duration_ns"].sum())
-            named = dict(zip(keys, values, strict=True))
-            counted = {"calls": len(mine), "device_ms": taken / NS_PER_MS, "share": taken / total}
-            rows.append(about | named | counted)
-    return rows
+    about = {"part": "operators", "device": point["device"], "status": "ok", "reason": ""}
+    return [
+        about | {"operation": operation} | _timed_and_profiled(call, point)
+        for operation, call in _operations(point).items()
+    ]
+
+
+if __name__ == "__main__":
+    main(measure)

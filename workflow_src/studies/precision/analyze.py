@@ -1,21 +1,19 @@
-"""Study: mixed precision. What is lost in rounding, which types run, and what time it saves."""
+"""What the precision study's rows say: errors in two parts, copies, and where autocast gains."""
 
+import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
-from markupsafe import Markup
 
+from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
+from workflow_src.common.units import NS_PER_MS
 from workflow_src.render.markdown import limit
-from workflow_src.studies.precision.tables import accumulation_table, dtypes_table, speed_table
-from workflow_src.studies.rows import filled
+from workflow_src.studies import join_points
+from workflow_src.studies.precision.points import AUTOCAST
+from workflow_src.studies.rows import busy_ns, calls, filled
 from workflow_src.studies.study import Point, Row
-
-TITLE = "Mixed precision: rounding, types and time"
-
-LAUNCH_BOUND_BELOW = 0.8
-"""A step whose device is busy for less than this share of its time is bound by launching."""
 
 SAME_WITHIN = 0.02
 """A speed-up that differs from 1 by no more than this is neither gain nor loss."""
@@ -27,39 +25,67 @@ MEASUREMENTS = {
     "forward_backward": "forward + backward",
     "scores": "attention scores alone",
 }
-FULL = {"cpu": ("fp32",), "cuda": ("fp32", "tf32")}
-AUTOCAST = "bf16"
-GROUPS = {"small": (("tiny",),), "full": (("small", "medium", "large"), ("xl", "2.7B"))}
-CONTEXTS = {"small": 128, "full": 512}
-BATCH = 4
-WARMUP_STEPS = 2
-STEPS = {"forward": 6, "forward_backward": 6, "scores": 20}
 
 
-def points(device: str, scale: str) -> list[dict[str, Any]]:
-    """A point per group of sizes; the first also measures rounding and types."""
+def derive(point: Point, rows: list[Row]) -> list[Row]:
+    """Sums with their errors, types as they are, times with what the device did."""
+    return [row | _derived(point, row) for row in rows]
+
+
+def _derived(point: Point, row: Row) -> Row:
+    if row["part"] == "accumulation":
+        return errors(row, point["addend"], point["additions"])
+    if row.get("activities"):
+        return device_work(row["activities"], row["median_ms"])
+    return {}
+
+
+def errors(row: Row, addend: float, additions: int) -> Row:
+    """The error of a sum against additions x addend, in its two parts.
+
+    `representation_error` is what the type makes of the addend, times the additions;
+    `rounding_error` is the rest, made by rounding the sum at each addition. `spacing` is the
+    distance of the sum's type from its last value to the next. All are exact in double precision,
+    which holds every product and difference here.
+    """
+    value, exact, stored = row["value"], additions * addend, additions * row["addend"]
+    eps = float(np.finfo(row["sum_dtype"]).eps)
+    return {
+        "error": value - exact,
+        "representation_error": stored - exact,
+        "rounding_error": value - stored,
+        "spacing": eps * 2.0 ** math.floor(math.log2(value)),
+    }
+
+
+def copies(activities: list[Row]) -> list[Row]:
+    """The activities that move or convert tensors, each once.
+
+    Kernels of the copy family on a CUDA device (not memory operations, which convert nothing);
+    on a CPU the operator that does the work, without those that only call it.
+    """
     return [
-        {
-            "point": "-".join(sizes),
-            "sizes": list(sizes),
-            "numerics": number == 0,
-            "precisions": [*FULL[device], AUTOCAST],
-            "context": CONTEXTS[scale],
-            "batch": BATCH,
-            "warmup_steps": WARMUP_STEPS,
-            "steps": dict(STEPS),
-        }
-        for number, sizes in enumerate(GROUPS[scale])
+        row
+        for row in activities
+        if (row["kind"] == "kernel" and row["family"] == "copy")
+        or (row["kind"] == "operator" and row["name"] == "aten::copy_")
     ]
 
 
-def measure(point: Point) -> list[Row]:
-    """Rows of up to three parts: accumulation, dtypes, speed."""
-    from workflow_src.studies.precision.numerics import accumulation, dtypes
-    from workflow_src.studies.precision.speed import speed
+def device_work(activities: list[Row], median_ms: float) -> Row:
+    """Busy time of one call, its share of the unprofiled median, and the copies in it.
 
-    numerics = [*accumulation(point["device"]), *dtypes(point["device"])]
-    return [*(numerics if point["numerics"] else []), *speed(point)]
+    `activities` becomes their number.
+    """
+    moved, busy_ms = copies(activities), busy_ns(activities) / NS_PER_MS
+    return {
+        "busy_ms": busy_ms,
+        "busy_share": busy_ms / median_ms,
+        "activities": calls(activities),
+        "copies": calls(moved),
+        "copy_ms": busy_ns(moved) / NS_PER_MS,
+        "copy_share": busy_ns(moved) / busy_ns(activities),
+    }
 
 
 def part(table: pd.DataFrame, name: str) -> list[dict[str, Any]]:
@@ -97,7 +123,7 @@ def compare(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def reason_of(pair: Mapping[str, Any]) -> str:
     """What the numbers of a pair say about a loss: launching, conversions, both or neither.
 
-    On a CPU nothing is launched, so that only conversions are told.
+    On a CPU nothing is launched, so that only conversions can be a reason.
     """
     on_cpu = pair["device"] == "cpu"
     launching = not on_cpu and pair["busy_share"] < LAUNCH_BOUND_BELOW
@@ -158,25 +184,5 @@ def _of_one_kind(pairs: Sequence[Mapping[str, Any]], against: str, measured: str
     }
 
 
-def tables(table: pd.DataFrame) -> dict[str, Markup]:
-    """Tables of the sums, of the types, and of time per size, measurement and precision."""
-    speeds = part(table, "speed")
-    compared = {(p["size"], p["measurement"], p["against"]): p for p in compare(speeds)}
-    for row in speeds:
-        pair = compared.get((row["size"], row["measurement"], row["precision"]), {})
-        row["speedup"], row["conversions"] = pair.get("speedup"), pair.get("conversions")
-        row["measured"] = MEASUREMENTS[row["measurement"]]
-    return {
-        "accumulation": accumulation_table(part(table, "accumulation")),
-        "dtypes": dtypes_table(part(table, "dtypes")),
-        "speed": speed_table(speeds),
-    }
-
-
-def draw(table: pd.DataFrame, path: Path) -> None:
-    """The speed-up of autocast over model sizes."""
-    from workflow_src.answers.figures import svg
-    from workflow_src.studies.precision.figure import figure
-
-    pairs = compare(part(table, "speed"))
-    path.write_text(svg(lambda: figure(pairs), "study_precision"), encoding="utf-8")
+if __name__ == "__main__":
+    join_points.main(derive)

@@ -1,17 +1,16 @@
 """The figure of the precision study."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 import matplotlib.pyplot as plt
+import pandas as pd
 from matplotlib.figure import Figure
 
-from workflow_src.render.drawing import LINE_COLOURS, legend_of, nothing
-from workflow_src.studies.precision.analyze import MEASUREMENTS
+from workflow_src.render.drawing import LINE_COLORS, legend_of, nothing
+from workflow_src.studies.precision.analyze import MEASUREMENTS, compare, part
 
 
-def figure(pairs: Sequence[Mapping[str, Any]]) -> Figure:
+def figure(table: pd.DataFrame) -> Figure:
     """A panel per measurement: bf16's speed-up over each full precision, a bar per size."""
+    pairs = compare(part(table, "speed"))
     if not pairs:
         return nothing("no size was measured in two precisions")
     measured = [name for name in MEASUREMENTS if name in {pair["measurement"] for pair in pairs}]
@@ -30,8 +29,8 @@ def figure(pairs: Sequence[Mapping[str, Any]]) -> Figure:
                 if (pair["measurement"], pair["against"]) == (measurement, precision)
             }
             places = [sizes.index(size) + (number + 0.5) * width - 0.4 for size in mine]
-            label, colour = f"over {precision}", LINE_COLOURS[number]
-            axes.bar(places, list(mine.values()), width * 0.9, color=colour, label=label)
+            label, color = f"over {precision}", LINE_COLORS[number]
+            axes.bar(places, list(mine.values()), width * 0.9, color=color, label=label)
         axes.axhline(1, color="black", linestyle="--", label="no change")
         axes.set_xticks(range(len(sizes)), sizes)
         axes.set_xlim(-0.6, len(sizes) - 0.4)

@@ -1,17 +1,12 @@
-"""Rounding when adding up in low precision, and the types that autocast really makes."""
+"""Adds up in low precision, and observes the types that autocast really makes."""
 
-import math
 from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor, nn
 
 from workflow_src.measure.workload import AUTOCAST
-from workflow_src.studies.study import Row
-
-ADDEND = 0.01
-ADDITIONS = 1000
-EXACT = 10.0
+from workflow_src.studies.study import Point, Row
 
 
 def _variants() -> dict[str, tuple[torch.dtype, torch.dtype, bool]]:
@@ -24,36 +19,28 @@ def _variants() -> dict[str, tuple[torch.dtype, torch.dtype, bool]]:
     }
 
 
-def accumulate(total: torch.dtype, addend: torch.dtype, cast: bool, device: str) -> Row:
-    """Add ADDEND ADDITIONS times; the error against EXACT in its two parts.
+def accumulate(point: Point, total: torch.dtype, addend: torch.dtype, cast: bool) -> Row:
+    """Add `addend` `additions` times: the sum (`value`), its type, and the addend as stored.
 
-    `representation_error` is what the type makes of the addend, times the additions;
-    `rounding_error` is the rest, made by rounding the sum at each addition. `spacing` is the
-    distance of the sum's type from its last value to the next. All are exact in double precision,
-    which holds every product and difference here.
+    Both numbers are given in double precision, which holds every number of the two types exactly.
     """
+    device = point["device"]
     value = torch.tensor(0, dtype=total, device=device)
-    each = torch.tensor(ADDEND, dtype=addend, device=device)
-    for _ in range(ADDITIONS):
+    each = torch.tensor(point["addend"], dtype=addend, device=device)
+    for _ in range(point["additions"]):
         value += each.to(total) if cast else each
-    stored = each.double().item()
-    ended = value.double().item()
     return {
-        "value": ended,
-        "error": ended - EXACT,
-        "addend": stored,
-        "representation_error": ADDITIONS * stored - EXACT,
-        "rounding_error": ended - ADDITIONS * stored,
-        "spacing": torch.finfo(total).eps * 2.0 ** math.floor(math.log2(ended)),
+        "value": value.double().item(),
+        "addend": each.double().item(),
+        "sum_dtype": short(total),
     }
 
 
-def accumulation(device: str) -> list[Row]:
+def accumulation(point: Point) -> list[Row]:
     """A row per variant."""
-    about = {"part": "accumulation", "device": device, "status": "ok", "reason": ""}
+    about = {"part": "accumulation", "device": point["device"], "status": "ok", "reason": ""}
     return [
-        about | {"variant": name} | accumulate(*types, device)
-        for name, types in _variants().items()
+        about | {"variant": name} | accumulate(point, *types) for name, types in _variants().items()
     ]
 
 

@@ -3,16 +3,27 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import pandas as pd
 from markupsafe import Markup
 
 from workflow_src.render.markdown import Column, markdown_table, number, percent, whole
+from workflow_src.studies.precision.analyze import MEASUREMENTS, compare, part
 from workflow_src.studies.rows import TIME_COLUMNS
 
 Rows = Sequence[Mapping[str, Any]]
 
 
+def tables(table: pd.DataFrame) -> dict[str, Markup]:
+    """Tables of the sums, of the types, and of time per size, measurement and precision."""
+    return {
+        "accumulation": _accumulation_table(part(table, "accumulation")),
+        "dtypes": _dtypes_table(part(table, "dtypes")),
+        "speed": _speed_table(part(table, "speed")),
+    }
+
+
 def digits(value: float) -> str:
-    """A sum with all digits that tell it from 10: 9.953125, 10.000134."""
+    """A sum with enough digits to show how it differs from 10: 9.953125, 10.000134."""
     return f"{value:.6f}"
 
 
@@ -21,7 +32,7 @@ def scientific(value: float) -> str:
     return f"{value:+.2e}" if value else "0"
 
 
-def accumulation_table(rows: Rows) -> Markup:
+def _accumulation_table(rows: Rows) -> Markup:
     """The sums, and their errors in two parts."""
     columns = [
         Column("added into", "variant"),
@@ -35,14 +46,14 @@ def accumulation_table(rows: Rows) -> Markup:
     return markdown_table(rows, columns)
 
 
-def dtypes_table(rows: Rows) -> Markup:
+def _dtypes_table(rows: Rows) -> Markup:
     """The type of each tensor under each autocast."""
     columns = [Column("tensor", "tensor")]
     columns += [Column(f"{name} autocast", f"autocast_{name}") for name in ("fp16", "bf16")]
     return markdown_table(rows, columns)
 
 
-def speed_table(rows: Rows) -> Markup:
+def _speed_table(rows: Rows) -> Markup:
     """A row per size, measurement and precision."""
     columns = [
         Column("size", "size"),
@@ -51,7 +62,13 @@ def speed_table(rows: Rows) -> Markup:
         *TIME_COLUMNS,
         *(Column(heading, key) for heading, key, _ in OPTIONAL),
     ]
-    return markdown_table([dict(row) | _optional(row) for row in rows], columns)
+    compared = {(p["size"], p["measurement"], p["against"]): p for p in compare(rows)}
+    shown = []
+    for row in rows:
+        pair = compared.get((row["size"], row["measurement"], row["precision"]), {})
+        known = dict(row) | {"speedup": pair.get("speedup")}
+        shown.append(known | {"measured": MEASUREMENTS[row["measurement"]]} | _optional(known))
+    return markdown_table(shown, columns)
 
 
 OPTIONAL: tuple[tuple[str, str, Callable[[float], str]], ...] = (

@@ -1,77 +1,74 @@
-"""Study: what the first steps of a fresh process cost, and how many must not be averaged.
+"""What the warm-up study's rows say: what first steps cost, and which warm-up is enough."""
 
-One point is one process, so that each run of forward passes starts cold. forward_backward runs
-second in that process: what forward has set up already is not paid for again.
-"""
-
+import statistics
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from markupsafe import Markup
 
-from workflow_src.render.markdown import PHASE_WORDS, Column, limit, markdown_table, number, plain
+from workflow_src.common.units import NS_PER_MS
+from workflow_src.render.markdown import PHASE_WORDS, limit
+from workflow_src.studies import join_points
 from workflow_src.studies.rows import filled
 from workflow_src.studies.study import Point, Row
-from workflow_src.studies.warmup.steps import SETTLED_WITHIN
 
-TITLE = "Warm-up: what the first steps of a process cost"
+SETTLED_WITHIN = 0.10
+"""A step is settled that differs from the settled median by no more than this share."""
 
-WARMUP_STEPS = (0, 1, 5)
 MEAN_WITHIN = 0.05
 """A warm-up is enough whose mean differs from the settled median by no more than this share."""
 
-SIZES = {"small": ("tiny",), "full": ("small", "large")}
-CONTEXTS = {"small": 64, "full": 256}
-BATCH = 4
-STEPS = 20
+
+def derive(point: Point, rows: list[Row]) -> list[Row]:
+    """The rows with the totals, the first step and the settled median of all steps (ms)."""
+    return [row | _derived(row) if row["status"] == "ok" else row for row in rows]
 
 
-def points(device: str, scale: str) -> list[dict[str, Any]]:
-    """A point per model size and number of warm-up steps."""
-    return [
-        {
-            "point": f"{size}-ctx{CONTEXTS[scale]}-warmup{warmup_steps}",
-            "size": size,
-            "context": CONTEXTS[scale],
-            "batch": BATCH,
-            "warmup_steps": warmup_steps,
-            "steps": STEPS,
-        }
-        for size in SIZES[scale]
-        for warmup_steps in WARMUP_STEPS
-    ]
+def _derived(row: Row) -> Row:
+    """`settled_ms` and `settled_after_steps` are of all steps, those of the warm-up included."""
+    steps = [ns / NS_PER_MS for ns in (*row["warmup_ns"], *row["samples_ns"])]
+    return {
+        "total_ms": sum(steps),
+        "warmup_ms": sum(row["warmup_ns"]) / NS_PER_MS,
+        "first_step_ms": steps[0],
+        "settled_ms": settled_median(steps),
+        "settled_after_steps": settled_after(steps),
+    }
 
 
-def measure(point: Point) -> list[Row]:
-    """A row per phase, measured in this process."""
-    from workflow_src.studies.warmup.measure import measure_phases
+def settled_median(values: Sequence[float]) -> float:
+    """The median of the last half of `values`."""
+    return statistics.median(values[len(values) // 2 :])
 
-    return measure_phases(point)
+
+def settled_after(values: Sequence[float], within: float = SETTLED_WITHIN) -> int | None:
+    """How many steps come before all that follow lie within a share of the settled median.
+
+    None where even the last one does not.
+    """
+    settled = settled_median(values)
+    apart = [i for i, value in enumerate(values) if abs(value - settled) > within * settled]
+    steps = apart[-1] + 1 if apart else 0
+    return steps if steps < len(values) else None
 
 
 def compared(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """The table's rows, those measured with first step and mean against the settled median."""
+    """The table's rows; measured ones with first step and mean over the settled median."""
     rows = filled(table)
-    for row in rows:
-        if row["status"] == "ok":
-            row["first_ratio"] = row["first_step_ms"] / row["settled_ms"]
-            row["mean_ratio"] = row["mean_ms"] / row["settled_ms"]
-            row["settled_text"] = _settled_text(row["settled_after_steps"])
+    for row in measured(rows):
+        row["first_ratio"] = row["first_step_ms"] / row["settled_ms"]
+        row["mean_ratio"] = row["mean_ms"] / row["settled_ms"]
     return rows
 
 
-def _settled_text(steps: float | None) -> str:
-    return "not within the run" if steps is None else plain(steps)
+def measured(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows that have numbers."""
+    return [row for row in rows if row["status"] == "ok"]
 
 
 def summarize(table: pd.DataFrame) -> dict[str, Any]:
     """How much the first step costs, what it does to means, and which warm-up is enough."""
-    rows = [row for row in compared(table) if row["status"] == "ok"]
-    first = [row["first_ratio"] for row in rows]
-    slower = sum(ratio > 1 + SETTLED_WITHIN for ratio in first)
-    faster = sum(ratio < 1 - SETTLED_WITHIN for ratio in first)
+    rows = measured(compared(table))
     settled = [row["settled_after_steps"] for row in rows]
     return {
         "runs": len(rows),
@@ -80,11 +77,7 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
             for phase, words in PHASE_WORDS.items()
             if any(row["phase"] == phase for row in rows)
         },
-        "first": {
-            f"is over {limit(SETTLED_WITHIN)} slower": slower,
-            f"lies within {limit(SETTLED_WITHIN)}": len(first) - slower - faster,
-            f"is over {limit(SETTLED_WITHIN)} faster": faster,
-        },
+        "first": _first_steps([row["first_ratio"] for row in rows]),
         "means": _means(rows),
         "enough": enough(rows),
         "tried": sorted({int(row["warmup_steps"]) for row in rows}),
@@ -92,6 +85,17 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
         "settled_within": SETTLED_WITHIN,
         "settled": [steps for steps in settled if steps is not None],
         "never": settled.count(None),
+    }
+
+
+def _first_steps(ratios: Sequence[float]) -> dict[str, int]:
+    """In how many runs the first step is slower than, like, or faster than the settled median."""
+    slower = sum(ratio > 1 + SETTLED_WITHIN for ratio in ratios)
+    faster = sum(ratio < 1 - SETTLED_WITHIN for ratio in ratios)
+    return {
+        f"is over {limit(SETTLED_WITHIN)} slower": slower,
+        f"lies within {limit(SETTLED_WITHIN)}": len(ratios) - slower - faster,
+        f"is over {limit(SETTLED_WITHIN)} faster": faster,
     }
 
 
@@ -113,36 +117,5 @@ def enough(rows: Sequence[Row]) -> int | None:
     return least
 
 
-def tables(table: pd.DataFrame) -> dict[str, Markup]:
-    """A row per run and phase."""
-    rows = [row | {"phase": PHASE_WORDS[row["phase"]]} for row in compared(table)]
-    columns = [
-        Column("size", "size"),
-        Column("context", "context", plain),
-        Column("phase", "phase"),
-        Column("warm-up steps", "warmup_steps", plain),
-    ]
-    numbers = {
-        "all steps, ms": "total_ms",
-        "of it warm-up, ms": "warmup_ms",
-        "first step, ms": "first_step_ms",
-        "mean, ms": "mean_ms",
-        "std, ms": "std_ms",
-        "median, ms": "median_ms",
-        "p20, ms": "p20_ms",
-        "p80, ms": "p80_ms",
-        "first step / settled": "first_ratio",
-        "mean / settled": "mean_ratio",
-    }
-    columns += [Column(heading, key, number, "status") for heading, key in numbers.items()]
-    columns.append(Column("steps until settled", "settled_text", str, "status"))
-    return {"runs": markdown_table(rows, columns)}
-
-
-def draw(table: pd.DataFrame, path: Path) -> None:
-    """Mean, median and first step over the number of warm-up steps."""
-    from workflow_src.answers.figures import svg
-    from workflow_src.studies.warmup.figure import figure
-
-    rows = [row for row in compared(table) if row["status"] == "ok"]
-    path.write_text(svg(lambda: figure(rows), "study_warmup"), encoding="utf-8")
+if __name__ == "__main__":
+    join_points.main(derive)

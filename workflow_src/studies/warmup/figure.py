@@ -1,19 +1,25 @@
 """The figure of the warm-up study."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from workflow_src.render.drawing import LINE_COLOURS, label_left, legend_of, log_values, nothing
+from workflow_src.render.drawing import LINE_COLORS, label_left, legend_of, log_values, nothing
 from workflow_src.render.markdown import PHASE_WORDS
-from workflow_src.studies.study import Row
+from workflow_src.studies.rows import filled
+from workflow_src.studies.warmup.analyze import measured
+
+Rows = Sequence[dict[str, Any]]
 
 
-def figure(rows: Sequence[Row]) -> Figure:
+def figure(table: pd.DataFrame) -> Figure:
     """A panel per size and phase: mean with std, median and first step over warm-up steps."""
-    panels: dict[tuple[str, str], list[Row]] = {}
-    for row in sorted(rows, key=lambda row: int(row["warmup_steps"])):
+    panels: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in sorted(measured(filled(table)), key=lambda row: int(row["warmup_steps"])):
         panels.setdefault((row["size"], row["phase"]), []).append(row)
     if not panels:
         return nothing("no step was measured")
@@ -21,22 +27,25 @@ def figure(rows: Sequence[Row]) -> Figure:
         1, len(panels), figsize=(2.9 * len(panels) + 2.2, 3.2), squeeze=False, layout="constrained"
     )
     for axes, ((size, phase), mine) in zip(grid.flat, panels.items(), strict=True):
-        places = range(len(mine))
-        mean, std = [row["mean_ms"] for row in mine], [row["std_ms"] or 0.0 for row in mine]
-        first, median = ([row[key] for row in mine] for key in ("first_step_ms", "median_ms"))
-        axes.plot(places, first, "^", color=LINE_COLOURS[1], label="first step of the process")
-        axes.errorbar(
-            places, mean, ([0.0] * len(std), std), fmt="s", color=LINE_COLOURS[0], capsize=3,
-            label="mean of measured steps (bar: + std)",
-        )  # fmt: skip
-        axes.plot(
-            places, median, "_", color=LINE_COLOURS[6], ms=14, label="median of measured steps"
-        )
-        axes.set_xticks(places, [str(int(row["warmup_steps"])) for row in mine])
-        axes.set_xlim(-0.5, len(mine) - 0.5)
-        axes.set_xlabel("warm-up steps")
+        draw_panel(axes, mine)
         axes.set_title(f"{size}, {PHASE_WORDS[phase]}", fontsize=10)
-        log_values(axes)
     label_left(drawn, "ms a step")
     legend_of(drawn)
     return drawn
+
+
+def draw_panel(axes: Axes, rows: Rows) -> None:
+    """First step, mean with std, and median of each run, in the order of `rows`."""
+    places = range(len(rows))
+    mean, std = [row["mean_ms"] for row in rows], [row["std_ms"] or 0.0 for row in rows]
+    first, median = ([row[key] for row in rows] for key in ("first_step_ms", "median_ms"))
+    axes.plot(places, first, "^", color=LINE_COLORS[1], label="first step of the process")
+    axes.errorbar(
+        places, mean, ([0.0] * len(std), std), fmt="s", color=LINE_COLORS[0], capsize=3,
+        label="mean of measured steps (bar: + std)",
+    )  # fmt: skip
+    axes.plot(places, median, "_", color=LINE_COLORS[6], ms=14, label="median of measured steps")
+    axes.set_xticks(places, [str(int(row["warmup_steps"])) for row in rows])
+    axes.set_xlim(-0.5, len(rows) - 0.5)
+    axes.set_xlabel("warm-up steps")
+    log_values(axes)

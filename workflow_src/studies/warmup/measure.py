@@ -1,37 +1,34 @@
 """Times the first steps of this process, none of which may have run before."""
 
-from workflow_src.measure.benchmark import time_steps
+from workflow_src.measure.phases import run_phases
+from workflow_src.measure.timing import time_steps
 from workflow_src.measure.workload import Workload
-from workflow_src.studies.outcomes import free, in_turn
-from workflow_src.studies.sizes import SIZES, sized_case
+from workflow_src.studies.models import case_of
+from workflow_src.studies.run_point import main
 from workflow_src.studies.study import Point, Row
-from workflow_src.studies.warmup.steps import describe
 
 PHASES = ("forward", "forward_backward")
 
 
-def measure_phases(point: Point) -> list[Row]:
-    """A row per phase; after one that ran out of memory, the next is skipped."""
-    case = sized_case(point["size"], point["device"], point["context"], point["batch"])
+def measure(point: Point) -> list[Row]:
+    """A row per phase with the time of every step, those of the warm-up (`warmup_ns`) apart."""
+    case = case_of(point, point["size"], "fp32")
     about = {
         "config": case.case,
         "size": case.size,
         "context": case.context,
         "batch": case.batch,
         "warmup_steps": point["warmup_steps"],
-        **SIZES[case.size],
+        **point["sizes"][case.size],
     }
-    built: list[Workload] = []
 
-    def run(phase: str) -> Row:
-        if not built:
-            built.append(Workload(case))
-        step, wait = built[0].phase(phase), built[0].synchronize
+    def run(workload: Workload, phase: str) -> Row:
+        step, wait = workload.phase(phase), workload.synchronize
         warmup = time_steps(step, wait, point["warmup_steps"])
-        return describe(warmup, time_steps(step, wait, point["steps"]))
+        return {"warmup_ns": warmup, "samples_ns": time_steps(step, wait, point["steps"])}
 
-    def release() -> None:
-        built.clear()
-        free(case.device)
+    return [about | {"phase": phase} | row for phase, row in run_phases(case, run, PHASES)]
 
-    return [about | {"phase": name} | row for name, row in in_turn(PHASES, run, release)]
+
+if __name__ == "__main__":
+    main(measure)

@@ -1,11 +1,31 @@
-"""Memory: what a call takes at its peak on a CUDA device, and what autograd keeps of it."""
+"""Memory: what is held, what a call takes at its peak, and what autograd keeps of it."""
 
+import resource
 from collections.abc import Callable
 
 import torch
 from torch import Tensor, UntypedStorage
 
-from workflow_src.studies.timing import synchronize
+from workflow_src.common.units import MIB
+from workflow_src.measure.timing import synchronize
+
+
+def peak_memory_mib(device: str) -> float:
+    """Most memory held so far: allocated on the CUDA device, or resident for the CPU process."""
+    if device == "cuda":
+        return torch.cuda.max_memory_allocated() / MIB
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def memory_before_mib(device: str) -> float:
+    """Memory that a peak measured from now on holds already: see peak_memory_mib."""
+    return torch.cuda.memory_allocated() / MIB if device == "cuda" else peak_memory_mib(device)
+
+
+def reset_peak(device: str) -> None:
+    """Let peak_memory_mib count from now on. A CPU's peak is of the whole process."""
+    if device == "cuda":
+        torch.cuda.reset_peak_memory_stats()
 
 
 def allocated_before(device: str, dtype: torch.dtype) -> int:
@@ -26,9 +46,9 @@ def peak_mib(call: Callable[[], object], device: str, before_bytes: int) -> floa
     if device != "cuda":
         return None
     synchronize(device)
-    torch.cuda.reset_peak_memory_stats()
+    reset_peak(device)
     call()
-    return (torch.cuda.max_memory_allocated() - before_bytes) / 2**20
+    return peak_memory_mib(device) - before_bytes / MIB
 
 
 def kept_mib(forward: Callable[[], Tensor]) -> float:
@@ -42,4 +62,4 @@ def kept_mib(forward: Callable[[], Tensor]) -> float:
 
     with torch.autograd.graph.saved_tensors_hooks(note, lambda unused: unused):
         forward()
-    return sum(storage.nbytes() for storage in kept.values()) / 2**20
+    return sum(storage.nbytes() for storage in kept.values()) / MIB

@@ -1,0 +1,75 @@
+"""A copy of the package whose code is edited, and what its stages' fingerprints are then."""
+
+import ast
+import shutil
+from pathlib import Path
+
+from workflow_src.answers.questions import QUESTIONS
+from workflow_src.plan.code import code_under
+from workflow_src.plan.fingerprint import ROOT, fingerprint
+from workflow_src.studies.study import STUDIES
+
+STAGES = {
+    "plan": "plan.write_plan",
+    "benchmark": "measure.benchmark",
+    "capture": "measure.capture",
+    "export": "traces.export",
+    "case_tables": "tables.case_tables",
+    "join": "tables.join",
+    **{f"answer {letter}": f"answers.{asked.module}" for letter, asked in QUESTIONS.items()},
+    "figure": "answers.figures",
+    "report": "report.report",
+    **{f"{study} point": f"studies.{study}.measure" for study in STUDIES},
+    **{f"{study} table": f"studies.{study}.analyze" for study in STUDIES},
+    **{f"{study} section": f"studies.{study}.section" for study in STUDIES},
+}
+"""Every stage that a rule runs, and its module."""
+
+MEASURING = {"benchmark", "capture", *(f"{study} point" for study in STUDIES)}
+
+
+def copy_package(folder: Path) -> Path:
+    """A copy of the package under `folder`, which is given back."""
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "workflow_src", folder / "workflow_src", ignore=ignored)
+    return folder
+
+
+def edit(root: Path, file: str, old: str, new: str) -> None:
+    """Replace a text in a module of the package, which must hold it."""
+    path = root / "workflow_src" / file
+    text = path.read_text()
+    assert old in text, f"{old!r} is not in {file}"
+    path.write_text(text.replace(old, new))
+
+
+def fingerprints(root: Path) -> dict[str, str]:
+    """The fingerprint of every stage of the package under `root`, as it is now."""
+    code_under.cache_clear()
+    fingerprint.cache_clear()
+    return {
+        stage: fingerprint(f"workflow_src.{module}", root=root) for stage, module in STAGES.items()
+    }
+
+
+def changed(root: Path, before: dict[str, str]) -> set[str]:
+    """The stages whose fingerprint is no longer what it was."""
+    after = fingerprints(root)
+    return {stage for stage in STAGES if before[stage] != after[stage]}
+
+
+def move(root: Path, old: str, new: str) -> None:
+    """Move a module of the package, and let everything import it from its new place."""
+    source, target = (root / (name.replace(".", "/") + ".py") for name in (old, new))
+    target.parent.mkdir(exist_ok=True)
+    (target.parent / "__init__.py").touch()
+    source.rename(target)
+    for path in (root / "workflow_src").rglob("*.py"):
+        text = path.read_text()
+        old_parent, old_name = old.rsplit(".", 1)
+        new_parent, new_name = new.rsplit(".", 1)
+        whole = f"from {old_parent} import {old_name}\n"
+        moved = text.replace(whole, f"from {new_parent} import {new_name} as {old_name}\n")
+        moved = moved.replace(old, new)
+        ast.parse(moved)
+        path.write_text(moved)

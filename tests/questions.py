@@ -1,0 +1,28 @@
+"""Answers to questions, as their commands make them."""
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+from workflow_src.answers import command
+from workflow_src.answers.answer import Answer
+from workflow_src.answers.evidence import read_table
+from workflow_src.answers.questions import QUESTIONS
+
+
+def module_of(question: str) -> Any:
+    """The module that answers a question."""
+    return importlib.import_module(f"workflow_src.answers.{QUESTIONS[question].module}")
+
+
+def answer_question(question: str, tables: Path, templates: Path) -> tuple[Answer, str]:
+    """The answer to a question from a folder of tables, and its Markdown."""
+    module = module_of(question)
+    found = module.answer(**{name: read_table(tables, name) for name in QUESTIONS[question].tables})
+    return found, command.render(found, module.tables(found), templates)
+
+
+def run_command(question: str) -> None:
+    """What `python -m` of the question's module runs, with the arguments in sys.argv."""
+    module = module_of(question)
+    command.main(question, module.answer, module.tables)

@@ -1,0 +1,78 @@
+"""What a device did in a call, as rows: on a CPU held against the trace, on a GPU made up."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+from workflow_src.measure.activities import activities_of, grouped
+from workflow_src.measure.windows import torch_window
+from workflow_src.model.ranges import range_
+from workflow_src.traces import kineto
+
+x = torch.randn(64, 64)
+
+
+def work() -> None:
+    with range_("outer"):
+        x @ x
+        with range_("inner"):
+            torch.softmax(x @ x, dim=-1)
+    x + x
+
+
+def test_operators_have_the_self_time_that_the_trace_says(tmp_path: Path) -> None:
+    with torch_window("cpu", work) as profiler:
+        work()
+    profiler.export_chrome_trace(str(tmp_path / "t.json.gz"))
+    trace = kineto.read(tmp_path / "t.json.gz").activities
+    rows = grouped(profiler.events() or [], "cpu")
+    assert sum(row["busy_ns"] for row in rows) == trace["duration_ns"].sum()
+    by_name = trace.groupby("name")["duration_ns"].sum().to_dict()
+    assert {row["name"]: row["busy_ns"] for row in rows} == by_name
+
+
+def test_ranges_are_told_apart_only_where_asked_for() -> None:
+    rows = activities_of(work, "cpu", ranges=True)
+    calls = {(row["range"], row["name"]): row["calls"] for row in rows}
+    assert calls["outer", "aten::mm"] == calls["inner", "aten::mm"] == 1
+    assert calls["inner", "aten::_softmax"] == calls["", "aten::add"] == 1
+    assert {row["range"] for row in rows} == {"", "inner", "outer"}
+    assert {row["range"] for row in activities_of(work, "cpu")} == {""}
+
+
+def event(name: str, device: str = "CPU", us: float = 0.0, **more: Any) -> Any:
+    span = SimpleNamespace(elapsed_us=lambda: us)
+    plain = {"kernels": [], "cpu_parent": None, "is_user_annotation": False}
+    about = {"name": name, "time_range": span, "device_type": SimpleNamespace(name=device)}
+    return SimpleNamespace(**plain | about | more)
+
+
+def test_kernels_go_to_their_operators_and_those_without_one_are_kept() -> None:
+    scores = event("scores", is_user_annotation=True)
+    step = event("ProfilerStep*", is_user_annotation=True)
+    scores.cpu_parent = step
+    sgemm, clear = (
+        SimpleNamespace(name=n, duration=u) for n, u in (("sgemm", 2.5), ("Memset (D", 1))
+    )
+    events = [
+        event("aten::mm", kernels=[sgemm, clear], cpu_parent=scores),
+        event("aten::add", kernels=[sgemm], cpu_parent=step),
+        event("cudaDeviceSynchronize", kernels=[sgemm]),
+        event("sgemm", "CUDA", 2.5),
+        event("sgemm", "CUDA", 2.5),
+        event("Memset (D", "CUDA", 1),
+        event("triton_gelu", "CUDA", 4.0),
+        event("scores", "CUDA", 9.0, is_user_annotation=True),
+    ]
+    rows = {
+        (r["range"], r["kind"], r["operator"], r["name"]): r["busy_ns"]
+        for r in grouped(events, "cuda")
+    }
+    assert rows == {
+        ("scores", "kernel", "aten::mm", "sgemm"): 2500,
+        ("scores", "set", "aten::mm", "Memset (D"): 1000,
+        ("", "kernel", "aten::add", "sgemm"): 2500,
+        ("", "kernel", "", "triton_gelu"): 4000,
+    }

@@ -1,0 +1,164 @@
+"""The checklists of docs/adding.md, followed in a copy: what they list is enough."""
+
+import json
+import re
+
+import pytest
+
+from tests.workflow import ROOT, SUITE, Project, make_project
+
+pytestmark = pytest.mark.workflow
+
+QUESTION = '''"""(f) How many kernels are there?"""
+
+import pandas as pd
+from markupsafe import Markup
+
+from workflow_src.answers import command, evidence
+from workflow_src.answers.answer import Answer, Fact
+from workflow_src.answers.evidence import State
+
+
+def answer(kernels: pd.DataFrame, captures: pd.DataFrame) -> Answer:
+    """Answer (f)."""
+    cases = evidence.cases_of(captures)
+    facts = [
+        Fact(case["case"], "rows", len(evidence.of(kernels, case["case"])), "", "kernels")
+        for case in cases
+    ]
+    states = {(case["case"], ""): State("ok") for case in cases}
+    shown = {"cases": pd.DataFrame(cases)}
+    return evidence.answered("f", "How many?", cases, states, captures, facts, shown, {})
+
+
+def tables(answer: Answer) -> dict[str, Markup]:
+    """No table."""
+    return {}
+
+
+if __name__ == "__main__":
+    command.main("f", answer, tables)
+'''
+
+STUDY = {
+    "points": '''"""What is measured."""
+
+from workflow_src.studies.study import Row, Settings
+
+
+def points(device: str, scale: str, settings: Settings) -> list[Row]:
+    """One point."""
+    return [{"point": "only", "elements": 10}]
+''',
+    "measure": '''"""Measures an addition."""
+
+import torch
+
+from workflow_src.measure.timing import time_call
+from workflow_src.studies.run_point import main
+from workflow_src.studies.study import Point, Row
+
+
+def measure(point: Point) -> list[Row]:
+    """One row."""
+    x = torch.ones(point["elements"], device=point["device"])
+    return [{"status": "ok", "samples_ns": time_call(lambda: x + x, point["device"], 1, 3)}]
+
+
+if __name__ == "__main__":
+    main(measure)
+''',
+    "analyze": '''"""Derives the time of an element."""
+
+from workflow_src.studies import join_points
+from workflow_src.studies.study import Point, Row
+
+
+def derive(point: Point, rows: list[Row]) -> list[Row]:
+    """Rows with the time of an element."""
+    return [row | {"each_ms": row["median_ms"] / point["elements"]} for row in rows]
+
+
+if __name__ == "__main__":
+    join_points.main(derive)
+''',
+    "section": '''"""Study: an addition."""
+
+from workflow_src.render.drawing import nothing
+from workflow_src.studies import section
+
+SECTION = section.Section(
+    study="addition",
+    title="An addition",
+    summarize=lambda table: {"each": float(table["each_ms"][0])},
+    tables=lambda table: {},
+    figure=lambda table: nothing("a point is no line"),
+)
+
+if __name__ == "__main__":
+    section.main(SECTION)
+''',
+}
+
+
+@pytest.fixture
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A working copy."""
+    return make_project(tmp_path_factory.mktemp("adding"))
+
+
+def add_question(project: Project) -> None:
+    source = project.folder / "workflow_src" / "answers" / "kernel_count.py"
+    source.write_text(QUESTION)
+    template = project.folder / "report_templates" / "answer_f.md.j2"
+    template.write_text("### (f) {{ answer.title }}\n\nCounted: {{ answer.facts[0].value }}.\n")
+    row = '    "f": Question("kernel_count", ("kernels", "captures")),\n}'
+    old = re.search(r'    "e": Question\(.*\n}', _text(project, "answers/questions.py"))
+    assert old is not None
+    project.edit(
+        "workflow_src/answers/questions.py", old[0], old[0].removesuffix("}") + row
+    )  # fmt: skip
+
+
+def add_study(project: Project) -> None:
+    folder = project.folder / "workflow_src" / "studies" / "addition"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    for name, text in STUDY.items():
+        (folder / f"{name}.py").write_text(text)
+    template = project.folder / "report_templates" / "studies" / "addition.md.j2"
+    template.write_text("### {{ title }}\n\nEach takes {{ each | number }} ms.\n")
+    project.edit("workflow_src/studies/study.py", '"accounting")', '"accounting", "addition")')
+
+
+def _text(project: Project, file: str) -> str:
+    return (project.folder / "workflow_src" / file).read_text()
+
+
+def test_a_question_a_study_and_a_size_are_a_few_lines_each(project: Project) -> None:
+    add_question(project)
+    add_study(project)
+    micro = "  micro: {d_model: 16, d_ff: 32, layers: 1, heads: 2}"
+    project.edit("config.yaml", "\nsuites:", f"{micro}\n\nsuites:")
+    project.edit("config.yaml", "smoke:\n    sizes: [tiny]", "smoke:\n    sizes: [micro]")
+    project.run("--config", *SUITE, "studies=[addition]")
+    report = (project.folder / "report.md").read_text()
+    facts = json.loads((project.folder / "results/smoke/answers/f.json").read_text())["facts"]
+    assert [fact["case"] for fact in facts] == ["micro-ctx16-fp32", "micro-ctx32-fp32"]
+    assert f"Counted: {facts[0]['value']}." in report
+    assert "### An addition" in report and "Each takes" in report
+
+
+def test_a_new_family_tabulates_again_and_measures_nothing(project: Project) -> None:
+    project.run("results/smoke/tables/kernels.csv")
+    project.edit(
+        "workflow_src/traces/families.csv", "communication,", "rotary,aten::stack,x\ncommunication,"
+    )
+    stale = project.stale("results/smoke/tables/kernels.csv")
+    assert stale == {"case_tables": 2, "join": 1}
+
+
+def test_the_checklists_name_what_is_there() -> None:
+    text = (ROOT / "docs" / "adding.md").read_text()
+    for name in re.findall(r"`((?:workflow_src|tests|report_templates)/[\w/.{}]+)`", text):
+        assert "{" in name or "_f" in name or (ROOT / name).exists(), name

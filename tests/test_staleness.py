@@ -1,0 +1,261 @@
+"""Change one thing: what is stale is what depends on it, and nothing else.
+
+Rules pass the fingerprints of their stages as params, so that comparing fingerprints asks what
+snakemake would ask (`test_every_rule_passes_the_fingerprint_of_what_it_runs`).
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.package import MEASURING, STAGES, changed, copy_package, edit, fingerprints, move
+from tests.workflow import ROOT
+from workflow_src.studies.study import STUDIES
+
+TABLES_OF_STUDIES = {f"{study} table" for study in STUDIES}
+SECTIONS = {f"{study} section" for study in STUDIES}
+ANSWERS = {stage for stage in STAGES if stage.startswith("answer ")}
+RUN_A_MODEL = {"benchmark", "capture", "warmup point", "precision point", "accounting point"}
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """A copy of the package, and its fingerprints. Whoever edits it puts it back."""
+    root = copy_package(tmp_path_factory.mktemp("package"))
+    return root, fingerprints(root)
+
+
+def stale(package: tuple[Path, dict[str, str]], file: str, old: str, new: str) -> set[str]:
+    """The stages that are stale after an edit, which is undone."""
+    root, before = package
+    path = root / "workflow_src" / file
+    text = path.read_text()
+    try:
+        edit(root, file, old, new)
+        return changed(root, before)
+    finally:
+        path.write_text(text)
+
+
+BEHAVIOR = [
+    pytest.param(
+        "traces/nsys.py", "min(start) AS", "max(start) AS", {"case_tables"},
+        id="SQL that reads an export",
+    ),
+    pytest.param(
+        "traces/trace.py", '"end_ns", "process", "thread")', '"end_ns", "process")',
+        {"case_tables", "export"}, id="a column that a trace keeps",
+    ),
+    pytest.param(
+        "traces/attribution.py", 'side="right"', 'side="left"', {"case_tables", "export"},
+        id="attribution",
+    ),
+    pytest.param(
+        "traces/kernel_names.py", "MAX_LENGTH = 64", "MAX_LENGTH = 60",
+        {"case_tables"} | TABLES_OF_STUDIES, id="the length of displayed kernel names",
+    ),
+    pytest.param(
+        "traces/families.csv", "gemm,(?i)nvjet", "copy,(?i)nvjet",
+        {"case_tables"} | TABLES_OF_STUDIES, id="a rule in families.csv",
+    ),
+    pytest.param(
+        "model/memory_formulas.py", "end = GRADIENT_BYTES * parameters", "end = 2 * parameters",
+        {"accounting table"}, id="a formula of memory",
+    ),
+    pytest.param(
+        "model/flops.py", "_SOFTMAX_FLOPS = 5", "_SOFTMAX_FLOPS = 4",
+        {"case_tables", "accounting table"}, id="a formula of FLOPs",
+    ),
+    pytest.param(
+        "model/attention.py", "/ math.sqrt(d_head)", "/ d_head",
+        {*RUN_A_MODEL, "attention point"}, id="the model's arithmetic",
+    ),
+    pytest.param(
+        "model/adamw.py", "BETAS = (0.9, 0.999)", "BETAS = (0.9, 0.99)", RUN_A_MODEL,
+        id="the optimizer",
+    ),
+    pytest.param("ops/gelu.cu", "__global__", "/* */ __global__", {"fusion point"}, id="gelu.cu"),
+    pytest.param(
+        "ops/softmax.py", "1.4426950408889634", "1.442695", {"fusion point"}, id="a Triton kernel"
+    ),
+    pytest.param(
+        "ops/softmax.py", "ROWS: tl.constexpr", "ROWS: int", {"fusion point"},
+        id="an annotation that Triton looks at",
+    ),
+    pytest.param(
+        "common/devices.py", "POLL_S = 0.2", "POLL_S = 0.3", MEASURING, id="how a device is held"
+    ),
+    pytest.param(
+        "measure/timing.py", "time.perf_counter_ns() - start", "time.time_ns() - start",
+        MEASURING - {"capture"}, id="how wall-clock time is taken",
+    ),
+    pytest.param(
+        "measure/activities.py", "calls[activity] += 1", "calls[activity] += 2",
+        {f"{s} point" for s in ("precision", "attention", "fusion", "matmul", "mlp", "accounting")},
+        id="how the studies count activities",
+    ),
+    pytest.param(
+        "common/nsys_cli.py", '"--cpuctxsw=none"', '"--cpuctxsw=process-tree"',
+        {"capture", "attention point"}, id="how nsys captures",
+    ),
+    pytest.param(
+        "common/nsys_cli.py", '    "cuda_api_sum",\n', "", {"export"}, id="a report of nsys stats"
+    ),
+    pytest.param(
+        "common/summary.py", "[20, 50, 80]", "[25, 50, 75]", {"case_tables"} | TABLES_OF_STUDIES,
+        id="a summary of samples",
+    ),
+    pytest.param(
+        "common/environment.py", '"gpu", "cpu",', '"gpu",', {"join", "report"} | TABLES_OF_STUDIES,
+        id="what must be the same everywhere",
+    ),
+    pytest.param(
+        "common/thresholds.py", "LAUNCH_BOUND_BELOW = 0.8", "LAUNCH_BOUND_BELOW = 0.7",
+        {"answer a", "report", "precision section", "matmul section", "mlp section"},
+        id="the launch-bound threshold",
+    ),
+    pytest.param(
+        "answers/gemm_share.py", "UNCHANGED_WITHIN = 0.01", "UNCHANGED_WITHIN = 0.02",
+        {"answer d"}, id="a threshold of one answer",
+    ),
+    pytest.param(
+        "answers/evidence.py", "OUTSIDE_LIMIT = 0.001", "OUTSIDE_LIMIT = 0.01",
+        ANSWERS | {"report"}, id="a threshold of all answers",
+    ),
+    pytest.param(
+        "answers/figures.py", '"#332288"', '"#332289"', {"figure"}, id="a color of a figure"
+    ),
+    pytest.param(
+        "render/drawing.py", '"#4477AA"', '"#4477AB"', {"figure"} | SECTIONS,
+        id="a color of all figures",
+    ),
+    pytest.param(
+        "render/markdown.py", 'f"{100 * share:.1f} %"', 'f"{100 * share:.2f} %"',
+        ANSWERS | SECTIONS | {"report"}, id="how a share is written",
+    ),
+    pytest.param("report/overview.py", "VALUES_SHOWN = 3", "VALUES_SHOWN = 4", {"report"},
+                 id="the overview"),
+    pytest.param(
+        "plan/suites.py", "MOST_BLOCKS_IN_CAPTURE = 128", "MOST_BLOCKS_IN_CAPTURE = 64", {"plan"},
+        id="how the plan is made: params tell what it measures",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("file", "old", "new", "expected"), BEHAVIOR)
+def test_an_edit_makes_stale_what_depends_on_it(
+    package: tuple[Path, dict[str, str]], file: str, old: str, new: str, expected: set[str]
+) -> None:
+    assert stale(package, file, old, new) == expected
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_a_studys_own_measuring_is_stale_alone(
+    package: tuple[Path, dict[str, str]], study: str
+) -> None:
+    file = f"studies/{study}/measure.py"
+    for old, new in (("    main(measure)\n", "    main(lambda point: measure(point))\n"),):
+        assert stale(package, file, old, new) == {f"{study} point"}
+    text = (ROOT / "workflow_src" / file).read_text()
+    (signature,) = re.findall(r"^def measure\(.*\n", text, flags=re.MULTILINE)
+    found = stale(package, file, signature, f"{signature}    print(point)\n")
+    assert found == {f"{study} point"}
+
+
+NOTHING = [
+    pytest.param(
+        "model/attention.py", '        """Attend from each', '        # why\n\n        """Attend',
+        id="a comment and a docstring",
+    ),
+    pytest.param(
+        "common/units.py", "GIB = 2**30", "GIB = 2**30\nTIB = 2**40",
+        id="a new constant in a shared module",
+    ),
+    pytest.param(
+        "common/thresholds.py", "LAUNCH", "import re\n\nWORD = re.compile('a')\nLAUNCH",
+        id="a new constant that is worked out, and what it imports",
+    ),
+    pytest.param(
+        "common/case.py", "def d_head(self) -> int:", "def d_head(self) -> 'int | float':",
+        id="an annotation",
+    ),
+    pytest.param(
+        "common/case.py", "    d_model: int\n", "    d_model: float\n",
+        id="the annotation of a field",
+    ),
+    pytest.param("measure/oom.py", "import gc\n", "import gc\nimport os\n", id="an unused import"),
+    pytest.param(
+        "measure/oom.py", "from typing import Any\n",
+        "from typing import Any\nfrom workflow_src.common.thresholds import LAUNCH_BOUND_BELOW\n",
+        id="an unused import of this package",
+    ),
+    pytest.param("measure/oom.py", "ran_out", "too_large", id="a renamed local variable"),
+    pytest.param(
+        "model/transformer.py", '"""A decoder-only', 'def unused() -> int:\n    return 1\n\n\n"""A',
+        id="a function that nobody calls",
+    ),
+    pytest.param("cli/calculator.py", "return 6 *", "return 7 *", id="the calculator"),
+    pytest.param("cli/publish.py", '"VACUUM"', '"vacuum"', id="publishing"),
+    pytest.param("cli/cross_check.py", "/ 1e6", "/ 1e9", id="the cross-check"),
+    pytest.param("dag.py", "STUDY_MINUTES = 30", "STUDY_MINUTES = 40", id="what a job asks for"),
+    pytest.param("plan/fingerprint.py", "ROUNDS = 8", "ROUNDS = 8  # rounds", id="fingerprints"),
+    pytest.param(
+        "plan/config.schema.yaml", "description: What to measure.", "description: Whatever.",
+        id="the schema's description of a key",
+    ),
+    pytest.param(
+        "plan/config.schema.yaml", "description: Measured steps", "description: Steps",
+        id="the schema's description of another key",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("file", "old", "new"), NOTHING)
+def test_what_changes_no_behavior_makes_nothing_stale(
+    package: tuple[Path, dict[str, str]], file: str, old: str, new: str
+) -> None:
+    assert stale(package, file, old, new) == set()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("workflow_src.common.devices", "workflow_src.common.machines"),
+        ("workflow_src.measure.profiled_run", "workflow_src.measure.run_under_profiler"),
+        ("workflow_src.model.attention", "workflow_src.layers.attention"),
+        ("workflow_src.traces.kernel_names", "workflow_src.naming.kernels"),
+    ],
+)
+def test_a_module_that_is_renamed_or_moved_makes_nothing_stale(
+    tmp_path: Path, old: str, new: str
+) -> None:
+    root = copy_package(tmp_path)
+    before = fingerprints(root)
+    move(root, old, new)
+    assert changed(root, before) == set()
+
+
+def test_a_definition_that_moves_to_another_module_makes_nothing_stale(tmp_path: Path) -> None:
+    root = copy_package(tmp_path)
+    before = fingerprints(root)
+    old = "from workflow_src.model.loss import cross_entropy\n"
+    edit(root, "measure/workload.py", old, "from workflow_src.model.adamw import cross_entropy\n")
+    loss = (root / "workflow_src" / "model" / "loss.py").read_text()
+    adamw = root / "workflow_src" / "model" / "adamw.py"
+    text = adamw.read_text().replace(
+        "import torch\n", "import torch\nfrom torch.nn import functional\n", 1
+    )
+    adamw.write_text(text + loss[loss.index("def cross_entropy") :])
+    assert changed(root, before) == set()
+
+
+def test_every_rule_passes_the_fingerprint_of_what_it_runs() -> None:
+    """And so a fingerprint that changes is a param that changes, and nothing runs without one."""
+    rules = "\n".join(path.read_text() for path in sorted((ROOT / "rules").glob("*.smk")))
+    found = []
+    for rule in re.split(r"^rule ", rules, flags=re.MULTILINE)[1:]:
+        (runs,) = re.findall(r'"python -m (\S+?)[" ]', rule)
+        (code,) = re.findall(r"code=dag\.(?:code\(\"(.+)\"\)|answer_code)", rule)
+        found.append((runs.removeprefix("workflow_src."), code or "{params.module}"))
+    assert found and all(runs == code for runs, code in found), found

@@ -1,0 +1,41 @@
+"""The command of a question: its answer from the tables, as JSON with evidence and as Markdown."""
+
+import argparse
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from markupsafe import Markup
+
+from workflow_src.answers.answer import Answer
+from workflow_src.answers.evidence import read_table
+from workflow_src.answers.questions import QUESTIONS
+from workflow_src.common.atomic_write import write_json, write_text
+from workflow_src.common.errors import one_sentence
+from workflow_src.render.markdown import environment
+
+
+def render(answer: Answer, tables: Mapping[str, Markup], templates: Path) -> str:
+    """The Markdown of an answer, from the template of its question."""
+    template = environment(templates).get_template(f"answer_{answer.question}.md.j2")
+    text = template.render(answer=answer, tables=tables, **answer.summary)
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+
+
+@one_sentence()
+def main(
+    question: str,
+    answer: Callable[..., Answer],
+    tables: Callable[[Answer], Mapping[str, Markup]],
+) -> None:
+    """Answer one question from the tables that QUESTIONS names for it, and from no others."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tables", type=Path, required=True, help="folder of joined CSVs")
+    parser.add_argument("--templates", type=Path, required=True, help="report_templates")
+    parser.add_argument("--json", type=Path, required=True)
+    parser.add_argument("--markdown", type=Path, required=True)
+    given = parser.parse_args()
+    found = answer(**{t: read_table(given.tables, t) for t in QUESTIONS[question].tables})
+    write_json(given.json, found.as_dict())
+    write_text(given.markdown, render(found, tables(found), given.templates))
+    print(f"({found.question}) {found.status}: {len(found.facts)} facts")

@@ -1,0 +1,37 @@
+"""Files that may be damaged: what reading them raises becomes one sentence."""
+
+import gzip
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pandas.errors import DatabaseError
+
+from workflow_src.common.errors import StageError
+
+DAMAGED = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    EOFError,
+    gzip.BadGzipFile,
+    zlib.error,
+    sqlite3.Error,
+    DatabaseError,
+)
+"""What reading a file raises where its content is not what it should be, whatever its format."""
+
+
+@contextmanager
+def reading(path: Path, expected: str, advice: str, error_type: type[StageError]) -> Iterator[None]:
+    """Turn what a damaged `path` raises into an `error_type` with one sentence."""
+    try:
+        yield
+    except DAMAGED as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise error_type(f"{path} is not {expected} ({reason[:200]}); {advice}") from error

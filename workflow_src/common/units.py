@@ -1,0 +1,6 @@
+"""Factors between units."""
+
+NS_PER_US = 1e3
+NS_PER_MS = 1e6
+MIB = 2**20
+GIB = 2**30

@@ -1,0 +1,103 @@
+"""What a device did in a call, as torch.profiler itself counts it: raw rows, by whole names.
+
+On a CUDA device kernels, copies and sets; on a CPU operators with their self time. Captures are
+read elsewhere (traces), so that reading them otherwise measures nothing again.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+
+from torch.autograd.profiler_util import FunctionEvent
+
+from workflow_src.common.units import NS_PER_US
+from workflow_src.measure.oom import Row
+from workflow_src.measure.timing import synchronize
+from workflow_src.measure.windows import torch_window
+from workflow_src.model.ranges import listening
+
+TORCHS_OWN = re.compile("#|^ProfilerStep")
+"""In the names of ranges that torch itself emits: ProfilerStep*, Optimizer.step#AdamW.step."""
+
+
+@dataclass(frozen=True)
+class Activity:
+    """One kind of thing that a device does: where, which, and what launched it.
+
+    range: the innermost range of the model that its operator ran in; kind: kernel, copy, set or
+    operator; operator: the aten operator behind it; both empty where there is none.
+    """
+
+    range: str
+    kind: str
+    operator: str
+    name: str
+
+
+def activities_of(call: Callable[[], object], device: str, ranges: bool = False) -> list[Row]:
+    """Range, kind, operator, name, calls and busy_ns of all that one call of `call` did.
+
+    With `ranges` the model's own ranges are told apart; without, `range` is empty.
+    """
+    run = partial(_run, call, device)
+    with torch_window(device, run) as profiler, listening("torch" if ranges else None):
+        run()
+    return grouped(profiler.events() or [], device)
+
+
+def _run(call: Callable[[], object], device: str) -> None:
+    call()
+    synchronize(device)
+
+
+def grouped(events: Sequence[FunctionEvent], device: str) -> list[Row]:
+    """A row per kind of activity with its calls and its time (busy_ns), most time first."""
+    calls: Counter[Activity] = Counter()
+    busy_ns: Counter[Activity] = Counter()
+    for activity, us in (_on_device if device == "cuda" else _on_cpu)(events):
+        calls[activity] += 1
+        busy_ns[activity] += round(us * NS_PER_US)
+    return [asdict(a) | {"calls": calls[a], "busy_ns": ns} for a, ns in busy_ns.most_common()]
+
+
+def _on_cpu(events: Sequence[FunctionEvent]) -> Iterator[tuple[Activity, float]]:
+    for event in events:
+        if not event.is_user_annotation and event.time_range.elapsed_us() > 0:
+            name = event.name
+            yield Activity(_range_of(event), "operator", name, name), event.self_cpu_time_total
+
+
+def _on_device(events: Sequence[FunctionEvent]) -> Iterator[tuple[Activity, float]]:
+    """Each activity under the operator that launched it; at last those that none launched."""
+    without = Counter(
+        (event.name, event.time_range.elapsed_us())
+        for event in events
+        if event.device_type.name != "CPU" and not event.is_user_annotation
+    )
+    for event in events:
+        for kernel in event.kernels:
+            # Ids of runtime calls come from another counter: one may be an operator's by chance.
+            if without[kernel.name, kernel.duration] > 0:
+                without[kernel.name, kernel.duration] -= 1
+                activity = Activity(_range_of(event), _kind(kernel.name), event.name, kernel.name)
+                yield activity, kernel.duration
+    for (name, us), count in without.items():
+        for _ in range(count):
+            yield Activity("", _kind(name), "", name), us
+
+
+def _kind(name: str) -> str:
+    words = {"Memcpy": "copy", "Memset": "set"}
+    return words.get(name.split(" ")[0], "kernel")
+
+
+def _range_of(event: FunctionEvent) -> str:
+    """The name of the innermost range of the model's own that an operator ran in."""
+    above = event.cpu_parent
+    while above is not None:
+        if above.is_user_annotation and not TORCHS_OWN.search(above.name):
+            return str(above.name)
+        above = above.cpu_parent
+    return ""

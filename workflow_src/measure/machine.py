@@ -1,0 +1,102 @@
+"""What a result was measured on: it travels with each result."""
+
+import os
+import platform
+import socket
+from datetime import UTC, datetime
+from typing import Any
+
+import pynvml
+import torch
+
+from workflow_src.common.devices import nvml
+
+THROTTLES = {
+    "power cap": "nvmlClocksThrottleReasonSwPowerCap",
+    "hardware slowdown": "nvmlClocksThrottleReasonHwSlowdown",
+    "software thermal slowdown": "nvmlClocksThrottleReasonSwThermalSlowdown",
+    "hardware thermal slowdown": "nvmlClocksThrottleReasonHwThermalSlowdown",
+    "power brake": "nvmlClocksThrottleReasonHwPowerBrakeSlowdown",
+}
+
+
+def cpu_model() -> str:
+    """The CPU's name as the kernel reports it, else the architecture."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            names = [line.split(":", 1)[1].strip() for line in file if "model name" in line]
+    except OSError:
+        names = []
+    return names[0] if names else platform.machine()
+
+
+def software() -> dict[str, Any]:
+    """Versions of Python, torch and CUDA, and how many threads torch computes with on the CPU."""
+    return {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "cuda": torch.version.cuda or "",
+        "cpu_threads": torch.get_num_threads(),
+    }
+
+
+def hardware(device: str) -> dict[str, Any]:
+    """What the measuring device is. `device` is "cpu" or the UUID of a CUDA device."""
+    found: dict[str, Any] = {"cpu": cpu_model(), "cpu_cores": os.cpu_count(), "gpu": ""}
+    with nvml() as there:
+        if not there or device == "cpu":
+            return found
+        handle = pynvml.nvmlDeviceGetHandleByUUID(device)
+        return found | {
+            "gpu": str(pynvml.nvmlDeviceGetName(handle)),
+            "gpu_memory_gib": pynvml.nvmlDeviceGetMemoryInfo(handle).total / 2**30,
+            "driver": str(pynvml.nvmlSystemGetDriverVersion()),
+        }
+
+
+def state(device: str) -> dict[str, Any]:
+    """Clocks, temperature, power, throttle reasons and other processes, now.
+
+    Values that this device doesn't report are left out; a CPU reports its load average.
+    """
+    with nvml() as there:
+        if not there or device == "cpu":
+            return {"load_average": os.getloadavg()[0]}
+        handle = pynvml.nvmlDeviceGetHandleByUUID(device)
+        return _gpu_state(handle)
+
+
+def _gpu_state(handle: Any) -> dict[str, Any]:
+    mask = _asked(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons, handle) or 0
+    own = os.getpid()
+    processes = _asked(pynvml.nvmlDeviceGetComputeRunningProcesses, handle) or []
+    power_mw = _asked(pynvml.nvmlDeviceGetPowerUsage, handle)
+    readings = {
+        "sm_clock_mhz": _asked(pynvml.nvmlDeviceGetClockInfo, handle, pynvml.NVML_CLOCK_SM),
+        "memory_clock_mhz": _asked(pynvml.nvmlDeviceGetClockInfo, handle, pynvml.NVML_CLOCK_MEM),
+        "temperature_c": _asked(
+            pynvml.nvmlDeviceGetTemperature, handle, pynvml.NVML_TEMPERATURE_GPU
+        ),
+        "power_w": None if power_mw is None else power_mw / 1000,
+        "throttle": [name for name, bit in THROTTLES.items() if mask & getattr(pynvml, bit)],
+        "other_processes": len([p for p in processes if p.pid != own]),
+    }
+    return {key: value for key, value in readings.items() if value is not None}
+
+
+def _asked(query: Any, *arguments: Any) -> Any:
+    """What NVML answers, or None where the device doesn't support the question."""
+    try:
+        return query(*arguments)
+    except pynvml.NVMLError:
+        return None
+
+
+def now() -> str:
+    """This moment in UTC, ISO 8601 with microseconds."""
+    return datetime.now(UTC).isoformat()
+
+
+def node() -> str:
+    """The name of this machine; kept with results, never published."""
+    return socket.gethostname()

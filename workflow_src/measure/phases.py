@@ -1,0 +1,38 @@
+"""The phases of a case in rising order of memory, on one workload."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from workflow_src.common.case import PHASES, Case
+from workflow_src.measure.oom import Row, attempt, free, in_turn
+from workflow_src.measure.workload import Workload
+
+MODEL_TOO_LARGE = "the model itself did not fit"
+
+
+def build(case: Case) -> tuple[Workload | None, Row]:
+    """The workload of a case, and the row (status, reason) of building it.
+
+    None where not even the model fits in memory.
+    """
+    made: list[Workload] = []
+
+    def make() -> Row:
+        made.append(Workload(case))
+        return {}
+
+    row = attempt(make, partial(free, case.device))
+    return (made[0] if made else None), row
+
+
+def run_phases(
+    case: Case, run: Callable[[Workload, str], Row], phases: Sequence[str] = PHASES
+) -> Iterator[tuple[str, Row]]:
+    """Each of `phases` with the row that `run` gives for it, or its status and the reason."""
+    workload, built = build(case)
+    if workload is None:
+        yield phases[0], built
+        too_large = {"status": "skipped", "reason": MODEL_TOO_LARGE}
+        yield from ((phase, too_large) for phase in phases[1:])
+        return
+    yield from in_turn(phases, partial(run, workload), workload.release)

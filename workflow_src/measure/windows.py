@@ -1,0 +1,47 @@
+"""The profilers' windows: what runs inside one is captured, and nothing else."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from torch.profiler import ProfilerActivity, profile, schedule
+
+from workflow_src.model.ranges import listening
+
+
+@contextmanager
+def nsys_window(device: str) -> Iterator[None]:
+    """Open nsys's capture window and send it ranges while inside."""
+    if device == "cuda":
+        torch.cuda.profiler.start()
+    with listening("nsys"):
+        yield
+    if device == "cuda":
+        torch.cuda.synchronize()
+        torch.cuda.profiler.stop()
+
+
+@contextmanager
+def torch_window(device: str, settle: Callable[[], object]) -> Iterator[profile]:
+    """Open torch.profiler's window; what it saw is in the yielded profile afterwards.
+
+    Kineto drops kernels at the very start of a session: `settle` runs inside it first.
+    """
+    activities = [ProfilerActivity.CPU]
+    if device == "cuda":
+        activities.append(ProfilerActivity.CUDA)
+    with profile(activities=activities, schedule=schedule(wait=0, warmup=1, active=1)) as profiler:
+        settle()
+        profiler.step()
+        yield profiler
+
+
+@contextmanager
+def exported_torch_window(
+    device: str, output: Path, settle: Callable[[], object]
+) -> Iterator[None]:
+    """torch.profiler's window with ranges, exported to `output` (.json.gz) when it closes."""
+    with torch_window(device, settle) as profiler, listening("torch"):
+        yield
+    profiler.export_chrome_trace(str(output))

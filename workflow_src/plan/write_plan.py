@@ -1,0 +1,38 @@
+"""Write plan.csv: every case of a run, as it was resolved."""
+
+import argparse
+import csv
+import json
+from collections.abc import Sequence
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from workflow_src.common.atomic_write import write_text
+from workflow_src.common.errors import one_sentence
+from workflow_src.plan.suites import expand
+
+
+def as_csv(rows: Sequence[dict[str, Any]]) -> str:
+    """Rows with the same keys as CSV; None is an empty cell."""
+    text = StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+@one_sentence()
+def main() -> None:
+    """Write the plan of settings that are checked and resolved already."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--settings", type=json.loads, required=True, help="settings as JSON")
+    parser.add_argument("--output", type=Path, required=True, help="plan.csv")
+    arguments = parser.parse_args()
+    plan = expand(arguments.settings)
+    write_text(arguments.output, as_csv(plan.rows()))
+    print(f"{len(plan.cases)} cases on {plan.device} under {plan.profiler}")
+
+
+if __name__ == "__main__":
+    main()

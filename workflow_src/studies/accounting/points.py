@@ -1,0 +1,36 @@
+"""What the accounting study measures: a point per precision, with all sizes in one process.
+
+MFU and the roofline compare each size with ceilings that were measured in the same process.
+"""
+
+from typing import Any
+
+from workflow_src.studies.models import models
+from workflow_src.studies.study import Row, Settings
+
+MEASURED = {"small": ("tiny",), "full": ("small", "medium", "large", "xl", "2.7B")}
+PRECISIONS = {"small": ("fp32",), "full": ("fp32", "bf16")}
+CONTEXT = {"small": 256, "full": 512}
+BATCH = 4
+CEILINGS: dict[str, dict[str, Any]] = {
+    "small": {"matmul_sides": [512, 1024], "copy_elements": 2**24, "ceiling_steps": 5},
+    "full": {"matmul_sides": [4096, 8192], "copy_elements": 2**28, "ceiling_steps": 10},
+}
+STEPS = {"small": (1, 3), "full": (2, 3)}
+"""Warm-up steps and measured steps."""
+
+
+def points(device: str, scale: str, settings: Settings) -> list[Row]:
+    """A point per precision: all sizes of the configuration, and which of them are measured."""
+    warmup_steps, steps = STEPS[scale]
+    common = models(settings, settings["sizes"]) | {
+        "measured": [size for size in MEASURED[scale] if size in settings["sizes"]],
+        "context": CONTEXT[scale],
+        "batch": BATCH,
+        "warmup_steps": warmup_steps,
+        "steps": steps,
+    }
+    return [
+        {"point": precision, "precision": precision} | common | CEILINGS[scale]
+        for precision in PRECISIONS[scale]
+    ]

@@ -1,0 +1,63 @@
+"""What the attention study measures: single attention cores, and a small module around one."""
+
+from workflow_src.studies.study import Row, Settings
+
+EAGER = ("naive", "fused_softmax", "sdpa_math", "sdpa_efficient", "sdpa_flash", "sdpa_cudnn")
+"""The implementations that need no compiling; "sdpa_" and a backend is PyTorch's own operator."""
+
+VERSIONS = ("naive", "sdpa")
+"""The module's attention, before and after PyTorch's own operator takes its place."""
+
+CONTEXTS = {
+    ("cpu", "small"): [64, 128, 256],
+    ("cpu", "full"): [128, 256, 512, 1024],
+    ("cuda", "small"): [128, 512, 2048],
+    ("cuda", "full"): [128, 256, 512, 1024, 2048, 4096, 8192, 16384],
+}
+HEAD_SIZES = {"small": [16, 64], "full": [16, 32, 64, 128]}
+SHOWN_HEAD_SIZE = 64
+"""The head size of the sentences, of the figure and of the profiled rows."""
+
+PRECISIONS = {"cpu": "fp32", "cuda": "bf16"}
+
+BUDGET_MS = 25.0
+"""Time for the samples of one phase; of long phases the fewest are taken (measure.timing)."""
+
+WARMUP_PASSES, PASSES = 5, 10
+"""Passes, forward and backward, before nsys's window opens and inside it."""
+
+
+def points(device: str, scale: str, settings: Settings) -> list[Row]:
+    """A point for the eager cores, one for the compiled core and one for the module."""
+    return [
+        {"point": "cores", "implementations": list(EAGER)} | _cores(device, scale),
+        {"point": "compiled", "implementations": ["compiled"]} | _cores(device, scale),
+        {"point": "module", "implementations": list(VERSIONS)} | _module(device, scale),
+    ]
+
+
+def _cores(device: str, scale: str) -> Row:
+    contexts = CONTEXTS[device, scale]
+    return {
+        "precision": PRECISIONS[device],
+        "batch": 8,
+        "heads": 1,
+        "contexts": contexts,
+        "head_sizes": HEAD_SIZES[scale],
+        "compile": scale == "full",
+        "profiled_head_size": SHOWN_HEAD_SIZE,
+        "profiled_contexts": contexts[::2],
+        "budget_ms": BUDGET_MS,
+    }
+
+
+def _module(device: str, scale: str) -> Row:
+    return {
+        "precision": PRECISIONS[device],
+        "batch": 32,
+        "width": 256,
+        "contexts": [100] if (device, scale) == ("cpu", "small") else [100, 1000],
+        "budget_ms": BUDGET_MS,
+        "warmup_passes": WARMUP_PASSES,
+        "passes": PASSES,
+    }

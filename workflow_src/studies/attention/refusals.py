@@ -1,0 +1,49 @@
+"""Which exceptions say that an implementation doesn't run here at all, and for what reason."""
+
+import re
+import warnings
+from collections.abc import Callable, Sequence
+
+import torch
+
+NO_COMPILER = ("InvalidCxxCompiler", "TritonMissing")
+"""What torch.compile raises, or wraps, where it finds no compiler."""
+
+REFUSALS = (
+    "No available kernel",
+    "No viable backend",
+    "No valid execution plan",
+    "Failed to find C compiler",
+)
+"""In the messages of backends that don't take an input, and of Triton without a C compiler."""
+
+
+def refusal(call: Callable[[], object]) -> str:
+    """Why `call` is refused, by a backend or for want of a compiler; empty where it isn't.
+
+    Any other exception passes through, torch.OutOfMemoryError too.
+    """
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            call()
+        except torch.OutOfMemoryError:
+            raise
+        except RuntimeError as error:
+            cause = getattr(error, "inner_exception", error)
+            known = type(cause).__name__ in NO_COMPILER
+            if not known and not any(text in str(cause) for text in REFUSALS):
+                raise
+            return reason_of(str(cause), [str(warning.message) for warning in said])
+    return ""
+
+
+def reason_of(error: str, said: Sequence[str]) -> str:
+    """The causes that torch warned of, else the error's first sentence.
+
+    That the other backends are switched off, which they are on purpose, is no cause.
+    """
+    lines = [re.sub(r"\s*\(Triggered internally.*", "", line, flags=re.S) for line in said]
+    causes = [line for line in lines if "not used because" not in line and "disabled" not in line]
+    short = dict.fromkeys(" ".join(line.split()) for line in causes)
+    return "; ".join(short) or " ".join(error.split()).split(". ")[0]

@@ -1,0 +1,131 @@
+"""A forward pass and its backward pass, each timed, profiled and its memory measured."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from workflow_src.common.units import NS_PER_MS
+from workflow_src.measure.activities import activities_of
+from workflow_src.measure.memory import kept_mib, peak_mib
+from workflow_src.measure.oom import attempt, free, in_turn, skipped
+from workflow_src.measure.timing import (
+    Span,
+    between_events,
+    elapsed_ns,
+    plan_repeats,
+    time_call,
+    time_within,
+)
+from workflow_src.studies.attention.refusals import refusal
+from workflow_src.studies.study import Row
+
+TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
+PHASES = ("forward", "backward")
+
+
+@dataclass(frozen=True)
+class Task:
+    """A forward pass, and the tensors that its backward pass leads to from `gradient`.
+
+    `before_bytes` were allocated on the device before its own tensors were made.
+    """
+
+    forward: Callable[[], Tensor]
+    leaves: Sequence[Tensor]
+    gradient: Tensor
+    device: str
+    before_bytes: int
+
+    def backward(self, out: Tensor) -> None:
+        """Gradients of the leaves; the graph of `out` is used up."""
+        torch.autograd.grad(out, self.leaves, self.gradient)
+
+    def forward_and_backward(self) -> None:
+        """Forward, then backward."""
+        self.backward(self.forward())
+
+
+def build(make: Callable[[], Task], device: str) -> tuple[Task | None, Row]:
+    """The task that `make` builds, its forward pass run once; and the row of building it.
+
+    None where it runs out of memory (status oom) or refuses to run here (status skipped).
+    """
+    made: list[Task] = []
+
+    def run() -> Row:
+        task = make()
+        why = refusal(task.forward)
+        if why:
+            return {"status": "skipped", "reason": why}
+        made.append(task)
+        return {}
+
+    row = attempt(run, partial(free, device))
+    return (made[0] if made else None), row
+
+
+def not_built(row: Row) -> list[Row]:
+    """The rows of both phases of a task that could not be built, for the reason in `row`."""
+    backward = skipped("forward") if row["status"] == "oom" else row
+    return [row | {"phase": "forward"}, backward | {"phase": "backward"}]
+
+
+def measure_phases(task: Task, budget_ms: float, profiled: bool, keeps: bool) -> list[Row]:
+    """The rows of forward, with a graph, and of backward, timed apart.
+
+    `profiled` adds the activities of a call, `keeps` the memory that autograd keeps for backward.
+    `peak_mib` is the peak that torch allocated on a CUDA device above what was there before the
+    task: up to the end of forward, and of both passes.
+    """
+
+    def run(phase: str) -> Row:
+        if phase == "backward":
+            return _backward_row(task, budget_ms, profiled)
+        return _forward_row(task, budget_ms, profiled, keeps)
+
+    phases = in_turn(PHASES, run, partial(free, task.device))
+    return [{"phase": phase} | row for phase, row in phases]
+
+
+def _forward_row(task: Task, budget_ms: float, profiled: bool, keeps: bool) -> Row:
+    row = time_within(task.forward, task.device, budget_ms)
+    row |= {"peak_mib": peak_mib(task.forward, task.device, task.before_bytes)}
+    row |= {"kept_mib": kept_mib(task.forward)} if keeps else {}
+    return row | ({"activities": activities_of(task.forward, task.device)} if profiled else {})
+
+
+def _backward_row(task: Task, budget_ms: float, profiled: bool) -> Row:
+    row = time_backward(task, budget_ms)
+    row |= {"peak_mib": peak_mib(task.forward_and_backward, task.device, task.before_bytes)}
+    if not profiled:
+        return row
+    return row | {
+        "both_activities": activities_of(task.forward_and_backward, task.device),
+        "forward_activities": activities_of(task.forward, task.device),
+    }
+
+
+def time_backward(task: Task, budget_ms: float) -> Row:
+    """`samples_ns` of backward, as many as the budget allows."""
+    rough_ms = min(backward_samples(task, 4)[1:]) / NS_PER_MS
+    _, samples = plan_repeats(rough_ms, budget_ms, 0.0)
+    return {"samples_ns": backward_samples(task, samples)}
+
+
+def backward_samples(task: Task, steps: int) -> list[int]:
+    """Nanoseconds of each of `steps` backward passes, each after a forward that doesn't count.
+
+    On a CUDA device between two events; backward is launched while forward still runs.
+    """
+    if task.device != "cuda":
+        calls = (partial(task.backward, task.forward()) for _ in range(steps))
+        return [time_call(call, task.device, 0, 1)[0] for call in calls]
+    spans: list[Span] = []
+    for _ in range(steps):
+        out = task.forward()
+        with between_events(spans):
+            task.backward(out)
+    return elapsed_ns(spans)

@@ -1,0 +1,96 @@
+"""GeLU and softmax in all their implementations, and a copy of the same bytes."""
+
+import math
+import os
+import shutil
+from collections.abc import Callable
+from functools import cache, partial
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from workflow_src.model.attention import fused_softmax, written_out_softmax
+from workflow_src.ops import UnavailableError
+from workflow_src.ops.cuda import build_gelu
+
+Operation = Callable[[Tensor], Tensor]
+
+
+def written_out_gelu(x: Tensor) -> Tensor:
+    """GeLU, tanh form (Hendrycks & Gimpel 2016), in eight operations; same shape as x."""
+    inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
+    return 0.5 * x * (1 + torch.tanh(inner))
+
+
+def torchs_gelu(x: Tensor) -> Tensor:
+    """PyTorch's own GeLU, tanh form; same shape as x."""
+    return functional.gelu(x, approximate="tanh")
+
+
+PLAIN: dict[str, dict[str, Operation]] = {
+    "gelu": {"written_out": written_out_gelu, "torch": torchs_gelu},
+    "softmax": {"written_out": written_out_softmax, "torch": fused_softmax},
+}
+"""The implementations that need no building, by operation."""
+
+EXACT: dict[str, Operation] = {
+    "gelu": torchs_gelu,
+    "softmax": partial(torch.softmax, dim=-1),
+    "copy": lambda x: x,
+}
+"""What the result of an operation, or of a copy, is compared with, computed in float64."""
+
+
+def copy(x: Tensor) -> Operation:
+    """A copy of x into a tensor that is there already."""
+    out = torch.empty_like(x)
+    return lambda source: out.copy_(source)
+
+
+def compiled_gelu(device: str) -> Operation:
+    """torch.compile of the written-out GeLU, specialized to the one shape that it will see.
+
+    Raises UnavailableError on a CPU without a C++ compiler.
+    """
+    named = os.environ.get("CXX")
+    names = [named] if named else ["g++", "clang++"]
+    if device == "cpu" and not any(map(shutil.which, names)):
+        raise UnavailableError("torch.compile needs a C++ compiler, and there is none")
+    # After eight shapes of one function torch.compile would quietly stop compiling it.
+    torch.compiler.reset()
+    compiled: Operation = torch.compile(written_out_gelu, fullgraph=True, dynamic=False)
+    return compiled
+
+
+def triton_kernel(operation: str, device: str) -> Operation:
+    """The Triton kernel of an operation. Raises UnavailableError where Triton can't run."""
+    if device != "cuda":
+        raise UnavailableError("Triton compiles for GPUs alone")
+    # Imported here, because Triton comes with PyTorch's CUDA builds alone.
+    try:
+        from workflow_src.ops.gelu import gelu
+        from workflow_src.ops.softmax import softmax
+    except ImportError as error:
+        raise UnavailableError("Triton is not installed") from error
+    return {"gelu": gelu, "softmax": softmax}[operation]
+
+
+@cache
+def cuda_gelu() -> Operation:
+    """The CUDA C++ kernel, built once. Raises UnavailableError where it can't be."""
+    return build_gelu()
+
+
+def build(operation: str, implementation: str, x: Tensor) -> Operation:
+    """An implementation of an operation for tensors like x. Raises UnavailableError."""
+    if implementation in PLAIN[operation]:
+        return PLAIN[operation][implementation]
+    device = x.device.type
+    builders: dict[str, Callable[[], Operation]] = {
+        "copy": partial(copy, x),
+        "compiled": partial(compiled_gelu, device),
+        "triton": partial(triton_kernel, operation, device),
+        "cuda": cuda_gelu,
+    }
+    return builders[implementation]()

@@ -1,0 +1,47 @@
+"""What the fusion study measures: each implementation of two operations, beside a copy."""
+
+from workflow_src.studies.study import Row, Settings
+
+IMPLEMENTATIONS = {
+    "gelu": ("copy", "written_out", "torch", "compiled", "triton", "cuda"),
+    "softmax": ("copy", "written_out", "torch", "triton"),
+}
+
+ELEMENTS = {"small": (2**18,), "full": tuple(2**k for k in (28, 26, 24, 22, 20))}
+TOTALS = {"small": (2**18,), "full": (2**27, 2**26)}
+COLUMNS = {"small": (128, 4096), "full": (128, 1024, 4096, 16384, 32768, 65536)}
+DTYPES = {"small": ("float32",), "full": ("float32", "bfloat16")}
+STEPS = {"small": 10, "full": 20}
+WARMUP = 3
+WAKE_S = 0.3
+"""Seconds for which a CUDA device is kept busy at first, so that its clocks have risen."""
+
+
+def points(device: str, scale: str, settings: Settings) -> list[Row]:
+    """A point per operation; shapes are [rows, columns], the largest first."""
+    gelu = [[1, elements] for elements in ELEMENTS[scale]]
+    softmax = [[total // columns, columns] for columns in COLUMNS[scale] for total in TOTALS[scale]]
+    shapes = {"gelu": gelu, "softmax": softmax}
+    return [
+        {
+            "point": operation,
+            "operation": operation,
+            "implementations": list(implementations),
+            "shapes": shapes[operation],
+            "dtypes": list(DTYPES[scale]),
+            "wake_s": WAKE_S,
+            "warmup_steps": WARMUP,
+            "steps": STEPS[scale],
+        }
+        for operation, implementations in IMPLEMENTATIONS.items()
+    ]
+
+
+def launches_alike(row: Row) -> tuple[str, str, int]:
+    """Rows for which this is the same launch as many kernels, so that one of them is profiled.
+
+    A kernel more or less depends on the length of softmax's rows, not on how many there are; for
+    GeLU, which knows no rows, on neither.
+    """
+    columns = row["columns"] if row["operation"] == "softmax" else 0
+    return row["implementation"], row["dtype"], columns

@@ -1,0 +1,30 @@
+"""What the matmul study measures: a sweep of sizes in every precision, and two fine sweeps."""
+
+from workflow_src.studies.study import Row, Settings
+
+SIZES = {
+    ("cpu", "small"): (64, 128, 256, 512),
+    ("cpu", "full"): (64, 128, 256, 512, 1024, 2048),
+    ("cuda", "small"): (128, 256, 512, 1024, 2048),
+    ("cuda", "full"): (128, 256, 512, 1024, 2048, 4096, 8192, 16384),
+}
+PRECISIONS = ("fp32", "tf32", "bf16", "fp8")
+FINE = {"cpu": {"precision": "fp32", "near": 256}, "cuda": {"precision": "bf16", "near": 2048}}
+"""Precision of the fine sweeps, and the size near which they are."""
+
+REACH, STEP = 256, 32
+"""The sweep across an edge goes so far to both sides, in such steps."""
+
+BUDGET_MS = {"cpu": 40.0, "cuda": 100.0}
+"""Time that a product is measured for."""
+
+SAMPLE_MS = 1.0
+"""Time that a sample takes at least: shorter products are repeated within it."""
+
+
+def points(device: str, scale: str, settings: Settings) -> list[Row]:
+    """One point for all sizes, one for the two fine sweeps."""
+    common = {"budget_ms": BUDGET_MS[device], "sample_ms": SAMPLE_MS}
+    sizes = {"sizes": list(SIZES[device, scale]), "precisions": list(PRECISIONS)}
+    fine = FINE[device] | {"reach": REACH, "step": STEP}
+    return [{"point": "sizes"} | sizes | common, {"point": "fine"} | fine | common]

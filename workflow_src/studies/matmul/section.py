@@ -1,0 +1,17 @@
+"""Study: the rate of square matrix products over their size, and what edges of tiles cost."""
+
+from workflow_src.studies import section
+from workflow_src.studies.matmul.analyze import summarize
+from workflow_src.studies.matmul.figure import figure
+from workflow_src.studies.matmul.tables import tables
+
+SECTION = section.Section(
+    study="matmul",
+    title="Matrix multiplication: rate over size, and the edges of tiles",
+    summarize=summarize,
+    tables=tables,
+    figure=figure,
+)
+
+if __name__ == "__main__":
+    section.main(SECTION)

@@ -1,0 +1,40 @@
+"""What the MLP study measures: one point, since a process takes longer to start than to run it."""
+
+from collections.abc import Mapping
+
+from workflow_src.studies.study import Row, Settings
+
+Sizes = Mapping[str, int]
+
+BASE = {"steps": 2, "layers": 4, "batch": 256, "dim": 256}
+FACTORS = (2, 3, 4, 5)
+SMALL_MATMUL = 128
+
+DIMS = {"cpu": (64, 128, 256, 512, 1024), "cuda": (128, 256, 512, 1024, 2048, 4096, 8192)}
+WIDTHS = {"small": 512, "full": 2048}
+REPEATS = {"cpu": 7, "cuda": 30}
+WARMUP = 3
+
+
+def points(device: str, scale: str, settings: Settings) -> list[Row]:
+    """The one point: the base, what is scaled, the sweep's dims and the operations' width."""
+    return [
+        {
+            "point": "mlp",
+            "base": dict(BASE),
+            "factors": list(FACTORS),
+            "dims": list(DIMS[device]),
+            "width": WIDTHS[scale],
+            "small_width": SMALL_MATMUL,
+            "repeats": REPEATS[device],
+            "warmup_steps": WARMUP,
+        }
+    ]
+
+
+def scaled(base: Sizes, factors: list[int]) -> list[tuple[str, int, Sizes]]:
+    """What is scaled, by how much, and the sizes: the base, then each size by each factor."""
+    grown = [
+        (axis, factor, {**base, axis: base[axis] * factor}) for axis in base for factor in factors
+    ]
+    return [("base", 1, base), *grown]

@@ -1,0 +1,32 @@
+"""The Transformer models that studies measure: their sizes come from the checked configuration."""
+
+from collections.abc import Iterable
+
+from workflow_src.common.case import Case
+from workflow_src.studies.study import Point, Row, Settings
+
+
+def models(settings: Settings, names: Iterable[str]) -> Row:
+    """`sizes` (those of `names` that the configuration has) and `vocabulary`, for a point."""
+    sizes = {name: dict(settings["sizes"][name]) for name in names if name in settings["sizes"]}
+    return {"sizes": sizes, "vocabulary": settings["vocabulary"]}
+
+
+def case_of(point: Point, size: str, precision: str) -> Case:
+    """The case of a size at a point, with written-out attention and AdamW.
+
+    Takes sizes, vocabulary, context, batch and device from the point. Raises KeyError for a size
+    that the point doesn't have.
+    """
+    return Case(
+        case=f"{size}-ctx{point['context']}-{precision}",
+        size=size,
+        **point["sizes"][size],
+        vocabulary=point["vocabulary"],
+        batch=point["batch"],
+        context=point["context"],
+        precision=precision,
+        attention="naive",
+        optimizer="adamw",
+        device=point["device"],
+    )

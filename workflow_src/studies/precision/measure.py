@@ -1,0 +1,16 @@
+"""Measures what mixed precision rounds, which types it runs in, and the times of models."""
+
+from workflow_src.studies.precision.numerics import accumulation, dtypes
+from workflow_src.studies.precision.speed import speed
+from workflow_src.studies.run_point import main
+from workflow_src.studies.study import Point, Row
+
+
+def measure(point: Point) -> list[Row]:
+    """Rows of up to three parts: accumulation, dtypes, speed."""
+    numerics = [*accumulation(point), *dtypes(point["device"])] if point["numerics"] else []
+    return [*numerics, *speed(point)]
+
+
+if __name__ == "__main__":
+    main(measure)

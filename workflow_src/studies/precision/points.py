@@ -1,0 +1,40 @@
+"""What the precision study measures: rounding and types once, and the times of models."""
+
+from workflow_src.studies.models import models
+from workflow_src.studies.study import Row, Settings
+
+FULL = {"cpu": ("fp32",), "cuda": ("fp32", "tf32")}
+AUTOCAST = "bf16"
+PROFILED = ("fp32", AUTOCAST)
+"""tf32 launches what fp32 does; profiling takes longer than timing."""
+
+GROUPS = {"small": (("tiny",),), "full": (("small", "medium", "large"), ("xl", "2.7B"))}
+CONTEXTS = {"small": 128, "full": 512}
+BATCH = 4
+WARMUP_STEPS = 2
+STEPS = {"forward": 6, "forward_backward": 6, "scores": 20}
+
+ADDEND = 0.01
+ADDITIONS = 1000
+
+
+def points(device: str, scale: str, settings: Settings) -> list[Row]:
+    """A point per group of sizes; the first also measures rounding and types (`numerics`)."""
+    groups = [models(settings, names) for names in GROUPS[scale]]
+    return [
+        {
+            "point": "-".join(group["sizes"]) or "numerics",
+            **group,
+            "numerics": number == 0,
+            "addend": ADDEND,
+            "additions": ADDITIONS,
+            "precisions": [*FULL[device], AUTOCAST],
+            "profiled": list(PROFILED),
+            "context": CONTEXTS[scale],
+            "batch": BATCH,
+            "warmup_steps": WARMUP_STEPS,
+            "steps": dict(STEPS),
+        }
+        for number, group in enumerate(groups)
+        if group["sizes"] or number == 0
+    ]

@@ -1,0 +1,29 @@
+"""What the warm-up study measures: each run of first steps in a process of its own."""
+
+from workflow_src.studies.models import models
+from workflow_src.studies.study import Row, Settings
+
+WARMUP_STEPS = (0, 1, 5)
+SIZES = {"small": ("tiny",), "full": ("small", "large")}
+CONTEXTS = {"small": 64, "full": 256}
+BATCH = 4
+STEPS = 20
+
+
+def points(device: str, scale: str, settings: Settings) -> list[Row]:
+    """A point per model size that the configuration has and number of warm-up steps."""
+    context = CONTEXTS[scale]
+    return [
+        {
+            "point": f"{size}-ctx{context}-warmup{warmup_steps}",
+            "size": size,
+            **models(settings, [size]),
+            "context": context,
+            "batch": BATCH,
+            "warmup_steps": warmup_steps,
+            "steps": STEPS,
+        }
+        for size in SIZES[scale]
+        if size in settings["sizes"]
+        for warmup_steps in WARMUP_STEPS
+    ]
