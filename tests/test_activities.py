@@ -1,14 +1,18 @@
-"""What a device did in a call, as rows: on a CPU held against the trace, on a GPU made up."""
+"""What a device did in a call, as rows, compared with what the trace of the same call says."""
 
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 import torch
 
+from workflow_src.common.case import Case
+from workflow_src.common.devices import cuda_devices
 from workflow_src.measure.activities import activities_of, grouped
 from workflow_src.measure.windows import torch_window
-from workflow_src.model.ranges import range_
+from workflow_src.measure.workload import Workload
+from workflow_src.model.ranges import listening, range_
 from workflow_src.traces import kineto
 
 x = torch.randn(64, 64)
@@ -76,3 +80,35 @@ def test_kernels_go_to_their_operators_and_those_without_one_are_kept() -> None:
         ("", "kernel", "aten::add", "sgemm"): 2500,
         ("", "kernel", "", "triton_gelu"): 4000,
     }
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not cuda_devices(), reason="needs a CUDA device")
+@pytest.mark.parametrize("phase", ["forward", "train_step"])
+def test_on_a_gpu_kernels_and_operators_are_those_of_the_trace(tmp_path: Path, phase: str) -> None:
+    case = Case("t", "t", 128, 512, 2, 4, 1000, 2, 64, "bf16", "naive", "fused", "cuda")
+    workload = Workload(case)
+
+    def step() -> None:
+        workload.phase(phase)()
+        torch.cuda.synchronize()
+
+    step()
+    with torch_window("cuda", step) as profiler, listening("torch"):
+        step()
+    profiler.export_chrome_trace(str(tmp_path / "t.json.gz"))
+    trace = kineto.read(tmp_path / "t.json.gz").activities
+    rows = grouped(profiler.events() or [], "cuda")
+    keys = ["kind", "operator", "name"]
+    expected = trace.groupby(keys)["duration_ns"].agg(["count", "sum"])
+    found: dict[Any, list[int]] = {}
+    for row in rows:
+        calls = found.setdefault(tuple(row[key] for key in keys), [0, 0])
+        calls[0] += row["calls"]
+        calls[1] += row["busy_ns"]
+    assert found == {
+        key: list(row)
+        for key, row in zip(expected.index, expected.to_numpy().tolist(), strict=True)
+    }
+    ranges = {row["range"] for row in rows if row["kind"] == "kernel"}
+    assert {"qkv", "scores", "softmax", "values", "output", "feed_forward", "head"} <= ranges
