@@ -215,9 +215,7 @@ def point(study: str) -> dict[str, object]:
 RUNS: dict[str, Callable[[], list[str]]] = {
     "benchmark": lambda: ["--case", json.dumps(ROW), "--output", "b.json"],
     "capture": lambda: ["--case", json.dumps(ROW), "--output", "c.kineto.json.gz"],
-    "warmup point": lambda: ["--point", json.dumps(point("warmup")), "--output", "p.json"],
     "precision point": lambda: ["--point", json.dumps(point("precision")), "--output", "p.json"],
-    "mlp point": lambda: ["--point", json.dumps(point("mlp")), "--output", "p.json"],
 }
 
 

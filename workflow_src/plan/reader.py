@@ -2,9 +2,8 @@
 
 import ast
 import builtins
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, Protocol
 
 from workflow_src.plan.modules import (
     PACKAGE,
@@ -16,9 +15,8 @@ from workflow_src.plan.modules import (
 )
 
 
-@dataclass(frozen=True)
-class Ref:
-    """Something else that code depends on.
+class Ref(NamedTuple):
+    """Something else that code depends on; a tuple, for it is hashed very often.
 
     kind: "definition" (`name` in `module`), "module" (all of it), "import" (what importing it
     does), "run" (it is run as a program), "file" (`name` beside it), "package" (all of this
@@ -38,6 +36,21 @@ DYNAMIC = {"eval", "exec", "globals", "__import__", "importlib.import_module", "
 """What can reach code by a name that is made while it runs."""
 
 BUILTINS = frozenset(dir(builtins))
+
+BINDING = (
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.ClassDef,
+    ast.arg,
+    ast.alias,
+    ast.ExceptHandler,
+    ast.Global,
+    ast.Nonlocal,
+    ast.MatchAs,
+    ast.MatchStar,
+    ast.MatchMapping,
+)
+"""What binds a name that is not written as a variable."""
 
 FIELD_MARKS = ("ClassVar", "InitVar", "KW_ONLY")
 """Annotations that make a dataclass treat a field in another way."""
@@ -219,17 +232,30 @@ def local_variables(function: ast.AST, module: Module) -> list[str]:
     stored: dict[str, None] = {}
     used: set[str] = set()
     seen: set[str] = set()
-    for node in ast.walk(function):
+    for node in _nodes(function):
         if isinstance(node, ast.Name):
             used.add(node.id)
             if isinstance(node.ctx, ast.Store):
                 stored[node.id] = None
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            seen |= {bound for bound, _, _ in imported_names(node, module.name)}
-        else:
-            seen |= {str(getattr(node, field, "")) for field in ("arg", "name", "rest")}
+        elif isinstance(node, BINDING):
+            bound = (getattr(node, field, "") for field in ("arg", "name", "asname", "rest"))
+            seen |= {str(name).split(".")[0] for name in bound}
             seen.update(getattr(node, "names", ()))
     if used & {"locals", "vars", "eval", "exec"}:
         return []
     outside = BUILTINS | module.imports.keys() | module.definitions.keys() | seen
     return [name for name in stored if name not in outside]
+
+
+def _nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and all below it; ast.walk takes twice as long."""
+    waiting = [node]
+    while waiting:
+        here = waiting.pop()
+        yield here
+        for name in here._fields:
+            value = getattr(here, name, None)
+            if isinstance(value, list):
+                waiting += [item for item in value if isinstance(item, ast.AST)]
+            elif isinstance(value, ast.AST):
+                waiting.append(value)
