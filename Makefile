@@ -1,7 +1,7 @@
 # make report   set up .venv and run the workflow with config.yaml
-# make test     set up what tests need and run them all
-# make check    ruff, mypy, snakefmt, snakemake --lint and the import contracts
-# make .venv7/installed    Snakemake 7.32.4 in an environment of its own, for its tests
+# make test     set up what the tests need and run them all
+# make check    run ruff, mypy, snakefmt, snakemake --lint and the import contracts
+# make .venv7/installed    set up a separate environment with Snakemake 7.32.4, for its tests
 PYTHON ?= python3
 CORES ?= 1
 BIN := .venv/bin
@@ -29,14 +29,14 @@ format: .venv/installed-dev
 	ruff format .
 	snakefmt $(RULES)
 
-# Put results from elsewhere together: plan.csv and the cases' tables under results/{tag}/ are
-# enough, and nothing is measured. make assemble CONFIG="suite=assignment"
+# Combine results from other machines without measuring: needs only plan.csv and the cases' tables
+# under results/{tag}/. make assemble CONFIG="suite=assignment"
 RENDER := answer figure study_section report
 assemble: .venv/installed
 	snakemake --cores $(CORES) report.md --allowed-rules join study_table $(RENDER) \
 		--config $(CONFIG)
 
-# Write a report again from its plan.csv and joined tables alone, as examples/h200 has them.
+# Regenerate a report from only its plan.csv and joined tables, such as those in examples/h200.
 rewrite: .venv/installed
 	snakemake --cores $(CORES) report.md --allowed-rules $(RENDER) --config $(CONFIG)
 
@@ -52,7 +52,7 @@ clean:
 	$(BIN)/pip install -r requirements.txt
 	touch $@
 
-# The last Snakemake whose --cluster is built in, with the same libraries around it.
+# The last Snakemake with a built-in --cluster; all other libraries are the same.
 .venv7/installed: requirements.txt requirements-snakemake7.txt
 	$(PYTHON) -m venv .venv7
 	tools/install_torch .venv7/bin/pip

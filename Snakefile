@@ -1,8 +1,8 @@
 # Where does a Transformer training step's time go, on this machine, and how do you know?
 #
-# The grammar of the results paths ({tag} names a run, {case} a configuration):
+# Result paths ({tag} names a run, {case} a model configuration):
 #
-#   results/{tag}/plan.csv                            every case, `auto` resolved
+#   results/{tag}/plan.csv                            every case, with `auto` resolved
 #   results/{tag}/benchmark/{case}.json               raw samples of each phase, unprofiled
 #   results/{tag}/capture/{case}.nsys-rep             the profiler's capture (or .kineto.json.gz)
 #   results/{tag}/export/{case}/                      trace.sqlite and the `nsys stats` CSVs
@@ -10,11 +10,11 @@
 #   results/{tag}/tables/{table}.csv                  the tables of all cases
 #   results/{tag}/answers/{question}.json, .md        facts and text of one question
 #   results/{tag}/figures/{figure}.svg
-#   results/{tag}/studies/{study}/{point}.json        a companion study: one measured point
-#   results/{tag}/tables/studies/{study}.csv          its table
-#   results/{tag}/sections/{study}.md                 its section of the report
-#   results/{tag}/logs/{any of these}.log
-#   report.md, report.html                            the whole, at the root
+#   results/{tag}/studies/{study}/{point}.json        one measured point of a companion study
+#   results/{tag}/tables/studies/{study}.csv          the study's table
+#   results/{tag}/sections/{study}.md                 the study's section of the report
+#   results/{tag}/logs/{any of the above}.log
+#   report.md, report.html                            the report, in this folder
 import sys
 
 sys.path.insert(0, workflow.basedir)

@@ -1,1 +1,1 @@
-"""Speed of this project's own code: measured here, never tested."""
+"""Speed of this project's own code: measured here, not tested."""

@@ -1,5 +1,5 @@
 """How long attribution takes for a synthetic trace: N launches in nested ranges, half of them
-from a thread without ranges, as autograd's are."""
+from a thread without ranges, like autograd's."""
 
 import argparse
 
@@ -31,7 +31,7 @@ def synthetic(launches: int) -> Trace:
 
 
 def work(trace: Trace) -> int:
-    """Attribute and time a trace; the device time inside its steps."""
+    """Attribute and time a trace; returns the device time (ns) inside its steps."""
     ranges, activities = attribute(trace)
     timed = device_times(number_steps(ranges), activities)
     return int(timed.loc[timed["parent"] < 0, "busy_ns"].sum())

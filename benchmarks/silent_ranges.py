@@ -1,4 +1,4 @@
-"""What the model's ranges cost when no profiler listens, against one forward pass."""
+"""What the model's ranges cost when no profiler listens, relative to a forward pass."""
 
 from workflow_src.common.case import Case
 from workflow_src.common.summary import summarize

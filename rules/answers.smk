@@ -1,4 +1,4 @@
-# One rule for every question; each reads only the tables that QUESTIONS names for it.
+# One rule for all questions; each reads only the tables that QUESTIONS lists for it.
 localrules:
     answer,
 

@@ -1,4 +1,4 @@
-# One measurement at a time on a device: `gpu` counts devices, and each job locks the one it takes.
+# One measurement at a time per device: `gpu` counts devices, and each job locks the one it uses.
 rule benchmark:
     output:
         "results/{tag}/benchmark/{case}.json",

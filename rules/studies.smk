@@ -1,4 +1,4 @@
-# The companion studies: the same three rules for each, told apart by the wildcard study.
+# The companion studies share these three rules; the wildcard `study` selects one.
 localrules:
     study_table,
     study_section,
@@ -36,7 +36,7 @@ rule study_table:
         flag=dag.flag("mixed_environments"),
         code=dag.code("studies.{wildcards.study}.analyze"),
     message:
-        "Study {wildcards.study}: join its points"
+        "Study {wildcards.study}: tabulate its points"
     shell:
         "python -m workflow_src.studies.{wildcards.study}.analyze --points {input.points:q}"
         " --families {input.families:q} --output {output:q} {params.flag} > {log:q} 2>&1"
@@ -54,7 +54,7 @@ rule study_section:
     params:
         code=dag.code("studies.{wildcards.study}.section"),
     message:
-        "Study {wildcards.study}: its section and figure"
+        "Study {wildcards.study}: write its section and figure"
     shell:
         "python -m workflow_src.studies.{wildcards.study}.section --table {input.table:q}"
         " --templates report_templates --figure {output.figure:q} --output {output.markdown:q}"

@@ -1,4 +1,4 @@
-# On a cluster, export and case_tables of one case are one job; the rest runs where snakemake does.
+# On a cluster, export and case_tables of a case run as one job; join runs where snakemake runs.
 localrules:
     join,
 

@@ -1,4 +1,4 @@
-"""Fixtures for every test."""
+"""Fixtures shared by all tests."""
 
 import tempfile
 
@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture
 def own_locks(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Device locks that this test and its jobs share with nobody else."""
+    """Give this test and its jobs device locks of their own."""
     folder = str(tmp_path_factory.mktemp("locks"))
     monkeypatch.setenv("TMPDIR", folder)
     monkeypatch.setattr(tempfile, "tempdir", folder)

@@ -1,4 +1,4 @@
-"""A copy of the package whose code is edited, and what its stages' fingerprints are then."""
+"""Copy the package, edit the copy and compute the fingerprints of its stages."""
 
 import ast
 import shutil
@@ -23,20 +23,20 @@ STAGES = {
     **{f"{study} table": f"studies.{study}.analyze" for study in STUDIES},
     **{f"{study} section": f"studies.{study}.section" for study in STUDIES},
 }
-"""Every stage that a rule runs, and its module."""
+"""Every stage that a rule runs, with its module."""
 
 MEASURING = {"benchmark", "capture", *(f"{study} point" for study in STUDIES)}
 
 
 def copy_package(folder: Path) -> Path:
-    """A copy of the package under `folder`, which is given back."""
+    """Copy the package into `folder` and return `folder`."""
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "workflow_src", folder / "workflow_src", ignore=ignored)
     return folder
 
 
 def edit(root: Path, file: str, old: str, new: str) -> None:
-    """Replace a text in a module of the package, which must hold it."""
+    """Replace `old`, which must occur, by `new` in a file of the package."""
     path = root / "workflow_src" / file
     text = path.read_text()
     assert old in text, f"{old!r} is not in {file}"
@@ -44,7 +44,7 @@ def edit(root: Path, file: str, old: str, new: str) -> None:
 
 
 def fingerprints(root: Path) -> dict[str, str]:
-    """The fingerprint of every stage of the package under `root`, as it is now."""
+    """The current fingerprint of every stage of the package under `root`."""
     code_under.cache_clear()
     fingerprint.cache_clear()
     return {
@@ -53,13 +53,13 @@ def fingerprints(root: Path) -> dict[str, str]:
 
 
 def changed(root: Path, before: dict[str, str]) -> set[str]:
-    """The stages whose fingerprint is no longer what it was."""
+    """The stages whose fingerprint differs from `before`."""
     after = fingerprints(root)
     return {stage for stage in STAGES if before[stage] != after[stage]}
 
 
 def move(root: Path, old: str, new: str) -> None:
-    """Move a module of the package, and let everything import it from its new place."""
+    """Move a module of the package and update all imports of it."""
     source, target = (root / (name.replace(".", "/") + ".py") for name in (old, new))
     target.parent.mkdir(exist_ok=True)
     (target.parent / "__init__.py").touch()

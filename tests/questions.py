@@ -1,4 +1,4 @@
-"""Answers to questions, as their commands make them."""
+"""Answer questions the way their commands do."""
 
 import importlib
 from pathlib import Path
@@ -23,6 +23,6 @@ def answer_question(question: str, tables: Path, templates: Path) -> tuple[Answe
 
 
 def run_command(question: str) -> None:
-    """What `python -m` of the question's module runs, with the arguments in sys.argv."""
+    """Run what `python -m` of the question's module runs, with the arguments in sys.argv."""
     module = module_of(question)
     command.main(question, module.answer, module.tables)

@@ -1,4 +1,4 @@
-"""Slurm as the tests ask it: which jobs ran, what they asked for, and on which GPU."""
+"""Query Slurm: which jobs ran, what they requested, and on which GPU."""
 
 import os
 import shutil
@@ -22,16 +22,16 @@ def ask(*command: str, environment: dict[str, str] | None = None) -> str:
 
 
 def require_slurm() -> None:
-    """Skip where no Slurm answers; fail where REQUIRE_SLURM says that one has to."""
+    """Skip the test if no Slurm answers; fail it instead if REQUIRE_SLURM is set."""
     answers = shutil.which("sinfo") and subprocess.run(["sinfo", "-h"], capture_output=True)
     if not answers or answers.returncode:
-        reason = "no Slurm answers here; .ci/slurm_lab up brings one up"
+        reason = "no Slurm answers here; start one with .ci/slurm_lab up"
         (pytest.fail if os.environ.get("REQUIRE_SLURM") else pytest.skip)(reason)
 
 
 @dataclass(frozen=True)
 class Job:
-    """One job as the accounting database knows it."""
+    """One job as recorded in the accounting database."""
 
     number: str
     name: str
@@ -53,14 +53,14 @@ class Job:
 
 
 def jobs_of(folder: Path) -> list[Job]:
-    """The jobs that were handed in from `folder`, oldest first; each run of a requeued one."""
+    """The jobs submitted from `folder`, oldest first; a requeued job once per run."""
     listed = ask("sacct", "-X", "-D", "-n", "-P", "-S", "now-2hours", "-o", FIELDS).splitlines()
     jobs = [Job(*line.split("|")) for line in listed]
     return [job for job in jobs if job.folder == str(folder)]
 
 
 def note_gpus(project: Project) -> Path:
-    """Let each stage of `project` note the node and the GPU that it sees under Slurm."""
+    """Make each stage of `project` log its node and visible GPU; return the log's path."""
     notes, python = project.folder / "gpus.log", project.folder / "bin" / "python"
     seen = f'echo "$SLURM_JOB_ID $SLURMD_NODENAME $CUDA_VISIBLE_DEVICES" >> {notes}'
     python.write_text(python.read_text().replace("#!/bin/sh", f"#!/bin/sh\n{seen}"))
@@ -68,7 +68,7 @@ def note_gpus(project: Project) -> Path:
 
 
 def gpus(notes: Path) -> dict[str, tuple[str, str]]:
-    """Node and index of the GPU that each job saw, by the job's number."""
+    """Node and GPU index that each job saw, by job number."""
     lines = [line.split(" ") for line in notes.read_text().splitlines()]
     return {number: (node, index) for number, node, index in lines if number}
 

@@ -1,4 +1,4 @@
-"""Small tables of the contract, built case by case, with numbers that are easy to work out."""
+"""Small synthetic tables, built case by case, with numbers that are easy to check by hand."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ import pandas as pd
 from workflow_src.common.case import CASE_COLUMNS, PHASES
 
 Kernel = tuple[str, str, str, int, int]
-"""path, name, family, calls per step, nanoseconds per step."""
+"""Path, name, family, calls per step, nanoseconds per step."""
 
 STEPS = 2
 
@@ -23,7 +23,7 @@ FORWARD: list[Kernel] = [
     ("forward/block/norm", "tiny", "normalization", 25, 50_000),
     ("forward", "copy_loose", "copy", 1, 450_000),
 ]
-"""10 ms a step: gemm 60 %, softmax 20 %, elementwise 15 %, copy 4.5 %, normalization 0.5 %."""
+"""10 ms per step: gemm 60 %, softmax 20 %, elementwise 15 %, copy 4.5 %, normalization 0.5 %."""
 
 BACKWARD: list[Kernel] = [
     ("forward_backward/forward/block", "void gemm_long_name<float>", "gemm", 24, 6_000_000),
@@ -44,7 +44,7 @@ WORK = {"scores": (40, 200), "values": (40, 200), "softmax": (8, 160), "head": (
 
 @dataclass
 class Sample:
-    """One case's rows in all tables; every field can be set apart."""
+    """One case's rows in all tables; every field can be set separately."""
 
     size: str = "small"
     context: int = 128
@@ -78,7 +78,7 @@ class Sample:
 
     @property
     def case(self) -> str:
-        """The id."""
+        """The case id."""
         tail = "" if self.attention == "naive" else f"-{self.attention}"
         return f"{self.size}-ctx{self.context}-{self.precision}{tail}"
 
@@ -89,7 +89,7 @@ class Sample:
         return dict(zip(CASE_COLUMNS, (*values, "adamw", self.device), strict=True))
 
     def ran(self, phase: str) -> bool:
-        """Whether the phase has numbers."""
+        """Whether the phase has measurements."""
         return phase not in self.status
 
     def timings(self) -> list[dict[str, Any]]:
@@ -107,7 +107,7 @@ class Sample:
         return rows
 
     def ranges(self) -> list[dict[str, Any]]:
-        """Rows of ranges.csv: the step ranges, one step a little under and one over."""
+        """Rows of ranges.csv: two steps per phase, 0.1 ms below and above the host time."""
         rows = []
         for phase in filter(self.ran, PHASES if self.captured else ()):
             host, busy, span = self.times_ms[phase]

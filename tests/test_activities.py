@@ -1,4 +1,4 @@
-"""What a device did in a call, as rows, compared with what the trace of the same call says."""
+"""Device activities of a call, compared with the trace of the same call."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -37,7 +37,7 @@ def test_operators_have_the_self_time_that_the_trace_says(tmp_path: Path) -> Non
     assert {row["name"]: row["busy_ns"] for row in rows} == by_name
 
 
-def test_ranges_are_told_apart_only_where_asked_for() -> None:
+def test_ranges_are_distinguished_only_on_request() -> None:
     rows = activities_of(work, "cpu", ranges=True)
     calls = {(row["range"], row["name"]): row["calls"] for row in rows}
     assert calls["outer", "aten::mm"] == calls["inner", "aten::mm"] == 1

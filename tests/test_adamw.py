@@ -1,4 +1,4 @@
-"""Our AdamW against PyTorch's, and the choice between the three."""
+"""This project's AdamW compared with PyTorch's, and the choice of optimizer."""
 
 import pytest
 import torch
@@ -18,7 +18,7 @@ def parameters() -> list[nn.Parameter]:
 
 
 def gradients(step: int, like: list[nn.Parameter]) -> list[Tensor]:
-    """Gradients that grow and shrink over the steps, so that both averages have work to do."""
+    """Gradients whose scale varies over the steps, to exercise both moment estimates."""
     generator = torch.Generator().manual_seed(step)
     scale = 10.0 ** (step % 5 - 3)
     return [scale * torch.randn(p.shape, generator=generator, dtype=torch.float64) for p in like]
@@ -92,14 +92,14 @@ def test_settings_out_of_range_are_refused(settings: dict[str, object]) -> None:
         AdamW(parameters(), **settings)  # type: ignore[arg-type]
 
 
-def test_decay_alone_shrinks_a_parameter() -> None:
+def test_weight_decay_with_a_zero_gradient_shrinks_a_parameter() -> None:
     parameter = nn.Parameter(torch.tensor([2.0], dtype=torch.float64))
     parameter.grad = torch.zeros_like(parameter)
     AdamW([parameter], lr=0.5, weight_decay=0.1).step()
     assert parameter.item() == pytest.approx(2.0 * (1 - 0.5 * 0.1), rel=1e-15)
 
 
-def test_the_first_step_is_the_learning_rate_long() -> None:
+def test_the_first_step_has_the_length_of_the_learning_rate() -> None:
     parameter = nn.Parameter(torch.zeros(2, dtype=torch.float64))
     parameter.grad = torch.tensor([3.0, -0.25], dtype=torch.float64)
     AdamW([parameter], lr=0.01, eps=0.0).step()
@@ -116,7 +116,7 @@ def test_the_step_count_is_a_python_number() -> None:
     assert all(type(optimizer.state[p]["step"]) is int for p in over)
 
 
-def test_a_parameter_without_gradient_is_left_alone() -> None:
+def test_a_parameter_without_gradient_is_unchanged() -> None:
     parameter = nn.Parameter(torch.ones(2))
     optimizer = AdamW([parameter])
     optimizer.step()
@@ -138,7 +138,7 @@ def test_the_closure_runs_with_gradients_and_its_loss_comes_back() -> None:
     assert parameter.item() < 3.0
 
 
-def test_a_saved_state_goes_on_where_it_stopped() -> None:
+def test_a_loaded_state_continues_where_it_stopped() -> None:
     straight, stopped = parameters(), parameters()
     run(AdamW(straight), straight, 1)
     first = AdamW(stopped)

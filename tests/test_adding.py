@@ -1,4 +1,4 @@
-"""The checklists of docs/adding.md, followed in a copy: what they list is enough."""
+"""Follow the checklists of docs/adding.md in a copy: what they list is enough."""
 
 import json
 import re
@@ -135,7 +135,7 @@ def _text(project: Project, file: str) -> str:
     return (project.folder / "workflow_src" / file).read_text()
 
 
-def test_a_question_a_study_and_a_size_are_a_few_lines_each(project: Project) -> None:
+def test_adding_a_question_a_study_and_a_size(project: Project) -> None:
     add_question(project)
     add_study(project)
     micro = "  micro: {d_model: 16, d_ff: 32, layers: 1, heads: 2}"
@@ -149,7 +149,7 @@ def test_a_question_a_study_and_a_size_are_a_few_lines_each(project: Project) ->
     assert "### An addition" in report and "Each takes" in report
 
 
-def test_a_new_family_tabulates_again_and_measures_nothing(project: Project) -> None:
+def test_a_new_family_remakes_tables_and_measures_nothing(project: Project) -> None:
     project.run("results/smoke/tables/kernels.csv")
     project.edit(
         "workflow_src/traces/families.csv", "communication,", "rotary,aten::stack,x\ncommunication,"
@@ -158,7 +158,7 @@ def test_a_new_family_tabulates_again_and_measures_nothing(project: Project) -> 
     assert stale == {"case_tables": 2, "join": 1}
 
 
-def test_the_checklists_name_what_is_there() -> None:
+def test_files_named_in_the_checklists_exist() -> None:
     text = (ROOT / "docs" / "adding.md").read_text()
     for name in re.findall(r"`((?:workflow_src|tests|report_templates)/[\w/.{}]+)`", text):
         assert "{" in name or "_f" in name or (ROOT / name).exists(), name

@@ -137,8 +137,8 @@ def test_calls_that_are_not_whole_are_marked(tmp_path):
     kernels.loc[0, "calls"] += 1
     kernels.to_csv(tmp_path / "kernels.csv", index=False)
     _, text = answer_question("b", tmp_path, TEMPLATES)
-    assert "24.50 (not whole)" in text
-    assert "don't come out whole" in text
+    assert "24.50 (not an integer)" in text
+    assert "Calls per pass are not an integer" in text
 
 
 def test_top_kernel_without_a_backward_compares_nothing(ask):
@@ -418,7 +418,7 @@ def test_numbers_show_three_digits(value, text):
 
 
 def test_calls_and_ranges_of_values():
-    assert [calls(1200.0), calls(2.5)] == ["1,200", "2.50 (not whole)"]
+    assert [calls(1200.0), calls(2.5)] == ["1,200", "2.50 (not an integer)"]
     assert [between([2.0, 1.0]), between([1.0, 1.0001])] == ["1.00 to 2.00", "1.00"]
 
 

@@ -1,4 +1,4 @@
-"""Attribution on recorded exports and on drawn traces, against a plain reference."""
+"""Attribution on recorded exports, and on random traces against a simple reference."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ OLD = DATA / "autograd_thread_nsys2023.4.sqlite"
 
 
 def kernel_time(database: Path, word: str, same_thread: bool = False) -> int:
-    """Kernel time whose path holds `word`; by the launching thread alone where asked."""
+    """Kernel time (ns) in paths with `word`; `same_thread`: launched on a thread with ranges."""
     trace = nsys.read(database)
     if same_thread:
         threads = trace.ranges["thread"].unique()
@@ -37,8 +37,8 @@ def test_backward_has_its_kernels_although_another_thread_launched_them() -> Non
     assert kernel_time(SINGLE_THREAD, "backward") == 2_219_160
 
 
-def test_a_join_on_the_thread_loses_backward() -> None:
-    """Trap 1 without its remedy: what nvtx_kern_sum says of the same capture."""
+def test_joining_kernels_by_thread_loses_backward() -> None:
+    """Matching by thread, as nvtx_kern_sum does, misses kernels launched by autograd's thread."""
     assert kernel_time(AUTOGRAD_THREAD, "backward", same_thread=True) == 4_448
     assert kernel_time(OLD, "", same_thread=True) == 4_653_813 - 2_277_708
 
@@ -83,7 +83,7 @@ def test_launches_take_the_innermost_range_and_ends_are_excluded() -> None:
     assert found == ["step", "step/forward/norm", "step/forward", "step", "", ""]
 
 
-def test_another_threads_own_ranges_continue_the_main_threads_path() -> None:
+def test_ranges_of_another_thread_extend_the_main_threads_path() -> None:
     ranges = rows(("step", 0, 100, 1), ("backward", 10, 90, 1), ("hook", 30, 40, 2))
     found = paths_of(ranges, launches((35, 2), (50, 2), (95, 3)))
     assert found == ["step/backward/hook", "step/backward", "step"]
@@ -94,7 +94,7 @@ def test_another_process_does_not_share_ranges() -> None:
     assert paths_of(ranges, launches((50, 1), process=2)) == [""]
 
 
-def test_back_to_back_ranges_do_not_hold_each_other() -> None:
+def test_adjacent_ranges_do_not_nest() -> None:
     parent = nest(np.array([0, 10, 20]), np.array([10, 20, 30])).parent
     assert parent.tolist() == [NOWHERE] * 3
 
@@ -114,7 +114,7 @@ def test_busy_is_inclusive_and_span_runs_from_first_start_to_last_end() -> None:
     assert timed["phase"].tolist() == ["train_step"] * 3
 
 
-def test_a_range_that_is_no_step_has_no_phase() -> None:
+def test_a_range_outside_any_step_has_no_phase() -> None:
     placed, _ = attribute(Trace("nsys", "", rows(("other", 0, 9, 1)), launches()))
     numbered = number_steps(placed)
     assert numbered["phase"].tolist() == [""] and numbered["step"].tolist() == [NOWHERE]
@@ -122,7 +122,7 @@ def test_a_range_that_is_no_step_has_no_phase() -> None:
 
 @st.composite
 def nested(draw: st.DrawFn) -> list[tuple[int, int]]:
-    """Properly nested intervals, touching and equal ones among them."""
+    """Properly nested intervals, some of them adjacent or equal."""
     intervals: list[tuple[int, int]] = []
 
     def fill(start: int, end: int, depth: int) -> None:
@@ -139,13 +139,13 @@ def nested(draw: st.DrawFn) -> list[tuple[int, int]]:
 
 
 def reference(intervals: list[tuple[int, int]], moment: int) -> int:
-    """The innermost interval open at a moment: the last one listed, outer ones being first."""
+    """The innermost interval open at a moment: the last in the list, outer ones come first."""
     found = [n for n, (start, end) in enumerate(intervals) if start <= moment < end]
     return found[-1] if found else NOWHERE
 
 
 @given(nested(), st.lists(st.integers(-5, 65), max_size=20), st.randoms())
-def test_nesting_agrees_with_looking_at_every_interval(
+def test_nesting_agrees_with_a_linear_search(
     intervals: list[tuple[int, int]], moments: list[int], random: object
 ) -> None:
     start, end = np.array(intervals, dtype=np.int64).reshape(-1, 2).T

@@ -1,4 +1,4 @@
-"""The calculator: exact numbers, and one sentence for what it can't take."""
+"""The calculator: exact numbers, and a one-sentence error for invalid input."""
 
 import pytest
 
@@ -51,7 +51,7 @@ def test_largest_model_prints_the_formula_with_its_numbers(capsys: pytest.Captur
         ([], "train-time|largest-model"),
     ],
 )
-def test_bad_input_is_one_sentence(
+def test_bad_input_gives_a_one_sentence_error(
     arguments: list[str], sentence: str, capsys: pytest.CaptureFixture
 ) -> None:
     with pytest.raises(SystemExit) as ended:

@@ -1,3 +1,5 @@
+"""Checking config.yaml: defaults are filled in, and invalid input gives one-sentence errors."""
+
 import copy
 from pathlib import Path
 from typing import Any
@@ -33,10 +35,10 @@ def test_the_projects_own_config_is_allowed_and_its_defaults_are_filled_in() -> 
     assert config["tag"] == "quickstart"
     assert (config["warmup_steps"], config["steps"]) == (5, 10)
     assert config["suites"]["assignment"]["batches"] == [4]
-    assert "batches" not in CONFIG["suites"]["assignment"], "the caller's value is left alone"
+    assert "batches" not in CONFIG["suites"]["assignment"], "the caller's value is unchanged"
 
 
-def test_true_and_false_of_the_command_line_are_understood() -> None:
+def test_true_and_false_given_as_text_are_understood() -> None:
     assert check(changed(allow_missing="true"))["allow_missing"] is True
     assert "must be boolean" in sentence(changed(allow_missing="yes"))
 
@@ -91,7 +93,7 @@ def test_heads_must_divide_the_model_into_even_widths(heads: int, said: str) -> 
 
 
 @pytest.mark.parametrize("text", ["a: [", "- a\n- b\n", "\x00", "3"])
-def test_a_file_that_is_no_mapping_is_refused_in_one_sentence(tmp_path: Path, text: str) -> None:
+def test_a_file_that_is_not_a_mapping_is_refused_in_one_sentence(tmp_path: Path, text: str) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError, match=r"^config\.yaml: "):
@@ -119,7 +121,7 @@ values = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from([*schema()["properties"]]) | st.text(), values, max_size=5))
-def test_only_config_errors_come_out_of_any_value(changes: dict[str, Any]) -> None:
+def test_any_value_is_accepted_or_raises_config_error(changes: dict[str, Any]) -> None:
     try:
         check(changed(**{key: value for key, value in changes.items()}))
     except ConfigError as error:

@@ -29,7 +29,7 @@ def measure(folder: str, seen: Any) -> None:
         seen.put((start, time.monotonic()))
 
 
-def test_two_processes_never_hold_one_device_at_once(tmp_path: Path) -> None:
+def test_no_two_processes_hold_one_device_at_once(tmp_path: Path) -> None:
     seen: Any = CONTEXT.Queue()
     workers = [CONTEXT.Process(target=measure, args=(str(tmp_path), seen)) for _ in range(3)]
     for worker in workers:
@@ -70,10 +70,10 @@ def test_each_holder_sees_a_device_of_its_own(monkeypatch: pytest.MonkeyPatch) -
                 hold("cuda", wait_s=0).__enter__()
 
 
-def test_a_measurement_waits_for_the_last_holders_process_to_end(
+def test_a_measurement_waits_until_the_previous_process_has_ended(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Seen on an H200: the lock was free while the process before still had its context."""
+    """On an H200, a lock was free while the previous process still had its CUDA context."""
     seen = iter([[4711], [4711], []])
     monkeypatch.setattr(devices, "cuda_devices", lambda: ["GPU-a"])
     monkeypatch.setattr(devices, "processes_on", lambda uuid: next(seen))
@@ -81,7 +81,7 @@ def test_a_measurement_waits_for_the_last_holders_process_to_end(
         assert next(seen, "asked until idle") == "asked until idle"
 
 
-def test_no_cuda_device_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_cuda_device_gives_a_one_sentence_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "cuda_devices", lambda: [])
     with pytest.raises(DeviceError, match="no CUDA device is visible; allowed: cpu"):
         hold("cuda").__enter__()

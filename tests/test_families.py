@@ -1,4 +1,4 @@
-"""The rule table against real names, its order, its unknown bucket, and what names say besides."""
+"""Families, short names and precisions of real kernel names; the order of the rules."""
 
 from pathlib import Path
 from typing import Any
@@ -32,13 +32,13 @@ def test_the_corpus_is_large_and_says_where_each_name_was_seen() -> None:
     assert (CORPUS["seen"] != "").all()
 
 
-def test_every_real_name_falls_in_its_family() -> None:
+def test_every_real_name_has_the_expected_family() -> None:
     table = CORPUS.assign(found=families(CORPUS["name"]))
     wrong = table[table["found"] != table["family"]]
     assert wrong.empty, wrong[["name", "family", "found"]].to_string()
 
 
-def test_every_real_name_tells_its_precision() -> None:
+def test_every_real_name_has_the_expected_precision() -> None:
     table = CORPUS.assign(found=precision_ran(CORPUS["name"], CORPUS["family"]))
     wrong = table[table["found"] != table["precision_ran"]]
     assert wrong.empty, wrong[["name", "precision_ran", "found"]].to_string()
@@ -63,7 +63,7 @@ ORDERED = {
 
 
 @pytest.mark.parametrize(("name", "family"), ORDERED.items())
-def test_order_decides(name: str, family: str) -> None:
+def test_rule_order_decides(name: str, family: str) -> None:
     assert one(name) == family
     assert one(name, REVERSED) != family
 
@@ -82,7 +82,7 @@ def test_reversed_rules_get_it_wrong(name: str, wrongly: str) -> None:
 
 @pytest.mark.parametrize("flag", ["false", "(bool)0", "0"])
 @pytest.mark.parametrize("size", ["11", "(int)11"])
-def test_log_softmax_is_told_from_softmax_in_every_spelling(size: str, flag: str) -> None:
+def test_log_softmax_is_distinguished_from_softmax_in_every_spelling(size: str, flag: str) -> None:
     name = f"void softmax_warp_forward<float, float, float, {size}, {flag}, {flag}>(float*)"
     assert one(name) == "softmax"
     true = flag.replace("false", "true").replace("0", "1")
@@ -182,7 +182,7 @@ def test_short_names(name: str, expected: str) -> None:
     ("name", "expected"),
     [
         ("nvjet_sm90_tst_128x8_64x12_4x1_v_bz_TNT", "bf16"),
-        ("nvjet_sm90_hss_64x8_64x16_1x1_h_bz_NNT", "fp16"),  # fp32 is only what it writes
+        ("nvjet_sm90_hss_64x8_64x16_1x1_h_bz_NNT", "fp16"),  # only its output is fp32
         ("nvjet_sm120_sss_tf32_mma_32x64x32_", "tf32"),
         ("nvjet_sm90_sss_128x128", ""),
         ("nvjet_sm100_ootst_128x128", ""),
@@ -200,10 +200,10 @@ def test_the_precision_that_ran(name: str, expected: str) -> None:
     assert precision(name) == expected
 
 
-def test_precision_is_for_gemm_and_attention_alone() -> None:
+def test_only_gemm_and_attention_have_a_precision() -> None:
     assert precision("void flash::flash_fwd_kernel<cutlass::bfloat16_t>", "attention") == "bf16"
     assert precision("vectorized_elementwise_kernel<4, float>", "elementwise") == ""
-    # cuDNN writes f16 for bf16 runs as well: the name does not tell
+    # cuDNN writes f16 for bf16 runs too, so the name doesn't reveal the precision
     assert precision("cudnn_generated_fort_native_sdpa_sm90_flash_bprop_f16", "attention") == ""
 
 

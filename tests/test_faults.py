@@ -1,4 +1,4 @@
-"""What goes wrong around the workflow, each once: nothing is lost, and a sentence says what to do.
+"""Faults around the workflow: no result is lost, and one sentence says what to do.
 
 Killed jobs are in test_workflow.py, damaged files in test_fuzz.py, Slurm's faults in test_slurm.py.
 """
@@ -42,7 +42,7 @@ def stage(module: str, *arguments: object, **environment: str) -> subprocess.Com
 
 
 def sentence(ended: subprocess.CompletedProcess[str]) -> str:
-    """The one line that a stage ended with."""
+    """The one-line error that a stage ended with."""
     lines = ended.stderr.strip().splitlines()
     assert ended.returncode == 1 and len(lines) == 1, ended.stderr
     return lines[0]
@@ -50,11 +50,11 @@ def sentence(ended: subprocess.CompletedProcess[str]) -> str:
 
 @contextmanager
 def mounted(folder: Path, size: str = "4k") -> Iterator[Path]:
-    """A file system of `size` at `folder`."""
+    """Mount a file system of `size` at `folder`."""
     folder.mkdir(exist_ok=True)
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
     if subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("this machine lets root mount nothing")
+        pytest.skip("root can't mount file systems on this machine")
     try:
         yield folder
     finally:
@@ -74,7 +74,7 @@ def project(tmp_path: Path) -> Project:
 
 
 def snakemake_in(folder: Path) -> int:
-    """The id of the snakemake that runs in `folder`, the oldest of its processes."""
+    """The id of the oldest snakemake process running in `folder`."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -89,10 +89,10 @@ def snakemake_in(folder: Path) -> int:
 @pytest.mark.workflow
 @pytest.mark.usefixtures("own_locks")
 def test_a_killed_snakemake_leaves_a_lock_and_no_false_result(project: Project) -> None:
-    """Two who run one checkout at once get the same message.
+    """A second snakemake in the same checkout gets the same message.
 
-    The killed one's job lives on, and its result is whole; but nobody saw it come, Snakemake calls
-    it incomplete, and it is measured again.
+    The job of the killed snakemake goes on and its result is complete, but Snakemake didn't see it
+    end, so it considers the output incomplete and runs the job again.
     """
     with ThreadPoolExecutor() as pool:
         with hold("cpu", wait_s=120):
@@ -110,7 +110,7 @@ def test_a_killed_snakemake_leaves_a_lock_and_no_false_result(project: Project) 
     project.run()
     assert "report.md" in project.results()
     assert project.stages().count("workflow_src.measure.benchmark") == 3, (
-        "two cases, one of them twice"
+        "two cases, one of them measured twice"
     )
     assert "Nothing to be done" in project.run()
 
@@ -140,8 +140,8 @@ ROW = {
 
 @pytest.mark.nsys
 @requires_nsys
-def test_an_nsys_killed_amid_a_capture_leaves_no_capture(tmp_path: Path) -> None:
-    """nsys, its launcher and its agent; the program under it ends with them."""
+def test_killing_nsys_during_a_capture_leaves_no_file(tmp_path: Path) -> None:
+    """Kill nsys, its launcher and its agent, and afterwards the profiled program."""
     output = tmp_path / "c.nsys-rep"
 
     def under_nsys() -> list[int]:
@@ -165,7 +165,7 @@ def test_an_nsys_killed_amid_a_capture_leaves_no_capture(tmp_path: Path) -> None
 @pytest.mark.nsys
 @requires_nsys
 @pytest.mark.parametrize("damage", ["cut", "overwritten", "empty", "foreign"])
-def test_a_damaged_nsys_report_is_one_sentence(tmp_path: Path, damage: str) -> None:
+def test_a_damaged_nsys_report_gives_a_one_sentence_error(tmp_path: Path, damage: str) -> None:
     good, bad = tmp_path / "good.nsys-rep", tmp_path / "bad.nsys-rep"
     quiet = ["-t", "nvtx", "-s", "none", "--cpuctxsw=none", "-o", str(good), "true"]
     subprocess.run(["nsys", "profile", *quiet], capture_output=True, check=True)
@@ -189,7 +189,7 @@ TRACE_EVENTS = [event for event in TRACE["traceEvents"] if event["cat"] == "user
 
 
 @needs_root
-def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_made(tmp_path: Path) -> None:
+def test_a_full_disk_gives_a_one_sentence_error_and_leaves_no_partial_files(tmp_path: Path) -> None:
     capture_file = kineto_file(tmp_path)
     with mounted(tmp_path / "full") as full:
         rows = json.loads(stage("cli.print_cases").stdout.splitlines()[0])
@@ -204,14 +204,14 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_made(tmp_path: Path
         files = ("--points", point, "--families", RULES, "--output", full / "t.csv")
         joined = stage("studies.warmup.analyze", *files)
         assert sentence(joined) == (
-            f"{full / 't.csv'}: No space left on device; free some space and run again, what is "
-            "whole is kept"
+            f"{full / 't.csv'}: No space left on device; free some space and run again, "
+            "finished files are kept"
         )
         assert [file.name for file in full.iterdir()] == ["rest"]
 
 
 @needs_root
-def test_a_read_only_folder_is_one_sentence(tmp_path: Path) -> None:
+def test_a_read_only_folder_gives_a_one_sentence_error(tmp_path: Path) -> None:
     with mounted(tmp_path / "closed") as closed:
         subprocess.run(["mount", "-o", "remount,ro", str(closed)], check=True)
         ended = stage("traces.export", "--capture", kineto_file(tmp_path), "--output", closed / "e")
@@ -227,7 +227,7 @@ def test_read_only_results_stop_the_workflow_before_anything_is_measured(project
     assert project.stages() == []
 
 
-def test_a_gpu_that_is_gone_is_one_sentence(tmp_path: Path) -> None:
+def test_a_lost_gpu_gives_a_one_sentence_error(tmp_path: Path) -> None:
     row = json.dumps(ROW | {"device": "cuda"})
     for module in ("measure.benchmark", "measure.capture"):
         arguments = ["--case", row, "--output", tmp_path / "o.nsys-rep"]
@@ -260,8 +260,8 @@ with devices.hold("cuda", wait_s=0): print("and theirs by the first", flush=True
 
 
 @needs_root
-def test_device_locks_serve_every_user(tmp_path: Path) -> None:
-    """Whatever the umask of the one who made them."""
+def test_device_locks_work_across_users(tmp_path: Path) -> None:
+    """Locks are usable by all users, whatever the umask of the user who created them."""
     shared = Path("/tmp") / f"locks-of-{os.getpid()}"
     shared.mkdir(mode=0o777)
     shared.chmod(0o1777)
@@ -273,7 +273,7 @@ def test_device_locks_serve_every_user(tmp_path: Path) -> None:
     assert ended.stdout.splitlines() == ["held by another user", "and theirs by the first"], ended
 
 
-def test_a_clock_that_steps_back_spoils_no_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_setting_the_clock_back_affects_no_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     assert time.get_clock_info("perf_counter").monotonic
     moments = iter(range(10**6, 0, -1))
     monkeypatch.setattr(time, "time", lambda: float(next(moments)))
@@ -283,8 +283,8 @@ def test_a_clock_that_steps_back_spoils_no_sample(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.workflow
-def test_files_from_the_future_measure_nothing_again(finished: Project, tmp_path: Path) -> None:
-    """Small files are compared by their content, and a time stamp alone says nothing."""
+def test_files_dated_in_the_future_are_not_stale(finished: Project, tmp_path: Path) -> None:
+    """Small files are compared by content, not by timestamp alone."""
     project = finished.copy(tmp_path)
     tomorrow = time.time() + 86_400
     for file in project.folder.glob("results/smoke/benchmark/*.json"):
@@ -294,7 +294,7 @@ def test_files_from_the_future_measure_nothing_again(finished: Project, tmp_path
 
 @pytest.mark.workflow
 def test_params_with_shell_characters_stay_text(project: Project) -> None:
-    """The schema refuses them; the rules quote them all the same."""
+    """The schema rejects them, and the rules quote them anyway."""
     evil = "'; touch pwned; $(touch pwned) `touch pwned` & | > pwned <b> \\\\ {x}"
     project.edit(
         "workflow_src/dag.py",
@@ -318,7 +318,7 @@ PRIVATE_TABLES = ("TARGET_INFO_SYSTEM_ENV", "PROCESSES", "ThreadNames", "ANALYSI
 
 
 @pytest.mark.parametrize("file", published(), ids=lambda path: path.name)
-def test_what_is_published_names_no_machine(file: Path) -> None:
+def test_published_files_name_no_machine(file: Path) -> None:
     content = file.read_bytes()
     assert not [word for word in PRIVATE if word in content]
     if file.suffix == ".sqlite":
@@ -329,7 +329,7 @@ def test_what_is_published_names_no_machine(file: Path) -> None:
             assert not [name for (name,) in exported if name.startswith(PRIVATE_ROWS)]
 
 
-def test_each_fault_of_the_documentation_has_its_test() -> None:
+def test_every_test_named_in_faults_md_exists() -> None:
     named_tests = re.findall(r"`(test_\w+)`", (ROOT / "docs" / "faults.md").read_text())
     code = "".join(file.read_text() for file in (ROOT / "tests").glob("test_*.py"))
     assert [name for name in named_tests if f"def {name}(" not in code] == []

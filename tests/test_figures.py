@@ -1,3 +1,5 @@
+"""The report's figures: reproducible, labeled where data is missing, and safe with odd names."""
+
 import sys
 import xml.etree.ElementTree as ET
 
@@ -49,20 +51,20 @@ def test_a_large_suite_has_a_panel_per_precision(draw, name):
     assert said.count("large") == 1 or name == "family_shares"
 
 
-def test_bars_that_are_not_there_say_why(draw):
+def test_missing_bars_say_why(draw):
     said = texts(draw("family_shares", Sample(status=OOM), Sample(context=256, captured=False)))
     assert said.count("OOM") == 1
     assert said.count("not measured") == 3
 
 
-def test_families_without_a_color_are_summed_up(draw):
+def test_families_without_a_color_are_shown_as_one(draw):
     loose = ("forward", "x", "communication", 1, 1_000_000)
     said = texts(draw("family_shares", Sample(kernels={"forward": [*FORWARD, loose]})))
     assert "other families" in said
     assert "communication" not in said
 
 
-def test_shares_of_all_shown_families_make_up_the_bar():
+def test_shares_of_all_shown_families_add_up_to_one():
     row = {"shares": {"gemm": 0.5, "fill": 0.2, "random": 0.3}}
     shown = figures.shown_families([row])
     assert shown == ["gemm", figures.OTHER]

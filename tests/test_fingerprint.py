@@ -1,4 +1,4 @@
-"""What a fingerprint sees of code, in packages of a few lines, and that it sees all that runs."""
+"""What changes a fingerprint, in tiny packages; and that it covers all code that runs."""
 
 import ast
 import dis
@@ -28,7 +28,7 @@ START = {
 
 
 def package(root: Path, files: dict[str, str]) -> str:
-    """The fingerprint of `python -m workflow_src.a` in a package of these files."""
+    """The fingerprint of `python -m workflow_src.a` after writing `files` into the package."""
     for name, text in files.items():
         path = root / "workflow_src" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -39,7 +39,7 @@ def package(root: Path, files: dict[str, str]) -> str:
 
 
 def is_stale(root: Path, **changes: str) -> bool:
-    """Whether writing these modules, by name, into the package of START makes `a` stale."""
+    """Whether replacing these modules of the START package makes `a` stale."""
     before = package(root, START)
     return before != package(root, {f"{name}.py": text for name, text in changes.items()})
 
@@ -62,13 +62,11 @@ def is_stale(root: Path, **changes: str) -> bool:
         ),
     ],
 )
-def test_what_is_reached_counts_and_what_is_not_does_not(
-    tmp_path: Path, b: str, stale: bool
-) -> None:
+def test_only_reached_definitions_count(tmp_path: Path, b: str, stale: bool) -> None:
     assert is_stale(tmp_path, b=b) == stale
 
 
-def test_a_call_at_import_counts_as_it_may_do_anything(tmp_path: Path) -> None:
+def test_a_call_at_import_time_counts(tmp_path: Path) -> None:
     for line in (
         "import os\nos.umask(0)\n",
         "X = open('x')\n",
@@ -78,13 +76,13 @@ def test_a_call_at_import_counts_as_it_may_do_anything(tmp_path: Path) -> None:
     assert not is_stale(tmp_path, b="import re\n" + START["b.py"] + "X = re.compile('x')\n")
 
 
-def test_a_decorator_of_unknown_habits_counts_at_import(tmp_path: Path) -> None:
+def test_an_unknown_decorator_counts_at_import_time(tmp_path: Path) -> None:
     register = "FOUND = []\ndef register(f):\n    FOUND.append(f)\n    return f\n"
     assert is_stale(tmp_path, b=START["b.py"] + register + "@register\ndef f():\n    pass\n")
     assert not is_stale(tmp_path, b=START["b.py"] + register + "def f():\n    pass\n")
 
 
-def test_an_import_brings_what_the_imported_module_does(tmp_path: Path) -> None:
+def test_import_time_effects_of_an_imported_module_count(tmp_path: Path) -> None:
     used = "from workflow_src import c\n" + START["b.py"]
     before = package(tmp_path, {**START, "b.py": used, "c.py": "X = 1\n"})
     assert before == package(tmp_path, {"c.py": "X = 2\n"})
@@ -102,8 +100,8 @@ def test_names_are_followed_through_modules_and_attributes(tmp_path: Path) -> No
     assert before != package(tmp_path, {"b.py": START["b.py"] + "MORE = 1\n"})
 
 
-def test_of_two_functions_of_one_name_the_one_that_is_used_counts(tmp_path: Path) -> None:
-    """Both are reached; which of them main calls makes the difference."""
+def test_functions_of_the_same_name_are_distinguished(tmp_path: Path) -> None:
+    """Both are reached; only the order in which main calls them differs."""
     a = "from workflow_src.b import f\nfrom workflow_src.c import f as g\n"
     a += "def main():\n    f(g(1))\n" + MAIN
     twins = {"b.py": "def f(x):\n    return x + 1\n", "c.py": "def f(x):\n    return x + 2\n"}
@@ -137,14 +135,14 @@ def test_a_file_beside_the_module_counts(tmp_path: Path) -> None:
         "open(__file__)",
     ],
 )
-def test_where_it_cannot_tell_everything_counts(tmp_path: Path, line: str) -> None:
+def test_dynamic_code_makes_everything_count(tmp_path: Path, line: str) -> None:
     package(tmp_path, {**START, "b.py": f"def helper(x):\n    {line}\n", "c.py": "X = 1\n"})
     assert EVERYTHING in reached(Ref("run", "workflow_src.a"), Code(tmp_path))
     before = package(tmp_path, {})
     assert before != package(tmp_path, {"c.py": "X = 2\n"})
 
 
-def test_circles_end(tmp_path: Path) -> None:
+def test_mutual_recursion_is_handled(tmp_path: Path) -> None:
     b = "def helper(x):\n    return other(x)\ndef other(x):\n    return helper(x - 1)\n"
     before = package(tmp_path, {**START, "b.py": b})
     assert before != package(tmp_path, {"b.py": b.replace("- 1", "- 2")})
@@ -166,7 +164,7 @@ def test_circles_end(tmp_path: Path) -> None:
         ("def y():\n        pass\n    return y", "def z():\n        pass\n    return z", False),
     ],
 )
-def test_a_local_variable_may_be_renamed_as_long_as_nobody_sees_it(
+def test_renaming_a_local_variable_counts_only_where_it_is_visible(
     tmp_path: Path, old: str, new: str, same: bool
 ) -> None:
     def made(body: str) -> str:
@@ -180,8 +178,8 @@ def test_an_unknown_module_is_an_error() -> None:
         fingerprint("workflow_src.absent")
 
 
-def test_of_every_stage_it_can_tell_what_is_reached() -> None:
-    """Else any edit would measure everything again."""
+def test_no_stage_reaches_everything() -> None:
+    """Otherwise any edit would make everything stale."""
     code = code_under(ROOT)
     for stage, module in STAGES.items():
         found = reached(Ref("run", f"workflow_src.{module}"), code)
@@ -196,7 +194,7 @@ def test_no_class_runs_code_that_the_analysis_does_not_look_for() -> None:
         assert not names & set(hooks), path
 
 
-# What is stale must never pass for fresh: all that a real run executes is in its fingerprint.
+# Nothing stale may count as up to date: everything that a real run executes must be covered.
 
 CASE = dict(
     case="t", size="t", d_model=8, d_ff=16, layers=1, heads=2, vocabulary=10, batch=1, context=4,
@@ -220,7 +218,7 @@ RUNS: dict[str, Callable[[], list[str]]] = {
 
 
 def executed(folder: Path, stage: str) -> dict[str, set[int]]:
-    """The lines of each module of the package that a real run of a stage executes."""
+    """The lines of each module that a real run of a stage executes."""
     config = folder / "coverage.ini"
     config.write_text(
         f"[run]\nsource = {ROOT / 'workflow_src'}\nparallel = True\npatch = subprocess\n"
@@ -241,17 +239,17 @@ def executed(folder: Path, stage: str) -> dict[str, set[int]]:
 
 
 def functions_run(tree: ast.Module, lines: set[int]) -> Iterator[ast.FunctionDef]:
-    """The functions and methods of a module of whose bodies some line was executed."""
+    """The functions and methods of a module with an executed line in their body."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
             body = {n.lineno for stmt in node.body for n in ast.walk(stmt) if hasattr(n, "lineno")}
-            # The line of `def` is executed by its import; an overload has no other.
+            # Importing executes the `def` line itself; an overload has no other line.
             if body & lines - {node.lineno}:
                 yield node
 
 
 def globals_of(source: str, functions: set[int]) -> set[str]:
-    """The global names that the functions at these lines load, as Python compiled them."""
+    """The global names loaded by the functions at these lines, from their bytecode."""
 
     def codes(code: CodeType) -> Iterator[CodeType]:
         yield code
@@ -269,7 +267,7 @@ def globals_of(source: str, functions: set[int]) -> set[str]:
 
 
 def mutants(source: str, lines: set[int]) -> Iterator[tuple[str, str]]:
-    """A module with one executed function changed, or one constant that such a function loads."""
+    """Variants of a module: one executed function, or one constant it loads, is changed."""
     tree = ast.parse(source)
     ran = list(functions_run(tree, lines))
     for node in ran:
@@ -288,7 +286,7 @@ def mutants(source: str, lines: set[int]) -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("stage", RUNS)
-def test_all_that_a_real_run_executes_changes_its_fingerprint_when_it_changes(
+def test_changing_any_executed_definition_changes_the_fingerprint(
     tmp_path: Path, stage: str
 ) -> None:
     ran = executed(tmp_path, stage)

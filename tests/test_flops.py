@@ -1,4 +1,4 @@
-"""The closed formulas against PyTorch's own counter, and against sums done by hand."""
+"""The closed-form formulas compared with PyTorch's counter and with hand calculations."""
 
 import pytest
 import torch
@@ -22,7 +22,7 @@ COMPONENTS = ["qkv", "scores", "softmax", "values", "output", "feed_forward", "h
 
 
 def case_of(attention: str = "naive", precision: str = "fp32", **shape: int) -> Case:
-    """A case small enough for its formulas to be done by hand."""
+    """A case small enough to calculate by hand."""
     sizes = {"d_model": 4, "d_ff": 6, "layers": 2, "heads": 2, "vocabulary": 10}
     return Case(
         case="hand",
@@ -37,7 +37,7 @@ def case_of(attention: str = "naive", precision: str = "fp32", **shape: int) -> 
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    # From two tokens on: over one, einsum multiplies instead, which PyTorch does not count.
+    # At least two tokens: for one, einsum multiplies elementwise, which PyTorch doesn't count.
     heads, half = draw(st.integers(1, 4)), draw(st.integers(1, 4))
     return case_of(
         attention=draw(st.sampled_from(["naive", "fused_softmax"])),
@@ -75,7 +75,7 @@ def test_parameter_count_is_the_models(case: Case) -> None:
     assert parameter_count(case) == sum(p.numel() for p in build_model(case).parameters())
 
 
-def test_flops_done_by_hand() -> None:
+def test_flops_agree_with_a_hand_calculation() -> None:
     assert column(case_of(), "flops") == {
         "qkv": 2 * (2 * 3 * 4 * 12),
         "scores": 2 * (2 * 2 * 9 * 2),
@@ -90,7 +90,7 @@ def test_flops_done_by_hand() -> None:
     assert parameter_count(case_of()) == 2 * (4 * 16 + 3 * 24 + 8) + 2 * 40 + 4
 
 
-def test_bytes_done_by_hand() -> None:
+def test_bytes_agree_with_a_hand_calculation() -> None:
     # Per block: x is 3 x 4 = 12 elements, the T x T matrix 2 heads x 9 = 18.
     assert column(case_of(), "bytes") == {
         "qkv": 2 * 4 * (12 + 48 + 36),
@@ -118,7 +118,7 @@ def test_flops_do_not_depend_on_the_attention() -> None:
     assert naive == column(case_of("fused_softmax"), "flops") == column(case_of("sdpa"), "flops")
 
 
-def test_half_the_element_is_half_the_bytes_but_for_the_mask() -> None:
+def test_half_the_element_size_halves_the_bytes_except_for_the_mask() -> None:
     full, half = column(case_of(), "bytes"), column(case_of(precision="bf16"), "bytes")
     mask = {"scores": 2 * 9}
     for name in COMPONENTS:
@@ -129,8 +129,8 @@ def test_every_precision_has_an_element_size() -> None:
     assert set(ELEMENT_BYTES) == set(PRECISIONS)
 
 
-def test_the_table_has_one_row_per_component_in_whole_numbers() -> None:
-    # GPT-2 XL's shape at a long context: products past 32 bits.
+def test_the_table_has_one_row_per_component_in_integers() -> None:
+    # GPT-2 XL's shape at a long context: the products exceed 32 bits.
     large = case_of(
         d_model=1600, d_ff=6400, layers=48, heads=25, vocabulary=50257, batch=64, context=4096
     )

@@ -1,4 +1,4 @@
-"""Files from elsewhere, damaged in every way: a stage reads them or ends in one sentence."""
+"""Randomly damaged input files: a stage reads them or ends with a one-sentence error."""
 
 import gzip
 import json
@@ -90,7 +90,7 @@ anything = st.recursive(
 
 
 def paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The way to every part of a JSON value."""
+    """The path to every part of a JSON value."""
     yield path
     if not isinstance(value, dict | list):
         return
@@ -99,7 +99,7 @@ def paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
-    """`value` with the part at `path` replaced, or left out where `new` is DROP."""
+    """`value` with the part at `path` replaced, or removed if `new` is DROP."""
     if not path:
         return new
     copy = value.copy()
@@ -114,7 +114,7 @@ DROP = object()
 
 
 def changed_json(value: Any) -> st.SearchStrategy[bytes]:
-    """JSON text of `value` with one part replaced or left out."""
+    """JSON text of `value` with one part replaced or removed."""
     where = st.sampled_from([path for path in paths(value) if path])
     return st.builds(
         lambda path, new: json.dumps(replaced(value, path, new)).encode(),
@@ -124,7 +124,7 @@ def changed_json(value: Any) -> st.SearchStrategy[bytes]:
 
 
 def damaged(content: bytes) -> st.SearchStrategy[bytes]:
-    """`content` cut short, with some of it overwritten, or something else altogether."""
+    """`content` truncated, partly overwritten, or replaced by other bytes."""
     at = st.integers(0, len(content))
     overwritten = st.builds(
         lambda start, new: content[:start] + new + content[start + len(new) :], at, st.binary()
@@ -139,7 +139,7 @@ def folder() -> Iterator[Path]:
 
 
 def ends_well(main: Callable[[], None], *arguments: object) -> str:
-    """Run a stage; the sentence that it ended in, or nothing. Anything else is a failure."""
+    """Run a stage and return its one-sentence error, or "". Fails if it ends otherwise."""
     with patch.object(sys, "argv", ["stage", *map(str, arguments)]), redirect_stdout(StringIO()):
         try:
             main()
@@ -151,7 +151,7 @@ def ends_well(main: Callable[[], None], *arguments: object) -> str:
 
 
 def tabulated(kineto: Any, benchmark: bytes) -> str:
-    """What exporting and tabulating a case says, of the stage that first ends in a sentence."""
+    """Export and tabulate a case; return the first one-sentence error, or ""."""
     with folder() as here:
         capture, result = here / "c.kineto.json.gz", here / "b.json"
         capture.write_bytes(kineto if isinstance(kineto, bytes) else packed(kineto))
@@ -171,26 +171,26 @@ def packed(value: Any) -> bytes:
 WHOLE = json.dumps(RESULT).encode()
 
 
-def test_what_is_damaged_here_is_sound_to_begin_with() -> None:
+def test_the_undamaged_inputs_are_valid() -> None:
     assert tabulated(TRACE, WHOLE) == "" and tabulated(ON_GPU, WHOLE) == ""
 
 
 @few
 @given(damaged(packed(TRACE)) | (changed_json(TRACE) | changed_json(ON_GPU)).map(gzip.compress))
-def test_a_kineto_trace(content: bytes) -> None:
+def test_a_damaged_kineto_trace(content: bytes) -> None:
     tabulated(content, WHOLE)
 
 
 @few
 @given(damaged(WHOLE) | changed_json(RESULT))
-def test_a_benchmark(content: bytes) -> None:
+def test_a_damaged_benchmark(content: bytes) -> None:
     said = tabulated(TRACE, content)
     assert not said or ("b.json" in said and "delete it and run again" in said)
 
 
 @pytest.fixture(scope="module")
 def sound_export(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A recorded nsys export that ends as a whole capture does."""
+    """A recorded nsys export, completed with the closing range of a full capture."""
     database = tmp_path_factory.mktemp("export") / "trace.sqlite"
     shutil.copy(RECORDED, database)
     with closing(sqlite3.connect(database)) as connection:
@@ -213,7 +213,7 @@ def tabulated_export(prepare: Callable[[Path], object]) -> str:
 
 @few
 @given(data=st.data())
-def test_an_sqlite_export(sound_export: Path, data: st.DataObject) -> None:
+def test_a_damaged_sqlite_export(sound_export: Path, data: st.DataObject) -> None:
     content = sound_export.read_bytes()
     said = tabulated_export(lambda path: path.write_bytes(data.draw(damaged(content))))
     assert not said or said.startswith("e: ")
@@ -234,7 +234,7 @@ CELLS = {
     st.none() | st.integers(-(2**63), 2**63 - 1) | st.floats() | st.text() | st.binary(),
     st.integers(1, 30),
 )
-def test_a_value_in_an_sqlite_export(
+def test_a_damaged_value_in_an_sqlite_export(
     sound_export: Path, cell: tuple[str, str], value: Any, row: int
 ) -> None:
     def prepare(path: Path) -> None:
@@ -251,7 +251,7 @@ def test_a_value_in_an_sqlite_export(
 
 
 def changed_csv(text: str) -> st.SearchStrategy[bytes]:
-    """CSV text with one cell replaced, the header's among them."""
+    """CSV text with one cell replaced, possibly in the header."""
     rows = [line.split(",") for line in text.splitlines()]
 
     def change(row: int, column: int, new: str) -> bytes:
@@ -268,7 +268,7 @@ NAMES = ("timings", "ranges", "kernels", "captures", "work")
 
 @few
 @given(name=st.sampled_from(NAMES), question=st.sampled_from("abcde"), data=st.data())
-def test_a_table(name: str, question: str, data: st.DataObject) -> None:
+def test_a_damaged_table(name: str, question: str, data: st.DataObject) -> None:
     with folder() as here:
         write_tables(here, Sample(), Sample(context=256))
         path = here / f"{name}.csv"
@@ -283,7 +283,7 @@ def test_a_table(name: str, question: str, data: st.DataObject) -> None:
 
 @few
 @given(name=st.sampled_from(NAMES), data=st.data())
-def test_a_table_that_is_drawn(name: str, data: st.DataObject) -> None:
+def test_a_damaged_table_of_a_figure(name: str, data: st.DataObject) -> None:
     with folder() as here:
         write_tables(here, Sample(), Sample(context=256))
         path = here / f"{name}.csv"
@@ -296,7 +296,7 @@ def test_a_table_that_is_drawn(name: str, data: st.DataObject) -> None:
 
 @few
 @given(damaged(json.dumps(POINT).encode()) | changed_json(POINT))
-def test_a_point_of_a_study(content: bytes) -> None:
+def test_a_damaged_study_point(content: bytes) -> None:
     with folder() as here:
         (here / "p.json").write_bytes(content)
         files = ["--points", here / "p.json", "--families", RULES, "--output", here / "o.csv"]
@@ -312,7 +312,7 @@ PLAN = (
 
 @few
 @given(damaged(PLAN.encode()) | changed_csv(PLAN))
-def test_a_plan(content: bytes) -> None:
+def test_a_damaged_plan(content: bytes) -> None:
     with folder() as here:
         (here / "plan.csv").write_bytes(content)
         said = ends_well(

@@ -1,4 +1,4 @@
-"""What must hold on a CUDA device: run with `python -m pytest -m gpu`."""
+"""Tests on a CUDA device: run with `python -m pytest -m gpu`."""
 
 import json
 import os
@@ -44,7 +44,7 @@ def recorder(case: Case, *options: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def nsys_trace(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """The exported folder of a case under nsys, captured once per set of arguments."""
+    """The export folder of a case captured under nsys, cached per set of arguments."""
 
     @cache
     def take(precision: str, *options: str, again: int = 0) -> Path:
@@ -58,7 +58,7 @@ def nsys_trace(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 
 
 def step_times(trace: Trace) -> pd.DataFrame:
-    """Attributed ranges of a trace with phase, step, busy and span."""
+    """The attributed ranges of a trace, with phase, step, busy and span."""
     ranges, activities = attribute(trace)
     return device_times(number_steps(ranges), activities)
 
@@ -100,7 +100,7 @@ def test_all_kernel_time_is_accounted_for(nsys_trace: Callable[..., Path], preci
 
 
 @needs_nsys
-def test_calls_per_step_are_whole_and_equal_between_runs(
+def test_calls_per_step_are_integers_and_equal_between_runs(
     nsys_trace: Callable[..., Path],
 ) -> None:
     columns = ["phase", "path", "name"]
@@ -120,10 +120,10 @@ COMBINATIONS = [(p, a) for p in ("fp32", "tf32", "bf16") for a in ("naive", "sdp
 
 
 @pytest.mark.parametrize(("precision", "attention"), COMBINATIONS)
-def test_families_agree_with_the_operators_that_launched(
+def test_families_of_kernels_agree_with_those_of_their_operators(
     tmp_path: Path, precision: str, attention: str
 ) -> None:
-    """Of kernels: the memsets that clear a split-K workspace are fills whoever asked for them."""
+    """Memsets are excluded: one that clears a split-K workspace is a fill, its operator a gemm."""
     trace = kineto_trace(replace(CASE, precision=precision, attention=attention), tmp_path)
     kernels = trace.activities[trace.activities["kind"] == "kernel"]
     by_name, by_operator = families(kernels["name"]), families(kernels["operator"])
@@ -138,10 +138,10 @@ def test_families_agree_with_the_operators_that_launched(
     assert lost["duration_ns"].sum() == 0, listed.to_string()
 
 
-def test_busy_is_the_event_time_less_the_gaps(tmp_path: Path) -> None:
-    """Of the same steps: between two CUDA events there is device work, and gaps.
+def test_busy_is_the_event_time_minus_the_gaps(tmp_path: Path) -> None:
+    """In the same steps, the time between two CUDA events is device work plus gaps.
 
-    The first gap lies before the first kernel: on a slow host launching it takes a millisecond.
+    The first gap is before the first kernel: on a slow host launching it takes a millisecond.
     """
     between: dict[str, list[float]] = {phase: [] for phase in PHASES}
     original = profiled_run.run_step
@@ -173,7 +173,7 @@ def test_busy_is_the_event_time_less_the_gaps(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("precision", "ran"), [("fp32", "fp32"), ("tf32", "tf32"), ("bf16", "bf16")]
 )
-def test_the_precision_that_ran_is_told_from_the_names(
+def test_kernel_names_reveal_the_precision_that_ran(
     tmp_path: Path, precision: str, ran: str
 ) -> None:
     kernels = kernels_of(kineto_trace(replace(CASE, precision=precision), tmp_path))
@@ -183,7 +183,7 @@ def test_the_precision_that_ran_is_told_from_the_names(
     assert time.get(ran, 0) / time.sum() > 0.9
 
 
-def test_a_memory_limit_makes_out_of_memory_real() -> None:
+def test_a_memory_limit_causes_real_out_of_memory_errors() -> None:
     program = (
         "import json, sys\n"
         "from workflow_src.measure.benchmark import benchmark\n"

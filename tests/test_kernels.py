@@ -1,4 +1,4 @@
-"""The kernels against float64: in Triton's interpreter on any machine, and on a GPU."""
+"""The Triton and CUDA kernels against float64: in Triton's interpreter, and on a GPU."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ from workflow_src.ops import UnavailableError, cuda
 
 triton = pytest.importorskip("triton")
 
-# Triton reads the variable when it is imported, so that only a process of its own can choose.
+# Triton reads the variable at import, so interpreted tests run in a separate process.
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 DEVICE = "cpu" if INTERPRETED else "cuda"
 interpreted = pytest.mark.skipif(not INTERPRETED, reason="runs in Triton's interpreter")
@@ -26,7 +26,7 @@ on_gpu = [
     pytest.mark.gpu,
     pytest.mark.skipif(INTERPRETED or not cuda_devices(), reason="needs a CUDA device"),
 ]
-# Triton's interpreter cuts float32 to bfloat16 where a GPU rounds.
+# Triton's interpreter truncates float32 to bfloat16 where a GPU rounds.
 TOLERANCE = {torch.float32: 1e-6, torch.float16: 1e-3, torch.bfloat16: 8e-3}
 DTYPES = list(TOLERANCE)
 ELEMENTS = (1, 7, 1023, 1024, 4097)
@@ -60,7 +60,7 @@ def random(*shape: int, dtype: torch.dtype, scale: float = 3.0) -> Tensor:
     return (scale * torch.randn(shape, generator=generator, device=DEVICE)).to(dtype)
 
 
-@pytest.mark.skipif(INTERPRETED, reason="this is the process of its own")
+@pytest.mark.skipif(INTERPRETED, reason="this is the separate process")
 def test_the_triton_kernels_in_the_interpreter() -> None:
     command = [sys.executable, "-W", "ignore", "-m", "pytest", "-v", "-x", __file__]
     environment = os.environ | {"TRITON_INTERPRET": "1"}
@@ -87,7 +87,7 @@ def test_softmax_of_odd_sizes_and_long_rows(shape: tuple[int, int], dtype: torch
 
 @interpreted
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_neither_needs_contiguous_inputs(dtype: torch.dtype) -> None:
+def test_inputs_may_be_noncontiguous(dtype: torch.dtype) -> None:
     turned, strided = random(6, 5, 4, dtype=dtype).transpose(0, 2), random(9, 8, dtype=dtype)[::2]
     for x in (turned, strided, strided[:, 1::3]):
         before = x.clone()
@@ -115,8 +115,8 @@ def test_large_values_overflow_nowhere() -> None:
 @interpreted
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("columns", [100, 40000])
-def test_fully_masked_rows_are_even(columns: int, dtype: torch.dtype) -> None:
-    """Masks are often the dtype's least number: nothing may overflow to NaN."""
+def test_fully_masked_rows_are_uniform(columns: int, dtype: torch.dtype) -> None:
+    """Masks are often the dtype's lowest number: nothing may overflow to NaN."""
     x = torch.full((2, columns), torch.finfo(dtype).min, dtype=dtype, device=DEVICE)
     x[1, columns // 2] = 0
     agree(kernel("softmax")(x), softmax_exactly(x))
@@ -124,7 +124,7 @@ def test_fully_masked_rows_are_even(columns: int, dtype: torch.dtype) -> None:
 
 @interpreted
 @pytest.mark.parametrize("columns", [5, 20000, 40000])
-def test_rows_of_minus_infinity_are_torchs(columns: int) -> None:
+def test_rows_of_minus_infinity_agree_with_torch(columns: int) -> None:
     x = torch.full((3, columns), -torch.inf, device=DEVICE)
     x[1, columns - 2], x[2, 0] = 1.0, 1.0
     found, exact = kernel("softmax")(x), torch.softmax(x, dim=-1)
@@ -133,7 +133,7 @@ def test_rows_of_minus_infinity_are_torchs(columns: int) -> None:
 
 
 @interpreted
-def test_nan_and_infinity_are_torchs() -> None:
+def test_nan_and_infinity_agree_with_torch() -> None:
     for value in (torch.nan, torch.inf):
         x = torch.zeros(2, 40000, device=DEVICE)
         x[0, 3] = value
@@ -152,13 +152,13 @@ def test_other_dtypes_and_scalars_are_refused() -> None:
         kernel("softmax")(torch.tensor(1.0))
 
 
-@pytest.mark.skipif(bool(cuda_devices()), reason="a CUDA device is there")
+@pytest.mark.skipif(bool(cuda_devices()), reason="there is a CUDA device")
 def test_without_a_device_the_cuda_kernel_says_why() -> None:
     with pytest.raises(UnavailableError, match="no CUDA device"):
         cuda.build_gelu()
 
 
-def test_what_the_cuda_kernel_is_called_with(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arguments_of_the_cuda_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     class Stream:
         cuda_stream = 7
 
@@ -191,7 +191,7 @@ def test_the_cuda_source_compiles(tmp_path: Path) -> None:
 @pytest.mark.skipif(INTERPRETED, reason="the interpreter compiles nothing")
 @pytest.mark.parametrize("dtype", ["fp32", "fp16", "bf16"])
 def test_the_triton_kernels_compile_without_a_gpu(dtype: str) -> None:
-    """The interpreter lets pass what the compiler refuses, such as a variable that changes type."""
+    """The interpreter accepts what the compiler rejects, such as a variable that changes type."""
     from workflow_src.ops import gelu, softmax
 
     size = 4 if dtype == "fp32" else 2
@@ -204,7 +204,7 @@ def test_the_triton_kernels_compile_without_a_gpu(dtype: str) -> None:
 
 
 def compiled(kernel: Any, dtype: str, numbers: tuple[str, ...], **constants: int) -> None:
-    """Compile a kernel of pointers x and y for an H100."""
+    """Compile a kernel with pointers x and y for an H100."""
     signature = {"x": f"*{dtype}", "y": f"*{dtype}"} | dict.fromkeys(numbers, "i32")
     signature |= dict.fromkeys(constants, "constexpr")
     source = triton.compiler.ASTSource(kernel, signature=signature, constexprs=constants)

@@ -1,4 +1,4 @@
-"""The torch.profiler adapter on a written trace and on a real one."""
+"""The torch.profiler trace reader on a handwritten trace and on a real one."""
 
 import gzip
 import json
@@ -32,14 +32,14 @@ def trace_file(folder: Path, *events: str) -> Path:
 
 
 @given(st.integers(0, 9 * 10**15), st.integers(0, 999))
-def test_microseconds_become_whole_nanoseconds_without_a_float(whole: int, part: int) -> None:
-    """A float64 holds 16 digits: these have up to 19."""
+def test_microseconds_become_exact_nanoseconds(whole: int, part: int) -> None:
+    """Parsing as float64 would lose digits: it holds 16, these have up to 19."""
     text = pd.Series([f"{whole}.{part:03d}", str(whole), f"{whole}.{part:03d}".rstrip("0")])
     expected = whole * 1000 + part
     assert kineto.nanoseconds(text).tolist() == [expected, whole * 1000, expected]
 
 
-def test_on_a_cpu_activities_are_operators_self_times(tmp_path: Path) -> None:
+def test_on_a_cpu_activities_are_operators_with_their_self_time(tmp_path: Path) -> None:
     path = trace_file(
         tmp_path,
         event("user_annotation", "forward", "1.000", "9.500"),
@@ -76,7 +76,7 @@ def test_on_a_gpu_kernels_take_the_launch_calls_time_and_thread(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("content", [b"", b"not gzip", gzip.compress(b'{"traceEvents": [')])
-def test_a_corrupt_trace_is_one_sentence(tmp_path: Path, content: bytes) -> None:
+def test_a_corrupt_trace_gives_a_one_sentence_error(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "c.kineto.json.gz"
     path.write_bytes(content)
     with pytest.raises(TraceError, match=r"not a readable torch.profiler trace"):

@@ -1,4 +1,4 @@
-"""Phases, statistics, the benchmark and the recorder on small cases."""
+"""Phases, statistics, the benchmark and the profiled run on small cases."""
 
 import math
 from dataclasses import replace
@@ -50,8 +50,8 @@ def test_out_of_memory_is_a_result_and_larger_phases_are_skipped() -> None:
     assert fake.released == 1
 
 
-def test_a_phase_that_fits_only_once_is_left_out_of_the_capture() -> None:
-    """Seen on an H200 under a 32 GiB cap: the allocator's memory was in pieces by then."""
+def test_a_phase_that_fits_only_once_is_not_captured() -> None:
+    """Seen on an H200 under a 32 GiB cap: by then the allocator's memory was fragmented."""
     calls: list[str] = []
 
     class Tight(Fake):
@@ -119,7 +119,7 @@ def test_training_lowers_the_loss() -> None:
     assert loss() < before
 
 
-def test_precision_switches_tf32_on_for_tf32_alone() -> None:
+def test_only_tf32_enables_tf32() -> None:
     for precision, allowed in (("tf32", True), ("fp32", False), ("bf16", False)):
         Workload(replace(CASE, precision=precision))
         assert torch.backends.cuda.matmul.allow_tf32 is allowed
@@ -156,7 +156,7 @@ def test_a_benchmark_keeps_every_raw_sample_after_the_warm_up(
         assert found[phase]["peak_memory_mib"] > 0
 
 
-def test_a_model_that_does_not_fit_is_oom_from_the_first_phase_on(
+def test_a_model_that_does_not_fit_is_oom_in_the_first_phase(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(Workload, "__init__", lambda self, case: out_of_memory())
@@ -189,13 +189,13 @@ def test_the_tables_of_a_real_case_account_for_every_nanosecond(tmp_path: Path) 
     assert (ranges["span_ms"] >= ranges["busy_ms"] - 1e-9).all()
 
 
-def test_calls_per_step_are_whole_where_warm_up_is_left_out(tmp_path: Path) -> None:
-    """Trap 3: the window opens after warm-up, so that every step makes the same calls."""
+def test_calls_per_step_are_integers_after_warm_up(tmp_path: Path) -> None:
+    """The capture window opens after warm-up, so every step makes the same calls."""
     kernels = recorded(tmp_path, {"warmup_steps": 3, "capture_steps": 3})["kernels"]
     assert (kernels["calls_per_step"] % 1 == 0).all()
 
 
-def test_a_case_of_which_nothing_fits_still_has_a_complete_capture(
+def test_a_case_that_does_not_fit_still_has_a_complete_capture(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Workload, "__init__", lambda self, case: out_of_memory())

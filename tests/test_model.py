@@ -1,4 +1,4 @@
-"""Every part of the model against a plain PyTorch reference, then the whole of it."""
+"""Each part of the model, then the whole model, against a plain PyTorch reference."""
 
 import math
 from collections.abc import Iterator
@@ -67,12 +67,12 @@ def test_rms_norm_agrees_with_pytorch() -> None:
 
 def test_rms_norm_computes_in_float32_and_casts_back() -> None:
     norm = RMSNorm(8)
-    out = norm(torch.full((1, 8), 1000.0, dtype=torch.float16))  # the square is past float16
+    out = norm(torch.full((1, 8), 1000.0, dtype=torch.float16))  # the square exceeds float16
     assert out.dtype == torch.float16
     torch.testing.assert_close(out, torch.ones(1, 8, dtype=torch.float16))
 
 
-def test_rms_norm_eps_rules_near_zero() -> None:
+def test_rms_norm_eps_dominates_near_zero() -> None:
     x = torch.full((1, 8), 1e-4)
     torch.testing.assert_close(RMSNorm(8)(x), x / math.sqrt(1e-8 + 1e-5))
 
@@ -91,7 +91,7 @@ def test_rotary_is_multiplication_by_a_complex_phase() -> None:
     torch.testing.assert_close(turned, expected.flatten(-2).float())
 
 
-def test_rotary_leaves_the_first_position_and_all_lengths_alone() -> None:
+def test_rotary_preserves_the_first_position_and_all_norms() -> None:
     x = normal(2, 9, 8)
     turned = RotaryEmbedding(9, 8)(x)
     torch.testing.assert_close(turned[:, 0], x[:, 0])
@@ -100,7 +100,7 @@ def test_rotary_leaves_the_first_position_and_all_lengths_alone() -> None:
 
 @settings(deadline=None)
 @given(st.integers(0, 20), st.integers(0, 20), st.integers(0, 20))
-def test_rotary_product_depends_on_distance_alone(first: int, second: int, shift: int) -> None:
+def test_rotary_product_depends_only_on_distance(first: int, second: int, shift: int) -> None:
     rotary = RotaryEmbedding(41, 8)
     q, k = rotary(normal(1, 8).expand(41, 8)), rotary(normal(1, 8, seed=1).expand(41, 8))
     here, there = q[first] @ k[second], q[first + shift] @ k[second + shift]
@@ -111,7 +111,7 @@ def test_rotary_keeps_a_lower_precision() -> None:
     assert RotaryEmbedding(4, 8)(normal(4, 8).bfloat16()).dtype == torch.bfloat16
 
 
-def test_rotary_refuses_an_odd_head() -> None:
+def test_rotary_refuses_an_odd_head_size() -> None:
     with pytest.raises(ValueError, match="odd"):
         RotaryEmbedding(4, 7)
 
@@ -133,7 +133,7 @@ def test_written_out_softmax_agrees_with_pytorch(
     torch.testing.assert_close(written_out_softmax(x), torch.softmax(x, dim=-1))
 
 
-def test_written_out_softmax_gives_masked_positions_nothing() -> None:
+def test_written_out_softmax_gives_masked_positions_zero_weight() -> None:
     out = written_out_softmax(torch.tensor([[1e4, -math.inf, 1e4]]))
     assert out.tolist() == [[0.5, 0.0, 0.5]]
 
@@ -223,7 +223,7 @@ def test_logits_have_one_row_per_token(attention: str, device: str) -> None:
 
 
 def reference_logits(model: TransformerLM, tokens: Tensor, heads: int) -> Tensor:
-    """The published description on state_dict entries, with PyTorch's own parts."""
+    """The published architecture, built from PyTorch's own functions on state_dict entries."""
     w = model.state_dict()
     x = functional.embedding(tokens, w["embedding.weight"])
     batch, length, d_model = x.shape
@@ -253,7 +253,8 @@ def reference_logits(model: TransformerLM, tokens: Tensor, heads: int) -> Tensor
 def test_model_agrees_with_its_description() -> None:
     case = small_case()
     model, tokens = build_model(case), tokens_of(case)
-    for parameter in model.parameters():  # gains off one, and a stream that is not all residual
+    # Gains other than 1, and blocks whose outputs matter beside the residual stream.
+    for parameter in model.parameters():
         parameter.data = parameter.data * 5 + 0.1 * normal(*parameter.shape)
     expected = reference_logits(model, tokens, case.heads)
     torch.testing.assert_close(model(tokens), expected, atol=1e-4, rtol=1e-5)
@@ -307,7 +308,7 @@ def test_parameter_count_has_a_closed_form(attention: str) -> None:
     assert set(model.state_dict()) == {name for name, _ in model.named_parameters()}
 
 
-def test_tables_are_made_once_and_shared_by_all_blocks() -> None:
+def test_buffers_are_made_once_and_shared_by_all_blocks() -> None:
     model = build_model(small_case(layers=3))
     assert sorted(buffer.shape for buffer in model.buffers()) == [(16, 4), (16, 4), (16, 16)]
     assert {name.rsplit(".")[-1] for name, _ in model.named_buffers()} == {"cos", "sin", "future"}
@@ -334,7 +335,7 @@ def test_more_tokens_than_the_context_are_refused() -> None:
 @pytest.mark.parametrize("optimizer", ["adamw", "foreach"])
 @pytest.mark.parametrize("attention", ATTENTIONS)
 def test_a_step_reads_no_value_off_the_device(attention: str, optimizer: str) -> None:
-    # A tensor on "meta" has no values, so whatever would wait for one raises.
+    # A tensor on "meta" has no values, so code that reads one raises.
     case = small_case(attention=attention)
     model = build_model(case).to("meta")
     tokens = torch.zeros(case.batch, case.context, dtype=torch.long, device="meta")
@@ -379,7 +380,7 @@ WRITTEN_OUT = {f"block/attention/{name}" for name in ("scores", "softmax", "valu
 
 @pytest.fixture
 def paths(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The path of each range, in the order in which they open."""
+    """The path of each range, in opening order."""
     stack: list[str] = []
     opened: list[str] = []
 
@@ -402,7 +403,7 @@ def paths(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ("sdpa", {"block/attention/sdpa"}),
     ],
 )
-def test_forward_emits_the_ranges_of_the_contract(
+def test_forward_emits_the_expected_ranges(
     attention: str, core: set[str], paths: list[str]
 ) -> None:
     case = small_case(attention=attention, layers=3)

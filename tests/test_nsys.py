@@ -1,4 +1,4 @@
-"""The nsys adapter: recorded exports of several versions, a stand-in nsys, and a real one."""
+"""The nsys reader and command line: recorded exports, a fake nsys, and a real one."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ OLD = DATA / "autograd_thread_nsys2023.4.sqlite"
 
 @pytest.fixture
 def edited(tmp_path: Path) -> Callable[[Path, str], Path]:
-    """A copy of an export, changed by some SQL."""
+    """A function that copies an export and changes the copy by SQL."""
 
     def edit(database: Path, sql: str) -> Path:
         copy = tmp_path / "trace.sqlite"
@@ -38,7 +38,7 @@ def edited(tmp_path: Path) -> Callable[[Path, str], Path]:
 
 @pytest.fixture
 def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """An `nsys` on the PATH that does what a line of shell says."""
+    """A function that puts a fake `nsys` on the PATH, which runs a line of shell."""
 
     def install(shell: str, version: str = "2025.3.2.0") -> None:
         path = tmp_path / "bin" / "nsys"
@@ -53,7 +53,7 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str],
 
 
 @pytest.mark.parametrize(("database", "exported_by"), [(NEW, "2025.3.2.0"), (OLD, "2023.4.4.54")])
-def test_both_versions_spell_ranges_without_a_colon(database: Path, exported_by: str) -> None:
+def test_exports_of_old_and_new_nsys_are_read_alike(database: Path, exported_by: str) -> None:
     trace = nsys.read(database)
     assert trace.profiler_version == exported_by
     assert {"forward", "backward"} <= set(trace.ranges["name"])
@@ -61,7 +61,7 @@ def test_both_versions_spell_ranges_without_a_colon(database: Path, exported_by:
     assert set(trace.activities["kind"]) == {"kernel", "copy", "set"}
 
 
-def test_other_domains_and_start_end_ranges_are_not_ours(
+def test_other_domains_and_start_end_ranges_are_ignored(
     edited: Callable[[Path, str], Path],
 ) -> None:
     count = len(nsys.read(NEW).ranges)
@@ -91,7 +91,7 @@ def test_tables_exist_only_where_there_were_events(edited: Callable[[Path, str],
     assert len(trace.activities) == 0 and trace.total_ns == 0 and len(trace.ranges) == 36
 
 
-def test_no_range_at_all_names_the_nvtx_package_where_nsys_is_old(
+def test_a_capture_without_ranges_names_the_nvtx_package_under_an_old_nsys(
     edited: Callable[[Path, str], Path],
 ) -> None:
     with pytest.raises(TraceError, match=r"no NVTX range; nsys 2023.4.* install nvtx 0.2.11"):
@@ -113,7 +113,7 @@ def test_a_capture_without_its_closing_range_was_cut_short(
 
 
 @pytest.mark.parametrize("content", [b"", b"SQLite format 3\x00garbage", b"{}"])
-def test_a_corrupt_export_is_one_sentence(tmp_path: Path, content: bytes) -> None:
+def test_a_corrupt_export_gives_a_one_sentence_error(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "trace.sqlite").write_bytes(content)
     with pytest.raises(TraceError, match="export"):
         read_trace(tmp_path)
@@ -151,7 +151,7 @@ def test_an_nsys_too_old_is_refused(stand_in: Callable[..., None]) -> None:
         ("touch {out}.nsys-rep; exit 1", "ended with status 1"),
     ],
 )
-def test_each_way_to_end_without_a_report_has_its_own_sentence(
+def test_each_failure_of_nsys_has_its_own_message(
     tmp_path: Path, stand_in: Callable[[str], None], shell: str, said: str
 ) -> None:
     stand_in(shell.format(out=tmp_path / "c"))
@@ -159,7 +159,7 @@ def test_each_way_to_end_without_a_report_has_its_own_sentence(
         nsys_cli.profile(tmp_path / "c.nsys-rep", ["true"], "cuda", os_tracing=False)
 
 
-def test_the_window_is_the_programs_on_cuda_and_sampling_is_off() -> None:
+def test_the_program_opens_the_window_on_cuda_and_sampling_is_off() -> None:
     on_cuda = nsys_cli.profile_command(Path("c.nsys-rep"), ["prog"], "cuda", os_tracing=False)
     assert "cudaProfilerApi" in on_cuda and "--capture-range-end=stop" in on_cuda
     assert on_cuda[on_cuda.index("-s") + 1] == "none" and "--cpuctxsw=none" in on_cuda
@@ -203,7 +203,7 @@ def test_a_real_nsys_captures_exports_and_reports(tmp_path: Path) -> None:
 @pytest.mark.nsys
 @requires_nsys
 def test_a_real_nsys_prints_the_recorded_totals(tmp_path: Path) -> None:
-    """`nsys stats` and the adapter count the same kernels in a recorded export."""
+    """`nsys stats` finds the kernel time that our reader finds (see test_attribution.py)."""
     copy = tmp_path / "trace.sqlite"
     shutil.copy(OLD, copy)
     report = tmp_path / "cuda_gpu_kern_sum.csv"

@@ -1,3 +1,5 @@
+"""The plan: cases and their ids, resolving `auto`, and rejecting what can't be measured."""
+
 import json
 import re
 import subprocess
@@ -44,7 +46,7 @@ def test_the_assignment_is_five_sizes_by_four_contexts_by_three_precisions(
     assert "2.7B-ctx1024-bf16" in made.case_ids
 
 
-def test_ids_spell_out_only_what_is_unusual_and_match_the_constraint(tmp_path: Path) -> None:
+def test_ids_contain_only_nondefault_values_and_match_the_constraint(tmp_path: Path) -> None:
     axes = {
         "sizes": ["tiny", "2.7B"],
         "contexts": [16],
@@ -99,7 +101,7 @@ def test_auto_is_resolved_once_and_recorded(
         ({"suite": "assignment"}, "'tf32' needs a CUDA device"),
     ],
 )
-def test_what_is_not_here_is_refused_before_anything_is_measured(
+def test_a_missing_device_or_profiler_is_refused_before_measuring(
     tmp_path: Path, changes: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(ConfigError, match=re.escape(said)):
@@ -118,27 +120,27 @@ def test_the_commands_print_rows_and_write_plan_csv(tmp_path: Path) -> None:
     assert pd.read_csv(output)["case"].tolist() == plan(tmp_path).case_ids
 
 
-def test_a_case_that_is_not_in_the_plan_is_named_with_those_that_are() -> None:
+def test_an_unknown_case_is_refused_with_the_known_ones() -> None:
     plan = make_plan(CONFIG | {"suite": "smoke"})
     said = r"case of smoke: 'tiny-ctx64-fp32' is not one of tiny-ctx16-fp32, tiny-ctx32-fp32; did"
     with pytest.raises(ConfigError, match=said):
         plan.benchmark_row("tiny-ctx64-fp32")
 
 
-def test_a_point_that_a_study_lacks_is_named_with_those_it_has() -> None:
+def test_an_unknown_point_is_refused_with_the_known_ones() -> None:
     dag = make_dag(CONFIG | {"suite": "smoke"})
     wildcards: Any = SimpleNamespace(tag="smoke", study="accounting", point="tf32")
     with pytest.raises(ConfigError, match="point of accounting: 'tf32' is not one of fp32"):
         dag.study_point(wildcards)
 
 
-def test_a_study_that_is_not_there_is_named_with_those_that_are() -> None:
+def test_an_unknown_study_is_refused_with_the_known_ones() -> None:
     with pytest.raises(SystemExit, match="config: studies: 'warmpu' is not one of warmup, prec"):
         make_dag(CONFIG | {"suite": "smoke", "studies": ["warmpu"]})
 
 
 def test_studies_take_their_sizes_from_the_configuration() -> None:
-    """However it was given: they read config.yaml from disk once, and ignored --config."""
+    """Including sizes given by --config: studies once read config.yaml and ignored them."""
     sizes = CONFIG["sizes"] | {"tiny": CONFIG["sizes"]["tiny"] | {"d_ff": 64}}
     for study in ("accounting", "precision", "warmup"):
         dag = make_dag(CONFIG | {"suite": "smoke", "sizes": sizes, "vocabulary": 77})

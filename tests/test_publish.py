@@ -1,4 +1,4 @@
-"""Published results: right, and free of the names of the machine behind them."""
+"""Published results are correct and contain no machine names."""
 
 import re
 import shutil
@@ -53,7 +53,7 @@ def test_the_recorded_cases_ran_in_the_precision_asked_for() -> None:
         assert set(gemms["precision_ran"]) == {precision}
 
 
-def test_a_cleaned_export_says_the_same_and_holds_no_other_table(tmp_path: Path) -> None:
+def test_a_cleaned_export_reads_the_same_and_has_no_other_data(tmp_path: Path) -> None:
     source = DATA / "autograd_thread_nsys2025.3.sqlite"
     with_secret = tmp_path / "secret.sqlite"
     with_secret.write_bytes(source.read_bytes())
@@ -93,8 +93,8 @@ def test_a_published_run_names_its_command_and_no_machine(tmp_path: Path) -> Non
 
 
 @pytest.mark.workflow
-def test_a_published_report_is_what_its_tables_say(tmp_path: Path) -> None:
-    """As `make rewrite` does it: from plan.csv and the joined tables alone."""
+def test_a_published_report_can_be_rewritten_from_its_tables(tmp_path: Path) -> None:
+    """As `make rewrite` does, from only plan.csv and the joined tables."""
     published = ROOT / "examples" / "h200" / "memory-32gib"
     project = make_project(tmp_path)
     results = project.folder / "results" / "memory-32gib"

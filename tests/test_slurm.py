@@ -1,4 +1,4 @@
-"""The workflow on a real Slurm: `.ci/slurm_lab up` brings one up with two nodes of two GPUs."""
+"""The workflow on a real Slurm: `.ci/slurm_lab up` starts one, two nodes with two GPUs each."""
 
 import itertools
 import json
@@ -53,7 +53,7 @@ def test_measurements_run_through_slurm_each_on_a_gpu_of_its_own(
     measuring = [job for job in jobs if job.measures]
     assert len(measuring) == 4, "two cases, each benchmarked and captured"
     assert all("gres/gpu=1" in job.got for job in measuring)
-    assert len(jobs) == 6, "and the tables of each case in one job without a GPU; the rest is local"
+    assert len(jobs) == 6, "one more job per case for its tables, without a GPU"
     at_once = [pair for pair in itertools.combinations(measuring, 2) if pair[0].overlaps(pair[1])]
     assert any(one.node != other.node for one, other in at_once), "two nodes measured at once"
     seen = gpus(notes)
@@ -67,7 +67,7 @@ def test_measurements_run_through_slurm_each_on_a_gpu_of_its_own(
 
 @pytest.fixture
 def projects(tmp_path: Path, own_locks: None) -> dict[str, Project]:
-    """A project for each executor, measuring one at a time on a device of their own."""
+    """A project per executor; both share one device lock, used only by this test."""
     require_slurm()
     folders = {name: tmp_path / name for name in EXECUTORS}
     for folder in folders.values():
@@ -82,7 +82,7 @@ def states(project: Project) -> list[str]:
 def benchmark_while_held(
     projects: dict[str, Project], *extra: str, meanwhile: Callable[[], None]
 ) -> None:
-    """Hand in a benchmark through each executor; it waits for the device until `meanwhile` ends."""
+    """Submit a benchmark through each executor; it waits for the device until `meanwhile` ends."""
 
     def run(executor: str) -> str:
         return projects[executor].run(BENCHMARK, *extra, *options(executor))
@@ -102,7 +102,7 @@ def benchmark_while_held(
 
 @pytest.mark.slurm
 @pytest.mark.workflow
-def test_a_job_past_its_time_limit_comes_back_with_more(projects: dict[str, Project]) -> None:
+def test_a_job_past_its_time_limit_is_retried_with_more(projects: dict[str, Project]) -> None:
     def all_timed_out() -> None:
         wait_until(lambda: all("TIMEOUT" in states(p) for p in projects.values()), "TIMEOUT")
 
@@ -115,7 +115,7 @@ def test_a_job_past_its_time_limit_comes_back_with_more(projects: dict[str, Proj
 
 
 def assert_put_back(projects: dict[str, Project], state: str) -> None:
-    """Each job ended in `state` once and then well: Slurm's own second run of the same job."""
+    """Each job ended in `state` and then completed when Slurm requeued it under the same id."""
     for project in projects.values():
         assert states(project) == sorted(["COMPLETED", state])
         assert len({job.number for job in jobs_of(project.folder)}) == 1
@@ -123,8 +123,8 @@ def assert_put_back(projects: dict[str, Project], state: str) -> None:
 
 @pytest.mark.slurm
 @pytest.mark.workflow
-def test_a_preempted_job_is_put_back_and_ends_well(projects: dict[str, Project]) -> None:
-    """A job of a partition of higher rank takes every GPU while the first ones wait."""
+def test_a_preempted_job_is_requeued_and_completes(projects: dict[str, Project]) -> None:
+    """A job in a higher-priority partition takes every GPU while the first jobs wait."""
 
     def take_every_gpu() -> None:
         urgent = ["-p", "urgent", "-N", "2", "--gres=gpu:2", "--mem=100", "-o", "/dev/null"]
@@ -137,8 +137,8 @@ def test_a_preempted_job_is_put_back_and_ends_well(projects: dict[str, Project])
 
 @pytest.mark.slurm
 @pytest.mark.workflow
-def test_a_job_whose_node_fails_is_put_back_and_ends_well(projects: dict[str, Project]) -> None:
-    """A node that is told to be down comes back with its next registration."""
+def test_a_job_whose_node_fails_is_requeued_and_completes(projects: dict[str, Project]) -> None:
+    """A node set to DOWN comes back at its next registration."""
 
     def lose_the_nodes() -> None:
         ask("scontrol", "update", "NodeName=lab[1-2]", "State=DOWN", "Reason=test")
@@ -162,10 +162,10 @@ def test_a_job_whose_node_fails_is_put_back_and_ends_well(projects: dict[str, Pr
         ("NODE_FAIL", "", "failed"),
     ],
 )
-def test_what_became_of_a_job_in_snakemakes_words(
+def test_the_status_script_reports_slurm_states_to_snakemake(
     tmp_path: Path, state: str, queued: str, word: str
 ) -> None:
-    """A job that Slurm won't put back must not be waited for, nor one that it will be given up."""
+    """A job that Slurm won't requeue counts as failed; one that it will requeue as running."""
     for command, says in (("sacct", state), ("squeue", queued)):
         (tmp_path / command).write_text(f"#!/bin/sh\necho '{says}' | sed '/^$/d'\n")
         (tmp_path / command).chmod(0o755)
@@ -176,16 +176,18 @@ def test_what_became_of_a_job_in_snakemakes_words(
 
 @pytest.mark.workflow
 def test_a_cluster_needs_device_and_profiler_named(tmp_path: Path) -> None:
-    """A login node without a GPU must not decide what the compute nodes measure on."""
+    """A login node without a GPU must not choose the device for the compute nodes."""
     project = make_project(tmp_path)
     said = project.run("-n", "--config", *SUITE, "cluster=true", "device=cuda", check=False)
-    assert "config: profiler: 'auto' can't be told on this machine where cluster is true" in said
+    assert (
+        "config: profiler: 'auto' can't be resolved on this machine where cluster is true" in said
+    )
     planned = project.run("-n", "--config", *SUITE, "cluster=true", "device=cuda", "profiler=nsys")
     assert "Benchmark tiny-ctx16-fp32" in planned
 
 
 @pytest.mark.workflow
-def test_the_profiles_say_it_and_the_command_line_goes_before_them(tmp_path: Path) -> None:
+def test_the_command_line_overrides_the_profiles(tmp_path: Path) -> None:
     pytest.importorskip("snakemake_executor_plugin_slurm")
     project = make_project(tmp_path)
     named = ["-n", "--profile", "profiles/slurm", "-p"]
@@ -201,14 +203,12 @@ def case(device: str, context: int) -> Case:
 
 
 @pytest.mark.parametrize(("context", "peak_mib"), [(64, 641), (128, 802), (256, 1003)])
-def test_the_memory_asked_for_holds_what_training_was_seen_to_take(
-    context: int, peak_mib: int
-) -> None:
+def test_requested_memory_exceeds_the_observed_peak(context: int, peak_mib: int) -> None:
     """Peak resident memory of the benchmark of `mini` on two cores, torch 2.13."""
     assert peak_mib < memory_mib(case("cpu", context))
 
 
-def test_time_grows_with_the_model_and_memory_only_where_the_model_lives() -> None:
+def test_requested_time_grows_with_the_model_and_memory_only_on_a_cpu() -> None:
     # 15 steps; FLOPs of a forward pass 14.95e9 and of a backward pass twice the matrix products.
     assert minutes(case("cpu", 256), steps=15) == 10 + 6
     assert minutes(case("cpu", 256), steps=30) > minutes(case("cpu", 256), steps=15)

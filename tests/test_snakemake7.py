@@ -1,4 +1,4 @@
-"""The same Snakefile under Snakemake 7, whose `--cluster sbatch` is built in."""
+"""The same Snakefile under Snakemake 7, which has `--cluster sbatch` built in."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ ASK = (
 
 @dataclass(frozen=True)
 class Old:
-    """A working copy under the old Snakemake."""
+    """A working copy, run with the old Snakemake."""
 
     folder: Path
 
@@ -39,12 +39,12 @@ class Old:
 @pytest.fixture
 def old(tmp_path: Path) -> Old:
     if not (ENVIRONMENT / "bin" / "snakemake").exists():
-        reason = f"no Snakemake 7 in {ENVIRONMENT}; make .venv7/installed puts one there"
+        reason = f"no Snakemake 7 in {ENVIRONMENT}; install it with make .venv7/installed"
         (pytest.fail if os.environ.get("REQUIRE_SNAKEMAKE7") else pytest.skip)(reason)
     return Old(make_project(tmp_path).folder)
 
 
-def test_it_plans_the_same_jobs_on_this_machine(old: Old) -> None:
+def test_a_local_dry_run_plans_the_same_jobs(old: Old) -> None:
     assert "19" in old.run("--cores", "1", "-n", "report.md")
 
 

@@ -1,7 +1,7 @@
-"""Change one thing: what is stale is what depends on it, and nothing else.
+"""After one edit, exactly the stages that depend on it are stale.
 
-Rules pass the fingerprints of their stages as params, so that comparing fingerprints asks what
-snakemake would ask (`test_every_rule_passes_the_fingerprint_of_what_it_runs`).
+Rules pass the fingerprints of their stages as params, so comparing fingerprints is the check that
+snakemake makes (`test_every_rule_passes_the_fingerprint_of_what_it_runs`).
 """
 
 import re
@@ -21,13 +21,13 @@ RUN_A_MODEL = {"benchmark", "capture", "warmup point", "precision point", "accou
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
-    """A copy of the package, and its fingerprints. Whoever edits it puts it back."""
+    """A copy of the package and its fingerprints. Tests must undo their edits."""
     root = copy_package(tmp_path_factory.mktemp("package"))
     return root, fingerprints(root)
 
 
 def stale(package: tuple[Path, dict[str, str]], file: str, old: str, new: str) -> set[str]:
-    """The stages that are stale after an edit, which is undone."""
+    """The stages that an edit makes stale; the edit is undone afterwards."""
     root, before = package
     path = root / "workflow_src" / file
     text = path.read_text()
@@ -75,16 +75,16 @@ BEHAVIOR = [
         "model/adamw.py", "BETAS = (0.9, 0.999)", "BETAS = (0.9, 0.99)", RUN_A_MODEL,
         id="the optimizer",
     ),
-    pytest.param("ops/gelu.cu", "__global__", "/* */ __global__", {"fusion point"}, id="gelu.cu"),
+    pytest.param("ops/gelu.cu", "0.044715f", "0.0447f", {"fusion point"}, id="gelu.cu"),
     pytest.param(
         "ops/softmax.py", "1.4426950408889634", "1.442695", {"fusion point"}, id="a Triton kernel"
     ),
     pytest.param(
         "ops/softmax.py", "ROWS: tl.constexpr", "ROWS: int", {"fusion point"},
-        id="an annotation that Triton looks at",
+        id="an annotation that Triton reads",
     ),
     pytest.param(
-        "common/devices.py", "POLL_S = 0.2", "POLL_S = 0.3", MEASURING, id="how a device is held"
+        "common/devices.py", "POLL_S = 0.2", "POLL_S = 0.3", MEASURING, id="how a device is locked"
     ),
     pytest.param(
         "measure/timing.py", "time.perf_counter_ns() - start", "time.time_ns() - start",
@@ -108,7 +108,7 @@ BEHAVIOR = [
     ),
     pytest.param(
         "common/environment.py", '"gpu", "cpu",', '"gpu",', {"join", "report"} | TABLES_OF_STUDIES,
-        id="what must be the same everywhere",
+        id="what must be the same in all cases",
     ),
     pytest.param(
         "common/thresholds.py", "LAUNCH_BOUND_BELOW = 0.8", "LAUNCH_BOUND_BELOW = 0.7",
@@ -132,13 +132,13 @@ BEHAVIOR = [
     ),
     pytest.param(
         "render/markdown.py", 'f"{100 * share:.1f} %"', 'f"{100 * share:.2f} %"',
-        ANSWERS | SECTIONS | {"report"}, id="how a share is written",
+        ANSWERS | SECTIONS | {"report"}, id="how a share is formatted",
     ),
     pytest.param("report/overview.py", "VALUES_SHOWN = 3", "VALUES_SHOWN = 4", {"report"},
                  id="the overview"),
     pytest.param(
         "plan/suites.py", "MOST_BLOCKS_IN_CAPTURE = 128", "MOST_BLOCKS_IN_CAPTURE = 64", {"plan"},
-        id="how the plan is made: params tell what it measures",
+        id="how the plan is made: params decide what is measured",
     ),
 ]  # fmt: skip
 
@@ -151,7 +151,7 @@ def test_an_edit_makes_stale_what_depends_on_it(
 
 
 @pytest.mark.parametrize("study", STUDIES)
-def test_a_studys_own_measuring_is_stale_alone(
+def test_editing_a_studys_measuring_makes_only_its_points_stale(
     package: tuple[Path, dict[str, str]], study: str
 ) -> None:
     file = f"studies/{study}/measure.py"
@@ -174,7 +174,7 @@ NOTHING = [
     ),
     pytest.param(
         "common/thresholds.py", "LAUNCH", "import re\n\nWORD = re.compile('a')\nLAUNCH",
-        id="a new constant that is worked out, and what it imports",
+        id="a new computed constant and its import",
     ),
     pytest.param(
         "common/case.py", "def d_head(self) -> int:", "def d_head(self) -> 'int | float':",
@@ -190,6 +190,7 @@ NOTHING = [
         "from typing import Any\nfrom workflow_src.common.thresholds import LAUNCH_BOUND_BELOW\n",
         id="an unused import of this package",
     ),
+    pytest.param("ops/gelu.cu", "// ", "// So: ", id="a comment in gelu.cu"),
     pytest.param("measure/oom.py", "ran_out", "too_large", id="a renamed local variable"),
     pytest.param(
         "model/transformer.py", '"""A decoder-only', 'def unused() -> int:\n    return 1\n\n\n"""A',
@@ -198,7 +199,7 @@ NOTHING = [
     pytest.param("cli/calculator.py", "return 6 *", "return 7 *", id="the calculator"),
     pytest.param("cli/publish.py", '"VACUUM"', '"vacuum"', id="publishing"),
     pytest.param("cli/cross_check.py", "/ 1e6", "/ 1e9", id="the cross-check"),
-    pytest.param("dag.py", "STUDY_MINUTES = 30", "STUDY_MINUTES = 40", id="what a job asks for"),
+    pytest.param("dag.py", "STUDY_MINUTES = 30", "STUDY_MINUTES = 40", id="what a job requests"),
     pytest.param("plan/fingerprint.py", "ROUNDS = 8", "ROUNDS = 8  # rounds", id="fingerprints"),
     pytest.param(
         "plan/config.schema.yaml", "description: What to measure.", "description: Whatever.",
@@ -212,7 +213,7 @@ NOTHING = [
 
 
 @pytest.mark.parametrize(("file", "old", "new"), NOTHING)
-def test_what_changes_no_behavior_makes_nothing_stale(
+def test_an_edit_without_effect_makes_nothing_stale(
     package: tuple[Path, dict[str, str]], file: str, old: str, new: str
 ) -> None:
     assert stale(package, file, old, new) == set()
@@ -227,7 +228,7 @@ def test_what_changes_no_behavior_makes_nothing_stale(
         ("workflow_src.traces.kernel_names", "workflow_src.naming.kernels"),
     ],
 )
-def test_a_module_that_is_renamed_or_moved_makes_nothing_stale(
+def test_renaming_or_moving_a_module_makes_nothing_stale(
     tmp_path: Path, old: str, new: str
 ) -> None:
     root = copy_package(tmp_path)
@@ -236,7 +237,7 @@ def test_a_module_that_is_renamed_or_moved_makes_nothing_stale(
     assert changed(root, before) == set()
 
 
-def test_a_definition_that_moves_to_another_module_makes_nothing_stale(tmp_path: Path) -> None:
+def test_moving_a_definition_to_another_module_makes_nothing_stale(tmp_path: Path) -> None:
     root = copy_package(tmp_path)
     before = fingerprints(root)
     old = "from workflow_src.model.loss import cross_entropy\n"
@@ -251,7 +252,7 @@ def test_a_definition_that_moves_to_another_module_makes_nothing_stale(tmp_path:
 
 
 def test_every_rule_passes_the_fingerprint_of_what_it_runs() -> None:
-    """And so a fingerprint that changes is a param that changes, and nothing runs without one."""
+    """So a changed fingerprint is a changed param, and no rule runs without one."""
     rules = "\n".join(path.read_text() for path in sorted((ROOT / "rules").glob("*.smk")))
     found = []
     for rule in re.split(r"^rule ", rules, flags=re.MULTILINE)[1:]:

@@ -231,9 +231,9 @@ def test_the_section_of_a_complete_measurement() -> None:
     said = text(phase(), component("qkv", 50, 8.0), component("softmax", 2, 1.0), *CEILINGS)
     assert "differs from the measured one by -10.0 %, most in training step of small" in said
     assert "reaches 50.0 % MFU in fp32" in said and "HFU is the same" in said
-    assert "the ridge is at 10.0 FLOPs a byte (10.0 TFLOP/s, 1,000 GB/s)" in said
+    assert "the ridge is at 10.0 FLOPs per byte (10.0 TFLOP/s, 1,000 GB/s)" in said
     assert "bound by bandwidth: softmax; above it: qkv." in said
-    assert "Not measured" not in said and "on a CPU" not in said and "roof, as what" not in said
+    assert "Not measured" not in said and "on a CPU" not in said and "than the roof" not in said
 
 
 def test_the_section_where_things_are_otherwise() -> None:
@@ -242,13 +242,13 @@ def test_the_section_where_things_are_otherwise() -> None:
     said = text(odd, *[r | {"gpu": ""} for r in (*spread, *CEILINGS)]).replace("H200", "")
     assert "HFU counts the FLOPs recomputed as well (above the measured peak" in said
     assert "on either side, by size: scores" in said
-    assert "Faster than the roof, as what stays in a cache can be: scores of small" in said
+    assert "than the roof, as is possible for data that stays in a cache: scores of small" in said
 
 
 def test_the_section_without_measurements() -> None:
     nothing = dict.fromkeys(("median_ms", "mfu", "hfu", "peak_mib"), math.nan)
     said = text(phase(status="oom", reason="full") | nothing)
-    assert "No peak of memory was measured." in said
+    assert "No peak memory was measured." in said
     assert "No training step was timed" in said
     assert "Not measured: training step of small fp32." in said and "OOM" in said
     assert "ridge" not in said

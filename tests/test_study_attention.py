@@ -111,7 +111,7 @@ def test_one_that_is_fastest_everywhere():
     rows = [*pair("naive", 128, 1.0, 4.0), *pair("naive", 256, 4.0, 16.0)]
     said = text(rows)
     assert "fastest with naive at all contexts (128 to 256)." in said
-    assert "nothing measured is faster than the naive one's 12.0 ms" in said
+    assert "nothing measured is faster than naive's 12.0 ms" in said
 
 
 def test_memory_grows_with_measured_exponents():
@@ -120,7 +120,7 @@ def test_memory_grows_with_measured_exponents():
     assert [r["words"] for r in summary["slower_growth"]] == ["SDPA flash"]
     assert [r["exponent"] for r in summary["grown"]] == pytest.approx([2.0, 1.0])
     said = text(CROSSING)
-    assert "near the square with naive (exponent 2.00); more slowly with SDPA flash" in said
+    assert ", nearly quadratically with naive (exponent 2.00); more slowly with SDPA flash" in said
 
 
 def test_an_exponent_over_contexts_that_are_four_times_apart():

@@ -172,7 +172,7 @@ def test_the_verdict_on_the_edge(rates, verdict, after, said):
 def test_names_bear_the_assumed_tile_out_or_not():
     rows = edge_rows(500, 510, 520, 300, 310)
     rows[0]["tile"], rows[1]["tile"], rows[2]["tile"] = "256x128", "128x128", ""
-    assert "3 of 4 kernels' names that hold a tile hold this one" in text(rows)
+    assert "3 of 4 kernel names with a tile have this one" in text(rows)
 
 
 def test_an_edge_that_ran_out_of_memory_has_no_verdict():

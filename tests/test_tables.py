@@ -1,4 +1,4 @@
-"""Joining the tables of cases, accounting and warnings, and files that appear whole."""
+"""Joining the tables of cases, conservation of time, warnings, and atomic writes."""
 
 import os
 import signal
@@ -32,7 +32,7 @@ def write_case(folder: Path, name: str, **environment: str) -> None:
         content.to_csv(folder / name / f"{table}.csv", index=False)
 
 
-def test_joined_tables_open_with_the_case_and_keep_the_digits(tmp_path: Path) -> None:
+def test_joined_tables_start_with_the_case_and_keep_the_digits(tmp_path: Path) -> None:
     write_case(tmp_path, "a", gpu="H200", torch="2.13")
     write_case(tmp_path, "b", gpu="H200", torch="2.13")
     tables = join_all(tmp_path, [case("b"), case("a")], mixed_environments=False)
@@ -74,14 +74,14 @@ def test_a_capture_is_accounted_for_to_the_nanosecond() -> None:
 
 
 def test_lost_time_is_an_error() -> None:
-    """Trap 2: parts that don't make up the whole, or not the whole that nsys counts."""
+    """The parts don't add up to the total, or the total isn't what nsys stats reports."""
     with pytest.raises(TraceError, match="70 ns in ranges and 0 ns outside are not the 100 ns"):
         capture_table(trace([70, 30]), kernels(("forward", 70)), None)
     with pytest.raises(TraceError, match="nsys stats counts 99 ns"):
         capture_table(trace([70, 30]), kernels(("forward", 70), ("", 30)), 99)
 
 
-def test_calls_per_step_that_are_not_whole_stay_visible() -> None:
+def test_fractional_calls_per_step_stay_visible() -> None:
     ranges = pd.DataFrame({"path": ["forward"] * 2, "phase": ["forward"] * 2, "step": [0, 1]})
     activities = pd.DataFrame(
         {"range": [0, 0, 1, -1], "kind": "kernel", "name": "k", "duration_ns": [5, 5, 5, 7]}
@@ -91,7 +91,7 @@ def test_calls_per_step_that_are_not_whole_stay_visible() -> None:
     assert table.loc["", "busy_ns"] == 7 and pd.isna(table.loc["", "calls_per_step"])
 
 
-def test_throttled_shared_and_busy_devices_are_named() -> None:
+def test_throttled_shared_and_busy_devices_give_warnings() -> None:
     quiet = {"load_average": 1.0}
     environment = {"environment": {"cpu_cores": 2}}
     assert warnings(environment | {"before": quiet, "after": {"load_average": 9.0}}) == ""
@@ -102,7 +102,7 @@ def test_throttled_shared_and_busy_devices_are_named() -> None:
     )
 
 
-def test_a_writer_that_is_killed_leaves_no_short_file(tmp_path: Path) -> None:
+def test_a_killed_writer_leaves_no_truncated_file(tmp_path: Path) -> None:
     target = tmp_path / "result.json"
     write_json(target, {"a": 1})
     code = (
@@ -117,7 +117,7 @@ def test_a_writer_that_is_killed_leaves_no_short_file(tmp_path: Path) -> None:
 
 
 def test_a_program_does_not_outlive_the_stage_that_started_it(tmp_path: Path) -> None:
-    """It would go on measuring on a device whose lock went with the stage."""
+    """It would go on using a device whose lock was released when the stage ended."""
     started = tmp_path / "pid"
     inner = f"import os, time; open({str(started)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
     code = (
@@ -138,7 +138,7 @@ def test_a_program_does_not_outlive_the_stage_that_started_it(tmp_path: Path) ->
     raise AssertionError("the program is still running")
 
 
-def test_what_a_killed_job_left_half_made_goes_first(tmp_path: Path) -> None:
+def test_partial_files_of_a_killed_job_are_removed_first(tmp_path: Path) -> None:
     litter = tmp_path / ".c.nsys-rep.partial" / "old"
     litter.parent.mkdir()
     litter.write_text("half")

@@ -1,4 +1,4 @@
-"""Comparing backward with single-threaded autograd."""
+"""The comparison of backward with single-threaded autograd, and of published totals."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 PUBLISHED = ROOT / "examples" / "h200"
 
 
-def test_backward_is_compared_phase_by_phase_with_all_that_lies_in_it() -> None:
+def test_backward_is_compared_per_phase_with_its_inner_ranges() -> None:
     kernels = pd.DataFrame(
         {
             "case": ["a", "a", "a", "b"],

@@ -1,4 +1,4 @@
-"""The workflow itself: what is stale, what fails, what is killed, and what is refused."""
+"""The workflow itself: staleness, failed and killed jobs, and rejected input."""
 
 import json
 import os
@@ -19,7 +19,7 @@ MEASURING = ("benchmark", "capture")
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A project whose smoke suite has run through."""
+    """A project whose smoke suite has completed."""
     project = make_project(tmp_path_factory.mktemp("finished"))
     project.run()
     return project
@@ -31,7 +31,7 @@ def project(finished: Project, tmp_path: Path) -> Project:
     return finished.copy(tmp_path)
 
 
-def test_one_command_answers_all_questions_and_the_second_time_has_nothing_to_do(
+def test_one_command_answers_all_questions_and_a_second_run_does_nothing(
     finished: Project,
 ) -> None:
     report = (finished.folder / "report.md").read_text()
@@ -49,7 +49,7 @@ def test_every_output_has_a_log_that_mirrors_it(finished: Project) -> None:
     assert {f"results/smoke/logs/{name}" for name in expected} <= logs
 
 
-def test_a_touched_or_commented_model_measures_nothing(project: Project) -> None:
+def test_comments_and_docstrings_in_the_model_measure_nothing(project: Project) -> None:
     project.edit(
         "workflow_src/model/attention.py",
         '"""Attend from each position to itself and to the ones before it."""',
@@ -58,7 +58,7 @@ def test_a_touched_or_commented_model_measures_nothing(project: Project) -> None
     assert project.stale() == {}
 
 
-def test_the_models_arithmetic_measures_every_case_again(project: Project) -> None:
+def test_changed_model_arithmetic_measures_every_case_again(project: Project) -> None:
     project.edit("workflow_src/model/attention.py", "/ math.sqrt(d_head)", "* d_head**-0.5")
     stale = project.stale()
     assert (stale["benchmark"], stale["capture"]) == (2, 2)
@@ -70,19 +70,19 @@ def test_an_edited_size_measures_its_cases_again(project: Project) -> None:
     assert (stale["benchmark"], stale["capture"]) == (2, 2)
 
 
-def test_another_size_is_of_no_concern(project: Project) -> None:
+def test_editing_an_unused_size_measures_nothing(project: Project) -> None:
     project.edit("config.yaml", "xl: {d_model: 1600, d_ff: 6400", "xl: {d_model: 1600, d_ff: 640")
     assert not set(MEASURING) & project.stale().keys()
 
 
-def test_an_added_case_is_measured_alone(project: Project) -> None:
+def test_only_an_added_case_is_measured(project: Project) -> None:
     project.edit("config.yaml", "contexts: [16, 32]", "contexts: [16, 32, 48]")
     stale = project.stale()
     assert {stale[rule] for rule in (*MEASURING, "export", "case_tables")} == {1}
     assert stale["join"] == 1
 
 
-def test_a_capture_setting_leaves_the_benchmark_alone(project: Project) -> None:
+def test_a_capture_setting_does_not_affect_the_benchmark(project: Project) -> None:
     stale = project.stale("--config", "suite=smoke", "warmup_steps=1", "steps=2", "capture_steps=2")
     assert stale["capture"] == 2 and "benchmark" not in stale
 
@@ -95,7 +95,7 @@ def test_an_edited_template_renders_again_and_measures_nothing(project: Project)
     assert "The end." in (project.folder / "report.md").read_text()
 
 
-def test_an_edited_family_rule_tabulates_again_and_measures_nothing(project: Project) -> None:
+def test_an_edited_family_rule_remakes_tables_and_measures_nothing(project: Project) -> None:
     rules = project.folder / "workflow_src" / "traces" / "families.csv"
     rules.write_text(rules.read_text() + "unknown,^never_seen$,a rule more\n")
     stale = project.stale()
@@ -119,7 +119,7 @@ def test_a_failed_case_leaves_the_others_and_is_rerun_alone(tmp_path: Path) -> N
     assert "report.md" in project.results()
 
 
-def test_a_report_of_what_is_there_says_what_is_missing(project: Project) -> None:
+def test_an_incomplete_report_names_what_is_missing(project: Project) -> None:
     project.edit("config.yaml", "contexts: [16, 32]", "contexts: [16, 32, 48]")
     wrong = {"stage": "workflow_src.measure.benchmark", "case": '"tiny-ctx48-fp32"'}
     project.run(check=False, **wrong)
@@ -140,7 +140,7 @@ def test_a_report_of_what_is_there_says_what_is_missing(project: Project) -> Non
         ("report.report", "report.md", "0.2"),
     ],
 )
-def test_a_killed_job_leaves_nothing_that_passes_for_a_result(
+def test_a_killed_job_leaves_no_partial_result(
     project: Project, stage: str, target: str, after_s: str
 ) -> None:
     before = project.results()
@@ -173,7 +173,7 @@ def test_eight_cores_measure_one_case_at_a_time(tmp_path: Path) -> None:
         ("device=cuda", "config: device: 'cuda' asked for, but no CUDA device is here"),
     ],
 )
-def test_bad_input_is_one_sentence_and_nothing_runs(
+def test_bad_input_gives_a_one_sentence_error_and_nothing_runs(
     tmp_path: Path, setting: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
@@ -191,17 +191,23 @@ def test_bad_input_is_one_sentence_and_nothing_runs(
         ("studies/mlp/deeper.json", "point of mlp: 'deeper' is not one of"),
         ("studies/mpl/mlp.json", "did you mean 'mlp'?"),
         ("answers/f.json", "question: 'f' is not one of a, b, c, d, e"),
-        ("../quickstart/plan.csv", "results/quickstart/ is not of this run, whose results are in"),
+        (
+            "../quickstart/plan.csv",
+            "results/quickstart/ does not belong to this run, whose results are in",
+        ),
         ("../quickstart/plan.csv", "to make it, add --config suite=quickstart"),
-        ("../quickstart/benchmark/tiny-ctx16-fp32.json", "results/quickstart/ is not of this run"),
-        ("../smoek/tables/kernels.csv", "results/smoek/ is not of this run"),
-        ("../smoek/answers/a.json", "results/smoek/ is not of this run"),
-        ("../smoek/figures/forward_time.svg", "results/smoek/ is not of this run"),
-        ("../smoek/studies/mlp/mlp.json", "results/smoek/ is not of this run"),
-        ("../smoek/sections/mlp.md", "results/smoek/ is not of this run"),
+        (
+            "../quickstart/benchmark/tiny-ctx16-fp32.json",
+            "results/quickstart/ does not belong to this run",
+        ),
+        ("../smoek/tables/kernels.csv", "results/smoek/ does not belong to this run"),
+        ("../smoek/answers/a.json", "results/smoek/ does not belong to this run"),
+        ("../smoek/figures/forward_time.svg", "results/smoek/ does not belong to this run"),
+        ("../smoek/studies/mlp/mlp.json", "results/smoek/ does not belong to this run"),
+        ("../smoek/sections/mlp.md", "results/smoek/ does not belong to this run"),
     ],
 )
-def test_a_target_that_cannot_be_is_named_with_those_that_can(
+def test_an_unknown_target_is_refused_with_the_known_names(
     tmp_path: Path, target: str, said: str
 ) -> None:
     project = make_project(tmp_path)
@@ -218,8 +224,8 @@ def test_a_target_that_cannot_be_is_named_with_those_that_can(
         ("report_templates/_coverage.md.j2", "Skipped", "Left out", {"answer": 5, "report": 1}),
         (
             "workflow_src/plan/config.schema.yaml",
-            "Seeds the weights and the tokens",
-            "Seeds them",
+            "the weights and the tokens",
+            "weights and tokens",
             {},
         ),
         ("config.yaml", "# What to measure.", "# What is measured.", {}),
@@ -231,7 +237,7 @@ def test_a_target_that_cannot_be_is_named_with_those_that_can(
         ),
     ],
 )
-def test_an_edited_file_makes_again_what_is_made_from_it(
+def test_an_edited_file_remakes_what_depends_on_it(
     project: Project, file: str, old: str, new: str, expected: dict[str, int]
 ) -> None:
     project.edit(file, old, new)

@@ -1,4 +1,4 @@
-"""A copy of the project in which snakemake can be run, and its Python watched and disturbed."""
+"""A copy of the project in which to run snakemake, log its stages and make them fail."""
 
 import os
 import re
@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 PARTS = ("Snakefile", "config.yaml", "rules", "profiles", "workflow_src", "report_templates")
 SUITE = ("suite=smoke", "warmup_steps=1", "steps=2", "capture_steps=1")
 
-# Stands in for `python` in the rules: notes what runs, and ends chosen stages early.
+# Replaces `python` in the rules: logs what runs, and makes chosen stages fail or be killed.
 WATCH = """#!/bin/sh
 echo "start $2 $(date +%s%N) $*" >> "$WATCH_LOG"
 if [ "$WATCH_STAGE" = "$2" ] && { [ -z "$WATCH_CASE" ] || case "$*" in *"$WATCH_CASE"*) true;;
@@ -29,7 +29,7 @@ exit $status
 
 @dataclass(frozen=True)
 class Project:
-    """A working copy and what ran in it."""
+    """A working copy, and a log of what ran in it."""
 
     folder: Path
 
@@ -38,7 +38,7 @@ class Project:
         return self.folder / "watch.log"
 
     def run(self, *arguments: str, check: bool = True, **watch: str) -> str:
-        """Run snakemake; what it printed. `watch` sets WATCH_STAGE, WATCH_CASE, WATCH_KILL_S."""
+        """Run snakemake and return its output. `watch` sets WATCH_STAGE, _CASE and _KILL_S."""
         watching = {f"WATCH_{key.upper()}": value for key, value in watch.items()}
         path = f"{self.folder / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
         environment = os.environ | watching | {"PATH": path, "WATCH_LOG": str(self.log)}
@@ -59,7 +59,7 @@ class Project:
         return printed
 
     def stale(self, *arguments: str) -> dict[str, int]:
-        """How many jobs of each rule would run now."""
+        """The number of jobs of each rule that would run now."""
         printed = self.run("-n", *arguments)
         counts = re.findall(r"^(\w+) +(\d+)$", printed, flags=re.MULTILINE)
         return {rule: int(count) for rule, count in counts if rule not in ("total", "all")}
@@ -71,12 +71,12 @@ class Project:
         path.write_text(text.replace(old, new))
 
     def stages(self) -> list[str]:
-        """Stages started so far, in order."""
+        """The stages started so far, in order."""
         lines = self.log.read_text().splitlines() if self.log.exists() else []
         return [line.split()[1] for line in lines if line.startswith("start ")]
 
     def results(self) -> set[str]:
-        """All result files, logs left aside."""
+        """All result files except logs."""
         files = [path for path in self.folder.glob("results/**/*") if path.is_file()]
         names = {str(path.relative_to(self.folder)) for path in files}
         return {name for name in names if "/logs/" not in name} | {
@@ -84,7 +84,7 @@ class Project:
         }
 
     def copy(self, folder: Path) -> "Project":
-        """Another working copy in the same state, times of files included."""
+        """Another working copy in the same state, including file times."""
         subprocess.run(["cp", "-a", f"{self.folder}/.", str(folder)], check=True)
         return Project(folder)
 

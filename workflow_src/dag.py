@@ -1,6 +1,6 @@
-"""What the rules ask: inputs and params that depend on the plan, and the state of the code.
+"""What the rules ask for: inputs, params and resources from the plan, and code fingerprints.
 
-Imports neither torch nor pandas, for it runs whenever snakemake does.
+Imports neither torch nor pandas, because it runs whenever snakemake does.
 """
 
 import importlib
@@ -26,7 +26,7 @@ STUDY_MINUTES = 30
 
 
 class Wildcards(Protocol):
-    """Snakemake's wildcards; which of them there are depends on the rule."""
+    """Snakemake's wildcards; which ones exist depends on the rule."""
 
     tag: str
     case: str
@@ -49,19 +49,19 @@ class Dag:
 
     @property
     def settings(self) -> str:
-        """The resolved settings as JSON: what plan.csv is made from."""
+        """The resolved settings as JSON, from which plan.csv is made."""
         return json.dumps(dict(self.plan.settings))
 
     @property
     def measuring_threads(self) -> int:
-        """Cores that a measurement takes: all of them where the CPU is what is measured."""
+        """Cores that a measurement takes: all of them if the CPU itself is measured."""
         return (os.cpu_count() or 1) if self.plan.device == "cpu" else 1
 
     def code(self, module: str) -> Callable[[Wildcards], str]:
-        """The fingerprint of a stage, whose name may hold wildcards, as a param.
+        """A param function: the fingerprint of a stage's `module`, which may contain wildcards.
 
-        Every rule has this param, so that here a target of another run is refused: it would be
-        made with this run's settings.
+        It raises ConfigError for a target of another run, which would be made with this run's
+        settings. Every rule has this param, so the check is here.
         """
 
         def of(wildcards: Wildcards) -> str:
@@ -75,8 +75,8 @@ class Dag:
             return
         settings = f"suite={tag}" if tag in self.plan.settings["suites"] else f"tag={tag} suite=..."
         raise ConfigError(
-            f"tag: results/{tag}/ is not of this run, whose results are in {self.results}/; "
-            f"to make it, add --config {settings}"
+            f"tag: results/{tag}/ does not belong to this run, whose results are in "
+            f"{self.results}/; to make it, add --config {settings}"
         )
 
     def benchmark_row(self, wildcards: Wildcards) -> str:
@@ -88,11 +88,11 @@ class Dag:
         return json.dumps(self.plan.capture_row(wildcards.case))
 
     def case_memory_mb(self, wildcards: Wildcards, attempt: int) -> int:
-        """Memory that measuring a case asks a cluster for; more after each failure."""
+        """Memory (MiB) to request from a cluster for measuring a case; grows with each attempt."""
         return attempt * resources.memory_mib(self._case(wildcards))
 
     def case_minutes(self, wildcards: Wildcards, attempt: int) -> int:
-        """Time that measuring a case asks a cluster for; more after each failure."""
+        """Minutes to request from a cluster for measuring a case; grows with each attempt."""
         settings = self.plan.settings
         steps = settings["warmup_steps"] + max(settings["steps"], settings["capture_steps"])
         return attempt * resources.minutes(self._case(wildcards), steps)
@@ -101,15 +101,15 @@ class Dag:
         return Case.from_dict(self.plan.benchmark_row(wildcards.case))
 
     def study_memory_mb(self, wildcards: Wildcards, attempt: int) -> int:
-        """Memory that a study's point asks a cluster for; more after each failure."""
+        """Memory (MiB) to request from a cluster for a study's point; grows with each attempt."""
         return attempt * STUDY_MEMORY_MIB
 
     def study_minutes(self, wildcards: Wildcards, attempt: int) -> int:
-        """Time that a study's point asks a cluster for; more after each failure."""
+        """Minutes to request from a cluster for a study's point; grows with each attempt."""
         return attempt * STUDY_MINUTES
 
     def flag(self, setting: str) -> str:
-        """The command-line flag of a setting that is on, or nothing."""
+        """The command-line flag of a setting that is on, or an empty string."""
         return "--" + setting.replace("_", "-") if self.plan.settings[setting] else ""
 
     @staticmethod
@@ -123,11 +123,11 @@ class Dag:
         return str(Path(input[0]).parent)
 
     def tables(self, names: Iterable[str]) -> list[str]:
-        """Paths of joined tables, for a rule whose outputs have the wildcard tag."""
+        """Paths of joined tables, with {tag} left as a wildcard."""
         return [f"results/{{tag}}/tables/{name}.csv" for name in names]
 
     def answer_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
-        """What the answer to a question is made from. Raises ConfigError for an unknown one."""
+        """The inputs of a question's answer. Raises ConfigError for an unknown question."""
         question = known("question", wildcards.question, QUESTIONS)
         shared = sorted(str(path) for path in TEMPLATES.glob("_*.md.j2"))
         templates = [*shared, f"{TEMPLATES}/answer_{question}.md.j2"]
@@ -150,7 +150,7 @@ class Dag:
         return self.tables(FIGURES[known("figure", wildcards.figure, FIGURES)])
 
     def report_inputs(self) -> dict[str, list[str]]:
-        """What the report is made from."""
+        """The inputs of the report."""
         here = {
             "tables": [path.format(tag=self.plan.tag) for path in self.tables(REPORT_TABLES)],
             "answers": [
@@ -162,9 +162,12 @@ class Dag:
         return here | {"templates": templates, "sections": self.sections()}
 
     def points(self, study: str) -> dict[str, Point]:
-        """The points of a study by their ids. Raises ConfigError for an unknown study."""
+        """The points of a study by id.
+
+        Raises ConfigError for an unknown study, or one that measures no configured size.
+        """
         name = known("study", study, STUDIES)
-        # Only the chosen studies are loaded, by their names: a study is added by its folder.
+        # Imported by name: only the chosen studies are loaded, and a new one needs no import here.
         module = importlib.import_module(f"workflow_src.studies.{name}.points")
         scale = self.plan.settings["study_scale"]
         if scale == "auto":
@@ -172,21 +175,21 @@ class Dag:
         found = module.points(self.plan.device, scale, self.plan.settings)
         if not found:
             sizes = ", ".join(self.plan.settings["sizes"])
-            raise ConfigError(f"studies: {name!r} measures none of the sizes there are ({sizes})")
+            raise ConfigError(f"studies: {name!r} measures none of the configured sizes ({sizes})")
         return {point["point"]: point | {"device": self.plan.device} for point in found}
 
     def study_point(self, wildcards: Wildcards) -> str:
-        """The point that a study's measurement depends on, as JSON."""
+        """A study's point as JSON. Raises ConfigError for an unknown one."""
         points = self.points(wildcards.study)
         return json.dumps(points[known(f"point of {wildcards.study}", wildcards.point, points)])
 
     def study_points(self, wildcards: Wildcards) -> list[str]:
-        """The measured points of a study."""
+        """Paths of a study's measured points."""
         folder = f"results/{{tag}}/studies/{wildcards.study}"
         return [f"{folder}/{point}.json" for point in self.points(wildcards.study)]
 
     def sections(self) -> list[str]:
-        """The sections of the chosen studies, in the report's order."""
+        """Paths of the chosen studies' sections, in the report's order."""
         chosen = self.plan.settings["studies"]
         return [f"{self.results}/sections/{name}.md" for name in STUDIES if name in chosen]
 
@@ -196,7 +199,10 @@ class Dag:
         return benchmark.is_file() and capture.is_file()
 
     def cases_to_join(self) -> list[str]:
-        """All planned cases; with allow_missing only those whose measurements are there."""
+        """All planned cases; with allow_missing, only the measured ones.
+
+        Raises ConfigError if allow_missing is on and no case is measured.
+        """
         if not self.plan.settings["allow_missing"]:
             return self.plan.case_ids
         found = [case_id for case_id in self.plan.case_ids if self._measured(case_id)]
@@ -206,7 +212,7 @@ class Dag:
 
 
 def known(key: str, value: str, allowed: Iterable[str]) -> str:
-    """`value`, one of those allowed. Raises ConfigError, which names them, for any other."""
+    """`value` if it is one of `allowed`. Raises ConfigError, which lists them, if not."""
     names = list(allowed)
     if value not in names:
         raise ConfigError(one_of(key, value, names))
@@ -214,7 +220,7 @@ def known(key: str, value: str, allowed: Iterable[str]) -> str:
 
 
 def make_dag(config: Mapping[str, Any]) -> Dag:
-    """The DAG of a configuration; bad input ends the program with one sentence."""
+    """The DAG of a configuration; invalid input ends the program with one sentence."""
     try:
         plan = make_plan(config)
         for name in plan.settings["studies"]:

@@ -1,1 +1,1 @@
-"""The five questions, one module each: from aggregated tables to an answer with its evidence."""
+"""The five questions, one module each: joined tables in, an answer with its evidence out."""

@@ -1,4 +1,4 @@
-"""What an answer is: facts with the rows that bear them, and rows to show."""
+"""An answer: facts, each with the table rows that support it, and rows to display."""
 
 import math
 from collections.abc import Mapping
@@ -14,9 +14,9 @@ Value = float | int | str | bool | None
 class Fact:
     """One value and where it comes from.
 
-    `table` is the name of a CSV without ".csv" and `rows` the numbers of the rows in it that
-    bear the value, counted as a spreadsheet does: the header is row 1. A value worked out of
-    other facts of the same case names those in `derived_from` and has no rows of its own.
+    `table` is the name of a CSV without ".csv", and `rows` are the numbers of its rows that
+    support the value, counted as in a spreadsheet: the header is row 1. A value computed from
+    other facts of the same case names them in `derived_from` and has no rows of its own.
     """
 
     case: str
@@ -32,10 +32,10 @@ class Fact:
 class Answer:
     """One question's answer.
 
-    status is "complete" (every case has its numbers, or a recorded reason to have none: out of
+    status is "complete" (every case has its numbers, or a recorded reason for having none: out of
     memory, skipped), "partial" (numbers are missing, or too much device time lies outside all
     ranges) or "missing" (no numbers at all). `rows` are raw values by table name; `summary`
-    is what the text chooses its sentences by.
+    holds the values by which the template chooses its sentences.
     """
 
     question: str
@@ -46,7 +46,7 @@ class Answer:
     summary: Mapping[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """The answer as plain values fit for strict JSON; NaN becomes null."""
+        """The answer as plain values for strict JSON; NaN and infinity become null."""
         return {
             "question": self.question,
             "title": self.title,

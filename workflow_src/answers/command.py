@@ -1,4 +1,4 @@
-"""The command of a question: its answer from the tables, as JSON with evidence and as Markdown."""
+"""Answer one question from the tables: as JSON with its evidence, and as Markdown."""
 
 import argparse
 import re
@@ -16,7 +16,7 @@ from workflow_src.render.markdown import environment
 
 
 def render(answer: Answer, tables: Mapping[str, Markup], templates: Path) -> str:
-    """The Markdown of an answer, from the template of its question."""
+    """An answer as Markdown, rendered with the template of its question."""
     template = environment(templates).get_template(f"answer_{answer.question}.md.j2")
     text = template.render(answer=answer, tables=tables, **answer.summary)
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
@@ -28,7 +28,7 @@ def main(
     answer: Callable[..., Answer],
     tables: Callable[[Answer], Mapping[str, Markup]],
 ) -> None:
-    """Answer one question from the tables that QUESTIONS names for it, and from no others."""
+    """Answer one question, reading only the tables that QUESTIONS lists for it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tables", type=Path, required=True, help="folder of joined CSVs")
     parser.add_argument("--templates", type=Path, required=True, help="report_templates")

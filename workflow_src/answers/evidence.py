@@ -1,4 +1,4 @@
-"""Reading the tables: which rows bear a number, and why a number isn't there."""
+"""Reads the tables: which rows support a number, and why a number is missing."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ from workflow_src.common.reading import reading
 
 
 class TableError(StageError):
-    """A table that can't be read, in a sentence that says what to do."""
+    """A table can't be read; the message says what to do."""
 
 
 OUTSIDE_LIMIT = 0.001
-"""Share of a capture's device time outside all ranges above which answers are partial."""
+"""Answers are partial if more than this share of a capture's device time is outside all ranges."""
 
 COLUMNS = {
     "timings": "phase status reason samples mean_ms median_ms std_ms p20_ms p80_ms cv",
@@ -29,12 +29,12 @@ COLUMNS = {
     "work": "component flops bytes",
     "environments": "",
 }
-"""The columns that are read of each table, besides those of the case."""
+"""The columns that are read from each table, besides those of the case."""
 
 _FILLED = """instances host_ms busy_ms span_ms calls steps busy_ns total_ns attributed_ns outside_ns
 outside_share flops bytes"""
 FILLED = frozenset(_FILLED.split())
-"""The columns that hold a number in every row; times of a phase that didn't run are left out."""
+"""The columns with a number in every row; those of timings are empty if a phase didn't run."""
 
 TEXTS = "phase status reason path name short_name kind family precision_ran profiler component"
 TEXT_COLUMNS = (frozenset(CASE_COLUMNS) - frozenset(COUNTS)) | frozenset(TEXTS.split())
@@ -44,9 +44,10 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class State:
-    """Why a case has numbers or not: "ok", "oom", "skipped", "not_measured", "no_activity".
+    """Whether a case has numbers ("ok"), or why it has none.
 
-    And "fused", where one kernel does what a question asks about apart.
+    `word` is "ok", "oom", "skipped", "not_measured", "no_activity" or "fused"; the last where one
+    kernel does what a question asks about separately.
     """
 
     word: str
@@ -54,11 +55,11 @@ class State:
 
 
 def read_table(directory: Path, name: str) -> pd.DataFrame:
-    """The table `name`.csv in `directory`; its index holds row numbers, the header being row 1.
+    """The table `name`.csv in `directory`, indexed by row number; the header is row 1.
 
-    Text columns hold "" where the file has nothing, others NaN. Of `environments` all columns
-    are text. Raises FileNotFoundError where there is no such file, TableError where it has rows
-    but not the columns that are read, or in them what isn't a number.
+    Empty cells become "" in text columns and NaN in others. In `environments`, all columns but
+    the case's are text. Raises FileNotFoundError if the file doesn't exist, TableError if it has
+    rows but lacks a required column, or if a numeric column holds anything but valid numbers.
     """
     path = directory / f"{name}.csv"
     with reading(path, "a readable table", "delete it and run again", TableError):
@@ -84,17 +85,17 @@ def _read_table(path: Path, name: str) -> pd.DataFrame:
 
 
 def _amounts(column: pd.Series) -> pd.Series:
-    """A column as numbers. Raises ValueError for one that is negative or without end."""
+    """A column as numbers. Raises ValueError for a negative, infinite or missing required one."""
     numbers = pd.to_numeric(column)
     if column.name in FILLED and column.isna().any():
         raise ValueError(f"{column.name} is empty in some row")
     if ((numbers < 0) | (numbers == float("inf"))).any():
-        raise ValueError(f"{column.name} holds what can't be an amount")
+        raise ValueError(f"{column.name} holds a negative or infinite number")
     return numbers
 
 
 def cases_of(*tables: pd.DataFrame) -> list[Row]:
-    """The cases in any of the tables, in order of first appearance, as case columns."""
+    """The cases in any of the tables, in order of first appearance, as rows of case columns."""
     columns = list(CASE_COLUMNS)
     every = pd.concat([table[columns] for table in tables if len(table)] or [tables[0][columns]])
     found: list[Row] = every.drop_duplicates("case").to_dict("records")  # type: ignore[assignment]
@@ -102,23 +103,23 @@ def cases_of(*tables: pd.DataFrame) -> list[Row]:
 
 
 def of(table: pd.DataFrame, case: str, phase: str | None = None) -> pd.DataFrame:
-    """The rows of one case, and of one phase of it where that is given."""
+    """The rows of one case, restricted to `phase` if given."""
     mine = table[table["case"] == case]
     return mine if phase is None else mine[mine["phase"] == phase]
 
 
 def row_numbers(frame: pd.DataFrame) -> tuple[int, ...]:
-    """The row numbers that `frame` was read from."""
+    """The numbers of the table's rows that are in `frame`."""
     return tuple(int(number) for number in frame.index)
 
 
 def under(paths: "pd.Series[str]", prefix: str) -> "pd.Series[bool]":
-    """Which paths are `prefix` itself or lie inside it."""
+    """Which paths are `prefix` itself or lie below it."""
     return (paths == prefix) | paths.str.startswith(prefix + "/")
 
 
 def benchmark_state(timings: pd.DataFrame, case: str, phase: str) -> State:
-    """What became of a phase in the unprofiled benchmark."""
+    """The state of a phase in the unprofiled benchmark."""
     rows = of(timings, case, phase)
     if rows.empty:
         return State("not_measured")
@@ -129,9 +130,9 @@ def benchmark_state(timings: pd.DataFrame, case: str, phase: str) -> State:
 def profile_state(
     timings: pd.DataFrame, captures: pd.DataFrame, profiled: pd.DataFrame, case: str, phase: str
 ) -> State:
-    """Whether `profiled` (kernels or ranges) holds a phase of a case, and why not.
+    """Whether `profiled` (kernels or ranges) holds a phase of a case, or why not.
 
-    A phase that ran out of memory counts as that even where a piece of a step was captured.
+    A phase that ran out of memory is "oom" even if part of one of its steps was captured.
     """
     benchmark = benchmark_state(timings, case, phase)
     if benchmark.word in ("oom", "skipped"):
@@ -142,25 +143,25 @@ def profile_state(
 
 
 def holds_no_activity(captures: pd.DataFrame, case: str) -> bool:
-    """Whether the case was captured and the capture holds nothing that a device did."""
+    """Whether the case was captured but the capture holds no device activity."""
     mine = of(captures, case)
     return not mine.empty and not mine["total_ns"].sum() > 0
 
 
 def outside_share(captures: pd.DataFrame, case: str) -> float:
-    """Share of the capture's device time outside all ranges; NaN where there is no capture."""
+    """Share of the capture's device time outside all ranges; NaN without a capture."""
     mine = of(captures, case)
     return float("nan") if mine.empty else float(mine["outside_share"].iloc[0])
 
 
 def axes(cases: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The case columns that tell `cases` apart: size and context, and others that vary."""
+    """The case columns that distinguish `cases`: size, context, and any others that vary."""
     others = [c for c in CASE_COLUMNS[3:] if len({case[c] for case in cases}) > 1]
     return ["size", "context", *others]
 
 
 def over_contexts(rows: Iterable[Row]) -> list[list[Row]]:
-    """Rows that differ in nothing but context, shortest first; only runs of two and more."""
+    """Series of two or more rows that differ only in context, shortest context first."""
     runs: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         key = tuple(row[column] for column in CASE_COLUMNS if column not in ("case", "context"))
@@ -172,8 +173,8 @@ def over_contexts(rows: Iterable[Row]) -> list[list[Row]]:
 def trend(rows: Iterable[Row], value: Callable[[Row], float], tolerance: float) -> Row:
     """How `value` changes from the shortest context to the longest.
 
-    Counts the runs over contexts that rise, fall or are steady (within `tolerance`, in the unit
-    of the value), with the values at both ends of the first run. Empty without two contexts.
+    Counts the series over contexts that rise, fall or are steady (within `tolerance`, in the unit
+    of the value), and gives the values at both ends of the first series. Empty without a series.
     """
     runs = over_contexts(rows)
     if not runs:
@@ -193,9 +194,10 @@ def trend(rows: Iterable[Row], value: Callable[[Row], float], tolerance: float) 
 
 
 def coverage(states: Mapping[tuple[str, str], State], captures: pd.DataFrame) -> Row:
-    """What an answer covers, from the states of its cells, keyed by (case, part or "").
+    """What an answer covers, from the states of its values, keyed by (case, part or "").
 
-    Cells by state, as "case" or "case (part)", and cases with too much time outside all ranges.
+    Lists the keys in each state, as "case" or "case (part)", and the cases with too much device
+    time outside all ranges.
     """
     named: dict[str, list[str]] = {}
     for (case, part), state in states.items():
@@ -241,10 +243,10 @@ def answered(
     rows: Mapping[str, pd.DataFrame],
     summary: Row,
 ) -> Answer:
-    """The answer to a question, with its status; its summary says what it covers, and in words.
+    """The answer to a question, with its status; adds coverage and terms to its summary.
 
-    `states` are those of its cells, keyed as `coverage` takes them; `rows` are shown.
+    `states` is as for `coverage`; `rows` are the tables to display, by name.
     """
     covered = coverage(states, captures)
-    said = summary | {"covered": covered, "words": words(cases)}
-    return Answer(question, title, status_of(covered), tuple(facts), rows, said)
+    extended = summary | {"covered": covered, "words": words(cases)}
+    return Answer(question, title, status_of(covered), tuple(facts), rows, extended)

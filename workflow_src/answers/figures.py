@@ -1,4 +1,4 @@
-"""The report's figures, drawn from the tables alone; the same tables give the same bytes."""
+"""Draw the report's figures from the joined tables alone; equal tables give identical bytes."""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ from workflow_src.render.drawing import (
 )
 from workflow_src.render.markdown import PHASE_WORDS, STATE_WORDS, records
 
-# After Paul Tol's scheme "muted", told apart with any color vision.
+# After Paul Tol's "muted" scheme, distinguishable with any color vision.
 FAMILY_COLORS = {
     "gemm": "#332288",
     "attention": "#88CCEE",
@@ -115,7 +115,7 @@ def shown_families(rows: Sequence[Row]) -> list[str]:
 
 
 def stack(axes: Axes, rows: Sequence[Row], shown: Sequence[str], first: bool) -> None:
-    """A stacked horizontal bar per row; a row without shares says why."""
+    """A stacked horizontal bar per row, or a text that says why a row has no shares."""
     left = [0.0] * len(rows)
     for family in shown:
         widths = [100 * share_of(row, family) for row in rows]
@@ -139,7 +139,7 @@ def stack(axes: Axes, rows: Sequence[Row], shown: Sequence[str], first: bool) ->
 
 
 def share_of(row: Row, family: str) -> float:
-    """The share of a family in `row`; OTHER is all that have no color of their own."""
+    """The share of a family in `row`; OTHER sums the families without a color of their own."""
     shares: dict[str, float] = row["shares"]
     if family != OTHER:
         return shares.get(family, 0.0)
@@ -151,17 +151,17 @@ RATIOS = {
     "flop_ratio": ("FLOPs", ":", "x"),
     "byte_ratio": ("bytes", "--", "+"),
 }
-"""What is drawn of answer (e): its name, line style and marker (that of the size for time)."""
+"""The ratios drawn for answer (e): name, line style and marker ("": that of the size)."""
 
 
 def softmax_ratios(
     timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame, work: pd.DataFrame
 ) -> Figure:
-    """Softmax / matmuls of attention in time, FLOPs and bytes over context, a color per size."""
+    """Softmax / matmuls of attention: time, FLOP and byte ratios over context, a color per size."""
     measured = softmax_matmul.measure_all(timings, kernels, captures, work)
     rows = [row for row in measured if "time_ratio" in row]
     if not rows:
-        return nothing("softmax was not measured apart from attention's matrix multiplications")
+        return nothing("softmax and attention's matrix products were not measured separately")
     look, by_facet = styles(rows), facets(rows)
     figure, places = panels(rows)
     for heading, axes in places:
@@ -199,7 +199,7 @@ DRAW: dict[str, Callable[..., Figure]] = {
 def main() -> None:
     """Draw one figure."""
     parser = argparse.ArgumentParser(prog="workflow_src.answers.figures", description=__doc__)
-    parser.add_argument("--tables", type=Path, required=True, help="folder of aggregated CSVs")
+    parser.add_argument("--tables", type=Path, required=True, help="folder of joined CSVs")
     parser.add_argument("--figure", choices=sorted(FIGURES), required=True)
     parser.add_argument("--output", type=Path, required=True, help="an .svg")
     arguments = parser.parse_args()

@@ -1,4 +1,4 @@
-"""(a) How long does a forward pass take, and do profiler and Python's own timer agree?"""
+"""(a) How long does a forward pass take, and do the profiler and Python's own timer agree?"""
 
 import pandas as pd
 from markupsafe import Markup
@@ -14,7 +14,7 @@ TITLE = "How long does the forward pass take, and does that match the unprofiled
 PHASE = "forward"
 
 MATCH_WITHIN = 0.10
-"""Profiled and unprofiled times match where they differ by at most this share."""
+"""Profiled and unprofiled times match if they differ by at most this share."""
 
 TIMES = ("host_ms", "busy_ms", "span_ms")
 
@@ -29,7 +29,7 @@ VERDICTS = {
 
 
 def verdict(host: float, busy: float, span: float, median: float) -> str:
-    """Whether a profiled host time matches the unprofiled median, else why not; all in ms."""
+    """Whether a profiled host time matches the unprofiled median (all in ms): a key of VERDICTS."""
     if abs(host / median - 1) <= MATCH_WITHIN:
         return "match"
     if host < median:
@@ -40,7 +40,7 @@ def verdict(host: float, busy: float, span: float, median: float) -> str:
 
 
 def measure(case: Row, timings: pd.DataFrame, ranges: pd.DataFrame, captures: pd.DataFrame) -> Row:
-    """One case's times in ms, medians over steps, and what they say of each other."""
+    """One case's times in ms (medians over steps), their ratios and the verdict on them."""
     name = case["case"]
     steps = evidence.of(ranges, name, PHASE)
     steps = steps[steps["path"] == PHASE]
@@ -99,14 +99,14 @@ def answer(timings: pd.DataFrame, ranges: pd.DataFrame, captures: pd.DataFrame) 
 
 
 def states_of(rows: list[Row]) -> dict[tuple[str, str], State]:
-    """The state of each case under the profiler, and of those not measured without it."""
+    """The state of each case under the profiler, and of cases without an unprofiled time."""
     profiled = {(row["case"], ""): State(row["state"], row["reason"]) for row in rows}
     missing = [row["case"] for row in rows if row["median_state"] == "not_measured"]
     return profiled | {(case, "unprofiled"): State("not_measured") for case in missing}
 
 
 def summarize(rows: list[Row]) -> Row:
-    """What the text chooses by: the compared cases, and the cases under each verdict."""
+    """Values for the template: the compared cases, and the cases under each verdict."""
     compared = [row for row in rows if "verdict" in row]
     verdicts: dict[str, list[str]] = {name: [] for name in VERDICTS}
     for row in compared:

@@ -22,7 +22,7 @@ UNCHANGED_WITHIN = 0.01
 def measure(
     case: Row, phase: str, timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame
 ) -> Row:
-    """Shares of all families in the whole device time of one phase of one case."""
+    """Each family's share of the device time of one phase of one case."""
     state = evidence.profile_state(timings, captures, kernels, case["case"], phase)
     row = case | {"phase": phase, "state": state.word, "reason": state.reason, "shares": {}}
     mine = evidence.of(kernels, case["case"], phase)
@@ -57,7 +57,7 @@ def direction(change: float) -> str:
 
 
 def compare(rows: list[Row]) -> list[Row]:
-    """Per case with both ends measured: shares in the forward pass and in the training step."""
+    """Shares in forward pass and training step, for each case in which both were measured."""
     phases: dict[str, dict[str, Row]] = {}
     for row in rows:
         if row["shares"]:
@@ -77,7 +77,7 @@ def compare(rows: list[Row]) -> list[Row]:
 
 
 def movers(pairs: list[Row]) -> list[Row]:
-    """Families besides gemm by the median change of their share, greatest rise first."""
+    """Families besides gemm by the median change of their share, largest rise first."""
     families = {f for pair in pairs for f in (*pair["before"], *pair["after"])} - {"gemm"}
     found = []
     for family in sorted(families):
@@ -111,7 +111,7 @@ def answer(timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame)
 
 
 def summarize(pairs: list[Row]) -> Row:
-    """What the text chooses by: how many cases' gemm share falls, and which families move."""
+    """Values for the template: in which cases gemm's share falls, and which families change."""
     moved = movers(pairs)
     return {
         "pairs": pairs,
@@ -129,7 +129,7 @@ def summarize(pairs: list[Row]) -> Row:
 
 def tables(answer: Answer) -> dict[str, Markup]:
     """The answer's table as Markdown: a row per case and phase, a column per family."""
-    rows, said = markdown.records(answer.rows["shares"]), answer.summary["words"]
+    rows, terms = markdown.records(answer.rows["shares"]), answer.summary["words"]
     totals: dict[str, float] = {}
     for row in rows:
         for family, share in row["shares"].items():
@@ -142,7 +142,7 @@ def tables(answer: Answer) -> dict[str, Markup]:
         *markdown.case_columns(evidence.axes(rows)),
         Column("phase", "phase", PHASE_WORDS.__getitem__),
         Column(
-            f"{said['device_time']} ms per step",
+            f"{terms['device_time']} ms per step",
             "busy_ms_per_step",
             markdown.number,
         ),

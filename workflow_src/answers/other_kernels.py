@@ -14,17 +14,17 @@ TITLE = "What besides matrix multiplication takes time in the forward pass?"
 PHASE = "forward"
 
 MATMUL_FAMILIES = ("gemm", "attention")
-"""Fused attention holds its two matrix multiplications, so it isn't counted as "besides"."""
+"""Fused attention includes its two matrix multiplications, so it doesn't count as "besides"."""
 
 SHOWN_ABOVE = 0.01
-"""Families and kernels with more than this share of the forward's device time are shown."""
+"""Families and kernels with more than this share of the forward pass's device time are shown."""
 
 STEADY_WITHIN = 0.01
-"""A share that moves by at most this much over contexts is called steady."""
+"""A share that changes by at most this much over contexts is called steady."""
 
 
 def measure(case: Row, timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame) -> Row:
-    """One case's share of each family (by the family's name, under "shares"), and of the rest."""
+    """One case's share per family ("shares"), and of all but matrix multiplication ("besides")."""
     state = evidence.profile_state(timings, captures, kernels, case["case"], PHASE)
     row = case | {"state": state.word, "reason": state.reason, "shares": {}}
     if state.word != "ok":
@@ -35,7 +35,7 @@ def measure(case: Row, timings: pd.DataFrame, kernels: pd.DataFrame, captures: p
 
 
 def kernels_of(row: Row, kernels: pd.DataFrame) -> list[Row]:
-    """The case's kernels besides matrix multiplication above SHOWN_ABOVE, most time first."""
+    """The case's kernels above SHOWN_ABOVE besides matrix multiplication, most time first."""
     ranked = by_kernel(evidence.of(kernels, row["case"], PHASE)) if row["state"] == "ok" else []
     return [
         kernel
@@ -90,7 +90,7 @@ def answer(timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame)
 
 
 def summarize(rows: list[Row]) -> Row:
-    """What the text chooses by: families above the limit somewhere, and the share's trend."""
+    """Values for the template: families above the limit in some case, and the share's trend."""
     measured = [row for row in rows if "besides" in row]
     found = {family for row in measured for family in row["shares"]} - set(MATMUL_FAMILIES)
     ranges = {

@@ -1,6 +1,6 @@
-"""The questions and figures: the module that answers each, and the tables that it reads.
+"""The questions and figures: the module that answers each question, and the tables they read.
 
-Imports nothing, so that a Snakefile can take its inputs from here.
+Imports nothing heavy, because the Snakefile takes the inputs of its rules from here.
 """
 
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Question:
-    """A question's module in this package, and its tables by name without ".csv"."""
+    """A question's module in this package, and the names of its tables without ".csv"."""
 
     module: str
     tables: tuple[str, ...]

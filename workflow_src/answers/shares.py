@@ -10,8 +10,8 @@ WHOLE_TOLERANCE = 1e-9
 def family_shares(rows: pd.DataFrame) -> dict[str, float]:
     """Each family's share of the device time of `rows` (of kernels.csv), largest first.
 
-    The whole is all of `rows`, so pass every row of a phase, those of the bare step range too.
-    Empty where the rows hold no time.
+    Shares are of the total of `rows`, so pass every row of a phase, including those of the bare
+    step range. Empty if the rows hold no time.
     """
     total = rows["busy_ns"].sum()
     if not total > 0:
@@ -24,7 +24,7 @@ def family_shares(rows: pd.DataFrame) -> dict[str, float]:
 def by_kernel(rows: pd.DataFrame) -> list[Row]:
     """Kernels in `rows` (of kernels.csv), most device time first: one row per full name.
 
-    calls_per_step is total calls over steps; `whole` says whether that came out whole. `share`
+    calls_per_step is total calls over steps; `whole` says whether that is an integer. `share`
     is of the device time of all `rows`. `evidence` holds the row numbers.
     """
     total = rows["busy_ns"].sum()

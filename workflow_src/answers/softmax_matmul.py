@@ -16,13 +16,13 @@ PHASE = "forward"
 ATTENTION = "forward/block/attention"
 MATMULS = ("scores", "values")
 STEADY_WITHIN = math.log(1.1)
-"""A ratio that moves by at most a tenth over contexts is called steady."""
+"""A ratio that changes by at most a factor of 1.1 over contexts is called steady."""
 
 
 def times(kernels: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """The rows of one case's forward phase that are softmax, the two matmuls, or beside them.
+    """The rows of one case's forward phase by role: "softmax", "matmul" and "beside".
 
-    Beside the matmuls, in the same two ranges: the scale and the causal mask.
+    "beside" is the rest of the matmuls' two ranges: the scale and the causal mask.
     """
     softmax = kernels[evidence.under(kernels["path"], f"{ATTENTION}/softmax")]
     around = kernels[
@@ -34,7 +34,7 @@ def times(kernels: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def nearer(time_ratio: float, flop_ratio: float, byte_ratio: float) -> str:
-    """Which ratio the time ratio lies nearer to, in logarithmic distance: "flops" or "bytes"."""
+    """Which ratio the time ratio is nearer to, by logarithmic distance: "flops" or "bytes"."""
     to_flops = abs(math.log(time_ratio / flop_ratio))
     to_bytes = abs(math.log(time_ratio / byte_ratio))
     return "bytes" if to_bytes < to_flops else "flops"
@@ -117,7 +117,7 @@ def answer(
 
 
 def summarize(rows: list[Row]) -> Row:
-    """What the text chooses by: the ratios, which of two the time ratio is nearer to, its trend."""
+    """Values for the template: the ratios, which one the time ratio is nearer to, its trend."""
     timed = [row for row in rows if "time_ratio" in row]
     compared = [row for row in timed if "nearer" in row]
     return {
@@ -137,7 +137,7 @@ def summarize(rows: list[Row]) -> Row:
 
 
 def logarithmic_trend(rows: list[Row]) -> Row:
-    """How the time ratio moves over contexts, by factors; see evidence.trend."""
+    """How the time ratio changes over contexts, as a factor; see evidence.trend."""
     found = evidence.trend(rows, lambda row: math.log(row["time_ratio"]), STEADY_WITHIN)
     ends = ("from_value", "to_value")
     return found | {end: math.exp(found[end]) for end in ends if end in found}

@@ -1,4 +1,4 @@
-"""(b) Which kernel takes the most time, forward, backward and over both?"""
+"""(b) Which kernel takes the most time: in forward, in backward, and in both together?"""
 
 from collections import Counter
 from typing import Any
@@ -20,7 +20,7 @@ PARTS = {
     "backward": "forward_backward",
     "forward_backward": "forward_backward",
 }
-"""The parts of a step that are asked about, and the phase that each belongs to."""
+"""The parts of a step that the question covers, and the phase whose rows each is taken from."""
 
 KERNEL_KINDS = ("kernel", "operator")
 
@@ -28,8 +28,8 @@ KERNEL_KINDS = ("kernel", "operator")
 def part_of(kernels: pd.DataFrame, part: str) -> pd.DataFrame:
     """The rows of kernels.csv that belong to a part.
 
-    "backward" is what was launched inside a range called backward of phase forward_backward, on
-    whichever thread.
+    "backward" is what was launched inside a range named backward of phase forward_backward, on
+    any thread.
     """
     mine = kernels[kernels["phase"] == PARTS[part]]
     if part != "backward":
@@ -38,7 +38,7 @@ def part_of(kernels: pd.DataFrame, part: str) -> pd.DataFrame:
 
 
 def measure(case: Row, part: str, kernels: pd.DataFrame, state: State) -> Row:
-    """The kernel with the most time in one part of one case; copies and fills don't compete."""
+    """The kernel with the most time in one part of one case, ignoring memory copies and sets."""
     row = case | {"part": part, "state": state.word, "reason": state.reason}
     if state.word != "ok":
         return row
@@ -66,7 +66,7 @@ def facts_of(row: Row) -> list[Fact]:
 
 
 def compare(rows: list[Row]) -> list[Row]:
-    """Per case: whether the forward's top kernel is also that of the other parts."""
+    """Per case: whether the forward pass's top kernel is also that of the other parts."""
     tops: dict[str, dict[str, str]] = {}
     for row in rows:
         tops.setdefault(row["case"], {})
@@ -108,7 +108,7 @@ def answer(timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame)
 
 
 def summarize(rows: list[Row], same: list[Row]) -> Row:
-    """What the text chooses by: the commonest top kernel per part, and how often it's the same."""
+    """Values for the template: the most common top kernel per part, and how often it's the same."""
     return {
         "parts": {part: commonest(rows, part) for part in PARTS},
         "same": {
@@ -123,7 +123,7 @@ def summarize(rows: list[Row], same: list[Row]) -> Row:
 
 
 def commonest(rows: list[Row], part: str) -> dict[str, Any]:
-    """The kernel that is top of a part in the most cases, with its range of numbers."""
+    """The kernel that leads a part in the most cases, with its calls, shares and ms there."""
     mine = [row for row in rows if row["part"] == part and "name" in row]
     if not mine:
         return {"cases": 0}
@@ -145,15 +145,15 @@ def commonest(rows: list[Row], part: str) -> dict[str, Any]:
 def tables(answer: Answer) -> dict[str, Markup]:
     """The answer's tables as Markdown."""
     rows = markdown.records(answer.rows["tops"])
-    said = answer.summary["words"]
+    terms = answer.summary["words"]
     columns = [
         *markdown.case_columns(evidence.axes(rows)),
         Column("part", "part", PHASE_WORDS.__getitem__),
-        Column(f"{said['kernel']} with the most time", "short_name"),
+        Column(f"{terms['kernel']} with the most time", "short_name"),
         Column("family", "family"),
         Column("calls per pass", "calls_per_step", markdown.calls),
         Column("ms per pass", "busy_ms_per_step", markdown.number),
-        Column(f"share of the part's {said['device_time']}", "share", markdown.percent),
+        Column(f"share of the part's {terms['device_time']}", "share", markdown.percent),
     ]
     return {"tops": markdown.markdown_table(rows, columns)}
 

@@ -1,1 +1,1 @@
-"""Commands by hand that no rule runs."""
+"""Commands to run by hand; no rule runs them."""

@@ -1,4 +1,4 @@
-"""Two sums on the back of an envelope, each printed with its formula.
+"""Estimate training time or the largest model that fits in memory, and print the formula.
 
 python -m workflow_src.cli.calculator train-time --parameters 7e9 --tokens 1e12 --devices 64 \\
     --peak-tflops 989 --mfu 0.4
@@ -19,10 +19,10 @@ DAY_S = 86_400
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that ends with one sentence, without the usage."""
+    """A parser that reports an error in one sentence, without the usage."""
 
     def error(self, message: str) -> NoReturn:
-        """End with status 2."""
+        """Print the message and exit with status 2."""
         self.exit(2, f"{message.removeprefix('argument ')}\n")
 
 
@@ -32,7 +32,7 @@ def positive(text: str) -> float:
 
 
 def not_negative(text: str) -> float:
-    """A finite number, zero or more."""
+    """A finite number, at least zero."""
     return _number(text, above=-math.ulp(0.0), at_most=math.inf, allowed="a finite number from 0")
 
 
@@ -62,9 +62,9 @@ def train_seconds(
 
 
 def largest_parameters(memory_bytes: float, activation_bytes: float) -> int:
-    """Parameters that fit with AdamW: (memory - activations) / 16 bytes, rounded down.
+    """Number of parameters that fit with AdamW: (memory - activations) / 16 bytes, rounded down.
 
-    Raises ValueError where activations leave no memory.
+    Raises ValueError if activations leave no memory.
     """
     if activation_bytes >= memory_bytes:
         raise ValueError("activations leave no memory for the model")
@@ -72,7 +72,7 @@ def largest_parameters(memory_bytes: float, activation_bytes: float) -> int:
 
 
 def train_time(given: argparse.Namespace) -> str:
-    """The text of `train-time`."""
+    """The output of `train-time`."""
     n, t, g = given.parameters, given.tokens, given.devices
     seconds = train_seconds(n, t, g, given.peak_tflops * 1e12, given.mfu)
     return (
@@ -84,7 +84,7 @@ def train_time(given: argparse.Namespace) -> str:
 
 
 def largest_model(given: argparse.Namespace) -> str:
-    """The text of `largest-model`."""
+    """The output of `largest-model`."""
     parameters = largest_parameters(given.memory_gib * GIB, given.activation_gib * GIB)
     left_out = "" if given.activation_gib else "\nActivations are left out: give --activation-gib."
     return (
@@ -97,7 +97,7 @@ def largest_model(given: argparse.Namespace) -> str:
 
 
 def parser() -> Parser:
-    """The command line."""
+    """The command-line parser."""
     made = Parser(prog="workflow_src.cli.calculator", description=__doc__)
     made.formatter_class = argparse.RawDescriptionHelpFormatter
     commands = made.add_subparsers(required=True, metavar="train-time|largest-model")
@@ -106,7 +106,7 @@ def parser() -> Parser:
     time.add_argument("--tokens", type=positive, required=True, help="T")
     time.add_argument("--devices", type=positive, required=True, help="G")
     time.add_argument("--peak-tflops", type=positive, required=True, help="of one device")
-    time.add_argument("--mfu", type=share, required=True, help="model FLOPs utilisation, 0 to 1")
+    time.add_argument("--mfu", type=share, required=True, help="model FLOPs utilization, 0 to 1")
     time.set_defaults(text=train_time)
     largest = commands.add_parser("largest-model", help="largest model that fits with AdamW")
     largest.add_argument("--memory-gib", type=positive, required=True)
@@ -116,7 +116,7 @@ def parser() -> Parser:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the answer with its formula; bad input ends with one sentence."""
+    """Print the estimate with its formula; invalid input ends with one sentence."""
     given = parser().parse_args(arguments)
     try:
         print(given.text(given))

@@ -1,7 +1,7 @@
-"""Hold attribution against the other road: backward under single-threaded autograd.
+"""Compare the attribution of backward's kernels with single-threaded autograd, under nsys.
 
-There backward's kernels are launched on the main thread, so that no attribution across threads is
-needed; what it finds should be what the ordinary capture of the same case says.
+Single-threaded autograd launches backward's kernels on the main thread, so that no attribution
+across threads is needed. Its times should agree with the ordinary capture of the same case.
 """
 
 import argparse
@@ -26,7 +26,7 @@ PHASES_WITH_BACKWARD = ("forward_backward", "train_step")
 def single_threaded_ms(row: dict[str, Any]) -> dict[str, float]:
     """Device time of backward per step (ms, median) by phase, captured under nsys.
 
-    Raises TraceError where the capture failed.
+    Raises TraceError if the capture fails.
     """
     program = [*recorder(row), "--single-threaded-autograd"]
     with tempfile.TemporaryDirectory() as folder:
@@ -52,7 +52,7 @@ def _numbered(exported: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def compare(case: str, kernels: pd.DataFrame, single: dict[str, float]) -> pd.DataFrame:
-    """A row per phase: backward_ms as the kernels table has it, single_threaded_ms, their ratio."""
+    """A row per phase: backward_ms from the kernels table, single_threaded_ms, and their ratio."""
     rows = []
     for phase, expected in single.items():
         inside = kernels["path"].str.startswith(f"{phase}/backward") & (kernels["case"] == case)
@@ -70,7 +70,7 @@ def compare(case: str, kernels: pd.DataFrame, single: dict[str, float]) -> pd.Da
 
 
 def plan_rows(plan: Path, chosen: list[str]) -> list[dict[str, Any]]:
-    """The rows of plan.csv as a capture takes them; of the `chosen` cases, or all."""
+    """The rows of plan.csv as a capture takes them, of the `chosen` cases or, if empty, of all."""
     with plan.open(encoding="utf-8", newline="") as file:
         rows = [{k: _value(v) for k, v in row.items()} for row in csv.DictReader(file)]
     return [row for row in rows if not chosen or row["case"] in chosen]
@@ -84,10 +84,10 @@ def _value(text: str) -> Any:
 
 
 def main() -> None:
-    """Capture cases of a finished run again, single-threaded, and compare."""
+    """Capture cases of a finished run again with single-threaded autograd, and compare."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--results", type=Path, required=True, help="results/{tag} of a run")
-    parser.add_argument("--cases", nargs="*", default=[], help="case ids; all without them")
+    parser.add_argument("--cases", nargs="*", default=[], help="case ids; default: all")
     parser.add_argument("--output", type=Path, required=True, help="CSV, a row per case and phase")
     given = parser.parse_args()
     kernels = pd.read_csv(given.results / "tables" / "kernels.csv", keep_default_na=False)
@@ -95,7 +95,7 @@ def main() -> None:
     for row in plan_rows(given.results / "plan.csv", given.cases):
         found.append(compare(row["case"], kernels, single_threaded_ms(row)))
         print(found[-1].to_string(index=False, header=len(found) == 1), flush=True)
-        # After each, for a case takes a quarter of a minute and a run of them may be cut short.
+        # Written after each case: one takes 15 seconds, and a long run may be interrupted.
         write_csv(given.output, pd.concat(found, ignore_index=True))
 
 

@@ -1,4 +1,4 @@
-"""Print the cases of a config file as JSON rows, each fit for --case of benchmark and capture."""
+"""Print the cases of a config file as JSON rows, each usable as --case of benchmark or capture."""
 
 import argparse
 import json

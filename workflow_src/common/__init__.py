@@ -1,1 +1,1 @@
-"""What every other room may use: the case, errors, files, devices, environments."""
+"""Code shared by all other subpackages: the case, errors, files, devices, environments."""

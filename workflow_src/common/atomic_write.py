@@ -1,7 +1,8 @@
-"""Files appear whole or not at all: write beside the target, then rename."""
+"""Atomic file writes: write beside the target, then rename."""
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` fill a temporary file beside `path`, then move it into place at once.
+    """Let `write` fill a temporary file beside `path`, then move it into place atomically.
 
-    A killed writer leaves at most a `.partial` file, never a short `path`.
+    A killed writer leaves at most a `.partial` file, never a truncated `path`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
@@ -32,9 +33,9 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
 
 @contextmanager
 def partial_folder(target: Path) -> Iterator[Path]:
-    """A fresh hidden folder beside `target` to make it in; gone afterwards, whatever happened.
+    """Yield a fresh hidden folder beside `target` to build it in; always removed afterwards.
 
-    What a killed run of the same job left there goes first.
+    Leftovers from a killed run of the same job are removed first.
     """
     folder = target.with_name(f".{target.name}.partial")
     shutil.rmtree(folder, ignore_errors=True)
@@ -46,15 +47,27 @@ def partial_folder(target: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write `text` (UTF-8) to `path`, whole."""
+    """Write `text` (UTF-8) to `path` atomically."""
     write_whole(path, lambda partial: partial.write_text(text, encoding="utf-8"))
 
 
+_NUMBERS = re.compile(r"\[\n[\s\d.,eE+-]+\]")
+"""A list of numbers as json.dumps indents it, a number a line."""
+
+
 def write_json(path: Path, value: Any) -> None:
-    """Write `value` as readable JSON to `path`, whole. NaN is refused (ValueError)."""
-    write_text(path, json.dumps(value, indent=1, allow_nan=False) + "\n")
+    """Write `value` as readable JSON to `path`, whole, lists of numbers on one line each.
+
+    NaN is refused (ValueError).
+    """
+    text = json.dumps(value, indent=1, allow_nan=False)
+    write_text(path, _NUMBERS.sub(lambda found: _on_one_line(found[0]), text) + "\n")
+
+
+def _on_one_line(numbers: str) -> str:
+    return "[" + ", ".join(numbers.strip("[]").replace(",", " ").split()) + "]"
 
 
 def write_csv(path: Path, table: "pd.DataFrame") -> None:
-    """Write `table` as CSV without its index to `path`, whole."""
+    """Write `table` as CSV without its index to `path` atomically."""
     write_whole(path, lambda partial: table.to_csv(partial, index=False, lineterminator="\n"))

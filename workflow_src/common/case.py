@@ -1,13 +1,13 @@
-"""The case: one configuration of a Transformer language model, as benchmark and capture see it."""
+"""The case: one configuration of a Transformer language model, to benchmark and capture."""
 
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 PHASES = ("forward", "forward_backward", "train_step")
-"""The phases of a case, in rising order of memory."""
+"""The phases of a case, in increasing order of memory."""
 
 END_OF_CAPTURE = "end_of_capture"
-"""The capture's own closing range: a trace without it was cut short."""
+"""The closing range of every capture; a trace without it was cut short."""
 
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
 ATTENTIONS = ("naive", "fused_softmax", "sdpa")
@@ -16,7 +16,7 @@ OPTIMIZERS = ("adamw", "foreach", "fused")
 
 @dataclass(frozen=True)
 class Case:
-    """One row of the plan. `case` is its id; the other fields say what runs."""
+    """One row of the plan. `case` is its id; the other fields define what runs."""
 
     case: str
     size: str
@@ -40,12 +40,12 @@ class Case:
         return self.d_model // self.heads
 
     def as_dict(self) -> dict[str, Any]:
-        """The case as plain values, fit for JSON and for a rule's params."""
+        """The case as plain values, for JSON and for a rule's params."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, row: dict[str, Any]) -> "Case":
-        """The case in a plan row; keys that are not a case's own are left aside."""
+        """The case in a plan row; keys that are not fields of a case are ignored."""
         names = {field.name for field in fields(cls)}
         return cls(**{key: value for key, value in row.items() if key in names})
 
@@ -60,10 +60,10 @@ CASE_COLUMNS = (
     "optimizer",
     "device",
 )
-"""The columns that open every aggregated table."""
+"""The leading columns of every joined table."""
 
 COUNTS = ("context", "batch")
 """The case columns that are numbers."""
 
 TABLES = ("timings", "ranges", "kernels", "captures", "work", "environments")
-"""The tables that each case has, and that are joined over all cases."""
+"""The tables made for each case, then joined over all cases."""

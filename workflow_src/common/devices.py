@@ -1,6 +1,6 @@
-"""The devices of this machine, and one lock for each: one measurement at a time on a device.
+"""The devices of this machine, with a lock for each: one measurement at a time per device.
 
-Nothing here imports torch: a device is chosen, and made the only visible one, before that.
+Nothing here imports torch: a device is chosen, and made the only visible one, before the import.
 """
 
 import os
@@ -20,11 +20,11 @@ IDLE_WAIT_S = 10.0
 
 
 class DeviceError(StageError):
-    """The device asked for is not there."""
+    """The requested device is missing or still in use."""
 
 
 def _visible(uuids: list[str]) -> list[str]:
-    """Those of `uuids` that CUDA_VISIBLE_DEVICES (indices or UUIDs) leaves, in its order."""
+    """Those of `uuids` that CUDA_VISIBLE_DEVICES (indices or UUIDs) selects, in its order."""
     asked = os.environ.get("CUDA_VISIBLE_DEVICES")
     if asked is None:
         return uuids
@@ -36,7 +36,7 @@ def _visible(uuids: list[str]) -> list[str]:
 
 @contextmanager
 def nvml() -> Iterator[bool]:
-    """NVML, started and shut down; False where there is no NVIDIA driver."""
+    """Initialize NVML and shut it down afterwards; yields False without an NVIDIA driver."""
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError:
@@ -59,11 +59,11 @@ def cuda_devices() -> list[str]:
 
 
 def lock_folder() -> Path:
-    """The folder of the device locks: one for the whole machine, whoever runs the workflow."""
+    """The folder of the device locks: one per machine, shared by all users."""
     folder = Path(tempfile.gettempdir()) / "transformer-step-time-locks"
     folder.mkdir(exist_ok=True)
-    # Open to all whatever the umask, and not sticky: in a sticky folder the kernel keeps one user
-    # from opening another's lock (fs.protected_regular).
+    # World-writable whatever the umask, and not sticky: in a sticky folder the kernel stops one
+    # user from opening another's lock (fs.protected_regular).
     with suppress(PermissionError):
         folder.chmod(0o777)
     return folder
@@ -80,11 +80,11 @@ def _names(device: str) -> list[str]:
 
 @contextmanager
 def hold(device: str, wait_s: float = -1) -> Iterator[str]:
-    """Hold one device of the kind asked for ("cpu" or "cuda") alone; its name is yielded.
+    """Lock one device of a kind ("cpu" or "cuda"); yields its name: "cpu" or a UUID.
 
-    Takes the first free one and waits while all are held, `wait_s` seconds at most (negative:
-    as long as it takes). A CUDA device is made the only visible one of this process and of its
-    children. Raises DeviceError where there is none, or when the wait is over.
+    Takes the first free device and waits while all are locked, at most `wait_s` seconds
+    (negative: without limit). A CUDA device becomes the only one visible to this process and its
+    children. Raises DeviceError if there is no such device or the wait times out.
     """
     names = _names(device)
     lock, name = _first_free(names, wait_s)
@@ -98,7 +98,7 @@ def hold(device: str, wait_s: float = -1) -> Iterator[str]:
 
 
 def processes_on(uuid: str) -> list[int]:
-    """Ids of the processes that compute on a CUDA device now; empty where it doesn't say."""
+    """Ids of the processes that currently compute on a CUDA device; empty if NVML can't tell."""
     with nvml() as there:
         if not there:
             return []
@@ -110,10 +110,10 @@ def processes_on(uuid: str) -> list[int]:
 
 
 def _wait_until_idle(uuid: str) -> None:
-    """Wait for the last holder's process to end, a few seconds at most.
+    """Wait for the previous holder's process to exit, IDLE_WAIT_S seconds at most.
 
-    It released the lock, and its CUDA context lives until it exits. A process that stays is not
-    one of this workflow's: the result names it.
+    It has released the lock, but its CUDA context lives until it exits. A process that remains
+    doesn't belong to this workflow; the result records it.
     """
     deadline = time.monotonic() + IDLE_WAIT_S
     while processes_on(uuid) and time.monotonic() < deadline:

@@ -1,7 +1,7 @@
-"""The columns that say what a result was measured on."""
+"""The columns that describe the environment of a measurement."""
 
 SAME_EVERYWHERE = ("gpu", "cpu", "cpu_threads", "driver", "cuda", "torch", "profiler_version")
-"""Where these differ, results were not measured in one place with one set of versions."""
+"""Results that differ in one of these were measured on different hardware or versions."""
 
 PRIVATE = ("node", "device_name")
-"""Columns that name a machine: kept with results, never published."""
+"""Columns that identify a machine: kept with results, never published."""

@@ -1,4 +1,4 @@
-"""How a stage ends where something outside it is wrong: one sentence that says what to do."""
+"""Errors that a stage reports in one sentence, which says what to do."""
 
 import errno
 import os
@@ -8,11 +8,11 @@ from contextlib import contextmanager
 
 
 class StageError(RuntimeError):
-    """One sentence that names what is wrong and what to do about it."""
+    """One sentence that says what is wrong and what to do about it."""
 
 
 class TraceError(StageError):
-    """A capture or export that can't be used, in a sentence that says what to do."""
+    """A capture or export that can't be used."""
 
 
 ADVICE = {
@@ -27,10 +27,10 @@ ADVICE = {
 
 @contextmanager
 def one_sentence(about: str = "") -> Iterator[None]:
-    """End the program with one sentence for a StageError, a full disk or a closed folder.
+    """Exit with a one-sentence message for a StageError, a full disk or a read-only folder.
 
-    `about` names what was being worked on, for errors that don't know it themselves. Any other
-    exception passes: it is a fault of the code, and its traceback is wanted.
+    `about` names what was being processed and precedes the message of a StageError. Any other
+    exception propagates: it is a bug, and its traceback is needed.
     """
     try:
         yield
@@ -42,5 +42,5 @@ def one_sentence(about: str = "") -> Iterator[None]:
         where = f"{error.filename}: " if error.filename else ""
         sys.exit(
             f"{where}{os.strerror(error.errno)}; {ADVICE[error.errno]} and run again, "
-            "what is whole is kept"
+            "finished files are kept"
         )

@@ -22,13 +22,13 @@ OLDEST = (2023, 4)
 
 
 def version() -> tuple[int, int]:
-    """Year and number of the nsys on the PATH. Raises TraceError without a usable one."""
+    """Year and release of the nsys on the PATH. Raises TraceError if it is missing or too old."""
     if shutil.which("nsys") is None:
         raise TraceError("nsys is not on the PATH; install Nsight Systems or set profiler to torch")
-    said = subprocess.run(["nsys", "--version"], capture_output=True, text=True, check=False).stdout
-    found = re.search(r"version (\d{4})\.(\d+)", said)
+    text = subprocess.run(["nsys", "--version"], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"version (\d{4})\.(\d+)", text)
     if found is None:
-        raise TraceError(f"nsys --version says {said.strip()!r}, which names no version")
+        raise TraceError(f"nsys --version says {text.strip()!r}, which names no version")
     number = (int(found[1]), int(found[2]))
     if number < OLDEST:
         raise TraceError(
@@ -43,9 +43,9 @@ def profile_command(
 ) -> list[str]:
     """The command that captures `program` into `output` (a name that ends in .nsys-rep).
 
-    On a CUDA device the window is opened and closed by the program (cudaProfilerApi), after its
-    warm-up; elsewhere that call doesn't exist, and the program emits no range before its window.
-    Sampling and context-switch tracing stay off: they made captures of gigabytes.
+    On a CUDA device the program itself opens and closes the capture window (cudaProfilerApi),
+    after its warm-up; on a CPU that call doesn't exist, and the program emits no range before its
+    window. Sampling and context-switch tracing stay off: they made captures of gigabytes.
     """
     traced = "cuda,nvtx,osrt" if os_tracing else "cuda,nvtx"
     window = ["-c", "cudaProfilerApi", "--capture-range-end=stop"] if device == "cuda" else []
@@ -54,9 +54,9 @@ def profile_command(
 
 
 def profile(output: Path, program: Sequence[str], device: str, os_tracing: bool) -> None:
-    """Run `program` under nsys; `output` holds the capture afterwards.
+    """Run `program` under nsys and write its capture to `output`.
 
-    Raises TraceError where the program failed or nsys left no report, saying why.
+    Raises TraceError, with the cause, if the program failed or nsys left no report.
     """
     version()
     status = run_tied(profile_command(output, program, device, os_tracing))
@@ -80,7 +80,10 @@ def _what_went_wrong(output: Path, status: int) -> str:
 
 
 def export(capture: Path, folder: Path, os_tracing: bool) -> None:
-    """Export a capture into `folder`: trace.sqlite and one CSV for each `nsys stats` report."""
+    """Export a capture into `folder`: trace.sqlite and one CSV per `nsys stats` report.
+
+    Raises TraceError if nsys fails.
+    """
     version()
     database = folder / "trace.sqlite"
     try:
@@ -96,7 +99,7 @@ def export(capture: Path, folder: Path, os_tracing: bool) -> None:
 
 
 def stats(source: Path, report: str) -> str:
-    """What `nsys stats` prints of a capture or its SQLite as CSV; nothing where it skipped."""
+    """The CSV that `nsys stats` prints for a capture or its SQLite; "" for a skipped report."""
     return csv_part(_run(["nsys", "stats", "--report", report, "--format", "csv", source]))
 
 
@@ -109,7 +112,7 @@ def _run(command: Sequence[str | Path]) -> str:
 
 
 def csv_part(printed: str) -> str:
-    """The CSV in what `nsys stats` prints: from its header on, nothing where it skipped."""
+    """The CSV in the output of `nsys stats`, from its header on; "" for a skipped report."""
     lines = [line for line in printed.splitlines() if line.count(",") >= 2]
     header = next((n for n, line in enumerate(lines) if "(ns)" in line or "(MB)" in line), None)
     return "" if header is None else "\n".join(lines[header:]) + "\n"

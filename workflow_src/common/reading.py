@@ -1,4 +1,4 @@
-"""Files that may be damaged: what reading them raises becomes one sentence."""
+"""Reading files that may be damaged: exceptions become one sentence."""
 
 import gzip
 import sqlite3
@@ -24,12 +24,12 @@ DAMAGED = (
     sqlite3.Error,
     DatabaseError,
 )
-"""What reading a file raises where its content is not what it should be, whatever its format."""
+"""Exceptions from reading a file with invalid content, whatever its format."""
 
 
 @contextmanager
 def reading(path: Path, expected: str, advice: str, error_type: type[StageError]) -> Iterator[None]:
-    """Turn what a damaged `path` raises into an `error_type` with one sentence."""
+    """Turn exceptions from a damaged `path` into an `error_type` with one sentence."""
     try:
         yield
     except DAMAGED as error:

@@ -1,4 +1,4 @@
-"""Programs that a stage starts, and that don't outlive it."""
+"""Programs that a stage starts and that don't outlive it."""
 
 import ctypes
 import signal
@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Sequence
 
 PR_SET_PDEATHSIG = 1
-"""prctl(2), Linux: the signal that this process gets when its parent ends."""
+"""Option of Linux's prctl(2) that sets the signal a process gets when its parent dies."""
 
 
 def _end_with_parent() -> None:
@@ -14,9 +14,9 @@ def _end_with_parent() -> None:
 
 
 def run_tied(command: Sequence[str]) -> int:
-    """Run a program to its end; its exit status.
+    """Run a program to completion and return its exit status.
 
-    Where this process is killed the program is too: it would go on measuring on a device whose
-    lock went with this process.
+    If this process is killed, so is the program; otherwise it would go on measuring on a device
+    whose lock was released with this process.
     """
     return subprocess.run(command, check=False, preexec_fn=_end_with_parent).returncode

@@ -1,4 +1,4 @@
-"""Summary statistics of raw samples, derived in this one place."""
+"""Summary statistics of raw samples, computed only here."""
 
 import math
 from collections.abc import Sequence
@@ -9,10 +9,10 @@ from workflow_src.common.units import NS_PER_MS
 
 
 def summarize(samples_ns: Sequence[int]) -> dict[str, float]:
-    """Mean, median, sample standard deviation, 20th and 80th percentile (ms), and std / mean.
+    """Count, mean, median, sample standard deviation, percentiles 20 and 80 (ms), std / mean.
 
-    With a single sample the standard deviation is not defined and is left out (NaN).
-    Raises ValueError without a sample.
+    With a single sample the standard deviation is undefined (NaN). Raises ValueError without
+    samples.
     """
     if not samples_ns:
         raise ValueError("no samples to summarize")
@@ -31,6 +31,6 @@ def summarize(samples_ns: Sequence[int]) -> dict[str, float]:
 
 
 def spread(samples_ns: Sequence[int]) -> dict[str, float | None]:
-    """What summarize says of the samples, fit for a table's cells: None in place of NaN."""
+    """The result of `summarize` for a table's cells: None in place of NaN."""
     found = summarize(samples_ns)
     return {name: None if math.isnan(value) else value for name, value in found.items()}

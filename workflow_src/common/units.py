@@ -1,4 +1,4 @@
-"""Factors between units."""
+"""Conversion factors between units."""
 
 NS_PER_US = 1e3
 NS_PER_MS = 1e6

@@ -1,1 +1,1 @@
-"""Everything that runs a workload: benchmark, capture, and how they time and probe memory."""
+"""Everything that runs a workload: benchmark, capture, timing and memory probes."""

@@ -1,7 +1,7 @@
-"""What a device did in a call, as torch.profiler itself counts it: raw rows, by whole names.
+"""A device's activities in one call, as torch.profiler counts them: raw rows with full names.
 
 On a CUDA device kernels, copies and sets; on a CPU operators with their self time. Captures are
-read elsewhere (traces), so that reading them otherwise measures nothing again.
+read by other code (traces), so that changing that code makes no measurement stale.
 """
 
 import re
@@ -19,15 +19,15 @@ from workflow_src.measure.windows import torch_window
 from workflow_src.model.ranges import listening
 
 TORCHS_OWN = re.compile("#|^ProfilerStep")
-"""In the names of ranges that torch itself emits: ProfilerStep*, Optimizer.step#AdamW.step."""
+"""Found in names of ranges that torch itself emits: ProfilerStep*, Optimizer.step#AdamW.step."""
 
 
 @dataclass(frozen=True)
 class Activity:
-    """One kind of thing that a device does: where, which, and what launched it.
+    """One kind of device activity, its name, and what launched it.
 
-    range: the innermost range of the model that its operator ran in; kind: kernel, copy, set or
-    operator; operator: the aten operator behind it; both empty where there is none.
+    range: the innermost range of the model that its operator ran in, or empty; kind: kernel,
+    copy, set or operator; operator: the aten operator that launched it, or empty.
     """
 
     range: str
@@ -37,9 +37,9 @@ class Activity:
 
 
 def activities_of(call: Callable[[], object], device: str, ranges: bool = False) -> list[Row]:
-    """Range, kind, operator, name, calls and busy_ns of all that one call of `call` did.
+    """Rows of range, kind, operator, name, calls and busy_ns: all activities of one `call`.
 
-    With `ranges` the model's own ranges are told apart; without, `range` is empty.
+    With `ranges`, activities are split by the model's own ranges; without, `range` is empty.
     """
     run = partial(_run, call, device)
     with torch_window(device, run) as profiler, listening("torch" if ranges else None):
@@ -53,7 +53,7 @@ def _run(call: Callable[[], object], device: str) -> None:
 
 
 def grouped(events: Sequence[FunctionEvent], device: str) -> list[Row]:
-    """A row per kind of activity with its calls and its time (busy_ns), most time first."""
+    """One row per distinct activity with its calls and time (busy_ns), most time first."""
     calls: Counter[Activity] = Counter()
     busy_ns: Counter[Activity] = Counter()
     for activity, us in (_on_device if device == "cuda" else _on_cpu)(events):
@@ -70,20 +70,21 @@ def _on_cpu(events: Sequence[FunctionEvent]) -> Iterator[tuple[Activity, float]]
 
 
 def _on_device(events: Sequence[FunctionEvent]) -> Iterator[tuple[Activity, float]]:
-    """Each activity under the operator that launched it; at last those that none launched."""
-    without = Counter(
+    """Each activity with the operator that launched it; last, those without an operator."""
+    remaining = Counter(
         (event.name, event.time_range.elapsed_us())
         for event in events
         if event.device_type.name != "CPU" and not event.is_user_annotation
     )
     for event in events:
         for kernel in event.kernels:
-            # Ids of runtime calls come from another counter: one may be an operator's by chance.
-            if without[kernel.name, kernel.duration] > 0:
-                without[kernel.name, kernel.duration] -= 1
+            # Runtime calls are numbered separately: an id may match an unrelated operator's, and
+            # the activity would be counted twice.
+            if remaining[kernel.name, kernel.duration] > 0:
+                remaining[kernel.name, kernel.duration] -= 1
                 activity = Activity(_range_of(event), _kind(kernel.name), event.name, kernel.name)
                 yield activity, kernel.duration
-    for (name, us), count in without.items():
+    for (name, us), count in remaining.items():
         for _ in range(count):
             yield Activity("", _kind(name), "", name), us
 
@@ -94,7 +95,7 @@ def _kind(name: str) -> str:
 
 
 def _range_of(event: FunctionEvent) -> str:
-    """The name of the innermost range of the model's own that an operator ran in."""
+    """The innermost of the model's own ranges that an operator ran in, or empty."""
     above = event.cpu_parent
     while above is not None:
         if above.is_user_annotation and not TORCHS_OWN.search(above.name):

@@ -1,4 +1,4 @@
-"""A measurement on a device that nobody else measures on, with what it was measured on."""
+"""Measures with a device to itself, and records the environment."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,9 +8,9 @@ from workflow_src.measure.machine import hardware, node, now, software, state
 
 
 def measured_alone(device: str, key: str, measure: Callable[[], Any]) -> dict[str, Any]:
-    """What `measure` gives under `key`, with environment, the device's state and times beside it.
+    """The result of `measure` under `key`, with environment, device states and times beside it.
 
-    `device` is "cpu" or "cuda". Raises DeviceError where there is no such device.
+    `device` is "cpu" or "cuda". Raises DeviceError if there is no such device.
     """
     with hold(device) as name:
         started_at, before = now(), state(name)

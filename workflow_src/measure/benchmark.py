@@ -1,4 +1,4 @@
-"""Benchmark one case: raw samples of every phase, unprofiled, with the environment beside them."""
+"""Benchmark one case: raw samples of every phase, unprofiled, and the environment."""
 
 import argparse
 import json
@@ -12,33 +12,32 @@ from workflow_src.measure.alone import measured_alone
 from workflow_src.measure.memory import peak_memory_mib, reset_peak
 from workflow_src.measure.oom import Row
 from workflow_src.measure.phases import run_phases
-from workflow_src.measure.timing import Span, between_events, elapsed_ns, time_steps
+from workflow_src.measure.timing import between_events, elapsed_ns, event_pairs, time_steps
 from workflow_src.measure.workload import Workload
 
 
 def measure_phase(workload: Workload, phase: str, warmup_steps: int, steps: int) -> Row:
-    """Warm up, then time `steps` steps of one phase: raw samples and the peak memory."""
+    """Warm up, then time `steps` steps of one phase: raw samples (ns) and peak memory (MiB)."""
     step, device = workload.phase(phase), workload.case.device
-    spans: list[Span] = []
+    pairs = event_pairs(warmup_steps + steps) if device == "cuda" else []
+    unused = iter(pairs)
 
     def timed() -> None:
-        with between_events(spans):
-            step()
+        between_events(next(unused), step)
 
-    run = timed if device == "cuda" else step
+    run = timed if pairs else step
     reset_peak(device)
     for _ in range(warmup_steps):
         run()
-    spans.clear()
     return {
         "samples_ns": time_steps(run, workload.synchronize, steps),
-        "device_samples_ns": elapsed_ns(spans) if spans else [],
+        "device_samples_ns": elapsed_ns(pairs[warmup_steps:]) if pairs else [],
         "peak_memory_mib": peak_memory_mib(device),
     }
 
 
 def measure(case: Case, warmup_steps: int, steps: int) -> dict[str, Row]:
-    """The row of each phase of a case; each has a status of its own."""
+    """The row of each phase of a case, each with its own status."""
 
     def run(workload: Workload, phase: str) -> Row:
         row = measure_phase(workload, phase, warmup_steps, steps)
@@ -49,7 +48,7 @@ def measure(case: Case, warmup_steps: int, steps: int) -> dict[str, Row]:
 
 
 def benchmark(case: Case, warmup_steps: int, steps: int) -> dict[str, Any]:
-    """The whole result of one case, measured on a device that nobody else measures on."""
+    """The complete result of one case, measured with the device to itself."""
     about = {"case": case.as_dict(), "warmup_steps": warmup_steps}
     return about | measured_alone(case.device, "phases", lambda: measure(case, warmup_steps, steps))
 

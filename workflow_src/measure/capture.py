@@ -1,4 +1,4 @@
-"""Capture one case under its profiler, on a device that nobody else measures on."""
+"""Capture one case under its profiler, with the device to itself."""
 
 import argparse
 import json
@@ -19,9 +19,9 @@ def recorder(row: dict[str, Any]) -> list[str]:
 
 
 def capture(row: dict[str, Any], output: Path) -> None:
-    """Capture a plan row into `output`, which appears whole or not at all.
+    """Capture a plan row into `output`, which is written atomically.
 
-    Raises TraceError where the program or its profiler failed.
+    Raises TraceError if the program or its profiler fails.
     """
     with partial_folder(output) as folder:
         partial = folder / output.name

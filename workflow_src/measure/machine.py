@@ -1,4 +1,4 @@
-"""What a result was measured on: it travels with each result."""
+"""The hardware and software that a result was measured on; stored with each result."""
 
 import os
 import platform
@@ -31,7 +31,7 @@ def cpu_model() -> str:
 
 
 def software() -> dict[str, Any]:
-    """Versions of Python, torch and CUDA, and how many threads torch computes with on the CPU."""
+    """Versions of Python, torch and CUDA, and the number of CPU threads that torch uses."""
     return {
         "python": platform.python_version(),
         "torch": torch.__version__,
@@ -41,7 +41,7 @@ def software() -> dict[str, Any]:
 
 
 def hardware(device: str) -> dict[str, Any]:
-    """What the measuring device is. `device` is "cpu" or the UUID of a CUDA device."""
+    """The CPU, and the GPU if that is measured. `device` is "cpu" or the UUID of a CUDA device."""
     found: dict[str, Any] = {"cpu": cpu_model(), "cpu_cores": os.cpu_count(), "gpu": ""}
     with nvml() as there:
         if not there or device == "cpu":
@@ -55,9 +55,9 @@ def hardware(device: str) -> dict[str, Any]:
 
 
 def state(device: str) -> dict[str, Any]:
-    """Clocks, temperature, power, throttle reasons and other processes, now.
+    """Current clocks, temperature, power, throttle reasons and number of other processes.
 
-    Values that this device doesn't report are left out; a CPU reports its load average.
+    Values that the device doesn't report are left out; for a CPU, only the load average.
     """
     with nvml() as there:
         if not there or device == "cpu":
@@ -85,7 +85,7 @@ def _gpu_state(handle: Any) -> dict[str, Any]:
 
 
 def _asked(query: Any, *arguments: Any) -> Any:
-    """What NVML answers, or None where the device doesn't support the question."""
+    """NVML's answer, or None if the device doesn't support the query."""
     try:
         return query(*arguments)
     except pynvml.NVMLError:
@@ -93,10 +93,10 @@ def _asked(query: Any, *arguments: Any) -> Any:
 
 
 def now() -> str:
-    """This moment in UTC, ISO 8601 with microseconds."""
+    """The current time in UTC, ISO 8601 with microseconds."""
     return datetime.now(UTC).isoformat()
 
 
 def node() -> str:
-    """The name of this machine; kept with results, never published."""
+    """The host name of this machine; kept with results, never published."""
     return socket.gethostname()

@@ -1,4 +1,4 @@
-"""Memory: what is held, what a call takes at its peak, and what autograd keeps of it."""
+"""Memory: allocated before a task, peak of a call, and kept by autograd."""
 
 import resource
 from collections.abc import Callable
@@ -11,28 +11,28 @@ from workflow_src.measure.timing import synchronize
 
 
 def peak_memory_mib(device: str) -> float:
-    """Most memory held so far: allocated on the CUDA device, or resident for the CPU process."""
+    """Peak memory (MiB) so far: allocated on the CUDA device, or resident for the CPU process."""
     if device == "cuda":
         return torch.cuda.max_memory_allocated() / MIB
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def memory_before_mib(device: str) -> float:
-    """Memory that a peak measured from now on holds already: see peak_memory_mib."""
+    """Memory (MiB) that any peak measured from now on includes: see peak_memory_mib."""
     return torch.cuda.memory_allocated() / MIB if device == "cuda" else peak_memory_mib(device)
 
 
 def reset_peak(device: str) -> None:
-    """Let peak_memory_mib count from now on. A CPU's peak is of the whole process."""
+    """Restart peak_memory_mib from now. A CPU's peak always covers the process's lifetime."""
     if device == "cuda":
         torch.cuda.reset_peak_memory_stats()
 
 
 def allocated_before(device: str, dtype: torch.dtype) -> int:
-    """Bytes allocated on a CUDA device before a task, cuBLAS's workspaces included.
+    """Bytes allocated on a CUDA device before a task, including cuBLAS workspaces; 0 on a CPU.
 
-    A thread's first product, be it autograd's, takes a workspace of tens of MiB for good, which
-    would count as memory of the task that happened to be first.
+    The first matrix product of each thread, autograd's included, permanently allocates a workspace
+    of tens of MiB, which would otherwise count as memory of whichever task ran first.
     """
     if device != "cuda":
         return 0
@@ -42,7 +42,7 @@ def allocated_before(device: str, dtype: torch.dtype) -> int:
 
 
 def peak_mib(call: Callable[[], object], device: str, before_bytes: int) -> float | None:
-    """The most that torch had allocated during `call` above what was there before its task."""
+    """Peak memory (MiB) allocated by torch during `call`, minus `before_bytes`; None on a CPU."""
     if device != "cuda":
         return None
     synchronize(device)
@@ -52,11 +52,11 @@ def peak_mib(call: Callable[[], object], device: str, before_bytes: int) -> floa
 
 
 def kept_mib(forward: Callable[[], Tensor]) -> float:
-    """What autograd keeps of a forward pass for the backward pass, inputs included."""
+    """Memory (MiB) that autograd keeps of a forward pass for backward, inputs included."""
     kept: dict[int, UntypedStorage] = {}
 
     def note(tensor: Tensor) -> None:
-        # A hook that gives an output back to the graph would tie both in a cycle that nobody frees.
+        # Returning an output to its own graph would create a reference cycle that is never freed.
         storage = tensor.untyped_storage()
         kept[storage.data_ptr()] = storage
 

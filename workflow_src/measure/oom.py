@@ -1,4 +1,4 @@
-"""Running out of memory is a result: work in rising order of memory, each with a status.
+"""Out of memory as a result: work in increasing order of memory, each with a status.
 
 A row's status is "ok", "oom" or "skipped"; `reason` says why it is not ok.
 """
@@ -14,10 +14,10 @@ Row = dict[str, Any]
 
 
 def attempt(measure: Callable[[], Row], release: Callable[[], object]) -> Row:
-    """The row of `measure` with status ok (unless it has its own); or status oom and the reason.
+    """The row of `measure` with status ok (unless it has its own), or status oom and the reason.
 
-    Only torch.OutOfMemoryError is oom, after which `release` is called; any other exception passes
-    through.
+    Only torch.OutOfMemoryError counts as oom, after which `release` is called; any other exception
+    propagates.
     """
     try:
         return {"status": "ok", "reason": ""} | measure()
@@ -29,14 +29,14 @@ def attempt(measure: Callable[[], Row], release: Callable[[], object]) -> Row:
 
 
 def skipped(after: str) -> Row:
-    """The row of work that was not tried, since `after`, which needs less memory, ran out of it."""
+    """The row of work not tried because `after`, which needs less memory, ran out."""
     return {"status": "skipped", "reason": f"needs more memory than {after}, which ran out"}
 
 
 def in_turn(
     names: Iterable[str], run: Callable[[str], Row], release: Callable[[], object]
 ) -> Iterator[tuple[str, Row]]:
-    """Each name, in rising order of memory, with its row; those after an oom are skipped."""
+    """Each name, in increasing order of memory, with its row; those after an oom are skipped."""
     ran_out = ""
     for name in names:
         if ran_out:
@@ -48,7 +48,7 @@ def in_turn(
 
 
 def free(device: str) -> None:
-    """Give cached memory back to the device."""
+    """Return cached memory to the device."""
     gc.collect()
     if device == "cuda":
         torch.cuda.empty_cache()

@@ -1,4 +1,4 @@
-"""The phases of a case in rising order of memory, on one workload."""
+"""Runs the phases of a case in increasing order of memory, on one workload."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -13,7 +13,7 @@ MODEL_TOO_LARGE = "the model itself did not fit"
 def build(case: Case) -> tuple[Workload | None, Row]:
     """The workload of a case, and the row (status, reason) of building it.
 
-    None where not even the model fits in memory.
+    The workload is None if not even the model fits in memory.
     """
     made: list[Workload] = []
 
@@ -28,7 +28,7 @@ def build(case: Case) -> tuple[Workload | None, Row]:
 def run_phases(
     case: Case, run: Callable[[Workload, str], Row], phases: Sequence[str] = PHASES
 ) -> Iterator[tuple[str, Row]]:
-    """Each of `phases` with the row that `run` gives for it, or its status and the reason."""
+    """Each of `phases` with the row that `run` returns, or with status oom or skipped."""
     workload, built = build(case)
     if workload is None:
         yield phases[0], built

@@ -1,7 +1,7 @@
 """Run one case's workload with a profiler's capture window around its steady steps.
 
-This is the program that nsys profiles. Warm-up and out-of-memory probing come before the window
-opens and emit no range, so that no number of a capture can contain them.
+This is the program that nsys profiles. Warm-up and out-of-memory probing happen before the
+window opens and emit no range, so that they can't affect any number of a capture.
 """
 
 import argparse
@@ -24,7 +24,7 @@ MIN_MARK_S = 1e-5
 
 
 def fitting(workload: Workload, phases: Sequence[str], steps: int) -> list[str]:
-    """Run `steps` steps of each of `phases`; those that fit in memory."""
+    """Run `steps` steps of each of `phases`; returns the phases that fit in memory."""
 
     def run(phase: str) -> Row:
         for _ in range(steps):
@@ -36,29 +36,29 @@ def fitting(workload: Workload, phases: Sequence[str], steps: int) -> list[str]:
 
 
 def warm_up(workload: Workload, steps: int) -> list[str]:
-    """Warm up; the phases that fit in memory, also after each other.
+    """Warm up; returns the phases that fit in memory, also one after another.
 
-    A phase that just fitted alone may not fit a second time, once the allocator's memory is in
-    pieces: one more step of each shows it, and lets the window meet a steady allocator.
+    A phase that barely fits alone may not fit again once the allocator's memory is fragmented. One
+    more step of each phase finds out, and brings the allocator to a steady state for the window.
     """
     return fitting(workload, fitting(workload, PHASES, max(steps, 1)), 1)
 
 
 def settle(workload: Workload | None, phases: Sequence[str]) -> None:
-    """One more step of each phase."""
+    """Run one more step of each phase."""
     for phase in phases:
         run_step(workload, phase)
 
 
 def run_step(workload: Workload | None, phase: str) -> None:
-    """One step, and wait for the device."""
+    """Run one step and wait for the device."""
     assert workload is not None, "a phase that fits has a workload"
     workload.phase(phase)()
     workload.synchronize()
 
 
 def run_steps(workload: Workload | None, phases: Sequence[str], steps: int) -> None:
-    """The capture's content: `steps` step ranges of each phase, then its closing range."""
+    """Run what is captured: `steps` step ranges of each phase, then the closing range."""
     for phase in phases:
         for _ in range(steps):
             with range_(phase):
@@ -70,7 +70,7 @@ def run_steps(workload: Workload | None, phases: Sequence[str], steps: int) -> N
 def profiled_run(case: Case, warmup_steps: int, steps: int, output: Path | None) -> None:
     """Warm up, open the window, run the steps of each phase that fits.
 
-    torch.profiler writes its trace to `output`; with None, nsys listens from outside.
+    torch.profiler writes its trace to `output`; if that is None, nsys profiles from outside.
     """
     workload, _ = build(case)
     phases = warm_up(workload, warmup_steps) if workload else []
@@ -84,7 +84,7 @@ def profiled_run(case: Case, warmup_steps: int, steps: int, output: Path | None)
 
 
 def main() -> None:
-    """Run one plan row; under nsys without --output."""
+    """Run one plan row; without --output, under nsys."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--case", type=json.loads, required=True, help="a plan row as JSON")
     parser.add_argument("--output", type=Path, help="trace of torch.profiler (.json.gz)")

@@ -1,8 +1,7 @@
-"""Raw time samples of a call, in whole nanoseconds, after calls that don't count."""
+"""Raw time samples of a call, in integer nanoseconds, after warm-up."""
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
 import torch
 
@@ -10,23 +9,23 @@ from workflow_src.common.units import NS_PER_MS
 from workflow_src.measure.oom import Row
 
 Call = Callable[[], object]
-Span = tuple[torch.cuda.Event, torch.cuda.Event]
+EventPair = tuple[torch.cuda.Event, torch.cuda.Event]
 
 FEWEST, MOST = 5, 50
-"""Samples of a measurement within a time budget, whatever the budget."""
+"""Bounds on the number of samples of a measurement, whatever its time budget."""
 
 MOST_CALLS = 100
-"""Calls in one sample at most."""
+"""Maximum number of calls in one sample."""
 
 
 def synchronize(device: str) -> None:
-    """Wait until the device has done all that was launched."""
+    """Wait until the device has finished all work launched."""
     if device == "cuda":
         torch.cuda.synchronize()
 
 
 def time_steps(step: Call, wait: Call, steps: int) -> list[int]:
-    """Wall-clock nanoseconds of each of `steps` calls, the device idle before and after each."""
+    """Wall-clock nanoseconds of each of `steps` calls; the device is idle before and after each."""
     samples = []
     for _ in range(steps):
         wait()
@@ -37,41 +36,44 @@ def time_steps(step: Call, wait: Call, steps: int) -> list[int]:
     return samples
 
 
-@contextmanager
-def between_events(spans: list[Span]) -> Iterator[None]:
-    """Put the work launched inside between two CUDA events, which are added to `spans`."""
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+def event_pairs(count: int) -> list[EventPair]:
+    """Pairs of CUDA events, made beforehand: making one takes as long as launching a kernel."""
+    pairs = ([torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(count))
+    return [(start, end) for start, end in pairs]
+
+
+def between_events(pair: EventPair, call: Call) -> None:
+    """Run `call` between the two events of a pair."""
+    start, end = pair
     start.record()
-    yield
+    call()
     end.record()
-    spans.append((start, end))
 
 
-def elapsed_ns(spans: list[Span]) -> list[int]:
-    """Nanoseconds between the two events of each span; waits for the device first."""
+def elapsed_ns(pairs: Sequence[EventPair]) -> list[int]:
+    """Nanoseconds between the two events of each pair; waits for the device first."""
     torch.cuda.synchronize()
-    return [round(start.elapsed_time(end) * 1e6) for start, end in spans]
+    return [round(start.elapsed_time(end) * 1e6) for start, end in pairs]
 
 
 def time_call(call: Call, device: str, warmup_steps: int, steps: int) -> list[int]:
     """Nanoseconds of each of `steps` calls, after `warmup_steps` that don't count.
 
-    On a CUDA device the time between two events around each call, elsewhere wall-clock time.
+    On a CUDA device, the time between two events around each call; on a CPU, wall-clock time.
     """
     for _ in range(warmup_steps):
         call()
     synchronize(device)
     if device != "cuda":
         return time_steps(call, lambda: None, steps)
-    spans: list[Span] = []
-    for _ in range(steps):
-        with between_events(spans):
-            call()
-    return elapsed_ns(spans)
+    pairs = event_pairs(steps)
+    for pair in pairs:
+        between_events(pair, call)
+    return elapsed_ns(pairs)
 
 
 def plan_repeats(rough_ms: float, budget_ms: float, sample_ms: float) -> tuple[int, int]:
-    """Calls per sample, so that one lasts about `sample_ms`, and samples, within `budget_ms`."""
+    """Calls per sample, for about `sample_ms` each, and number of samples, within `budget_ms`."""
     calls = max(1, min(MOST_CALLS, round(sample_ms / rough_ms)))
     return calls, max(FEWEST, min(MOST, int(budget_ms / (rough_ms * calls))))
 
@@ -80,7 +82,7 @@ def time_within(call: Call, device: str, budget_ms: float, sample_ms: float = 0.
     """`samples_ns` of one call, as many as the budget allows, and `calls_per_sample`.
 
     A call shorter than `sample_ms` is repeated within each sample, back to back, so that neither
-    the clock's resolution nor the cost of reading it counts; a sample is then a mean of calls.
+    the clock's resolution nor the cost of reading it matters; a sample is then a mean of calls.
     """
     rough_ms = min(time_call(call, device, 2, 3)) / NS_PER_MS
     calls, samples = plan_repeats(rough_ms, budget_ms, sample_ms)

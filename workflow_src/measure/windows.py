@@ -1,4 +1,4 @@
-"""The profilers' windows: what runs inside one is captured, and nothing else."""
+"""The profilers' capture windows: only what runs inside one is captured."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from workflow_src.model.ranges import listening
 
 @contextmanager
 def nsys_window(device: str) -> Iterator[None]:
-    """Open nsys's capture window and send it ranges while inside."""
+    """Open nsys's capture window, and send ranges to nsys while inside."""
     if device == "cuda":
         torch.cuda.profiler.start()
     with listening("nsys"):
@@ -24,9 +24,9 @@ def nsys_window(device: str) -> Iterator[None]:
 
 @contextmanager
 def torch_window(device: str, settle: Callable[[], object]) -> Iterator[profile]:
-    """Open torch.profiler's window; what it saw is in the yielded profile afterwards.
+    """Open torch.profiler's window; the yielded profile holds its events afterwards.
 
-    Kineto drops kernels at the very start of a session: `settle` runs inside it first.
+    Kineto drops kernels at the very start of a session, so `settle` runs first, in its warm-up.
     """
     activities = [ProfilerActivity.CPU]
     if device == "cuda":
@@ -41,7 +41,7 @@ def torch_window(device: str, settle: Callable[[], object]) -> Iterator[profile]
 def exported_torch_window(
     device: str, output: Path, settle: Callable[[], object]
 ) -> Iterator[None]:
-    """torch.profiler's window with ranges, exported to `output` (.json.gz) when it closes."""
+    """torch.profiler's window with ranges; its trace is exported to `output` (.json.gz)."""
     with torch_window(device, settle) as profiler, listening("torch"):
         yield
     profiler.export_chrome_trace(str(output))

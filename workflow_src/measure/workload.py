@@ -1,4 +1,4 @@
-"""The workload: the one object that a case's benchmark and its capture both run."""
+"""The workload: the object that both the benchmark and the capture of a case run."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -18,15 +18,15 @@ AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 def use_precision(precision: str) -> None:
-    """Let matrix multiplies of float32 use TF32 tensor cores for "tf32", and for nothing else."""
+    """Allow TF32 tensor cores in float32 matrix products for "tf32", and forbid them otherwise."""
     torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
     torch.backends.cudnn.allow_tf32 = precision == "tf32"
 
 
 def cap_memory(limit_gib: float | None) -> None:
-    """Let this process take `limit_gib` GiB of the CUDA device's memory at most.
+    """Limit this process to `limit_gib` GiB of the CUDA device's memory; None sets no limit.
 
-    Raises ValueError where the device itself has less.
+    Raises ValueError if the device has less.
     """
     if limit_gib is None:
         return
@@ -41,11 +41,11 @@ def cap_memory(limit_gib: float | None) -> None:
 class Workload:
     """A model, its optimizer and one batch of random tokens, ready to run any phase.
 
-    Each phase emits its own inner ranges; the step range around it is the caller's.
+    Each phase emits its own inner ranges; the caller emits the step range around it.
     """
 
     def __init__(self, case: Case) -> None:
-        """Build everything that `case` names on its device. May raise torch.OutOfMemoryError."""
+        """Build everything for `case` on its device. May raise torch.OutOfMemoryError."""
         use_precision(case.precision)
         if case.device == "cuda":
             cap_memory(case.memory_limit_gib)
@@ -66,12 +66,12 @@ class Workload:
 
     @torch.no_grad()
     def forward(self) -> None:
-        """Logits of the batch, without a graph for gradients."""
+        """Compute the logits of the batch, without an autograd graph."""
         with self._autocast():
             self.model(self.inputs)
 
     def forward_backward(self) -> None:
-        """Gradients of the mean cross-entropy; those of the step before are dropped first."""
+        """Compute gradients of the mean cross-entropy; the previous step's are dropped first."""
         with range_("zero_grad"):
             self.optimizer.zero_grad(set_to_none=True)
         with self._autocast():
@@ -83,14 +83,14 @@ class Workload:
             torch.autograd.backward(self.scaler.scale(loss))
 
     def train_step(self) -> None:
-        """One training step: forward_backward, then the optimizer."""
+        """Run one training step: forward_backward, then the optimizer."""
         self.forward_backward()
         with range_("optimizer"):
             self.scaler.step(self.optimizer)
             self.scaler.update()
 
     def phase(self, name: str) -> Callable[[], None]:
-        """The step of the phase called `name`."""
+        """The function that runs one step of the phase called `name`."""
         steps = {
             "forward": self.forward,
             "forward_backward": self.forward_backward,
@@ -99,11 +99,11 @@ class Workload:
         return steps[name]
 
     def synchronize(self) -> None:
-        """Wait until the device has done all that was launched."""
+        """Wait until the device has finished all work launched."""
         synchronize(self.case.device)
 
     def release(self) -> None:
-        """Give back gradients, optimizer state and cached memory, as after running out of it."""
+        """Free gradients, optimizer state and cached memory, as after running out of memory."""
         self.optimizer.zero_grad(set_to_none=True)
         self.optimizer.state.clear()
         free(self.case.device)

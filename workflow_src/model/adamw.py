@@ -1,4 +1,4 @@
-"""AdamW, written out one parameter at a time, and PyTorch's two faster ones beside it."""
+"""AdamW, written out one parameter at a time, and PyTorch's two faster versions."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -18,7 +18,7 @@ class AdamW(Optimizer):
     """Adam with decoupled weight decay (Loshchilov & Hutter 2019, algorithm 2).
 
     The decay is scaled by the learning rate, as in torch.optim.AdamW. Parameters without a
-    gradient are left alone. Raises ValueError for a negative rate, eps or decay, or for betas
+    gradient are skipped. Raises ValueError for a negative rate, eps or decay, or for betas
     outside [0, 1).
     """
 
@@ -45,7 +45,7 @@ class AdamW(Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:
-        """Update every parameter once; gives back what `closure` (run first) gives."""
+        """Run `closure`, if any, and update every parameter once; returns the closure's result."""
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -62,7 +62,7 @@ class AdamW(Optimizer):
             state["mean"] = torch.zeros_like(parameter)
             state["square"] = torch.zeros_like(parameter)
             state["step"] = 0
-        # A Python number: a count on the device would have to be waited for.
+        # A Python number: reading a count from the device would mean waiting for it.
         state["step"] += 1
         lr, (beta1, beta2) = group["lr"], group["betas"]
         state["mean"].mul_(beta1).add_(gradient, alpha=1 - beta1)
@@ -74,7 +74,7 @@ class AdamW(Optimizer):
 
 
 def build_optimizer(case_optimizer: str, parameters: Iterable[Tensor]) -> Optimizer:
-    """The optimizer that a case names (see cases.OPTIMIZERS), all with the same settings.
+    """The optimizer that a case names (see case.OPTIMIZERS), all with the same settings.
 
     Raises ValueError for any other name.
     """

@@ -1,4 +1,4 @@
-"""Causal multi-head self-attention, with a choice of how the core of it is computed."""
+"""Causal multi-head self-attention, with interchangeable implementations of its core."""
 
 import math
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from workflow_src.model.rotary import RotaryEmbedding
 def written_out_softmax(x: Tensor) -> Tensor:
     """Softmax over the last dimension, one operation at a time; same shape as x.
 
-    The maximum is taken off first, so that no exponential overflows.
+    The maximum is subtracted first, so that no exponential overflows.
     """
     exponentials = torch.exp(x - x.amax(dim=-1, keepdim=True))
     return exponentials / exponentials.sum(dim=-1, keepdim=True)
@@ -26,7 +26,7 @@ def fused_softmax(x: Tensor) -> Tensor:
 
 
 class MaterializedAttention(nn.Module):
-    """softmax(q k^T / sqrt(d_head)) v, with the whole T x T matrix in memory.
+    """softmax(q k^T / sqrt(d_head)) v, with the full T x T matrix in memory.
 
     q, k, v: (batch, heads, T, d_head) each -> (batch, heads, T, d_head), for T <= context.
     """
@@ -52,7 +52,7 @@ class MaterializedAttention(nn.Module):
 
 
 class FusedAttention(nn.Module):
-    """The same function in PyTorch's one operator; same shapes as MaterializedAttention."""
+    """The same function as a single PyTorch operator; same shapes as MaterializedAttention."""
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """Attend from each position to itself and to the ones before it."""
@@ -61,7 +61,7 @@ class FusedAttention(nn.Module):
 
 
 def attention_core(name: str, context: int) -> nn.Module:
-    """The core called `name` (see cases.ATTENTIONS); it has no parameters.
+    """The attention core called `name` (see case.ATTENTIONS); it has no parameters.
 
     Raises ValueError for any other name.
     """
@@ -77,8 +77,8 @@ def attention_core(name: str, context: int) -> nn.Module:
 class MultiHeadAttention(nn.Module):
     """Causal multi-head self-attention (Vaswani et al. 2017) with rotary positions.
 
-    (batch, T, d_model) -> (batch, T, d_model). `rotary` and `core` hold only tables, so that all
-    blocks of a model can share one of each.
+    (batch, T, d_model) -> (batch, T, d_model). `rotary` and `core` have no parameters, so
+    all blocks of a model can share one of each.
     """
 
     def __init__(self, d_model: int, heads: int, rotary: RotaryEmbedding, core: nn.Module) -> None:

@@ -16,7 +16,7 @@ class SwiGLU(nn.Module):
         self.w3 = nn.Linear(d_model, d_ff, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Widen, gate, narrow."""
+        """Project up, gate, project down."""
         with range_("feed_forward"):
             result: Tensor = self.w2(silu(self.w1(x)) * self.w3(x))
             return result

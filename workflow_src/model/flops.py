@@ -1,7 +1,7 @@
-"""Closed formulas for the arithmetic and the memory traffic of one forward pass.
+"""Closed-form FLOPs and memory traffic of one forward pass.
 
-Next to a measured time they say how near a component comes to what its arithmetic needs, or to
-what its memory traffic needs.
+Compared with measured times, they show how close a component comes to the limits set by its
+arithmetic and by its memory traffic.
 """
 
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from workflow_src.common.case import Case
 
 MATMUL_COMPONENTS = ("qkv", "scores", "values", "output", "feed_forward", "head")
-"""The components whose FLOPs are matrix products; softmax is the remaining one."""
+"""The components whose FLOPs are matrix products: all but softmax."""
 
 ELEMENT_BYTES = {"fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2}
 
@@ -19,7 +19,7 @@ _MASK_BYTES = 1  # torch.bool
 
 
 class Work(NamedTuple):
-    """What one component of a forward pass computes and moves, summed over the layers."""
+    """FLOPs and bytes moved of one component of a forward pass, summed over the layers."""
 
     component: str
     flops: int
@@ -27,32 +27,32 @@ class Work(NamedTuple):
 
 
 def forward_work(case: Case) -> list[Work]:
-    """FLOPs and least memory traffic of each component, summed over the layers.
+    """FLOPs and minimum memory traffic of each component, summed over the layers.
 
     Components: qkv, scores, softmax, values, output, feed_forward, head.
 
     FLOPs: 2 m n k for an (m, k) by (k, n) product; 5 per element of the batch x heads x T x T
-    matrix for softmax (max, subtract, exp, sum, divide). Causality earns no credit: the written
-    out attention computes the full square, and the fused one is held to the same count. Other
-    elementwise FLOPs (scaling, mask, SwiGLU's gate) are left out.
+    matrix for softmax (max, subtract, exp, sum, divide). Causality is not
+    deducted: written-out attention computes the full square, and fused attention is counted the
+    same. Other elementwise FLOPs (scaling, mask, SwiGLU's gate) are left out.
 
     Bytes: each operation reads its inputs once from device memory and writes its output once, as
-    if no cache outlived it. Scores holds product, scaling and mask; softmax makes 8 passes over
-    the matrix where written out (max reads; subtract and exp read and write; sum reads; divide
-    reads and writes) and 2 where it is one kernel; its row vectors are left out, being T times
-    smaller. With sdpa, one kernel reads q, k, v and writes its output: q and k stand under
+    if caches kept nothing between operations. Scores covers product, scaling and mask. Softmax
+    makes 8 passes over the matrix when written out (max reads; subtract and exp read and write;
+    sum reads; divide reads and writes) and 2 as one kernel; its row vectors, T times smaller, are
+    left out. With sdpa, one kernel reads q, k, v and writes its output: q and k count under
     scores, v and output under values, and softmax moves nothing.
 
     Approximations: every element has the size of the case's precision, although autocast keeps
-    weights in float32 and runs softmax's exp, sum and division in it; the copies that autocast
-    and changes of memory layout make are left out.
+    weights in float32 and computes softmax's exp, sum and division in float32; copies made by
+    autocast and by changes of memory layout are left out.
     """
     flops, traffic = _flops(case), _bytes(case)
     return [Work(component, flops[component], traffic[component]) for component in flops]
 
 
 def total_forward_flops(case: Case) -> int:
-    """FLOPs of one forward pass: all components of `forward_work`, softmax among them."""
+    """FLOPs of one forward pass: all components of `forward_work`, softmax included."""
     return sum(_flops(case).values())
 
 
@@ -66,7 +66,7 @@ def backward_flops(case: Case) -> int:
 
 
 def matmul_flops(case: Case) -> int:
-    """FLOPs of one forward pass's matrix products: what MFU counts."""
+    """FLOPs of one forward pass's matrix products, the ones that MFU counts."""
     flops = _flops(case)
     return sum(flops[component] for component in MATMUL_COMPONENTS)
 

@@ -1,7 +1,7 @@
-"""Closed formulas: parameters, FLOPs and memory of a case, before anything has run.
+"""Closed-form parameters, FLOPs and memory of a case, before anything has run.
 
-Memory is what the allocator hands out for tensors; workspaces of libraries, tables of cosines
-and the causal mask are left out.
+Memory is what the allocator hands out for tensors; library workspaces, the tables of the rotary
+embedding and the causal mask are left out.
 """
 
 from typing import Any
@@ -18,24 +18,24 @@ from workflow_src.model.flops import (
 
 WEIGHT_BYTES = GRADIENT_BYTES = 4
 OPTIMIZER_BYTES = 8
-"""AdamW keeps two moments of each parameter, in float32 as the weights themselves."""
+"""AdamW keeps two moments of each parameter, in float32 like the weights."""
 
 STATE_BYTES = WEIGHT_BYTES + GRADIENT_BYTES + OPTIMIZER_BYTES
 
 
 def embedding_count(case: Case) -> int:
-    """Parameters of the embedding table, which is looked up and multiplies nothing."""
+    """Parameters of the embedding table, which is used for lookup, not in matrix products."""
     return case.vocabulary * case.d_model
 
 
 def matmul_weight_count(case: Case) -> int:
-    """Parameters that multiply: all but the embedding table and the gains of the norms."""
+    """Parameters used in matrix products: all but the embedding table and the norms' gains."""
     gains = (2 * case.layers + 1) * case.d_model
     return parameter_count(case) - embedding_count(case) - gains
 
 
 def phase_flops(case: Case, phase: str) -> int:
-    """Matrix-product FLOPs of one step of a phase; AdamW multiplies no matrices."""
+    """Matrix-product FLOPs of one step of a phase; AdamW has no matrix products."""
     backward = 0 if phase == "forward" else backward_flops(case)
     return matmul_flops(case) + backward
 
@@ -49,31 +49,31 @@ def rule_flops(case: Case, parameters: int, per_token: int) -> int:
 
 
 def activation_bytes(case: Case) -> int:
-    """Bytes that autograd and the step keep from the forward pass for the backward pass.
+    """Bytes that autograd and the step keep from the forward pass until the backward pass.
 
-    Derived from workflow_src/model operation by operation, by what PyTorch saves for each
-    derivative; a tensor that two operations save counts once. M = batch x T tokens,
+    Derived from workflow_src/model operation by operation, from what PyTorch saves for each
+    derivative; a tensor saved by two operations counts once. M = batch x T tokens,
     s = M x d_model, w = M x d_ff, q = batch x heads x T x T, r = batch x heads x T,
     v = M x vocabulary.
 
-    float32, elements of 4 bytes. Each block: both norms keep their input, the normalized input
-    and what they pass on (3 s), and a scale per token (M); rotated q, k and a contiguous v (3 s);
+    float32, elements of 4 bytes. Each block: each of two norms keeps its input, the normalized
+    input and its output (3 s), and a scale per token (M); rotated q, k and a contiguous v (3 s);
     scores, exponentials and weights (3 q), the rows' maxima and sums (2 r); the input of the
     output projection (s); the gate's input, silu's result, the other branch and their product
-    (4 w). In all 10 s + 2 M + 3 q + 2 r + 4 w. At the ends: the last norm (3 s + M), logits and
-    log-probabilities (2 v) and the loss's total weight (1).
+    (4 w). Total: 10 s + 2 M + 3 q + 2 r + 4 w. Outside the blocks: the last norm (3 s + M), logits
+    and log-probabilities (2 v) and the loss's total weight (1).
 
     bf16 and fp16 (autocast on CUDA), in bytes: the residual stream and normalized inputs stay
-    float32 (4 s each), what enters a linear layer is cast (2 s each time: once for qkv, twice
-    for the two branches of the gate), q, k, v and the projection's input are 2 s each; scores
-    2 q, exponentials 4 q since exp runs in float32, weights cast to 2 q; maxima 2 r, sums 4 r;
-    4 tensors of 2 w. In all 30 s + 8 M + 8 q + 6 r + 8 w. At the ends 10 s + 4 M + 8 v + 4, and
-    the weights that autocast has cast, 2 bytes for each that multiplies. The 8 v: logits (2),
-    their log-probabilities (2), which torch's cross entropy asks for in the logits' own type, and
-    these cast to float32 for the likelihood (4).
+    float32 (4 s each), inputs of linear layers are cast (2 s each time: once for qkv, twice for
+    the two branches of the gate), q, k, v and the projection's input are 2 s each; scores 2 q,
+    exponentials 4 q since exp runs in float32, weights cast to 2 q; maxima 2 r, sums 4 r;
+    4 tensors of 2 w. Total: 30 s + 8 M + 8 q + 6 r + 8 w. Outside the blocks: 10 s + 4 M + 8 v + 4,
+    and autocast's copies of the matrix-product weights, 2 bytes each. The 8 v: logits (2), their
+    log-probabilities (2), which torch's cross entropy computes in the logits' own type, and those
+    cast to float32 for the likelihood (4).
 
-    With a batch of one, v stays a view and holds all of q, k and v before rotation (2 s more).
-    Raises ValueError for another attention than the written-out one.
+    With a batch of one, v stays a view, which keeps all of q, k and v before rotation (2 s more).
+    Raises ValueError for any attention but naive.
     """
     if case.attention != "naive":
         raise ValueError(f"activations are known for attention naive, not {case.attention}")
@@ -91,10 +91,11 @@ def activation_bytes(case: Case) -> int:
 
 
 def _forward_bytes(case: Case) -> int:
-    """Most that a forward pass without gradients holds at once besides the weights.
+    """Peak bytes of a forward pass without gradients, besides the weights.
 
     The largest of: softmax (residual stream, its normalized copy, q, k, v before rotation, q and k
-    after it, and three squares in float32), the gate (three wide tensors) and the logits.
+    after it, and three T x T matrices per head in float32), the gate (three tensors of width d_ff)
+    and the logits.
     """
     size = ELEMENT_BYTES[case.precision]
     tokens = case.batch * case.context
@@ -108,13 +109,13 @@ def _forward_bytes(case: Case) -> int:
 
 
 def peak_bytes(case: Case, phase: str) -> int:
-    """Predicted peak of a phase, all in bytes.
+    """Predicted peak memory of a phase, in bytes.
 
-    forward: weights + the most that it holds at once. With a backward pass: weights + optimizer
-    state (train_step) + the larger of two moments. When it begins, all activations are there and
-    two gradients of the logits in float32; when it ends, all gradients are, and in train_step the
-    square root of the largest parameter's second moment. In between activations go as gradients
-    come, at a steady rate.
+    forward: weights + the forward pass's peak. With a backward pass: weights + optimizer state
+    (train_step) + the larger of memory at its start and at its end. At the start: all activations
+    and two gradients of the logits in float32. At the end: all gradients, and in train_step the
+    square root of the largest parameter's second moment. In between, activations are assumed to be
+    freed at the same steady rate at which gradients are allocated.
     """
     parameters = parameter_count(case)
     weights = WEIGHT_BYTES * parameters
@@ -129,7 +130,7 @@ def peak_bytes(case: Case, phase: str) -> int:
 
 
 def model_row(case: Case) -> dict[str, Any]:
-    """Everything that the formulas say of a case, as a row."""
+    """All results of the formulas for a case, as a row."""
     parameters = parameter_count(case)
     without = parameters - embedding_count(case)
     forward = total_forward_flops(case)

@@ -1,4 +1,4 @@
-"""RMSNorm: scale each vector to unit root mean square, then by a learned gain."""
+"""RMSNorm: scale each vector to unit root mean square, then multiply by a learned gain."""
 
 import torch
 from torch import Tensor, nn

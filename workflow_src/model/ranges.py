@@ -1,4 +1,4 @@
-"""One wrapper emits a range for whichever profiler listens, and next to nothing when none does."""
+"""One wrapper emits ranges for whichever profiler listens, at almost no cost when none does."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -21,7 +21,7 @@ _emit: RangeFactory = _silence
 def range_(name: str) -> AbstractContextManager[object]:
     """A context manager that marks a range called `name` for the listening profiler.
 
-    Names hold no "/": a path joins the names of nested ranges with it.
+    Names contain no "/", which joins the names of nested ranges in a path.
     """
     return _emit(name)
 

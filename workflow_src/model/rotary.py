@@ -1,4 +1,4 @@
-"""Rotary position embedding: turn each pair of features by an angle that grows with position."""
+"""Rotary position embedding: rotate feature pairs by angles that grow with the position."""
 
 import torch
 from torch import Tensor, nn
@@ -7,8 +7,8 @@ from torch import Tensor, nn
 class RotaryEmbedding(nn.Module):
     """Rotary position embedding (Su et al. 2021) of queries or keys.
 
-    Features 2i and 2i+1 at position t turn by t * theta^(-2i / d_head) radians, so that the
-    product of a query and a key depends on the distance between them alone.
+    Features 2i and 2i+1 at position t are rotated by t * theta^(-2i / d_head) radians, so that
+    positions affect the product of a query and a key only through their distance.
     (..., T, d_head) -> (..., T, d_head), in the input's dtype, for T <= context.
     Raises ValueError for an odd d_head.
     """
@@ -26,7 +26,7 @@ class RotaryEmbedding(nn.Module):
         self.register_buffer("sin", angles.sin().float(), persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Turn x, whose next-to-last dimension is the position."""
+        """Rotate x, whose second-to-last dimension is the position."""
         cos, sin = self.cos[: x.shape[-2]], self.sin[: x.shape[-2]]
         even, odd = x.view(*x.shape[:-1], -1, 2).unbind(-1)
         turned = torch.stack((even * cos - odd * sin, even * sin + odd * cos), dim=-1)

@@ -12,7 +12,7 @@ from workflow_src.model.rotary import RotaryEmbedding
 
 
 class Block(nn.Module):
-    """Attention and feed-forward, each on the normalized stream and added back to it.
+    """Attention and feed-forward, each applied to the normalized stream and added back to it.
 
     (batch, T, d_model) -> (batch, T, d_model).
     """
@@ -36,8 +36,8 @@ class TransformerLM(nn.Module):
     """Next-token logits of a decoder-only Transformer; output head untied, no biases.
 
     Tokens (batch, T), int64 -> logits (batch, T, vocabulary), for T <= context. `attention` is
-    one of cases.ATTENTIONS; a state_dict moves freely between them.
-    Raises ValueError where heads do not divide d_model, or leave an odd head width.
+    one of case.ATTENTIONS; a state_dict loads into any of them.
+    Raises ValueError if heads do not divide d_model or the head width is odd.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class TransformerLM(nn.Module):
 
 
 def initialize(model: nn.Module, generator: torch.Generator, std: float = 0.02) -> None:
-    """Draw every matrix from a normal distribution cut off at three std; leave gains at one.
+    """Draw every matrix from a normal distribution truncated at three std; gains stay at one.
 
     The std is GPT-2's (Radford et al. 2019).
     """
@@ -89,7 +89,7 @@ def initialize(model: nn.Module, generator: torch.Generator, std: float = 0.02) 
 
 
 def build_model(case: Case) -> TransformerLM:
-    """The case's model, in float32 on the case's device, with weights set by its seed.
+    """The case's model, in float32 on the case's device, with weights drawn from its seed.
 
     Raises ValueError as TransformerLM does.
     """

@@ -1,5 +1,5 @@
-"""GeLU and softmax as kernels of our own, to compare with PyTorch's."""
+"""This project's own GeLU and softmax kernels, to compare with PyTorch's."""
 
 
 class UnavailableError(RuntimeError):
-    """A sentence that says why an implementation can't run on this machine."""
+    """One sentence that says why an implementation can't run on this machine."""

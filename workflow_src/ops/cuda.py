@@ -1,4 +1,4 @@
-"""GeLU as a CUDA C++ kernel, `gelu.cu`, built at run time where nvcc is."""
+"""GeLU as a CUDA C++ kernel, `gelu.cu`, built at run time with nvcc."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +12,7 @@ SOURCE = Path(__file__).with_name("gelu.cu")
 KINDS = {torch.float32: 0, torch.float16: 1, torch.bfloat16: 2}
 VECTOR_BYTES = 16
 
-# Plain addresses cross this border: torch's own headers would take most of a minute to compile.
+# The interface passes plain addresses: torch's headers would take most of a minute to compile.
 BINDING = """
 #include <cstdint>
 #include <pybind11/pybind11.h>
@@ -24,10 +24,10 @@ Launch = Callable[[int, int, int, int, int], int]
 
 
 def build_gelu() -> Callable[[Tensor], Tensor]:
-    """The built kernel as a function of a CUDA tensor: shape and dtype of x, contiguous.
+    """Build the kernel; returns a function of a CUDA tensor x.
 
-    Raises UnavailableError where there is no CUDA device, no nvcc or no ninja, or where the
-    build fails.
+    Its result is contiguous, with the shape and dtype of x. Raises UnavailableError without a
+    CUDA device, nvcc or ninja, or if the build fails.
     """
     launch = _build()
 
@@ -55,7 +55,7 @@ def _call(launch: Launch, x: Tensor) -> Tensor:
 def _build() -> Launch:
     if not torch.cuda.is_available():
         raise UnavailableError("there is no CUDA device")
-    # Its import looks for compilers, and warns where there is no CUDA.
+    # Imported only here: the import looks for compilers and warns without CUDA.
     from torch.utils import cpp_extension
 
     if cpp_extension.CUDA_HOME is None:

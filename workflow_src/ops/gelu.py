@@ -1,4 +1,4 @@
-"""GeLU as one Triton kernel: one read and one write of device memory."""
+"""GeLU as one Triton kernel, which reads and writes device memory once."""
 
 import torch
 import triton
@@ -6,9 +6,9 @@ import triton.language as tl
 from torch import Tensor
 
 BLOCK_BYTES = 4096
-"""Bytes that a program reads: two accesses of 16 bytes for each of its 128 threads.
+"""Bytes that a Triton program reads: two accesses of 16 bytes by each of its 128 threads.
 
-One access in flight for each of an SM's 2048 threads hides an H100's memory latency only just;
+One access in flight for each of an SM's 2048 threads only just hides an H100's memory latency;
 two leave a margin, and more cost registers.
 """
 
@@ -18,7 +18,7 @@ DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 @triton.jit  # type: ignore[untyped-decorator]
 def _gelu_kernel(x, y, elements, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
-    # 64 bits, for a tensor may have more than 2^31 elements; within the block 32 are enough.
+    # 64 bits because a tensor may have more than 2^31 elements; within a block 32 are enough.
     start = tl.program_id(0).to(tl.int64) * BLOCK
     lane = tl.arange(0, BLOCK)
     here = lane < elements - start

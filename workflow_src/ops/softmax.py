@@ -1,9 +1,9 @@
 """Softmax over rows as one Triton kernel, for rows of any length.
 
-A row that fits in one block is read once. Of a longer one all blocks but the last are read
-twice: first for the row's maximum and the sum of its exponentials, kept up to date block by
-block (Milakov & Gimelshein 2018, "Online normalizer calculation for softmax"), then again, out of
-a cache at best. The last block waits in registers.
+A row that fits in one block is read once. In a longer row, all blocks but the last are read
+twice: first for the row's maximum and the sum of its exponentials, updated block by block
+(Milakov & Gimelshein 2018, "Online normalizer calculation for softmax"), then again for the
+result, ideally from a cache. The last block stays in registers.
 """
 
 import torch
@@ -12,17 +12,18 @@ import triton.language as tl
 from torch import Tensor
 
 LONGEST_BLOCK = {4: 32768, 2: 16384}
-"""Elements of a row that one program holds in registers, by their bytes.
+"""Row elements that one Triton program holds in registers, by bytes per element.
 
-Of 16-bit elements two programs share an SM, so that one reads while the other computes; of 32-bit
-ones reading takes so much longer that one program with twice the block reads less again.
+With 16-bit elements two programs share an SM, so that one reads while the other computes. With
+32-bit elements reading takes so much longer that one program with twice the block is better: it
+reads less a second time.
 """
 
 REGISTERS = 64
-"""Registers of a thread in the kernel for long rows: what two programs of 512 threads can have."""
+"""Registers per thread in the kernel for long rows: the most with two programs per SM."""
 
 TILE_BYTES = 4096
-"""Bytes that a program takes at least, by several short rows at once."""
+"""Minimum bytes per program: short rows are processed several at once."""
 
 ACCESS_BYTES = 16
 ELEMENTS_PER_THREAD = 32
@@ -32,13 +33,13 @@ DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 @triton.jit
 def _shift(maximum):  # type: ignore[no-untyped-def]
-    # exp(-inf - -inf) is NaN; a row of -inf so far has a sum of zero instead.
+    # exp(-inf - -inf) is NaN; with a shift of 0, a row of only -inf so far has a sum of zero.
     return tl.where(maximum == float("-inf"), 0.0, maximum)
 
 
 @triton.jit
 def _exp(value):  # type: ignore[no-untyped-def]
-    # tl.exp mends denormal results with three instructions more for each element.
+    # tl.exp spends three more instructions per element on denormal results.
     return tl.exp2(value * 1.4426950408889634)
 
 
@@ -48,7 +49,7 @@ def _short_rows(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     first = tl.program_id(0) * ROWS
     row, column = tl.arange(0, ROWS), tl.arange(0, BLOCK)
-    # 64 bits up to the first row, for a tensor may have more than 2^31 elements; then 32.
+    # 64 bits up to the first row because a tensor may have more than 2^31 elements; then 32.
     x += first.to(tl.int64) * columns
     y += first.to(tl.int64) * columns
     at = row[:, None] * columns + column[None, :]
@@ -63,8 +64,8 @@ def _short_rows(  # type: ignore[no-untyped-def]
 def _long_rows(  # type: ignore[no-untyped-def]
     x, y, columns, early, LANES: tl.constexpr, LANE: tl.constexpr, WHOLE: tl.constexpr
 ):  # fmt: skip
-    # A lane is one access of one thread, with a maximum and a sum of its own until the row's end:
-    # no thread waits for another between blocks.
+    # A lane is one access of one thread. It keeps its own maximum and sum until the end of the row,
+    # so that no thread waits for another between blocks.
     block: tl.constexpr = LANES * LANE
     x += tl.program_id(0).to(tl.int64) * columns
     y += tl.program_id(0).to(tl.int64) * columns
@@ -72,7 +73,7 @@ def _long_rows(  # type: ignore[no-untyped-def]
     maximum = tl.full([LANES], float("-inf"), tl.float32)
     total = tl.zeros([LANES], tl.float32)
     for number in range(early):
-        # What is read again stays in the L1 cache; what isn't (the last block) goes past it.
+        # Blocks that are read again stay in the L1 cache; the last block bypasses it.
         value = tl.load(x + start + number * block, eviction_policy="evict_last").to(tl.float32)
         higher = tl.maximum(maximum, tl.max(value, axis=1))
         shift = _shift(higher)
@@ -110,7 +111,7 @@ def softmax(x: Tensor) -> Tensor:
     """Softmax over the last dimension, computed in float32; shape and dtype of x, contiguous.
 
     x: (..., columns), float32, float16 or bfloat16, contiguous or not (then it is copied first).
-    A row of nothing but -inf becomes NaN, as with torch.softmax. Raises TypeError for other
+    A row of only -inf becomes NaN, as with torch.softmax. Raises TypeError for other
     dtypes and ValueError for a scalar.
     """
     if x.dtype not in DTYPES:

@@ -1,11 +1,12 @@
 """The code of this package as a graph: definitions, and what each of them refers to.
 
-The parts of a definition are text and references to others, so that two definitions with the same
-parts do the same, wherever they stand. Comments, docstrings, layout, annotations and the names of
-local variables are no parts of it (see reader).
+The parts of a definition are text and references to other code. Two definitions with equal parts
+behave the same, wherever they are located. Comments, docstrings, layout, annotations and the names
+of local variables are not among the parts (see reader).
 """
 
 import ast
+import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -30,11 +31,11 @@ PURE_CALLS = frozenset(
     """.split()  # noqa: SIM905
 )
 PURE_METHODS = frozenset(("split", "join", "with_name", "items", "keys", "values", "format"))
-"""Calls that make a value and do nothing else, so that who doesn't use the value needn't care."""
+"""Calls that only make a value: code that doesn't use the value doesn't depend on them."""
 
 
 class Code:
-    """The package under a root folder; each module is read once, when it is reached."""
+    """The package under a root folder; each module is read once, when first needed."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -43,17 +44,17 @@ class Code:
         self._effects: dict[str, list[ast.stmt]] = {}
 
     def module(self, name: str) -> Module | None:
-        """The module of that name; None where this package has none."""
+        """The module of that name; None if this package has none."""
         if name not in self._modules:
             path = source_of(name, self.root) if name.split(".")[0] == PACKAGE else None
             self._modules[name] = None if path is None else read_module(name, path)
         return self._modules[name]
 
     def resolve(self, module: str, name: str) -> Ref | str | None:
-        """What `name` means at the top of `module`.
+        """What `name` refers to at the top level of `module`.
 
-        A definition or module of this package, the dotted name of something from outside, or None
-        for what the module doesn't bind.
+        A definition or module of this package, the dotted name of something outside it, or None
+        if the module doesn't bind the name.
         """
         here = self.module(module)
         if here is None:
@@ -65,19 +66,19 @@ class Code:
         return self.imported(*here.imports[name]) if name in here.imports else None
 
     def imported(self, source: str, attribute: str) -> Ref | str:
-        """What an import of `attribute` from `source`, or of `source` itself (""), means."""
+        """What an import of `attribute` from `source`, or of `source` itself (""), refers to."""
         if attribute:
             return self.member(source, attribute)
         return Ref("module", source) if self.module(source) else source
 
     def member(self, module: str, name: str) -> Ref | str:
-        """What `name` means as an attribute of `module`; all of it where that can't be told."""
+        """What `name` refers to as an attribute of `module`; all of `module` if unknown."""
         if self.module(f"{module}.{name}"):
             return Ref("module", f"{module}.{name}")
         return self.resolve(module, name) or Ref("module", module)
 
     def parts(self, ref: Ref) -> tuple[Part, ...]:
-        """What a definition, a module, its run, its import or a file beside it consists of."""
+        """What a ref consists of: text and references to other code."""
         if ref not in self._parts:
             self._parts[ref] = self._everything() if ref == EVERYTHING else self._parts_of(ref)
         return self._parts[ref]
@@ -91,7 +92,7 @@ class Code:
         assert module is not None, ref
         match ref.kind:
             case "file":
-                return (module.path.with_name(ref.name).read_bytes().hex(),)
+                return (_content(module.path.with_name(ref.name)),)
             case "module":
                 names = sorted(module.definitions)
                 return tuple(Ref("definition", ref.module, name) for name in names)
@@ -108,7 +109,7 @@ class Code:
         return tuple(reader.parts)
 
     def imports_of(self, module: str) -> set[str]:
-        """All modules of this package that are imported when `module` is, itself among them."""
+        """All modules of this package that importing `module` imports, itself included."""
         found: set[str] = set()
         waiting = [module]
         while waiting:
@@ -122,9 +123,9 @@ class Code:
         return found
 
     def effects(self, module: str) -> list[ast.stmt]:
-        """What importing a module does besides binding names, with its imports, in their order.
+        """The statements of a module that do more than bind names, and its imports, in order.
 
-        Empty where it does nothing besides.
+        Empty if importing the module has no other effect than binding names.
         """
         if module not in self._effects:
             here = self.module(module)
@@ -133,7 +134,7 @@ class Code:
         return self._effects[module]
 
     def _only_binds(self, node: ast.stmt, module: Module) -> bool:
-        """Whether a statement binds names and does nothing else, as far as can be told."""
+        """Whether a statement is known to do nothing but bind names."""
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             defaults = (*node.args.defaults, *node.args.kw_defaults)
             return plainly_decorated(node, module) and self._calls_purely(defaults, module)
@@ -150,7 +151,7 @@ class Code:
         return all(self._is_pure(n.func, module) for n in nodes if isinstance(n, ast.Call))
 
     def _is_pure(self, function: ast.expr, module: Module) -> bool:
-        """Whether calling a function makes a value and does nothing else, as far as can be told."""
+        """Whether calling a function is known to do nothing but make a value."""
         if dotted(function, module) in PURE_CALLS:
             return True
         if isinstance(function, ast.Attribute) and function.attr in PURE_METHODS:
@@ -162,13 +163,21 @@ class Code:
         return owner is not None and _is_plain_class(owner.definitions[found.name], owner)
 
 
+def _content(path: Path) -> str:
+    """The content of a file as text, without the comments of C++ or CUDA."""
+    content = path.read_bytes().decode(errors="surrogateescape")
+    if path.suffix not in (".cu", ".cpp"):
+        return content
+    return " ".join(re.sub(r"//[^\n]*|/\*.*?\*/", "", content, flags=re.DOTALL).split())
+
+
 def _is_name(node: ast.AST) -> bool:
     names = node.elts if isinstance(node, ast.Tuple) else [node]
     return all(isinstance(name, ast.Name) for name in names)
 
 
 def _is_plain_class(statements: list[ast.stmt], module: Module) -> bool:
-    """Whether a definition is a class whose making runs no code of its own."""
+    """Whether a definition is a class whose construction runs no code of its own."""
     (node, *more) = statements
     if more or not isinstance(node, ast.ClassDef) or not plainly_decorated(node, module):
         return False

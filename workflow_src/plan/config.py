@@ -1,4 +1,4 @@
-"""config.yaml, checked against its schema before anything is measured."""
+"""Validates config.yaml against its schema before anything is measured."""
 
 import difflib
 import math
@@ -14,14 +14,14 @@ SCHEMA = Path(__file__).with_name("config.schema.yaml")
 
 
 Violation = Any
-"""A jsonschema.ValidationError, whose attributes depend on the schema."""
+"""A jsonschema.ValidationError; Any, because its attributes depend on the schema."""
 
 
 class ConfigError(ValueError):
     """One sentence that names the key, the value and what is allowed."""
 
     def __init__(self, said: str) -> None:
-        """A sentence of one line, whatever the keys and values in it hold."""
+        """Put the sentence on one line, whatever its keys and values contain."""
         super().__init__(" ".join(said.split()))
 
 
@@ -33,7 +33,7 @@ def schema() -> dict[str, Any]:
 
 
 def one_of(key: str, value: object, allowed: Iterable[str]) -> str:
-    """The sentence for a value that is none of the allowed ones, with the nearest of them."""
+    """The message for a value that is not among those allowed, suggesting the closest one."""
     names = [str(name) for name in allowed]
     near = difflib.get_close_matches(str(value), names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
@@ -71,7 +71,7 @@ def _expected(error: Violation) -> str:
 
 
 def sentence(error: Violation) -> str:
-    """One clear sentence for a schema violation."""
+    """The message for a schema violation, in one sentence."""
     match error.validator:
         case "additionalProperties":
             return _unknown_key(error)
@@ -84,7 +84,7 @@ def sentence(error: Violation) -> str:
 
 
 def with_defaults(value: Any, rules: Mapping[str, Any]) -> Any:
-    """`value` with the schema's defaults filled in, recursively; `value` itself is not changed."""
+    """`value` with the schema's defaults filled in recursively; `value` itself is unchanged."""
     if not isinstance(value, Mapping):
         return value
     known: Mapping[str, Any] = rules.get("properties", {})
@@ -95,7 +95,7 @@ def with_defaults(value: Any, rules: Mapping[str, Any]) -> Any:
 
 
 def _unusable(value: Any, key: str = "config.yaml") -> Iterator[str]:
-    """Values that YAML can hold and a JSON schema doesn't look at."""
+    """Messages for values that YAML allows and a JSON schema doesn't check."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
             if not isinstance(name, str):
@@ -130,16 +130,16 @@ def _contradictions(config: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _spelt_out(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """`raw` with true and false for what Snakemake's --config passes on as text."""
-    spelt = {"true": True, "false": False}
+    """`raw` with booleans for the texts true and false that Snakemake's --config passes on."""
+    bools = {"true": True, "false": False}
     flags = {k for k, rule in schema()["properties"].items() if rule.get("type") == "boolean"}
-    return {k: spelt.get(v, v) if k in flags and isinstance(v, str) else v for k, v in raw.items()}
+    return {k: bools.get(v, v) if k in flags and isinstance(v, str) else v for k, v in raw.items()}
 
 
 def check(raw: Mapping[str, Any]) -> dict[str, Any]:
     """The configuration with defaults filled in.
 
-    Raises ConfigError, one sentence, at the first thing that is not allowed.
+    Raises ConfigError for the first value that is not allowed.
     """
     try:
         problem = next(_unusable(raw), None)
@@ -160,7 +160,7 @@ def check(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def load(path: Path) -> dict[str, Any]:
-    """Read and check a YAML file. Raises ConfigError also where it isn't YAML of a mapping."""
+    """Read and check a YAML file. Raises ConfigError, also if it isn't a YAML mapping."""
     try:
         raw = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:

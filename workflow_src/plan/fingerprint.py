@@ -1,11 +1,11 @@
-"""What a stage's code does, as a short hash.
+"""A short hash of what a stage's code does.
 
-Snakemake reruns a job when a value in its params changes, and knows nothing of the modules behind
-`python -m`. A rule that passes the fingerprint of its stage as a param is therefore stale exactly
-when the behavior of that stage changes, as far as can be told from its code: the main block of its
-module, all definitions that it can reach, and what importing their modules does. Where a definition
-stands doesn't matter, nor what else the modules hold. Where the analysis can't tell what is
-reached, all of the package counts.
+Snakemake reruns a job when a value in its params changes, but doesn't see the modules behind
+`python -m`. Each rule therefore passes the fingerprint of its stage as a param, so that its outputs
+become stale when the behavior of that stage changes, as far as static analysis can tell. The
+fingerprint covers the main block of the stage's module, all definitions reachable from it, and the
+import-time effects of their modules. The location of a definition and the unused contents of a
+module don't matter. Where the analysis can't tell what is reached, the whole package counts.
 """
 
 import hashlib
@@ -20,11 +20,11 @@ from workflow_src.plan.reader import EVERYTHING, Ref
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 ROUNDS = 8
-"""How deep two definitions of the same text are told apart by what they refer to."""
+"""Rounds of refinement: equal texts are told apart by references up to this depth."""
 
 
 def reached(entry: Ref, code: Code) -> set[Ref]:
-    """All that `entry` can reach; what importing the modules does is among it."""
+    """Everything reachable from `entry`, import-time effects of the modules included."""
     found: set[Ref] = set()
     imported: set[str] = set()
     waiting = [entry]
@@ -42,13 +42,13 @@ def reached(entry: Ref, code: Code) -> set[Ref]:
 
 
 def _hash(*texts: str) -> str:
-    return hashlib.sha256("\0".join(texts).encode()).hexdigest()
+    return hashlib.sha256("\0".join(texts).encode(errors="surrogateescape")).hexdigest()
 
 
 def digests(refs: Iterable[Ref], code: Code) -> dict[Ref, str]:
-    """A hash of each, by its text and by the hashes of what it refers to, but not by its place.
+    """A hash of each ref, from its text and the hashes of what it refers to, not its location.
 
-    Definitions may refer to each other in a circle, so that hashes are refined in rounds
+    Definitions may refer to each other in cycles, so hashes are refined in rounds
     (Weisfeiler & Leman 1968).
     """
     parts = {ref: code.parts(ref) for ref in refs}
@@ -61,15 +61,15 @@ def digests(refs: Iterable[Ref], code: Code) -> dict[Ref, str]:
 
 
 def combined(found: dict[Ref, str], entry: Ref) -> str:
-    """One short hash of an entry and all that it reaches."""
+    """One short hash of an entry and everything that it reaches."""
     return _hash(found[entry], *sorted(found.values()))[:12]
 
 
 @cache
 def fingerprint(module: str, root: Path = ROOT) -> str:
-    """Twelve hex digits that change when what `python -m module` does changes.
+    """Twelve hex digits that change when the behavior of `python -m module` changes.
 
-    Raises ModuleNotFoundError where the package has no such module.
+    Raises ModuleNotFoundError if the package has no such module.
     """
     code = code_under(root)
     if code.module(module) is None:

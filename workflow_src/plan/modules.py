@@ -1,4 +1,4 @@
-"""What a module of this package consists of: imports, definitions, and its main block."""
+"""Parses a module of this package into imports, definitions, and its main block."""
 
 import ast
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ HARMLESS_DECORATORS = {
     "torch.no_grad",
     f"{PACKAGE}.common.errors.one_sentence",
 }
-"""Decorators that do nothing when a module is imported, and look at no annotation but a field's."""
+"""Decorators that do nothing at import time and read no annotations except a field's."""
 
 _OWN_SCOPE = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -29,10 +29,10 @@ _OWN_SCOPE = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.Generator
 class Module:
     """The syntax of one module.
 
-    imports: by bound name, the module and the attribute in it ("" where the name is a module);
-    definitions: by name, the top-level statements that bind it; imported: modules that are
-    imported with it; body: what runs when it is imported, docstrings left out; main: what runs
-    besides when it is a program.
+    imports: by bound name, the module and the attribute in it ("" if the name is a module);
+    definitions: by name, the top-level statements that bind it; imported: the modules that it
+    imports; body: what runs on import, without docstrings; main: what also runs when the module
+    is run as a program.
     """
 
     name: str
@@ -45,14 +45,14 @@ class Module:
 
 
 def source_of(module: str, root: Path) -> Path | None:
-    """The source file of a module of this package, or None where there is none."""
+    """The source file of a module of this package, or None if there is no such module."""
     path = root.joinpath(*module.split("."))
     candidates = (path.with_suffix(".py"), path / "__init__.py")
     return next((file for file in candidates if file.is_file()), None)
 
 
 def read_module(name: str, path: Path) -> Module:
-    """The module in a file. Raises SyntaxError."""
+    """The parsed module in a file. Raises SyntaxError."""
     module = Module(name, path)
     for statement in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(statement, ast.If) and _tests(statement, "__name__ == '__main__'"):
@@ -72,17 +72,17 @@ def _tests(node: ast.stmt, condition: str) -> bool:
 
 
 def is_constant(node: Any) -> bool:
-    """A docstring, or another bare constant, which does nothing."""
+    """Whether a node is a docstring or another bare constant, which has no effect."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def is_import(node: ast.AST) -> bool:
-    """An import statement of either form."""
+    """Whether a node is an import statement of either form."""
     return isinstance(node, ast.Import | ast.ImportFrom)
 
 
 def imported_names(node: ast.AST, module: str) -> Iterator[tuple[str, str, str]]:
-    """What an import statement in `module` binds: name, module, attribute ("" for a module)."""
+    """What an import in `module` binds: tuples of name, module, attribute ("" for a module)."""
     if isinstance(node, ast.Import):
         for alias in node.names:
             first = alias.name.split(".")[0]
@@ -95,7 +95,7 @@ def imported_names(node: ast.AST, module: str) -> Iterator[tuple[str, str, str]]
 
 
 def bound_names(node: ast.AST) -> list[str]:
-    """The names that a statement at the top of a module binds there, imports left aside."""
+    """The names that a top-level statement binds in its module, imports excluded."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return [node.name]
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -105,7 +105,7 @@ def bound_names(node: ast.AST) -> list[str]:
 
 
 def dotted(node: ast.AST, module: Module) -> str:
-    """The dotted name of what an expression names, imports resolved; "" for no such expression."""
+    """The dotted name that an expression refers to, imports resolved; "" if it is not a name."""
     if isinstance(node, ast.Call):
         return dotted(node.func, module)
     if isinstance(node, ast.Attribute):
@@ -118,5 +118,5 @@ def dotted(node: ast.AST, module: Module) -> str:
 
 
 def plainly_decorated(node: Any, module: Module) -> bool:
-    """Whether no decorator of a function or class looks at it, as far as can be told."""
+    """Whether all decorators of a function or class are known to be harmless."""
     return all(dotted(name, module) in HARMLESS_DECORATORS for name in node.decorator_list)

@@ -1,4 +1,4 @@
-"""Reads a statement as what it does: text, and references to what else it depends on."""
+"""Reads a statement as text and references to the other code that it depends on."""
 
 import ast
 import builtins
@@ -16,11 +16,11 @@ from workflow_src.plan.modules import (
 
 
 class Ref(NamedTuple):
-    """Something else that code depends on; a tuple, for it is hashed very often.
+    """Something that code depends on; a tuple, because it is hashed very often.
 
-    kind: "definition" (`name` in `module`), "module" (all of it), "import" (what importing it
-    does), "run" (it is run as a program), "file" (`name` beside it), "package" (all of this
-    package: the analysis can't tell more).
+    kind: "definition" (`name` in `module`), "module" (all of it), "import" (its import-time
+    effects), "run" (running it as a program), "file" (`name` beside it), "package" (all of this
+    package, where the analysis can't tell more).
     """
 
     kind: str
@@ -33,7 +33,7 @@ EVERYTHING = Ref("package")
 Part = str | Ref
 
 DYNAMIC = {"eval", "exec", "globals", "__import__", "importlib.import_module", "runpy.run_module"}
-"""What can reach code by a name that is made while it runs."""
+"""Functions that can reach code by a name built at run time."""
 
 BUILTINS = frozenset(dir(builtins))
 
@@ -50,30 +50,30 @@ BINDING = (
     ast.MatchStar,
     ast.MatchMapping,
 )
-"""What binds a name that is not written as a variable."""
+"""Nodes that bind a name stored as a string, not as an ast.Name."""
 
 FIELD_MARKS = ("ClassVar", "InitVar", "KW_ONLY")
-"""Annotations that make a dataclass treat a field in another way."""
+"""Annotations that change how a dataclass treats a field."""
 
 
 class Names(Protocol):
-    """Who knows what names mean: see code.Code."""
+    """Resolves names; implemented by code.Code."""
 
     def module(self, name: str) -> Module | None:
         """The module of that name."""
 
     def resolve(self, module: str, name: str) -> Ref | str | None:
-        """What `name` means at the top of `module`."""
+        """What `name` refers to at the top level of `module`."""
 
     def member(self, module: str, name: str) -> Ref | str:
-        """What `name` means as an attribute of `module`."""
+        """What `name` refers to as an attribute of `module`."""
 
     def imported(self, source: str, attribute: str) -> Ref | str:
-        """What an import means."""
+        """What an import refers to."""
 
 
 class Reader:
-    """Reads statements of a module into parts."""
+    """Converts statements of a module into parts: text and references."""
 
     def __init__(self, names: Names, module: Module) -> None:
         self.names, self.module = names, module
@@ -84,7 +84,7 @@ class Reader:
         self.keep_annotations = False
 
     def read(self, node: Any) -> None:
-        """Add the parts of a node; nothing for what has no effect."""
+        """Add the parts of a node; none for a bare constant, which has no effect."""
         if isinstance(node, list):
             self.parts.append("[")
             for item in node:
@@ -100,13 +100,13 @@ class Reader:
         self.parts.append(type(node).__name__)
         for name in node._fields:
             value = getattr(node, name, None)
-            # Which fields there are differs between Python versions; empty ones say nothing.
+            # Python versions differ in the fields of a node; empty ones carry no information.
             if value is not None and value != [] and name != "kind" and name not in leaving_out:
                 self.parts.append(name)
                 self.read(value)
 
     def name(self, node: ast.Name) -> None:
-        """A name is what it means; __name__ is run, and what is found by __file__ can't be told."""
+        """Add what a name refers to: __name__ to running this module, __file__ to everything."""
         self.parts.append(type(node.ctx).__name__)
         if node.id == "__file__":
             self.parts.append(EVERYTHING)
@@ -125,7 +125,7 @@ class Reader:
         return EVERYTHING if found in DYNAMIC else found
 
     def attribute(self, node: ast.Attribute) -> None:
-        """An attribute of a module of this package is what it is called there."""
+        """Add an attribute; of a module of this package, what the attribute refers to."""
         owner = self._module_named(node.value)
         if owner is not None:
             self.parts.append(self.names.member(owner, node.attr))
@@ -135,7 +135,7 @@ class Reader:
         self.fields(node)
 
     def _module_named(self, node: ast.expr) -> str | None:
-        """The module of this package that an expression names."""
+        """The module of this package that an expression refers to, or None."""
         found: Part = ""
         if isinstance(node, ast.Name):
             found = self._meaning(node.id)
@@ -145,7 +145,7 @@ class Reader:
         return found.module if isinstance(found, Ref) and found.kind == "module" else None
 
     def constant(self, node: ast.Constant) -> None:
-        """A text that names a module of this package runs it."""
+        """Add a constant; a string that names a module of this package counts as running it."""
         text = node.value if isinstance(node.value, str) else ""
         if text.startswith(f"{PACKAGE}.") and self.names.module(text):
             self.parts.append(Ref("run", text))
@@ -153,14 +153,14 @@ class Reader:
             self.parts.append(repr(node.value))
 
     def joined(self, node: ast.JoinedStr) -> None:
-        """A text made while the program runs may name any module."""
+        """Add an f-string; if it builds names in this package, it may refer to any module."""
         texts = [value.value for value in node.values if isinstance(value, ast.Constant)]
         if any(f"{PACKAGE}." in str(text) for text in texts):
             self.parts.append(EVERYTHING)
         self.fields(node)
 
     def call(self, node: ast.Call) -> None:
-        """Path(__file__).with_name("x") is the file x beside the module, whatever it holds."""
+        """Add a call; Path(__file__).with_name("x") refers to the file x beside the module."""
         named = isinstance(node.func, ast.Attribute) and node.func.attr == "with_name"
         if named and ast.unparse(node.func) == "Path(__file__).with_name":
             name = ast.literal_eval(node.args[0])
@@ -170,25 +170,25 @@ class Reader:
         self.fields(node)
 
     def imports(self, node: ast.Import | ast.ImportFrom) -> None:
-        """Names of this package are looked up where they are used, whatever imports them."""
+        """Record an import; names of this package are resolved where they are used."""
         bound = list(imported_names(node, self.module.name))
         self.local_imports |= {name: (source, attribute) for name, source, attribute in bound}
         if not any(self.names.module(source) for _, source, _ in bound):
             self.fields(node)
 
     def annotated(self, node: ast.AnnAssign) -> None:
-        """An annotation does nothing, but in a class it may make a field."""
+        """Add an annotated assignment, with the annotation only where something may read it."""
         if self.keep_annotations or any(mark in ast.dump(node.annotation) for mark in FIELD_MARKS):
             self.fields(node)
         elif not self.in_function or node.value is not None:
             self.fields(node, ("annotation",))
 
     def argument(self, node: ast.arg) -> None:
-        """A parameter, whose annotation does nothing unless a decorator looks at it."""
+        """Add a parameter, with its annotation only if a decorator may read it."""
         self.fields(node, () if self.keep_annotations else ("annotation",))
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        """A function, its local variables numbered unless a decorator may look at them."""
+        """Add a function; its local variables are numbered unless a decorator may read them."""
         outer = (self.local, self.in_function, self.keep_annotations)
         keep = self.keep_annotations or not plainly_decorated(node, self.module)
         if not self.in_function and not keep:
@@ -199,7 +199,7 @@ class Reader:
         self.local, self.in_function, self.keep_annotations = outer
 
     def class_(self, node: ast.ClassDef) -> None:
-        """A class, whose methods are functions of their own."""
+        """Add a class; each method is read as a function with its own local variables."""
         outer = (self.in_function, self.keep_annotations)
         self.in_function, self.keep_annotations = False, not plainly_decorated(node, self.module)
         self.fields(node)
@@ -220,14 +220,14 @@ SPECIAL: dict[type[ast.AST], Callable[[Reader, Any], None]] = {
     ast.AsyncFunctionDef: Reader.function,
     ast.ClassDef: Reader.class_,
 }
-"""What is read in another way than by its fields."""
+"""Node types that are not simply read field by field."""
 
 
 def local_variables(function: ast.AST, module: Module) -> list[str]:
-    """A function's variables whose names nothing else can see, by first appearance.
+    """A function's variables whose names are visible nowhere else, by first appearance.
 
-    Parameters are called by name, and what is bound by an import, a handler, a match or a global
-    statement keeps its name too, as do names that mean something outside the function.
+    Excluded are parameters, which callers may name, names bound by an import, an exception
+    handler, a match or a global statement, and names that are bound outside the function too.
     """
     stored: dict[str, None] = {}
     used: set[str] = set()
@@ -248,7 +248,7 @@ def local_variables(function: ast.AST, module: Module) -> list[str]:
 
 
 def _nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """A node and all below it; ast.walk takes twice as long."""
+    """A node and all its descendants; ast.walk takes twice as long."""
     waiting = [node]
     while waiting:
         here = waiting.pop()

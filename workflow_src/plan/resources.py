@@ -1,4 +1,4 @@
-"""What a measuring job asks of a cluster besides its GPU: memory and time, by the case."""
+"""Memory and time that a measuring job requests from a cluster, by case."""
 
 import math
 
@@ -12,7 +12,7 @@ from workflow_src.model.flops import (
 )
 
 FIXED_MIB = {"cpu": 2048, "cuda": 8192}
-"""Python with torch, and on CUDA the host's side of a context and of a profiler's buffers."""
+"""Python with torch; on CUDA also the host memory of a context and of a profiler's buffers."""
 
 BYTES_PER_PARAMETER = 16
 """A float32 weight, its gradient and AdamW's two moments."""
@@ -21,15 +21,15 @@ FIXED_MINUTES = 10
 """Importing torch, building the model and writing the capture, with room for a busy file system."""
 
 FLOPS_PER_S = {"cpu": 5e9, "cuda": 2e12}
-"""Rates that any machine worth a cluster's name exceeds: a bound, not a forecast."""
+"""Rates that any cluster machine exceeds: lower bounds, not forecasts."""
 
 
 def memory_mib(case: Case) -> int:
-    """Host memory (MiB) that measuring a case may take.
+    """Upper bound (MiB) of the host memory that measuring a case takes.
 
-    On a CUDA device model and activations live on it, and the host's part does not grow. On a
-    CPU: weights, gradients and moments, and at most what a forward pass writes is kept for the
-    backward pass, of which `forward_work` counts the bytes.
+    With a CUDA device, model and activations are in its memory, and host memory is constant. On
+    a CPU: weights, gradients and moments, plus the bytes that `forward_work` counts, which bound
+    what a forward pass keeps for the backward pass.
     """
     if case.device == "cuda":
         return FIXED_MIB["cuda"]
@@ -39,7 +39,7 @@ def memory_mib(case: Case) -> int:
 
 
 def minutes(case: Case, steps: int) -> int:
-    """Time (minutes) that `steps` steps of each phase of a case may take."""
+    """Upper bound (minutes) of the time that `steps` steps of each phase of a case take."""
     forward, backward = total_forward_flops(case), backward_flops(case)
     flops = steps * (len(PHASES) * forward + (len(PHASES) - 1) * backward)
     return FIXED_MINUTES + math.ceil(flops / FLOPS_PER_S[case.device] / 60)

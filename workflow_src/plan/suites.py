@@ -13,14 +13,14 @@ from workflow_src.common.devices import cuda_devices
 from workflow_src.plan.config import ConfigError, check, one_of
 
 CASE_PATTERN = r"[A-Za-z0-9.]+-ctx[0-9]+-(?:fp32|tf32|bf16|fp16)(?:-[a-z0-9_]+)*"
-"""What a case id looks like: the workflow's global wildcard constraint."""
+"""The pattern of case ids: the workflow's global wildcard constraint."""
 
 BENCHMARK_KEYS = ("warmup_steps", "steps")
 CAPTURE_KEYS = ("profiler", "warmup_steps", "capture_steps", "os_tracing")
 
 
 MOST_BLOCKS_IN_CAPTURE = 128
-"""Blocks times steps that a capture holds at most: on an H200 (nsys 2025.3, three phases, naive
+"""Maximum of blocks times steps in a capture: on an H200 (nsys 2025.3, three phases, naive
 attention, bf16) 144 of them made a report of 5.4 MB."""
 
 
@@ -41,7 +41,7 @@ class Plan:
 
     @property
     def capture_suffix(self) -> str:
-        """How a capture's file name ends under the resolved profiler."""
+        """The suffix of capture files from the resolved profiler."""
         return ".nsys-rep" if self.profiler == "nsys" else ".kineto.json.gz"
 
     def _row(self, case_id: str, keys: tuple[str, ...]) -> dict[str, Any]:
@@ -51,22 +51,23 @@ class Plan:
         return case.as_dict() | {key: self.settings[key] for key in keys}
 
     def benchmark_row(self, case_id: str) -> dict[str, Any]:
-        """All that the benchmark of one case depends on: a rule's params.
+        """Everything that the benchmark of one case depends on, for a rule's params.
 
-        Raises ConfigError where the plan has no such case.
+        Raises ConfigError if the plan has no such case.
         """
         return self._row(case_id, BENCHMARK_KEYS)
 
     def capture_row(self, case_id: str) -> dict[str, Any]:
-        """All that the capture of one case depends on: a rule's params.
+        """Everything that the capture of one case depends on, for a rule's params.
 
-        Deep models are captured for fewer steps, so that a capture stays small.
+        Deep models are captured for fewer steps to keep captures small. Raises ConfigError if the
+        plan has no such case.
         """
         row = self._row(case_id, CAPTURE_KEYS)
         return row | {"capture_steps": _steps_in_capture(row)}
 
     def rows(self) -> list[dict[str, Any]]:
-        """The whole plan, a row per case."""
+        """The complete plan, one row per case."""
         return [self.benchmark_row(name) | self.capture_row(name) for name in self.case_ids]
 
 
@@ -76,7 +77,7 @@ def _steps_in_capture(row: Mapping[str, Any]) -> int:
 
 
 def case_id(size: str, axes: Mapping[str, Any]) -> str:
-    """A short readable id; axes that have their usual value are not spelt out."""
+    """A short readable id; axes at their usual value are left out."""
     parts = [size, f"ctx{axes['context']}", axes["precision"]]
     parts += [f"b{axes['batch']}"] if axes["batch"] != 4 else []
     parts += [axes["attention"]] if axes["attention"] != "naive" else []
@@ -85,7 +86,7 @@ def case_id(size: str, axes: Mapping[str, Any]) -> str:
 
 
 def make_cases(config: Mapping[str, Any], device: str) -> tuple[Case, ...]:
-    """Every combination of the suite's axes, sizes first. Takes a checked configuration."""
+    """Every combination of the suite's axes, grouped by size. Takes a checked configuration."""
     suite = config["suites"][config["suite"]]
     names = ("context", "batch", "precision", "attention", "optimizer")
     combinations = product(suite["sizes"], *(suite[_plural(name)] for name in names))
@@ -112,11 +113,11 @@ def recorded(path: Path) -> dict[str, str]:
 
 
 def resolve(config: Mapping[str, Any], earlier: Mapping[str, str]) -> tuple[str, str]:
-    """The device and the profiler to use, `auto` resolved.
+    """The device and the profiler to use, with `auto` resolved.
 
-    An earlier plan's choice stands, so that results brought from another machine are put
-    together here without being measured again. Raises ConfigError where what is asked for is
-    not here and no earlier plan vouches for it.
+    An earlier plan's choice is kept, so that results copied from another machine are assembled
+    here without being measured again. Raises ConfigError if the requested device or profiler is
+    missing here and no earlier plan resolved to it.
     """
     device, profiler = config["device"], config["profiler"]
     device = earlier.get("device", device) if device == "auto" else device
@@ -139,12 +140,12 @@ def resolve(config: Mapping[str, Any], earlier: Mapping[str, str]) -> tuple[str,
 
 
 def _named(device: str, profiler: str) -> tuple[str, str]:
-    """Both as they are. Raises ConfigError for `auto`, which only the measuring machine knows."""
+    """Both unchanged. Raises ConfigError for `auto`: only the measuring machine can resolve it."""
     for key, value in (("device", device), ("profiler", profiler)):
         if value == "auto":
             allowed = "cpu, cuda" if key == "device" else "nsys, torch"
             raise ConfigError(
-                f"{key}: 'auto' can't be told on this machine where cluster is true; "
+                f"{key}: 'auto' can't be resolved on this machine where cluster is true; "
                 f"allowed: {allowed}"
             )
     return device, profiler
@@ -165,6 +166,6 @@ def make_plan(raw: Mapping[str, Any], results: Path = Path("results")) -> Plan:
 
 
 def expand(settings: Mapping[str, Any]) -> Plan:
-    """The plan of checked settings whose device and profiler are resolved already."""
+    """The plan of checked settings whose device and profiler are already resolved."""
     device, profiler = settings["device"], settings["profiler"]
     return Plan(settings["tag"], device, profiler, make_cases(settings, device), settings)

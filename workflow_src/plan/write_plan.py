@@ -1,4 +1,4 @@
-"""Write plan.csv: every case of a run, as it was resolved."""
+"""Write plan.csv: every case of a run, with its settings resolved."""
 
 import argparse
 import csv
@@ -14,7 +14,7 @@ from workflow_src.plan.suites import expand
 
 
 def as_csv(rows: Sequence[dict[str, Any]]) -> str:
-    """Rows with the same keys as CSV; None is an empty cell."""
+    """Rows with equal keys as CSV; None becomes an empty cell."""
     text = StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
@@ -24,7 +24,7 @@ def as_csv(rows: Sequence[dict[str, Any]]) -> str:
 
 @one_sentence()
 def main() -> None:
-    """Write the plan of settings that are checked and resolved already."""
+    """Write the plan of settings that are already checked and resolved."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--settings", type=json.loads, required=True, help="settings as JSON")
     parser.add_argument("--output", type=Path, required=True, help="plan.csv")

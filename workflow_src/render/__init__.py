@@ -1,1 +1,1 @@
-"""How numbers, tables and figures look; knows nothing of what they mean."""
+"""How numbers, tables and figures look, regardless of what they mean."""

@@ -19,7 +19,7 @@ from workflow_src.common.case import CASE_COLUMNS
 
 Row = dict[str, Any]
 
-# Paul Tol's qualitative schemes "bright" and "muted", told apart with any color vision:
+# Paul Tol's qualitative schemes "bright" and "muted", distinguishable with any color vision:
 # https://sronpersonalpages.nl/~pault/
 LINE_COLORS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#555555")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -39,7 +39,7 @@ STYLE: Any = {
 
 
 def facets(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Rows by what tells them apart besides size and context; the key is a facet's heading."""
+    """Rows grouped by what distinguishes them besides size and context, keyed by panel heading."""
     columns = [c for c in CASE_COLUMNS[3:] if len({row[c] for row in rows}) > 1]
     if "precision" not in columns and rows:
         columns = ["precision", *columns]
@@ -51,7 +51,7 @@ def facets(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def panels(rows: Sequence[Row], columns: int = 3) -> tuple[Figure, Iterator[tuple[str, Axes]]]:
-    """A figure of one panel per facet, wrapped, with axes shared; and headings with their axes."""
+    """A figure with a panel per facet and shared axes, and (heading, axes) of each panel."""
     headings = list(facets(rows))
     wide = min(columns, len(headings))
     high = math.ceil(len(headings) / wide)
@@ -73,14 +73,14 @@ def panels(rows: Sequence[Row], columns: int = 3) -> tuple[Figure, Iterator[tupl
 
 
 def nothing(message: str) -> Figure:
-    """A figure that says why it shows nothing."""
+    """A figure with only a message that says why there is nothing to show."""
     figure = plt.figure(figsize=(6, 1.2))
     figure.text(0.5, 0.5, message, ha="center", va="center")
     return figure
 
 
 def context_axis(axes: Axes, contexts: Sequence[int]) -> None:
-    """Logarithmic contexts, a tick at each that was measured."""
+    """A logarithmic horizontal axis of contexts, with a tick at each measured one."""
     axes.set_xscale("log", base=2)
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xticks(sorted(set(contexts)), [str(context) for context in sorted(set(contexts))])
@@ -96,7 +96,7 @@ def log_values(axes: Axes) -> None:
 
 
 def lines(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Rows by size in order of appearance, each from the shortest context up."""
+    """Rows by size in order of appearance; within a size, shortest context first."""
     found: dict[str, list[Row]] = {}
     for row in rows:
         found.setdefault(row["size"], []).append(row)
@@ -131,7 +131,7 @@ def legend_of(figure: Figure) -> None:
 
 
 def svg(draw: Callable[[], Figure], name: str) -> str:
-    """The SVG of a figure, without a date, and with ids that depend on `name` alone."""
+    """A figure as reproducible SVG: without a date, and with ids that depend only on `name`."""
     with plt.rc_context(STYLE | {"svg.hashsalt": name}):
         figure = draw()
         text = io.StringIO()

@@ -1,4 +1,4 @@
-"""From raw rows to Markdown: number formats, tables and templates that escape all values."""
+"""From raw rows to Markdown: number formats, tables, and templates that escape all values."""
 
 import html
 import math
@@ -45,55 +45,55 @@ def number(value: float) -> str:
 
 
 def plain(value: float) -> str:
-    """A whole number that is a name more than a count: 1024."""
+    """An integer that identifies rather than counts, without separators: 1024."""
     return str(int(value))
 
 
 def whole(value: float) -> str:
-    """A count with thousands marked: 1,234."""
+    """A count rounded to an integer, with thousands separators: 1,234."""
     return f"{value:,.0f}"
 
 
 def percent(share: float) -> str:
-    """A share as per cent, one decimal: 12.3 %."""
+    """A share as a percentage with one decimal: 12.3 %."""
     return f"{100 * share:.1f} %"
 
 
 def fine_percent(share: float) -> str:
-    """A small share as per cent, three significant digits: 0.0123 %. NaN is "unknown"."""
+    """A small share as a percentage with three significant digits: 0.0123 %; NaN: "unknown"."""
     return "unknown" if math.isnan(share) else f"{number(100 * share)} %"
 
 
 def limit(share: float) -> str:
-    """A limit as per cent, without digits that say nothing: 10 %, 0.1 %."""
+    """A limit as a percentage without trailing zeros: 10 %, 0.1 %."""
     return f"{100 * share:g} %"
 
 
 def signed_percent(share: float) -> str:
-    """A change as per cent with its sign: +12.3 %."""
+    """A change as a percentage with its sign: +12.3 %."""
     return f"{100 * share:+.1f} %"
 
 
 def calls(value: float) -> str:
-    """Calls per step; a number that isn't whole is marked as such."""
+    """Calls per step; a non-integer is marked as such."""
     near = abs(value - round(value)) < 1e-9
-    return whole(round(value)) if near else f"{value:.2f} (not whole)"
+    return whole(round(value)) if near else f"{value:.2f} (not an integer)"
 
 
 def names(values: Sequence[str]) -> str:
-    """Up to five names in a row, and how many more there are."""
+    """Up to NAMES_SHOWN names, and how many more there are."""
     shown, more = list(values[:NAMES_SHOWN]), len(values) - NAMES_SHOWN
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 
 
 def between(values: Sequence[float], text: Callable[[float], str] = number) -> str:
-    """ "x", or "x to y" where the values show a least and a greatest that read differently."""
+    """ "x", or "x to y" if the smallest and the largest value are formatted differently."""
     low, high = text(min(values)), text(max(values))
     return low if low == high else f"{low} to {high}"
 
 
 def tally(counts: Mapping[str, int], what: str) -> str:
-    """How often each thing holds, those that never do left out: "rises in 2, falls in 1 of 3 x".
+    """How often each outcome occurs, omitting those that never do: "rises in 2, falls in 1 of 3 x".
 
     `what` names what is counted, in the plural; at least one count is above zero.
     """
@@ -106,54 +106,54 @@ def tally(counts: Mapping[str, int], what: str) -> str:
 
 
 def escape(value: Any) -> str:
-    """Text that Markdown and HTML both show as it is, in a sentence and in a table's cell."""
+    """Text escaped so that Markdown and HTML show it literally, in sentences and table cells."""
     text = html.escape(re.sub(r"\s+", " ", str(value)), quote=False).replace("|", "&#124;")
     text = re.sub(r"([\\`*\[\]])", r"\\\1", text)
     return re.sub(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", r"\\_", text)
 
 
 NUMERIC = (number, plain, whole, percent, fine_percent, signed_percent, calls)
-"""Columns that read so stand to the right."""
+"""Columns with these formats are right-aligned."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column to show: its heading, the raw column, and how a value reads."""
+    """A column to show: its heading, the raw column, and the format of its values."""
 
     heading: str
     source: str
     text: Callable[[Any], str] = str
     state: str = "state"
-    """The raw column that says why a value isn't there."""
+    """The raw column that says why a value is missing."""
 
     def cell(self, row: Mapping[str, Any]) -> str | None:
-        """What the cell of this column says in `row`; None where there is no value."""
+        """The text of this column's cell in `row`; None where there is no value."""
         value = row.get(self.source)
         absent = value is None or (isinstance(value, float) and math.isnan(value))
         return None if absent else self.text(value)
 
 
 def _cells(row: Mapping[str, Any], columns: Sequence[Column]) -> list[str]:
-    """A row's cells. The first that lacks a value says why, those after it are dashes."""
-    said: set[str] = set()
+    """A row's cells. The first one without a value says why; later ones are dashes."""
+    explained: set[str] = set()
     cells = []
     for column in columns:
         cell = column.cell(row)
         if cell is None:
             why = STATE_WORDS[str(row.get(column.state, "not_measured"))]
-            cell = DASH if column.state in said else why
-            said.add(column.state)
+            cell = DASH if column.state in explained else why
+            explained.add(column.state)
         cells.append(escape(cell))
     return cells
 
 
 def case_columns(axes: Sequence[str]) -> list[Column]:
-    """Columns for the axes that tell the cases of a table apart."""
+    """Columns for the axes that distinguish the cases of a table."""
     return [Column(axis, axis, plain if axis in COUNTS else str) for axis in axes]
 
 
 def markdown_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> Markup:
-    """A Markdown table; numbers to the right. A column of reasons comes last if there are any."""
+    """A Markdown table, numbers right-aligned. If any row has a reason, a last column shows it."""
     if any(row.get("reason") for row in rows):
         columns = [*columns, Column("note", "reason")]
     cells = [_cells(row, columns) for row in rows]
@@ -173,7 +173,7 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def environment(templates: Path) -> Environment:
-    """Templates that make Markdown: every value is escaped unless it is Markup already."""
+    """A Jinja environment for Markdown: every value is escaped unless it already is Markup."""
     made = Environment(
         loader=FileSystemLoader(templates),
         undefined=StrictUndefined,

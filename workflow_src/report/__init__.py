@@ -1,1 +1,1 @@
-"""The report: its overview, and the whole as Markdown and HTML."""
+"""The report: its overview, and the complete text as Markdown and HTML."""

@@ -1,4 +1,4 @@
-"""What the report opens with: environment, what ran, timings, conservation, precision."""
+"""The report's opening: environment, what ran, timings, conservation of time, precision."""
 
 from collections.abc import Sequence
 
@@ -37,7 +37,7 @@ VALUES_SHOWN = 3
 
 
 def environment(environments: pd.DataFrame) -> list[Row]:
-    """What the cases were measured on: a name and its value, or its values, each."""
+    """What the cases were measured on: a row per property, with its value or values."""
     hidden = (*CASE_COLUMNS, *PRIVATE)
     names = [c for c in environments.columns if c not in hidden and not c.startswith("warning")]
     rows = [{"name": name, "value": values(environments[name])} for name in names]
@@ -45,7 +45,7 @@ def environment(environments: pd.DataFrame) -> list[Row]:
 
 
 def values(column: "pd.Series[str]") -> str:
-    """A column's one value, its few values with their counts, or the range of numbers or times."""
+    """A column as text: its one value, a few values with counts, or a range of numbers or times."""
     counts = column[column != ""].value_counts()
     if len(counts) == 1:
         return str(counts.index[0])
@@ -60,13 +60,13 @@ def values(column: "pd.Series[str]") -> str:
 
 
 def mixed(environments: pd.DataFrame) -> list[str]:
-    """The names under which cases of different machines or versions stand together."""
+    """The columns of SAME_EVERYWHERE, machine and versions, in which cases differ."""
     there = [name for name in SAME_EVERYWHERE if name in environments.columns]
     return [name for name in there if environments[name].nunique() > 1]
 
 
 def warnings(environments: pd.DataFrame) -> list[Row]:
-    """Throttled, shared or busy devices: a warning's text and the cases that it names."""
+    """Throttled, shared or busy devices: the text of each warning and the cases it is about."""
     found: dict[str, list[str]] = {}
     for column in (c for c in environments.columns if c.startswith("warning")):
         for case, text in zip(environments["case"], environments[column], strict=True):
@@ -76,7 +76,7 @@ def warnings(environments: pd.DataFrame) -> list[Row]:
 
 
 def headline(cases: Sequence[Row], captures: pd.DataFrame, environments: pd.DataFrame) -> Row:
-    """What the report's first lines say: devices, profilers, what has no capture."""
+    """What the report's first lines say: devices, profilers, cases without a capture."""
     captured = set(captures["case"])
     names = [case["case"] for case in cases]
     gpus = environments["gpu"] if "gpu" in environments else pd.Series(dtype=str)
@@ -95,16 +95,16 @@ def headline(cases: Sequence[Row], captures: pd.DataFrame, environments: pd.Data
 
 
 def status_table(cases: Sequence[Row], timings: pd.DataFrame, captures: pd.DataFrame) -> Markup:
-    """What became of each phase of each case without a profiler, and whether it was captured."""
+    """The unprofiled status of each phase of each case, and whether the case was captured."""
     rows = []
     for case in cases:
         states = {phase: benchmark_state(timings, case["case"], phase) for phase in PHASES}
-        said = {p: "ok" if s.word == "ok" else STATE_WORDS[s.word] for p, s in states.items()}
+        statuses = {p: "ok" if s.word == "ok" else STATE_WORDS[s.word] for p, s in states.items()}
         reasons = dict.fromkeys(state.reason for state in states.values() if state.reason)
         captured = "no" if of(captures, case["case"]).empty else "yes"
         if holds_no_activity(captures, case["case"]):
             captured = "holds no device activity"
-        rows.append(case | said | {"captured": captured, "reason": "; ".join(reasons)})
+        rows.append(case | statuses | {"captured": captured, "reason": "; ".join(reasons)})
     phases = [Column(PHASE_WORDS[phase], phase) for phase in PHASES]
     return markdown_table(
         rows, [*case_columns(axes(cases)), *phases, Column("capture", "captured")]
@@ -179,7 +179,7 @@ def conservation(captures: pd.DataFrame, kernels: pd.DataFrame) -> Row:
 
 
 def counted_by_nsys(captures: pd.DataFrame, kernels: pd.DataFrame) -> Row:
-    """In how many captures `nsys stats` counted kernels, and where it counted another total."""
+    """How many captures `nsys stats` totaled kernels in, and where its total differs from ours."""
     counted = captures[captures["stats_total_ns"].notna()]
     ours = kernels[kernels["kind"] == "kernel"].groupby("case")["busy_ns"].sum()
     disagree = counted["case"].map(ours).fillna(0) != counted["stats_total_ns"]
@@ -190,7 +190,7 @@ def counted_by_nsys(captures: pd.DataFrame, kernels: pd.DataFrame) -> Row:
 
 
 def conservation_table(captures: pd.DataFrame) -> Markup:
-    """Per capture: device time attributed, outside and in all, whole nanoseconds, and coverage."""
+    """Per capture: device time attributed, outside all ranges and total in ns, and coverage."""
     rows = records(captures)
     columns = [
         *case_columns(axes(rows)),
@@ -204,10 +204,10 @@ def conservation_table(captures: pd.DataFrame) -> Markup:
 
 
 def precision_rows(cases: Sequence[Row], kernels: pd.DataFrame) -> list[Row]:
-    """Per case: the share of gemm time by the precision that kernels' names say ran.
+    """Per case: the share of gemm time in each precision, as kernel names indicate it.
 
-    `matches` is False where any of it ran in another precision than the case asked for, None
-    where names don't tell for all of the time and what they tell doesn't contradict.
+    `matches` is False if any of it ran in a precision other than the one requested, and None if
+    the names don't cover all of the time and show no other precision.
     """
     rows = []
     for case in cases:
@@ -232,7 +232,7 @@ def precision_rows(cases: Sequence[Row], kernels: pd.DataFrame) -> list[Row]:
 
 
 def precision_table(rows: Sequence[Row]) -> Markup:
-    """The cases whose gemms ran in another precision than asked for, as Markdown."""
+    """The cases with gemm time in a precision other than the one requested, as Markdown."""
     columns = [
         *case_columns([axis for axis in axes(rows) if axis != "precision"]),
         Column("precision asked for", "asked"),

@@ -1,4 +1,4 @@
-"""The report: one Markdown file from tables, answers and figures, and the same as one HTML file."""
+"""Write the report from tables, answers and figures: one Markdown file and one HTML file."""
 
 import argparse
 import os
@@ -29,12 +29,12 @@ FIGURE_TEXTS = {
 }
 
 FIGURE_AFTER = {"a": "forward_time", "d": "family_shares", "e": "softmax_matmul"}
-"""The answer that each figure follows."""
+"""The figure that follows each answer."""
 
 
 @dataclass(frozen=True)
 class Sources:
-    """Where the report's parts lie."""
+    """Paths of the report's parts."""
 
     tables: Path
     answers: Path
@@ -44,7 +44,7 @@ class Sources:
 
 
 def context(tables: dict[str, pd.DataFrame]) -> dict[str, Any]:
-    """All that the report's opening says, worked out from the tables."""
+    """The template variables of the report's opening, computed from the tables."""
     timings, captures, kernels = tables["timings"], tables["captures"], tables["kernels"]
     environments = tables["environments"]
     cases = cases_of(timings, captures)
@@ -66,15 +66,15 @@ def context(tables: dict[str, pd.DataFrame]) -> dict[str, Any]:
 
 
 def figure_link(name: str, figures: Path, folder: Path) -> Markup:
-    """A Markdown image that leads from `folder` to a figure."""
+    """A Markdown image that links to a figure, relative to `folder`."""
     target = Path(os.path.relpath(figures / f"{name}.svg", folder)).as_posix()
     return Markup(f"![{FIGURE_TEXTS[name]}]({target})")
 
 
 def make_markdown(sources: Sources, folder: Path) -> str:
-    """The report as Markdown whose links lead from `folder`.
+    """The report as Markdown, with links relative to `folder`.
 
-    Raises FileNotFoundError where a table or an answer isn't there.
+    Raises FileNotFoundError if a table, an answer or a section is missing.
     """
     tables = {name: read_table(sources.tables, name) for name in REPORT_TABLES}
     answers = {
@@ -96,10 +96,10 @@ def make_markdown(sources: Sources, folder: Path) -> str:
 
 
 def with_contents(text: str) -> str:
-    """The report with a list of its sections, each a link, before the first of them.
+    """The report with a linked table of contents before its first section.
 
-    Links are what both this project's HTML and the common Markdown viewers call a heading: its
-    words in lower case, joined by dashes.
+    Link targets are the heading ids of both this project's HTML and common Markdown viewers: the
+    heading's words in lower case, joined by hyphens.
     """
     headings = re.findall(r"^(##+) (.+)$", text, flags=re.MULTILINE)
     lines = [f"{'    ' * (len(h) - 2)}- [{title}](#{slugify(title, '-')})" for h, title in headings]
@@ -116,7 +116,7 @@ def to_html(text: str) -> str:
 
 
 def inline_figures(body: str, folder: Path) -> str:
-    """`body` with each image of an .svg file under `folder` replaced by the drawing itself."""
+    """`body` with each image of an .svg file under `folder` replaced by the SVG itself."""
 
     def drawing(match: re.Match[str]) -> str:
         svg = (folder / match["target"]).read_text(encoding="utf-8")
@@ -128,7 +128,7 @@ def inline_figures(body: str, folder: Path) -> str:
 
 
 def make_html(text: str, folder: Path, templates: Path) -> str:
-    """The report as one self-contained HTML file. `text` is Markdown linking from `folder`."""
+    """The Markdown `text`, with links relative to `folder`, as one self-contained HTML page."""
     body = inline_figures(to_html(text), folder)
     body = re.sub(r"<table>.*?</table>", r'<div class="table">\g<0></div>', body, flags=re.DOTALL)
     body = re.sub(r"<p>(<figure .*?</figure>)</p>", r"\1", body, flags=re.DOTALL)
@@ -144,7 +144,7 @@ def make_html(text: str, folder: Path, templates: Path) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write the report."""
     parser = argparse.ArgumentParser(prog="workflow_src.report.report", description=__doc__)
-    parser.add_argument("--tables", type=Path, required=True, help="folder of aggregated CSVs")
+    parser.add_argument("--tables", type=Path, required=True, help="folder of joined CSVs")
     parser.add_argument("--answers", type=Path, required=True, help="folder of a.md to e.md")
     parser.add_argument("--figures", type=Path, required=True, help="folder of the .svg figures")
     parser.add_argument("--templates", type=Path, required=True, help="report_templates")

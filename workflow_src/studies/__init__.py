@@ -1,1 +1,1 @@
-"""Companion studies: each a module here, a rule file, a template and a figure of its own."""
+"""Companion studies: each has a subpackage here, and a template, table and figure of its own."""

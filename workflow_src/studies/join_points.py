@@ -1,7 +1,7 @@
-"""The command of a study that joins its measured points into its one table.
+"""Join the measured points of a study into its table.
 
-Points are raw. What is worked out of them is worked out here: the spread of samples, the names,
-families and precisions of kernels (by families.csv), and what the study's own `derive` adds.
+Points hold raw measurements. Everything derived is computed here: the spread of samples; the short
+names, families and precisions of kernels (by families.csv); what the study's own `derive` adds.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from workflow_src.traces.families import families, load_rules
 from workflow_src.traces.kernel_names import precision_ran, short_names
 
 Derive = Callable[[Point, list[Row]], list[Row]]
-"""A study's rows for its table, from a point and its raw rows with `spread` and names added."""
+"""From a point and its raw rows, with spread and kernel names added, to rows of the table."""
 
 
 def named(activities: list[Row], rules: pd.DataFrame) -> list[Row]:
@@ -32,24 +32,24 @@ def named(activities: list[Row], rules: pd.DataFrame) -> list[Row]:
         return []
     names = pd.Series([row["name"] for row in activities], dtype="str")
     family = families(names, rules)
-    told = zip(short_names(names), family, precision_ran(names, family), strict=True)
+    derived = zip(short_names(names), family, precision_ran(names, family), strict=True)
     return [
         row | {"short_name": short, "family": of, "precision_ran": ran}
-        for row, (short, of, ran) in zip(activities, told, strict=True)
+        for row, (short, of, ran) in zip(activities, derived, strict=True)
     ]
 
 
 def prepared(row: Row, rules: pd.DataFrame) -> Row:
-    """A raw row with the spread of its samples (ms), and names for its activities.
+    """A raw row with the spread of its samples (ms), and its activities with their names.
 
-    Lists of activities are those whose key ends in "activities".
+    Every key that ends in "activities" holds a list of them.
     """
     lists = {key: named(row[key], rules) for key in row if key.endswith("activities")}
     return row | lists | (spread(row["samples_ns"]) if "samples_ns" in row else {})
 
 
 def table_rows(result: dict[str, Any], derive: Derive, rules: pd.DataFrame) -> list[Row]:
-    """The table's rows of one point: its id, what was derived, the environment; scalars alone."""
+    """The table rows of one point: its id, what was derived (scalars only), and the environment."""
     around = {key: result["environment"].get(key, "") for key in SAME_EVERYWHERE[:-1]}
     point = result["point"]
     rows = derive(point, [prepared(row, rules) for row in result["rows"]])
@@ -66,7 +66,7 @@ def join(
 ) -> pd.DataFrame:
     """The rows of all points. Raises StageError for a file that isn't a measured point.
 
-    Raises MixedEnvironmentsError where points of different machines would stand together.
+    Raises MixedEnvironmentsError if points from different environments would be mixed.
     """
     rows: list[Row] = []
     for path in paths:

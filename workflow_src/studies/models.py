@@ -1,4 +1,4 @@
-"""The Transformer models that studies measure: their sizes come from the checked configuration."""
+"""The Transformer models that studies measure; sizes come from the validated configuration."""
 
 from collections.abc import Iterable
 
@@ -7,16 +7,16 @@ from workflow_src.studies.study import Point, Row, Settings
 
 
 def models(settings: Settings, names: Iterable[str]) -> Row:
-    """`sizes` (those of `names` that the configuration has) and `vocabulary`, for a point."""
+    """`sizes` (those of `names` that are configured) and `vocabulary`, to put into a point."""
     sizes = {name: dict(settings["sizes"][name]) for name in names if name in settings["sizes"]}
     return {"sizes": sizes, "vocabulary": settings["vocabulary"]}
 
 
 def case_of(point: Point, size: str, precision: str) -> Case:
-    """The case of a size at a point, with written-out attention and AdamW.
+    """The case of a size at a point, with naive attention and AdamW.
 
     Takes sizes, vocabulary, context, batch and device from the point. Raises KeyError for a size
-    that the point doesn't have.
+    that isn't in the point.
     """
     return Case(
         case=f"{size}-ctx{point['context']}-{precision}",

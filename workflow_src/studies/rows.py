@@ -1,4 +1,4 @@
-"""What the studies share: rows of a table, sums over activities, how a time is shown."""
+"""What the studies share: table rows, sums over activities, and columns for times."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -13,11 +13,11 @@ TIME_COLUMNS = (
     Column("p20, ms", "p20_ms", number, "status"),
     Column("p80, ms", "p80_ms", number, "status"),
 )
-"""The spread of a measurement, or what became of it."""
+"""The spread of a measurement, or its status if there is none."""
 
 
 def filled(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of a study's table with None where a cell is empty."""
+    """The rows of a study's table, with None for empty cells."""
     return [
         {key: None if value == "" or value != value else value for key, value in row.items()}
         for row in records(table)
@@ -25,10 +25,10 @@ def filled(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def busy_ns(activities: Iterable[Row]) -> int:
-    """Device time of all activities together."""
+    """Total device time of the activities, in ns."""
     return sum(row["busy_ns"] for row in activities)
 
 
 def calls(activities: Iterable[Row]) -> int:
-    """Calls of all activities together."""
+    """Total calls of the activities."""
     return sum(row["calls"] for row in activities)

@@ -1,4 +1,4 @@
-"""The command of a study that measures one point, on a device that nobody else measures on."""
+"""Measure one point of a study, with exclusive use of its device."""
 
 import argparse
 import json
@@ -13,7 +13,7 @@ from workflow_src.studies.study import Point, Row
 
 @one_sentence()
 def main(measure: Callable[[Point], list[Row]]) -> None:
-    """Measure one point: its raw rows, with what they were measured on."""
+    """Measure one point, and write its raw rows with the environment they were measured in."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--point", type=json.loads, required=True, help="the point as JSON")
     parser.add_argument("--output", type=Path, required=True)

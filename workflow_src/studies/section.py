@@ -1,4 +1,4 @@
-"""The command of a study that writes its section of the report and draws its figure."""
+"""Write a study's section of the report and draw its figure."""
 
 import argparse
 from collections.abc import Callable
@@ -19,10 +19,10 @@ from workflow_src.render.markdown import environment
 
 @dataclass(frozen=True)
 class Section:
-    """A study's section, made from its table.
+    """A study's section of the report, made from its table.
 
-    study: its name, and that of its template; summarize: the numbers and verdicts that choose the
-    template's sentences; tables: tables as Markdown, by name; figure: the study's one figure.
+    study: the name of the study and of its template; summarize: the numbers and verdicts by which
+    the template chooses its sentences; tables: Markdown tables by name; figure: the study's figure.
     """
 
     study: str
@@ -32,25 +32,25 @@ class Section:
     figure: Callable[[pd.DataFrame], Figure]
 
     def markdown(self, table: pd.DataFrame, templates: Path) -> str:
-        """The section's text; each sentence is chosen by the table's numbers."""
+        """The section's text; the numbers in the table choose its sentences."""
         template = environment(templates).get_template(f"studies/{self.study}.md.j2")
         summary = self.summarize(table)
         return str(template.render(title=self.title, tables=self.tables(table), **summary))
 
     def svg(self, table: pd.DataFrame) -> str:
-        """The study's figure; the same table gives the same bytes."""
+        """The study's figure as SVG; equal tables give identical bytes."""
         return svg(lambda: self.figure(table), f"study_{self.study}")
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """A study's table; empty text cells are empty text. Raises StageError for a damaged one."""
+    """A study's table; empty text cells become "". Raises StageError for a damaged file."""
     with reading(path, "a readable table", "delete it and run again", StageError):
         table = pd.read_csv(path, keep_default_na=False, na_values=[])
     return table.apply(lambda column: _numbers(column))
 
 
 def _numbers(column: "pd.Series[str]") -> pd.Series:
-    """A column as numbers where all its filled cells are numbers, else as it is."""
+    """A column as numbers if all its nonempty cells are numbers, else unchanged."""
     filled = column.astype("str").replace("", None)
     numbers = pd.to_numeric(filled, errors="coerce")
     return numbers if numbers.notna().sum() == filled.notna().sum() > 0 else column

@@ -23,7 +23,7 @@ from workflow_src.traces.nsys import stats_total_ns
 from workflow_src.traces.trace import Trace, require_complete
 
 BUSY_LOAD = 1.5
-"""Load average per core above which a CPU counts as busy with something else."""
+"""Load average per core above which a CPU counts as busy with other work."""
 
 
 def timings(result: dict[str, Any]) -> pd.DataFrame:
@@ -41,7 +41,7 @@ def timings(result: dict[str, Any]) -> pd.DataFrame:
 
 
 def ranges_table(ranges: pd.DataFrame) -> pd.DataFrame:
-    """A row per path and step: instances and, summed over them, host, busy and span (ms)."""
+    """A row per path and step: instances and, summed over them, host, busy and span time (ms)."""
     inside = ranges[ranges["phase"] != ""]
     inside = inside.assign(instances=1, host_ns=inside["end_ns"] - inside["start_ns"])
     values = ["instances", "host_ns", "busy_ns", "span_ns"]
@@ -56,7 +56,7 @@ def _in_ms(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def kernels_table(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
-    """A row per path, kind and name: calls and device time launched with that path innermost.
+    """A row per path, kind and name: calls and device time launched with that innermost path.
 
     Launches outside every step range have an empty phase and path.
     """
@@ -76,7 +76,7 @@ def kernels_table(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFram
 
 
 def named(kernels: pd.DataFrame, rules: pd.DataFrame | None = None) -> pd.DataFrame:
-    """The kernels table with short_name, family and, where the name tells, precision_ran."""
+    """The kernels table with short_name, family and, if the name reveals it, precision_ran."""
     family = families(kernels["name"], rules)
     return kernels.assign(
         short_name=short_names(kernels["name"]),
@@ -88,7 +88,7 @@ def named(kernels: pd.DataFrame, rules: pd.DataFrame | None = None) -> pd.DataFr
 def capture_table(trace: Trace, kernels: pd.DataFrame, stats_ns: int | None) -> pd.DataFrame:
     """One row that accounts for all device time of a capture.
 
-    Raises TraceError where the parts don't sum to the whole, or nsys counted another total.
+    Raises TraceError if the parts don't add up to the total, or nsys counted another total.
     """
     outside_ns = int(kernels.loc[kernels["phase"] == "", "busy_ns"].sum())
     attributed_ns = int(kernels.loc[kernels["phase"] != "", "busy_ns"].sum())
@@ -117,7 +117,7 @@ def capture_table(trace: Trace, kernels: pd.DataFrame, stats_ns: int | None) -> 
 
 
 def warnings(result: dict[str, Any]) -> str:
-    """What the device's state before and after gives reason to doubt, or nothing."""
+    """Reasons to doubt the result, from the device's state before and after, or ""."""
     states = (result["before"], result["after"])
     reasons = sorted({reason for state in states for reason in state.get("throttle", [])})
     found = [f"throttled ({', '.join(reasons)})"] if reasons else []
@@ -143,7 +143,7 @@ def environment(result: dict[str, Any], profiler_version: str) -> pd.DataFrame:
 
 
 def benchmark_tables(path: Path, profiler_version: str) -> dict[str, pd.DataFrame]:
-    """The tables made from a benchmark's JSON. Raises StageError where it isn't one."""
+    """The tables made from a benchmark's JSON. Raises StageError if it isn't one."""
     with reading(path, "a benchmark's result", "delete it and run again", StageError):
         result = json.loads(path.read_text(encoding="utf-8"))
         version = profiler_version or result["environment"]["torch"]
@@ -153,6 +153,7 @@ def benchmark_tables(path: Path, profiler_version: str) -> dict[str, pd.DataFram
             "environments": environment(result, version),
         }
         for table in tables.values():
+            # Text that can't be written as UTF-8 fails here, where the message names the file.
             table.to_csv().encode()
     return tables
 
@@ -162,7 +163,7 @@ def case_tables(
 ) -> dict[str, pd.DataFrame]:
     """All tables of a case by name; `rules` are those of families.csv unless given.
 
-    Raises StageError where one of its files can't be used.
+    Raises StageError if one of its files can't be used.
     """
     trace = read_trace(export)
     require_complete(trace)

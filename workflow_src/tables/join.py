@@ -16,11 +16,11 @@ from workflow_src.common.reading import reading
 
 
 class MixedEnvironmentsError(StageError):
-    """Results of different machines or versions would stand in one table."""
+    """Results from different machines or versions would be mixed in one table."""
 
 
 def with_case(table: pd.DataFrame, case: dict[str, Any]) -> pd.DataFrame:
-    """A case's table with the columns that say which case it is in front."""
+    """A case's table, preceded by the columns that identify the case."""
     front = pd.DataFrame({name: [case[name]] * len(table) for name in CASE_COLUMNS})
     return pd.concat([front, table.reset_index(drop=True)], axis=1)
 
@@ -38,7 +38,7 @@ def join(folders: Path, cases: Iterable[dict[str, Any]], name: str) -> pd.DataFr
 
 
 def missing_rows(folders: Path, cases: Iterable[dict[str, Any]]) -> pd.DataFrame:
-    """Rows of timings with status "not_measured" for planned cases that have no tables."""
+    """Rows of timings with status "not_measured" for planned cases without tables."""
     rows = [
         {name: case[name] for name in CASE_COLUMNS}
         | {"phase": phase, "status": "not_measured", "reason": ""}

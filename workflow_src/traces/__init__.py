@@ -1,1 +1,1 @@
-"""Adapters: each profiler's captures become one and the same Trace."""
+"""From captures to a Trace common to all profilers, its attribution and its families."""

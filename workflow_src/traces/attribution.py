@@ -1,8 +1,8 @@
-"""Attribution: which range had each activity launched, on any thread of its process.
+"""Attribution: which range each activity was launched in, on any thread of its process.
 
-Autograd launches the backward kernels from a thread of its own, on which no range is open. A
-launch on such a thread takes the ranges that its process's main thread had open at that moment.
-Everything here is whole nanoseconds, and all device time is accounted for.
+Autograd launches the backward kernels from its own thread, on which no range is open. A launch on
+such a thread is attributed to the range that was open on its process's main thread at that moment.
+All times are integer nanoseconds, and all device time is accounted for.
 """
 
 from dataclasses import dataclass
@@ -16,17 +16,17 @@ from workflow_src.common.errors import TraceError
 from workflow_src.traces.trace import Trace
 
 NOWHERE = -1
-"""The range of what was launched while none was open."""
+"""The range of an activity launched while no range was open."""
 
 Indices = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Nesting:
-    """How intervals of one thread lie inside each other.
+    """How intervals of one thread are nested.
 
-    parent: for each interval the row of the one that directly holds it, or NOWHERE.
-    times, innermost: from times[i] until times[i + 1] the innermost open interval is innermost[i].
+    parent: for each interval, the row of the one that directly encloses it, or NOWHERE.
+    times, innermost: from times[i] to times[i + 1] the innermost open interval is innermost[i].
     """
 
     parent: Indices
@@ -42,16 +42,16 @@ class Nesting:
 
 
 def nest(start: Indices, end: Indices) -> Nesting:
-    """Nest intervals [start, end) of one thread, each longer than nothing.
+    """Nest intervals [start, end) of one thread, each of positive length.
 
-    Raises TraceError where two of them overlap and neither holds the other.
+    Raises TraceError if two of them overlap and neither encloses the other.
     """
     count = len(start)
     rows = np.lexsort((-end, start))
     rank = np.empty(count, dtype=np.int64)
     rank[rows] = np.arange(count)
-    # At equal times intervals close before others open; of those that close together the inner
-    # one goes first, of those that open together the outer one.
+    # At equal times, intervals close before others open; of intervals that close together the
+    # inner one comes first, of intervals that open together the outer one.
     times = np.concatenate([start, end])
     opens = np.repeat([1, 0], count)
     order = np.lexsort((np.concatenate([rank, -rank]), opens, times))
@@ -79,7 +79,7 @@ def _parents(depth: Indices, rows: Indices) -> Indices:
 
 
 def _main_thread(ranges: pd.DataFrame, process: int) -> int:
-    """The thread of `process` that the ranges are on: its first thread, else the busiest one."""
+    """The thread of `process` with the process's id; if that has no ranges, the one with most."""
     threads = ranges["thread"]
     return process if (threads == process).any() else int(threads.value_counts().index[0])
 
@@ -87,8 +87,8 @@ def _main_thread(ranges: pd.DataFrame, process: int) -> int:
 def attribute(trace: Trace) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The trace's ranges with `parent` and `path`, and its activities with `range`.
 
-    `parent` and `range` are row numbers among the ranges, NOWHERE where there is none; `path`
-    joins the names of the open ranges with "/", outermost first.
+    `parent` and `range` are row numbers of ranges, or NOWHERE; `path` joins
+    the names of the open ranges with "/", outermost first.
     """
     ranges = trace.ranges.reset_index(drop=True)
     activities = trace.activities.reset_index(drop=True)
@@ -123,7 +123,7 @@ def _attribute_process(
         parent[rows] = nesting.parent[: len(rows)]
         if thread == main:
             continue
-        # A range on another thread continues the path that the main thread was on.
+        # An outermost range on another thread becomes a child of the main thread's open range.
         roots = rows[parent[rows] == NOWHERE]
         parent[roots] = of_main.at(ranges["start_ns"].loc[roots].to_numpy())
         here = threads == thread
@@ -150,9 +150,9 @@ def _paths(ranges: pd.DataFrame) -> pd.Series:
 
 
 def number_steps(ranges: pd.DataFrame) -> pd.DataFrame:
-    """Attributed ranges with `phase` (the step range that holds them, or "") and `step`.
+    """Attributed ranges with `phase` (the step range that encloses them, or "") and `step`.
 
-    Steps of a phase count from 0 in the order in which they began; outside any it is NOWHERE.
+    `step` counts from 0 within a phase, in order of start; outside any step it is NOWHERE.
     """
     parent = ranges["parent"].to_numpy()
     root = np.arange(len(ranges))
@@ -166,10 +166,10 @@ def number_steps(ranges: pd.DataFrame) -> pd.DataFrame:
 
 
 def device_times(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
-    """Attributed ranges with `busy_ns` and `span_ns`, those of inner ranges included.
+    """Attributed ranges with `busy_ns` and `span_ns`, activities of inner ranges included.
 
     busy: sum of the device time launched in the range; span: from the start of the first to the
-    end of the last activity launched in it; both 0 where nothing was.
+    end of the last activity launched in it; both 0 if there is none.
     """
     parent = np.append(ranges["parent"].to_numpy(), NOWHERE)
     duration = activities["duration_ns"].to_numpy()

@@ -1,4 +1,4 @@
-"""Export one capture into a folder: trace.sqlite and, of nsys, the CSVs of `nsys stats`."""
+"""Export one capture into a folder: trace.sqlite and, for nsys, the CSVs of `nsys stats`."""
 
 import argparse
 import shutil
@@ -20,7 +20,7 @@ OWN_TABLE = "trace"
 
 
 def write_trace(trace: Trace, database: Path) -> None:
-    """Keep a trace in an SQLite file of this project's own: trace, ranges, activities."""
+    """Write a trace as SQLite in this project's own format: tables trace, ranges, activities."""
     about = pd.DataFrame(
         {"profiler": [trace.profiler], "profiler_version": [trace.profiler_version]}
     )
@@ -42,7 +42,7 @@ def _read_own(connection: sqlite3.Connection) -> Trace:
 
 
 def read_trace(folder: Path) -> Trace:
-    """The Trace in an exported folder, whichever profiler took it. Raises TraceError."""
+    """The Trace in an exported folder, from either profiler. Raises TraceError."""
     database = folder / DATABASE
     query = "SELECT count(*) FROM sqlite_master WHERE name = ?"
     with (
@@ -55,7 +55,7 @@ def read_trace(folder: Path) -> Trace:
 
 
 def export(capture: Path, folder: Path, os_tracing: bool) -> None:
-    """Export `capture` into `folder`, which appears whole or not at all. Raises TraceError."""
+    """Export `capture` into `folder`, which appears complete or not at all. Raises TraceError."""
     with partial_folder(folder) as parent:
         partial = parent / folder.name
         partial.mkdir()

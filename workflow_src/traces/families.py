@@ -1,11 +1,11 @@
-"""What an activity is: the family of a GPU kernel, a memory operation or a CPU operator.
+"""The family of an activity: of a GPU kernel, a memory operation or a CPU operator.
 
-The name alone decides, by the ordered table `families.csv`: the first pattern found in the name
-wins, `why` says what the rule is for and what it must come before. One table serves nsys
+Only the name decides, by the ordered table `families.csv`: the first pattern found in the name
+wins; `why` says what the rule is for and what it must come before. One table serves nsys
 (`void <unnamed>::softmax_warp_forward<...>`), Kineto (`void (anonymous namespace)::...`) and
 operators (`aten::_softmax`); an operator and the kernel that it launches share a family.
 
-Give full (demangled) names. A short name such as `vectorized_elementwise_kernel` hides the
+Pass full (demangled) names. A short name such as `vectorized_elementwise_kernel` hides the
 functor that tells a fill or a copy from arithmetic, and `softmax_warp_forward` hides log-softmax.
 """
 
@@ -28,14 +28,14 @@ FAMILIES = {
     "indexing": "gather, scatter, advanced indexing, sorting",
     "reduction": "sums, means, maxima, scans",
     "elementwise": "pointwise arithmetic and comparisons",
-    "copy": "copies, conversions of the number type, concatenation",
+    "copy": "copies, dtype conversions, concatenation",
     "fill": "constants and ranges written to memory",
     "random": "random numbers and dropout",
     "communication": "collectives between devices",
     "bookkeeping": "CPU only: allocation, views, metadata, autograd bookkeeping; computes nothing",
-    UNKNOWN: "no rule knows the name",
+    UNKNOWN: "no rule matches the name",
 }
-"""Every family and what it holds."""
+"""Every family and what it contains."""
 
 
 RULES = Path(__file__).with_name("families.csv")
@@ -50,7 +50,7 @@ def load_rules(path: Path = RULES) -> pd.DataFrame:
 def families(names: pd.Series, rules: pd.DataFrame | None = None) -> pd.Series:
     """The family of each name, on the index of `names`; `rules` are load_rules() unless given.
 
-    Each distinct name is matched once. A name that no rule knows is `unknown`.
+    Each distinct name is matched once. A name that no rule matches is `unknown`.
     """
     table = load_rules() if rules is None else rules
     patterns = map(re.compile, map(str, table["pattern"]))
@@ -64,7 +64,7 @@ def _first_match(name: str, compiled: list[tuple[re.Pattern[str], str]]) -> str:
 
 
 def coverage(table: pd.DataFrame) -> float:
-    """Share (0 to 1) of `busy_ns` whose `family` is known; 1.0 where there is no time at all."""
+    """Share (0 to 1) of `busy_ns` whose `family` is known; 1.0 if there is no time at all."""
     total = int(table["busy_ns"].sum())
     unknown = int(table.loc[table["family"] == UNKNOWN, "busy_ns"].sum())
     return 1.0 - unknown / total if total else 1.0

@@ -1,21 +1,22 @@
-"""Readable short names of activities, and the precision that a kernel's name says it ran in.
+"""Readable short names of activities, and the precision that a kernel's name reveals.
 
-How cuBLAS spells types, as far as it is known:
+How kernel names encode types, as far as is known:
 
 - `nvjet_[smXX_]TAG_...` (CUDA 12.6 and later; Hopper, Blackwell): TAG is one letter per type of A,
   compute and D (`tst`), or of A, B, C, compute and D where they differ (`qqtst`). s fp32, t bf16,
   h fp16, d fp64, q fp8 e4m3, r fp8 e5m2, o fp4, b int8. libcublasLt holds the tags as strings and
   exports functions named after them (cublasLtTSTMatmul, cublasLtHSHMatmul). fp32 inputs were only
-  ever seen as `sss_tf32`; an `sss` without the suffix stays empty. The third letter follows the
-  output (`hss`: fp16 in, fp32 out) and says nothing of the multiplication.
+  ever seen as `sss_tf32`; an `sss` without the suffix yields "". The third letter describes the
+  output (`hss`: fp16 in, fp32 out) and says nothing about the multiplication.
 - `smXX_xmma_gemm_AB_CK_D`: types of A and B, of C and of the compute, of D;
   `f32f32_tf32f32_f32` is TF32, `f32f32_f32f32_f32` plain FP32.
 - `s1688`, `s16816`: tensor-core instruction shapes with FP32 sums. With `bf16` or `f16` in the name
-  they are that; `s1688` with no type takes FP32 data and multiplies in TF32 (CUTLASS's names).
+  that is the precision; `s1688` with no type takes FP32 data and multiplies in TF32 (CUTLASS's
+  names).
 - `sgemm` without these (`ampere_sgemm`, `simt_sgemm`): FP32 on the ordinary cores; `d884`: FP64.
 
-Names that do not tell: split-K reductions and cuBLASLt epilogues (they hold the types of partial
-sums), Triton's, and cuDNN's `..._f16_knob_...`, which it uses for BF16 as well as for FP16.
+Names that don't reveal the precision: split-K reductions and cuBLASLt epilogues (they hold the
+types of partial sums), Triton's, and cuDNN's `..._f16_knob_...`, used for BF16 as well as for FP16.
 `fmha_cutlassF_f32` counts as fp32: on compute capability 8.0 and later CUTLASS multiplies its FP32
 data in three TF32 products (OpMultiplyAddFastF32), close to FP32's accuracy.
 """
@@ -27,7 +28,7 @@ import pandas as pd
 MAX_LENGTH = 64
 
 NO_KERNEL = ("Memcpy ", "Memset ")
-"""How the names of copies and sets begin in a trace of torch.profiler."""
+"""Prefixes of the names of copies and sets in torch.profiler's traces."""
 
 _PRECISIONS = [
     (r"(?i)splitkreduce|split_k_reduce|cublasLt::epilogue|^triton_", ""),
@@ -48,14 +49,14 @@ _PRECISIONS = [
     (r"sgemm|(?<![a-z])f32|\bfloat\b", "fp32"),
 ]
 PRECISIONS = [(re.compile(pattern), precision) for pattern, precision in _PRECISIONS]
-"""Ordered: the first pattern found in a name says the precision ("" where it does not tell)."""
+"""Ordered: the first pattern found in a name decides the precision ("" if unknown)."""
 
 _CUDNN = re.compile(r"^cudnn_generated_fort_native_")
 _XMMA = re.compile(
     r"_(?:tilesize(?=\d)|(?:stage\d+|warp(?:group)?size[\dx]+|tensor[\dx]+|ffma|align[a-c]\d+|execute"
     r"|segment_k_off|kernel__5x_cublas)(?![a-z\d]))"
 )
-"""What cuBLAS's sm*_xmma_gemm_* names say beside types, layouts, tile and split."""
+"""Parts of cuBLAS's sm*_xmma_gemm_* names besides types, layouts, tile and split."""
 
 _UNNAMED = re.compile(r"<unnamed>::|\(anonymous namespace\)::")
 _RETURN_TYPE = re.compile(r"^(?:void|std::enable_if<.*?>::type) +")
@@ -70,11 +71,11 @@ _OPERATION = re.compile(
 
 
 def short_names(names: pd.Series) -> pd.Series:
-    """A readable name per name, at most 64 characters, without "|" or line ends; same index.
+    """A readable form of each name, up to 64 characters, no "|" or line breaks; same index.
 
     `void at::native::vectorized_elementwise_kernel<4, ...MulFunctor<float>...>(...)` becomes
-    `vectorized_elementwise(mul)`. Names without C++ signature (nvjet_*, aten::*) stay as they are,
-    cut in the middle where they are too long.
+    `vectorized_elementwise(mul)`. Names without C++ signature (nvjet_*, aten::*) are kept, but
+    shortened in the middle if too long.
     """
     known = {name: _fit(_short(str(name))) for name in names.unique()}
     return names.map(known).astype(str)
@@ -92,14 +93,14 @@ def _short(name: str) -> str:
 
 
 def _library(name: str) -> str:
-    """`name` without what would hide, where it is cut, how two kernels of a library differ."""
+    """`name` without filler, so that shortening keeps what tells a library's kernels apart."""
     if "_xmma_gemm_" in name:
         return _XMMA.sub(lambda part: "_" if part[0] == "_tilesize" else "", name)
     return _CUDNN.sub("cudnn_", name)
 
 
 def _function(path: str, rest: str) -> str:
-    """The function at the end of `path`, and what it does where its template, `rest`, says that."""
+    """The function at the end of `path`, with the operation that its template, `rest`, names."""
     if not rest:
         return path
     parts = path.split("::")
@@ -112,7 +113,7 @@ def _function(path: str, rest: str) -> str:
 
 
 def _operation(rest: str) -> str:
-    """The first functor in a template that is more than a wrapper round another one."""
+    """The first functor in a template that is not just a wrapper around another, or ""."""
     standard = re.search(r"std::(plus|minus|multiplies|divides)\b", rest)
     if standard:
         return standard[1]
@@ -121,16 +122,16 @@ def _operation(rest: str) -> str:
 
 
 def _fit(name: str) -> str:
-    """`name` on one line without "|", its middle left out where it is longer than MAX_LENGTH."""
+    """`name` on one line without "|", shortened in the middle to at most MAX_LENGTH."""
     line = " ".join(name.replace("|", "/").split())
     tail = 18
     return line if len(line) <= MAX_LENGTH else f"{line[: MAX_LENGTH - tail - 1]}…{line[-tail:]}"
 
 
 def precision_ran(names: pd.Series, families: pd.Series) -> pd.Series:
-    """Per gemm and attention name: fp32, tf32, bf16, fp16, fp8 or fp64; "" for all others.
+    """For each gemm or attention name: fp32, tf32, bf16, fp16, fp8 or fp64; "" for all others.
 
-    `families` has the index of `names`. Empty too where the name does not tell (see the module).
+    `families` has the index of `names`. Also empty if the name doesn't tell (see the module).
     """
     known = {name: _precision(str(name)) for name in names.unique()}
     precisions: pd.Series = names.map(known).astype(str)

@@ -1,4 +1,4 @@
-"""torch.profiler (Kineto): its Chrome trace, read without losing a nanosecond.
+"""Reads the Chrome trace of torch.profiler (Kineto) without losing a nanosecond.
 
 On a CPU the activities are operators with their self time; on a CUDA device they are kernels,
 copies and sets, and `operator` names the aten operator that launched each.
@@ -20,18 +20,18 @@ from workflow_src.traces.trace import Trace, tidy_ranges
 KINDS = {"kernel": "kernel", "gpu_memcpy": "copy", "gpu_memset": "set"}
 LAUNCHES = ("cuda_runtime", "cuda_driver")
 TORCHS_OWN = "#"
-"""In the names of ranges that torch itself emits: ProfilerStep#2, Optimizer.step#AdamW.step."""
+"""Found in names of ranges that torch itself emits: ProfilerStep#2, Optimizer.step#AdamW.step."""
 
 
 def nanoseconds(microseconds: pd.Series) -> pd.Series:
-    """Whole nanoseconds from microseconds written as decimal text ("12.345" is 12345)."""
+    """Integer nanoseconds from microseconds as decimal text ("12.345" becomes 12345)."""
     parts = microseconds.astype("str").str.partition(".")
     fraction = parts[2].str.slice(0, 3).str.ljust(3, "0")
     return (parts[0] + fraction).astype("int64")
 
 
 def _load(path: Path) -> pd.DataFrame:
-    """All complete events of a Chrome trace with whole nanoseconds."""
+    """All complete events of a Chrome trace, with times in integer nanoseconds."""
     with gzip.open(path, "rt", encoding="utf-8") as file:
         trace = json.load(file, parse_float=str)
     events = pd.DataFrame([e for e in trace["traceEvents"] if e.get("ph") == "X"])
@@ -57,7 +57,7 @@ def _number(arguments: dict[str, Any], key: str) -> int:
 
 
 def _self_times(operators: pd.DataFrame) -> pd.DataFrame:
-    """Operators as activities: the time of each less that of the operators that it called."""
+    """Operators as activities: the time of each minus that of the operators that it called."""
     lasting = operators[operators["duration_ns"] > 0].reset_index(drop=True)
     own = lasting["duration_ns"].to_numpy().copy()
     for _, rows in lasting.groupby(["process", "thread"]):
@@ -80,19 +80,19 @@ def _device_activities(events: pd.DataFrame) -> pd.DataFrame:
     )
     operators = events[(events["category"] == "cpu_op") & (events["external"] >= 0)]
     by_id = operators.drop_duplicates("external").set_index("external")["name"]
-    whole = dict.fromkeys(("launch_ns", "process", "thread"), "int64")
+    integers = dict.fromkeys(("launch_ns", "process", "thread"), "int64")
     return (
         joined.assign(
             kind=joined["category"].map(KINDS),
             operator=joined["external"].map(by_id).fillna(""),
         )
-        .fillna(dict.fromkeys(whole, NOWHERE))
-        .astype(whole)
+        .fillna(dict.fromkeys(integers, NOWHERE))
+        .astype(integers)
     )
 
 
 def read(path: Path, profiler_version: str = "") -> Trace:
-    """The Trace in a gzipped Chrome trace. Raises TraceError where it can't be read."""
+    """The Trace in a gzipped Chrome trace. Raises TraceError if it can't be read."""
     expected = "a readable torch.profiler trace"
     with reading(path, expected, "delete it and run again", TraceError):
         return _trace(_load(path), profiler_version)

@@ -1,4 +1,4 @@
-"""The SQLite export of Nsight Systems (2023.4 to 2025.3), and what its reports count."""
+"""Reads the SQLite export of Nsight Systems (2023.4 to 2025.3) and totals of its reports."""
 
 import sqlite3
 from contextlib import closing
@@ -15,7 +15,7 @@ DEFAULT_DOMAIN = 0
 
 
 def stats_total_ns(report: Path) -> int | None:
-    """Total kernel time that `nsys stats` cuda_gpu_kern_sum printed; None where it is empty."""
+    """Total kernel time (ns) in cuda_gpu_kern_sum of `nsys stats`; None if missing or empty."""
     if not report.is_file() or not report.stat().st_size:
         return None
     with reading(report, "what nsys stats prints", "delete its folder and run again", TraceError):
@@ -92,7 +92,7 @@ def _require_ranges(exported_by: str, tables: set[str]) -> None:
 
 
 def read(database: Path) -> Trace:
-    """The Trace in an nsys SQLite export. Raises TraceError where it can't be one."""
+    """The Trace in an nsys SQLite export. Raises TraceError if it isn't a valid one."""
     with (
         reading(database, "a readable nsys export", "delete its folder and run again", TraceError),
         closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection,

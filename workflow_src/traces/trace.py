@@ -1,4 +1,4 @@
-"""What every profiler's adapter returns, and all that the stages after it know of a profiler."""
+"""The common form of captures: all that later stages know about a profiler."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from workflow_src.common.errors import TraceError
 RANGE_COLUMNS = ("name", "start_ns", "end_ns", "process", "thread")
 TEXT = frozenset(("kind", "name", "operator"))
 LATEST_NS = 2**62
-"""Far beyond any clock (146 years), and half of what a whole number of 64 bits holds."""
+"""Upper limit of times: 146 years, and half the range of a 64-bit integer."""
 
 ACTIVITY_COLUMNS = (
     "kind",
@@ -31,10 +31,10 @@ class Trace:
 
     ranges: a row per range that a thread pushed and popped: name, start_ns, end_ns (host clock),
     process, thread.
-    activities: a row per thing that a device did: kind (kernel, copy, set, operator), name,
-    start_ns, end_ns, duration_ns (end less start; of an operator, its self time), launch_ns (host
-    clock, -1 where the launch is not in the capture), process and thread that launched it,
-    operator (the aten operator behind it, or empty).
+    activities: a row per activity of a device: kind (kernel, copy, set, operator), name,
+    start_ns, end_ns, duration_ns (end minus start; for an operator, its self time), launch_ns
+    (host clock, -1 if the launch is not in the capture), process and thread that launched it,
+    operator (the aten operator that launched it, or empty).
     """
 
     profiler: str
@@ -46,7 +46,7 @@ class Trace:
     def of(
         cls, profiler: str, version: str, ranges: pd.DataFrame, activities: pd.DataFrame
     ) -> "Trace":
-        """A trace of columns read from a file. Raises ValueError where they can't be one."""
+        """A trace from columns read from a file. Raises ValueError or TypeError for bad values."""
         return cls(
             str(profiler),
             str(version),
@@ -56,15 +56,16 @@ class Trace:
 
     @property
     def total_ns(self) -> int:
-        """All device time in the capture."""
+        """Total device time (ns) in the capture."""
         return int(self.activities["duration_ns"].sum())
 
 
 def _checked(rows: pd.DataFrame, columns: tuple[str, ...]) -> pd.DataFrame:
-    """`rows` with text as text and times as whole nanoseconds. Raises ValueError, TypeError."""
+    """`rows` with valid text and integer nanoseconds. Raises ValueError or TypeError."""
     numbers = [name for name in columns if name not in TEXT]
     for name in set(columns) & TEXT:
         for value in rows[name].unique():
+            # Raises for what is not text, or can't be written as UTF-8.
             str.encode(value)
     checked = rows[list(columns)].astype(dict.fromkeys(numbers, "int64"))
     if len(checked) and (checked[numbers].abs() >= LATEST_NS).any(axis=None):
@@ -75,13 +76,13 @@ def _checked(rows: pd.DataFrame, columns: tuple[str, ...]) -> pd.DataFrame:
 
 
 def tidy_ranges(ranges: pd.DataFrame) -> pd.DataFrame:
-    """Ranges with their columns and types; those shorter than 1 ns can hold no launch and go."""
+    """Only RANGE_COLUMNS; ranges shorter than 1 ns can contain no launch and are dropped."""
     lasting = ranges[ranges["end_ns"] > ranges["start_ns"]]
     return lasting[list(RANGE_COLUMNS)].reset_index(drop=True)
 
 
 def require_complete(trace: Trace) -> None:
-    """Raise TraceError unless the capture's own closing range is there."""
+    """Raise TraceError unless the capture's closing range is there."""
     names = trace.ranges["name"]
     if (names == END_OF_CAPTURE).any():
         return

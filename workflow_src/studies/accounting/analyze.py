@@ -1,6 +1,6 @@
-"""What the accounting study's rows say: formulas next to times, rates, MFU and the roofline.
+"""Analyzes the accounting study: formulas next to times, rates, MFU and the roofline.
 
-Everything that a formula gives is worked out here, so that a formula edited changes no measurement.
+Formulas are evaluated here and not in measure, so that editing one makes no measurement stale.
 """
 
 from collections import Counter
@@ -21,11 +21,11 @@ from workflow_src.studies.rows import filled
 from workflow_src.studies.study import Point, Row
 
 RECOMPUTED_FLOPS = 0
-"""FLOPs of a step that are done twice: none, the model doesn't checkpoint its activations."""
+"""FLOPs of a step that are computed twice: none, as activations aren't checkpointed."""
 
 
 def derive(point: Point, rows: list[Row]) -> list[Row]:
-    """A row per size by formula, then phases and components by size, then the ceilings."""
+    """A row of formulas per size, then phases and components by size, then the ceilings."""
     ceilings = [_ceiling(row) for row in rows if row["measurement"] == "ceiling"]
     rates = [row["tflop_per_s"] for row in ceilings if "tflop_per_s" in row]
     made = [_model(_case(point, size)) for size in point["sizes"]]
@@ -42,7 +42,7 @@ def _case(point: Point, size: str) -> Case:
 
 
 def tflop_per_s(flops: float, ms: float) -> float:
-    """The rate of `flops` in `ms`."""
+    """The rate of `flops` in `ms` milliseconds, in TFLOP/s."""
     return flops / (ms * 1e9)
 
 
@@ -52,9 +52,9 @@ def _model(case: Case) -> Row:
 
 
 def _phase(case: Case, row: Row, peak_tflop_per_s: float) -> Row:
-    """A phase's FLOPs and predicted peak; where it ran, its own peak (MiB) and utilization.
+    """A phase's FLOPs and predicted peak (MiB); if it ran, its measured peak and utilization.
 
-    The measured peak leaves out what was held before the model was built.
+    The measured peak excludes memory that was held before the model was built.
     """
     flops = phase_flops(case, row["phase"])
     predicted = peak_bytes(case, row["phase"]) / MIB
@@ -66,7 +66,7 @@ def _phase(case: Case, row: Row, peak_tflop_per_s: float) -> Row:
 
 
 def utilization(flops: int, median_ms: float, peak_tflop_per_s: float) -> Row:
-    """MFU and HFU: FLOPs (HFU: those recomputed too) over time x peak; none without a peak.
+    """MFU and HFU: FLOPs (HFU: plus those recomputed) over time x peak; empty without a peak.
 
     After Chowdhery et al. 2022, "PaLM", appendix B; peak is the fastest matrix product measured.
     """
@@ -82,7 +82,7 @@ def utilization(flops: int, median_ms: float, peak_tflop_per_s: float) -> Row:
 def _components(case: Case, row: Row) -> list[Row]:
     """A row per component of flops.forward_work: its work, and its device time in one pass.
 
-    A component is the innermost range of the model of the same name.
+    Device time counts for the component that has the name of its innermost model range.
     """
     busy_ns: Counter[str] = Counter()
     for activity in row.get("activities", []):
@@ -99,7 +99,7 @@ def _components(case: Case, row: Row) -> list[Row]:
 
 
 def _ceiling(row: Row) -> Row:
-    """A product's FLOPs or a copy's bytes (each element is read and written), and their rate."""
+    """A product's FLOPs or a copy's bytes (each element is read and written), and the rate."""
     ran = "median_ms" in row
     if "side" in row:
         flops = 2 * row["side"] ** 3
@@ -111,7 +111,7 @@ def _ceiling(row: Row) -> Row:
 
 
 def rows_of(table: pd.DataFrame, measurement: str) -> list[dict[str, Any]]:
-    """The table's rows of one kind; `off` is predicted over measured peak memory, minus 1."""
+    """The table's rows of one measurement; `off` is predicted / measured peak memory - 1."""
     found = [row for row in filled(table) if row["measurement"] == measurement]
     for row in found:
         row["reason"] = row["reason"] or ""
@@ -122,7 +122,7 @@ def rows_of(table: pd.DataFrame, measurement: str) -> list[dict[str, Any]]:
 
 
 def peak_rates(table: pd.DataFrame) -> dict[str, tuple[float, float]]:
-    """The roof of each precision: TFLOP/s of its best matrix product, GB/s of the copy."""
+    """The ceilings of each precision: TFLOP/s of its best matrix product, GB/s of the copy."""
     found: dict[str, tuple[float, float]] = {}
     for row in rows_of(table, "ceiling"):
         matmul, copy = found.get(row["precision"], (0.0, 0.0))
@@ -132,7 +132,7 @@ def peak_rates(table: pd.DataFrame) -> dict[str, tuple[float, float]]:
 
 
 def roof(flops_per_byte: float, rates: tuple[float, float]) -> float:
-    """TFLOP/s that the ceilings allow: the lower of the matmul's and of bandwidth x intensity.
+    """TFLOP/s that the ceilings allow: the lower of matmul rate and bandwidth x intensity.
 
     After Williams, Waterman & Patterson 2009, "Roofline".
     """
@@ -140,7 +140,7 @@ def roof(flops_per_byte: float, rates: tuple[float, float]) -> float:
 
 
 def components(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """The components that were measured, each with its roof and its share of it."""
+    """The measured components, each with its roof and the share of it that it reaches."""
     rates = peak_rates(table)
     found = []
     for row in rows_of(table, "component"):
@@ -159,7 +159,7 @@ def components(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _rooflines(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Per precision the ridge, and on which side of it each component lies."""
+    """Per precision: the ridge, and the side of it on which each component lies."""
     found = []
     for precision, rates in peak_rates(table).items():
         mine = [row for row in components(table) if row["precision"] == precision]
@@ -192,12 +192,12 @@ def _by(rows: Sequence[Row], key: str, value: Callable[[Row], float]) -> dict[st
 
 
 def share_of_step(row: Row, rule: str) -> float:
-    """What a rule's FLOPs are of the exact ones of a training step."""
+    """The FLOPs by a rule as a share of the exact FLOPs of a training step."""
     return float(row[rule] / (row["forward_flops"] + row["backward_flops"]))
 
 
 def summarize(table: pd.DataFrame) -> dict[str, Any]:
-    """How near the rule 6ND and the predicted memory come, MFU, rooflines, what isn't measured."""
+    """Values for the template: errors of 6ND and predicted memory, MFU, rooflines, gaps."""
     models, phases = rows_of(table, "model"), rows_of(table, "phase")
     steps = [row for row in phases if row["phase"] == "train_step"]
     used = [row for row in steps if row.get("mfu")]

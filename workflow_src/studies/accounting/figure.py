@@ -38,7 +38,7 @@ def figure(table: pd.DataFrame) -> Figure:
         _roof(axes, mine, rates[precision])
         _points(axes, mine, names, sizes)
         axes.set_title(precision, fontsize=10)
-        axes.set_xlabel("FLOPs per byte of least traffic")
+        axes.set_xlabel("FLOPs per byte of minimum traffic")
     _keys(grid.flat[0], names, sizes)
     label_left(drawn, "TFLOP/s")
     legend_of(drawn)

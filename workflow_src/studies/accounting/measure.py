@@ -1,4 +1,4 @@
-"""Measures phases, what a forward pass does in each range, and the two ceilings of the roofline."""
+"""Measures phases, a forward pass's activities by range, and the roofline's two ceilings."""
 
 from collections.abc import Callable
 from functools import partial
@@ -23,8 +23,8 @@ Prepare = Callable[[torch.dtype, str], Call]
 def measure(point: Point) -> list[Row]:
     """Rows of three kinds (`measurement`): phase and component by size, then ceiling."""
     device = point["device"]
-    # Memory that was freed and taken again can copy 10 % slower, so that on a device the ceilings
-    # come first; on a CPU last, since their memory would be in the peaks of all that follows.
+    # On a GPU the ceilings come first: copies in freed and reallocated memory can be 10 % slower.
+    # On a CPU they come last: their memory would count in the peaks of all that follows.
     ceilings = measure_ceilings(point) if device == "cuda" else []
     rows: list[Row] = []
     for size in point["measured"]:
@@ -41,7 +41,7 @@ def _about(case: Case, measurement: str) -> Row:
 
 
 def measure_size(case: Case, warmup_steps: int, steps: int) -> list[Row]:
-    """A row per phase and, where the forward pass fits in memory, one of what it does."""
+    """A row per phase and, if the forward pass fits in memory, one with its activities."""
     before = {"memory_before_mib": memory_before_mib(case.device)}
     phases = measure_phases(case, warmup_steps, steps)
     rows = [
@@ -54,7 +54,7 @@ def measure_size(case: Case, warmup_steps: int, steps: int) -> list[Row]:
 
 
 def measure_forward(case: Case, steps: int) -> Row:
-    """The `activities` of `steps` forward passes together, each with its range of the model."""
+    """The `activities` of `steps` forward passes together, each with its model range."""
 
     def profiled() -> Row:
         workload = Workload(case)
@@ -83,7 +83,7 @@ def measure_ceilings(point: Point) -> list[Row]:
 
 
 def _ceiling(point: Point, about: Row, dtype: torch.dtype, prepare: Prepare) -> Row:
-    """A ceiling's row: what it is about, and the times of the call that `prepare` makes."""
+    """A ceiling's row: its description, and time samples of the call that `prepare` makes."""
     device = point["device"]
 
     def timed() -> Row:
@@ -97,13 +97,13 @@ def _ceiling(point: Point, about: Row, dtype: torch.dtype, prepare: Prepare) -> 
 
 
 def matmul(side: int, dtype: torch.dtype, device: str) -> Call:
-    """The product of two (side, side) matrices."""
+    """A call that multiplies two (side, side) matrices."""
     a, b = (torch.randn(side, side, device=device, dtype=dtype) for _ in range(2))
     return lambda: a @ b
 
 
 def copy(elements: int, dtype: torch.dtype, device: str) -> Call:
-    """A copy of a vector into another one."""
+    """A call that copies a vector of `elements` elements into another one."""
     source = torch.randn(elements, device=device, dtype=dtype)
     target = torch.empty_like(source)
     return lambda: target.copy_(source)

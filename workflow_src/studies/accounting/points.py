@@ -1,6 +1,6 @@
 """What the accounting study measures: a point per precision, with all sizes in one process.
 
-MFU and the roofline compare each size with ceilings that were measured in the same process.
+MFU and the roofline compare each size with ceilings measured in the same process.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ STEPS = {"small": (1, 3), "full": (2, 3)}
 
 
 def points(device: str, scale: str, settings: Settings) -> list[Row]:
-    """A point per precision: all sizes of the configuration, and which of them are measured."""
+    """A point per precision, with all configured sizes and the names of those to measure."""
     warmup_steps, steps = STEPS[scale]
     common = models(settings, settings["sizes"]) | {
         "measured": [size for size in MEASURED[scale] if size in settings["sizes"]],

@@ -1,4 +1,4 @@
-"""Study: what the formulas say of FLOPs and memory, next to what a device does.
+"""Study: FLOPs and memory by formula, compared with measurements.
 
 Predicted and measured peak memory, model FLOPs utilization (MFU) and a roofline: each component of
 the forward pass under the two ceilings measured in the same process.

@@ -30,7 +30,7 @@ def tables(table: pd.DataFrame) -> dict[str, Markup]:
 
 
 def _models_table(rows: Sequence[Row]) -> Markup:
-    """A line per size; activations depend on the precision and have a column for each."""
+    """A line per size; activations depend on the precision, so each precision has a column."""
     lines: dict[str, dict[str, Any]] = {}
     for row in rows:
         start = {

@@ -1,4 +1,4 @@
-"""What the attention study's rows say: who is fastest, how memory grows, what SDPA changes."""
+"""Analyzes the attention study: what is fastest, how memory grows, what SDPA changes."""
 
 import math
 from collections.abc import Sequence
@@ -22,14 +22,14 @@ WORDS = {
     "sdpa_cudnn": "SDPA cuDNN",
     "sdpa": "SDPA",
 }
-"""Implementations by their ids, in the order in which they are shown."""
+"""Names of the implementations in the report, by id and in display order."""
 
 QUADRATIC_FROM = 1.5
-"""Memory whose exponent over context is at least this is called near the square."""
+"""Memory growth over context with at least this exponent is called nearly quadratic."""
 
 
 def derive(point: Point, rows: list[Row]) -> list[Row]:
-    """Cores and module with their kernels counted, and a row per kernel of the module."""
+    """Rows of cores and module with kernel counts, and a row per kernel of the module."""
     return [made for row in rows for made in _derived(row)]
 
 
@@ -42,16 +42,16 @@ def _derived(row: Row) -> list[Row]:
 
 
 def sweep(table: pd.DataFrame, name: str) -> list[Row]:
-    """The rows of the cores ("core"), the module ("module"), or its kernels ("kernel", "nsys")."""
+    """The rows of one sweep: cores ("core"), "module", or its kernels ("kernel", "nsys")."""
     rows = [row for row in filled(table) if row["sweep"] == name]
     return [row | {"words": WORDS[row["implementation"]]} for row in rows]
 
 
 def totals(rows: Sequence[Row]) -> list[Row]:
-    """Forward and backward together, of what ran in both phases.
+    """Forward and backward together, for everything that ran in both phases.
 
-    `total_ms` is the sum of the medians; `peak_mib` the peak of the two in turn, or None;
-    `memory_mib` that, or what is kept for the backward pass where no peak was measured.
+    `total_ms` is the sum of the medians; `peak_mib` the peak over both passes, or None;
+    `memory_mib` that peak or, if none was measured, what autograd keeps for the backward pass.
     """
     found: dict[tuple[Any, ...], dict[str, Row]] = {}
     for row in rows:
@@ -81,7 +81,7 @@ def _sum_of(phases: dict[str, Row], key: str) -> float | None:
 
 
 def shown_head_size(rows: Sequence[Row]) -> int | None:
-    """SHOWN_HEAD_SIZE where it was measured, else the largest; None without rows."""
+    """SHOWN_HEAD_SIZE if it was measured, else the largest head size; None without rows."""
     measured = {int(row["head_size"]) for row in rows}
     return SHOWN_HEAD_SIZE if SHOWN_HEAD_SIZE in measured else max(measured, default=None)
 
@@ -92,10 +92,10 @@ def of_head_size(rows: Sequence[Row], head_size: int | None) -> list[Row]:
 
 
 def fastest_runs(rows: Sequence[Row]) -> list[Row]:
-    """Which implementations are fastest, over runs of neighboring contexts.
+    """Which implementations are fastest, from which context (`first`) to which (`last`).
 
-    With the fastest by total_ms go all whose spread (p20_ms to p80_ms) overlaps with its: short
-    calls are launch-bound, and which of them comes first is the host's luck.
+    Those whose spread (p20_ms to p80_ms) overlaps that of the fastest by total_ms count as
+    fastest, too: short calls are launch-bound, and the order among them is chance.
     """
     runs: list[Row] = []
     for context in sorted({row["context"] for row in rows}):
@@ -109,7 +109,7 @@ def fastest_runs(rows: Sequence[Row]) -> list[Row]:
 
 
 def against_naive(rows: Sequence[Row]) -> Row | None:
-    """The fastest and the naive one at the longest context where naive ran; None without."""
+    """The fastest and naive at the longest context where naive ran; None if it never ran."""
     naive = [row for row in rows if row["implementation"] == "naive"]
     if not naive:
         return None
@@ -121,7 +121,7 @@ def against_naive(rows: Sequence[Row]) -> Row | None:
 
 
 def growth(rows: Sequence[Row]) -> list[Row]:
-    """How memory grows with context between each implementation's two longest.
+    """How memory grows between the two longest contexts of each implementation.
 
     `exponent` is log(ratio of memory) / log(ratio of contexts): 1 linear, 2 quadratic.
     """
@@ -138,7 +138,7 @@ def growth(rows: Sequence[Row]) -> list[Row]:
 
 
 def module_changes(rows: Sequence[Row]) -> list[Row]:
-    """The module's times and kernels before and after SDPA, by context."""
+    """The module's times and kernel counts before and after SDPA, by context."""
     found = []
     whole = totals(rows)
     for context in sorted({row["context"] for row in whole}):
@@ -151,7 +151,7 @@ def module_changes(rows: Sequence[Row]) -> list[Row]:
 
 
 def reasons(rows: Sequence[Row], status: str) -> list[str]:
-    """Which implementations have rows of this status, at how many shapes, and the reason."""
+    """The implementations with rows of this status, at how many shapes, and why, as text."""
     found: dict[tuple[str, str], set[tuple[Any, Any]]] = {}
     for row in rows:
         if row["status"] == status:
@@ -164,7 +164,7 @@ def reasons(rows: Sequence[Row], status: str) -> list[str]:
 
 
 def ran_out(rows: Sequence[Row]) -> list[str]:
-    """What ran out of memory: the phase and shape of each."""
+    """What ran out of memory: implementation, phase and shape, as text."""
     return [
         f"{row['words']}, {row['phase']}, context {row['context']:.0f}, head {row['head_size']:.0f}"
         for row in rows
@@ -173,7 +173,7 @@ def ran_out(rows: Sequence[Row]) -> list[str]:
 
 
 def summarize(table: pd.DataFrame) -> dict[str, Any]:
-    """Who is fastest from which context on, how memory grows, and what SDPA does to a module."""
+    """Values for the template: what is fastest where, how memory grows, what SDPA changes."""
     cores, module = sweep(table, "core"), sweep(table, "module")
     whole = totals(cores)
     head_size = shown_head_size(whole)

@@ -1,4 +1,4 @@
-"""Measures attention cores: each implementation's forward and backward on random inputs."""
+"""Measures attention cores: forward and backward of each implementation on random inputs."""
 
 from collections.abc import Callable
 from functools import partial
@@ -23,7 +23,7 @@ BACKENDS = {
 }
 NOT_COMPILED = {
     "status": "skipped",
-    "reason": "compiling alone takes longer than a study of this scale may",
+    "reason": "compiling alone takes longer than a small study should",
 }
 
 
@@ -70,7 +70,7 @@ def core_task(point: Point, implementation: str, head_size: int, context: int) -
 
 
 def core_of(implementation: str, context: int, device: str) -> Core:
-    """The core called `implementation`: (batch, heads, T, d_head) three times -> the same."""
+    """The core named `implementation`: q, k, v and its result are (batch, heads, T, d_head)."""
     if implementation in BACKENDS:
         return partial(sdpa, BACKENDS[implementation])
     if implementation != "compiled":
@@ -81,6 +81,6 @@ def core_of(implementation: str, context: int, device: str) -> Core:
 
 
 def sdpa(backend: SDPBackend, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Causal attention by one backend of PyTorch's operator. RuntimeError where it refuses."""
+    """Causal attention by one backend of PyTorch's operator. RuntimeError if it refuses."""
     with sdpa_kernel(backend):
         return scaled_dot_product_attention(q, k, v, is_causal=True)

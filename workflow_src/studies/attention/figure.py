@@ -45,7 +45,7 @@ def figure(table: pd.DataFrame) -> Figure:
 
 
 def label(time: Axes, memory: Axes, rows: Sequence[Row]) -> None:
-    """Titles and units; where no peak was measured the memory is what autograd keeps."""
+    """Set titles and units; if no peak was measured, the memory is what autograd keeps."""
     head = f"head size {rows[0]['head_size']}"
     time.set_title(f"forward + backward ({head})", fontsize=10)
     time.set_ylabel("ms (bars: 20th to 80th percentile)")

@@ -1,4 +1,4 @@
-"""The attention study's kernels: how many ran, which, and whether nsys counts the same ones."""
+"""The attention study's kernels: how many ran, which ones, and whether nsys counts the same."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -10,18 +10,18 @@ from workflow_src.studies.study import Row
 from workflow_src.traces.kernel_names import NO_KERNEL
 
 NO_WORK = "bookkeeping"
-"""The family of a CPU's views and allocations, which compute and move nothing."""
+"""The family of a CPU's views and allocations, which neither compute nor move data."""
 
 
 def working(activities: Iterable[Row]) -> list[Row]:
-    """Activities that compute or move something: no views and no allocations of a CPU."""
+    """The activities that compute or move data, without a CPU's views and allocations."""
     return [activity for activity in activities if activity["family"] != NO_WORK]
 
 
 def kernel_count(row: Row) -> Row:
-    """`kernels` (on a CPU: operators) of one call of the row's phase; nothing if not profiled.
+    """`kernels` (on a CPU: operators) of one call of the row's phase; empty if not profiled.
 
-    The kernels of backward are those of forward and backward together less those of forward.
+    Backward's count is that of forward and backward together minus that of forward.
     """
     if "activities" in row:
         return {"kernels": calls(working(row["activities"]))}
@@ -34,7 +34,7 @@ def kernel_count(row: Row) -> Row:
 def kernel_rows(activities: Iterable[Row]) -> list[Row]:
     """A row per kernel and operator that launched it, most time first.
 
-    Each has its calls, busy time (ms) and share (0 to 1) of the busy time of all.
+    Each has its calls, busy time (ms) and share (0 to 1) of the total busy time.
     """
     done = working(activities)
     total = busy_ns(done)
@@ -51,9 +51,9 @@ def kernel_rows(activities: Iterable[Row]) -> list[Row]:
 
 
 def counted(summed: Sequence[Row], kernels: Sequence[Row]) -> Row | None:
-    """How many kernels nsys summarizes, and those that torch.profiler counts differently in a pass.
+    """How many kernels nsys summarizes, and which ones torch.profiler counts differently per pass.
 
-    None where nsys was not asked; `skipped` says why it has no summary.
+    None if nsys was not run; `skipped` says why it has no summary.
     """
     if not summed:
         return None
@@ -77,7 +77,7 @@ def _version(row: Row) -> tuple[Any, Any]:
 
 
 def _calls_by_kernel(rows: Iterable[Row]) -> Counter[tuple[Any, ...]]:
-    """Calls by version of the module and kernel; copies and sets are no kernels and left out."""
+    """Calls by version of the module and kernel, without memory copies and sets."""
     found: Counter[tuple[Any, ...]] = Counter()
     for row in rows:
         if not row["kernel"].startswith(NO_KERNEL):

@@ -8,9 +8,9 @@ from workflow_src.studies.study import Point, Row
 
 
 def measure(point: Point) -> list[Row]:
-    """Rows of sweep "core" per implementation, shape and phase; for the point "module" its own.
+    """Rows of sweep "core", one per implementation, shape and phase, or the point "module".
 
-    Those are of sweep "module" per version and phase, of "kernel" and "nsys" per version.
+    The latter's are of sweep "module" per version and phase, and "kernel" and "nsys" per version.
     """
     if point["point"] == "module":
         return measure_module(point) + measure_summaries(point)

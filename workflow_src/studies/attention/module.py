@@ -1,4 +1,4 @@
-"""Measures a small module around attention, before and after PyTorch's own operator."""
+"""Measures a small module around attention, before and after a switch to PyTorch's operator."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -27,14 +27,14 @@ class SingleHeadBlock(nn.Module):
         self.output = nn.Linear(width, width, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Mix each position with the ones before it."""
+        """Mix each position with the preceding ones."""
         q, k, v = self.qkv(self.norm(x)).unsqueeze(1).chunk(3, dim=-1)
         mixed: Tensor = self.output(self.core(q, k, v).squeeze(1))
         return x + mixed
 
 
 def versions(point: Point) -> Iterator[Row]:
-    """What the rows of each version of the module say about it: its context and attention."""
+    """The columns that describe each version of the module, such as its context and attention."""
     about = {"precision": point["precision"], "batch": point["batch"], "heads": 1}
     about |= {"head_size": point["width"]}
     for context in point["contexts"]:
@@ -43,7 +43,7 @@ def versions(point: Point) -> Iterator[Row]:
 
 
 def measure_module(point: Point) -> list[Row]:
-    """Per version the rows of both phases (sweep "module"), and one of its activities ("kernel").
+    """Per version: rows of both phases (sweep "module"), and one with its activities ("kernel").
 
     The activities are those of one forward pass and its backward pass.
     """

@@ -18,9 +18,9 @@ from workflow_src.studies.study import Point, Row
 
 
 def measure_summaries(point: Point) -> list[Row]:
-    """A row per version with the kernels that nsys summarizes, or with why there are none.
+    """A row per version with the kernels that nsys summarizes, or the reason why it has none.
 
-    None at all on a CPU, which runs no kernels.
+    Empty on a CPU, which runs no kernels.
     """
     if point["device"] != "cuda":
         return []
@@ -46,7 +46,7 @@ def _summary(point: Point, implementation: str, context: int) -> Row:
 def summarized(printed: str) -> list[Row]:
     """The activities (see measure.activities) that `nsys stats` cuda_gpu_kern_sum printed.
 
-    Their operator and range are empty: nsys's summary has neither. Raises TraceError where it
+    Their operator and range are empty, as nsys's summary has neither. Raises TraceError if it
     printed none.
     """
     lines = list(csv.DictReader(printed.splitlines()))

@@ -1,12 +1,12 @@
-"""What the attention study measures: single attention cores, and a small module around one."""
+"""What the attention study measures: attention cores alone, and a small module around one."""
 
 from workflow_src.studies.study import Row, Settings
 
 EAGER = ("naive", "fused_softmax", "sdpa_math", "sdpa_efficient", "sdpa_flash", "sdpa_cudnn")
-"""The implementations that need no compiling; "sdpa_" and a backend is PyTorch's own operator."""
+"""The implementations that need no compiling; sdpa_* are backends of PyTorch's own operator."""
 
 VERSIONS = ("naive", "sdpa")
-"""The module's attention, before and after PyTorch's own operator takes its place."""
+"""The module's attention: before and after PyTorch's own operator replaces it."""
 
 CONTEXTS = {
     ("cpu", "small"): [64, 128, 256],
@@ -16,15 +16,15 @@ CONTEXTS = {
 }
 HEAD_SIZES = {"small": [16, 64], "full": [16, 32, 64, 128]}
 SHOWN_HEAD_SIZE = 64
-"""The head size of the sentences, of the figure and of the profiled rows."""
+"""The head size in the report's sentences, the figure and the profiled rows."""
 
 PRECISIONS = {"cpu": "fp32", "cuda": "bf16"}
 
 BUDGET_MS = 25.0
-"""Time for the samples of one phase; of long phases the fewest are taken (measure.timing)."""
+"""Time budget for the samples of a phase; long phases get the minimum number (measure.timing)."""
 
 WARMUP_PASSES, PASSES = 5, 10
-"""Passes, forward and backward, before nsys's window opens and inside it."""
+"""Forward-backward passes before nsys's window opens, and inside it."""
 
 
 def points(device: str, scale: str, settings: Settings) -> list[Row]:

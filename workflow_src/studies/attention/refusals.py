@@ -1,4 +1,4 @@
-"""Which exceptions say that an implementation doesn't run here at all, and for what reason."""
+"""Recognizes the exceptions of an implementation that can't run here, and finds the reason."""
 
 import re
 import warnings
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import torch
 
 NO_COMPILER = ("InvalidCxxCompiler", "TritonMissing")
-"""What torch.compile raises, or wraps, where it finds no compiler."""
+"""What torch.compile raises, or wraps, if it finds no compiler."""
 
 REFUSALS = (
     "No available kernel",
@@ -15,15 +15,15 @@ REFUSALS = (
     "No valid execution plan",
     "Failed to find C compiler",
 )
-"""In the messages of backends that don't take an input, and of Triton without a C compiler."""
+"""Parts of the messages of backends that reject an input, and of Triton without a C compiler."""
 
 
 def refusal(call: Callable[[], object]) -> str:
-    """Why `call` is refused, by a backend or for want of a compiler; empty where it isn't.
+    """Why a backend, or a missing compiler, refuses `call`; empty if it runs.
 
-    Any other exception passes through, torch.OutOfMemoryError too.
+    Any other exception passes through, including torch.OutOfMemoryError.
     """
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             call()
@@ -34,14 +34,14 @@ def refusal(call: Callable[[], object]) -> str:
             known = type(cause).__name__ in NO_COMPILER
             if not known and not any(text in str(cause) for text in REFUSALS):
                 raise
-            return reason_of(str(cause), [str(warning.message) for warning in said])
+            return reason_of(str(cause), [str(warning.message) for warning in caught])
     return ""
 
 
 def reason_of(error: str, said: Sequence[str]) -> str:
     """The causes that torch warned of, else the error's first sentence.
 
-    That the other backends are switched off, which they are on purpose, is no cause.
+    Ignores warnings that the other backends are disabled, because they are so on purpose.
     """
     lines = [re.sub(r"\s*\(Triggered internally.*", "", line, flags=re.S) for line in said]
     causes = [line for line in lines if "not used because" not in line and "disabled" not in line]

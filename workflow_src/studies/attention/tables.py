@@ -30,12 +30,12 @@ from workflow_src.studies.rows import TIME_COLUMNS
 from workflow_src.studies.study import Row
 
 SMALL_SHARE = 0.005
-"""Kernels below this share before and after are summed up in one line."""
+"""Kernels below this share both before and after are summed in one line."""
 
 _CONTEXT = {"context": "context"}
 
 _NUMBERS = {"calls": whole, "busy_ms": number, "share": percent}
-"""What a kernel's line holds of each version, and how it reads."""
+"""The numbers of each version in a kernel's line, with their formats."""
 
 _KERNEL_COLUMNS = [
     Column("launched by", "operator"),
@@ -63,7 +63,7 @@ def tables(table: pd.DataFrame) -> dict[str, Markup]:
 def _pivot(
     rows: Sequence[Row], keys: dict[str, str], value: str, text: Callable[[float], str]
 ) -> Markup:
-    """Rows by `keys` (source: heading), a column per implementation: "forward + backward"."""
+    """Rows by `keys` (source: heading), a column per implementation; cells: forward + backward."""
     found: dict[tuple[Any, ...], dict[str, dict[str, str]]] = {}
     for row in rows:
         line = found.setdefault(tuple(row[key] for key in keys), {})
@@ -82,7 +82,7 @@ def _pivot(
 
 
 def _joined(cells: dict[str, str]) -> str:
-    """Both phases of a cell; the word for why there is no number once where both have the same."""
+    """The text of a cell for both phases; if neither has a number, a common reason shows once."""
     both = [cells.get(phase, DASH) for phase in ("forward", "backward")]
     words = {*STATE_WORDS.values(), DASH}
     return both[0] if both[0] == both[1] and both[0] in words else " + ".join(both)
@@ -95,14 +95,14 @@ def times_table(cores: Sequence[Row]) -> Markup:
 
 
 def launches_table(cores: Sequence[Row]) -> Markup:
-    """Kernels forward + backward by context."""
+    """Number of kernels, forward + backward, by context."""
     return _pivot([row for row in cores if _measured(row, "kernels")], _CONTEXT, "kernels", whole)
 
 
 def memory_table(cores: Sequence[Row]) -> Markup:
-    """MiB by context: the peak up to backward + the peak of both passes.
+    """MiB by context: peak before the backward pass + peak over both passes.
 
-    Where no peak was measured: what autograd keeps for backward, one number to a cell.
+    If no peak was measured: what autograd keeps for the backward pass, one number per cell.
     """
     if any(row.get("peak_mib") is not None for row in cores):
         return _pivot(cores, _CONTEXT, "peak_mib", number)
@@ -138,7 +138,7 @@ def module_table(module: Sequence[Row]) -> Markup:
 
 
 def kernel_tables(kernels: Sequence[Row], summed: Sequence[Row]) -> dict[str, Markup]:
-    """By context the module's kernels as torch.profiler has them (kernels_) and nsys (nsys_)."""
+    """The module's kernels per context: kernels_* by torch.profiler, nsys_* by nsys."""
     ran = [row for row in summed if row["status"] == "ok"]
     found = {"kernels": kernels, "nsys": _named(ran, kernels)}
     return {
@@ -149,7 +149,7 @@ def kernel_tables(kernels: Sequence[Row], summed: Sequence[Row]) -> dict[str, Ma
 
 
 def _named(summed: Sequence[Row], kernels: Sequence[Row]) -> list[Row]:
-    """nsys's rows, each kernel with all that launched it at its context under torch.profiler."""
+    """nsys's rows, each with the operators that launched the kernel according to torch.profiler."""
     launched_by: dict[tuple[Any, str], dict[str, None]] = {}
     for row in kernels:
         names = launched_by.setdefault((row["context"], row["kernel"]), {})
@@ -181,7 +181,7 @@ def _largest(line: dict[str, Any]) -> float:
 
 
 def _summed(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """One line for many: how many there are, and the sums of their numbers."""
+    """One line for many: how many they are, and the sums of their numbers."""
     keys = [f"{version}_{name}" for version in VERSIONS for name in _NUMBERS]
     sums = {
         key: sum(line[key] for line in lines if key in line)
@@ -193,7 +193,7 @@ def _summed(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _texts(line: dict[str, Any]) -> dict[str, str]:
-    """A line's numbers as text, a dash where a version doesn't run the kernel."""
+    """A line's numbers as text; a dash if a version doesn't run the kernel."""
     found = {"operator": str(line["operator"]), "kernel": str(line["kernel"])}
     for version in VERSIONS:
         for name, text in _NUMBERS.items():

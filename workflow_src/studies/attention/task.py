@@ -1,4 +1,4 @@
-"""A forward pass and its backward pass, each timed, profiled and its memory measured."""
+"""Times and profiles a forward pass and its backward pass, and measures their memory."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from workflow_src.measure.activities import activities_of
 from workflow_src.measure.memory import kept_mib, peak_mib
 from workflow_src.measure.oom import attempt, free, in_turn, skipped
 from workflow_src.measure.timing import (
-    Span,
     between_events,
     elapsed_ns,
+    event_pairs,
     plan_repeats,
     time_call,
     time_within,
@@ -28,9 +28,10 @@ PHASES = ("forward", "backward")
 
 @dataclass(frozen=True)
 class Task:
-    """A forward pass, and the tensors that its backward pass leads to from `gradient`.
+    """A forward pass, and what its backward pass needs.
 
-    `before_bytes` were allocated on the device before its own tensors were made.
+    Backward computes the gradients of `leaves` from `gradient`, that of the output.
+    `before_bytes` were allocated on the device before the task's own tensors.
     """
 
     forward: Callable[[], Tensor]
@@ -40,7 +41,7 @@ class Task:
     before_bytes: int
 
     def backward(self, out: Tensor) -> None:
-        """Gradients of the leaves; the graph of `out` is used up."""
+        """Compute the gradients of the leaves, which frees the graph of `out`."""
         torch.autograd.grad(out, self.leaves, self.gradient)
 
     def forward_and_backward(self) -> None:
@@ -49,9 +50,9 @@ class Task:
 
 
 def build(make: Callable[[], Task], device: str) -> tuple[Task | None, Row]:
-    """The task that `make` builds, its forward pass run once; and the row of building it.
+    """The task that `make` builds, after one forward pass; and a row on building it.
 
-    None where it runs out of memory (status oom) or refuses to run here (status skipped).
+    The task is None if it runs out of memory (status oom) or can't run here (status skipped).
     """
     made: list[Task] = []
 
@@ -68,17 +69,17 @@ def build(make: Callable[[], Task], device: str) -> tuple[Task | None, Row]:
 
 
 def not_built(row: Row) -> list[Row]:
-    """The rows of both phases of a task that could not be built, for the reason in `row`."""
+    """The rows of both phases of a task that could not be built; `row` has the reason."""
     backward = skipped("forward") if row["status"] == "oom" else row
     return [row | {"phase": "forward"}, backward | {"phase": "backward"}]
 
 
 def measure_phases(task: Task, budget_ms: float, profiled: bool, keeps: bool) -> list[Row]:
-    """The rows of forward, with a graph, and of backward, timed apart.
+    """The rows of forward, with autograd's graph, and of backward, timed separately.
 
     `profiled` adds the activities of a call, `keeps` the memory that autograd keeps for backward.
-    `peak_mib` is the peak that torch allocated on a CUDA device above what was there before the
-    task: up to the end of forward, and of both passes.
+    `peak_mib` is torch's peak allocation on a CUDA device in excess of what was allocated before
+    the task: in forward's row over forward, in backward's row over both passes.
     """
 
     def run(phase: str) -> Row:
@@ -116,16 +117,14 @@ def time_backward(task: Task, budget_ms: float) -> Row:
 
 
 def backward_samples(task: Task, steps: int) -> list[int]:
-    """Nanoseconds of each of `steps` backward passes, each after a forward that doesn't count.
+    """Nanoseconds of each of `steps` backward passes, without the forward pass before each.
 
-    On a CUDA device between two events; backward is launched while forward still runs.
+    On a CUDA device, the time between two events; backward is launched while forward still runs.
     """
     if task.device != "cuda":
         calls = (partial(task.backward, task.forward()) for _ in range(steps))
         return [time_call(call, task.device, 0, 1)[0] for call in calls]
-    spans: list[Span] = []
-    for _ in range(steps):
-        out = task.forward()
-        with between_events(spans):
-            task.backward(out)
-    return elapsed_ns(spans)
+    pairs = event_pairs(steps)
+    for pair in pairs:
+        between_events(pair, partial(task.backward, task.forward()))
+    return elapsed_ns(pairs)

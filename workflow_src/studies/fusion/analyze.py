@@ -1,4 +1,4 @@
-"""What the fusion study's rows say: rates beside a copy's, launches, and what fusion is worth."""
+"""Analyzes the fusion study: rates relative to a copy, launches, and the gain from fusion."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,24 +20,24 @@ NAMES = {
     "triton": "Triton",
     "cuda": "CUDA C++",
 }
-"""The implementations as the report calls them."""
+"""The names of the implementations in the report."""
 
 OPERATIONS = {"gelu": "GeLU", "softmax": "Softmax"}
 ELEMENT_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 
 LARGE = 2**26
-"""From so many elements on, no cache holds the tensors, and the verdicts are given."""
+"""From this many elements on, no cache holds the tensors; verdicts use only such shapes."""
 
 NEAR_COPY = 0.90
 NO_SLOWER_WITHIN = 0.02
-"""Medians that differ by no more than this share count as equal."""
+"""Medians that differ by at most this share count as equal."""
 
 Shape = tuple[str, str, int, int]
 """Operation, dtype, rows and columns."""
 
 
 def derive(point: Point, rows: list[Row]) -> list[Row]:
-    """The rows with elements, launches, bytes, rate, and its share of the same shape's copy."""
+    """The rows with elements, launches, bytes, rate, and its share of the rate of a copy."""
     profiled = [row for row in rows if "activities" in row]
     launched = {launches_alike(row): calls(row["activities"]) for row in profiled}
     rated = [row | {"elements": row["rows"] * row["columns"]} for row in rows]
@@ -54,7 +54,7 @@ def derive(point: Point, rows: list[Row]) -> list[Row]:
 
 
 def _rate(row: Row, launched: Mapping[tuple[str, str, int], int]) -> Row:
-    """Launches of one call, and the bytes that it must move, in all and per time."""
+    """Launches of one call, the bytes that it must move, and their rate."""
     moved = 2 * row["elements"] * ELEMENT_BYTES[row["dtype"]]
     return {
         "kernels_launched": launched.get(launches_alike(row)),
@@ -65,18 +65,18 @@ def _rate(row: Row, launched: Mapping[tuple[str, str, int], int]) -> Row:
 
 
 def _share(row: Row, copied: Mapping[Shape, float]) -> float | None:
-    """The row's rate over that of the copy of the same shape; None where there is no copy."""
+    """The row's rate over that of the copy of the same shape; None without such a copy."""
     copy = copied.get(shape_of(row))
     return None if copy is None else float(row["achieved_gb_per_s"] / copy)
 
 
 def shape_of(row: Row) -> Shape:
-    """What rows that are compared with one another have in common."""
+    """What rows must have in common to be compared with each other."""
     return row["operation"], row["dtype"], int(row["rows"]), int(row["columns"])
 
 
 def measured(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows that were measured, copies left aside."""
+    """The measured rows, without copies."""
     return [r for r in filled(table) if r["status"] == "ok" and r["implementation"] != "copy"]
 
 
@@ -87,7 +87,7 @@ def _shape_name(row: Row) -> str:
 
 
 def power(elements: float) -> str:
-    """A number of elements, as a power of two where it is one: 2^20."""
+    """A number of elements as text, as a power of two if it is one: 2^20."""
     count = int(elements)
     return f"2^{count.bit_length() - 1}" if count & (count - 1) == 0 else whole(count)
 
@@ -106,9 +106,9 @@ def largest(rows: Sequence[Row]) -> list[Row]:
 
 
 def verdict(rows: Sequence[Row]) -> dict[str, Any]:
-    """Which shapes of a Triton kernel fall short of the copy, and which of torch's own kernel.
+    """The shapes at which Triton's kernel falls short of the copy, or of torch's own kernel.
 
-    Only shapes of LARGE elements and more count.
+    Only shapes of at least LARGE elements count.
     """
     large = [row for row in rows if row["elements"] >= LARGE]
     torchs = {shape_of(row): row["median_ms"] for row in large if row["implementation"] == "torch"}
@@ -132,7 +132,7 @@ def verdict(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _missing(rows: Sequence[Row], operation: str) -> dict[str, str]:
-    """Which implementations lack a measurement, by the reason."""
+    """The implementations without a measurement, by reason."""
     found: dict[str, list[str]] = {}
     for row in rows:
         if row["operation"] == operation:
@@ -163,7 +163,7 @@ def _of_operation(rows: Sequence[Row], skipped: Sequence[Row], operation: str) -
 
 
 def summarize(table: pd.DataFrame) -> dict[str, Any]:
-    """Per operation: what fusion is worth, how near the copy it comes, what is missing."""
+    """Values for the template, per operation: gain from fusion, share of a copy, gaps."""
     rows = measured(table)
     missing = [row for row in filled(table) if row["status"] != "ok"]
     return {

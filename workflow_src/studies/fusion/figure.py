@@ -16,7 +16,7 @@ from workflow_src.studies.study import Row
 
 
 def figure(table: pd.DataFrame) -> Figure:
-    """A panel per operation and dtype: GB/s of each implementation over the size."""
+    """A panel per operation and dtype: GB/s of each implementation over size."""
     rows = [row for row in filled(table) if row["status"] == "ok"]
     dtypes = list(dict.fromkeys(row["dtype"] for row in rows))
     operations = [name for name in IMPLEMENTATIONS if any(r["operation"] == name for r in rows)]
@@ -40,7 +40,7 @@ def figure(table: pd.DataFrame) -> Figure:
 
 
 def _panel(axes: Axes, rows: Sequence[Row], operation: str) -> None:
-    """GeLU over its elements; softmax over its columns at the most elements."""
+    """GeLU over elements; softmax over columns, at its largest number of elements."""
     over = "elements" if operation == "gelu" else "columns"
     shown = rows if operation == "gelu" else largest(rows)
     names = list(NAMES)

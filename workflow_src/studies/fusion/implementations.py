@@ -1,4 +1,4 @@
-"""GeLU and softmax in all their implementations, and a copy of the same bytes."""
+"""All implementations of GeLU and softmax, and a copy of the same bytes."""
 
 import math
 import os
@@ -32,24 +32,24 @@ PLAIN: dict[str, dict[str, Operation]] = {
     "gelu": {"written_out": written_out_gelu, "torch": torchs_gelu},
     "softmax": {"written_out": written_out_softmax, "torch": fused_softmax},
 }
-"""The implementations that need no building, by operation."""
+"""The implementations that need no compiling, by operation."""
 
 EXACT: dict[str, Operation] = {
     "gelu": torchs_gelu,
     "softmax": partial(torch.softmax, dim=-1),
     "copy": lambda x: x,
 }
-"""What the result of an operation, or of a copy, is compared with, computed in float64."""
+"""The reference for the result of an operation or a copy, to be computed in float64."""
 
 
 def copy(x: Tensor) -> Operation:
-    """A copy of x into a tensor that is there already."""
+    """A function that copies a tensor like x into a preallocated one."""
     out = torch.empty_like(x)
     return lambda source: out.copy_(source)
 
 
 def compiled_gelu(device: str) -> Operation:
-    """torch.compile of the written-out GeLU, specialized to the one shape that it will see.
+    """torch.compile of the written-out GeLU, specialized to the only shape that it will see.
 
     Raises UnavailableError on a CPU without a C++ compiler.
     """
@@ -57,17 +57,17 @@ def compiled_gelu(device: str) -> Operation:
     names = [named] if named else ["g++", "clang++"]
     if device == "cpu" and not any(map(shutil.which, names)):
         raise UnavailableError("torch.compile needs a C++ compiler, and there is none")
-    # After eight shapes of one function torch.compile would quietly stop compiling it.
+    # After eight shapes of one function, torch.compile would silently stop compiling it.
     torch.compiler.reset()
     compiled: Operation = torch.compile(written_out_gelu, fullgraph=True, dynamic=False)
     return compiled
 
 
 def triton_kernel(operation: str, device: str) -> Operation:
-    """The Triton kernel of an operation. Raises UnavailableError where Triton can't run."""
+    """The Triton kernel of an operation. Raises UnavailableError if Triton can't run."""
     if device != "cuda":
-        raise UnavailableError("Triton compiles for GPUs alone")
-    # Imported here, because Triton comes with PyTorch's CUDA builds alone.
+        raise UnavailableError("Triton compiles only for GPUs")
+    # Imported here, because only the CUDA builds of PyTorch include Triton.
     try:
         from workflow_src.ops.gelu import gelu
         from workflow_src.ops.softmax import softmax
@@ -78,12 +78,15 @@ def triton_kernel(operation: str, device: str) -> Operation:
 
 @cache
 def cuda_gelu() -> Operation:
-    """The CUDA C++ kernel, built once. Raises UnavailableError where it can't be."""
+    """The CUDA C++ kernel, built once. Raises UnavailableError if it can't be built."""
     return build_gelu()
 
 
 def build(operation: str, implementation: str, x: Tensor) -> Operation:
-    """An implementation of an operation for tensors like x. Raises UnavailableError."""
+    """An implementation of an operation for tensors like x.
+
+    Raises UnavailableError if it can't run here.
+    """
     if implementation in PLAIN[operation]:
         return PLAIN[operation][implementation]
     device = x.device.type

@@ -1,4 +1,4 @@
-"""Measures GeLU and softmax in all their implementations, beside a copy of the same bytes."""
+"""Measures all implementations of GeLU and softmax, next to a copy of the same bytes."""
 
 import math
 import time
@@ -19,10 +19,10 @@ from workflow_src.studies.run_point import main
 from workflow_src.studies.study import Point, Row
 
 CHUNK = 2**24
-"""Elements compared at a time: float64 takes much memory."""
+"""Elements compared at a time, because float64 takes much memory."""
 
 ERROR_LIMITS = {"float32": 1e-5, "float16": 5e-3, "bfloat16": 3e-2}
-"""Largest relative error of a result that counts as right; rounding each operation stays below."""
+"""The largest acceptable relative error; that of rounding each operation is smaller."""
 
 
 def measure(point: Point) -> list[Row]:
@@ -39,13 +39,13 @@ def measure(point: Point) -> list[Row]:
 
 
 def _to_profile(about: Row, point: Point, found: list[Row]) -> bool:
-    """Whether kernels are to be counted: on a CUDA device, where no row before says how many."""
+    """Whether to count kernels: on a CUDA device, unless an earlier row has the same count."""
     known = (launches_alike(row) for row in found if "activities" in row)
     return point["device"] == "cuda" and launches_alike(about) not in known
 
 
 def _outcome(about: Row, point: Point, profiled: bool) -> Row:
-    """What was measured of one implementation, or the status and the reason."""
+    """The measurement of one implementation, or the status and reason if it failed."""
     device = point["device"]
     try:
         row = attempt(partial(_measure_one, about, point, profiled), partial(free, device))
@@ -56,9 +56,9 @@ def _outcome(about: Row, point: Point, profiled: bool) -> Row:
 
 
 def _measure_one(about: Row, point: Point, profiled: bool) -> Row:
-    """Error, device work (if `profiled`) and times of one implementation on random numbers.
+    """Error, activities (if `profiled`) and times of one implementation on random numbers.
 
-    Raises RuntimeError where the result is not right, UnavailableError where there is none.
+    Raises RuntimeError if the result is wrong, UnavailableError if the implementation can't run.
     """
     device, dtype = point["device"], getattr(torch, about["dtype"])
     shape = about["rows"], about["columns"]
@@ -73,7 +73,7 @@ def _measure_one(about: Row, point: Point, profiled: bool) -> Row:
 
 
 def _checked_error(function: Operation, x: Tensor, about: Row) -> float:
-    """The relative error of function(x). Raises RuntimeError where it is beyond the limit."""
+    """The relative error of function(x). Raises RuntimeError if it is above the limit."""
     exact = EXACT["copy" if about["implementation"] == "copy" else about["operation"]]
     error = relative_error(function(x), x, exact)
     # Written so that NaN fails.
@@ -84,23 +84,23 @@ def _checked_error(function: Operation, x: Tensor, about: Row) -> float:
 
 
 def relative_error(result: Tensor, x: Tensor, exact: Callable[[Tensor], Tensor]) -> float:
-    """|result - exact(x)| / |exact(x)|, norms over all elements, in float64; NaN where one is.
+    """|result - exact(x)| / |exact(x)|, norms over all elements, in float64; NaN if any element is.
 
-    x, result: (rows, columns); compared a few rows, or a part of the one row, at a time.
+    x, result: (rows, columns); compared a few rows, or a part of a single row, at a time.
     """
     rows = max(1, CHUNK // x.shape[1])
     parts = (x.view(-1), result.view(-1)) if x.shape[0] == 1 else (x, result)
     size = CHUNK if x.shape[0] == 1 else rows
-    apart = length = 0.0
+    error = norm = 0.0  # squared
     for given, found in zip(parts[0].split(size), parts[1].split(size), strict=True):
         reference = exact(given.double())
-        apart += float((found.double() - reference).square().sum())
-        length += float(reference.square().sum())
-    return math.sqrt(apart / length) if length else math.nan
+        error += float((found.double() - reference).square().sum())
+        norm += float(reference.square().sum())
+    return math.sqrt(error / norm) if norm else math.nan
 
 
 def wake(device: str, seconds: float) -> None:
-    """Keep a CUDA device busy until its clocks have risen from idle."""
+    """Keep a CUDA device busy for `seconds`, so that its clocks rise from idle."""
     if device != "cuda":
         return
     x = torch.randn(CHUNK, device=device)

@@ -1,4 +1,4 @@
-"""What the fusion study measures: each implementation of two operations, beside a copy."""
+"""What the fusion study measures: each implementation of two operations, next to a copy."""
 
 from workflow_src.studies.study import Row, Settings
 
@@ -14,7 +14,7 @@ DTYPES = {"small": ("float32",), "full": ("float32", "bfloat16")}
 STEPS = {"small": 10, "full": 20}
 WARMUP = 3
 WAKE_S = 0.3
-"""Seconds for which a CUDA device is kept busy at first, so that its clocks have risen."""
+"""Seconds to keep a CUDA device busy at first, so that its clocks rise from idle."""
 
 
 def points(device: str, scale: str, settings: Settings) -> list[Row]:
@@ -38,10 +38,10 @@ def points(device: str, scale: str, settings: Settings) -> list[Row]:
 
 
 def launches_alike(row: Row) -> tuple[str, str, int]:
-    """Rows for which this is the same launch as many kernels, so that one of them is profiled.
+    """A key that rows share if they launch equally many kernels; one row per key is profiled.
 
-    A kernel more or less depends on the length of softmax's rows, not on how many there are; for
-    GeLU, which knows no rows, on neither.
+    For softmax, the number of kernels can depend on the length of a row but not on the number of
+    rows; for GeLU, which has no rows, on neither.
     """
     columns = row["columns"] if row["operation"] == "softmax" else 0
     return row["implementation"], row["dtype"], columns

@@ -1,8 +1,8 @@
-"""Study: what it is worth to run many small operations as one kernel.
+"""Study: the gain from fusing many small operations into one kernel.
 
-GeLU and softmax move each element once in and once out of memory if they are one kernel, and many
-times if each operation is one. How near an implementation comes to the least time is its share of
-the bandwidth of a plain copy of the same bytes, measured in the same process.
+As one kernel, GeLU and softmax read and write each element once; with a kernel per operation, many
+times. How close an implementation comes to the minimum time is its share of the bandwidth of a
+plain copy of the same bytes, measured in the same process.
 """
 
 from workflow_src.studies import section

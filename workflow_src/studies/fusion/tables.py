@@ -14,7 +14,7 @@ from workflow_src.studies.study import Row
 
 
 def tables(table: pd.DataFrame) -> dict[str, Markup]:
-    """Times of each operation, and launches and errors of all implementations."""
+    """Tables of times by operation, and of the launches and errors of all implementations."""
     rows = filled(table)
     return {name: _times(rows, name) for name in IMPLEMENTATIONS} | {"kinds": _kinds(rows)}
 
@@ -45,7 +45,7 @@ def _time(row: Row) -> str:
 
 
 def _kinds(rows: Sequence[Row]) -> Markup:
-    """A line per operation, implementation and dtype: what it launches and how exact it is."""
+    """A line per operation, implementation and dtype: its launches and largest error."""
     found: dict[Any, dict[str, Any]] = {}
     for row in rows:
         if row["implementation"] == "copy" or row["status"] == "oom":
@@ -70,5 +70,5 @@ def _kinds(rows: Sequence[Row]) -> Markup:
 
 
 def scientific(value: float) -> str:
-    """A small number with two digits: 3.2e-08."""
+    """A small number with two significant digits: 3.2e-08."""
     return f"{value:.1e}"

@@ -1,4 +1,4 @@
-"""What the matmul study's rows say: rates, kernels and tiles, and the verdicts on them."""
+"""Analyzes the matmul study: rates, kernels and tiles, and the verdicts on them."""
 
 import re
 from collections.abc import Sequence
@@ -20,24 +20,24 @@ from workflow_src.studies.study import Point, Row
 DIVISORS = (32, 16, 8, 2, 1)
 
 DATASHEET = {"fp32": 67.0, "tf32": 494.0, "bf16": 989.0, "fp8": 1979.0}
-"""Dense peaks in TFLOP/s of H100 SXM and H200 SXM, from NVIDIA's datasheets of the two."""
+"""Dense peak rates in TFLOP/s of H100 SXM and H200 SXM, from NVIDIA's datasheets."""
 
 DATASHEET_GPUS = ("NVIDIA H100 80GB HBM3", "NVIDIA H200")
-"""Their names as the driver has them; H100 PCIe and the NVL models are slower."""
+"""Their names in the driver; H100 PCIe and the NVL models are slower."""
 
 DROP = 0.05
-"""A difference between rates that is at least this share is called one."""
+"""Rates that differ by at least this share count as different."""
 
 SWEEPS = ("sizes", "edge", "divisibility")
 
 
 def derive(point: Point, rows: list[Row]) -> list[Row]:
-    """The rows with divisor and waves; measured ones with rate, kernel, tile and busy time."""
+    """The rows with divisor and waves; measured ones also with rate, kernel, tile, busy time."""
     return [row | _size(row) | _product(row) for row in rows]
 
 
 def _size(row: Row) -> Row:
-    """What a row's size means for tiles and alignment; nothing for a row without a size."""
+    """What a row's size means for tiles and alignment; empty for a row without a size."""
     if "n" not in row:
         return {}
     found: Row = {"divisor": divisor(row["n"])}
@@ -47,7 +47,7 @@ def _size(row: Row) -> Row:
 
 
 def _product(row: Row) -> Row:
-    """The rate (TFLOP/s) of a measured product's 2 n^3 FLOPs, and what ran."""
+    """The rate (TFLOP/s) of a measured product's 2 n^3 FLOPs, and the kernel that ran."""
     if row["status"] != "ok":
         return {}
     tflops = 2 * row["n"] ** 3 / (row["median_ms"] * 1e9)
@@ -55,9 +55,9 @@ def _product(row: Row) -> Row:
 
 
 def kernel_of(activities: Sequence[Row]) -> Row:
-    """The kernel with the most time, its tile and precision as its name tells, and busy time.
+    """The kernel with the most time, the tile and precision in its name, and busy time.
 
-    A matrix multiplication where there is one. `kernels` and `busy_ms` are of all activities.
+    Only matrix multiplications compete, if any ran. `kernels` and `busy_ms` cover all activities.
     """
     products = [row for row in activities if row["family"] == "gemm"]
     longest = max(products or activities, key=lambda row: int(row["busy_ns"]), default=None)
@@ -71,7 +71,7 @@ def kernel_of(activities: Sequence[Row]) -> Row:
 
 
 def tile_of(name: str) -> str:
-    """The tile in a kernel's name, as "128x256"; empty where the name has none."""
+    """The tile in a kernel's name, as "128x256"; empty if the name has none."""
     found = re.search(r"(?<![A-Za-z0-9])(?:tilesize)?(\d{1,3}x\d{1,3})(?=[x_]|$)", name)
     return found[1] if found else ""
 
@@ -82,16 +82,16 @@ def divisor(n: int) -> int:
 
 
 def expected_drop(below: int, above: int, multiprocessors: int) -> float:
-    """Share of the rate that waves alone take from `below` to `above`.
+    """Share of the rate that is lost from n = `below` to n = `above` due to waves alone.
 
-    A wave lasts in proportion to n, so that the rate goes with n^3 / (n waves).
+    The time of a wave is proportional to n, so the rate is proportional to n^3 / (n waves).
     """
     rates = [n * n / waves(n, multiprocessors) for n in (below, above)]
     return 1 - rates[1] / rates[0]
 
 
 def sweep(table: pd.DataFrame, name: str, status: str = "ok") -> list[Row]:
-    """The rows of a sweep with that status, by rising size in the order of precisions."""
+    """The rows of a sweep with that status, by precision, then by rising size."""
     rows = [row for row in filled(table) if row["sweep"] == name and row["status"] == status]
     return sorted(rows, key=lambda row: (PRECISIONS.index(row["precision"]), row.get("n") or 0))
 
@@ -107,8 +107,8 @@ def by_precision(rows: Sequence[Row]) -> dict[str, list[Row]]:
 def peaks(rows: Sequence[Row]) -> list[Row]:
     """The best rate of each precision, its share of the datasheet's, and where half is reached.
 
-    `half_from`: the least n from which on all rates are at least half the best one; None where
-    that of the largest size is not.
+    `half_from`: the smallest n from which on all rates are at least half the best one; None if
+    that of the largest n is not.
     """
     found = []
     for precision, mine in by_precision(rows).items():
@@ -126,9 +126,9 @@ def peaks(rows: Sequence[Row]) -> list[Row]:
 
 
 def edge_verdict(rows: Sequence[Row]) -> dict[str, Any] | None:
-    """The rates at the edge, the largest drop between neighbours, and where that is.
+    """The rates at the edge, the largest drop between neighboring sizes, and where that is.
 
-    `drop` is one of at_edge, elsewhere and none (below DROP). None where the edge, or the size
+    `drop` is "at_edge", "elsewhere" or "none" (below DROP). Returns None if the edge, or the size
     after it, is not among `rows`, which are in rising order of n.
     """
     pairs = list(pairwise(rows))
@@ -156,7 +156,7 @@ def edge_verdict(rows: Sequence[Row]) -> dict[str, Any] | None:
 
 
 def divisor_classes(rows: Sequence[Row]) -> list[Row]:
-    """The median and range of the rates of each divisor, largest divisor first."""
+    """The median and range of the rates for each divisor, largest divisor first."""
     found: dict[int, list[Row]] = {}
     for row in sorted(rows, key=lambda row: -int(row["divisor"])):
         found.setdefault(int(row["divisor"]), []).append(row)
@@ -174,7 +174,7 @@ def divisor_classes(rows: Sequence[Row]) -> list[Row]:
 
 
 def divisor_verdict(classes: Sequence[Row]) -> dict[str, Any] | None:
-    """The fastest and slowest divisor and the gap between their medians, as a share.
+    """The divisors with the highest and lowest median rate, and the gap between them as a share.
 
     `rising` says whether the median never falls from a divisor to the next larger one.
     """
@@ -194,7 +194,7 @@ def divisor_verdict(classes: Sequence[Row]) -> dict[str, Any] | None:
 
 
 def summarize(table: pd.DataFrame) -> dict[str, Any]:
-    """Peaks, where half of each is reached, and the verdicts on edge and divisibility."""
+    """Values for the template: peaks and the verdicts on edge and divisibility."""
     rows = sweep(table, "sizes")
     on_device = [row for row in rows if row.get("gpu")]
     fine = sweep(table, "divisibility")
@@ -227,7 +227,7 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
 
 
 def launch_bound(row: Row) -> bool:
-    """Whether the device waits for launches for too much of a product's time."""
+    """Whether the device spends too much of a product's time waiting for launches."""
     return bool(row["busy_ms"] < LAUNCH_BOUND_BELOW * row["median_ms"])
 
 

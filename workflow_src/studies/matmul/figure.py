@@ -13,7 +13,7 @@ from workflow_src.studies.study import Row
 
 
 def figure(table: pd.DataFrame) -> Figure:
-    """A panel for each sweep that was measured: over size, across the edge, and by divisor."""
+    """A panel for each measured sweep: over size, across the edge, and by divisor."""
     drawers = {"sizes": draw_sizes, "edge": draw_edge, "divisibility": draw_divisors}
     panels = [(draw, rows) for name, draw in drawers.items() if (rows := sweep(table, name))]
     if not panels:
@@ -43,7 +43,7 @@ def draw_sizes(axes: Axes, rows: Sequence[Row]) -> None:
 
 
 def draw_edge(axes: Axes, rows: Sequence[Row]) -> None:
-    """Rate across the edge, which is marked."""
+    """Rate across the tile edge, which is marked."""
     n, rate = [int(row["n"]) for row in rows], [row["tflops"] for row in rows]
     edge = int(rows[0]["edge"])
     axes.plot(n, rate, color=LINE_COLORS[0], marker="o", label=rows[0]["precision"])

@@ -18,7 +18,7 @@ from workflow_src.studies.study import Point, Row
 FP8 = torch.float8_e4m3fn
 TYPES = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16}
 NEEDS = {"tf32": (8, 0), "fp8": (8, 9)}
-"""The least compute capability that multiplies in a precision."""
+"""The minimum compute capability for each precision that needs one."""
 
 
 def measure(point: Point) -> list[Row]:
@@ -28,7 +28,7 @@ def measure(point: Point) -> list[Row]:
 
 
 def refusal(precision: str, device: str) -> str:
-    """Why this device doesn't multiply in `precision`, or nothing."""
+    """Why this device can't multiply in `precision`; empty if it can."""
     if precision not in NEEDS:
         return ""
     needs = NEEDS[precision]
@@ -38,7 +38,7 @@ def refusal(precision: str, device: str) -> str:
 
 
 def measure_sizes(point: Point) -> list[Row]:
-    """A row per precision and size; one row with the reason for a precision that isn't there."""
+    """A row per precision and size; one row with the reason for an unsupported precision."""
     rows: list[Row] = []
     for precision in point["precisions"]:
         about = {"sweep": "sizes", "precision": precision}
@@ -51,10 +51,10 @@ def measure_sizes(point: Point) -> list[Row]:
 
 
 def measure_fine(point: Point) -> list[Row]:
-    """A row per size across the tile edge nearest to `near`, and per size of the divisors."""
+    """A row per size across the tile edge nearest to `near`, and per divisibility size."""
     about = {"sweep": "edge", "precision": point["precision"]}
     if point["device"] != "cuda":
-        why = "a CPU has no multiprocessors that work off tiles in waves"
+        why = "a CPU has no multiprocessors that process tiles in waves"
         edge, rows = point["near"], [about | {"status": "skipped", "reason": why}]
     else:
         there = torch.cuda.get_device_properties(0).multi_processor_count
@@ -67,9 +67,9 @@ def measure_fine(point: Point) -> list[Row]:
 
 
 def measure_shuffled(sizes: list[int], point: Point) -> list[Row]:
-    """A row per size, in the sizes' order.
+    """A row per size, by rising size.
 
-    Measured in another, fixed order, so that a drifting clock isn't taken for an effect of n.
+    Measured in a shuffled, fixed order, so that clock drift isn't mistaken for an effect of n.
     """
     shuffled = random.Random(0).sample(sizes, len(sizes))
     rows = [measure_product(n, point["precision"], point) for n in shuffled]
@@ -77,7 +77,7 @@ def measure_shuffled(sizes: list[int], point: Point) -> list[Row]:
 
 
 def measure_product(n: int, precision: str, point: Point) -> Row:
-    """The row of an (n, n) by (n, n) product: times and what the device did."""
+    """The row of an (n, n) by (n, n) product: time samples and activities."""
     device = point["device"]
 
     def run() -> Row:
@@ -92,7 +92,7 @@ def product(n: int, precision: str, device: str) -> Callable[[], Tensor]:
     """A call that multiplies two (n, n) matrices of standard normal numbers in `precision`.
 
     fp8 is e4m3 with bf16 results, a scale of 1 and fast accumulation; its right-hand side is
-    column-major, as the operator asks for.
+    column-major, as the operator requires.
     """
     use_precision(precision)
     a, b = (torch.randn(n, n, device=device) for _ in range(2))

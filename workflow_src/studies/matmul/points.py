@@ -10,16 +10,16 @@ SIZES = {
 }
 PRECISIONS = ("fp32", "tf32", "bf16", "fp8")
 FINE = {"cpu": {"precision": "fp32", "near": 256}, "cuda": {"precision": "bf16", "near": 2048}}
-"""Precision of the fine sweeps, and the size near which they are."""
+"""Precision of the fine sweeps, and the size near which they lie."""
 
 REACH, STEP = 256, 32
-"""The sweep across an edge goes so far to both sides, in such steps."""
+"""The sweep across an edge covers REACH to both sides, in steps of STEP."""
 
 BUDGET_MS = {"cpu": 40.0, "cuda": 100.0}
-"""Time that a product is measured for."""
+"""Time budget for measuring one product."""
 
 SAMPLE_MS = 1.0
-"""Time that a sample takes at least: shorter products are repeated within it."""
+"""Minimum time of a sample: shorter products are repeated within it."""
 
 
 def points(device: str, scale: str, settings: Settings) -> list[Row]:

@@ -1,4 +1,4 @@
-"""Study: the rate of square matrix products over their size, and what edges of tiles cost."""
+"""Study: the rate of square matrix products over size, and the cost of tile edges."""
 
 from workflow_src.studies import section
 from workflow_src.studies.matmul.analyze import summarize

@@ -60,11 +60,11 @@ def tables(table: pd.DataFrame) -> dict[str, Markup]:
 
 
 def _peaks_table(found: Sequence[Row]) -> Markup:
-    """The best rate of each precision, beside the datasheet's where that is known."""
+    """The best rate of each precision, next to the datasheet's if that is known."""
     known = any("datasheet" in peak for peak in found)
     head, tail = PEAK_COLUMNS[:3], PEAK_COLUMNS[3:]
     rows = [peak | {"ran": peak["ran"] or "nothing", "half": _half(peak)} for peak in found]
-    # Numbers stand to the right, a column with a word among them to the left.
+    # Numbers are right-aligned, a column that also holds text is left-aligned.
     text = str if any(peak["half_from"] is None for peak in found) else plain
     half = Column("half of it from n", "half", text)
     return markdown_table(rows, [*head, *(SHEET_COLUMNS if known else ()), half, *tail])

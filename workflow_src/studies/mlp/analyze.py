@@ -1,4 +1,4 @@
-"""What the MLP study's rows say: ratios to the base, the device's busy share, operators' shares."""
+"""Analyzes the MLP study: ratios to the base, the device's busy share, operators' shares."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,14 +14,14 @@ from workflow_src.studies.rows import busy_ns, filled
 from workflow_src.studies.study import Point, Row
 
 POWERS = {"steps": 1, "layers": 1, "batch": 1, "dim": 2}
-"""The power of each size in the FLOPs: 2 batch dim^2 a layer and product, `steps` times."""
+"""The power of each size in the FLOPs: 2 batch dim^2 per layer and product, `steps` times."""
 
 AS_EXPECTED_WITHIN = 0.25
-"""A measured ratio that differs from the expected one by no more than this share fits it."""
+"""A measured ratio that differs from the expected one by at most this share fits it."""
 
 
 def derive(point: Point, rows: list[Row]) -> list[Row]:
-    """Scaling rows as they are, sweep rows with busy time, a row per operator and kernel."""
+    """Scaling rows unchanged, sweep rows with busy time, a row per operator and kernel."""
     return [made for row in rows for made in _derived(row)]
 
 
@@ -48,7 +48,7 @@ def _by_operator(activities: list[Row]) -> list[Row]:
 
 
 def expected_ratio(sizes: Sizes) -> float:
-    """FLOPs at `sizes` over those of the base: linear in steps, layers, batch; dim squared."""
+    """FLOPs at `sizes` over those of the base: linear in steps, layers, batch; quadratic in dim."""
     ratio = 1.0
     for axis, power in POWERS.items():
         ratio *= (sizes[axis] / BASE[axis]) ** power
@@ -61,9 +61,9 @@ def part(table: pd.DataFrame, name: str) -> list[dict[str, Any]]:
 
 
 def ratios(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Scaling rows with expected and measured ratio of medians to the base, its p20 and p80.
+    """Scaling rows with the expected and measured ratio to the base's median, and p20 and p80.
 
-    The base's own row is among them.
+    Includes the row of the base itself.
     """
     rows = part(table, "scaling")
     base = next((r.get("median_ms") for r in rows if r["axis"] == "base"), None)
@@ -77,7 +77,7 @@ def ratios(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def busy_from(rows: Sequence[Mapping[str, Any]]) -> int | None:
-    """The least dim from which on the device is busy enough up to the greatest; None if none."""
+    """The smallest dim from which on the device is busy enough at all dims; None if none is."""
     least = None
     for row in sorted(rows, key=lambda row: -row["dim"]):
         if row["busy_share"] < LAUNCH_BOUND_BELOW:
@@ -87,14 +87,14 @@ def busy_from(rows: Sequence[Mapping[str, Any]]) -> int | None:
 
 
 def verdict(against: float) -> str:
-    """Whether a measured ratio fits the expected one, given measured / expected."""
+    """Whether a ratio "fits", or is "below" or "above" the expected one; by measured / expected."""
     if against < 1 - AS_EXPECTED_WITHIN:
         return "below"
     return "above" if against > 1 + AS_EXPECTED_WITHIN else "fits"
 
 
 def summarize(table: pd.DataFrame) -> dict[str, Any]:
-    """How each size's ratios stand to the formula, and from which dim on the device is busy."""
+    """Values for the template: ratios against the formula, and where the device is busy."""
     rows, swept = ratios(table), measured(part(table, "sweep"))
     axes = [_axis_summary(rows, axis) for axis in BASE]
     return {
@@ -133,7 +133,7 @@ def _axis_summary(rows: Sequence[Mapping[str, Any]], axis: str) -> dict[str, Any
 
 
 def _tops(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The row with the greatest share of each operation."""
+    """For each operation, the row with the largest share."""
     found: dict[str, Mapping[str, Any]] = {}
     for row in measured([dict(row) for row in rows]):
         best = found.setdefault(row["operation"], row)

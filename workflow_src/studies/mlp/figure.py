@@ -24,7 +24,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def figure(table: pd.DataFrame) -> Figure:
-    """Measured against expected ratio for each scaled size; busy share over dim."""
+    """Two panels: measured over expected ratio for each scaled size, and busy share over dim."""
     scaling = [row for row in ratios(table) if "measured" in row and row["axis"] != "base"]
     swept = sorted(measured(part(table, "sweep")), key=lambda row: row["dim"])
     if not scaling and not swept:
@@ -37,7 +37,7 @@ def figure(table: pd.DataFrame) -> Figure:
 
 
 def draw_ratios(axes: Axes, rows: Rows) -> None:
-    """Points (median, p20 to p80) beside the line on which formula and measurement agree."""
+    """Points (median, p20 to p80) and the line on which formula and measurement agree."""
     for axis, color, marker in zip(BASE, LINE_COLORS, MARKERS, strict=False):
         mine = [row for row in rows if row["axis"] == axis]
         middle = [row["measured"] for row in mine]
@@ -49,7 +49,7 @@ def draw_ratios(axes: Axes, rows: Rows) -> None:
         )  # fmt: skip
     if rows:
         ends = [1.0, max(row["expected"] for row in rows)]
-        axes.plot(ends, ends, color="black", linestyle=":", label="as by formula")
+        axes.plot(ends, ends, color="black", linestyle=":", label="by formula")
         log_values(axes)
         axes.set_xscale("log")
         ticks = sorted({row["expected"] for row in rows})
@@ -60,7 +60,7 @@ def draw_ratios(axes: Axes, rows: Rows) -> None:
 
 
 def draw_busy(axes: Axes, rows: Rows) -> None:
-    """The share of a step's time for which the device is busy, or operators run, over dim."""
+    """The share of a step's time in which the device is busy, or operators run, over dim."""
     dims = [int(row["dim"]) for row in rows]
     on_cpu = "cpu" in {row["device"] for row in rows}
     label = "operators' time / step" if on_cpu else "device busy / step"

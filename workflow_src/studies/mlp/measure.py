@@ -23,7 +23,7 @@ def measure(point: Point) -> list[Row]:
 
 
 def training(sizes: Sizes, device: str) -> Call:
-    """`steps` training steps, in float32, of an MLP of `layers` times Linear(dim, dim) and ReLU."""
+    """A call that trains an MLP of `layers` (Linear(dim, dim), ReLU) for `steps` float32 steps."""
     use_precision("fp32")
     torch.manual_seed(0)
     with torch.device(device):
@@ -52,13 +52,13 @@ def _timed_and_profiled(call: Call, point: Point) -> Row:
 
 
 def _train(sizes: Sizes, observe: Callable[[Call, Point], Row], point: Point) -> Row:
-    """Train at `sizes` under `observe`; running out of memory is a result."""
+    """Train at `sizes` under `observe`; running out of memory is a result, not an error."""
     device = point["device"]
     return attempt(lambda: observe(training(sizes, device), point), partial(free, device))
 
 
 def scaling(point: Point) -> list[Row]:
-    """The time of all steps together, at the base and with each size scaled by each factor."""
+    """The total time of all steps, at the base and with each size scaled by each factor."""
     about = {"part": "scaling", "device": point["device"]}
     return [
         about | {"axis": axis, "factor": factor, **sizes} | _train(sizes, _timed, point)
@@ -67,7 +67,7 @@ def scaling(point: Point) -> list[Row]:
 
 
 def sweep(point: Point) -> list[Row]:
-    """Time and device work of one step over dim, the other sizes as in the base."""
+    """Time and activities of one step over dim, with the other sizes as in the base."""
     about = {"part": "sweep", "device": point["device"]}
     swept = [point["base"] | {"steps": 1, "dim": dim} for dim in point["dims"]]
     return [about | sizes | _train(sizes, _timed_and_profiled, point) for sizes in swept]
@@ -85,7 +85,7 @@ def _operations(point: Point) -> dict[str, Call]:
 
 
 def operations(point: Point) -> list[Row]:
-    """Time and device work of one call of each operation."""
+    """Time and activities of one call of each operation."""
     use_precision("fp32")
     about = {"part": "operators", "device": point["device"], "status": "ok", "reason": ""}
     return [

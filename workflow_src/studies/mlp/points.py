@@ -1,4 +1,4 @@
-"""What the MLP study measures: one point, since a process takes longer to start than to run it."""
+"""What the MLP study measures: one point, as starting a process takes longer than measuring."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,7 @@ WARMUP = 3
 
 
 def points(device: str, scale: str, settings: Settings) -> list[Row]:
-    """The one point: the base, what is scaled, the sweep's dims and the operations' width."""
+    """The only point: the base, its scale factors, the sweep's dims, the operations' widths."""
     return [
         {
             "point": "mlp",
@@ -33,7 +33,7 @@ def points(device: str, scale: str, settings: Settings) -> list[Row]:
 
 
 def scaled(base: Sizes, factors: list[int]) -> list[tuple[str, int, Sizes]]:
-    """What is scaled, by how much, and the sizes: the base, then each size by each factor."""
+    """(scaled axis, factor, sizes): first the base, then each size scaled by each factor."""
     grown = [
         (axis, factor, {**base, axis: base[axis] * factor}) for axis in base for factor in factors
     ]

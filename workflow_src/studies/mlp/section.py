@@ -1,4 +1,4 @@
-"""Study: how a plain MLP's time grows with its sizes, and where launching stops to bound it.
+"""Study: how a plain MLP's time grows with its sizes, and where it stops being launch-bound.
 
 One step is zero_grad, forward, mean squared error, backward and SGD, on a fixed batch.
 """

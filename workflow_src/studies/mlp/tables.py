@@ -49,7 +49,7 @@ def _sweep_table(table: pd.DataFrame) -> Markup:
 
 
 def _operators_table(table: pd.DataFrame) -> Markup:
-    """The operators that take most of each operation, OPERATORS_SHOWN of each at most."""
+    """The operators with the largest shares of each operation, at most OPERATORS_SHOWN each."""
     rows = sorted(part(table, "operators"), key=lambda row: -(row["share"] or 0))
     shown: dict[str, list[dict[str, Any]]] = {name: [] for name in operations(table)}
     for row in rows:

@@ -1,4 +1,4 @@
-"""What the precision study's rows say: errors in two parts, copies, and where autocast gains."""
+"""Analyzes the precision study: errors in two parts, copies, and where autocast gains."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from workflow_src.studies.rows import busy_ns, calls, filled
 from workflow_src.studies.study import Point, Row
 
 SAME_WITHIN = 0.02
-"""A speed-up that differs from 1 by no more than this is neither gain nor loss."""
+"""A speed-up that differs from 1 by at most this is neither a gain nor a loss."""
 
 LOSSES_SHOWN = 5
 
@@ -28,7 +28,7 @@ MEASUREMENTS = {
 
 
 def derive(point: Point, rows: list[Row]) -> list[Row]:
-    """Sums with their errors, types as they are, times with what the device did."""
+    """Sums with their errors, dtypes unchanged, times with busy time and copies."""
     return [row | _derived(point, row) for row in rows]
 
 
@@ -43,10 +43,10 @@ def _derived(point: Point, row: Row) -> Row:
 def errors(row: Row, addend: float, additions: int) -> Row:
     """The error of a sum against additions x addend, in its two parts.
 
-    `representation_error` is what the type makes of the addend, times the additions;
-    `rounding_error` is the rest, made by rounding the sum at each addition. `spacing` is the
-    distance of the sum's type from its last value to the next. All are exact in double precision,
-    which holds every product and difference here.
+    `representation_error` is the error of the addend as stored, times the additions;
+    `rounding_error` is the rest, due to rounding the sum at each addition. `spacing` is the
+    distance from the sum's last value to the next larger one in its dtype. All are exact in double
+    precision, which holds every product and difference here.
     """
     value, exact, stored = row["value"], additions * addend, additions * row["addend"]
     eps = float(np.finfo(row["sum_dtype"]).eps)
@@ -59,10 +59,10 @@ def errors(row: Row, addend: float, additions: int) -> Row:
 
 
 def copies(activities: list[Row]) -> list[Row]:
-    """The activities that move or convert tensors, each once.
+    """The activities that move or convert tensors, each counted once.
 
-    Kernels of the copy family on a CUDA device (not memory operations, which convert nothing);
-    on a CPU the operator that does the work, without those that only call it.
+    On a CUDA device, kernels of the copy family (not memory operations, which convert nothing);
+    on a CPU, the operator that does the work, without those that only call it.
     """
     return [
         row
@@ -75,7 +75,7 @@ def copies(activities: list[Row]) -> list[Row]:
 def device_work(activities: list[Row], median_ms: float) -> Row:
     """Busy time of one call, its share of the unprofiled median, and the copies in it.
 
-    `activities` becomes their number.
+    `activities` becomes their number of calls.
     """
     moved, busy_ms = copies(activities), busy_ns(activities) / NS_PER_MS
     return {
@@ -94,17 +94,17 @@ def part(table: pd.DataFrame, name: str) -> list[dict[str, Any]]:
 
 
 def verdict(speedup: float) -> str:
-    """Whether autocast gains, loses or leaves the time the same."""
+    """Whether autocast "gains", "loses" or leaves the time the "same"."""
     if speedup > 1 + SAME_WITHIN:
         return "gains"
     return "loses" if speedup < 1 - SAME_WITHIN else "same"
 
 
 def compare(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Each autocast row once per full precision that the same was measured in.
+    """Each autocast row once per full precision in which the same was measured.
 
-    `speedup` is the quotient of the medians, full precision / autocast. `conversions` is how
-    many more copies (the family) autocast makes than fp32 does: its conversions of types.
+    `speedup` is the ratio of the medians, full precision / autocast. `conversions` is how many
+    more copies (the family) autocast makes than fp32: its dtype conversions.
     """
     found = {(r["size"], r["measurement"], r["precision"]): r for r in rows if r["status"] == "ok"}
     pairs = []
@@ -121,9 +121,9 @@ def compare(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def reason_of(pair: Mapping[str, Any]) -> str:
-    """What the numbers of a pair say about a loss: launching, conversions, both or neither.
+    """What explains the loss of a pair: "launching", "conversions", "both" or "neither".
 
-    On a CPU nothing is launched, so that only conversions can be a reason.
+    On a CPU nothing is launched, so only conversions can be a reason.
     """
     on_cpu = pair["device"] == "cpu"
     launching = not on_cpu and pair["busy_share"] < LAUNCH_BOUND_BELOW
@@ -134,7 +134,7 @@ def reason_of(pair: Mapping[str, Any]) -> str:
 
 
 def summarize(table: pd.DataFrame) -> dict[str, Any]:
-    """What explains each error of a sum, which types differ, and where autocast gains or loses."""
+    """Values for the template: causes of the sums' errors, dtypes, autocast's gains and losses."""
     sums, types = part(table, "accumulation"), part(table, "dtypes")
     values = [row["value"] for row in sums]
     pairs = compare(part(table, "speed"))
@@ -157,13 +157,13 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
 
 
 def cause(row: Mapping[str, Any]) -> str:
-    """Which part of a sum's error is the larger: representation or rounding."""
+    """The larger part of a sum's error: "representation" or "rounding"."""
     rounding = abs(row["rounding_error"]) > abs(row["representation_error"])
     return "rounding" if rounding else "representation"
 
 
 def _kept_low(types: Sequence[Mapping[str, Any]], autocast: str) -> list[str]:
-    """The tensors that are not float32 under an autocast."""
+    """The tensors that are not float32 under autocast to `autocast`."""
     return [row["tensor"] for row in types if row[f"autocast_{autocast}"] != "float32"]
 
 
@@ -172,7 +172,7 @@ def _kinds(pairs: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
 
 
 def _of_one_kind(pairs: Sequence[Mapping[str, Any]], against: str, measured: str) -> dict[str, Any]:
-    """The speed-ups over the sizes against one precision in one measurement, and their verdicts."""
+    """Speed-ups and verdicts over all sizes, for one measurement against one full precision."""
     mine = [p for p in pairs if (p["against"], p["measurement"]) == (against, measured)]
     verdicts = [pair["verdict"] for pair in mine]
     words = {"gains": "gains", "same": f"stays within {limit(SAME_WITHIN)}", "loses": "loses"}

@@ -1,4 +1,4 @@
-"""Measures what mixed precision rounds, which types it runs in, and the times of models."""
+"""Measures rounding in mixed precision, the dtypes that it uses, and the times of models."""
 
 from workflow_src.studies.precision.numerics import accumulation, dtypes
 from workflow_src.studies.precision.speed import speed

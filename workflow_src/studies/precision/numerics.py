@@ -1,4 +1,4 @@
-"""Adds up in low precision, and observes the types that autocast really makes."""
+"""Adds up numbers in low precision, and observes the dtypes that autocast really produces."""
 
 from collections.abc import Callable, Iterator
 
@@ -10,7 +10,7 @@ from workflow_src.studies.study import Point, Row
 
 
 def _variants() -> dict[str, tuple[torch.dtype, torch.dtype, bool]]:
-    """Types of the sum and of the addend, and whether the addend is cast to the sum's first."""
+    """Dtypes of sum and addend, and whether the addend is first cast to the sum's dtype."""
     return {
         "fp32 into fp32": (torch.float32, torch.float32, False),
         "fp16 into fp16": (torch.float16, torch.float16, False),
@@ -20,9 +20,9 @@ def _variants() -> dict[str, tuple[torch.dtype, torch.dtype, bool]]:
 
 
 def accumulate(point: Point, total: torch.dtype, addend: torch.dtype, cast: bool) -> Row:
-    """Add `addend` `additions` times: the sum (`value`), its type, and the addend as stored.
+    """Add `addend` `additions` times: the sum (`value`), its dtype, and the addend as stored.
 
-    Both numbers are given in double precision, which holds every number of the two types exactly.
+    Both numbers are in double precision, which holds every number of the two dtypes exactly.
     """
     device = point["device"]
     value = torch.tensor(0, dtype=total, device=device)
@@ -61,12 +61,12 @@ class Toy(nn.Module):
 
 
 def short(dtype: torch.dtype) -> str:
-    """float16 for torch.float16."""
+    """The name of a dtype without its module: float16 for torch.float16."""
     return str(dtype).removeprefix("torch.")
 
 
 def observe(dtype: torch.dtype, device: str) -> dict[str, str]:
-    """The type of each tensor of one forward and backward pass of Toy under autocast."""
+    """The dtype of each tensor in one forward and backward pass of Toy under autocast."""
     torch.manual_seed(0)
     model = Toy().to(device)
     inputs, targets = torch.randn(4, 8, device=device), torch.arange(4, device=device)
@@ -91,7 +91,7 @@ def observe(dtype: torch.dtype, device: str) -> dict[str, str]:
 
 
 def dtypes(device: str) -> Iterator[Row]:
-    """A row per tensor, with its type under each autocast."""
+    """A row per tensor, with its dtype under each autocast."""
     found = {name: observe(dtype, device) for name, dtype in AUTOCAST.items()}
     for tensor in found["fp16"]:
         types = {f"autocast_{name}": seen[tensor] for name, seen in found.items()}

@@ -1,4 +1,4 @@
-"""What the precision study measures: rounding and types once, and the times of models."""
+"""What the precision study measures: rounding and dtypes once, and the times of models."""
 
 from workflow_src.studies.models import models
 from workflow_src.studies.study import Row, Settings
@@ -6,7 +6,7 @@ from workflow_src.studies.study import Row, Settings
 FULL = {"cpu": ("fp32",), "cuda": ("fp32", "tf32")}
 AUTOCAST = "bf16"
 PROFILED = ("fp32", AUTOCAST)
-"""tf32 launches what fp32 does; profiling takes longer than timing."""
+"""Not tf32: it launches what fp32 does, and profiling takes longer than timing."""
 
 GROUPS = {"small": (("tiny",),), "full": (("small", "medium", "large"), ("xl", "2.7B"))}
 CONTEXTS = {"small": 128, "full": 512}
@@ -19,7 +19,7 @@ ADDITIONS = 1000
 
 
 def points(device: str, scale: str, settings: Settings) -> list[Row]:
-    """A point per group of sizes; the first also measures rounding and types (`numerics`)."""
+    """A point per group of sizes; the first also measures rounding and dtypes (`numerics`)."""
     groups = [models(settings, names) for names in GROUPS[scale]]
     return [
         {

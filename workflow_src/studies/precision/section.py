@@ -1,4 +1,4 @@
-"""Study: mixed precision. What is lost in rounding, which types run, and what time it saves."""
+"""Study: mixed precision. What rounding loses, which dtypes are used, how much time it saves."""
 
 from workflow_src.studies import section
 from workflow_src.studies.precision.analyze import summarize

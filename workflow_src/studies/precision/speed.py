@@ -1,4 +1,4 @@
-"""Times a model in full precision and under autocast, and profiles what its device does."""
+"""Times a model in full precision and under autocast, and profiles its activities."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -43,7 +43,7 @@ def measure_case(case: Case, point: Point) -> Iterator[tuple[str, Row]]:
 
 
 def observe(call: Call, case: Case, point: Point, measurement: str) -> Row:
-    """Time samples of a call and, of the profiled precisions, what the device does in one."""
+    """Time samples of a call and, in the profiled precisions, the activities of one call."""
     steps = point["steps"][measurement]
     samples = time_call(call, case.device, point["warmup_steps"], steps)
     if case.precision not in point["profiled"]:
@@ -56,7 +56,7 @@ def _observe_scores(case: Case, point: Point) -> Row:
 
 
 def scores(case: Case) -> Call:
-    """q k^T of one layer, all heads and batch, in the case's precision, without conversions."""
+    """A call: q k^T of one layer, all heads and batch, in the case's precision, no conversions."""
     use_precision(case.precision)
     dtype = AUTOCAST.get(case.precision, torch.float32)
     shape = (case.batch, case.heads, case.context, case.d_head)

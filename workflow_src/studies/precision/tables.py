@@ -14,7 +14,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def tables(table: pd.DataFrame) -> dict[str, Markup]:
-    """Tables of the sums, of the types, and of time per size, measurement and precision."""
+    """Tables of the sums, of the dtypes, and of time per size, measurement and precision."""
     return {
         "accumulation": _accumulation_table(part(table, "accumulation")),
         "dtypes": _dtypes_table(part(table, "dtypes")),
@@ -23,12 +23,12 @@ def tables(table: pd.DataFrame) -> dict[str, Markup]:
 
 
 def digits(value: float) -> str:
-    """A sum with enough digits to show how it differs from 10: 9.953125, 10.000134."""
+    """A sum with enough digits to show its difference from 10: 9.953125, 10.000134."""
     return f"{value:.6f}"
 
 
 def scientific(value: float) -> str:
-    """An error with its sign and three digits: -4.90e-02; an exact zero is 0."""
+    """An error with its sign and three significant digits: -4.90e-02; an exact zero is 0."""
     return f"{value:+.2e}" if value else "0"
 
 
@@ -47,7 +47,7 @@ def _accumulation_table(rows: Rows) -> Markup:
 
 
 def _dtypes_table(rows: Rows) -> Markup:
-    """The type of each tensor under each autocast."""
+    """The dtype of each tensor under each autocast."""
     columns = [Column("tensor", "tensor")]
     columns += [Column(f"{name} autocast", f"autocast_{name}") for name in ("fp16", "bf16")]
     return markdown_table(rows, columns)
@@ -77,7 +77,7 @@ OPTIONAL: tuple[tuple[str, str, Callable[[float], str]], ...] = (
     ("copies", "copies", whole),
     ("their share of busy", "copy_share", percent),
 )
-"""Columns that not every row has a value for: nothing to explain where there is none."""
+"""Columns that stay empty in rows without a value, as nothing is wrong with those."""
 
 
 def _optional(row: Mapping[str, Any]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What the warm-up study's rows say: what first steps cost, and which warm-up is enough."""
+"""Analyzes the warm-up study: what first steps cost, and how much warm-up is enough."""
 
 import statistics
 from collections.abc import Sequence
@@ -13,19 +13,19 @@ from workflow_src.studies.rows import filled
 from workflow_src.studies.study import Point, Row
 
 SETTLED_WITHIN = 0.10
-"""A step is settled that differs from the settled median by no more than this share."""
+"""A step is settled if it differs from the settled median by at most this share."""
 
 MEAN_WITHIN = 0.05
-"""A warm-up is enough whose mean differs from the settled median by no more than this share."""
+"""A warm-up is enough if the mean then differs from the settled median by at most this share."""
 
 
 def derive(point: Point, rows: list[Row]) -> list[Row]:
-    """The rows with the totals, the first step and the settled median of all steps (ms)."""
+    """The rows with totals, the first step and the settled median of all steps (ms)."""
     return [row | _derived(row) if row["status"] == "ok" else row for row in rows]
 
 
 def _derived(row: Row) -> Row:
-    """`settled_ms` and `settled_after_steps` are of all steps, those of the warm-up included."""
+    """`settled_ms` and `settled_after_steps` are of all steps, including those of the warm-up."""
     steps = [ns / NS_PER_MS for ns in (*row["warmup_ns"], *row["samples_ns"])]
     return {
         "total_ms": sum(steps),
@@ -42,9 +42,9 @@ def settled_median(values: Sequence[float]) -> float:
 
 
 def settled_after(values: Sequence[float], within: float = SETTLED_WITHIN) -> int | None:
-    """How many steps come before all that follow lie within a share of the settled median.
+    """Number of steps after which all others lie within a share of the settled median.
 
-    None where even the last one does not.
+    None if even the last one does not.
     """
     settled = settled_median(values)
     apart = [i for i, value in enumerate(values) if abs(value - settled) > within * settled]
@@ -53,7 +53,7 @@ def settled_after(values: Sequence[float], within: float = SETTLED_WITHIN) -> in
 
 
 def compared(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """The table's rows; measured ones with first step and mean over the settled median."""
+    """The table's rows; measured ones with the ratios of first step and mean to settled median."""
     rows = filled(table)
     for row in measured(rows):
         row["first_ratio"] = row["first_step_ms"] / row["settled_ms"]
@@ -67,7 +67,7 @@ def measured(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def summarize(table: pd.DataFrame) -> dict[str, Any]:
-    """How much the first step costs, what it does to means, and which warm-up is enough."""
+    """Values for the template: cost of the first step, its effect on means, enough warm-up."""
     rows = measured(compared(table))
     settled = [row["settled_after_steps"] for row in rows]
     return {
@@ -89,7 +89,7 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
 
 
 def _first_steps(ratios: Sequence[float]) -> dict[str, int]:
-    """In how many runs the first step is slower than, like, or faster than the settled median."""
+    """In how many runs the first step is slower than, near or faster than the settled median."""
     slower = sum(ratio > 1 + SETTLED_WITHIN for ratio in ratios)
     faster = sum(ratio < 1 - SETTLED_WITHIN for ratio in ratios)
     return {
@@ -100,7 +100,7 @@ def _first_steps(ratios: Sequence[float]) -> dict[str, int]:
 
 
 def _means(rows: Sequence[Row]) -> dict[int, list[float]]:
-    """The means' shares above the settled median, by number of warm-up steps."""
+    """How far each mean exceeds the settled median, as a share, by number of warm-up steps."""
     found: dict[int, list[float]] = {}
     for row in sorted(rows, key=lambda row: int(row["warmup_steps"])):
         found.setdefault(int(row["warmup_steps"]), []).append(row["mean_ratio"] - 1)

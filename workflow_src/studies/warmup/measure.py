@@ -1,4 +1,4 @@
-"""Times the first steps of this process, none of which may have run before."""
+"""Times the first steps of this process, so that none may run before."""
 
 from workflow_src.measure.phases import run_phases
 from workflow_src.measure.timing import time_steps
@@ -11,7 +11,7 @@ PHASES = ("forward", "forward_backward")
 
 
 def measure(point: Point) -> list[Row]:
-    """A row per phase with the time of every step, those of the warm-up (`warmup_ns`) apart."""
+    """A row per phase with the time of every step; those of the warm-up are in `warmup_ns`."""
     case = case_of(point, point["size"], "fp32")
     about = {
         "config": case.case,

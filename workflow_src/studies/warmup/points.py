@@ -1,4 +1,4 @@
-"""What the warm-up study measures: each run of first steps in a process of its own."""
+"""What the warm-up study measures: first steps, each run of them in its own process."""
 
 from workflow_src.studies.models import models
 from workflow_src.studies.study import Row, Settings
@@ -11,7 +11,7 @@ STEPS = 20
 
 
 def points(device: str, scale: str, settings: Settings) -> list[Row]:
-    """A point per model size that the configuration has and number of warm-up steps."""
+    """A point per configured model size and number of warm-up steps."""
     context = CONTEXTS[scale]
     return [
         {

@@ -1,7 +1,7 @@
-"""Study: what the first steps of a fresh process cost, and how many must not be averaged.
+"""Study: what the first steps of a fresh process cost, and how many to exclude from averages.
 
 One point is one process, so that each run of forward passes starts cold. forward_backward runs
-second in that process: what forward has set up already is not paid for again.
+second in that process and reuses what forward has set up.
 """
 
 from workflow_src.studies import section

@@ -8,7 +8,7 @@ from workflow_src.studies.warmup.analyze import compared
 
 NUMBERS = {
     "all steps, ms": "total_ms",
-    "of it warm-up, ms": "warmup_ms",
+    "warm-up only, ms": "warmup_ms",
     "first step, ms": "first_step_ms",
     "mean, ms": "mean_ms",
     "std, ms": "std_ms",
