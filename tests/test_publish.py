@@ -1,5 +1,6 @@
 """Published results are correct and contain no machine names."""
 
+import importlib
 import re
 import shutil
 import sqlite3
@@ -11,10 +12,16 @@ import pytest
 
 from tests.workflow import ROOT, make_project
 from workflow_src.cli.publish import clean_export, publish
+from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.case import PHASES, TABLES
+from workflow_src.dag import make_dag
+from workflow_src.plan.config import load
+from workflow_src.studies.join_points import join
+from workflow_src.studies.study import STUDIES
 from workflow_src.tables.case_tables import capture_table, kernels_table, named
 from workflow_src.traces.attribution import attribute, number_steps
 from workflow_src.traces.export import read_trace
+from workflow_src.traces.families import load_rules
 from workflow_src.traces.nsys import read, stats_total_ns
 from workflow_src.traces.trace import require_complete
 
@@ -90,6 +97,21 @@ def test_a_published_run_names_its_command_and_no_machine(tmp_path: Path) -> Non
     assert (out / "figures" / "x.svg").exists() and (out / "plan.csv").exists()
     for name in TABLES:
         assert list(pd.read_csv(out / "tables" / f"{name}.csv").columns) == ["case"]
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_published_study_tables_are_derived_from_the_published_points(
+    tmp_path: Path, study: str
+) -> None:
+    published = ROOT / "examples" / "h200"
+    dag = make_dag(
+        load(ROOT / "config.yaml") | {"cluster": True, "device": "cuda", "profiler": "nsys"}
+    )
+    points = [published / "studies" / study / f"{point}.json" for point in dag.points(study)]
+    derive = importlib.import_module(f"workflow_src.studies.{study}.analyze").derive
+    write_csv(tmp_path / "t.csv", join(points, derive, load_rules(), mixed_environments=False))
+    expected = published / "tables" / "studies" / f"{study}.csv"
+    assert (tmp_path / "t.csv").read_text() == expected.read_text()
 
 
 @pytest.mark.workflow

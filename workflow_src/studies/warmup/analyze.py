@@ -28,7 +28,7 @@ def _derived(row: Row) -> Row:
     """`settled_ms` and `settled_after_steps` are of all steps, including those of the warm-up."""
     steps = [ns / NS_PER_MS for ns in (*row["warmup_ns"], *row["samples_ns"])]
     return {
-        "total_ms": sum(steps),
+        "total_ms": sum([*row["warmup_ns"], *row["samples_ns"]]) / NS_PER_MS,
         "warmup_ms": sum(row["warmup_ns"]) / NS_PER_MS,
         "first_step_ms": steps[0],
         "settled_ms": settled_median(steps),
