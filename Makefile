@@ -11,7 +11,7 @@ RULES := Snakefile rules/*.smk
 .PHONY: report test check format assemble rewrite unlock clean
 
 report: .venv/installed
-	snakemake --cores $(CORES) report.md
+	snakemake --cores $(CORES)
 
 test: .venv/installed-dev
 	python -m pytest

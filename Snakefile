@@ -26,7 +26,7 @@ from workflow_src.plan.suites import CASE_PATTERN
 configfile: "config.yaml"
 
 
-dag = make_dag(config)
+dag = make_dag(config, workflow.configfiles)
 
 
 wildcard_constraints:
@@ -42,7 +42,7 @@ wildcard_constraints:
 rule all:
     default_target: True
     input:
-        "report.md",
+        dag.everything(),
     message:
         "The report is report.md, and report.html for a browser."
 

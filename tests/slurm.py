@@ -12,7 +12,7 @@ import pytest
 
 from tests.workflow import Project
 
-CLUSTER = ("cluster=true", "device=cpu", "profiler=torch")
+CLUSTER = ("cluster=true", "device=cpu", "profiler=torch", "cpu_threads=1")
 FIELDS = "JobID,JobName,State,NodeList,ReqTRES,AllocTRES,TimelimitRaw,Start,End,WorkDir"
 
 

@@ -40,7 +40,7 @@ def test_the_projects_own_config_is_allowed_and_its_defaults_are_filled_in() -> 
 
 def test_true_and_false_given_as_text_are_understood() -> None:
     assert check(changed(allow_missing="true"))["allow_missing"] is True
-    assert "must be boolean" in sentence(changed(allow_missing="yes"))
+    assert "must be true or false" in sentence(changed(allow_missing="yes"))
 
 
 def test_every_key_has_a_description() -> None:
@@ -60,7 +60,14 @@ def test_every_key_has_a_description() -> None:
         (changed(suite="asignment"), "suite: 'asignment' is not one of quickstart, assignment,"),
         (changed(suite="asignment"), "did you mean 'assignment'?"),
         (changed(steps=-1), "steps: -1 must be 1 or more"),
-        (changed(steps=2.5), "steps: 2.5 must be integer"),
+        (changed(steps=2.5), "steps: 2.5 must be an integer"),
+        (changed(steps=2.0), "steps: 2.0 must be an integer"),
+        (changed(steps=True), "steps: True must be an integer"),
+        (changed(seed=2**64), "seed: 18446744073709551616 must be 9223372036854775807 or less"),
+        (suite(contexts=[16.0]), "suites.s.contexts.0: 16.0 must be an integer"),
+        (changed(tag=2.5), "tag: 2.5 must be text or left out"),
+        (changed(tag="x" * 300), "must have 100 characters or fewer"),
+        (changed(studies="warmup"), "on the command line: --config 'studies=[warmup]'"),
         (changed(warmup_steps=-5), "warmup_steps: -5 must be 0 or more"),
         (changed(device="gpu"), "device: 'gpu' is not one of auto, cpu, cuda"),
         (changed(memory_limit_gib=0), "memory_limit_gib: 0 must be more than 0"),
@@ -97,6 +104,26 @@ def test_a_file_that_is_not_a_mapping_is_refused_in_one_sentence(tmp_path: Path,
     path = tmp_path / "config.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError, match=r"^config\.yaml: "):
+        load(path)
+
+
+def test_numbers_inside_a_mapping_of_the_command_line_are_understood() -> None:
+    """Snakemake hands them on as text."""
+    size = {"d_model": "64", "d_ff": "64", "layers": "1", "heads": "2"}
+    assert check(changed(sizes=CONFIG["sizes"] | {"tiny": size}))["sizes"]["tiny"]["d_ff"] == 64
+    huge = size | {"d_model": 10**29}
+    said = sentence(changed(sizes=CONFIG["sizes"] | {"tiny": huge}))
+    assert "sizes.tiny.d_model: 1" in said and "must be 1048576 or less" in said
+
+
+def test_a_tag_of_digits_is_text() -> None:
+    assert check(changed(tag=20261122))["tag"] == "20261122"
+
+
+def test_a_key_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text((ROOT / "config.yaml").read_text() + "steps: 3\nsteps: 4\n")
+    with pytest.raises(ConfigError, match="the key 'steps' is there twice"):
         load(path)
 
 

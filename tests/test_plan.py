@@ -155,3 +155,26 @@ def test_planning_imports_neither_torch_nor_pandas(module: str) -> None:
     command = [sys.executable, "-c", code]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     assert not {"torch", "pandas", "numpy", "matplotlib"} & set(said)
+
+
+def test_threads_of_a_cpu_are_chosen_once_and_are_no_concern_of_a_gpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning.os, "sched_getaffinity", lambda _: {0, 1, 2})
+    made = plan(tmp_path)
+    row = made.benchmark_row(made.case_ids[0])
+    assert row["cpu_threads"] == made.capture_row(made.case_ids[0])["cpu_threads"] == 3
+    (tmp_path / "quickstart").mkdir()
+    (tmp_path / "quickstart" / "plan.csv").write_text(as_csv(made.rows()))
+    monkeypatch.setattr(planning.os, "sched_getaffinity", lambda _: {0})
+    assert plan(tmp_path).threads == {"cpu_threads": 3}
+    assert plan(tmp_path, cpu_threads=2).threads == {"cpu_threads": 2}
+    has(monkeypatch, gpus=["GPU-1"], nsys="/bin/nsys")
+    on_gpu = plan(tmp_path, device="cuda", cpu_threads=2)
+    assert "cpu_threads" not in on_gpu.benchmark_row(on_gpu.case_ids[0])
+
+
+def test_threads_on_a_cluster_are_named(tmp_path: Path) -> None:
+    said = "cpu_threads: None can't be resolved on this machine where cluster is true"
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        plan(tmp_path, cluster=True, device="cpu", profiler="torch")

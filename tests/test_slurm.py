@@ -114,6 +114,24 @@ def test_a_job_past_its_time_limit_is_retried_with_more(projects: dict[str, Proj
         assert (first.state, second.state) == ("TIMEOUT", "COMPLETED")
 
 
+@pytest.mark.slurm
+@pytest.mark.workflow
+def test_a_canceled_job_is_noticed_and_submitted_again(projects: dict[str, Project]) -> None:
+    """sacct calls it "CANCELLED by 0", which the executor plugin doesn't take for CANCELLED."""
+
+    def cancel() -> None:
+        for project in projects.values():
+            for job in jobs_of(project.folder):
+                ask("scancel", job.number)
+        everyone = projects.values()
+        wait_until(lambda: all("CANCELLED" in states(p)[0] for p in everyone), "CANCELLED")
+
+    benchmark_while_held(projects, meanwhile=cancel)
+    for project in projects.values():
+        first, second = jobs_of(project.folder)
+        assert first.state.startswith("CANCELLED") and second.state == "COMPLETED"
+
+
 def assert_put_back(projects: dict[str, Project], state: str) -> None:
     """Each job ended in `state` and then completed when Slurm requeued it under the same id."""
     for project in projects.values():

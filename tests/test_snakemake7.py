@@ -1,6 +1,7 @@
 """The same Snakefile under Snakemake 7, which has `--cluster sbatch` built in."""
 
 import os
+import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.slurm import CLUSTER, jobs_of, require_slurm
-from tests.workflow import ROOT, SUITE, make_project
+from tests.workflow import ROOT, SUITE, Project, make_project
 
 pytestmark = [pytest.mark.snakemake7, pytest.mark.workflow]
 
@@ -46,6 +47,13 @@ def old(tmp_path: Path) -> Old:
 
 def test_a_local_dry_run_plans_the_same_jobs(old: Old) -> None:
     assert "19" in old.run("--cores", "1", "-n", "report.md")
+
+
+def test_results_of_a_later_snakemake_are_not_measured_again(old: Old) -> None:
+    """It compares rules' texts in another form, so that for it code is no reason to rerun."""
+    Project(old.folder).run("--config", *SUITE, *CLUSTER)
+    printed = old.run("--cores", "1", "-n", "report.md")
+    assert not re.findall(r"^(benchmark|capture|export) +\d+$", printed, flags=re.MULTILINE)
 
 
 @pytest.mark.slurm

@@ -244,6 +244,28 @@ def test_an_edited_file_remakes_what_depends_on_it(
     assert project.stale() == expected
 
 
+def test_the_default_targets_bring_back_whatever_of_the_report_was_deleted(
+    project: Project,
+) -> None:
+    gone = ["report.html", "results/smoke/figures/forward_time.svg", "results/smoke/answers/b.md"]
+    for name in gone:
+        (project.folder / name).unlink()
+    project.log.unlink()
+    project.run("all")
+    assert all((project.folder / name).exists() for name in gone)
+    remade = ["answers.figures", "answers.top_kernel", "report.report"]
+    assert sorted(project.stages()) == [f"workflow_src.{stage}" for stage in remade]
+
+
+def test_cores_are_no_part_of_a_result_and_threads_are(project: Project) -> None:
+    project.edit("config.yaml", "contexts: [16, 32]", "contexts: [16, 32, 48]")
+    project.run("--cores", "1")
+    environments = pd.read_csv(project.folder / "results/smoke/tables/environments.csv")
+    assert environments["cpu_threads"].nunique() == 1 and len(environments) == 3
+    stale = project.stale("--config", *SUITE, f"cpu_threads={environments['cpu_threads'][0] + 1}")
+    assert (stale["benchmark"], stale["capture"]) == (3, 3)
+
+
 def test_snakemakes_own_report_works_offline(project: Project) -> None:
     project.run("--report", "snakemake-report.html")
     page = (project.folder / "snakemake-report.html").read_text()

@@ -44,7 +44,7 @@ class Project:
         environment = os.environ | watching | {"PATH": path, "WATCH_LOG": str(self.log)}
         target = (
             ()
-            if any(a.startswith(("results/", "report.md")) for a in arguments)
+            if any(a == "all" or a.startswith(("results/", "report.md")) for a in arguments)
             else ("report.md",)
         )
         command = ["snakemake", "--cores", "2", *target, *arguments]

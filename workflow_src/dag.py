@@ -5,7 +5,6 @@ Imports neither torch nor pandas, because it runs whenever snakemake does.
 
 import importlib
 import json
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any, Protocol
 from workflow_src.answers.questions import FIGURES, QUESTIONS, REPORT_TABLES
 from workflow_src.common.case import Case
 from workflow_src.plan import resources
-from workflow_src.plan.config import ConfigError, one_of
+from workflow_src.plan.config import ConfigError, one_of, read_yaml
 from workflow_src.plan.fingerprint import fingerprint
 from workflow_src.plan.suites import Plan, make_plan
 from workflow_src.studies.study import STUDIES, Point
@@ -55,7 +54,7 @@ class Dag:
     @property
     def measuring_threads(self) -> int:
         """Cores that a measurement takes: all of them if the CPU itself is measured."""
-        return (os.cpu_count() or 1) if self.plan.device == "cpu" else 1
+        return self.plan.threads.get("cpu_threads", 1)
 
     def code(self, module: str) -> Callable[[Wildcards], str]:
         """A param function: the fingerprint of a stage's `module`, which may contain wildcards.
@@ -161,6 +160,13 @@ class Dag:
         templates = [f"{TEMPLATES}/report.{kind}.j2" for kind in ("md", "html")]
         return here | {"templates": templates, "sections": self.sections()}
 
+    def everything(self) -> list[str]:
+        """All that the report consists of: the default targets."""
+        inputs = self.report_inputs()
+        drawn = [f"{self.results}/figures/study_{name}.svg" for name in self.studies()]
+        made = (*inputs["tables"], *inputs["answers"], *inputs["figures"], *inputs["sections"])
+        return ["report.md", "report.html", *made, *drawn]
+
     def points(self, study: str) -> dict[str, Point]:
         """The points of a study by id.
 
@@ -176,7 +182,8 @@ class Dag:
         if not found:
             sizes = ", ".join(self.plan.settings["sizes"])
             raise ConfigError(f"studies: {name!r} measures none of the configured sizes ({sizes})")
-        return {point["point"]: point | {"device": self.plan.device} for point in found}
+        about = {"device": self.plan.device, **self.plan.threads}
+        return {point["point"]: point | about for point in found}
 
     def study_point(self, wildcards: Wildcards) -> str:
         """A study's point as JSON. Raises ConfigError for an unknown one."""
@@ -188,10 +195,13 @@ class Dag:
         folder = f"results/{{tag}}/studies/{wildcards.study}"
         return [f"{folder}/{point}.json" for point in self.points(wildcards.study)]
 
+    def studies(self) -> list[str]:
+        """The chosen studies, in the report's order."""
+        return [name for name in STUDIES if name in self.plan.settings["studies"]]
+
     def sections(self) -> list[str]:
-        """Paths of the chosen studies' sections, in the report's order."""
-        chosen = self.plan.settings["studies"]
-        return [f"{self.results}/sections/{name}.md" for name in STUDIES if name in chosen]
+        """The sections of the chosen studies."""
+        return [f"{self.results}/sections/{name}.md" for name in self.studies()]
 
     def _measured(self, case_id: str) -> bool:
         benchmark = Path(self.results, "benchmark", f"{case_id}.json")
@@ -219,9 +229,11 @@ def known(key: str, value: str, allowed: Iterable[str]) -> str:
     return value
 
 
-def make_dag(config: Mapping[str, Any]) -> Dag:
+def make_dag(config: Mapping[str, Any], files: Iterable[str] = ()) -> Dag:
     """The DAG of a configuration; invalid input ends the program with one sentence."""
     try:
+        for file in files:
+            read_yaml(Path(file))
         plan = make_plan(config)
         for name in plan.settings["studies"]:
             known("studies", name, STUDIES)

@@ -9,6 +9,7 @@ from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import Case
 from workflow_src.common.errors import one_sentence
 from workflow_src.measure.alone import measured_alone
+from workflow_src.measure.machine import use_threads
 from workflow_src.measure.memory import peak_memory_mib, reset_peak
 from workflow_src.measure.oom import Row
 from workflow_src.measure.phases import run_phases
@@ -61,6 +62,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True, help="JSON of raw samples")
     arguments = parser.parse_args()
     row = arguments.case
+    use_threads(row)
     result = benchmark(Case.from_dict(row), row["warmup_steps"], row["steps"])
     write_json(arguments.output, result)
 

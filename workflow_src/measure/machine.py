@@ -3,6 +3,7 @@
 import os
 import platform
 import socket
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -28,6 +29,15 @@ def cpu_model() -> str:
     except OSError:
         names = []
     return names[0] if names else platform.machine()
+
+
+def use_threads(row: Mapping[str, Any]) -> None:
+    """Let torch compute with the `cpu_threads` of a plan row or point, if it has any.
+
+    Snakemake caps OMP_NUM_THREADS at --cores, which would otherwise be part of the result.
+    """
+    if row.get("cpu_threads"):
+        torch.set_num_threads(row["cpu_threads"])
 
 
 def software() -> dict[str, Any]:

@@ -14,6 +14,7 @@ from pathlib import Path
 import torch
 
 from workflow_src.common.case import END_OF_CAPTURE, PHASES, Case
+from workflow_src.measure.machine import use_threads
 from workflow_src.measure.oom import Row, in_turn
 from workflow_src.measure.phases import build
 from workflow_src.measure.windows import exported_torch_window, nsys_window
@@ -96,6 +97,7 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.autograd.set_multithreading_enabled(not arguments.single_threaded_autograd)
     row = arguments.case
+    use_threads(row)
     profiled_run(Case.from_dict(row), row["warmup_steps"], row["capture_steps"], arguments.output)
 
 

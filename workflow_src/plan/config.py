@@ -2,12 +2,14 @@
 
 import difflib
 import math
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import jsonschema
+import jsonschema.validators
 import yaml
 
 SCHEMA = Path(__file__).with_name("config.schema.yaml")
@@ -15,6 +17,28 @@ SCHEMA = Path(__file__).with_name("config.schema.yaml")
 
 Violation = Any
 """A jsonschema.ValidationError; Any, because its attributes depend on the schema."""
+
+
+def _is_integer(checker: object, value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+VALIDATOR = jsonschema.validators.extend(
+    jsonschema.Draft202012Validator,
+    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer),
+)
+"""JSON schema counts 2.0 as an integer; a number of steps is none."""
+
+TYPES = {
+    "array": "a list",
+    "boolean": "true or false",
+    "integer": "an integer",
+    "null": "left out",
+    "number": "a number",
+    "object": "a mapping",
+    "string": "text",
+}
+"""What the schema's types are called."""
 
 
 class ConfigError(ValueError):
@@ -55,9 +79,13 @@ def _expected(error: Violation) -> str:
     match error.validator:
         case "type":
             kinds = [bound] if isinstance(bound, str) else bound
-            return "must be " + " or ".join(kinds)
+            return "must be " + " or ".join(map(TYPES.__getitem__, kinds)) + _how(error, kinds)
         case "minimum":
             return f"must be {bound} or more"
+        case "maximum":
+            return f"must be {bound} or less"
+        case "maxLength":
+            return f"must have {bound} characters or fewer"
         case "exclusiveMinimum":
             return f"must be more than {bound}"
         case "pattern":
@@ -68,6 +96,14 @@ def _expected(error: Violation) -> str:
         case "uniqueItems":
             return "must not repeat a value"
     return str(error.message)
+
+
+def _how(error: Violation, kinds: Sequence[str]) -> str:
+    """What to type for a value of another type, as far as that can be guessed."""
+    key, value = _key(error), error.instance
+    if "array" in kinds and isinstance(value, str):
+        return f"; on the command line: --config '{key}=[{value}]'"
+    return ""
 
 
 def sentence(error: Violation) -> str:
@@ -129,11 +165,24 @@ def _contradictions(config: Mapping[str, Any]) -> Iterator[str]:
             )
 
 
-def _spelt_out(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """`raw` with booleans for the texts true and false that Snakemake's --config passes on."""
-    bools = {"true": True, "false": False}
-    flags = {k for k, rule in schema()["properties"].items() if rule.get("type") == "boolean"}
-    return {k: bools.get(v, v) if k in flags and isinstance(v, str) else v for k, v in raw.items()}
+def _typed(value: Any, rules: Mapping[str, Any]) -> Any:
+    """`value` with what the schema asks for in place of what Snakemake's --config makes of it.
+
+    That passes on true, and numbers inside a mapping, as text, and a tag of digits as a number.
+    """
+    kinds = rules.get("type", ())
+    if "string" in kinds and isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if isinstance(value, Mapping):
+        known, others = rules.get("properties", {}), rules.get("additionalProperties") or {}
+        return {name: _typed(inner, known.get(name, others)) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_typed(inner, rules.get("items", {})) for inner in value]
+    if not isinstance(value, str):
+        return value
+    if "boolean" in kinds and value in ("true", "false"):
+        return value == "true"
+    return int(value) if "integer" in kinds and re.fullmatch(r"[+-]?[0-9]{1,30}", value) else value
 
 
 def check(raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -147,8 +196,8 @@ def check(raw: Mapping[str, Any]) -> dict[str, Any]:
         problem = "config.yaml: a value must not contain itself"
     if problem is not None:
         raise ConfigError(problem)
-    raw = _spelt_out(raw)
-    errors = jsonschema.Draft202012Validator(schema()).iter_errors(raw)
+    raw = _typed(raw, schema())
+    errors = VALIDATOR(schema()).iter_errors(raw)
     first = min(errors, key=lambda error: list(map(str, error.absolute_path)), default=None)
     if first is not None:
         raise ConfigError(sentence(first))
@@ -159,13 +208,30 @@ def check(raw: Mapping[str, Any]) -> dict[str, Any]:
     return config
 
 
-def load(path: Path) -> dict[str, Any]:
-    """Read and check a YAML file. Raises ConfigError, also if it isn't a YAML mapping."""
+class _UniqueKeys(yaml.SafeLoader):
+    """YAML in which a mapping that names a key twice is an error: else the last one wins."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """A mapping. Raises yaml.YAMLError for a key that it names twice."""
+        keys = [key.value for key, _ in node.value]
+        twice = next((key for key in keys if keys.count(key) > 1), None)
+        if twice is not None and twice != "<<":
+            raise yaml.YAMLError(f"the key {twice!r} is there twice")
+        return super().construct_mapping(node, deep)
+
+
+def read_yaml(path: Path) -> Any:
+    """The content of a YAML file. Raises ConfigError if it isn't YAML or names a key twice."""
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return yaml.load(path.read_text(encoding="utf-8"), _UniqueKeys)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         reason = " ".join(str(error).split())
         raise ConfigError(f"{path.name}: not readable as YAML ({reason})") from error
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Read and check a YAML file. Raises ConfigError, also if it isn't a YAML mapping."""
+    raw = read_yaml(path)
     if not isinstance(raw, Mapping):
         raise ConfigError(f"{path.name}: must be a mapping of keys to values, not {raw!r}")
     return check(raw)

@@ -1,6 +1,7 @@
 """The plan: every case of a suite, with `auto` resolved once and recorded in plan.csv."""
 
 import csv
+import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +19,9 @@ CASE_PATTERN = r"[A-Za-z0-9.]+-ctx[0-9]+-(?:fp32|tf32|bf16|fp16)(?:-[a-z0-9_]+)*
 BENCHMARK_KEYS = ("warmup_steps", "steps")
 CAPTURE_KEYS = ("profiler", "warmup_steps", "capture_steps", "os_tracing")
 
+
+RESOLVED = ("device", "profiler", "cpu_threads")
+"""Settings that are chosen once per tag where the configuration leaves them open."""
 
 MOST_BLOCKS_IN_CAPTURE = 128
 """Maximum of blocks times steps in a capture: on an H200 (nsys 2025.3, three phases, naive
@@ -48,7 +52,13 @@ class Plan:
         if case_id not in self.case_ids:
             raise ConfigError(one_of(f"case of {self.tag}", case_id, self.case_ids))
         case = self.cases[self.case_ids.index(case_id)]
-        return case.as_dict() | {key: self.settings[key] for key in keys}
+        row = case.as_dict() | {key: self.settings[key] for key in keys}
+        return row | self.threads
+
+    @property
+    def threads(self) -> dict[str, int]:
+        """`cpu_threads`, on which a measurement on a CPU depends; empty for another device."""
+        return {"cpu_threads": self.settings["cpu_threads"]} if self.device == "cpu" else {}
 
     def benchmark_row(self, case_id: str) -> dict[str, Any]:
         """Everything that the benchmark of one case depends on, for a rule's params.
@@ -104,12 +114,12 @@ def _plural(axis: str) -> str:
 
 
 def recorded(path: Path) -> dict[str, str]:
-    """Device and profiler that an earlier plan of this tag resolved to; empty without one."""
+    """What an earlier plan of this tag resolved to, by setting; empty without one."""
     if not path.is_file():
         return {}
     with path.open(encoding="utf-8", newline="") as file:
         row: dict[str, str] = next(csv.DictReader(file), {})
-    return {key: row[key] for key in ("device", "profiler") if row.get(key)}
+    return {key: row[key] for key in RESOLVED if row.get(key)}
 
 
 def resolve(config: Mapping[str, Any], earlier: Mapping[str, str]) -> tuple[str, str]:
@@ -151,6 +161,23 @@ def _named(device: str, profiler: str) -> tuple[str, str]:
     return device, profiler
 
 
+def resolve_threads(config: Mapping[str, Any], earlier: Mapping[str, str]) -> int | None:
+    """Threads of a measurement on a CPU, `config` having its device resolved; else None.
+
+    Raises ConfigError on a cluster, where the cores of this machine say nothing about the others.
+    """
+    if config["device"] != "cpu" or config["cpu_threads"]:
+        return config["cpu_threads"] if config["device"] == "cpu" else None
+    if earlier.get("device") == "cpu" and earlier.get("cpu_threads"):
+        return int(earlier["cpu_threads"])
+    if config["cluster"]:
+        raise ConfigError(
+            "cpu_threads: None can't be resolved on this machine where cluster is true; "
+            "allowed: a number of threads"
+        )
+    return len(os.sched_getaffinity(0))
+
+
 def make_plan(raw: Mapping[str, Any], results: Path = Path("results")) -> Plan:
     """The plan of a configuration as read from YAML. Raises ConfigError on bad input."""
     config = check(raw)
@@ -162,7 +189,8 @@ def make_plan(raw: Mapping[str, Any], results: Path = Path("results")) -> Plan:
             f"suites.{config['suite']}.precisions: 'tf32' needs a CUDA device, and the device is "
             "cpu; allowed there: fp32, bf16, fp16"
         )
-    return expand(config | {"profiler": profiler, "device": device})
+    config |= {"profiler": profiler, "device": device}
+    return expand(config | {"cpu_threads": resolve_threads(config, earlier)})
 
 
 def expand(settings: Mapping[str, Any]) -> Plan:

@@ -8,6 +8,7 @@ from pathlib import Path
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.errors import one_sentence
 from workflow_src.measure.alone import measured_alone
+from workflow_src.measure.machine import use_threads
 from workflow_src.studies.study import Point, Row
 
 
@@ -19,5 +20,6 @@ def main(measure: Callable[[Point], list[Row]]) -> None:
     parser.add_argument("--output", type=Path, required=True)
     given = parser.parse_args()
     point = given.point
+    use_threads(point)
     result = measured_alone(point["device"], "rows", lambda: measure(point))
     write_json(given.output, {"point": point} | result)
