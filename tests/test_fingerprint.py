@@ -133,6 +133,7 @@ def test_a_file_beside_the_module_counts(tmp_path: Path) -> None:
         "eval(x)",
         "open(f'workflow_src.{x}')",
         "open(__file__)",
+        "from pathlib import Path; Path(__file__).with_name(x)",
     ],
 )
 def test_dynamic_code_makes_everything_count(tmp_path: Path, line: str) -> None:

@@ -137,12 +137,13 @@ class Dag:
 
     def answer_module(self, wildcards: Wildcards) -> str:
         """The module that answers a question, as a param."""
-        return f"workflow_src.answers.{QUESTIONS[wildcards.question].module}"
+        question = known("question", wildcards.question, QUESTIONS)
+        return f"workflow_src.answers.{QUESTIONS[question].module}"
 
     def answer_code(self, wildcards: Wildcards) -> str:
         """The fingerprint of the module that answers a question, as a param."""
-        module = QUESTIONS[known("question", wildcards.question, QUESTIONS)].module
-        return self.code(f"answers.{module}")(wildcards)
+        module = self.answer_module(wildcards).removeprefix("workflow_src.")
+        return self.code(module)(wildcards)
 
     def figure_inputs(self, wildcards: Wildcards) -> list[str]:
         """The tables that a figure is drawn from. Raises ConfigError for an unknown figure."""

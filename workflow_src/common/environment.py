@@ -1,6 +1,9 @@
 """The columns that describe the environment of a measurement."""
 
-SAME_EVERYWHERE = ("gpu", "cpu", "cpu_threads", "driver", "cuda", "torch", "profiler_version")
+MEASURED_WITH = ("gpu", "cpu", "cpu_threads", "driver", "cuda", "torch")
+"""What a study's rows were measured with; their profiler is torch's own."""
+
+SAME_EVERYWHERE = (*MEASURED_WITH, "profiler_version")
 """Results that differ in one of these were measured on different hardware or versions."""
 
 PRIVATE = ("node", "device_name")

@@ -37,7 +37,7 @@ def time_steps(step: Call, wait: Call, steps: int) -> list[int]:
 
 
 def event_pairs(count: int) -> list[EventPair]:
-    """Pairs of CUDA events, made beforehand: making one takes as long as launching a kernel."""
+    """Pairs of CUDA events, made beforehand, so that making them delays no launch that is timed."""
     pairs = ([torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(count))
     return [(start, end) for start, end in pairs]
 

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from workflow_src.common.atomic_write import write_csv
-from workflow_src.common.environment import SAME_EVERYWHERE
+from workflow_src.common.environment import MEASURED_WITH
 from workflow_src.common.errors import StageError, one_sentence
 from workflow_src.common.reading import reading
 from workflow_src.common.summary import spread
@@ -50,7 +50,7 @@ def prepared(row: Row, rules: pd.DataFrame) -> Row:
 
 def table_rows(result: dict[str, Any], derive: Derive, rules: pd.DataFrame) -> list[Row]:
     """The table rows of one point: its id, what was derived (scalars only), and the environment."""
-    around = {key: result["environment"].get(key, "") for key in SAME_EVERYWHERE[:-1]}
+    around = {key: result["environment"].get(key, "") for key in MEASURED_WITH}
     point = result["point"]
     rows = derive(point, [prepared(row, rules) for row in result["rows"]])
     return [
@@ -76,7 +76,7 @@ def join(
         rows += found
     table = pd.DataFrame(rows)
     if not mixed_environments and len(table):
-        require_one_environment(table[list(SAME_EVERYWHERE[:-1])])
+        require_one_environment(table[list(MEASURED_WITH)])
     return table
 
 
