@@ -210,7 +210,8 @@ def test_the_command_line_overrides_the_profiles(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     named = ["-n", "--profile", "profiles/slurm", "-p"]
     assert "c.nsys-rep" in project.run(*named).replace("tiny-ctx16-fp32.", "c.")
-    chosen = project.run(*named, "--config", *SUITE, "profiler=torch", "device=cpu")
+    on_cpu = ["profiler=torch", "device=cpu", "cpu_threads=1"]
+    chosen = project.run(*named, "--config", *SUITE, *on_cpu)
     assert "kineto.json.gz" in chosen and "nsys-rep" not in chosen
 
 
