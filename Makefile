@@ -33,7 +33,7 @@ format: .venv/installed-dev
 # under results/{tag}/. make assemble CONFIG="suite=assignment"
 RENDER := answer figure study_section report
 assemble: .venv/installed
-	snakemake --cores $(CORES) report.md --allowed-rules join study_table $(RENDER) \
+	snakemake --cores $(CORES) report.md --allowed-rules environment join study_table $(RENDER) \
 		--config $(CONFIG)
 
 # Regenerate a report from only its plan.csv and joined tables, such as those in examples/h200.

@@ -7,6 +7,7 @@
 #   results/{tag}/capture/{case}.nsys-rep             the profiler's capture (or .kineto.json.gz)
 #   results/{tag}/export/{case}/                      trace.sqlite and the `nsys stats` CSVs
 #   results/{tag}/tables/{case}/{table}.csv           the tables of one case
+#   results/{tag}/environments/{part}.csv             what the cases, or a study, were measured on
 #   results/{tag}/tables/{table}.csv                  the tables of all cases
 #   results/{tag}/answers/{question}.json, .md        facts and text of one question
 #   results/{tag}/figures/{figure}.svg
@@ -19,8 +20,10 @@ import sys
 
 sys.path.insert(0, workflow.basedir)
 from workflow_src.common.case import TABLES
-from workflow_src.dag import make_dag
+from workflow_src.dag import make_dag, require_project_folder
 from workflow_src.plan.suites import CASE_PATTERN
+
+require_project_folder(workflow.basedir)
 
 
 configfile: "config.yaml"
@@ -36,6 +39,7 @@ wildcard_constraints:
     question="[a-z]+",
     figure="(?!study_)[a-z_]+",
     study="[a-z_]+",
+    part="[a-z_]+",
     point="[A-Za-z0-9._-]+",
 
 

@@ -34,11 +34,14 @@ rule report:
         f"{dag.results}/logs/report.log",
     params:
         tables=dag.input_folder,
+        suite=dag.plan.settings["suite"],
+        tag=dag.plan.tag,
         code=dag.code("report.report"),
     message:
         "Write report.md and report.html"
     shell:
         "python -m workflow_src.report.report --tables {params.tables:q}"
         " --answers {params.tables:q}/../answers --figures {params.tables:q}/../figures"
-        " --templates report_templates --sections {input.sections:q}"
+        " --templates report_templates --sections {input.sections:q} --plan {input.plan:q}"
+        " --suite {params.suite:q} --tag {params.tag:q}"
         " --markdown {output.markdown:q} --html {output.html:q} > {log:q} 2>&1"

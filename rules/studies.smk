@@ -21,25 +21,25 @@ rule study_point:
         "Study {wildcards.study}: measure {wildcards.point}"
     shell:
         "python -m workflow_src.studies.{wildcards.study}.measure"
-        " --point {params.point:q} --output {output:q} > {log:q} 2>&1"
+        " --point {params.point:q} --output {output:q} 2>&1 | tee {log:q}"
 
 
 rule study_table:
     input:
         points=dag.study_points,
+        environment="results/{tag}/environments/{study}.csv",
         families="workflow_src/traces/families.csv",
     output:
         "results/{tag}/tables/studies/{study}.csv",
     log:
         "results/{tag}/logs/studies/{study}.csv.log",
     params:
-        flag=dag.flag("mixed_environments"),
         code=dag.code("studies.{wildcards.study}.analyze"),
     message:
         "Study {wildcards.study}: tabulate its points"
     shell:
         "python -m workflow_src.studies.{wildcards.study}.analyze --points {input.points:q}"
-        " --families {input.families:q} --output {output:q} {params.flag} > {log:q} 2>&1"
+        " --families {input.families:q} --output {output:q} > {log:q} 2>&1"
 
 
 rule study_section:

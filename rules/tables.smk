@@ -1,5 +1,6 @@
-# On a cluster, export and case_tables of a case run as one job; join runs where snakemake runs.
+# On a cluster, export and case_tables of a case run as one job; the rest runs where snakemake runs.
 localrules:
+    environment,
     join,
 
 
@@ -44,9 +45,28 @@ rule case_tables:
         " > {log:q} 2>&1"
 
 
+# {part}: "cases", or the name of a study.
+rule environment:
+    input:
+        dag.measured_environments,
+    output:
+        "results/{tag}/environments/{part}.csv",
+    log:
+        "results/{tag}/logs/environments/{part}.csv.log",
+    params:
+        flag=dag.flag("mixed_environments"),
+        code=dag.code("tables.environment"),
+    message:
+        "Check that {wildcards.part} of {wildcards.tag} were measured in one environment"
+    shell:
+        "python -m workflow_src.tables.environment --measured {input:q} --output {output:q}"
+        " {params.flag} > {log:q} 2>&1"
+
+
 rule join:
     input:
         plan="results/{tag}/plan.csv",
+        environment="results/{tag}/environments/cases.csv",
         tables=expand(
             "results/{{tag}}/tables/{case}/{table}.csv",
             case=dag.cases_to_join(),
@@ -58,10 +78,9 @@ rule join:
         "results/{tag}/logs/tables.log",
     params:
         folders=dag.output_folder,
-        flag=dag.flag("mixed_environments"),
         code=dag.code("tables.join"),
     message:
         "Join the tables of all cases of {wildcards.tag}"
     shell:
         "python -m workflow_src.tables.join --plan {input.plan:q} --cases {params.folders:q}"
-        " --output {params.folders:q} {params.flag} > {log:q} 2>&1"
+        " --output {params.folders:q} > {log:q} 2>&1"

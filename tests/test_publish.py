@@ -109,7 +109,7 @@ def test_published_study_tables_are_derived_from_the_published_points(
     )
     points = [published / "studies" / study / f"{point}.json" for point in dag.points(study)]
     derive = importlib.import_module(f"workflow_src.studies.{study}.analyze").derive
-    write_csv(tmp_path / "t.csv", join(points, derive, load_rules(), mixed_environments=False))
+    write_csv(tmp_path / "t.csv", join(points, derive, load_rules()))
     expected = published / "tables" / "studies" / f"{study}.csv"
     assert (tmp_path / "t.csv").read_text() == expected.read_text()
 

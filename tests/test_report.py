@@ -11,6 +11,7 @@ from workflow_src.answers import figures
 from workflow_src.answers.evidence import read_table
 from workflow_src.answers.questions import FIGURES, QUESTIONS
 from workflow_src.common.atomic_write import write_text
+from workflow_src.common.case import CASE_COLUMNS
 from workflow_src.report import report
 from workflow_src.report.overview import precision_rows, values
 
@@ -47,12 +48,30 @@ def reported(tmp_path):
             write_text(results / "figures" / f"{name}.svg", svg)
         arguments = [f"--{part}={results / part}" for part in ("tables", "answers", "figures")]
         arguments += [f"--templates={TEMPLATES}", f"--markdown={tmp_path / 'report.md'}"]
-        arguments += [f"--html={tmp_path / 'report.html'}"]
+        arguments += [f"--html={tmp_path / 'report.html'}", "--suite=small", "--tag=mine"]
+        arguments += [f"--plan={write_plan(results / 'plan.csv')}"]
         arguments += ["--sections", *map(str, sections)] if sections else []
         report.main(arguments)
         return (tmp_path / "report.md").read_text(), (tmp_path / "report.html").read_text()
 
     return made
+
+
+def write_plan(path: Path) -> Path:
+    """A plan of the samples' cases; the last is captured for fewer steps."""
+    plan = read_table(path.parent / "tables", "timings")[list(CASE_COLUMNS)]
+    if plan.empty:
+        plan = pd.DataFrame([dict.fromkeys(CASE_COLUMNS, 1)])
+    plan = plan.drop_duplicates().assign(warmup_steps=5, steps=10, capture_steps=3)
+    plan.loc[plan.index[1:], "capture_steps"] = 1
+    plan.to_csv(path, index=False)
+    return path
+
+
+def test_the_report_says_what_it_is_of(reported):
+    text, _ = reported(SAMPLE, Sample(size="medium"))
+    assert "suite `small`, tag `mine`: its results are in `results/mine/`" in text
+    assert "5 of warm-up, 10 timed without the profiler, 1 to 3 in the capture." in text
 
 
 def test_on_a_cpu_the_first_line_says_that_operators_take_the_place_of_kernels(reported):
@@ -117,8 +136,11 @@ def test_a_sum_that_does_not_come_out_is_said(reported, tmp_path):
     captures["total_ns"] += 1
     captures["stats_total_ns"] += 1
     captures.to_csv(path, index=False)
-    folders = (tmp_path / "results" / part for part in ("tables", "answers", "figures"))
-    text = report.make_markdown(report.Sources(*folders, TEMPLATES), tmp_path)
+    parts = ("tables", "answers", "figures")
+    folders = {part: tmp_path / "results" / part for part in parts}
+    plan = tmp_path / "results" / "plan.csv"
+    sources = report.Sources(**folders, templates=TEMPLATES, plan=plan)
+    text = report.make_markdown(sources, tmp_path, "small", "mine")
     assert "is NOT 100,000,001 ns" in text
     assert "counts a different kernel time in: small-ctx128-fp32" in text
 

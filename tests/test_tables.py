@@ -15,7 +15,7 @@ from workflow_src.common.atomic_write import partial_folder, write_json, write_w
 from workflow_src.common.case import CASE_COLUMNS, PHASES, TABLES
 from workflow_src.common.errors import TraceError
 from workflow_src.tables.case_tables import capture_table, kernels_table, warnings
-from workflow_src.tables.join import MixedEnvironmentsError, join_all
+from workflow_src.tables.join import join_all
 from workflow_src.traces.trace import ACTIVITY_COLUMNS, Trace
 
 
@@ -35,24 +35,15 @@ def write_case(folder: Path, name: str, **environment: str) -> None:
 def test_joined_tables_start_with_the_case_and_keep_the_digits(tmp_path: Path) -> None:
     write_case(tmp_path, "a", gpu="H200", torch="2.13")
     write_case(tmp_path, "b", gpu="H200", torch="2.13")
-    tables = join_all(tmp_path, [case("b"), case("a")], mixed_environments=False)
+    tables = join_all(tmp_path, [case("b"), case("a")])
     assert tables["kernels"]["case"].tolist() == ["b", "a"], "the plan's order"
     assert tuple(tables["kernels"].columns) == (*CASE_COLUMNS, "phase", "value")
     assert tables["kernels"]["value"].tolist() == ["0.1000", "0.1000"]
 
 
-def test_rows_of_different_machines_are_refused_unless_allowed(tmp_path: Path) -> None:
-    write_case(tmp_path, "a", gpu="H200", torch="2.13")
-    write_case(tmp_path, "b", gpu="A100", torch="2.13")
-    cases = [case("a"), case("b")]
-    with pytest.raises(MixedEnvironmentsError, match=r"gpu differs .* (H200|A100) \(1 cases\)"):
-        join_all(tmp_path, cases, mixed_environments=False)
-    assert len(join_all(tmp_path, cases, mixed_environments=True)["environments"]) == 2
-
-
 def test_a_planned_case_without_tables_is_not_measured(tmp_path: Path) -> None:
     write_case(tmp_path, "a", gpu="H200")
-    timings = join_all(tmp_path, [case("a"), case("b")], mixed_environments=False)["timings"]
+    timings = join_all(tmp_path, [case("a"), case("b")])["timings"]
     absent = timings[timings["case"] == "b"]
     assert absent["status"].tolist() == ["not_measured"] * len(PHASES)
 

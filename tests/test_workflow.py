@@ -17,20 +17,6 @@ pytestmark = pytest.mark.workflow
 MEASURING = ("benchmark", "capture")
 
 
-@pytest.fixture(scope="session")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A project whose smoke suite has completed."""
-    project = make_project(tmp_path_factory.mktemp("finished"))
-    project.run()
-    return project
-
-
-@pytest.fixture
-def project(finished: Project, tmp_path: Path) -> Project:
-    """A copy of the finished project."""
-    return finished.copy(tmp_path)
-
-
 def test_one_command_answers_all_questions_and_a_second_run_does_nothing(
     finished: Project,
 ) -> None:

@@ -5,6 +5,7 @@ Imports neither torch nor pandas, because it runs whenever snakemake does.
 
 import importlib
 import json
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from workflow_src.answers.questions import FIGURES, QUESTIONS, REPORT_TABLES
 from workflow_src.common.case import Case
 from workflow_src.plan import resources
 from workflow_src.plan.config import ConfigError, one_of, read_yaml
+from workflow_src.plan.drift import MEASURE_AGAIN, drift, here
 from workflow_src.plan.fingerprint import fingerprint
 from workflow_src.plan.suites import Plan, make_plan
 from workflow_src.studies.study import STUDIES, Point
@@ -33,6 +35,7 @@ class Wildcards(Protocol):
     figure: str
     study: str
     point: str
+    part: str
 
 
 @dataclass(frozen=True)
@@ -159,7 +162,8 @@ class Dag:
             "figures": [f"{self.results}/figures/{name}.svg" for name in FIGURES],
         }
         templates = [f"{TEMPLATES}/report.{kind}.j2" for kind in ("md", "html")]
-        return here | {"templates": templates, "sections": self.sections()}
+        plan = [f"{self.results}/plan.csv"]
+        return here | {"templates": templates, "sections": self.sections(), "plan": plan}
 
     def everything(self) -> list[str]:
         """All that the report consists of: the default targets."""
@@ -193,8 +197,50 @@ class Dag:
 
     def study_points(self, wildcards: Wildcards) -> list[str]:
         """Paths of a study's measured points."""
-        folder = f"results/{{tag}}/studies/{wildcards.study}"
-        return [f"{folder}/{point}.json" for point in self.points(wildcards.study)]
+        return self._point_files(wildcards.study)
+
+    def _point_files(self, study: str) -> list[str]:
+        return [f"results/{{tag}}/studies/{study}/{point}.json" for point in self.points(study)]
+
+    def measured_environments(self, wildcards: Wildcards) -> list[str]:
+        """The files that hold the environments of the cases or of a study's points."""
+        if wildcards.part != "cases":
+            return self._point_files(wildcards.part)
+        cases = self.cases_to_join()
+        return [f"results/{{tag}}/tables/{case}/environments.csv" for case in cases]
+
+    def measurements(self) -> list[Path]:
+        """All files that this run measures."""
+        cases = [
+            Path(self.results, folder, case + suffix)
+            for case in self.plan.case_ids
+            for folder, suffix in (("benchmark", ".json"), ("capture", self.plan.capture_suffix))
+        ]
+        points = [file for study in self.studies() for file in self._point_files(study)]
+        return cases + [Path(file.format(tag=self.plan.tag)) for file in points]
+
+    def drift(self, remade: Iterable[Path] = ()) -> str:
+        """How this machine differs from the one that measured what is here; "" if it doesn't.
+
+        `remade` is left out. On a cluster, where the measuring machines are others, environments
+        are compared after measuring.
+        """
+        settings = self.plan.settings
+        kept = set(self.measurements()).difference(remade)
+        there = sorted(path for path in kept if path.is_file())
+        if settings["cluster"] or settings["mixed_environments"] or not there:
+            return ""
+        return drift(there, here(self.plan.device))
+
+    def refuse_drift(self, outputs: Iterable[str]) -> None:
+        """Exit with a sentence if making `outputs` would measure beside results that differ."""
+        made = {Path(str(output)) for output in outputs}
+        if made.intersection(self.measurements()) and (found := self.drift(made)):
+            raise SystemExit(
+                f"config: {self.results}/ can't be added to. {found}. Measure all of it again by "
+                f"adding {MEASURE_AGAIN} to the same command, or keep it and measure the rest "
+                "under another tag (--config tag=...)"
+            )
 
     def studies(self) -> list[str]:
         """The chosen studies, in the report's order."""
@@ -230,6 +276,15 @@ def known(key: str, value: str, allowed: Iterable[str]) -> str:
     return value
 
 
+def require_project_folder(folder: str) -> None:
+    """Exit with a sentence if snakemake doesn't run in `folder`, the base of all paths."""
+    if not Path(folder).samefile(Path.cwd()):
+        raise SystemExit(
+            f"snakemake runs in {Path.cwd()}, but all paths are relative to the project's folder: "
+            f"cd {folder}, without -d and -s; results of separate runs have separate tags there"
+        )
+
+
 def make_dag(config: Mapping[str, Any], files: Iterable[str] = ()) -> Dag:
     """The DAG of a configuration; invalid input ends the program with one sentence."""
     try:
@@ -238,6 +293,9 @@ def make_dag(config: Mapping[str, Any], files: Iterable[str] = ()) -> Dag:
         plan = make_plan(config)
         for name in plan.settings["studies"]:
             known("studies", name, STUDIES)
-        return Dag(plan)
+        dag = Dag(plan)
+        if found := dag.drift():
+            print(f"note: {dag.results}/ is kept as it is. {found}.", file=sys.stderr)
+        return dag
     except ConfigError as error:
         raise SystemExit(f"config: {error}") from None

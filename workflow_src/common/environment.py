@@ -1,5 +1,7 @@
 """The columns that describe the environment of a measurement."""
 
+import platform
+
 MEASURED_WITH = ("gpu", "cpu", "cpu_threads", "driver", "cuda", "torch")
 """What a study's rows were measured with; their profiler is torch's own."""
 
@@ -8,3 +10,13 @@ SAME_EVERYWHERE = (*MEASURED_WITH, "profiler_version")
 
 PRIVATE = ("node", "device_name")
 """Columns that identify a machine: kept with results, never published."""
+
+
+def cpu_model() -> str:
+    """The CPU's name as the kernel reports it, else the architecture."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            names = [line.split(":", 1)[1].strip() for line in file if "model name" in line]
+    except OSError:
+        names = []
+    return names[0] if names else platform.machine()

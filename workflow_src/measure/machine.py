@@ -11,6 +11,7 @@ import pynvml
 import torch
 
 from workflow_src.common.devices import nvml
+from workflow_src.common.environment import cpu_model
 
 THROTTLES = {
     "power cap": "nvmlClocksThrottleReasonSwPowerCap",
@@ -19,16 +20,6 @@ THROTTLES = {
     "hardware thermal slowdown": "nvmlClocksThrottleReasonHwThermalSlowdown",
     "power brake": "nvmlClocksThrottleReasonHwPowerBrakeSlowdown",
 }
-
-
-def cpu_model() -> str:
-    """The CPU's name as the kernel reports it, else the architecture."""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            names = [line.split(":", 1)[1].strip() for line in file if "model name" in line]
-    except OSError:
-        names = []
-    return names[0] if names else platform.machine()
 
 
 def use_threads(row: Mapping[str, Any]) -> None:

@@ -40,11 +40,12 @@ class Sources:
     answers: Path
     figures: Path
     templates: Path
+    plan: Path
     sections: tuple[Path, ...] = ()
 
 
-def context(tables: dict[str, pd.DataFrame]) -> dict[str, Any]:
-    """The template variables of the report's opening, computed from the tables."""
+def context(tables: dict[str, pd.DataFrame], plan: pd.DataFrame) -> dict[str, Any]:
+    """The template variables of the report's opening, computed from the tables and the plan."""
     timings, captures, kernels = tables["timings"], tables["captures"], tables["kernels"]
     environments = tables["environments"]
     cases = cases_of(timings, captures)
@@ -52,6 +53,7 @@ def context(tables: dict[str, pd.DataFrame]) -> dict[str, Any]:
     precisions = overview.precision_rows(cases, kernels)
     return {
         "head": overview.headline(cases, captures, environments),
+        "counted": overview.steps(plan),
         "environment": overview.environment(environments),
         "mixed": overview.mixed(environments),
         "warnings": overview.warnings(environments),
@@ -71,8 +73,8 @@ def figure_link(name: str, figures: Path, folder: Path) -> Markup:
     return Markup(f"![{FIGURE_TEXTS[name]}]({target})")
 
 
-def make_markdown(sources: Sources, folder: Path) -> str:
-    """The report as Markdown, with links relative to `folder`.
+def make_markdown(sources: Sources, folder: Path, suite: str, tag: str) -> str:
+    """The report of a suite's run as Markdown, with links relative to `folder`.
 
     Raises FileNotFoundError if a table, an answer or a section is missing.
     """
@@ -85,7 +87,9 @@ def make_markdown(sources: Sources, folder: Path) -> str:
     sections = [Markup(path.read_text(encoding="utf-8").strip()) for path in sources.sections]
     template = present.environment(sources.templates).get_template("report.md.j2")
     text = template.render(
-        **context(tables),
+        **context(tables, read_table(sources.plan.parent, sources.plan.stem)),
+        suite=suite,
+        tag=tag,
         answers=answers,
         figures=links,
         figure_after=FIGURE_AFTER,
@@ -148,15 +152,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--answers", type=Path, required=True, help="folder of a.md to e.md")
     parser.add_argument("--figures", type=Path, required=True, help="folder of the .svg figures")
     parser.add_argument("--templates", type=Path, required=True, help="report_templates")
+    parser.add_argument("--plan", type=Path, required=True, help="plan.csv")
+    parser.add_argument("--suite", required=True, help="the suite that ran, for the first lines")
+    parser.add_argument("--tag", required=True, help="the run's name, for the first lines")
     parser.add_argument("--sections", type=Path, nargs="*", default=[], help="Markdown to append")
     parser.add_argument("--markdown", type=Path, required=True)
     parser.add_argument("--html", type=Path, required=True)
     given = parser.parse_args(arguments)
     sources = Sources(
-        given.tables, given.answers, given.figures, given.templates, tuple(given.sections)
+        given.tables,
+        given.answers,
+        given.figures,
+        given.templates,
+        given.plan,
+        tuple(given.sections),
     )
     folder = given.markdown.parent
-    text = make_markdown(sources, folder)
+    text = make_markdown(sources, folder, given.suite, given.tag)
     html = make_html(text, folder, given.templates)
     write_text(given.markdown, text)
     write_text(given.html, html)

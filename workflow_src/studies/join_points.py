@@ -18,7 +18,6 @@ from workflow_src.common.errors import StageError, one_sentence
 from workflow_src.common.reading import reading
 from workflow_src.common.summary import spread
 from workflow_src.studies.study import Point, Row
-from workflow_src.tables.join import require_one_environment
 from workflow_src.traces.families import families, load_rules
 from workflow_src.traces.kernel_names import precision_ran, short_names
 
@@ -61,23 +60,15 @@ def table_rows(result: dict[str, Any], derive: Derive, rules: pd.DataFrame) -> l
     ]
 
 
-def join(
-    paths: Iterable[Path], derive: Derive, rules: pd.DataFrame, mixed_environments: bool
-) -> pd.DataFrame:
-    """The rows of all points. Raises StageError for a file that isn't a measured point.
-
-    Raises MixedEnvironmentsError if points from different environments would be mixed.
-    """
+def join(paths: Iterable[Path], derive: Derive, rules: pd.DataFrame) -> pd.DataFrame:
+    """The rows of all points. Raises StageError for a file that isn't a measured point."""
     rows: list[Row] = []
     for path in paths:
         with reading(path, "a study's result", "delete it and run again", StageError):
             found = table_rows(json.loads(path.read_text(encoding="utf-8")), derive, rules)
             json.dumps(found, ensure_ascii=False).encode()
         rows += found
-    table = pd.DataFrame(rows)
-    if not mixed_environments and len(table):
-        require_one_environment(table[list(MEASURED_WITH)])
-    return table
+    return pd.DataFrame(rows)
 
 
 @one_sentence()
@@ -87,7 +78,6 @@ def main(derive: Derive) -> None:
     parser.add_argument("--points", type=Path, nargs="+", required=True, help="JSON of each point")
     parser.add_argument("--families", type=Path, required=True, help="families.csv")
     parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--mixed-environments", action="store_true")
     given = parser.parse_args()
     rules = load_rules(given.families)
-    write_csv(given.output, join(given.points, derive, rules, given.mixed_environments))
+    write_csv(given.output, join(given.points, derive, rules))

@@ -1,4 +1,4 @@
-"""The tables of all cases, joined; rows from different machines are not mixed silently."""
+"""The tables of all cases, joined."""
 
 import argparse
 import json
@@ -10,13 +10,8 @@ import pandas as pd
 
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.case import CASE_COLUMNS, PHASES, TABLES
-from workflow_src.common.environment import SAME_EVERYWHERE
 from workflow_src.common.errors import StageError, one_sentence
 from workflow_src.common.reading import reading
-
-
-class MixedEnvironmentsError(StageError):
-    """Results from different machines or versions would be mixed in one table."""
 
 
 def with_case(table: pd.DataFrame, case: dict[str, Any]) -> pd.DataFrame:
@@ -49,25 +44,9 @@ def missing_rows(folders: Path, cases: Iterable[dict[str, Any]]) -> pd.DataFrame
     return pd.DataFrame(rows)
 
 
-def require_one_environment(environments: pd.DataFrame) -> None:
-    """Raise MixedEnvironmentsError naming the first column in which the cases differ."""
-    for column in (c for c in SAME_EVERYWHERE if c in environments.columns):
-        counts = environments[column].fillna("").value_counts()
-        if len(counts) > 1:
-            seen = ", ".join(f"{value or 'none'} ({n} cases)" for value, n in counts.items())
-            raise MixedEnvironmentsError(
-                f"{column} differs between the cases: {seen}; measure them again in one place, or "
-                "set mixed_environments: true"
-            )
-
-
-def join_all(
-    folders: Path, cases: list[dict[str, Any]], mixed_environments: bool
-) -> dict[str, pd.DataFrame]:
-    """Every table of all cases. Raises MixedEnvironmentsError unless mixing is allowed."""
+def join_all(folders: Path, cases: list[dict[str, Any]]) -> dict[str, pd.DataFrame]:
+    """Every table of all cases."""
     tables = {name: join(folders, cases, name) for name in TABLES}
-    if not mixed_environments:
-        require_one_environment(tables["environments"])
     absent = missing_rows(folders, cases)
     tables["timings"] = pd.concat([tables["timings"], absent], ignore_index=True)
     return tables
@@ -80,13 +59,12 @@ def main() -> None:
     parser.add_argument("--plan", type=Path, required=True, help="plan.csv")
     parser.add_argument("--cases", type=Path, required=True, help="folder of the cases' folders")
     parser.add_argument("--output", type=Path, required=True, help="folder for the joined CSVs")
-    parser.add_argument("--mixed-environments", action="store_true")
     arguments = parser.parse_args()
     with reading(arguments.plan, "a plan", "delete it and run again", StageError):
         table = pd.read_csv(arguments.plan, keep_default_na=False, dtype="str")
         plan = table.to_dict("records")
         cases = [{str(key): row[key] for key in (*row, *CASE_COLUMNS)} for row in plan]
-    tables = join_all(arguments.cases, cases, arguments.mixed_environments)
+    tables = join_all(arguments.cases, cases)
     for name, table in tables.items():
         write_csv(arguments.output / f"{name}.csv", table)
     print(json.dumps({name: len(table) for name, table in tables.items()}))

@@ -1,0 +1,160 @@
+"""Measurements from different machines or versions: found, named, and never mixed silently."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.workflow import Project
+from workflow_src.common import environment as columns
+from workflow_src.plan import drift
+from workflow_src.tables.environment import MixedEnvironmentsError, distinct, main, require_one
+
+H200 = {"gpu": "H200", "torch": "2.13"}
+A100 = {"gpu": "A100", "torch": "2.13"}
+HERE = {"gpu": {"H200"}, "torch": {"2.13"}, "nsys": {"2025.3"}}
+
+
+def tables_of(folder: Path, *environments: dict[str, str]) -> list[Path]:
+    """An environments.csv per environment, as in tables/{case}/."""
+    paths = [folder / str(n) / "environments.csv" for n in range(len(environments))]
+    for path, environment in zip(paths, environments, strict=True):
+        path.parent.mkdir()
+        pd.DataFrame([environment | {"node": str(path)}]).to_csv(path, index=False)
+    return paths
+
+
+def test_one_environment_is_one_row_whatever_the_node(tmp_path: Path) -> None:
+    found = distinct(tables_of(tmp_path, H200, H200))
+    assert found[["gpu", "torch", "measurements"]].to_numpy().tolist() == [["H200", "2.13", 2]]
+    require_one(found)
+
+
+def test_the_first_column_that_differs_is_named_with_its_values(tmp_path: Path) -> None:
+    paths = tables_of(tmp_path, H200, A100, H200)
+    found = r"gpu differs .*: H200 \(2 measured\), A100 \(1 measured\);.* mixed_environments"
+    with pytest.raises(MixedEnvironmentsError, match=found):
+        require_one(distinct(paths))
+
+
+def test_points_of_a_study_are_compared_alike(tmp_path: Path) -> None:
+    paths = [tmp_path / "a.json", tmp_path / "b.json"]
+    for path, environment in zip(paths, (H200, A100), strict=True):
+        path.write_text(json.dumps({"environment": environment}))
+    with pytest.raises(MixedEnvironmentsError, match="gpu differs"):
+        require_one(distinct(paths))
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_mixing_is_written_only_if_allowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, allowed: bool
+) -> None:
+    output, paths = tmp_path / "cases.csv", tables_of(tmp_path, H200, A100)
+    given = ["x", "--measured", *map(str, paths), "--output", str(output)]
+    monkeypatch.setattr(sys, "argv", given + ["--mixed-environments"] * allowed)
+    if allowed:
+        main()
+        assert len(pd.read_csv(output)) == 2
+    else:
+        with pytest.raises(SystemExit, match="gpu differs"):
+            main()
+        assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    ("environment", "said"),
+    [
+        (H200, ""),
+        (H200 | {"cpu": "not compared: unknown here"}, ""),
+        (A100, "gpu: measured with 'A100', and here is 'H200'"),
+        (H200 | {"torch": "2.11"}, "torch: measured with '2.11', and here is '2.13'"),
+    ],
+)
+def test_drift_is_a_difference_from_what_is_here(
+    tmp_path: Path, environment: dict[str, str], said: str
+) -> None:
+    path = tmp_path / "benchmark.json"
+    path.write_text(json.dumps({"environment": environment}))
+    assert drift.drift([path, tmp_path / "absent.json"], HERE) == said
+
+
+def test_the_release_of_nsys_is_read_beside_a_capture(tmp_path: Path) -> None:
+    capture = tmp_path / "capture" / "a.nsys-rep"
+    (table,) = tables_of(tmp_path, {"profiler_version": "2024.6.2.0"})
+    table.parent.rename(tmp_path / "a")
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "a").rename(tmp_path / "tables" / "a")
+    capture.parent.mkdir()
+    capture.touch()
+    assert drift.drift([capture], HERE) == "nsys: measured with '2024.6', and here is '2025.3'"
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", "\x00", '{"environment": 1}'])
+def test_a_damaged_measurement_is_left_to_the_stage_that_reads_it(
+    tmp_path: Path, content: str
+) -> None:
+    path = tmp_path / "benchmark.json"
+    path.write_text(content)
+    assert drift.recorded(path) == {}
+
+
+def test_this_machine_is_described_as_results_describe_it() -> None:
+    import torch
+
+    here = drift.here("cpu")
+    assert here["torch"] == {torch.__version__}
+    assert here["cuda"] == {torch.version.cuda or ""}
+    assert here["cpu"] == {columns.cpu_model()}
+
+
+def measured_with(project: Project, torch: str) -> None:
+    """Let the benchmarks have been measured with another torch, without becoming newer."""
+    for path in (project.folder / "results/smoke/benchmark").glob("*.json"):
+        times = path.stat()
+        result = json.loads(path.read_text())
+        result["environment"]["torch"] = torch
+        path.write_text(json.dumps(result))
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+@pytest.mark.workflow
+def test_results_of_another_torch_are_kept_and_not_added_to(project: Project) -> None:
+    measured_with(project, "1.0")
+    assert "note: results/smoke/ is kept as it is. torch: measured with '1.0'" in project.run()
+    before = {path: (project.folder / path).read_bytes() for path in project.results()}
+    project.edit("config.yaml", "contexts: [16, 32]", "contexts: [16, 32, 48]")
+    said = project.run(check=False)
+    assert "can't be added to. torch: measured with '1.0', and here is '" in said
+    assert "-R benchmark capture study_point" in said and "tag=" in said
+    after = {path: (project.folder / path).read_bytes() for path in project.results()}
+    assert before == after, "nothing was measured or removed"
+    again = project.stale("-R", "benchmark", "capture", "study_point")
+    assert (again["benchmark"], again["capture"]) == (3, 3)
+    elsewhere = project.run("-n", "--config", "suite=smoke", "tag=other", "steps=2")
+    assert "can't be added to" not in elsewhere and "note:" not in elsewhere
+
+
+@pytest.mark.workflow
+def test_all_of_it_is_measured_again_in_one_command(project: Project) -> None:
+    measured_with(project, "1.0")
+    project.run("-R", "benchmark", "capture", "study_point")
+    assert "note:" not in project.run()
+
+
+@pytest.mark.workflow
+def test_what_was_joined_stays_when_new_measurements_differ(project: Project) -> None:
+    """As on a cluster whose nodes differ, which is seen only after measuring."""
+    kept = {
+        path: (project.folder / path).read_bytes()
+        for path in project.results()
+        if path.count("/") == 3 and "/tables/" in path
+    }
+    assert "results/smoke/tables/kernels.csv" in kept
+    table = project.folder / "results/smoke/tables/tiny-ctx16-fp32/environments.csv"
+    table.write_text(table.read_text().replace("2.13", "2.12"))
+    said = project.run(check=False)
+    assert "torch differs between the measurements" in said
+    assert kept == {path: (project.folder / path).read_bytes() for path in kept}

@@ -1,0 +1,87 @@
+"""Whether this machine is still the one that a run's results were measured on.
+
+Compares only what is cheap to find out, because this runs whenever snakemake does: torch is not
+imported.
+"""
+
+import csv
+import importlib.util
+import json
+import re
+import runpy
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+import pynvml
+
+from workflow_src.common.devices import nvml
+from workflow_src.common.environment import cpu_model
+
+COMPARED = ("gpu", "cpu", "driver", "cuda", "torch", "nsys")
+
+MEASURE_AGAIN = "-R benchmark capture study_point"
+"""The option of snakemake that measures all of a run again."""
+
+
+def here(device: str) -> dict[str, set[str]]:
+    """The possible values of each column of COMPARED on this machine; unknown ones are left out."""
+    found = _torch() | {"cpu": {cpu_model()}} | _nsys()
+    return found | _gpus() if device == "cuda" else found
+
+
+def _torch() -> dict[str, set[str]]:
+    spec = importlib.util.find_spec("torch")
+    if spec is None or spec.origin is None:
+        return {}
+    about = runpy.run_path(str(Path(spec.origin).with_name("version.py")))
+    return {"torch": {str(about["__version__"])}, "cuda": {str(about["cuda"] or "")}}
+
+
+def _gpus() -> dict[str, set[str]]:
+    with nvml() as there:
+        if not there:
+            return {}
+        handles = map(pynvml.nvmlDeviceGetHandleByIndex, range(pynvml.nvmlDeviceGetCount()))
+        names = {str(pynvml.nvmlDeviceGetName(handle)) for handle in handles}
+        return {"gpu": names, "driver": {str(pynvml.nvmlSystemGetDriverVersion())}}
+
+
+def _nsys() -> dict[str, set[str]]:
+    if shutil.which("nsys") is None:
+        return {}
+    asked = subprocess.run(["nsys", "--version"], capture_output=True, text=True, check=False)
+    found = re.search(r"version (\d{4}\.\d+)", asked.stdout)
+    return {"nsys": {found[1]}} if found else {}
+
+
+def recorded(measured: Path) -> dict[str, str]:
+    """What a measured file was measured with, by column of COMPARED; empty if it doesn't say.
+
+    A capture's nsys release is read from the case's tables, beside which captures lie.
+    """
+    try:
+        if measured.suffix == ".json":
+            return dict(json.loads(measured.read_text(encoding="utf-8"))["environment"])
+        if measured.suffix == ".nsys-rep":
+            table = measured.parents[1] / "tables" / measured.stem / "environments.csv"
+            with table.open(encoding="utf-8", newline="") as file:
+                version = next(csv.DictReader(file))["profiler_version"]
+            return {"nsys": ".".join(version.split(".")[:2])}
+    except (OSError, ValueError, LookupError, TypeError, StopIteration):
+        pass  # The stage that reads the file says what is wrong with it.
+    return {}
+
+
+def drift(measured: Iterable[Path], now: dict[str, set[str]]) -> str:
+    """The first difference between what files were measured with and what is here; "" if none."""
+    then = [recorded(path) for path in measured if path.is_file()]
+    for column in (name for name in COMPARED if name in now):
+        values = sorted({str(row[column]) for row in then if row.get(column)} - now[column])
+        if values:
+            was = " or ".join(map(repr, values))
+            return (
+                f"{column}: measured with {was}, and here is {' or '.join(sorted(now[column]))!r}"
+            )
+    return ""

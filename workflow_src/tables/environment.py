@@ -1,0 +1,72 @@
+"""What measurements were made on and with: one environment, unless mixing is allowed.
+
+Its own stage before the tables are joined, so that a join never fails because of the environment
+and the tables of an earlier run stay as they are.
+"""
+
+import argparse
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import pandas as pd
+
+from workflow_src.common.atomic_write import write_csv
+from workflow_src.common.environment import SAME_EVERYWHERE
+from workflow_src.common.errors import StageError, one_sentence
+from workflow_src.common.reading import reading
+
+
+class MixedEnvironmentsError(StageError):
+    """Results from different machines or versions would be mixed in one table."""
+
+
+def environment_of(path: Path) -> dict[str, str]:
+    """The SAME_EVERYWHERE columns of a case's environments.csv or of a study point's JSON.
+
+    A column that the file lacks is empty. Raises StageError if the file can't be read.
+    """
+    with reading(path, "a measured environment", "delete it and run again", StageError):
+        if path.suffix == ".json":
+            found = json.loads(path.read_text(encoding="utf-8"))["environment"]
+        else:
+            found = pd.read_csv(path, keep_default_na=False, dtype="str").to_dict("records")[0]
+        return {name: str(found.get(name, "")) for name in SAME_EVERYWHERE}
+
+
+def distinct(paths: Iterable[Path]) -> pd.DataFrame:
+    """A row per environment, most frequent first: its columns, and the number of measurements."""
+    rows = pd.DataFrame([environment_of(path) for path in paths], columns=list(SAME_EVERYWHERE))
+    return rows.value_counts().reset_index(name="measurements")
+
+
+def require_one(environments: pd.DataFrame) -> None:
+    """Raise MixedEnvironmentsError naming the first column in which the measurements differ."""
+    for column in SAME_EVERYWHERE:
+        counts = environments.groupby(column, sort=False)["measurements"].sum()
+        if len(counts) > 1:
+            seen = ", ".join(f"{value or 'none'} ({n} measured)" for value, n in counts.items())
+            raise MixedEnvironmentsError(
+                f"{column} differs between the measurements: {seen}; measure them again in one "
+                "place, or set mixed_environments: true"
+            )
+
+
+@one_sentence()
+def main() -> None:
+    """Write the environments of measurements; more than one is an error unless allowed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--measured", type=Path, nargs="+", required=True, help="environments.csv or points' JSON"
+    )
+    parser.add_argument("--output", type=Path, required=True, help="CSV, a row per environment")
+    parser.add_argument("--mixed-environments", action="store_true")
+    arguments = parser.parse_args()
+    environments = distinct(arguments.measured)
+    if not arguments.mixed_environments:
+        require_one(environments)
+    write_csv(arguments.output, environments)
+
+
+if __name__ == "__main__":
+    main()
