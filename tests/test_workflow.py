@@ -269,3 +269,17 @@ def test_rules_are_clean_and_the_snakefile_is_a_table_of_contents(finished: Proj
         text = file.read_text()
         for rule in re.split(r"^(?=rule |use rule )", text, flags=re.MULTILINE)[1:]:
             assert "message:" in rule and "log:" in rule, rule
+
+
+@pytest.mark.parametrize("arguments", [["-s", "{project}/Snakefile"], ["-d", "{elsewhere}"]])
+def test_a_run_from_another_folder_is_refused(
+    finished: Project, tmp_path: Path, arguments: list[str]
+) -> None:
+    here = tmp_path if arguments[0] == "-s" else finished.folder
+    filled = [text.format(project=finished.folder, elsewhere=tmp_path) for text in arguments]
+    ended = subprocess.run(
+        ["snakemake", "-n", *filled], cwd=here, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode != 0
+    assert f"all paths are relative to the project's folder: cd {finished.folder}" in ended.stderr
+    assert not list(tmp_path.glob("r*"))
