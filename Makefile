@@ -1,14 +1,18 @@
 # make report   set up .venv and run the workflow with config.yaml
 # make test     set up what the tests need and run them all
 # make check    run ruff, mypy, snakefmt, snakemake --lint and the import contracts
+# make lock     renew locks/ after a change of requirements*.txt; LOCK=--upgrade takes newer versions too
+# make .venv/installed-slurm TORCH=cuda    set up .venv on a login node
 # make .venv7/installed    set up a separate environment with Snakemake 7.32.4, for its tests
 PYTHON ?= python3
 CORES ?= 1
 BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 RULES := Snakefile rules/*.smk
+# Only what locks/ names, with its hash; packages published as source are built with locks/build.txt.
+INSTALL := pip install --require-hashes --no-build-isolation
 
-.PHONY: report test check format assemble rewrite unlock clean
+.PHONY: report test check lock format assemble rewrite unlock clean
 
 report: .venv/installed
 	snakemake --cores $(CORES)
@@ -17,12 +21,16 @@ test: .venv/installed-dev
 	python -m pytest
 
 check: .venv/installed-dev
+	tools/lock --check
 	ruff check .
 	ruff format --check .
 	mypy
 	snakefmt --check $(RULES)
 	tools/lint
 	lint-imports --no-logo
+
+lock: .venv/installed-dev
+	tools/lock $(LOCK)
 
 format: .venv/installed-dev
 	ruff check --fix .
@@ -46,20 +54,27 @@ unlock: .venv/installed
 clean:
 	rm -rf .venv .venv7 .snakemake
 
-.venv/installed: requirements.txt
+TORCH_LOCKS := locks/build.txt locks/torch-cpu.txt locks/torch-cuda.txt
+
+.venv/installed: $(TORCH_LOCKS) locks/workflow.txt
 	$(PYTHON) -m venv .venv
+	$(BIN)/$(INSTALL) -r locks/build.txt
 	tools/install_torch $(BIN)/pip
-	$(BIN)/pip install -r requirements.txt
+	$(BIN)/$(INSTALL) -r locks/workflow.txt
 	touch $@
 
 # The last Snakemake with a built-in --cluster; all other libraries are the same.
-.venv7/installed: requirements.txt requirements-snakemake7.txt
+.venv7/installed: $(TORCH_LOCKS) locks/snakemake7.txt
 	$(PYTHON) -m venv .venv7
+	.venv7/bin/$(INSTALL) -r locks/build.txt
 	tools/install_torch .venv7/bin/pip
-	grep -v '^snakemake==' requirements.txt | \
-		.venv7/bin/pip install -r /dev/stdin -r requirements-snakemake7.txt
+	.venv7/bin/$(INSTALL) -r locks/snakemake7.txt
 	touch $@
 
-.venv/installed-dev: .venv/installed requirements-dev.txt
-	$(BIN)/pip install -r requirements-dev.txt
+.venv/installed-slurm: .venv/installed locks/slurm.txt
+	$(BIN)/$(INSTALL) -r locks/slurm.txt
+	touch $@
+
+.venv/installed-dev: .venv/installed locks/slurm.txt locks/dev.txt
+	$(BIN)/$(INSTALL) -r locks/dev.txt
 	touch $@

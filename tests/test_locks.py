@@ -1,0 +1,107 @@
+"""Everything that requirements*.txt pull in is locked with hashes, and a stale lock is noticed."""
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).resolve().parents[1]
+# What each environment installs from, in the order of the Makefile.
+ENVIRONMENTS = {
+    "requirements-build.txt": ["build"],
+    "requirements.txt": ["build", "torch-cuda", "workflow"],
+    "requirements-slurm.txt": ["build", "torch-cuda", "workflow", "slurm"],
+    "requirements-dev.txt": ["build", "torch-cuda", "workflow", "slurm", "dev"],
+    "requirements-snakemake7.txt": ["build", "torch-cuda", "snakemake7"],
+}
+
+
+def requirements(file: Path) -> Iterator[Requirement]:
+    for line in file.read_text().splitlines():
+        text = line.split("#")[0].rstrip("\\ ")
+        if text and not text.startswith((" ", "-")):
+            yield Requirement(text)
+
+
+def lock_entries(lock: str) -> list[str]:
+    text = (ROOT / "locks" / f"{lock}.txt").read_text().replace("\\\n", "")
+    return [line for line in text.splitlines() if line and not line.startswith(("#", "-r"))]
+
+
+@pytest.mark.parametrize("file", ENVIRONMENTS)
+def test_every_requirement_is_locked_at_a_version_that_it_allows(file: str) -> None:
+    locked = {
+        pin.name: next(iter(pin.specifier)).version
+        for lock in ENVIRONMENTS[file]
+        for pin in requirements(ROOT / "locks" / f"{lock}.txt")
+    }
+    for requirement in requirements(ROOT / file):
+        assert requirement.specifier.contains(locked[requirement.name.lower()]), requirement
+
+
+def test_every_requirements_file_is_known_here() -> None:
+    assert {path.name for path in ROOT.glob("requirements*.txt")} == set(ENVIRONMENTS)
+
+
+@pytest.mark.parametrize("lock", sorted(path.stem for path in (ROOT / "locks").glob("*.txt")))
+def test_every_locked_package_has_one_version_and_hashes(lock: str) -> None:
+    for entry in lock_entries(lock):
+        assert "==" in entry.split()[0] and "--hash=sha256:" in entry, entry
+
+
+def test_only_the_cuda_lock_holds_torch_and_the_cuda_libraries() -> None:
+    for lock in ("build", "workflow", "slurm", "dev", "snakemake7"):
+        names = {entry.split("==")[0] for entry in lock_entries(lock)} - {"nvidia-ml-py"}
+        assert not {name for name in names if name.startswith(("torch", "cuda-", "nvidia-"))}
+
+
+def test_both_builds_of_torch_are_locked_at_the_same_release() -> None:
+    cpu, cuda = (
+        next(entry.split()[0] for entry in lock_entries(lock) if entry.startswith("torch=="))
+        for lock in ("torch-cpu", "torch-cuda")
+    )
+    assert cpu == f"{cuda}+cpu"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """The files that `tools/lock --check` reads."""
+    for file in ROOT.glob("requirements*.txt"):
+        shutil.copy(file, tmp_path)
+    shutil.copytree(ROOT / "locks", tmp_path / "locks")
+    (tmp_path / "tools").mkdir()
+    shutil.copy(ROOT / "tools" / "lock", tmp_path / "tools")
+    return tmp_path
+
+
+def check(checkout: Path) -> subprocess.CompletedProcess[str]:
+    command = [checkout / "tools" / "lock", "--check"]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_the_lock_is_not_stale() -> None:
+    result = check(ROOT)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("file", ENVIRONMENTS)
+def test_a_changed_requirement_makes_the_lock_stale(checkout: Path, file: str) -> None:
+    with (checkout / file).open("a") as stream:
+        stream.write("six==1.17.0\n")
+    result = check(checkout)
+    sentence = f"locks/ is stale: {file} changed since it was made; run `make lock`.\n"
+    assert (result.returncode, result.stderr) == (1, sentence)
+
+
+def test_a_removed_or_new_file_of_requirements_makes_the_lock_stale(checkout: Path) -> None:
+    (checkout / "requirements-dev.txt").rename(checkout / "requirements-docs.txt")
+    assert "requirements-dev.txt requirements-docs.txt changed" in check(checkout).stderr
+
+
+def test_a_comment_does_not_make_the_lock_stale(checkout: Path) -> None:
+    file = checkout / "requirements.txt"
+    file.write_text("# Another comment.\n\n" + file.read_text().replace("\n", "  # why\n", 1))
+    assert check(checkout).returncode == 0
