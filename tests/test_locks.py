@@ -1,5 +1,6 @@
 """Everything that requirements*.txt pull in is locked with hashes, and a stale lock is noticed."""
 
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -105,3 +106,40 @@ def test_a_comment_does_not_make_the_lock_stale(checkout: Path) -> None:
     file = checkout / "requirements.txt"
     file.write_text("# Another comment.\n\n" + file.read_text().replace("\n", "  # why\n", 1))
     assert check(checkout).returncode == 0
+
+
+def install_torch(folder: Path, answer: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run tools/install_torch with a pip that fails with this answer and notes what it was asked."""
+    pip = folder / "pip"
+    pip.write_text(f'#!/bin/sh\necho "$@" >>{folder}/asked\necho "{answer}" >&2\nexit 1\n')
+    pip.chmod(0o755)
+    return subprocess.run(
+        [ROOT / "tools" / "install_torch", pip],
+        cwd=ROOT,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_a_cpu_build_with_another_hash_is_refused(tmp_path: Path) -> None:
+    result = install_torch(tmp_path, "THESE PACKAGES DO NOT MATCH THE HASHES", TORCH="cpu")
+    assert result.returncode == 1 and "DO NOT MATCH" in result.stderr
+    assert "torch-cuda" not in (tmp_path / "asked").read_text()
+
+
+def test_the_cuda_build_serves_where_no_cpu_build_can_be_fetched(tmp_path: Path) -> None:
+    assert "taking the CUDA build" in install_torch(tmp_path, "No match", TORCH="cpu").stderr
+    assert "locks/torch-cuda.txt" in (tmp_path / "asked").read_text()
+
+
+def test_an_unknown_build_of_torch_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    result = install_torch(tmp_path, "", TORCH="rocm")
+    sentence = "TORCH: 'rocm' is not a build of torch; allowed: cuda, cpu.\n"
+    assert (result.returncode, result.stderr) == (2, sentence)
+
+
+def test_torch_is_installed_with_hashes(tmp_path: Path) -> None:
+    install_torch(tmp_path, "No match", TORCH="cpu")
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert asked and all("--require-hashes" in line for line in asked)
