@@ -108,8 +108,10 @@ def test_a_comment_does_not_make_the_lock_stale(checkout: Path) -> None:
     assert check(checkout).returncode == 0
 
 
-def install_torch(folder: Path, answer: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run tools/install_torch with a pip that fails with this answer and notes what it was asked."""
+def install_torch(
+    folder: Path, answer: str, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run tools/install_torch with a pip that notes its arguments and fails with this answer."""
     pip = folder / "pip"
     pip.write_text(f'#!/bin/sh\necho "$@" >>{folder}/asked\necho "{answer}" >&2\nexit 1\n')
     pip.chmod(0o755)
