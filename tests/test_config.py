@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workflow_src.plan.config import ConfigError, check, load, schema
+from workflow_src.plan.suites import make_plan
 
 ROOT = Path(__file__).parent.parent
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())
@@ -99,12 +100,39 @@ def test_heads_must_divide_the_model_into_even_widths(heads: int, said: str) -> 
     assert said in sentence(changed(sizes=CONFIG["sizes"] | {"odd": size}))
 
 
-@pytest.mark.parametrize("text", ["a: [", "- a\n- b\n", "\x00", "3"])
+@pytest.mark.parametrize("text", ["a: [", "- a\n- b\n", "\x00", "3", "\xff", "a: 2026-99-99"])
 def test_a_file_that_is_not_a_mapping_is_refused_in_one_sentence(tmp_path: Path, text: str) -> None:
     path = tmp_path / "config.yaml"
-    path.write_text(text)
-    with pytest.raises(ConfigError, match=r"^config\.yaml: "):
+    path.write_text(text, encoding="latin-1")
+    with pytest.raises(ConfigError, match=r"/config\.yaml: "):
         load(path)
+
+
+def test_a_missing_file_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"/config\.yaml: No such file or directory$"):
+        load(tmp_path / "config.yaml")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"\xff\x00", "can't decode byte"),
+        (b"device,cpu_threads\ngpu,2\n", "device: 'gpu'"),
+        (b"device,cpu_threads\ncpu,many\n", "cpu_threads: 'many'"),
+    ],
+)
+def test_an_earlier_plan_that_is_none_is_refused_in_one_sentence(
+    tmp_path: Path, content: bytes, reason: str
+) -> None:
+    path = tmp_path / "quickstart" / "plan.csv"
+    path.parent.mkdir()
+    path.write_bytes(content)
+    with pytest.raises(ConfigError) as caught:
+        make_plan(CONFIG | {"device": "auto"}, tmp_path)
+    said = str(caught.value)
+    assert reason in said and "\n" not in said
+    advice = f"delete it and run the same command again with -R {path}"
+    assert said.startswith(f"{path} is not a plan (") and said.endswith(advice)
 
 
 def test_numbers_inside_a_mapping_of_the_command_line_are_understood() -> None:

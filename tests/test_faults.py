@@ -174,7 +174,10 @@ def test_a_damaged_nsys_report_gives_a_one_sentence_error(tmp_path: Path, damage
     damages = {"cut": content[:half], "overwritten": content[:200] + b"\xff" * (len(content) - 200)}
     bad.write_bytes(damages.get(damage, b"" if damage == "empty" else b"a report of its own"))
     said = sentence(stage("traces.export", "--capture", bad, "--output", tmp_path / "e"))
-    assert said.startswith("bad.nsys-rep: nsys export failed") and "delete it and run again" in said
+    assert (
+        said.startswith("bad.nsys-rep: nsys export failed")
+        and "run the same command again with -R " in said
+    )
     assert not (tmp_path / "e").exists()
 
 

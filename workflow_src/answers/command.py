@@ -1,6 +1,5 @@
 """Answer one question from the tables: as JSON with its evidence, and as Markdown."""
 
-import argparse
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -10,14 +9,15 @@ from markupsafe import Markup
 from workflow_src.answers.answer import Answer
 from workflow_src.answers.evidence import read_table
 from workflow_src.answers.questions import QUESTIONS
+from workflow_src.common.arguments import Parser, existing_folder, new_file
 from workflow_src.common.atomic_write import write_json, write_text
 from workflow_src.common.errors import one_sentence
-from workflow_src.render.markdown import environment
+from workflow_src.render.markdown import template_in
 
 
 def render(answer: Answer, tables: Mapping[str, Markup], templates: Path) -> str:
     """An answer as Markdown, rendered with the template of its question."""
-    template = environment(templates).get_template(f"answer_{answer.question}.md.j2")
+    template = template_in(templates, f"answer_{answer.question}.md.j2")
     text = template.render(answer=answer, tables=tables, **answer.summary)
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
@@ -29,13 +29,16 @@ def main(
     tables: Callable[[Answer], Mapping[str, Markup]],
 ) -> None:
     """Answer one question, reading only the tables that QUESTIONS lists for it."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tables", type=Path, required=True, help="folder of joined CSVs")
-    parser.add_argument("--templates", type=Path, required=True, help="report_templates")
-    parser.add_argument("--json", type=Path, required=True)
-    parser.add_argument("--markdown", type=Path, required=True)
+    parser = Parser(description=__doc__)
+    parser.add_argument(
+        "--tables", type=existing_folder, required=True, help="folder of joined CSVs"
+    )
+    parser.add_argument("--templates", type=existing_folder, required=True, help="report_templates")
+    parser.add_argument("--json", type=new_file, required=True)
+    parser.add_argument("--markdown", type=new_file, required=True)
     given = parser.parse_args()
     found = answer(**{t: read_table(given.tables, t) for t in QUESTIONS[question].tables})
+    text = render(found, tables(found), given.templates)
     write_json(given.json, found.as_dict())
-    write_text(given.markdown, render(found, tables(found), given.templates))
+    write_text(given.markdown, text)
     print(f"({found.question}) {found.status}: {len(found.facts)} facts")

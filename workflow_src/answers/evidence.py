@@ -9,7 +9,7 @@ import pandas as pd
 
 from workflow_src.answers.answer import Answer, Fact
 from workflow_src.common.case import CASE_COLUMNS, COUNTS
-from workflow_src.common.errors import StageError
+from workflow_src.common.errors import StageError, remake
 from workflow_src.common.reading import reading
 
 
@@ -59,11 +59,11 @@ def read_table(directory: Path, name: str) -> pd.DataFrame:
     """The table `name`.csv in `directory`, indexed by row number; the header is row 1.
 
     Empty cells become "" in text columns and NaN in others. In `environments`, all columns but
-    the case's are text. Raises FileNotFoundError if the file doesn't exist, TableError if it has
+    the case's are text. Raises TableError if the file doesn't exist, if it has
     rows but lacks a required column, or if a numeric column holds anything but valid numbers.
     """
     path = directory / f"{name}.csv"
-    with reading(path, "a readable table", "delete it and run again", TableError):
+    with reading(path, "a readable table", remake(path), TableError):
         return _read_table(path, name)
 
 

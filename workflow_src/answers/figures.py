@@ -1,8 +1,6 @@
 """Draw the report's figures from the joined tables alone; equal tables give identical bytes."""
 
-import argparse
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -12,6 +10,7 @@ from matplotlib.figure import Figure
 from workflow_src.answers import gemm_share, softmax_matmul
 from workflow_src.answers.evidence import Row, benchmark_state, cases_of, of, read_table, words
 from workflow_src.answers.questions import FIGURES
+from workflow_src.common.arguments import Parser, existing_folder, new_file
 from workflow_src.common.atomic_write import write_text
 from workflow_src.common.case import PHASES
 from workflow_src.common.errors import one_sentence
@@ -198,10 +197,12 @@ DRAW: dict[str, Callable[..., Figure]] = {
 @one_sentence()
 def main() -> None:
     """Draw one figure."""
-    parser = argparse.ArgumentParser(prog="workflow_src.answers.figures", description=__doc__)
-    parser.add_argument("--tables", type=Path, required=True, help="folder of joined CSVs")
+    parser = Parser(prog="workflow_src.answers.figures", description=__doc__)
+    parser.add_argument(
+        "--tables", type=existing_folder, required=True, help="folder of joined CSVs"
+    )
     parser.add_argument("--figure", choices=sorted(FIGURES), required=True)
-    parser.add_argument("--output", type=Path, required=True, help="an .svg")
+    parser.add_argument("--output", type=new_file, required=True, help="an .svg")
     arguments = parser.parse_args()
     name = arguments.figure
     tables = {table: read_table(arguments.tables, table) for table in FIGURES[name]}

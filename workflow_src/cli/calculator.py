@@ -9,21 +9,13 @@ import argparse
 import math
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
 
+from workflow_src.common.arguments import Parser
 from workflow_src.model.memory_formulas import STATE_BYTES
 from workflow_src.render.markdown import number
 
 GIB = 2**30
 DAY_S = 86_400
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser that reports an error in one sentence, without the usage."""
-
-    def error(self, message: str) -> NoReturn:
-        """Print the message and exit with status 2."""
-        self.exit(2, f"{message.removeprefix('argument ')}\n")
 
 
 def positive(text: str) -> float:

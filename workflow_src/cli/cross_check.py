@@ -4,7 +4,6 @@ Single-threaded autograd launches backward's kernels on the main thread, so that
 across threads is needed. Its times should agree with the ordinary capture of the same case.
 """
 
-import argparse
 import csv
 import json
 import tempfile
@@ -14,8 +13,13 @@ from typing import Any
 import pandas as pd
 
 from workflow_src.common import nsys_cli
+from workflow_src.common.arguments import Parser, existing_folder, new_file
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.devices import hold
+from workflow_src.common.errors import StageError, TraceError, one_sentence, remake
+from workflow_src.common.plan_row import COLUMNS
+from workflow_src.common.reading import reading
+from workflow_src.common.schema import TEXT, one_of
 from workflow_src.measure.capture import recorder
 from workflow_src.traces.attribution import attribute, device_times, number_steps
 from workflow_src.traces.export import export, read_trace
@@ -52,9 +56,14 @@ def _numbered(exported: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def compare(case: str, kernels: pd.DataFrame, single: dict[str, float]) -> pd.DataFrame:
-    """A row per phase: backward_ms from the kernels table, single_threaded_ms, and their ratio."""
+    """A row per phase: backward_ms from the kernels table, single_threaded_ms, and their ratio.
+
+    Raises TraceError if single-threaded autograd ran no kernel in a phase.
+    """
     rows = []
     for phase, expected in single.items():
+        if not expected > 0:
+            raise TraceError(f"{case}: its single-threaded capture holds no kernel of {phase}")
         inside = kernels["path"].str.startswith(f"{phase}/backward") & (kernels["case"] == case)
         found = float(kernels.loc[inside, "busy_ms_per_step"].sum())
         rows.append(
@@ -70,29 +79,67 @@ def compare(case: str, kernels: pd.DataFrame, single: dict[str, float]) -> pd.Da
 
 
 def plan_rows(plan: Path, chosen: list[str]) -> list[dict[str, Any]]:
-    """The rows of plan.csv as a capture takes them, of the `chosen` cases or, if empty, of all."""
-    with plan.open(encoding="utf-8", newline="") as file:
-        rows = [{k: _value(v) for k, v in row.items()} for row in csv.DictReader(file)]
+    """The rows of plan.csv as a capture takes them, of the `chosen` cases or, if empty, of all.
+
+    Raises StageError if it isn't a plan or has no such case.
+    """
+    with reading(plan, "a plan", remake(plan), StageError):
+        with plan.open(encoding="utf-8", newline="") as file:
+            rows = [{k: _value(k, v) for k, v in row.items()} for row in csv.DictReader(file)]
+        cases = [row["case"] for row in rows]
+        if not cases:
+            raise ValueError("it has no case")
+    for case in chosen:
+        if case not in cases:
+            raise StageError(one_of("--cases", case, cases))
     return [row for row in rows if not chosen or row["case"] in chosen]
 
 
-def _value(text: str) -> Any:
+def kernels_of(results: Path) -> pd.DataFrame:
+    """The joined kernels table of a run. Raises StageError if it is missing or damaged."""
+    path = results / "tables" / "kernels.csv"
+    with reading(path, "a readable table", remake(path), StageError):
+        kernels = pd.read_csv(path, keep_default_na=False)
+        kernels[["case", "path", "busy_ms_per_step"]]
+    return kernels
+
+
+def require_cuda(rows: list[dict[str, Any]]) -> None:
+    """Raise StageError for a case that ran on a CPU, where backward launches no kernels."""
+    for row in rows:
+        if row["device"] != "cuda":
+            raise StageError(
+                f"--results: {row['case']} was measured on device {row['device']!r}, where no "
+                "kernels are launched; give the results of a run on cuda"
+            )
+
+
+def _value(column: str, text: str) -> Any:
+    if COLUMNS.get(column) == TEXT:
+        return text
     try:
         return json.loads(text)
     except ValueError:
         return {"True": True, "False": False, "": None}.get(text, text)
 
 
+@one_sentence()
 def main() -> None:
     """Capture cases of a finished run again with single-threaded autograd, and compare."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--results", type=Path, required=True, help="results/{tag} of a run")
+    parser = Parser(description=__doc__)
+    parser.add_argument(
+        "--results", type=existing_folder, required=True, help="results/{tag} of a run"
+    )
     parser.add_argument("--cases", nargs="*", default=[], help="case ids; default: all")
-    parser.add_argument("--output", type=Path, required=True, help="CSV, a row per case and phase")
+    parser.add_argument(
+        "--output", type=new_file, required=True, help="CSV, a row per case and phase"
+    )
     given = parser.parse_args()
-    kernels = pd.read_csv(given.results / "tables" / "kernels.csv", keep_default_na=False)
+    rows = plan_rows(given.results / "plan.csv", given.cases)
+    require_cuda(rows)
+    kernels = kernels_of(given.results)
     found = []
-    for row in plan_rows(given.results / "plan.csv", given.cases):
+    for row in rows:
         found.append(compare(row["case"], kernels, single_threaded_ms(row)))
         print(found[-1].to_string(index=False, header=len(found) == 1), flush=True)
         # Written after each case: one takes 15 seconds, and a long run may be interrupted.

@@ -4,19 +4,28 @@ An nsys export holds host names, thread names, paths and the environment; its pu
 only what attribution and reports read.
 """
 
-import argparse
 import json
 import re
 import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
+from workflow_src.common.arguments import (
+    Parser,
+    existing_file,
+    existing_folder,
+    new_file,
+    new_folder,
+)
 from workflow_src.common.atomic_write import write_csv, write_json, write_text, write_whole
 from workflow_src.common.case import TABLES
 from workflow_src.common.environment import PRIVATE
+from workflow_src.common.errors import StageError, one_sentence, remake
+from workflow_src.common.reading import reading
 
 EXPORTED = {
     "META_DATA_EXPORT": (),
@@ -31,11 +40,19 @@ EXPORTED = {
 
 
 def clean_export(source: Path, target: Path) -> None:
-    """Copy an nsys SQLite export, keeping only what attribution and reports read."""
+    """Copy an nsys SQLite export, keeping only what attribution and reports read.
+
+    Raises StageError if `source` isn't one.
+    """
 
     def write(partial: Path) -> None:
         shutil.copy(source, partial)
-        with closing(sqlite3.connect(partial)) as connection:
+        expected = "an SQLite export of nsys"
+        with (
+            reading(source, expected, "give the trace.sqlite of an export", StageError),
+            closing(sqlite3.connect(partial)) as connection,
+        ):
+            connection.execute("SELECT name, value FROM META_DATA_EXPORT")
             _drop_the_rest(connection)
 
     write_whole(target, write)
@@ -54,62 +71,87 @@ def _drop_the_rest(connection: sqlite3.Connection) -> None:
     )
     if used and "StringIds" in tables:
         connection.execute(f"DELETE FROM StringIds WHERE id NOT IN ({used})")
-    if "META_DATA_EXPORT" in tables:
-        # The other rows name the host, the user and the folders that nsys export ran in.
-        connection.execute("DELETE FROM META_DATA_EXPORT WHERE name NOT LIKE 'EXPORT_PRODUCT%'")
+    # The other rows name the host, the user and the folders that nsys export ran in.
+    connection.execute("DELETE FROM META_DATA_EXPORT WHERE name NOT LIKE 'EXPORT_PRODUCT%'")
     connection.commit()
     connection.execute("VACUUM")
 
 
-def publish_tables(source: Path, target: Path) -> None:
-    """Copy the joined tables of a run, including those of studies, without private columns."""
-    for path in [source / f"{name}.csv" for name in TABLES] + sorted(source.glob("studies/*.csv")):
-        table = pd.read_csv(path, dtype="str", keep_default_na=False)
+def public_tables(results: Path) -> dict[str, pd.DataFrame]:
+    """The joined tables of a run, including those of studies, without private columns, by path."""
+    folder = results / "tables"
+    found = {}
+    for path in [folder / f"{name}.csv" for name in TABLES] + sorted(folder.glob("studies/*.csv")):
+        with reading(path, "a readable table", remake(path), StageError):
+            table = pd.read_csv(path, dtype="str", keep_default_na=False)
         kept = table.drop(columns=[name for name in PRIVATE if name in table.columns])
-        write_csv(target / path.relative_to(source), kept)
+        found[str(path.relative_to(results))] = kept
+    return found
 
 
-def publish_points(source: Path, target: Path) -> None:
-    """Copy the measured points of studies without what names a machine."""
-    for path in sorted(source.glob("*/*.json")):
-        point = json.loads(path.read_text(encoding="utf-8"))
-        kept = {k: v for k, v in point["environment"].items() if k not in PRIVATE}
-        write_json(target / path.relative_to(source), point | {"environment": kept})
+def public_points(results: Path) -> dict[str, Any]:
+    """The measured points of studies without what names a machine, by path."""
+    found = {}
+    for path in sorted(results.glob("studies/*/*.json")):
+        with reading(path, "a study's result", remake(path), StageError):
+            point = json.loads(path.read_text(encoding="utf-8"))
+            kept = {k: v for k, v in point["environment"].items() if k not in PRIVATE}
+            found[str(path.relative_to(results))] = point | {"environment": kept}
+    return found
+
+
+def public_texts(report: Path, results: Path, command: str) -> dict[str, str]:
+    """The report with links relative to itself, the figures and the plan, by path."""
+    text = _text(report)
+    if not text.startswith("# "):
+        raise StageError(f"{report} is not a report: its first line is no title")
+    local = re.sub(r"\(results/[^()\s]*?/figures/", "(figures/", text)
+    figures = {
+        f"figures/{path.name}": _text(path) for path in sorted(results.glob("figures/*.svg"))
+    }
+    made = {"report.md": with_header(local, command), "plan.csv": _text(results / "plan.csv")}
+    return made | figures
+
+
+def _text(path: Path) -> str:
+    with reading(path, "text", remake(path), StageError):
+        return path.read_text(encoding="utf-8")
 
 
 def with_header(report: str, command: str) -> str:
     """The report with the command that made it inserted below its title."""
-    title, rest = report.split("\n", 1)
+    title, _, rest = report.partition("\n")
     return f"{title}\n\nMade by `{command}`.\n{rest}"
 
 
 def publish(report: Path, results: Path, target: Path, command: str) -> None:
     """Write report.md, figures/, tables/, studies/ and plan.csv under `target`.
 
-    Links in the report are relative to it.
+    Raises StageError for a missing or damaged file, before anything is written.
     """
-    text = report.read_text(encoding="utf-8")
-    local = re.sub(r"\(results/[^()\s]*?/figures/", "(figures/", text)
-    write_text(target / "report.md", with_header(local, command))
-    for figure in sorted(results.glob("figures/*.svg")):
-        write_text(target / "figures" / figure.name, figure.read_text(encoding="utf-8"))
-    publish_tables(results / "tables", target / "tables")
-    publish_points(results / "studies", target / "studies")
-    write_text(target / "plan.csv", (results / "plan.csv").read_text(encoding="utf-8"))
+    texts = public_texts(report, results, command)
+    tables, points = public_tables(results), public_points(results)
+    for name, text in texts.items():
+        write_text(target / name, text)
+    for name, table in tables.items():
+        write_csv(target / name, table)
+    for name, point in points.items():
+        write_json(target / name, point)
 
 
+@one_sentence()
 def main() -> None:
     """Publish a run, or clean one nsys export."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = Parser(description=__doc__)
     kinds = parser.add_subparsers(dest="kind", required=True)
     run = kinds.add_parser("run", help="report, figures, tables and plan")
-    run.add_argument("--report", type=Path, default=Path("report.md"))
-    run.add_argument("--results", type=Path, required=True, help="results/{tag}")
-    run.add_argument("--output", type=Path, required=True, help="folder")
+    run.add_argument("--report", type=existing_file, default="report.md")
+    run.add_argument("--results", type=existing_folder, required=True, help="results/{tag}")
+    run.add_argument("--output", type=new_folder, required=True, help="folder")
     run.add_argument("--command", required=True, help="the command that made the run")
     one = kinds.add_parser("export", help="one nsys SQLite export")
-    one.add_argument("source", type=Path)
-    one.add_argument("target", type=Path)
+    one.add_argument("source", type=existing_file)
+    one.add_argument("target", type=new_file)
     given = parser.parse_args()
     if given.kind == "run":
         publish(given.report, given.results, given.output, given.command)

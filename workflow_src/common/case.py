@@ -50,6 +50,19 @@ class Case:
         return cls(**{key: value for key, value in row.items() if key in names})
 
 
+def heads_problem(d_model: int, heads: int) -> str:
+    """Why a model of this width can't have this number of heads; "" if it can."""
+    width, remainder = divmod(d_model, heads)
+    if remainder:
+        return f"{heads} must divide d_model, which is {d_model}"
+    if width % 2:
+        return (
+            f"{heads} gives heads of width {width}, which must be even for rotary position "
+            "embedding"
+        )
+    return ""
+
+
 CASE_COLUMNS = (
     "case",
     "size",

@@ -2,9 +2,11 @@
 
 import errno
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 
 class StageError(RuntimeError):
@@ -15,6 +17,16 @@ class TraceError(StageError):
     """A capture or export that can't be used."""
 
 
+def remake(path: Path) -> str:
+    """The advice for an output that can't be used.
+
+    Deleting it would not do: in a finished run, Snakemake doesn't miss what no job has to read.
+    """
+    return f"run the same command again with -R {shlex.quote(str(path))}"
+
+
+CAPTURE_AGAIN = "capture the case again: run the same command with -R and the path of its capture"
+
 ADVICE = {
     errno.ENOSPC: "free some space",
     errno.EDQUOT: "free some space",
@@ -22,6 +34,7 @@ ADVICE = {
     errno.EROFS: "make the folder writable",
     errno.EACCES: "make the folder writable",
     errno.EPERM: "make the folder writable",
+    errno.ENAMETOOLONG: "choose a shorter path",
 }
 
 

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from workflow_src.common.errors import TraceError
+from workflow_src.common.errors import TraceError, remake
 from workflow_src.common.subprocesses import run_tied
 
 REPORTS = (
@@ -89,11 +89,9 @@ def export(capture: Path, folder: Path, os_tracing: bool) -> None:
     try:
         _run(["nsys", "export", "-t", "sqlite", "--force-overwrite=true", "-o", database, capture])
     except TraceError as error:
-        raise TraceError(
-            f"{error}; delete it and run again, or use the nsys that made it"
-        ) from None
+        raise TraceError(f"{error}; {remake(capture)}, or use the nsys that made it") from None
     if not database.is_file():
-        raise TraceError(f"nsys export made no SQLite of {capture.name}; capture the case again")
+        raise TraceError(f"nsys export made no SQLite of {capture.name}; {remake(capture)}")
     for report in (*REPORTS, "osrt_sum") if os_tracing else REPORTS:
         (folder / f"{report}.csv").write_text(stats(database, report), encoding="utf-8")
 

@@ -1,6 +1,8 @@
 """Reading files that may be damaged: exceptions become one sentence."""
 
+import csv
 import gzip
+import re
 import sqlite3
 import zlib
 from collections.abc import Iterator
@@ -19,19 +21,26 @@ DAMAGED = (
     ArithmeticError,
     RecursionError,
     EOFError,
+    FileNotFoundError,
+    IsADirectoryError,
+    NotADirectoryError,
+    PermissionError,
+    csv.Error,
+    re.error,
     gzip.BadGzipFile,
     zlib.error,
     sqlite3.Error,
     DatabaseError,
 )
-"""Exceptions from reading a file with invalid content, whatever its format."""
+"""Exceptions from reading a file that is missing or has invalid content, whatever its format."""
 
 
 @contextmanager
 def reading(path: Path, expected: str, advice: str, error_type: type[StageError]) -> Iterator[None]:
-    """Turn exceptions from a damaged `path` into an `error_type` with one sentence."""
+    """Turn exceptions from a missing or damaged `path` into an `error_type` with one sentence."""
     try:
         yield
     except DAMAGED as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
+        said = getattr(error, "strerror", None) or str(error)
+        reason = " ".join(said.split()) or type(error).__name__
         raise error_type(f"{path} is not {expected} ({reason[:200]}); {advice}") from error

@@ -1,13 +1,12 @@
 """Benchmark one case: raw samples of every phase, unprofiled, and the environment."""
 
-import argparse
-import json
-from pathlib import Path
 from typing import Any
 
+from workflow_src.common.arguments import Parser, new_file
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import Case
 from workflow_src.common.errors import one_sentence
+from workflow_src.common.plan_row import plan_row
 from workflow_src.measure.alone import measured_alone
 from workflow_src.measure.machine import use_threads
 from workflow_src.measure.memory import peak_memory_mib, reset_peak
@@ -57,9 +56,11 @@ def benchmark(case: Case, warmup_steps: int, steps: int) -> dict[str, Any]:
 @one_sentence()
 def main() -> None:
     """Benchmark one plan row."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--case", type=json.loads, required=True, help="a plan row as JSON")
-    parser.add_argument("--output", type=Path, required=True, help="JSON of raw samples")
+    parser = Parser(description=__doc__)
+    parser.add_argument(
+        "--case", type=plan_row("warmup_steps", "steps"), required=True, help="a plan row as JSON"
+    )
+    parser.add_argument("--output", type=new_file, required=True, help="JSON of raw samples")
     arguments = parser.parse_args()
     row = arguments.case
     use_threads(row)

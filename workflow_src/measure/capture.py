@@ -1,15 +1,16 @@
 """Capture one case under its profiler, with the device to itself."""
 
-import argparse
 import json
 import sys
 from pathlib import Path
 from typing import Any
 
 from workflow_src.common import nsys_cli
+from workflow_src.common.arguments import Parser, new_file
 from workflow_src.common.atomic_write import partial_folder
 from workflow_src.common.devices import hold
 from workflow_src.common.errors import TraceError, one_sentence
+from workflow_src.common.plan_row import plan_row
 from workflow_src.common.subprocesses import run_tied
 
 
@@ -44,9 +45,14 @@ def _run(command: list[str]) -> None:
 
 def main() -> None:
     """Capture one plan row."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--case", type=json.loads, required=True, help="a plan row as JSON")
-    parser.add_argument("--output", type=Path, required=True, help="the capture")
+    parser = Parser(description=__doc__)
+    parser.add_argument(
+        "--case",
+        type=plan_row("profiler", "warmup_steps", "capture_steps", "os_tracing"),
+        required=True,
+        help="a plan row as JSON",
+    )
+    parser.add_argument("--output", type=new_file, required=True, help="the capture")
     arguments = parser.parse_args()
     with one_sentence(arguments.case["case"]):
         capture(arguments.case, arguments.output)

@@ -4,8 +4,6 @@ This is the program that nsys profiles. Warm-up and out-of-memory probing happen
 window opens and emit no range, so that they can't affect any number of a capture.
 """
 
-import argparse
-import json
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -13,7 +11,9 @@ from pathlib import Path
 
 import torch
 
+from workflow_src.common.arguments import Parser, new_file
 from workflow_src.common.case import END_OF_CAPTURE, PHASES, Case
+from workflow_src.common.plan_row import plan_row
 from workflow_src.measure.machine import use_threads
 from workflow_src.measure.oom import Row, in_turn
 from workflow_src.measure.phases import build
@@ -86,9 +86,14 @@ def profiled_run(case: Case, warmup_steps: int, steps: int, output: Path | None)
 
 def main() -> None:
     """Run one plan row; without --output, under nsys."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--case", type=json.loads, required=True, help="a plan row as JSON")
-    parser.add_argument("--output", type=Path, help="trace of torch.profiler (.json.gz)")
+    parser = Parser(description=__doc__)
+    parser.add_argument(
+        "--case",
+        type=plan_row("warmup_steps", "capture_steps"),
+        required=True,
+        help="a plan row as JSON",
+    )
+    parser.add_argument("--output", type=new_file, help="trace of torch.profiler (.json.gz)")
     parser.add_argument(
         "--single-threaded-autograd",
         action="store_true",

@@ -1,47 +1,26 @@
 """Validates config.yaml against its schema before anything is measured."""
 
-import difflib
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import jsonschema
-import jsonschema.validators
 import yaml
+
+from workflow_src.common.case import heads_problem
+from workflow_src.common.errors import StageError
+from workflow_src.common.schema import Violation, key_of, sentence, violation
+from workflow_src.common.schema import one_of as one_of
 
 SCHEMA = Path(__file__).with_name("config.schema.yaml")
 
-
-Violation = Any
-"""A jsonschema.ValidationError; Any, because its attributes depend on the schema."""
-
-
-def _is_integer(checker: object, value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+WHOLE = "config.yaml"
+"""What messages call the configuration as a whole."""
 
 
-VALIDATOR = jsonschema.validators.extend(
-    jsonschema.Draft202012Validator,
-    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer),
-)
-"""JSON schema counts 2.0 as an integer; a number of steps is none."""
-
-TYPES = {
-    "array": "a list",
-    "boolean": "true or false",
-    "integer": "an integer",
-    "null": "left out",
-    "number": "a number",
-    "object": "a mapping",
-    "string": "text",
-}
-"""What the schema's types are called."""
-
-
-class ConfigError(ValueError):
+class ConfigError(StageError):
     """One sentence that names the key, the value and what is allowed."""
 
     def __init__(self, said: str) -> None:
@@ -56,67 +35,12 @@ def schema() -> dict[str, Any]:
     return loaded
 
 
-def one_of(key: str, value: object, allowed: Iterable[str]) -> str:
-    """The message for a value that is not among those allowed, suggesting the closest one."""
-    names = [str(name) for name in allowed]
-    near = difflib.get_close_matches(str(value), names, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    return f"{key}: {value!r} is not one of {', '.join(names)}{hint}"
-
-
-def _key(error: Violation) -> str:
-    return ".".join(str(part) for part in error.absolute_path) or "config.yaml"
-
-
-def _unknown_key(error: Violation) -> str:
-    known = list(error.schema["properties"])
-    extra = sorted(set(error.instance) - set(known), key=str)[0]
-    return one_of(f"{_key(error)}: unknown key", extra, known)
-
-
-def _expected(error: Violation) -> str:
-    bound = error.validator_value
-    match error.validator:
-        case "type":
-            kinds = [bound] if isinstance(bound, str) else bound
-            return "must be " + " or ".join(map(TYPES.__getitem__, kinds)) + _how(error, kinds)
-        case "minimum":
-            return f"must be {bound} or more"
-        case "maximum":
-            return f"must be {bound} or less"
-        case "maxLength":
-            return f"must have {bound} characters or fewer"
-        case "exclusiveMinimum":
-            return f"must be more than {bound}"
-        case "pattern":
-            allowed: str = error.schema["description"]
-            return f"must be made of {allowed}"
-        case "minItems" | "minProperties":
-            return "must not be empty"
-        case "uniqueItems":
-            return "must not repeat a value"
-    return str(error.message)
-
-
-def _how(error: Violation, kinds: Sequence[str]) -> str:
+def _what_to_type(error: Violation) -> str:
     """What to type for a value of another type, as far as that can be guessed."""
-    key, value = _key(error), error.instance
-    if "array" in kinds and isinstance(value, str):
-        return f"; on the command line: --config '{key}=[{value}]'"
+    kinds, value = error.validator_value, error.instance
+    if error.validator == "type" and "array" in kinds and isinstance(value, str):
+        return f"; on the command line: --config '{key_of(error)}=[{value}]'"
     return ""
-
-
-def sentence(error: Violation) -> str:
-    """The message for a schema violation, in one sentence."""
-    match error.validator:
-        case "additionalProperties":
-            return _unknown_key(error)
-        case "enum":
-            return one_of(_key(error), error.instance, error.validator_value)
-        case "required":
-            missing = sorted(set(error.validator_value) - set(error.instance))[0]
-            return f"{_key(error)}: the key {missing!r} is missing"
-    return f"{_key(error)}: {error.instance!r} {_expected(error)}"
 
 
 def with_defaults(value: Any, rules: Mapping[str, Any]) -> Any:
@@ -152,17 +76,9 @@ def _contradictions(config: Mapping[str, Any]) -> Iterator[str]:
             if size not in config["sizes"]:
                 yield one_of(f"suites.{name}.sizes", size, config["sizes"])
     for name, size in config["sizes"].items():
-        width, remainder = divmod(size["d_model"], size["heads"])
-        if remainder:
-            yield (
-                f"sizes.{name}.heads: {size['heads']} must divide d_model, which is "
-                f"{size['d_model']}"
-            )
-        elif width % 2:
-            yield (
-                f"sizes.{name}.heads: {size['heads']} gives heads of width {width}, which must "
-                "be even for rotary position embedding"
-            )
+        problem = heads_problem(size["d_model"], size["heads"])
+        if problem:
+            yield f"sizes.{name}.heads: {problem}"
 
 
 def _typed(value: Any, rules: Mapping[str, Any]) -> Any:
@@ -197,10 +113,9 @@ def check(raw: Mapping[str, Any]) -> dict[str, Any]:
     if problem is not None:
         raise ConfigError(problem)
     raw = _typed(raw, schema())
-    errors = VALIDATOR(schema()).iter_errors(raw)
-    first = min(errors, key=lambda error: list(map(str, error.absolute_path)), default=None)
+    first = violation(raw, schema())
     if first is not None:
-        raise ConfigError(sentence(first))
+        raise ConfigError(sentence(first, WHOLE) + _what_to_type(first))
     config: dict[str, Any] = with_defaults(raw, schema())
     for problem in _contradictions(config):
         raise ConfigError(problem)
@@ -221,17 +136,22 @@ class _UniqueKeys(yaml.SafeLoader):
 
 
 def read_yaml(path: Path) -> Any:
-    """The content of a YAML file. Raises ConfigError if it isn't YAML or names a key twice."""
+    """The content of a YAML file.
+
+    Raises ConfigError if it is missing, isn't YAML or names a key twice.
+    """
     try:
         return yaml.load(path.read_text(encoding="utf-8"), _UniqueKeys)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        reason = " ".join(str(error).split())
-        raise ConfigError(f"{path.name}: not readable as YAML ({reason})") from error
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        # ValueError: text that isn't UTF-8, and timestamps such as 2026-99-99.
+        raise ConfigError(f"{path}: not readable as YAML ({error})") from error
 
 
 def load(path: Path) -> dict[str, Any]:
     """Read and check a YAML file. Raises ConfigError, also if it isn't a YAML mapping."""
     raw = read_yaml(path)
     if not isinstance(raw, Mapping):
-        raise ConfigError(f"{path.name}: must be a mapping of keys to values, not {raw!r}")
+        raise ConfigError(f"{path}: must be a mapping of keys to values, not {raw!r}")
     return check(raw)

@@ -2,6 +2,7 @@
 
 import csv
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any
 
 from workflow_src.common.case import Case
 from workflow_src.common.devices import cuda_devices
+from workflow_src.common.errors import remake
 from workflow_src.plan.config import ConfigError, check, one_of
 
 CASE_PATTERN = r"[A-Za-z0-9.]+-ctx[0-9]+-(?:fp32|tf32|bf16|fp16)(?:-[a-z0-9_]+)*"
@@ -20,8 +22,8 @@ BENCHMARK_KEYS = ("warmup_steps", "steps")
 CAPTURE_KEYS = ("profiler", "warmup_steps", "capture_steps", "os_tracing")
 
 
-RESOLVED = ("device", "profiler", "cpu_threads")
-"""Settings that are chosen once per tag where the configuration leaves them open."""
+RESOLVED = {"device": "cpu|cuda", "profiler": "nsys|torch", "cpu_threads": "[0-9]{1,9}"}
+"""Settings that are chosen once per tag where the configuration leaves them open, as patterns."""
 
 MOST_BLOCKS_IN_CAPTURE = 128
 """Maximum of blocks times steps in a capture: on an H200 (nsys 2025.3, three phases, naive
@@ -114,12 +116,27 @@ def _plural(axis: str) -> str:
 
 
 def recorded(path: Path) -> dict[str, str]:
-    """What an earlier plan of this tag resolved to, by setting; empty without one."""
+    """What an earlier plan of this tag resolved to, by setting; empty without one.
+
+    Raises ConfigError for a file that isn't a plan.
+    """
     if not path.is_file():
         return {}
-    with path.open(encoding="utf-8", newline="") as file:
-        row: dict[str, str] = next(csv.DictReader(file), {})
-    return {key: row[key] for key in RESOLVED if row.get(key)}
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            row: dict[str, str] = next(csv.DictReader(file), {})
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise _not_a_plan(path, str(error)) from error
+    found = {key: row[key] for key in RESOLVED if row.get(key)}
+    for key, value in found.items():
+        if not re.fullmatch(RESOLVED[key], value):
+            raise _not_a_plan(path, f"{key}: {value!r}")
+    return found
+
+
+def _not_a_plan(path: Path, reason: str) -> ConfigError:
+    # Every snakemake call reads it, so that -R alone would end here too.
+    return ConfigError(f"{path} is not a plan ({reason}); delete it and {remake(path)}")
 
 
 def resolve(config: Mapping[str, Any], earlier: Mapping[str, str]) -> tuple[str, str]:

@@ -9,11 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import (
+    Environment,
+    FileSystemLoader,
+    StrictUndefined,
+    Template,
+    TemplateSyntaxError,
+)
 from markupsafe import Markup
 from tabulate import tabulate
 
 from workflow_src.common.case import COUNTS
+from workflow_src.common.errors import StageError
+from workflow_src.common.reading import reading
 
 STATE_WORDS = {
     "ok": "not measured",
@@ -170,6 +178,16 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """The rows of `frame` as dictionaries."""
     found: list[dict[str, Any]] = frame.to_dict("records")  # type: ignore[assignment]
     return found
+
+
+def template_in(templates: Path, name: str) -> Template:
+    """A template of report_templates. Raises StageError if `templates` has no valid one."""
+    advice = "give this project's folder report_templates"
+    with reading(templates / name, "a template", advice, StageError):
+        try:
+            return environment(templates).get_template(name)
+        except TemplateSyntaxError as error:
+            raise StageError(f"{templates / name}, line {error.lineno}: {error.message}") from None
 
 
 def environment(templates: Path) -> Environment:

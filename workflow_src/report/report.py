@@ -1,6 +1,5 @@
 """Write the report from tables, answers and figures: one Markdown file and one HTML file."""
 
-import argparse
 import os
 import re
 from collections.abc import Sequence
@@ -16,8 +15,10 @@ from markupsafe import Markup, escape
 
 from workflow_src.answers.evidence import cases_of, read_table
 from workflow_src.answers.questions import FIGURES, QUESTIONS, REPORT_TABLES
+from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_file
 from workflow_src.common.atomic_write import write_text
-from workflow_src.common.errors import one_sentence
+from workflow_src.common.errors import StageError, one_sentence, remake
+from workflow_src.common.reading import reading
 from workflow_src.render import markdown as present
 from workflow_src.report import overview
 from workflow_src.studies.study import STUDIES
@@ -76,16 +77,13 @@ def figure_link(name: str, figures: Path, folder: Path) -> Markup:
 def make_markdown(sources: Sources, folder: Path, suite: str, tag: str) -> str:
     """The report of a suite's run as Markdown, with links relative to `folder`.
 
-    Raises FileNotFoundError if a table, an answer or a section is missing.
+    Raises StageError if a table, an answer or a section is missing or damaged.
     """
     tables = {name: read_table(sources.tables, name) for name in REPORT_TABLES}
-    answers = {
-        question: Markup((sources.answers / f"{question}.md").read_text(encoding="utf-8"))
-        for question in QUESTIONS
-    }
+    answers = {question: text_of(sources.answers / f"{question}.md") for question in QUESTIONS}
     links = {name: figure_link(name, sources.figures, folder) for name in FIGURES}
-    sections = [Markup(path.read_text(encoding="utf-8").strip()) for path in sources.sections]
-    template = present.environment(sources.templates).get_template("report.md.j2")
+    sections = [Markup(text_of(path).strip()) for path in sources.sections]
+    template = present.template_in(sources.templates, "report.md.j2")
     text = template.render(
         **context(tables, read_table(sources.plan.parent, sources.plan.stem)),
         suite=suite,
@@ -97,6 +95,12 @@ def make_markdown(sources: Sources, folder: Path, suite: str, tag: str) -> str:
         not_chosen=[name for name in STUDIES if name not in {p.stem for p in sources.sections}],
     )
     return with_contents(re.sub(r"\n{3,}", "\n\n", text).strip() + "\n")
+
+
+def text_of(path: Path) -> Markup:
+    """The Markdown in a file, unescaped. Raises StageError if it is missing or isn't UTF-8."""
+    with reading(path, "Markdown", remake(path), StageError):
+        return Markup(path.read_text(encoding="utf-8"))
 
 
 def with_contents(text: str) -> str:
@@ -120,11 +124,17 @@ def to_html(text: str) -> str:
 
 
 def inline_figures(body: str, folder: Path) -> str:
-    """`body` with each image of an .svg file under `folder` replaced by the SVG itself."""
+    """`body` with each image of an .svg file under `folder` replaced by the SVG itself.
+
+    Raises StageError for a figure that is missing or isn't an SVG.
+    """
 
     def drawing(match: re.Match[str]) -> str:
-        svg = (folder / match["target"]).read_text(encoding="utf-8")
-        start = svg.index("<svg")
+        # Normalized, because a folder that is still to be made has no parent to step back to.
+        path = Path(os.path.normpath(folder / match["target"]))
+        with reading(path, "an SVG", remake(path), StageError):
+            svg = path.read_text(encoding="utf-8")
+            start = svg.index("<svg")
         label = match["label"]
         return f'<figure role="img" aria-label="{label}">{svg[start:]}</figure>'
 
@@ -147,17 +157,25 @@ def make_html(text: str, folder: Path, templates: Path) -> str:
 @one_sentence()
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write the report."""
-    parser = argparse.ArgumentParser(prog="workflow_src.report.report", description=__doc__)
-    parser.add_argument("--tables", type=Path, required=True, help="folder of joined CSVs")
-    parser.add_argument("--answers", type=Path, required=True, help="folder of a.md to e.md")
-    parser.add_argument("--figures", type=Path, required=True, help="folder of the .svg figures")
-    parser.add_argument("--templates", type=Path, required=True, help="report_templates")
-    parser.add_argument("--plan", type=Path, required=True, help="plan.csv")
+    parser = Parser(prog="workflow_src.report.report", description=__doc__)
+    parser.add_argument(
+        "--tables", type=existing_folder, required=True, help="folder of joined CSVs"
+    )
+    parser.add_argument(
+        "--answers", type=existing_folder, required=True, help="folder of a.md to e.md"
+    )
+    parser.add_argument(
+        "--figures", type=existing_folder, required=True, help="folder of the .svg figures"
+    )
+    parser.add_argument("--templates", type=existing_folder, required=True, help="report_templates")
+    parser.add_argument("--plan", type=existing_file, required=True, help="plan.csv")
     parser.add_argument("--suite", required=True, help="the suite that ran, for the first lines")
     parser.add_argument("--tag", required=True, help="the run's name, for the first lines")
-    parser.add_argument("--sections", type=Path, nargs="*", default=[], help="Markdown to append")
-    parser.add_argument("--markdown", type=Path, required=True)
-    parser.add_argument("--html", type=Path, required=True)
+    parser.add_argument(
+        "--sections", type=existing_file, nargs="*", default=[], help="Markdown to append"
+    )
+    parser.add_argument("--markdown", type=new_file, required=True)
+    parser.add_argument("--html", type=new_file, required=True)
     given = parser.parse_args(arguments)
     sources = Sources(
         given.tables,

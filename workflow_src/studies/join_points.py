@@ -4,7 +4,6 @@ Points hold raw measurements. Everything derived is computed here: the spread of
 names, families and precisions of kernels (by families.csv); what the study's own `derive` adds.
 """
 
-import argparse
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -12,9 +11,10 @@ from typing import Any
 
 import pandas as pd
 
+from workflow_src.common.arguments import Parser, existing_file, new_file
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.environment import MEASURED_WITH
-from workflow_src.common.errors import StageError, one_sentence
+from workflow_src.common.errors import StageError, one_sentence, remake
 from workflow_src.common.reading import reading
 from workflow_src.common.summary import spread
 from workflow_src.studies.study import Point, Row
@@ -64,7 +64,7 @@ def join(paths: Iterable[Path], derive: Derive, rules: pd.DataFrame) -> pd.DataF
     """The rows of all points. Raises StageError for a file that isn't a measured point."""
     rows: list[Row] = []
     for path in paths:
-        with reading(path, "a study's result", "delete it and run again", StageError):
+        with reading(path, "a study's result", remake(path), StageError):
             found = table_rows(json.loads(path.read_text(encoding="utf-8")), derive, rules)
             json.dumps(found, ensure_ascii=False).encode()
         rows += found
@@ -74,10 +74,12 @@ def join(paths: Iterable[Path], derive: Derive, rules: pd.DataFrame) -> pd.DataF
 @one_sentence()
 def main(derive: Derive) -> None:
     """Write the table of a study."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--points", type=Path, nargs="+", required=True, help="JSON of each point")
-    parser.add_argument("--families", type=Path, required=True, help="families.csv")
-    parser.add_argument("--output", type=Path, required=True)
+    parser = Parser(description=__doc__)
+    parser.add_argument(
+        "--points", type=existing_file, nargs="+", required=True, help="JSON of each point"
+    )
+    parser.add_argument("--families", type=existing_file, required=True, help="families.csv")
+    parser.add_argument("--output", type=new_file, required=True)
     given = parser.parse_args()
     rules = load_rules(given.families)
     write_csv(given.output, join(given.points, derive, rules))

@@ -1,23 +1,42 @@
 """Measure one point of a study, with exclusive use of its device."""
 
-import argparse
-import json
 from collections.abc import Callable
-from pathlib import Path
 
+from workflow_src.common.arguments import Parser, json_of, new_file
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.errors import one_sentence
+from workflow_src.common.schema import POSITIVE, TEXT, Schema, choice, mapping
 from workflow_src.measure.alone import measured_alone
 from workflow_src.measure.machine import use_threads
 from workflow_src.studies.study import Point, Row
 
+ANY_POINT = mapping(
+    {"point": TEXT, "device": choice(("cpu", "cuda"))},
+    {"cpu_threads": POSITIVE | {"maximum": 4096}},
+)
+"""The schema of what all points have in common."""
+
+
+Check = Callable[[Point], Point]
+
+
+def point_of(schema: Schema, check: Check | None = None) -> Callable[[str], Point]:
+    """The argument type of a study's point as JSON; see common.arguments.json_of."""
+    return json_of({"allOf": [ANY_POINT, schema]}, check)
+
 
 @one_sentence()
-def main(measure: Callable[[Point], list[Row]]) -> None:
-    """Measure one point, and write its raw rows with the environment they were measured in."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--point", type=json.loads, required=True, help="the point as JSON")
-    parser.add_argument("--output", type=Path, required=True)
+def main(
+    measure: Callable[[Point], list[Row]], schema: Schema | None = None, check: Check | None = None
+) -> None:
+    """Measure one point, and write its raw rows with the environment they were measured in.
+
+    `schema` and `check` are what the study asks of its points, beyond an id and a device.
+    """
+    parser = Parser(description=__doc__)
+    point_type = point_of(schema or {}, check)
+    parser.add_argument("--point", type=point_type, required=True, help="the point as JSON")
+    parser.add_argument("--output", type=new_file, required=True)
     given = parser.parse_args()
     point = given.point
     use_threads(point)

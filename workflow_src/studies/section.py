@@ -1,6 +1,5 @@
 """Write a study's section of the report and draw its figure."""
 
-import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +9,13 @@ import pandas as pd
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
+from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_file
 from workflow_src.common.atomic_write import write_text
-from workflow_src.common.errors import StageError, one_sentence
+from workflow_src.common.environment import MEASURED_WITH
+from workflow_src.common.errors import StageError, one_sentence, remake
 from workflow_src.common.reading import reading
 from workflow_src.render.drawing import svg
-from workflow_src.render.markdown import environment
+from workflow_src.render.markdown import template_in
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Section:
 
     def markdown(self, table: pd.DataFrame, templates: Path) -> str:
         """The section's text; the numbers in the table choose its sentences."""
-        template = environment(templates).get_template(f"studies/{self.study}.md.j2")
+        template = template_in(templates, f"studies/{self.study}.md.j2")
         summary = self.summarize(table)
         return str(template.render(title=self.title, tables=self.tables(table), **summary))
 
@@ -44,8 +45,11 @@ class Section:
 
 def read_table(path: Path) -> pd.DataFrame:
     """A study's table; empty text cells become "". Raises StageError for a damaged file."""
-    with reading(path, "a readable table", "delete it and run again", StageError):
+    with reading(path, "a readable table", remake(path), StageError):
         table = pd.read_csv(path, keep_default_na=False, na_values=[])
+        absent = {"point", *MEASURED_WITH} - set(table.columns)
+        if absent:
+            raise ValueError(f"no column {', '.join(sorted(absent))}")
     return table.apply(lambda column: _numbers(column))
 
 
@@ -59,13 +63,14 @@ def _numbers(column: "pd.Series[str]") -> pd.Series:
 @one_sentence()
 def main(section: Section) -> None:
     """Write a study's section and figure."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--table", type=Path, required=True)
-    parser.add_argument("--templates", type=Path, required=True)
-    parser.add_argument("--figure", type=Path, required=True, help="the SVG to draw")
-    parser.add_argument("--output", type=Path, required=True, help="Markdown")
+    parser = Parser(description=__doc__)
+    parser.add_argument("--table", type=existing_file, required=True)
+    parser.add_argument("--templates", type=existing_folder, required=True)
+    parser.add_argument("--figure", type=new_file, required=True, help="the SVG to draw")
+    parser.add_argument("--output", type=new_file, required=True, help="Markdown")
     given = parser.parse_args()
     table = read_table(given.table)
-    write_text(given.figure, section.svg(table))
+    figure, text = section.svg(table), section.markdown(table, given.templates)
+    write_text(given.figure, figure)
     picture = f"![{section.title}]({given.figure.as_posix()})"
-    write_text(given.output, f"{section.markdown(table, given.templates)}\n\n{picture}\n")
+    write_text(given.output, f"{text}\n\n{picture}\n")

@@ -1,6 +1,5 @@
 """The tables of one case, from its export and its benchmark: one row per measurement."""
 
-import argparse
 import json
 from pathlib import Path
 from typing import Any
@@ -8,9 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_folder
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.case import TABLES, Case
-from workflow_src.common.errors import StageError, TraceError, one_sentence
+from workflow_src.common.errors import CAPTURE_AGAIN, StageError, TraceError, one_sentence, remake
 from workflow_src.common.reading import reading
 from workflow_src.common.summary import summarize
 from workflow_src.common.units import NS_PER_MS
@@ -101,7 +101,7 @@ def capture_table(trace: Trace, kernels: pd.DataFrame, stats_ns: int | None) -> 
     if stats_ns is not None and stats_ns != kernel_ns:
         raise TraceError(
             f"nsys stats counts {stats_ns} ns of kernels where its export holds {kernel_ns} ns; "
-            "capture the case again"
+            + CAPTURE_AGAIN
         )
     row = {
         "profiler": trace.profiler,
@@ -144,7 +144,7 @@ def environment(result: dict[str, Any], profiler_version: str) -> pd.DataFrame:
 
 def benchmark_tables(path: Path, profiler_version: str) -> dict[str, pd.DataFrame]:
     """The tables made from a benchmark's JSON. Raises StageError if it isn't one."""
-    with reading(path, "a benchmark's result", "delete it and run again", StageError):
+    with reading(path, "a benchmark's result", remake(path), StageError):
         result = json.loads(path.read_text(encoding="utf-8"))
         version = profiler_version or result["environment"]["torch"]
         tables = {
@@ -180,11 +180,15 @@ def case_tables(
 
 def main() -> None:
     """Write the tables of one case into a folder."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--export", type=Path, required=True, help="folder of the export")
-    parser.add_argument("--benchmark", type=Path, required=True, help="JSON of the benchmark")
-    parser.add_argument("--families", type=Path, default=RULES, help="families.csv")
-    parser.add_argument("--output", type=Path, required=True, help="folder for the CSVs")
+    parser = Parser(description=__doc__)
+    parser.add_argument(
+        "--export", type=existing_folder, required=True, help="folder of the export"
+    )
+    parser.add_argument(
+        "--benchmark", type=existing_file, required=True, help="JSON of the benchmark"
+    )
+    parser.add_argument("--families", type=existing_file, default=RULES, help="families.csv")
+    parser.add_argument("--output", type=new_folder, required=True, help="folder for the CSVs")
     arguments = parser.parse_args()
     with one_sentence(arguments.export.name):
         rules = load_rules(arguments.families)

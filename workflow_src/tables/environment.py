@@ -4,16 +4,16 @@ Its own stage before the tables are joined, so that a join never fails because o
 and the tables of an earlier run stay as they are.
 """
 
-import argparse
 import json
 from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
 
+from workflow_src.common.arguments import Parser, existing_file, new_file
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.environment import SAME_EVERYWHERE
-from workflow_src.common.errors import StageError, one_sentence
+from workflow_src.common.errors import StageError, one_sentence, remake
 from workflow_src.common.reading import reading
 
 
@@ -26,7 +26,7 @@ def environment_of(path: Path) -> dict[str, str]:
 
     A column that the file lacks is empty. Raises StageError if the file can't be read.
     """
-    with reading(path, "a measured environment", "delete it and run again", StageError):
+    with reading(path, "a measured environment", remake(path), StageError):
         if path.suffix == ".json":
             found = json.loads(path.read_text(encoding="utf-8"))["environment"]
         else:
@@ -55,11 +55,15 @@ def require_one(environments: pd.DataFrame) -> None:
 @one_sentence()
 def main() -> None:
     """Write the environments of measurements; more than one is an error unless allowed."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = Parser(description=__doc__)
     parser.add_argument(
-        "--measured", type=Path, nargs="+", required=True, help="environments.csv or points' JSON"
+        "--measured",
+        type=existing_file,
+        nargs="+",
+        required=True,
+        help="environments.csv or points' JSON",
     )
-    parser.add_argument("--output", type=Path, required=True, help="CSV, a row per environment")
+    parser.add_argument("--output", type=new_file, required=True, help="CSV, a row per environment")
     parser.add_argument("--mixed-environments", action="store_true")
     arguments = parser.parse_args()
     environments = distinct(arguments.measured)

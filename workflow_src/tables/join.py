@@ -1,6 +1,5 @@
 """The tables of all cases, joined."""
 
-import argparse
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,9 +7,10 @@ from typing import Any
 
 import pandas as pd
 
+from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_folder
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.case import CASE_COLUMNS, PHASES, TABLES
-from workflow_src.common.errors import StageError, one_sentence
+from workflow_src.common.errors import StageError, one_sentence, remake
 from workflow_src.common.reading import reading
 
 
@@ -26,7 +26,7 @@ def join(folders: Path, cases: Iterable[dict[str, Any]], name: str) -> pd.DataFr
     for case in cases:
         path = folders / case["case"] / f"{name}.csv"
         if path.is_file():
-            with reading(path, "a readable table", "delete it and run again", StageError):
+            with reading(path, "a readable table", remake(path), StageError):
                 table = pd.read_csv(path, keep_default_na=False, dtype="str")
             parts.append(with_case(table, case))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=CASE_COLUMNS)
@@ -55,15 +55,23 @@ def join_all(folders: Path, cases: list[dict[str, Any]]) -> dict[str, pd.DataFra
 @one_sentence()
 def main() -> None:
     """Join the tables of the planned cases into one CSV each."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--plan", type=Path, required=True, help="plan.csv")
-    parser.add_argument("--cases", type=Path, required=True, help="folder of the cases' folders")
-    parser.add_argument("--output", type=Path, required=True, help="folder for the joined CSVs")
+    parser = Parser(description=__doc__)
+    parser.add_argument("--plan", type=existing_file, required=True, help="plan.csv")
+    parser.add_argument(
+        "--cases", type=existing_folder, required=True, help="folder of the cases' folders"
+    )
+    parser.add_argument(
+        "--output", type=new_folder, required=True, help="folder for the joined CSVs"
+    )
     arguments = parser.parse_args()
-    with reading(arguments.plan, "a plan", "delete it and run again", StageError):
+    with reading(arguments.plan, "a plan", remake(arguments.plan), StageError):
         table = pd.read_csv(arguments.plan, keep_default_na=False, dtype="str")
         plan = table.to_dict("records")
         cases = [{str(key): row[key] for key in (*row, *CASE_COLUMNS)} for row in plan]
+        if not cases:
+            raise ValueError("it has no case")
+    if not any((arguments.cases / case["case"]).is_dir() for case in cases):
+        raise StageError(f"--cases: {arguments.cases} holds the tables of none of the plan's cases")
     tables = join_all(arguments.cases, cases)
     for name, table in tables.items():
         write_csv(arguments.output / f"{name}.csv", table)

@@ -1,6 +1,5 @@
 """Export one capture into a folder: trace.sqlite and, for nsys, the CSVs of `nsys stats`."""
 
-import argparse
 import shutil
 import sqlite3
 from contextlib import closing
@@ -9,8 +8,9 @@ from pathlib import Path
 import pandas as pd
 
 from workflow_src.common import nsys_cli
+from workflow_src.common.arguments import Parser, existing_file, new_folder
 from workflow_src.common.atomic_write import partial_folder
-from workflow_src.common.errors import TraceError, one_sentence
+from workflow_src.common.errors import TraceError, one_sentence, remake
 from workflow_src.common.reading import reading
 from workflow_src.traces import kineto, nsys
 from workflow_src.traces.trace import Trace
@@ -46,7 +46,7 @@ def read_trace(folder: Path) -> Trace:
     database = folder / DATABASE
     query = "SELECT count(*) FROM sqlite_master WHERE name = ?"
     with (
-        reading(database, "a readable export", "delete its folder and run again", TraceError),
+        reading(database, "a readable export", remake(folder), TraceError),
         closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection,
     ):
         if connection.execute(query, (OWN_TABLE,)).fetchone()[0]:
@@ -55,7 +55,12 @@ def read_trace(folder: Path) -> Trace:
 
 
 def export(capture: Path, folder: Path, os_tracing: bool) -> None:
-    """Export `capture` into `folder`, which appears complete or not at all. Raises TraceError."""
+    """Export `capture` into `folder`, which appears complete or not at all.
+
+    Raises TraceError, also if the folder holds anything but an earlier export.
+    """
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / DATABASE).exists():
+        raise TraceError(f"{folder} is not an export and would be replaced; give another folder")
     with partial_folder(folder) as parent:
         partial = parent / folder.name
         partial.mkdir()
@@ -70,9 +75,9 @@ def export(capture: Path, folder: Path, os_tracing: bool) -> None:
 
 def main() -> None:
     """Export one capture."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--capture", type=Path, required=True)
-    parser.add_argument("--output", type=Path, required=True, help="the folder to make")
+    parser = Parser(description=__doc__)
+    parser.add_argument("--capture", type=existing_file, required=True)
+    parser.add_argument("--output", type=new_folder, required=True, help="the folder to make")
     parser.add_argument("--os-tracing", action="store_true", help="the capture holds OS calls")
     arguments = parser.parse_args()
     with one_sentence(arguments.capture.name):

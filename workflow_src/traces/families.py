@@ -15,6 +15,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from workflow_src.common.errors import StageError
+from workflow_src.common.reading import reading
+
 UNKNOWN = "unknown"
 
 FAMILIES = {
@@ -43,8 +46,16 @@ RULES = Path(__file__).with_name("families.csv")
 
 @cache
 def load_rules(path: Path = RULES) -> pd.DataFrame:
-    """The ordered rules: columns family, pattern (a regular expression, searched), why."""
-    return pd.read_csv(path, dtype=str, keep_default_na=False)
+    """The ordered rules: columns family, pattern (a regular expression, searched), why.
+
+    Raises StageError for a file that isn't one of rules.
+    """
+    expected = "a table of rules with the columns family, pattern and why"
+    with reading(path, expected, "restore it, or correct that line", StageError):
+        rules = pd.read_csv(path, dtype=str, keep_default_na=False)[["family", "pattern", "why"]]
+        for pattern in rules["pattern"]:
+            re.compile(pattern)
+    return rules
 
 
 def families(names: pd.Series, rules: pd.DataFrame | None = None) -> pd.Series:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from workflow_src.common.errors import TraceError
+from workflow_src.common.errors import TraceError, remake
 from workflow_src.common.reading import reading
 from workflow_src.traces.attribution import NOWHERE, nest
 from workflow_src.traces.trace import Trace, tidy_ranges
@@ -94,7 +94,7 @@ def _device_activities(events: pd.DataFrame) -> pd.DataFrame:
 def read(path: Path, profiler_version: str = "") -> Trace:
     """The Trace in a gzipped Chrome trace. Raises TraceError if it can't be read."""
     expected = "a readable torch.profiler trace"
-    with reading(path, expected, "delete it and run again", TraceError):
+    with reading(path, expected, remake(path), TraceError):
         return _trace(_load(path), profiler_version)
 
 

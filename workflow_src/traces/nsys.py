@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from workflow_src.common.errors import TraceError
+from workflow_src.common.errors import TraceError, remake
 from workflow_src.common.reading import reading
 from workflow_src.traces.trace import ACTIVITY_COLUMNS, Trace, tidy_ranges
 
@@ -18,7 +18,7 @@ def stats_total_ns(report: Path) -> int | None:
     """Total kernel time (ns) in cuda_gpu_kern_sum of `nsys stats`; None if missing or empty."""
     if not report.is_file() or not report.stat().st_size:
         return None
-    with reading(report, "what nsys stats prints", "delete its folder and run again", TraceError):
+    with reading(report, "what nsys stats prints", remake(report.parent), TraceError):
         return int(pd.read_csv(report)["Total Time (ns)"].astype("int64").sum())
 
 
@@ -94,7 +94,7 @@ def _require_ranges(exported_by: str, tables: set[str]) -> None:
 def read(database: Path) -> Trace:
     """The Trace in an nsys SQLite export. Raises TraceError if it isn't a valid one."""
     with (
-        reading(database, "a readable nsys export", "delete its folder and run again", TraceError),
+        reading(database, "a readable nsys export", remake(database.parent), TraceError),
         closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection,
     ):
         tables = _tables(connection)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from workflow_src.common.case import END_OF_CAPTURE
-from workflow_src.common.errors import TraceError
+from workflow_src.common.errors import CAPTURE_AGAIN, TraceError
 
 RANGE_COLUMNS = ("name", "start_ns", "end_ns", "process", "thread")
 TEXT = frozenset(("kind", "name", "operator"))
@@ -88,6 +88,6 @@ def require_complete(trace: Trace) -> None:
         return
     raise TraceError(
         f"the capture was cut short: its closing range {END_OF_CAPTURE!r} is not among the "
-        f"{len(names)} ranges that {trace.profiler} {trace.profiler_version} kept; capture the "
-        "case again, with a profiler no older than the CUDA libraries it has to understand"
+        f"{len(names)} ranges that {trace.profiler} {trace.profiler_version} kept; "
+        f"{CAPTURE_AGAIN}, with a profiler no older than the CUDA libraries it has to understand"
     )

@@ -12,7 +12,8 @@ from workflow_src.measure.memory import memory_before_mib
 from workflow_src.measure.oom import attempt, free
 from workflow_src.measure.timing import time_call
 from workflow_src.measure.workload import AUTOCAST, Workload, use_precision
-from workflow_src.studies.models import case_of
+from workflow_src.studies.accounting.points import POINT
+from workflow_src.studies.models import case_of, with_known_sizes
 from workflow_src.studies.run_point import main
 from workflow_src.studies.study import Point, Row
 
@@ -110,4 +111,4 @@ def copy(elements: int, dtype: torch.dtype, device: str) -> Call:
 
 
 if __name__ == "__main__":
-    main(measure)
+    main(measure, POINT, with_known_sizes)

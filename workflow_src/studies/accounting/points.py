@@ -5,7 +5,9 @@ MFU and the roofline compare each size with ceilings measured in the same proces
 
 from typing import Any
 
-from workflow_src.studies.models import models
+from workflow_src.common.case import PRECISIONS as CASE_PRECISIONS
+from workflow_src.common.schema import NOT_NEGATIVE, POSITIVE, TEXT, choice, listed, mapping
+from workflow_src.studies.models import MODELS, models
 from workflow_src.studies.study import Row, Settings
 
 MEASURED = {"small": ("tiny",), "full": ("small", "medium", "large", "xl", "2.7B")}
@@ -18,6 +20,21 @@ CEILINGS: dict[str, dict[str, Any]] = {
 }
 STEPS = {"small": (1, 3), "full": (2, 3)}
 """Warm-up steps and measured steps."""
+
+
+POINT = mapping(
+    MODELS
+    | {
+        "measured": {"type": "array", "items": TEXT},
+        "precision": choice(CASE_PRECISIONS),
+        "warmup_steps": NOT_NEGATIVE,
+        "steps": POSITIVE,
+        "matmul_sides": listed(POSITIVE),
+        "copy_elements": POSITIVE,
+        "ceiling_steps": POSITIVE,
+    }
+)
+"""The schema of a point."""
 
 
 def points(device: str, scale: str, settings: Settings) -> list[Row]:

@@ -3,6 +3,7 @@
 from workflow_src.studies.attention.cores import measure_cores
 from workflow_src.studies.attention.module import measure_module
 from workflow_src.studies.attention.nsys_summary import measure_summaries
+from workflow_src.studies.attention.points import POINT
 from workflow_src.studies.run_point import main
 from workflow_src.studies.study import Point, Row
 
@@ -18,4 +19,4 @@ def measure(point: Point) -> list[Row]:
 
 
 if __name__ == "__main__":
-    main(measure)
+    main(measure, POINT)

@@ -1,6 +1,5 @@
 """nsys's own summary of the small module's kernels, before and after SDPA."""
 
-import argparse
 import csv
 import json
 import sys
@@ -9,11 +8,14 @@ from dataclasses import asdict
 from pathlib import Path
 
 from workflow_src.common import nsys_cli
+from workflow_src.common.arguments import Parser, positive_integer
 from workflow_src.common.errors import TraceError
 from workflow_src.measure.activities import Activity
 from workflow_src.measure.timing import synchronize
 from workflow_src.measure.windows import nsys_window
 from workflow_src.studies.attention.module import module_task, versions
+from workflow_src.studies.attention.points import MODULE, VERSIONS
+from workflow_src.studies.run_point import point_of
 from workflow_src.studies.study import Point, Row
 
 
@@ -72,10 +74,10 @@ def run(point: Point, implementation: str, context: int) -> None:
 
 def main() -> None:
     """Run one version of the module in nsys's window."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--point", type=json.loads, required=True, help="the point as JSON")
-    parser.add_argument("--implementation", required=True)
-    parser.add_argument("--context", type=int, required=True)
+    parser = Parser(description=__doc__)
+    parser.add_argument("--point", type=point_of(MODULE), required=True, help="the point as JSON")
+    parser.add_argument("--implementation", choices=VERSIONS, required=True)
+    parser.add_argument("--context", type=positive_integer, required=True)
     given = parser.parse_args()
     run(given.point, given.implementation, given.context)
 

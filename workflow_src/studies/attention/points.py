@@ -1,5 +1,15 @@
 """What the attention study measures: attention cores alone, and a small module around one."""
 
+from workflow_src.common.schema import (
+    AMOUNT,
+    NOT_NEGATIVE,
+    POSITIVE,
+    YES_OR_NO,
+    choice,
+    listed,
+    mapping,
+    mapping_by,
+)
 from workflow_src.studies.study import Row, Settings
 
 EAGER = ("naive", "fused_softmax", "sdpa_math", "sdpa_efficient", "sdpa_flash", "sdpa_cudnn")
@@ -25,6 +35,36 @@ BUDGET_MS = 25.0
 
 WARMUP_PASSES, PASSES = 5, 10
 """Forward-backward passes before nsys's window opens, and inside it."""
+
+
+COMMON = {
+    "precision": choice(PRECISIONS.values()),
+    "batch": POSITIVE,
+    "contexts": listed(POSITIVE),
+    "budget_ms": AMOUNT,
+}
+CORES = mapping(
+    COMMON
+    | {
+        "implementations": listed(choice((*EAGER, "compiled"))),
+        "heads": POSITIVE,
+        "head_sizes": listed(POSITIVE),
+        "compile": YES_OR_NO,
+        "profiled_head_size": POSITIVE,
+        "profiled_contexts": {"type": "array", "items": POSITIVE},
+    }
+)
+MODULE = mapping(
+    COMMON
+    | {
+        "implementations": listed(choice(VERSIONS)),
+        "width": POSITIVE,
+        "warmup_passes": NOT_NEGATIVE,
+        "passes": POSITIVE,
+    }
+)
+POINT = mapping_by("point", {"cores": CORES, "compiled": CORES, "module": MODULE})
+"""The schema of a point."""
 
 
 def points(device: str, scale: str, settings: Settings) -> list[Row]:

@@ -14,7 +14,7 @@ from workflow_src.measure.oom import attempt, free
 from workflow_src.measure.timing import synchronize, time_call
 from workflow_src.ops import UnavailableError
 from workflow_src.studies.fusion.implementations import EXACT, Operation, build, copy
-from workflow_src.studies.fusion.points import launches_alike
+from workflow_src.studies.fusion.points import POINT, launches_alike
 from workflow_src.studies.run_point import main
 from workflow_src.studies.study import Point, Row
 
@@ -111,4 +111,4 @@ def wake(device: str, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    main(measure)
+    main(measure, POINT)

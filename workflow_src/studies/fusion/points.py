@@ -1,5 +1,14 @@
 """What the fusion study measures: each implementation of two operations, next to a copy."""
 
+from workflow_src.common.schema import (
+    AMOUNT,
+    NOT_NEGATIVE,
+    POSITIVE,
+    choice,
+    listed,
+    mapping,
+    mapping_by,
+)
 from workflow_src.studies.study import Row, Settings
 
 IMPLEMENTATIONS = {
@@ -15,6 +24,25 @@ STEPS = {"small": 10, "full": 20}
 WARMUP = 3
 WAKE_S = 0.3
 """Seconds to keep a CUDA device busy at first, so that its clocks rise from idle."""
+
+
+POINT = mapping_by(
+    "operation",
+    {
+        operation: mapping(
+            {
+                "implementations": listed(choice(implementations)),
+                "shapes": listed(listed(POSITIVE) | {"minItems": 2, "maxItems": 2}),
+                "dtypes": listed(choice(("float32", "float16", "bfloat16"))),
+                "wake_s": AMOUNT,
+                "warmup_steps": NOT_NEGATIVE,
+                "steps": POSITIVE,
+            }
+        )
+        for operation, implementations in IMPLEMENTATIONS.items()
+    },
+)
+"""The schema of a point."""
 
 
 def points(device: str, scale: str, settings: Settings) -> list[Row]:

@@ -11,6 +11,7 @@ from workflow_src.measure.activities import activities_of
 from workflow_src.measure.oom import attempt, free
 from workflow_src.measure.timing import time_within
 from workflow_src.measure.workload import use_precision
+from workflow_src.studies.matmul.points import POINT
 from workflow_src.studies.matmul.tiles import divisibility_sizes, edge_near, edge_sizes
 from workflow_src.studies.run_point import main
 from workflow_src.studies.study import Point, Row
@@ -106,4 +107,4 @@ def product(n: int, precision: str, device: str) -> Callable[[], Tensor]:
 
 
 if __name__ == "__main__":
-    main(measure)
+    main(measure, POINT)

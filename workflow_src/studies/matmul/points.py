@@ -1,5 +1,6 @@
 """What the matmul study measures: a sweep of sizes in every precision, and two fine sweeps."""
 
+from workflow_src.common.schema import AMOUNT, POSITIVE, choice, listed, mapping, mapping_by
 from workflow_src.studies.study import Row, Settings
 
 SIZES = {
@@ -20,6 +21,23 @@ BUDGET_MS = {"cpu": 40.0, "cuda": 100.0}
 
 SAMPLE_MS = 1.0
 """Minimum time of a sample: shorter products are repeated within it."""
+
+
+BUDGETS = {"budget_ms": AMOUNT, "sample_ms": AMOUNT}
+POINT = mapping_by(
+    "point",
+    {
+        "sizes": mapping(
+            BUDGETS | {"sizes": listed(POSITIVE), "precisions": listed(choice(PRECISIONS))}
+        ),
+        "fine": mapping(
+            BUDGETS
+            | {"precision": choice(PRECISIONS)}
+            | {"near": POSITIVE, "reach": POSITIVE, "step": POSITIVE}
+        ),
+    },
+)
+"""The schema of a point."""
 
 
 def points(device: str, scale: str, settings: Settings) -> list[Row]:

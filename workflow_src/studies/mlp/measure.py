@@ -10,7 +10,7 @@ from workflow_src.measure.activities import activities_of
 from workflow_src.measure.oom import attempt, free
 from workflow_src.measure.timing import time_call
 from workflow_src.measure.workload import use_precision
-from workflow_src.studies.mlp.points import Sizes, scaled
+from workflow_src.studies.mlp.points import POINT, Sizes, scaled
 from workflow_src.studies.run_point import main
 from workflow_src.studies.study import Point, Row
 
@@ -95,4 +95,4 @@ def operations(point: Point) -> list[Row]:
 
 
 if __name__ == "__main__":
-    main(measure)
+    main(measure, POINT)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from workflow_src.common.schema import NOT_NEGATIVE, POSITIVE, listed, mapping
 from workflow_src.studies.study import Row, Settings
 
 Sizes = Mapping[str, int]
@@ -14,6 +15,20 @@ DIMS = {"cpu": (64, 128, 256, 512, 1024), "cuda": (128, 256, 512, 1024, 2048, 40
 WIDTHS = {"small": 512, "full": 2048}
 REPEATS = {"cpu": 7, "cuda": 30}
 WARMUP = 3
+
+
+POINT = mapping(
+    {
+        "base": mapping(dict.fromkeys(BASE, POSITIVE)),
+        "factors": listed(POSITIVE),
+        "dims": listed(POSITIVE),
+        "width": POSITIVE,
+        "small_width": POSITIVE,
+        "repeats": POSITIVE,
+        "warmup_steps": NOT_NEGATIVE,
+    }
+)
+"""The schema of a point."""
 
 
 def points(device: str, scale: str, settings: Settings) -> list[Row]:

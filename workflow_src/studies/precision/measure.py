@@ -1,6 +1,8 @@
 """Measures rounding in mixed precision, the dtypes that it uses, and the times of models."""
 
+from workflow_src.studies.models import with_known_sizes
 from workflow_src.studies.precision.numerics import accumulation, dtypes
+from workflow_src.studies.precision.points import POINT
 from workflow_src.studies.precision.speed import speed
 from workflow_src.studies.run_point import main
 from workflow_src.studies.study import Point, Row
@@ -13,4 +15,4 @@ def measure(point: Point) -> list[Row]:
 
 
 if __name__ == "__main__":
-    main(measure)
+    main(measure, POINT, with_known_sizes)

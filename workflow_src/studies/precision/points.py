@@ -1,6 +1,16 @@
 """What the precision study measures: rounding and dtypes once, and the times of models."""
 
-from workflow_src.studies.models import models
+from workflow_src.common.case import PRECISIONS as CASE_PRECISIONS
+from workflow_src.common.schema import (
+    AMOUNT,
+    NOT_NEGATIVE,
+    POSITIVE,
+    YES_OR_NO,
+    choice,
+    listed,
+    mapping,
+)
+from workflow_src.studies.models import MODELS, models
 from workflow_src.studies.study import Row, Settings
 
 FULL = {"cpu": ("fp32",), "cuda": ("fp32", "tf32")}
@@ -16,6 +26,21 @@ STEPS = {"forward": 6, "forward_backward": 6, "scores": 20}
 
 ADDEND = 0.01
 ADDITIONS = 1000
+
+
+POINT = mapping(
+    MODELS
+    | {
+        "numerics": YES_OR_NO,
+        "addend": AMOUNT,
+        "additions": POSITIVE,
+        "precisions": listed(choice(CASE_PRECISIONS)),
+        "profiled": {"type": "array", "items": choice(CASE_PRECISIONS)},
+        "warmup_steps": NOT_NEGATIVE,
+        "steps": mapping(dict.fromkeys(STEPS, POSITIVE)),
+    }
+)
+"""The schema of a point."""
 
 
 def points(device: str, scale: str, settings: Settings) -> list[Row]:

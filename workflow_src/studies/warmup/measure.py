@@ -3,9 +3,10 @@
 from workflow_src.measure.phases import run_phases
 from workflow_src.measure.timing import time_steps
 from workflow_src.measure.workload import Workload
-from workflow_src.studies.models import case_of
+from workflow_src.studies.models import case_of, with_known_sizes
 from workflow_src.studies.run_point import main
 from workflow_src.studies.study import Point, Row
+from workflow_src.studies.warmup.points import POINT
 
 PHASES = ("forward", "forward_backward")
 
@@ -31,4 +32,4 @@ def measure(point: Point) -> list[Row]:
 
 
 if __name__ == "__main__":
-    main(measure)
+    main(measure, POINT, with_known_sizes)

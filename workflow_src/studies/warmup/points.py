@@ -1,6 +1,7 @@
 """What the warm-up study measures: first steps, each run of them in its own process."""
 
-from workflow_src.studies.models import models
+from workflow_src.common.schema import NOT_NEGATIVE, POSITIVE, TEXT, mapping
+from workflow_src.studies.models import MODELS, models
 from workflow_src.studies.study import Row, Settings
 
 WARMUP_STEPS = (0, 1, 5)
@@ -8,6 +9,10 @@ SIZES = {"small": ("tiny",), "full": ("small", "large")}
 CONTEXTS = {"small": 64, "full": 256}
 BATCH = 4
 STEPS = 20
+
+
+POINT = mapping(MODELS | {"size": TEXT, "warmup_steps": NOT_NEGATIVE, "steps": POSITIVE})
+"""The schema of a point."""
 
 
 def points(device: str, scale: str, settings: Settings) -> list[Row]:

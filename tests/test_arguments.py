@@ -1,0 +1,433 @@
+"""Every command by hand with nonsense: one sentence that names the argument, nothing written."""
+
+import argparse
+import copy
+import importlib
+import json
+import os
+import random
+import re
+import runpy
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from tests.synthetic_tables import Sample, write_tables
+from tests.test_fuzz import PLAN, RECORDED, RESULT, TRACE, packed
+from tests.workflow import ROOT
+from workflow_src.answers.questions import FIGURES, QUESTIONS
+from workflow_src.common import arguments
+from workflow_src.common.case import TABLES
+from workflow_src.dag import Dag
+from workflow_src.plan.config import load
+from workflow_src.plan.suites import Plan, make_plan
+from workflow_src.traces.families import RULES
+
+MEASURES = re.compile(
+    r"measure\.(benchmark|capture|profiled_run)|\.measure$|nsys_summary|cross_check"
+)
+"""The commands that measure when nothing is wrong with their arguments."""
+
+FREE_TEXT = {"--command"}
+"""Arguments that any text is right for."""
+
+ANY_TEXT_INSIDE = {"--sections"}
+"""Files that any text is right for."""
+
+PATHS = {
+    arguments.existing_file: ("missing", "folder", "file/below", ""),
+    arguments.existing_folder: ("missing", "file", "file/below", "folder", ""),
+    arguments.new_file: ("folder", "file/below", "file/below/it", ""),
+    arguments.new_folder: ("file", "file/below", ""),
+}
+"""What is wrong for each type of path."""
+
+CONTENTS = {
+    "empty": b"",
+    "binary": random.Random(0).randbytes(999),
+    "cut.json": b'{"traceEvents": [{"ph": "X"',
+    "list.json": b"[]",
+    "object.json": b"{}",
+    "number.json": b"3",
+}
+NUMBERS = ("positive_integer", "positive", "not_negative", "share")
+"""Types of which "3" may be one."""
+
+TEXTS = ("nonsense", "", "{", "[]", "{}", "null", "3", '"text"', "NaN", "[" * 5000, "\ud800")
+WRONG_VALUES = (None, "nonsense", -1, 2.5, [], {}, [None], True, 10**30)
+
+
+def commands() -> list[str]:
+    """The modules that `python -m` runs."""
+    files = sorted((ROOT / "workflow_src").rglob("*.py"))
+    main = 'if __name__ == "__main__":'
+    return [
+        ".".join(file.relative_to(ROOT).with_suffix("").parts)
+        for file in files
+        if main in file.read_text().splitlines()
+    ]
+
+
+class Seen(Exception):
+    """Carries the parser of a command, in place of parsing."""
+
+
+def run(module: str, *given: str) -> None:
+    with patch.object(sys, "argv", [module, *given]), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        runpy.run_module(module, run_name="__main__")
+
+
+@cache
+def parser_of(module: str) -> argparse.ArgumentParser:
+    """The command-line parser of a module."""
+
+    def caught(parser: argparse.ArgumentParser, *_: object) -> None:
+        raise Seen(parser)
+
+    with patch.object(argparse.ArgumentParser, "parse_args", caught), pytest.raises(Seen) as seen:
+        run(module)
+    found: argparse.ArgumentParser = seen.value.args[0]
+    return found
+
+
+@dataclass(frozen=True)
+class Form:
+    """One way to call a command: the words that choose it, and its arguments."""
+
+    words: tuple[str, ...]
+    actions: tuple[argparse.Action, ...]
+
+
+def forms(parser: argparse.ArgumentParser, words: tuple[str, ...] = ()) -> Iterator[Form]:
+    """The forms of a command: one for each of its subcommands."""
+    inner = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
+    for action in inner:
+        for name, sub in action.choices.items():
+            yield from forms(sub, (*words, name))
+    if not inner:
+        values = [a for a in parser._actions if a.nargs != 0]
+        yield Form(words, tuple(values))
+
+
+def name_of(action: argparse.Action) -> str:
+    return action.option_strings[0] if action.option_strings else action.dest
+
+
+def words_for(action: argparse.Action, value: str) -> list[str]:
+    return [f"{action.option_strings[0]}={value}"] if action.option_strings else [value]
+
+
+@cache
+def plan_of(device: str) -> Plan:
+    profiler = "nsys" if device == "cuda" else "torch"
+    chosen = {"device": device, "profiler": profiler, "cluster": True, "cpu_threads": 1}
+    return make_plan(load(ROOT / "config.yaml") | chosen, Path("nowhere"))
+
+
+def point_of(module: str) -> str:
+    """A point of the module's study, as JSON."""
+    points = Dag(plan_of("cpu")).points(study_of(module))
+    name = "module" if module.endswith("nsys_summary") else next(iter(points))
+    return json.dumps(points[name])
+
+
+def study_of(module: str) -> str:
+    return module.split(".")[2]
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Valid values by the arguments' names."""
+    here = tmp_path_factory.mktemp("good")
+    results = here / "results"
+    for folder in ("tables", "answers", "figures", "cases/tiny-ctx16-fp32"):
+        (results / folder).mkdir(parents=True)
+    write_tables(results / "tables", Sample(), Sample(context=256))
+    for table in TABLES:
+        published = ROOT / "examples" / "h200" / "tables" / f"{table}.csv"
+        (results / "cases" / "tiny-ctx16-fp32" / f"{table}.csv").write_text("phase\nforward\n")
+        if not (results / "tables" / f"{table}.csv").exists():
+            (results / "tables" / f"{table}.csv").write_bytes(published.read_bytes())
+    for question in QUESTIONS:
+        (results / "answers" / f"{question}.md").write_text("### An answer\n")
+    for figure in FIGURES:
+        (results / "figures" / f"{figure}.svg").write_text("<svg/>")
+    files = {
+        "c.kineto.json.gz": packed(TRACE),
+        "b.json": json.dumps(RESULT).encode(),
+        "plan.csv": PLAN.encode(),
+        "report.md": b"# A report\n",
+        "section.md": b"### A section\n",
+        "results/plan.csv": PLAN.replace(",cpu", ",cuda").encode(),
+    }
+    for name, content in files.items():
+        (here / name).write_bytes(content)
+    return {
+        "--tables": str(results / "tables"),
+        "--answers": str(results / "answers"),
+        "--figures": str(results / "figures"),
+        "--templates": str(ROOT / "report_templates"),
+        "--cases": str(results / "cases"),
+        "--results": str(results),
+        "--export": str(ROOT / "tests/data/nsys/tiny-ctx64-fp32"),
+        "--capture": str(here / "c.kineto.json.gz"),
+        "--benchmark": str(here / "b.json"),
+        "--families": str(RULES),
+        "--plan": str(here / "plan.csv"),
+        "--config": str(ROOT / "config.yaml"),
+        "--report": str(here / "report.md"),
+        "--sections": str(here / "section.md"),
+        "--settings": json.dumps(dict(plan_of("cpu").settings)),
+        "--case": json.dumps(plan_of("cpu").rows()[0]),
+        "--command": "snakemake",
+        "--context": "100",
+        "source": str(RECORDED),
+        **{f"--{name}": "1" for name in ("parameters", "tokens", "devices", "mfu", "memory-gib")},
+        **{"--peak-tflops": "1", "--activation-gib": "0.5"},
+    }
+
+
+@dataclass(frozen=True)
+class Place:
+    """A folder with nonsense, and valid values for what isn't under test."""
+
+    folder: Path
+    good: dict[str, str]
+
+    def valid(self, module: str, action: argparse.Action) -> str:
+        """A valid value; for an argument that this file doesn't know, one that exists."""
+        name = name_of(action)
+        if action.choices:
+            return str(next(iter(action.choices)))
+        if action.type in (arguments.new_file, arguments.new_folder):
+            return str(self.folder / "new" / name.strip("-"))
+        if name == "--point":
+            return point_of(module)
+        if name == "--points":
+            return self.study_point(module)
+        if name == "--table":
+            tables = ROOT / "examples" / "h200" / "tables" / "studies"
+            return str(tables / f"{study_of(module)}.csv")
+        if name == "--cases" and action.type is None:
+            return "tiny-ctx16-fp32"
+        unknown = {arguments.existing_file: "empty", arguments.existing_folder: "folder"}
+        return self.good.get(name) or str(self.folder / unknown.get(action.type, "empty"))
+
+    def study_point(self, module: str) -> str:
+        published = ROOT / "examples" / "h200" / "studies" / study_of(module)
+        return str(next(iter(sorted(published.glob("*.json")))))
+
+    def command(self, module: str, form: Form, wrong: argparse.Action, value: str) -> list[str]:
+        """The words of a call in which one argument is wrong."""
+        given = list(form.words)
+        for action in form.actions:
+            if action is wrong:
+                given += words_for(action, value)
+            elif action.required or name_of(action) in self.good:
+                given += words_for(action, self.valid(module, action))
+        return given
+
+    def nonsense(self, action: argparse.Action) -> Iterator[str]:
+        """What an argument must refuse."""
+        kind = action.type
+        if name_of(action) in FREE_TEXT:
+            return
+        if kind not in PATHS:
+            number = getattr(kind, "__name__", "") in NUMBERS
+            yield from (text for text in TEXTS if not (number and text == "3"))
+            return
+        yield from (str(self.folder / text) if text else "" for text in PATHS[kind])
+        if kind is arguments.existing_file:
+            known = CONTENTS if name_of(action) not in ANY_TEXT_INSIDE else ["binary"]
+            yield from (str(self.folder / name) for name in known)
+
+    def files(self) -> dict[str, bytes]:
+        return {str(p): p.read_bytes() for p in self.folder.rglob("*") if p.is_file()}
+
+
+@pytest.fixture
+def place(tmp_path: Path, good: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Place:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("text\n")
+    for name, content in CONTENTS.items():
+        (tmp_path / name).write_bytes(content)
+    monkeypatch.chdir(tmp_path)
+    return Place(tmp_path, good)
+
+
+def ended(
+    module: str, given: list[str], capsys: pytest.CaptureFixture[str]
+) -> tuple[object, list[str]]:
+    """The exit status of a command, and the lines it ended with on stderr."""
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as caught:
+        run(module, *given)
+    status, said = caught.value.code, capsys.readouterr().err
+    if isinstance(status, str):
+        status, said = 1, said + status + "\n"
+    return status, said.splitlines()
+
+
+def refused(
+    place: Place, module: str, given: list[str], named: str, capsys: pytest.CaptureFixture[str]
+) -> str:
+    """The sentence that a command refuses its arguments with; it writes nothing."""
+    before = place.files()
+    status, said = ended(module, given, capsys)
+    assert status not in (0, None), given
+    assert len(said) == 1 and "Traceback" not in said[0], (given, said)
+    assert named in said[0], (given, said)
+    assert place.files() == before, given
+    return said[0]
+
+
+@pytest.mark.parametrize("module", commands())
+def test_nonsense_gets_one_sentence_that_names_the_argument(
+    module: str, place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for form in forms(parser_of(module)):
+        for action in form.actions:
+            for value in place.nonsense(action):
+                given = place.command(module, form, action, value)
+                said = refused(place, module, given, "", capsys)
+                assert name_of(action) in said or (value and value in said), (given, said)
+
+
+@pytest.mark.parametrize("module", commands())
+def test_missing_and_unknown_arguments_get_one_sentence(
+    module: str, place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for form in forms(parser_of(module)):
+        refused(place, module, [*form.words, "--nonsense"], "", capsys)
+        if any(action.required for action in form.actions):
+            refused(place, module, list(form.words), "", capsys)
+
+
+def changes(value: Any) -> Iterator[tuple[str, Any]]:
+    """`value` with each key left out, and with each value replaced by others."""
+    for key, inner in value.items():
+        yield key, {k: v for k, v in value.items() if k != key}
+        for wrong in WRONG_VALUES:
+            if wrong != inner:
+                yield key, value | {key: wrong}
+        if isinstance(inner, dict):
+            yield from ((key, value | {key: changed}) for _, changed in changes(inner))
+        if isinstance(inner, list) and inner:
+            yield from ((key, value | {key: [*inner, wrong]}) for wrong in (None, "nonsense", -1))
+
+
+@pytest.mark.parametrize("module", [m for m in commands() if MEASURES.search(m)])
+def test_wrong_json_names_the_key(
+    module: str, place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is accepted nevertheless must be what the stage reads as JSON of the right type."""
+    parser = parser_of(module)
+    for action in parser._actions:
+        if name_of(action) not in ("--case", "--point"):
+            continue
+        whole = json.loads(place.valid(module, action))
+        kept = copy.deepcopy(whole)
+        for key, changed in changes(whole):
+            try:
+                accepted = action.type(json.dumps(changed))  # type: ignore[operator]
+            except argparse.ArgumentTypeError as error:
+                assert key in str(error) and "\n" not in str(error)
+            else:
+                assert key not in accepted or plausible(key, kept[key], accepted[key]), (
+                    key,
+                    accepted.get(key),
+                )
+
+
+def plausible(key: str, good: Any, accepted: Any) -> bool:
+    """Whether an accepted value is of the same type as a good one, or a number for a number."""
+    if isinstance(good, bool) or isinstance(accepted, bool):
+        return isinstance(good, bool) and isinstance(accepted, bool)
+    numbers = isinstance(good, int | float | None) and isinstance(accepted, int | float | None)
+    return numbers or type(good) is type(accepted)
+
+
+@pytest.mark.parametrize("module", [m for m in commands() if not MEASURES.search(m)])
+def test_what_is_valid_here_is_accepted(module: str, place: Place) -> None:
+    """Else the sentences above could be about something else."""
+    for form in forms(parser_of(module)):
+        run(module, *place.command(module, form, argparse.Action([], "none"), ""))
+
+
+def stage(module: str, *given: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", f"workflow_src.{module}", *given]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("module", "given", "said"),
+    [
+        ("measure.benchmark", ["--case", "{}", "--output", "o"], "--case: the key 'attention' is"),
+        ("studies.mlp.measure", ["--point", "3", "--output", "o"], "--point: 3 must be a mapping"),
+        ("plan.write_plan", ["--settings", "x", "--output", "o"], "--settings: 'x' is not JSON"),
+        ("answers.top_kernel", ["--tables", "missing"], "--tables: 'missing' does not exist"),
+        ("cli.cross_check", ["--results", "."], "--output"),
+    ],
+)
+def test_a_process_of_its_own_says_the_same(
+    module: str, given: list[str], said: str, tmp_path: Path
+) -> None:
+    ended = stage(module, *given, folder=tmp_path)
+    assert ended.returncode == 2 and said in ended.stderr and ended.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_bug_still_has_a_traceback(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the code of a stage, a missing file or key is a bug, not the user's input."""
+    figures = importlib.import_module("workflow_src.answers.figures")
+    with pytest.raises(KeyError), patch.object(figures, "DRAW", {}):
+        words = ["--tables", place.good["--tables"], "--figure", "forward_time"]
+        monkeypatch.setattr(sys, "argv", ["stage", *words, "--output", "o.svg"])
+        figures.main()
+
+
+def test_results_of_a_cpu_are_refused_by_the_cross_check(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Backward launches no kernels there, so that there is nothing to divide by."""
+    (place.folder / "plan.csv").write_text(PLAN)
+    given = ["--results", str(place.folder), "--output", "o.csv"]
+    said = refused(place, "workflow_src.cli.cross_check", given, "--results", capsys)
+    assert "was measured on device 'cpu'" in said
+
+
+def test_an_export_replaces_no_folder_of_another_kind(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--capture", place.good["--capture"], "--output", str(place.folder)]
+    assert "would be replaced" in refused(
+        place, "workflow_src.traces.export", given, str(place.folder), capsys
+    )
+
+
+def test_an_interrupted_stage_says_that_running_again_goes_on(tmp_path: Path) -> None:
+    """Even during its imports, which take the most time in a short stage."""
+    given = ["--case", json.dumps(plan_of("cpu").rows()[0]), "--output", str(tmp_path / "o")]
+    command = [sys.executable, "-m", "workflow_src.measure.benchmark", *given]
+    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    while "torch" not in Path(f"/proc/{process.pid}/maps").read_text():
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate()
+    assert said == "interrupted; run the same command again to go on, finished files are kept\n"
+    assert process.returncode == -signal.SIGINT, "which a shell reports as 130"
+    assert list(tmp_path.iterdir()) == []

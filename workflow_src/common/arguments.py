@@ -1,0 +1,95 @@
+"""Command-line arguments: one that a stage can't use ends it, with one sentence, before it starts.
+
+The functions are values of `type` for argparse's `add_argument`; each takes an argument's text.
+"""
+
+import argparse
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+from workflow_src.common.errors import StageError
+from workflow_src.common.schema import Schema, sentence, violation
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that reports an error in one sentence, without the usage."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the message and exit with status 2."""
+        self.exit(2, " ".join(message.removeprefix("argument ").split()) + "\n")
+
+
+def existing_file(text: str) -> Path:
+    """The path of a file to read."""
+    if os.path.isdir(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is a folder, not a file")
+    if not os.path.exists(text):
+        raise argparse.ArgumentTypeError(f"there is no file {text!r}")
+    return Path(text)
+
+
+def existing_folder(text: str) -> Path:
+    """The path of a folder to read from."""
+    if not os.path.isdir(text):
+        found = "is not a folder" if os.path.exists(text) else "does not exist"
+        raise argparse.ArgumentTypeError(f"{text!r} {found}; give an existing folder")
+    return Path(text)
+
+
+def new_file(text: str) -> Path:
+    """The path of a file to write, which may exist."""
+    if not text or os.path.isdir(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is a folder; give a file to write")
+    return _below_a_folder(text)
+
+
+def new_folder(text: str) -> Path:
+    """The path of a folder to write into, which may exist."""
+    if not text or (os.path.exists(text) and not os.path.isdir(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a folder; give one to write into")
+    return _below_a_folder(text)
+
+
+def _below_a_folder(text: str) -> Path:
+    for parent in Path(text).parents:
+        if os.path.exists(parent) and not os.path.isdir(parent):
+            raise argparse.ArgumentTypeError(
+                f"{text!r} can't be written: {str(parent)!r} is a file, not a folder"
+            )
+    return Path(text)
+
+
+def positive_integer(text: str) -> int:
+    """An integer above zero."""
+    if not (text.isascii() and text.isdecimal() and 0 < int(text[:20]) < 2**63):
+        raise argparse.ArgumentTypeError(f"must be an integer above 0, not {text!r}")
+    return int(text)
+
+
+def json_of(schema: Schema, check: Callable[[Any], Any] | None = None) -> Callable[[str], Any]:
+    """A function that reads an argument as JSON; it must match `schema`.
+
+    `check` may raise StageError for what a schema can't tell; its result replaces the value.
+    """
+
+    def read(text: str) -> Any:
+        try:
+            value = json.loads(text, parse_constant=_refuse)
+        except (ValueError, RecursionError) as error:
+            raise argparse.ArgumentTypeError(f"{text[:80]!r} is not JSON ({error})") from None
+        found = violation(value, schema)
+        if found is not None:
+            raise argparse.ArgumentTypeError(sentence(found))
+        try:
+            return check(value) if check else value
+        except StageError as problem:
+            raise argparse.ArgumentTypeError(str(problem)) from None
+
+    return read
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a finite number")

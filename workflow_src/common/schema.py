@@ -1,0 +1,129 @@
+"""Checks values against a JSON schema; a violation is one sentence: key, value, what is allowed."""
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import jsonschema
+import jsonschema.validators
+
+Schema = dict[str, Any]
+
+Violation = Any
+"""A jsonschema.ValidationError; Any, because its attributes depend on the schema."""
+
+TEXT: Schema = {"type": "string", "minLength": 1}
+POSITIVE: Schema = {"type": "integer", "minimum": 1, "maximum": 2**63 - 1}
+NOT_NEGATIVE: Schema = POSITIVE | {"minimum": 0}
+AMOUNT: Schema = {"type": "number", "minimum": 0, "maximum": 1e15}
+YES_OR_NO: Schema = {"type": "boolean"}
+
+
+def choice(names: Iterable[str]) -> Schema:
+    """The schema of one of `names`."""
+    return {"enum": list(names)}
+
+
+def listed(items: Schema) -> Schema:
+    """The schema of a list with at least one of `items`."""
+    return {"type": "array", "items": items, "minItems": 1}
+
+
+def mapping(required: Schema, optional: Schema | None = None) -> Schema:
+    """The schema of a mapping with these keys; others are allowed and unchecked."""
+    properties = required | (optional or {})
+    return {"type": "object", "properties": properties, "required": list(required)}
+
+
+def mapping_by(key: str, kinds: Mapping[str, Schema]) -> Schema:
+    """The schema of a mapping whose `key` is the name of one of `kinds`, and which is of it."""
+    conditions = [
+        {"if": {"properties": {key: {"const": name}}}, "then": kind} for name, kind in kinds.items()
+    ]
+    return mapping({key: choice(kinds)}) | {"allOf": conditions}
+
+
+def _is_integer(checker: object, value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+VALIDATOR = jsonschema.validators.extend(
+    jsonschema.Draft202012Validator,
+    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer),
+)
+"""JSON schema counts 2.0 as an integer; a number of steps is none."""
+
+TYPES = {
+    "array": "a list",
+    "boolean": "true or false",
+    "integer": "an integer",
+    "null": "left out",
+    "number": "a number",
+    "object": "a mapping",
+    "string": "text",
+}
+"""What the schema's types are called."""
+
+
+def violation(value: Any, schema: Schema) -> Violation | None:
+    """The first violation of `schema` in `value`, in the order of the keys; None without one."""
+    errors = VALIDATOR(schema).iter_errors(value)
+    return min(errors, key=lambda error: list(map(str, error.absolute_path)), default=None)
+
+
+def sentence(error: Violation, whole: str = "") -> str:
+    """The message for a violation; `whole` is what the value is called that was checked."""
+    key = key_of(error) or whole
+    start = f"{key}: " if key else ""
+    match error.validator:
+        case "additionalProperties":
+            known = list(error.schema["properties"])
+            extra = sorted(set(error.instance) - set(known), key=str)[0]
+            return one_of(f"{start}unknown key", extra, known)
+        case "enum":
+            return start + _not_among(error.instance, error.validator_value)
+        case "required":
+            missing = sorted(set(error.validator_value) - set(error.instance))[0]
+            return f"{start}the key {missing!r} is missing"
+    return f"{start}{error.instance!r} {_expected(error)}"
+
+
+def key_of(error: Violation) -> str:
+    """Where the violation is, as keys joined by dots; "" for the value as a whole."""
+    return ".".join(str(part) for part in error.absolute_path)
+
+
+def one_of(key: str, value: object, allowed: Iterable[str]) -> str:
+    """The message for a value that is not among those allowed, suggesting the closest one."""
+    return f"{key}: {_not_among(value, allowed)}"
+
+
+def _not_among(value: object, allowed: Iterable[str]) -> str:
+    names = [str(name) for name in allowed]
+    near = difflib.get_close_matches(str(value), names, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return f"{value!r} is not one of {', '.join(names)}{hint}"
+
+
+def _expected(error: Violation) -> str:
+    bound = error.validator_value
+    match error.validator:
+        case "type":
+            kinds = [bound] if isinstance(bound, str) else bound
+            return "must be " + " or ".join(map(TYPES.__getitem__, kinds))
+        case "minimum":
+            return f"must be {bound} or more"
+        case "maximum":
+            return f"must be {bound} or less"
+        case "maxLength":
+            return f"must have {bound} characters or fewer"
+        case "exclusiveMinimum":
+            return f"must be more than {bound}"
+        case "pattern":
+            allowed: str = error.schema["description"]
+            return f"must be made of {allowed}"
+        case "minItems" | "minProperties" | "minLength":
+            return "must not be empty"
+        case "uniqueItems":
+            return "must not repeat a value"
+    return str(error.message)
