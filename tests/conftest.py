@@ -27,6 +27,8 @@ def project(finished: Project, tmp_path: Path) -> Project:
     """A copy of the finished project."""
     return finished.copy(tmp_path)
 
+from tests.skips import pytest_terminal_summary as pytest_terminal_summary
+
 
 @pytest.fixture
 def own_locks(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:

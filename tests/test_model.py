@@ -346,6 +346,7 @@ def test_a_step_reads_no_value_off_the_device(attention: str, optimizer: str) ->
         stepper.step()
 
 
+@pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @pytest.mark.parametrize("attention", ATTENTIONS)
 def test_a_step_does_not_synchronize_cuda(attention: str) -> None:

@@ -88,6 +88,40 @@ def test_an_edited_family_rule_remakes_tables_and_measures_nothing(project: Proj
     assert stale["case_tables"] == 2 and not set(MEASURING) & stale.keys()
 
 
+@pytest.mark.parametrize(
+    ("path", "rule"),
+    [
+        ("plan.csv", "plan"),
+        ("benchmark/tiny-ctx16-fp32.json", "benchmark"),
+        ("capture/tiny-ctx16-fp32.kineto.json.gz", "capture"),
+        ("export/tiny-ctx16-fp32", "export"),
+        ("tables/tiny-ctx16-fp32/kernels.csv", "case_tables"),
+        ("tables/kernels.csv", "join"),
+        ("answers/a.md", "answer"),
+        ("figures/forward_time.svg", "figure"),
+    ],
+)
+def test_dash_r_remakes_a_file_of_a_finished_run_alone(
+    finished: Project, path: str, rule: str
+) -> None:
+    stale = finished.stale("-R", f"results/smoke/{path}")
+    assert stale[rule] == 1 and stale["report"] == 1
+    assert set(MEASURING) & stale.keys() <= {rule}
+
+
+def test_the_advice_for_a_damaged_export_makes_it_again(project: Project) -> None:
+    export = project.folder / "results/smoke/export/tiny-ctx16-fp32/trace.sqlite"
+    export.write_bytes(b"damaged")
+    assert project.stale() == {}, "deleting it would not do either"
+    table = "results/smoke/tables/tiny-ctx16-fp32/kernels.csv"
+    said = re.search(r"trace.sqlite is not .*\); (.*)", project.run("-f", table, check=False))
+    assert said is not None
+    advice = "run the same command again with -R results/smoke/export/tiny-ctx16-fp32"
+    assert said[1] == advice
+    project.run("-f", table, *advice.split()[-2:])
+    assert export.read_bytes().startswith(b"SQLite format 3")
+
+
 def test_a_failed_case_leaves_the_others_and_is_rerun_alone(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     wrong = {"stage": "workflow_src.measure.benchmark", "case": '"tiny-ctx16-fp32"'}
