@@ -315,6 +315,7 @@ PLAN = (
 def test_a_damaged_plan(content: bytes) -> None:
     with folder() as here:
         (here / "plan.csv").write_bytes(content)
+        (here / "tiny-ctx16-fp32").mkdir()
         said = ends_well(
             join.main, "--plan", here / "plan.csv", "--cases", here, "--output", here / "o"
         )

@@ -155,7 +155,7 @@ def test_editing_a_studys_measuring_makes_only_its_points_stale(
     package: tuple[Path, dict[str, str]], study: str
 ) -> None:
     file = f"studies/{study}/measure.py"
-    old, new = "    main(measure)\n", "    main(lambda point: measure(point))\n"
+    old, new = "    main(measure, ", "    main(lambda point: measure(point), "
     assert stale(package, file, old, new) == {f"{study} point"}
     text = (ROOT / "workflow_src" / file).read_text()
     (signature,) = re.findall(r"^def measure\(.*\n", text, flags=re.MULTILINE)

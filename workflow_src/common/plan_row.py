@@ -35,6 +35,10 @@ COLUMNS = {
 """The schema of each column."""
 
 
+SIZE = {name: COLUMNS[name] for name in ("d_model", "d_ff", "layers", "heads")}
+"""The schema of each number that defines a size."""
+
+
 def plan_row(*settings: str) -> Callable[[str], dict[str, Any]]:
     """The argument type of a plan row as JSON, with every field of a case and these settings."""
     of_case = [field.name for field in fields(Case) if field.default is MISSING]

@@ -102,7 +102,7 @@ def _not_among(value: object, allowed: Iterable[str]) -> str:
     names = [str(name) for name in allowed]
     near = difflib.get_close_matches(str(value), names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    return f"{value!r} is not one of {', '.join(names)}{hint}"
+    return f"{value!r} is not one of {', '.join(names) or '(there is none)'}{hint}"
 
 
 def _expected(error: Violation) -> str:

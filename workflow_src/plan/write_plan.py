@@ -7,8 +7,11 @@ from typing import Any
 
 from workflow_src.common.arguments import Parser, json_of, new_file
 from workflow_src.common.atomic_write import write_text
+from workflow_src.common.case import ATTENTIONS, OPTIMIZERS, PRECISIONS
 from workflow_src.common.errors import one_sentence
-from workflow_src.plan.config import ConfigError, check, one_of
+from workflow_src.common.plan_row import COLUMNS, SIZE
+from workflow_src.common.schema import POSITIVE, TEXT, choice, listed, mapping
+from workflow_src.plan.config import ConfigError, one_of
 from workflow_src.plan.suites import expand
 
 
@@ -21,15 +24,43 @@ def as_csv(rows: Sequence[dict[str, Any]]) -> str:
     return text.getvalue()
 
 
-def resolved(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a run, checked. Raises ConfigError, also for a device or profiler `auto`."""
-    config = check(settings)
-    for key, allowed in (("device", ("cpu", "cuda")), ("profiler", ("nsys", "torch"))):
-        if config[key] not in allowed:
-            raise ConfigError(one_of(key, config[key], allowed))
-    if config["device"] == "cpu" and config["cpu_threads"] is None:
+AXES = {
+    "sizes": TEXT,
+    "contexts": POSITIVE,
+    "batches": POSITIVE,
+    "precisions": choice(PRECISIONS),
+    "attentions": choice(ATTENTIONS),
+    "optimizers": choice(OPTIMIZERS),
+}
+SUITE = mapping({name: listed(values) for name, values in AXES.items()})
+FROM_ROWS = (
+    *("device", "profiler", "vocabulary", "seed", "memory_limit_gib"),
+    *("warmup_steps", "steps", "capture_steps", "os_tracing"),
+)
+SETTINGS = mapping(
+    {name: COLUMNS[name] for name in FROM_ROWS}
+    | {
+        "suite": TEXT,
+        "tag": TEXT,
+        "cpu_threads": COLUMNS["cpu_threads"] | {"type": ["integer", "null"]},
+        "sizes": {"type": "object", "additionalProperties": mapping(SIZE)},
+        "suites": {"type": "object", "additionalProperties": SUITE},
+    }
+)
+"""What the plan is made of. Not config.schema.yaml, where a description makes no plan stale."""
+
+
+def consistent(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`settings`. Raises ConfigError if one names what another doesn't define."""
+    name, suites, sizes = settings["suite"], settings["suites"], settings["sizes"]
+    if name not in suites:
+        raise ConfigError(one_of("suite", name, suites))
+    for size in suites[name]["sizes"]:
+        if size not in sizes:
+            raise ConfigError(one_of(f"suites.{name}.sizes", size, sizes))
+    if settings["device"] == "cpu" and settings["cpu_threads"] is None:
         raise ConfigError("cpu_threads: None must be a number of threads where device is cpu")
-    return config
+    return settings
 
 
 @one_sentence()
@@ -38,7 +69,7 @@ def main() -> None:
     parser = Parser(description=__doc__)
     parser.add_argument(
         "--settings",
-        type=json_of({"type": "object"}, resolved),
+        type=json_of(SETTINGS, consistent),
         required=True,
         help="settings as JSON",
     )

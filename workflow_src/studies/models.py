@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 from workflow_src.common.case import Case, heads_problem
 from workflow_src.common.errors import StageError
+from workflow_src.common.plan_row import SIZE
 from workflow_src.common.schema import POSITIVE, mapping
 from workflow_src.studies.study import Point, Row, Settings
 
-SIZE = dict.fromkeys(("d_model", "d_ff", "layers", "heads"), POSITIVE)
 MODELS = {
     "sizes": {"type": "object", "additionalProperties": mapping(SIZE)},
     "vocabulary": POSITIVE,

@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 
 from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_file
 from workflow_src.common.atomic_write import write_text
-from workflow_src.common.environment import MEASURED_WITH
 from workflow_src.common.errors import StageError, one_sentence, remake
 from workflow_src.common.reading import reading
 from workflow_src.render.drawing import svg
@@ -47,9 +46,8 @@ def read_table(path: Path) -> pd.DataFrame:
     """A study's table; empty text cells become "". Raises StageError for a damaged file."""
     with reading(path, "a readable table", remake(path), StageError):
         table = pd.read_csv(path, keep_default_na=False, na_values=[])
-        absent = {"point", *MEASURED_WITH} - set(table.columns)
-        if absent:
-            raise ValueError(f"no column {', '.join(sorted(absent))}")
+        if "status" not in table.columns:
+            raise ValueError("no column status")
     return table.apply(lambda column: _numbers(column))
 
 

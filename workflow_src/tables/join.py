@@ -71,7 +71,9 @@ def main() -> None:
         if not cases:
             raise ValueError("it has no case")
     if not any((arguments.cases / case["case"]).is_dir() for case in cases):
-        raise StageError(f"--cases: {arguments.cases} holds the tables of none of the plan's cases")
+        raise StageError(
+            f"--cases: {arguments.cases} holds the tables of no case of {arguments.plan}"
+        )
     tables = join_all(arguments.cases, cases)
     for name, table in tables.items():
         write_csv(arguments.output / f"{name}.csv", table)
