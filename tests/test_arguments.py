@@ -10,7 +10,6 @@ import runpy
 import signal
 import subprocess
 import sys
-import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -441,15 +440,15 @@ def test_an_export_replaces_no_folder_of_another_kind(
     )
 
 
-def test_an_interrupted_stage_says_that_running_again_goes_on(tmp_path: Path) -> None:
-    """Even during its imports, which take the most time in a short stage."""
-    given = ["--case", json.dumps(plan_of("cpu").rows()[0]), "--output", str(tmp_path / "o")]
-    command = [sys.executable, "-m", "workflow_src.measure.benchmark", *given]
-    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
-    while "torch" not in Path(f"/proc/{process.pid}/maps").read_text():
-        time.sleep(0.01)
+def test_an_interrupted_stage_says_that_running_again_goes_on() -> None:
+    """Even during its imports: it is the package that says so, which is imported first."""
+    code = "import workflow_src, time; print('ready', flush=True); time.sleep(60)"
+    command = [sys.executable, "-c", code]
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGINT)
     _, said = process.communicate()
     assert said == "interrupted; run the same command again to go on, finished files are kept\n"
     assert process.returncode == -signal.SIGINT, "which a shell reports as 130"
-    assert list(tmp_path.iterdir()) == []
