@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+from tests.skips import pytest_terminal_summary as pytest_terminal_summary
 from tests.workflow import Project, make_project
 
 
@@ -26,8 +27,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
 def project(finished: Project, tmp_path: Path) -> Project:
     """A copy of the finished project."""
     return finished.copy(tmp_path)
-
-from tests.skips import pytest_terminal_summary as pytest_terminal_summary
 
 
 @pytest.fixture
