@@ -48,7 +48,9 @@ assemble: .venv/installed
 rewrite: .venv/installed
 	snakemake --cores $(CORES) report.md --allowed-rules $(RENDER) --config $(CONFIG)
 
+# After snakemake was killed: cancel the Slurm jobs that it left, then remove its lock.
 unlock: .venv/installed
+	tools/cancel_slurm_jobs
 	snakemake --unlock
 
 clean:

@@ -1,169 +1,187 @@
-"""The workflow on a real Slurm: `.ci/slurm_lab up` starts one, two nodes with two GPUs each."""
+"""The workflow on a real Slurm: `.ci/slurm_lab up` starts one."""
 
 import itertools
 import json
 import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tests.slurm import CLUSTER, ask, gpus, jobs_of, note_gpus, require_slurm, wait_until
-from tests.workflow import ROOT, SUITE, Project, make_project
+from tests.slurm import ask, ended_jobs, is_running, own_locks, require_slurm
+from tests.slurm_stories import (
+    BENCHMARK,
+    CAPTURE,
+    FAILING_NODE,
+    PREEMPTED_NODE,
+    Eventful,
+    Stopped,
+    eventful,
+    stopped,
+)
+from tests.workflow import ROOT, SUITE, make_project
 from workflow_src.common.case import Case
-from workflow_src.common.devices import hold
 from workflow_src.plan.resources import memory_mib, minutes
 
+pytestmark = pytest.mark.xdist_group("slurm")
 EXECUTORS = ("slurm", "cluster-generic")
-BENCHMARK = "results/smoke/benchmark/tiny-ctx16-fp32.json"
+by_executor = pytest.mark.parametrize("executor", EXECUTORS)
+
+Stories = tuple[Future[dict[str, Eventful]], Future[dict[str, Stopped]]]
 
 
-def options(executor: str) -> list[str]:
-    quick = {"slurm": ["--slurm-init-seconds-before-status-checks", "5"]}
-    profile = ["--profile", f"profiles/{executor}", "--jobs", "8", "--cores", "32"]
-    return [
-        *profile,
-        "--latency-wait",
-        "10",
-        *quick.get(executor, []),
-        "--config",
-        *SUITE,
-        *CLUSTER,
-    ]
+@pytest.fixture(scope="module")
+def stories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stories]:
+    """Both stories, told at once; their jobs have device locks of their own."""
+    require_slurm()
+    projects = []
+    for story in ("eventful", "stopped"):
+        folders = {name: tmp_path_factory.mktemp(f"{story}-{name}") for name in EXECUTORS}
+        projects.append({name: make_project(folder) for name, folder in folders.items()})
+    with own_locks(tmp_path_factory.mktemp("locks")), ThreadPoolExecutor() as pool:
+        yield pool.submit(eventful, projects[0]), pool.submit(stopped, projects[1])
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    require_slurm()
-    return make_project(tmp_path)
+def run(stories: Stories, executor: str) -> Eventful:
+    """A run of the suite in which each measuring job met a fault before it completed."""
+    return stories[0].result()[executor]
+
+
+@pytest.fixture
+def story(stories: Stories, executor: str) -> Stopped:
+    """A run that was interrupted, run again, killed, and run again."""
+    return stories[1].result()[executor]
 
 
 @pytest.mark.slurm
 @pytest.mark.workflow
-@pytest.mark.parametrize("executor", EXECUTORS)
-def test_measurements_run_through_slurm_each_on_a_gpu_of_its_own(
-    project: Project, executor: str
-) -> None:
-    notes = note_gpus(project)
-    project.run(*options(executor))
-    assert "report.md" in project.results()
-    jobs = jobs_of(project.folder)
-    assert {job.state for job in jobs} == {"COMPLETED"}
-    measuring = [job for job in jobs if job.measures]
+@by_executor
+def test_measurements_run_through_slurm_each_on_a_gpu_of_its_own(run: Eventful) -> None:
+    assert "report.md" in run.project.results()
+    completed = [job for job in run.jobs if job.state == "COMPLETED"]
+    measuring = [job for job in completed if job.measures]
     assert len(measuring) == 4, "two cases, each benchmarked and captured"
     assert all("gres/gpu=1" in job.got for job in measuring)
-    assert len(jobs) == 6, "one more job per case for its tables, without a GPU"
-    at_once = [pair for pair in itertools.combinations(measuring, 2) if pair[0].overlaps(pair[1])]
+    assert len(completed) == 6, "one more job per case for its tables, without a GPU"
+    started = [job for job in run.jobs if job.measures]
+    at_once = [pair for pair in itertools.combinations(started, 2) if pair[0].overlaps(pair[1])]
     assert any(one.node != other.node for one, other in at_once), "two nodes measured at once"
-    seen = gpus(notes)
-    assert all(seen[job.number][0] == job.node for job in measuring)
-    assert all(seen[job.number][1] in ("0", "1") for job in measuring), "one GPU is visible"
+    seen = run.gpus
+    assert all(seen[job.number][0] == job.node for job in started)
+    assert all(seen[job.number][1] in tuple("0123") for job in started), "one GPU is visible"
     assert all(seen[one.number] != seen[other.number] for one, other in at_once), "never shared"
-    for file in project.folder.glob("results/smoke/benchmark/*.json"):
+    for file in run.project.folder.glob("results/smoke/benchmark/*.json"):
         environment = json.loads(file.read_text())["environment"]
         assert environment["node"] and environment["device_name"] == "cpu"
 
 
-@pytest.fixture
-def projects(tmp_path: Path, own_locks: None) -> dict[str, Project]:
-    """A project per executor; both share one device lock, used only by this test."""
-    require_slurm()
-    folders = {name: tmp_path / name for name in EXECUTORS}
-    for folder in folders.values():
-        folder.mkdir()
-    return {name: make_project(folder) for name, folder in folders.items()}
-
-
-def states(project: Project) -> list[str]:
-    return sorted(job.state for job in jobs_of(project.folder))
-
-
-def benchmark_while_held(
-    projects: dict[str, Project], *extra: str, meanwhile: Callable[[], None]
-) -> None:
-    """Submit a benchmark through each executor; it waits for the device until `meanwhile` ends."""
-
-    def run(executor: str) -> str:
-        return projects[executor].run(BENCHMARK, *extra, *options(executor))
-
-    with ThreadPoolExecutor() as pool:
-        with hold("cpu", wait_s=120):
-            running = [pool.submit(run, executor) for executor in projects]
-            everyone = projects.values()
-            wait_until(lambda: all(states(p) == ["RUNNING"] for p in everyone), "the jobs")
-            meanwhile()
-            assert not any((project.folder / BENCHMARK).exists() for project in everyone)
-        for ended in running:
-            ended.result()
-    for project in projects.values():
-        json.loads((project.folder / BENCHMARK).read_text())
+@pytest.mark.slurm
+@pytest.mark.workflow
+@by_executor
+def test_a_job_past_its_time_limit_is_retried_with_more(run: Eventful) -> None:
+    assert run.states(lambda job: job.short) == ["TIMEOUT"]
+    assert run.states(lambda job: job.limit_minutes == "9").count("COMPLETED") == 2, (
+        "the benchmark past its time limit, and the canceled one"
+    )
 
 
 @pytest.mark.slurm
 @pytest.mark.workflow
-def test_a_job_past_its_time_limit_is_retried_with_more(projects: dict[str, Project]) -> None:
-    def all_timed_out() -> None:
-        wait_until(lambda: all("TIMEOUT" in states(p) for p in projects.values()), "TIMEOUT")
-
-    more = ["--set-resources", "benchmark:runtime=1 if attempt == 1 else 9"]
-    benchmark_while_held(projects, *more, meanwhile=all_timed_out)
-    for project in projects.values():
-        first, second = jobs_of(project.folder)
-        assert (first.limit_minutes, second.limit_minutes) == ("1", "9")
-        assert (first.state, second.state) == ("TIMEOUT", "COMPLETED")
-
-
-@pytest.mark.slurm
-@pytest.mark.workflow
-def test_a_canceled_job_is_noticed_and_submitted_again(projects: dict[str, Project]) -> None:
+@by_executor
+def test_a_canceled_job_is_noticed_and_submitted_again(run: Eventful) -> None:
     """sacct calls it "CANCELLED by 0", which the executor plugin doesn't take for CANCELLED."""
-
-    def cancel() -> None:
-        for project in projects.values():
-            for job in jobs_of(project.folder):
-                ask("scancel", job.number)
-        everyone = projects.values()
-        wait_until(lambda: all("CANCELLED" in states(p)[0] for p in everyone), "CANCELLED")
-
-    benchmark_while_held(projects, meanwhile=cancel)
-    for project in projects.values():
-        first, second = jobs_of(project.folder)
-        assert first.state.startswith("CANCELLED") and second.state == "COMPLETED"
-
-
-def assert_put_back(projects: dict[str, Project], state: str) -> None:
-    """Each job ended in `state` and then completed when Slurm requeued it under the same id."""
-    for project in projects.values():
-        assert states(project) == sorted(["COMPLETED", state])
-        assert len({job.number for job in jobs_of(project.folder)}) == 1
+    ended = run.states(lambda job: job.limit_minutes == "9")
+    assert ended == ["CANCELLED", "COMPLETED", "COMPLETED"], "one is the job past its time limit"
 
 
 @pytest.mark.slurm
 @pytest.mark.workflow
-def test_a_preempted_job_is_requeued_and_completes(projects: dict[str, Project]) -> None:
-    """A job in a higher-priority partition takes every GPU while the first jobs wait."""
-
-    def take_every_gpu() -> None:
-        urgent = ["-p", "urgent", "-N", "2", "--gres=gpu:2", "--mem=100", "-o", "/dev/null"]
-        ask("sbatch", "--wait", *urgent, "--wrap", "sleep 1")
-        assert all("PREEMPTED" in states(project) for project in projects.values())
-
-    benchmark_while_held(projects, meanwhile=take_every_gpu)
-    assert_put_back(projects, "PREEMPTED")
+@by_executor
+def test_a_preempted_job_is_requeued_and_completes(run: Eventful) -> None:
+    """A job in a higher-priority partition takes every GPU of the node."""
+    assert run.states(lambda job: job.node == PREEMPTED_NODE) == ["COMPLETED", "PREEMPTED"]
+    assert len({job.number for job in run.jobs if job.node == PREEMPTED_NODE}) == 1
 
 
 @pytest.mark.slurm
 @pytest.mark.workflow
-def test_a_job_whose_node_fails_is_requeued_and_completes(projects: dict[str, Project]) -> None:
-    """A node set to DOWN comes back at its next registration."""
+@by_executor
+def test_a_job_whose_node_fails_is_requeued_and_completes(run: Eventful) -> None:
+    """The node's slurmd is killed; when it is back it ends the processes it finds."""
+    assert run.states(lambda job: job.node == FAILING_NODE) == ["COMPLETED", "NODE_FAIL"]
+    assert len({job.number for job in run.jobs if job.node == FAILING_NODE}) == 1
+    assert run.orphans and not any(is_running(process) for process in run.orphans)
 
-    def lose_the_nodes() -> None:
-        ask("scontrol", "update", "NodeName=lab[1-2]", "State=DOWN", "Reason=test")
-        wait_until(lambda: all("NODE_FAIL" in states(p) for p in projects.values()), "NODE_FAIL")
 
-    benchmark_while_held(projects, meanwhile=lose_the_nodes)
-    assert_put_back(projects, "NODE_FAIL")
+@pytest.mark.slurm
+@pytest.mark.workflow
+@by_executor
+def test_interrupting_snakemake_cancels_its_jobs(story: Stopped) -> None:
+    before = story.queues["before SIGINT"]
+    assert sorted(before.values()) == ["PENDING", "RUNNING"]
+    ended = [job.state for job in ended_jobs(story.project.folder) if job.number in before]
+    assert len(ended) == 2 and all(state.startswith("CANCELLED") for state in ended)
+    assert "cannot be locked" not in story.printed["SIGKILL"], "the next run needs no unlock"
+
+
+@pytest.mark.slurm
+@pytest.mark.workflow
+@by_executor
+def test_jobs_of_a_killed_snakemake_stay_until_they_are_canceled(story: Stopped) -> None:
+    before = story.queues["before SIGKILL"]
+    assert story.queues["after SIGKILL"] == before
+    assert "cannot be locked" in story.printed["locked"]
+    assert set(story.printed["cancel"].split()) >= set(before)
+    assert not story.queues["after cancel"]
+    said = ask("make", "-n", "-o", ".venv/installed", "-C", str(ROOT), "unlock")
+    assert said.index("tools/cancel_slurm_jobs") < said.index("snakemake --unlock")
+
+
+@pytest.mark.slurm
+@pytest.mark.workflow
+@by_executor
+def test_the_same_command_completes_a_stopped_run(story: Stopped) -> None:
+    assert {BENCHMARK, CAPTURE} <= story.project.results()
+    jobs = ended_jobs(story.project.folder)
+    completed = [job for job in jobs if job.state == "COMPLETED"]
+    assert len(jobs) == 6 and len(completed) == 2
+    others = [job for job in jobs if job not in completed]
+    assert all(job.end <= new.start for job in others for new in completed), "none beside another"
+
+
+@pytest.mark.slurm
+@pytest.mark.workflow
+@by_executor
+def test_jobs_go_on_while_slurmd_is_killed_and_started_again(story: Stopped) -> None:
+    before = story.queues["before slurmd died"]
+    assert sorted(before.values()) == ["RUNNING", "RUNNING"]
+    assert story.queues["after slurmd came back"] == before
+    completed = [job for job in ended_jobs(story.project.folder) if job.number in before]
+    assert [job.state for job in completed] == ["COMPLETED", "COMPLETED"]
+
+
+@pytest.mark.workflow
+@by_executor
+def test_a_missing_executor_plugin_is_explained(tmp_path: Path, executor: str) -> None:
+    """Snakemake ends before anything of ours runs; docs/slurm.md quotes it."""
+    hide = "import pkgutil\nfound = pkgutil.iter_modules\npkgutil.iter_modules = lambda *a, **k: ("
+    hide += "m for m in found(*a, **k) if not m.name.startswith('snakemake_executor_plugin_'))\n"
+    (tmp_path / "sitecustomize.py").write_text(hide)
+    command = [sys.executable, "-m", "snakemake", "--profile", f"profiles/{executor}", "-n"]
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    said = f"argument --executor/-e: invalid choice: '{executor}' (choose from "
+    assert ended.returncode != 0 and said in ended.stderr
+    (row,) = [
+        line for line in (ROOT / "docs" / "slurm.md").read_text().splitlines() if said in line
+    ]
+    assert "pip install -r requirements-slurm.txt" in row
+    profile = (ROOT / "profiles" / executor / "config.yaml").read_text()
+    assert "requirements-slurm.txt" in profile
 
 
 @pytest.mark.parametrize(
