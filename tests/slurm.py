@@ -8,6 +8,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -135,6 +136,13 @@ def gpus(notes: Path) -> dict[str, tuple[str, str]]:
     """Node and GPU index that each job saw, by job number."""
     lines = [line.split(" ") for line in notes.read_text().splitlines()]
     return {number: (node, index) for number, node, index in lines if number}
+
+
+def wait_in_run(run: Future[str], true: Callable[[], object], what: str) -> None:
+    """Wait until something is true while snakemake runs; raise its error if it ends before."""
+    wait_until(lambda: true() or run.done(), what)
+    if run.done():
+        raise AssertionError(f"snakemake ended before {what}: {run.result()}")
 
 
 def wait_until(true: Callable[[], object], what: str, limit_s: float = 180) -> None:

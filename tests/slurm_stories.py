@@ -25,6 +25,7 @@ from tests.slurm import (
     restarting,
     slurmd_killed,
     snakemake_in,
+    wait_in_run,
     wait_until,
 )
 from tests.workflow import ROOT, SUITE, Project
@@ -71,7 +72,8 @@ def eventful(projects: dict[str, Project]) -> dict[str, Eventful]:
     notes = {name: note_gpus(project) for name, project in projects.items()}
     with ThreadPoolExecutor() as pool:
         runs = [pool.submit(p.run, *EVENTS, *options(name)) for name, p in projects.items()]
-        wait_until(lambda: all(len(h.started()) == 4 for h in held.values()), "four jobs each")
+        for run, first in zip(runs, held.values(), strict=True):
+            wait_in_run(run, lambda first=first: len(first.started()) == 4, "its four jobs")
         first = [job for project in projects.values() for job in jobs_of(project.folder)]
         ask("scancel", *(job.number for job in first if job.limit_minutes == "9"))
         take_every_gpu(PREEMPTED_NODE)
@@ -137,7 +139,8 @@ def stop_with(number: signal.Signals, executor: str, story: Stopped, held: First
     held.again()
     with ThreadPoolExecutor() as pool:
         run = pool.submit(story.project.run, *STOPPED, *options(executor), check=False)
-        wait_until(
+        wait_in_run(
+            run,
             lambda: sorted(queue(folder).values()) == ["PENDING", "RUNNING"] and held.started(),
             "one job running and one queued",
         )
@@ -152,7 +155,7 @@ def run_again(executor: str, story: Stopped, held: FirstRuns) -> None:
     held.again()
     with ThreadPoolExecutor() as pool:
         run = pool.submit(story.project.run, *STOPPED, *options(executor))
-        wait_until(lambda: len(held.started()) == 2, "both jobs")
+        wait_in_run(run, lambda: len(held.started()) == 2, "both jobs")
         story.queues["before slurmd died"] = queue(folder)
         for node in {job.node for job in jobs_of(folder) if job.number in queue(folder)}:
             with restarting, slurmd_killed(node):

@@ -22,7 +22,7 @@ from tests.slurm import (
     queue,
     require_slurm,
     snakemake_in,
-    wait_until,
+    wait_in_run,
 )
 from tests.workflow import ROOT, SUITE, Project, make_project
 
@@ -108,7 +108,7 @@ def test_a_canceled_job_is_submitted_again_with_what_the_rule_requests(old: Old)
     held = FirstRuns.of(old)
     with ThreadPoolExecutor() as pool:
         run = pool.submit(old.run, *documented("7.32.4", BENCHMARK))
-        wait_until(held.started, "the benchmark")
+        wait_in_run(run, held.started, "the benchmark")
         ask("scancel", *queue(old.folder))
         run.result()
     canceled, completed = ended_jobs(old.folder)
@@ -122,7 +122,7 @@ def test_interrupting_the_old_snakemake_cancels_its_jobs(old: Old) -> None:
     held = FirstRuns.of(old)
     with ThreadPoolExecutor() as pool:
         run = pool.submit(old.run, *documented("7.32.4", BENCHMARK), check=False)
-        wait_until(held.started, "the benchmark")
+        wait_in_run(run, held.started, "the benchmark")
         os.kill(snakemake_in(old.folder, "--cluster"), signal.SIGINT)
         run.result()
     (job,) = ended_jobs(old.folder)
