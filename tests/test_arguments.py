@@ -379,6 +379,30 @@ def alike(good: Any, accepted: Any) -> bool:
     return type(good) is type(accepted)
 
 
+@pytest.mark.parametrize(
+    ("module", "changes", "said"),
+    [
+        ("measure.benchmark", {"heads": 3}, "heads: 3 must divide d_model"),
+        ("measure.benchmark", {"precision": "fp8"}, "precision: 'fp8' is not one of fp32, tf32,"),
+        ("measure.benchmark", {"steps": float("inf")}, "Infinity is not a finite number"),
+        ("studies.warmup.measure", {"size": "huge"}, "'huge' is not one of the point's sizes"),
+        ("studies.accounting.measure", {"measured": ["huge"]}, "measured: 'huge' is not one of"),
+        ("studies.attention.measure", {"point": "core"}, "did you mean 'cores'?"),
+        ("plan.write_plan", {"suite": "quick"}, "suite: 'quick' is not one of quickstart,"),
+        ("plan.write_plan", {"cpu_threads": None}, "cpu_threads: None must be a number"),
+    ],
+)
+def test_wrong_values_are_told_apart(
+    module: str, changes: dict[str, Any], said: str, place: Place
+) -> None:
+    name = f"workflow_src.{module}"
+    action = next(a for a in parser_of(name)._actions if name_of(a) in JSON)
+    value = json.dumps(json.loads(place.valid(name, action)) | changes)
+    with pytest.raises(argparse.ArgumentTypeError) as caught:
+        action.type(value)  # type: ignore[operator]
+    assert said in str(caught.value)
+
+
 @pytest.mark.parametrize("module", [m for m in commands() if not MEASURES.search(m)])
 def test_what_is_valid_here_is_accepted(module: str, place: Place) -> None:
     """Else the sentences above could be about something else."""

@@ -21,11 +21,12 @@ from tests.questions import run_command
 from tests.synthetic_tables import Sample, write_tables
 from workflow_src.answers import figures
 from workflow_src.common.case import END_OF_CAPTURE, PHASES
+from workflow_src.common.errors import StageError
 from workflow_src.studies import join_points
 from workflow_src.studies.mlp.analyze import derive
 from workflow_src.tables import case_tables, join
 from workflow_src.traces import export
-from workflow_src.traces.families import RULES
+from workflow_src.traces.families import RULES, load_rules
 
 ROOT = Path(__file__).parent.parent
 RECORDED = ROOT / "tests" / "data" / "nsys" / "autograd_thread_nsys2025.3.sqlite"
@@ -320,3 +321,21 @@ def test_a_damaged_plan(content: bytes) -> None:
             join.main, "--plan", here / "plan.csv", "--cases", here, "--output", here / "o"
         )
         assert not said or "plan.csv" in said
+
+
+@few
+@given(damaged(RULES.read_bytes()) | changed_csv("family,pattern,why\ngemm,gemm(a)?,x\n"))
+def test_damaged_rules(content: bytes) -> None:
+    with folder() as here:
+        (here / "rules.csv").write_bytes(content)
+        (here / "p.json").write_text(json.dumps(POINT))
+        files = ["--points", here / "p.json", "--families", here / "rules.csv"]
+        said = ends_well(lambda: join_points.main(derive), *files, "--output", here / "o.csv")
+        assert not said or "rules.csv" in said
+
+
+def test_a_pattern_that_is_none_is_refused() -> None:
+    with folder() as here:
+        (here / "rules.csv").write_text("family,pattern,why\ngemm,(,x\n")
+        with pytest.raises(StageError, match=r"rules.csv is not a table of rules .*unterminated"):
+            load_rules(here / "rules.csv")

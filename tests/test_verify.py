@@ -7,6 +7,7 @@ import pytest
 
 from workflow_src.cli.cross_check import compare, plan_rows
 from workflow_src.common.atomic_write import write_csv
+from workflow_src.common.errors import StageError, TraceError
 from workflow_src.plan.config import load
 from workflow_src.plan.suites import expand, make_plan
 
@@ -29,6 +30,26 @@ def test_backward_is_compared_per_phase_with_its_inner_ranges() -> None:
     )
     row = compare("a", kernels, {"train_step": 2.0}).iloc[0]
     assert (row["backward_ms"], row["ratio"]) == (3.0, 1.5)
+
+
+def test_a_phase_without_kernels_is_no_division_by_zero() -> None:
+    kernels = pd.DataFrame({"case": ["a"], "path": ["x"], "busy_ms_per_step": [1.0]})
+    for single in (0.0, float("nan")):
+        with pytest.raises(TraceError, match="holds no kernel of train_step"):
+            compare("a", kernels, {"train_step": single})
+
+
+def test_a_size_whose_name_is_a_number_stays_text(tmp_path: Path) -> None:
+    (tmp_path / "plan.csv").write_text("case,size,batch\n7-ctx16-fp32,7,4\n")
+    assert plan_rows(tmp_path / "plan.csv", []) == [
+        {"case": "7-ctx16-fp32", "size": "7", "batch": 4}
+    ]
+
+
+def test_an_unknown_case_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "plan.csv").write_text("case,size\na,tiny\n")
+    with pytest.raises(StageError, match="--cases: 'b' is not one of a"):
+        plan_rows(tmp_path / "plan.csv", ["a", "b"])
 
 
 def test_a_plan_read_back_is_the_plan_that_was_written(tmp_path: Path) -> None:
