@@ -49,7 +49,7 @@ def test_a_planned_case_without_tables_is_not_measured(tmp_path: Path) -> None:
 
 
 def trace(durations: list[int]) -> Trace:
-    rows = [("kernel", "k", 0, d, d, 1, 1, 1, "") for d in durations]
+    rows = [("kernel", "k", 0, d, d, 1, 1, 1, 1, "") for d in durations]
     activities = pd.DataFrame(rows, columns=list(ACTIVITY_COLUMNS))
     return Trace("nsys", "2025.3", pd.DataFrame(), activities)
 

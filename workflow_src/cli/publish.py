@@ -35,6 +35,7 @@ EXPORTED = {
     "CUPTI_ACTIVITY_KIND_MEMCPY": (),
     "CUPTI_ACTIVITY_KIND_MEMSET": (),
     "CUPTI_ACTIVITY_KIND_RUNTIME": ("nameId",),
+    "PROFILER_OVERHEAD": (),
 }
 """The tables of an nsys export that are kept, and their columns that refer to StringIds."""
 
@@ -81,7 +82,9 @@ def public_tables(results: Path) -> dict[str, pd.DataFrame]:
     """The joined tables of a run, including those of studies, without private columns, by path."""
     folder = results / "tables"
     found = {}
-    for path in [folder / f"{name}.csv" for name in TABLES] + sorted(folder.glob("studies/*.csv")):
+    # An older run lacks the tables that were added since.
+    of_cases = [path for name in TABLES if (path := folder / f"{name}.csv").is_file()]
+    for path in of_cases + sorted(folder.glob("studies/*.csv")):
         with reading(path, "a readable table", remake(path), StageError):
             table = pd.read_csv(path, dtype="str", keep_default_na=False)
         kept = table.drop(columns=[name for name in PRIVATE if name in table.columns])

@@ -78,5 +78,16 @@ CASE_COLUMNS = (
 COUNTS = ("context", "batch")
 """The case columns that are numbers."""
 
-TABLES = ("timings", "ranges", "kernels", "captures", "work", "environments")
+TABLES = (
+    "timings",
+    "ranges",
+    "kernels",
+    "captures",
+    "work",
+    "environments",
+    "ledger",
+    "launches",
+    "launch_delays",
+    "api_calls",
+)
 """The tables made for each case, then joined over all cases."""

@@ -19,6 +19,8 @@ from workflow_src.traces.attribution import NOWHERE, attribute, device_times, nu
 from workflow_src.traces.export import read_trace
 from workflow_src.traces.families import RULES, coverage, families, load_rules
 from workflow_src.traces.kernel_names import precision_ran, short_names
+from workflow_src.traces.launches import api_calls, launch_delays, launches
+from workflow_src.traces.ledger import ledger
 from workflow_src.traces.nsys import stats_total_ns
 from workflow_src.traces.trace import Trace, require_complete
 
@@ -175,6 +177,10 @@ def case_tables(
         "ranges": ranges_table(ranges),
         "kernels": kernels,
         "captures": capture_table(trace, kernels, stats_ns),
+        "ledger": ledger(ranges, activities, trace.calls),
+        "launches": launches(ranges, activities),
+        "launch_delays": launch_delays(ranges, activities),
+        "api_calls": api_calls(ranges, trace.calls),
     }
 
 

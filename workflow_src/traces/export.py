@@ -13,14 +13,16 @@ from workflow_src.common.atomic_write import partial_folder
 from workflow_src.common.errors import TraceError, one_sentence, remake
 from workflow_src.common.reading import reading
 from workflow_src.traces import kineto, nsys
-from workflow_src.traces.trace import Trace
+from workflow_src.traces.attribution import NOWHERE
+from workflow_src.traces.trace import CALL_COLUMNS, Trace, no_rows
 
 DATABASE = "trace.sqlite"
 OWN_TABLE = "trace"
 
 
 def write_trace(trace: Trace, database: Path) -> None:
-    """Write a trace as SQLite in this project's own format: tables trace, ranges, activities."""
+    """Write a trace as SQLite in this project's own format: tables trace, ranges, activities,
+    calls."""
     about = pd.DataFrame(
         {"profiler": [trace.profiler], "profiler_version": [trace.profiler_version]}
     )
@@ -31,6 +33,7 @@ def write_trace(trace: Trace, database: Path) -> None:
         about.to_sql(OWN_TABLE, connection, index=False)
         trace.ranges.to_sql("ranges", connection, index=False)
         trace.activities.to_sql("activities", connection, index=False)
+        trace.calls.to_sql("calls", connection, index=False)
 
 
 def _read_own(connection: sqlite3.Connection) -> Trace:
@@ -38,18 +41,27 @@ def _read_own(connection: sqlite3.Connection) -> Trace:
         pd.read_sql_query(f"SELECT * FROM {table}", connection)
         for table in (OWN_TABLE, "ranges", "activities")
     )
-    return Trace.of(about["profiler"][0], about["profiler_version"][0], ranges, activities)
+    calls = no_rows(CALL_COLUMNS)
+    if _holds(connection, "calls"):
+        calls = pd.read_sql_query("SELECT * FROM calls", connection)
+    else:  # Written before calls were kept.
+        activities = activities.assign(launch_end_ns=NOWHERE)
+    return Trace.of(about["profiler"][0], about["profiler_version"][0], ranges, activities, calls)
+
+
+def _holds(connection: sqlite3.Connection, table: str) -> bool:
+    query = "SELECT count(*) FROM sqlite_master WHERE name = ?"
+    return bool(connection.execute(query, (table,)).fetchone()[0])
 
 
 def read_trace(folder: Path) -> Trace:
     """The Trace in an exported folder, from either profiler. Raises TraceError."""
     database = folder / DATABASE
-    query = "SELECT count(*) FROM sqlite_master WHERE name = ?"
     with (
         reading(database, "a readable export", remake(folder), TraceError),
         closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection,
     ):
-        if connection.execute(query, (OWN_TABLE,)).fetchone()[0]:
+        if _holds(connection, OWN_TABLE):
             return _read_own(connection)
     return nsys.read(database)
 

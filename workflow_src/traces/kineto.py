@@ -15,10 +15,19 @@ import pandas as pd
 from workflow_src.common.errors import TraceError, remake
 from workflow_src.common.reading import reading
 from workflow_src.traces.attribution import NOWHERE, nest
-from workflow_src.traces.trace import Trace, tidy_ranges
+from workflow_src.traces.trace import (
+    API,
+    CALL_COLUMNS,
+    OVERHEAD,
+    PAGEABLE_COPY,
+    Trace,
+    no_rows,
+    tidy_ranges,
+)
 
 KINDS = {"kernel": "kernel", "gpu_memcpy": "copy", "gpu_memset": "set"}
-LAUNCHES = ("cuda_runtime", "cuda_driver")
+CALLS = ("cuda_runtime", "cuda_driver")
+_OF_LAUNCH = ("launch_ns", "launch_end_ns", "process", "thread")
 TORCHS_OWN = "#"
 """Found in names of ranges that torch itself emits: ProfilerStep#2, Optimizer.step#AdamW.step."""
 
@@ -66,21 +75,24 @@ def _self_times(operators: pd.DataFrame) -> pd.DataFrame:
         held = parent != NOWHERE
         np.subtract.at(own, numbers[parent[held]], duration[held])
     return lasting.assign(
-        kind="operator", duration_ns=own, launch_ns=lasting["start_ns"], operator=lasting["name"]
+        kind="operator",
+        duration_ns=own,
+        launch_ns=lasting["start_ns"],
+        launch_end_ns=lasting["start_ns"],
+        operator=lasting["name"],
     )
 
 
 def _device_activities(events: pd.DataFrame) -> pd.DataFrame:
     """Kernels, copies and sets, each with its launch call and the operator behind it."""
     device = events[events["category"].isin(KINDS)].drop(columns=["process", "thread"])
-    calls = events[events["category"].isin(LAUNCHES) & (events["correlation"] >= 0)]
-    calls = calls.drop_duplicates("correlation")[["correlation", "start_ns", "process", "thread"]]
-    joined = device.merge(
-        calls.rename(columns={"start_ns": "launch_ns"}), how="left", on="correlation"
-    )
+    calls = events[events["category"].isin(CALLS) & (events["correlation"] >= 0)]
+    calls = calls.rename(columns={"start_ns": "launch_ns", "end_ns": "launch_end_ns"})
+    calls = calls.drop_duplicates("correlation")[["correlation", *_OF_LAUNCH]]
+    joined = device.merge(calls, how="left", on="correlation")
     operators = events[(events["category"] == "cpu_op") & (events["external"] >= 0)]
     by_id = operators.drop_duplicates("external").set_index("external")["name"]
-    integers = dict.fromkeys(("launch_ns", "process", "thread"), "int64")
+    integers = dict.fromkeys(_OF_LAUNCH, "int64")
     return (
         joined.assign(
             kind=joined["category"].map(KINDS),
@@ -89,6 +101,15 @@ def _device_activities(events: pd.DataFrame) -> pd.DataFrame:
         .fillna(dict.fromkeys(integers, NOWHERE))
         .astype(integers)
     )
+
+
+def _calls(events: pd.DataFrame) -> pd.DataFrame:
+    """API calls and the profiler's own overhead; those that copy pageable memory are told apart."""
+    calls = events[events["category"].isin((*CALLS, "overhead"))]
+    copies = events[(events["category"] == "gpu_memcpy") & events["name"].str.contains("Pageable")]
+    pageable = calls["correlation"].isin(copies["correlation"]) & (calls["correlation"] >= 0)
+    kind = np.where(calls["category"] == "overhead", OVERHEAD, API)
+    return calls.assign(kind=np.where(pageable, PAGEABLE_COPY, kind))
 
 
 def read(path: Path, profiler_version: str = "") -> Trace:
@@ -105,4 +126,5 @@ def _trace(events: pd.DataFrame, profiler_version: str) -> Trace:
     on_device = events["category"].isin(KINDS).any()
     operators = events[events["category"] == "cpu_op"]
     activities = _device_activities(events) if on_device else _self_times(operators)
-    return Trace.of("torch", profiler_version, ranges, activities)
+    calls = _calls(events) if on_device else no_rows(CALL_COLUMNS)
+    return Trace.of("torch", profiler_version, ranges, activities, calls)

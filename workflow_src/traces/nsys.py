@@ -1,5 +1,6 @@
 """Reads the SQLite export of Nsight Systems (2023.4 to 2025.3) and totals of its reports."""
 
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -8,7 +9,16 @@ import pandas as pd
 
 from workflow_src.common.errors import TraceError, remake
 from workflow_src.common.reading import reading
-from workflow_src.traces.trace import ACTIVITY_COLUMNS, Trace, tidy_ranges
+from workflow_src.traces.trace import (
+    ACTIVITY_COLUMNS,
+    API,
+    CALL_COLUMNS,
+    OVERHEAD,
+    PAGEABLE_COPY,
+    Trace,
+    no_rows,
+    tidy_ranges,
+)
 
 PUSH_POP = 59
 DEFAULT_DOMAIN = 0
@@ -34,10 +44,28 @@ FROM NVTX_EVENTS n LEFT JOIN StringIds s ON s.id = n.textId
 WHERE n.eventType = {PUSH_POP} AND n.domainId = {DEFAULT_DOMAIN} AND n.end IS NOT NULL
 """
 
-_LAUNCHES = """
-SELECT correlationId, (globalTid >> 24) & 0xFFFFFF AS process, globalTid & 0xFFFFFF AS thread,
-       min(start) AS launch_ns
-FROM CUPTI_ACTIVITY_KIND_RUNTIME GROUP BY globalTid, correlationId
+_CALLS = f"""
+SELECT '{API}' AS kind, nameId, start AS start_ns, end AS end_ns,
+       (globalTid >> 24) & 0xFFFFFF AS process, globalTid & 0xFFFFFF AS thread,
+       coalesce(correlationId, -1) AS correlation
+FROM CUPTI_ACTIVITY_KIND_RUNTIME ORDER BY start
+"""
+
+_CALL_NAMES = """
+SELECT id, value FROM StringIds
+WHERE id IN (SELECT DISTINCT nameId FROM CUPTI_ACTIVITY_KIND_RUNTIME)
+"""
+
+_PAGEABLE = 0
+_PAGEABLE_COPIES = f"""
+SELECT DISTINCT (globalPid >> 24) & 0xFFFFFF AS process, correlationId AS correlation
+FROM CUPTI_ACTIVITY_KIND_MEMCPY WHERE srcKind = {_PAGEABLE} OR dstKind = {_PAGEABLE}
+"""
+
+_OVERHEADS = f"""
+SELECT '{OVERHEAD}' AS kind, 'profiler overhead' AS name, start AS start_ns, end AS end_ns,
+       -1 AS process, -1 AS thread, -1 AS correlation
+FROM PROFILER_OVERHEAD WHERE end > start
 """
 
 _ACTIVITIES = {
@@ -57,21 +85,46 @@ _ACTIVITIES = {
 }
 
 
-def _activities(connection: sqlite3.Connection, tables: set[str]) -> pd.DataFrame:
+def _activities(
+    connection: sqlite3.Connection, tables: set[str], calls: pd.DataFrame
+) -> pd.DataFrame:
     parts = [
         pd.read_sql_query(query, connection)
         for table, query in _ACTIVITIES.items()
         if table in tables
     ]
     if not parts:
-        return pd.DataFrame({name: pd.Series(dtype="int64") for name in ACTIVITY_COLUMNS})
-    launches = pd.read_sql_query(_LAUNCHES, connection)
-    launches = launches.drop_duplicates(["process", "correlationId"])
+        return no_rows(ACTIVITY_COLUMNS)
+    # A driver call inside a runtime call may have its number; the outer call starts first.
+    launches = calls.drop_duplicates(["process", "correlation"]).rename(
+        columns={"start_ns": "launch_ns", "end_ns": "launch_end_ns", "correlation": "correlationId"}
+    )[["process", "correlationId", "thread", "launch_ns", "launch_end_ns"]]
     joined = pd.concat(parts).merge(launches, how="left", on=["process", "correlationId"])
-    missing = {"launch_ns": -1, "thread": -1}
+    missing = {"launch_ns": -1, "launch_end_ns": -1, "thread": -1}
     joined = joined.fillna(missing).astype(dict.fromkeys(missing, "int64"))
     ends = joined["start_ns"] + joined["duration_ns"]
     return joined.assign(operator="", end_ns=ends)[list(ACTIVITY_COLUMNS)]
+
+
+def _calls(connection: sqlite3.Connection, tables: set[str]) -> pd.DataFrame:
+    """All API calls in order of start; their names without nsys's suffix (_v3020)."""
+    if "CUPTI_ACTIVITY_KIND_RUNTIME" not in tables:
+        return no_rows(CALL_COLUMNS)
+    calls = pd.read_sql_query(_CALLS, connection)
+    names = dict(connection.execute(_CALL_NAMES).fetchall()) if "StringIds" in tables else {}
+    bare = {number: re.sub(r"_v\d+$", "", name) for number, name in names.items()}
+    calls["name"] = calls["nameId"].map(bare).fillna("").astype("str")
+    if "CUPTI_ACTIVITY_KIND_MEMCPY" in tables:
+        keys = ["process", "correlation"]
+        copies = pd.MultiIndex.from_frame(pd.read_sql_query(_PAGEABLE_COPIES, connection))
+        calls.loc[pd.MultiIndex.from_frame(calls[keys]).isin(copies), "kind"] = PAGEABLE_COPY
+    return calls[list(CALL_COLUMNS)]
+
+
+def _overheads(connection: sqlite3.Connection, tables: set[str]) -> pd.DataFrame:
+    if "PROFILER_OVERHEAD" not in tables:
+        return no_rows(CALL_COLUMNS)
+    return pd.read_sql_query(_OVERHEADS, connection)
 
 
 def _version_of(connection: sqlite3.Connection, tables: set[str]) -> str:
@@ -101,4 +154,7 @@ def read(database: Path) -> Trace:
         exported_by = _version_of(connection, tables)
         _require_ranges(exported_by, tables)
         ranges = tidy_ranges(pd.read_sql_query(_RANGES, connection))
-        return Trace.of("nsys", exported_by, ranges, _activities(connection, tables))
+        calls = _calls(connection, tables)
+        activities = _activities(connection, tables, calls)
+        calls = pd.concat([calls, _overheads(connection, tables)], ignore_index=True)
+        return Trace.of("nsys", exported_by, ranges, activities, calls)

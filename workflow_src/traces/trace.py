@@ -1,6 +1,6 @@
 """The common form of captures: all that later stages know about a profiler."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pandas as pd
 
@@ -19,10 +19,22 @@ ACTIVITY_COLUMNS = (
     "end_ns",
     "duration_ns",
     "launch_ns",
+    "launch_end_ns",
     "process",
     "thread",
     "operator",
 )
+CALL_COLUMNS = ("kind", "name", "start_ns", "end_ns", "process", "thread", "correlation")
+
+API, PAGEABLE_COPY, OVERHEAD = "api", "pageable copy", "overhead"
+"""Kinds of calls: to the CUDA runtime or driver, such a call that copies to or from pageable host
+memory, and time that the profiler itself took."""
+
+
+def no_rows(columns: tuple[str, ...]) -> pd.DataFrame:
+    """A frame with `columns`, text or integer, and no rows."""
+    types = {name: "str" if name in TEXT else "int64" for name in columns}
+    return pd.DataFrame({name: pd.Series(dtype=type_) for name, type_ in types.items()})
 
 
 @dataclass(frozen=True)
@@ -32,19 +44,28 @@ class Trace:
     ranges: a row per range that a thread pushed and popped: name, start_ns, end_ns (host clock),
     process, thread.
     activities: a row per activity of a device: kind (kernel, copy, set, operator), name,
-    start_ns, end_ns, duration_ns (end minus start; for an operator, its self time), launch_ns
-    (host clock, -1 if the launch is not in the capture), process and thread that launched it,
-    operator (the aten operator that launched it, or empty).
+    start_ns, end_ns, duration_ns (end minus start; for an operator, its self time), launch_ns and
+    launch_end_ns (the call that launched it, host clock, -1 if it is not in the capture), process
+    and thread that launched it, operator (the aten operator that launched it, or empty).
+    calls: a row per API call and per recorded overhead of the profiler: kind (API, PAGEABLE_COPY,
+    OVERHEAD), name, start_ns, end_ns (host clock), process, thread, correlation (the profiler's
+    number for the call and what it launched, or -1). No rows if the capture has none.
     """
 
     profiler: str
     profiler_version: str
     ranges: pd.DataFrame
     activities: pd.DataFrame
+    calls: pd.DataFrame = field(default_factory=lambda: no_rows(CALL_COLUMNS))
 
     @classmethod
     def of(
-        cls, profiler: str, version: str, ranges: pd.DataFrame, activities: pd.DataFrame
+        cls,
+        profiler: str,
+        version: str,
+        ranges: pd.DataFrame,
+        activities: pd.DataFrame,
+        calls: pd.DataFrame,
     ) -> "Trace":
         """A trace from columns read from a file. Raises ValueError or TypeError for bad values."""
         return cls(
@@ -52,6 +73,7 @@ class Trace:
             str(version),
             _checked(ranges, RANGE_COLUMNS),
             _checked(activities, ACTIVITY_COLUMNS),
+            _checked(calls, CALL_COLUMNS),
         )
 
     @property

@@ -1,0 +1,126 @@
+"""How a phase's work is launched: delays, short kernels, depth of the queue, time in API calls."""
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.common.units import NS_PER_US
+from workflow_src.traces.attribution import NOWHERE
+from workflow_src.traces.intervals import Indices
+from workflow_src.traces.trace import OVERHEAD
+
+SHORT_US = (5, 10)
+"""Kernels shorter than these are counted."""
+
+DELAY_BOUNDS_US = (0, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+"""Bounds of the histogram of launch delays. A negative delay means that the kernel started before
+its launch call returned."""
+
+KINDS = {
+    "launch": r"Launch(?:Kernel|Cooperative|HostFunc|Grid)|GraphLaunch|^cuLaunch",
+    "synchronize": r"Synchronize",
+    "memcpy": r"Memcpy",
+    "memset": r"Memset",
+    "malloc": r"Malloc|MemAlloc|HostAlloc|MemCreate",
+    "free": r"Free|MemRelease",
+}
+"""What an API call does, by the first pattern found in its name; anything else is "other"."""
+
+LAUNCH_COLUMNS = (
+    "phase",
+    "launches",
+    "kernels",
+    *(name for n in SHORT_US for name in (f"kernels_under_{n}us", f"kernels_under_{n}us_ns")),
+    "delay_median_us",
+    "depth_median",
+    "depth_max",
+    "empty_queue_share",
+)
+
+
+def _in_steps(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
+    """Activities launched in a step, by a call in the capture, with their `phase`."""
+    phase = np.append(ranges["phase"].to_numpy(dtype=object), "")[activities["range"].to_numpy()]
+    device = activities[activities["kind"] != "operator"].assign(phase=phase)
+    return device[(device["phase"] != "") & (device["launch_ns"] != NOWHERE)]
+
+
+def queue_depths(launch: Indices, start: Indices) -> Indices:
+    """How many activities launched before each one the device had not started at its launch.
+
+    launch: start of each launch call; start: of each activity.
+    """
+    started = np.sort(np.maximum(start, launch))
+    before = np.searchsorted(np.sort(launch), launch, side="left")
+    depth = np.maximum(before - np.searchsorted(started, launch, side="right"), 0)
+    return np.asarray(depth, dtype=np.int64)
+
+
+def launches(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
+    """A row per phase, over all of its steps; no rows if the capture has no launches.
+
+    launches: of kernels, copies and sets; kernels; kernels_under_{n}us and their device time
+    kernels_under_{n}us_ns; delay_median_us: from the end of a kernel's launch call to its start;
+    depth_median and depth_max of the queue that a launch found, and the share of launches that
+    found it empty.
+    """
+    launched = _in_steps(ranges, activities)
+    depth = queue_depths(launched["launch_ns"].to_numpy(), launched["start_ns"].to_numpy())
+    launched = launched.assign(depth=depth, delay=launched["start_ns"] - launched["launch_end_ns"])
+    rows = []
+    for phase, found in launched.groupby("phase", sort=False):
+        kernels = found[found["kind"] == "kernel"]
+        row = {"phase": phase, "launches": len(found), "kernels": len(kernels)}
+        for bound in SHORT_US:
+            short = kernels.loc[kernels["duration_ns"] < bound * NS_PER_US, "duration_ns"]
+            row[f"kernels_under_{bound}us"] = len(short)
+            row[f"kernels_under_{bound}us_ns"] = int(short.sum())
+        row["delay_median_us"] = kernels["delay"].median() / NS_PER_US
+        row |= {"depth_median": found["depth"].median(), "depth_max": found["depth"].max()}
+        rows.append(row | {"empty_queue_share": (found["depth"] == 0).mean()})
+    return pd.DataFrame(rows, columns=list(LAUNCH_COLUMNS))
+
+
+def launch_delays(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
+    """A row per phase and bin of the histogram of launch delays of kernels.
+
+    from_us (included) and to_us (excluded), each missing where the bin is open; kernels, and the
+    sum of their delays. A bin without kernels has no row.
+    """
+    launched = _in_steps(ranges, activities)
+    launched = launched[launched["kind"] == "kernel"]
+    delay = launched["start_ns"] - launched["launch_end_ns"]
+    place = np.searchsorted(np.array(DELAY_BOUNDS_US) * NS_PER_US, delay, side="right")
+    grouped = launched.assign(bin=place, delay_ns=delay).groupby(["phase", "bin"], as_index=False)
+    table = grouped.agg(kernels=("delay_ns", "size"), delay_ns=("delay_ns", "sum"))
+    bounds = pd.array([None, *DELAY_BOUNDS_US, None], dtype="Int64")
+    at = table["bin"].to_numpy(dtype=np.int64)
+    table = table.assign(from_us=bounds[at], to_us=bounds[at + 1])
+    return table[["phase", "from_us", "to_us", "kernels", "delay_ns"]]
+
+
+def call_kinds(names: pd.Series) -> pd.Series:
+    """The kind of each API call: a key of KINDS, or "other"."""
+    kinds = pd.Series("other", index=names.index)
+    for kind, pattern in reversed(KINDS.items()):
+        kinds[names.str.contains(pattern, regex=True)] = kind
+    return kinds
+
+
+def api_calls(ranges: pd.DataFrame, calls: pd.DataFrame) -> pd.DataFrame:
+    """A row per phase and API call that began in a step of it, on any thread.
+
+    phase, steps, kind (see KINDS), name, calls and total_ns over all steps.
+    """
+    steps = ranges[(ranges["phase"] != "") & (ranges["parent"] == NOWHERE)].sort_values("start_ns")
+    calls = calls[calls["kind"] != OVERHEAD]
+    begins = calls["start_ns"].to_numpy()
+    at = np.searchsorted(steps["start_ns"].to_numpy(), begins, side="right") - 1
+    inside = (at >= 0) & (begins < np.append(steps["end_ns"].to_numpy(), 0)[at])
+    placed = calls[inside].assign(phase=steps["phase"].to_numpy()[at[inside]])
+    placed["total_ns"] = placed["end_ns"] - placed["start_ns"]
+    grouped = placed.groupby(["phase", "name"], as_index=False)
+    table = grouped.agg(calls=("total_ns", "size"), total_ns=("total_ns", "sum"))
+    table = table.sort_values(["phase", "total_ns", "name"], ascending=[True, False, True])
+    of_phase = steps["phase"].value_counts()
+    table = table.assign(kind=call_kinds(table["name"]), steps=table["phase"].map(of_phase))
+    return table[["phase", "steps", "kind", "name", "calls", "total_ns"]]

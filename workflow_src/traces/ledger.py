@@ -1,0 +1,195 @@
+"""The ledger of a step: its wall time as device time plus idle time, split by cause.
+
+All times are integer nanoseconds. For each step
+wall = device_active + idle, and idle = launch + synchronization + queued + tail + profiler +
+unexplained, exactly. A gap is a time in which the device does nothing, up to its next activity or
+the end of the step. It is split in this order:
+
+1. profiler: where the gap overlaps an overhead that the profiler recorded of itself.
+2. queued: from the moment an activity was available to the device until the device started one.
+   An activity is available when its launch call returns, or when it starts, if that is earlier.
+3. tail: after the last activity of a step, from the start of the step's last blocking call, which
+   waits for the device, to the end of the step.
+4. The remainder is the host's: it had not yet launched what the device waited for. Of it
+   - synchronization is as much as the host had been blocked since its previous launch;
+   - launch is the rest.
+   If the call that launched the next activity is not in the capture, it is unexplained instead.
+
+Why blocked time and not just the overlap with a blocking call: such a call returns microseconds
+after the device became idle. What it costs is the gap after it, in which the host prepares a launch
+that it would have made earlier. Had the blocking calls taken no time, the launch would have come
+earlier by the time they took, so that is what they explain, at most the entire gap. A host that was
+far ahead thus loses the entire gap, with the wait in the queue at its end; a host that was behind
+anyway loses only the duration of the call, and the rest stays launch.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from workflow_src.traces.attribution import NOWHERE
+from workflow_src.traces.intervals import Indices, Union
+from workflow_src.traces.trace import OVERHEAD, PAGEABLE_COPY
+
+CAUSES = ("launch", "synchronization", "queued", "tail", "profiler", "unexplained")
+"""Why the device was idle; the table has a column idle_{cause}_ns for each."""
+
+LEDGER_COLUMNS = (
+    "phase",
+    "step",
+    "wall_ns",
+    "device_active_ns",
+    "busy_ns",
+    "idle_ns",
+    *(f"idle_{cause}_ns" for cause in CAUSES),
+)
+
+BLOCKING = r"Synchronize|Memcpy(?!.*Async)|^cu(?:da|Mem)Free(?!.*Async)"
+"""Calls that return only when the device has done something: waits, synchronous copies, and
+freeing memory, which waits for all kernels."""
+
+BEGINNING, NEVER = -(2**62), 2**62
+
+
+def blocking(calls: pd.DataFrame) -> pd.DataFrame:
+    """The calls that make the host wait for the device."""
+    names = pd.Series(calls["name"].unique())
+    waits = names[names.str.contains(BLOCKING, regex=True)]
+    return calls[calls["name"].isin(waits) | (calls["kind"] == PAGEABLE_COPY)]
+
+
+def available(activities: pd.DataFrame) -> Indices:
+    """When the device could have started each activity, or NEVER if its launch call isn't there."""
+    returned, started = activities["launch_end_ns"].to_numpy(), activities["start_ns"].to_numpy()
+    known = activities["launch_ns"].to_numpy() != NOWHERE
+    return np.where(known, np.minimum(returned, started), NEVER)
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """The times in which the device does nothing: before, between and after its activities.
+
+    starts, ends: the first gap begins at BEGINNING, the last ends at NEVER.
+    ready: when the first of all later activities was available, or NEVER.
+    known: whether the call that launched the next activity is in the capture.
+    """
+
+    starts: Indices
+    ends: Indices
+    ready: Indices
+    known: npt.NDArray[np.bool_]
+
+    @classmethod
+    def between(cls, activities: pd.DataFrame) -> "Gaps":
+        """The gaps between activities, which are in order of start."""
+        active = _union(activities)
+        at = available(activities)
+        earliest = np.minimum.accumulate(np.append(at, NEVER)[::-1])[::-1]
+        return cls(
+            np.append(BEGINNING, active.ends),
+            np.append(active.starts, NEVER),
+            np.append(earliest[active.first], NEVER),
+            np.append(at[active.first] < NEVER, True),
+        )
+
+    def within(self, start: int, end: int) -> "Gaps":
+        """The parts of the gaps that are in [start, end)."""
+        first = np.searchsorted(self.ends, start, side="right")
+        some = slice(first, np.searchsorted(self.starts, end, side="left"))
+        starts, ends = np.maximum(self.starts[some], start), np.minimum(self.ends[some], end)
+        return Gaps(starts, ends, self.ready[some], self.known[some] | (self.ends[some] > end))
+
+
+@dataclass(frozen=True)
+class Host:
+    """What the host did, over an entire capture.
+
+    launches, waits: start of each launch call and of each blocking call, sorted.
+    overhead: time that the profiler took; held: the same, and time in blocking calls.
+    """
+
+    launches: Indices
+    waits: Indices
+    overhead: Union
+    held: Union
+
+    @classmethod
+    def of(cls, activities: pd.DataFrame, calls: pd.DataFrame) -> "Host":
+        """The host's side of a trace."""
+        launched = activities.loc[activities["launch_ns"] != NOWHERE, "launch_ns"]
+        overhead = calls[calls["kind"] == OVERHEAD]
+        waits = blocking(calls)
+        held = _union(pd.concat([waits, overhead]))
+        starts = np.sort(waits["start_ns"].to_numpy())
+        return cls(np.unique(launched.to_numpy()), starts, _union(overhead), held)
+
+    def own(self, starts: Indices, ends: Indices) -> Indices:
+        """Time (ns) from `starts` to `ends` without the profiler's overhead."""
+        return ends - starts - (self.overhead.until(ends) - self.overhead.until(starts))
+
+    def blocked(self, starts: Indices, ends: Indices) -> Indices:
+        """Time (ns) from `starts` to `ends` in blocking calls, without the profiler's overhead."""
+        held = self.held.until(ends) - self.held.until(starts)
+        return held - (ends - starts - self.own(starts, ends))
+
+    def last_wait(self, start: int, end: int) -> int:
+        """Start of the last blocking call of a step if it launched nothing after it, or `end`."""
+        calls = self.waits[: np.searchsorted(self.waits, end)]
+        launches = self.launches[: np.searchsorted(self.launches, end)]
+        latest = max([start - 1, *launches[-1:]])
+        return int(calls[-1]) if len(calls) and calls[-1] > latest else end
+
+
+def _union(rows: pd.DataFrame) -> Union:
+    return Union.of(rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy())
+
+
+def idle_by_cause(gaps: Gaps, host: Host, start: int, end: int) -> dict[str, int]:
+    """Idle time (ns) of the step [start, end) by cause, in the order of CAUSES."""
+    found = gaps.within(start, end)
+    is_tail = (found.ends == end) & (found.ready >= end)
+    ready = np.where(is_tail, host.last_wait(start, end), found.ready)
+    turn = np.clip(ready, found.starts, found.ends)
+    # The launch before the one that made an activity available; for the tail, the last of all.
+    before = np.searchsorted(host.launches, ready, side="right") - np.where(is_tail, 1, 2)
+    since = np.append(host.launches, start)[np.maximum(before, -1)]
+    blocked = host.blocked(np.clip(since, start, turn), turn)
+
+    entire = host.own(found.starts, found.ends)
+    hosts, waiting = host.own(found.starts, turn), host.own(turn, found.ends)
+    explained = np.where(hosts > 0, np.minimum(blocked, np.where(is_tail, hosts, entire)), 0)
+    synchronization = np.where(found.known, explained, 0)
+    queued = np.minimum(waiting, entire - synchronization)
+    rest = entire - synchronization - queued
+    parts = (
+        rest[found.known],
+        synchronization,
+        queued[~is_tail],
+        queued[is_tail],
+        found.ends - found.starts - entire,
+        rest[~found.known],
+    )
+    return {f"idle_{cause}_ns": int(part.sum()) for cause, part in zip(CAUSES, parts, strict=True)}
+
+
+def ledger(ranges: pd.DataFrame, activities: pd.DataFrame, calls: pd.DataFrame) -> pd.DataFrame:
+    """A row per step, with LEDGER_COLUMNS; `ranges` are numbered and have busy_ns.
+
+    device_active_ns: time in which at least one activity ran; busy_ns: device time launched in the
+    step, as in other tables, where activities that run at the same time all count.
+    Without API calls in the capture the causes are missing.
+    """
+    steps = ranges[(ranges["phase"] != "") & (ranges["parent"] == NOWHERE)]
+    activities = activities.sort_values(["start_ns", "end_ns"], ignore_index=True)
+    gaps, host, active = Gaps.between(activities), Host.of(activities, calls), _union(activities)
+    has_calls = bool((calls["kind"] != OVERHEAD).any())
+    rows = []
+    for step in steps.sort_values(["start_ns", "step"]).to_dict("records"):
+        start, end = step["start_ns"], step["end_ns"]
+        worked = int(np.diff(active.until(np.array([start, end])))[0])
+        row = {"wall_ns": end - start, "device_active_ns": worked, "idle_ns": end - start - worked}
+        row |= {name: step[name] for name in ("phase", "step", "busy_ns")}
+        rows.append(row | (idle_by_cause(gaps, host, start, end) if has_calls else {}))
+    return pd.DataFrame(rows, columns=list(LEDGER_COLUMNS))
