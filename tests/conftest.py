@@ -1,14 +1,18 @@
 """Fixtures shared by all tests."""
 
 import os
-import tempfile
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
 
+from tests.leftovers import end, marking, still_there
 from tests.skips import pytest_terminal_summary as pytest_terminal_summary
 from tests.workflow import Project, make_project
+from workflow_src.common import device_locks
 
 
 @pytest.fixture(scope="session")
@@ -32,6 +36,22 @@ def project(finished: Project, tmp_path: Path) -> Project:
 @pytest.fixture
 def own_locks(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Give this test and its jobs device locks of their own."""
-    folder = str(tmp_path_factory.mktemp("locks"))
-    monkeypatch.setenv("TMPDIR", folder)
-    monkeypatch.setattr(tempfile, "tempdir", folder)
+    monkeypatch.setenv(device_locks.VARIABLE, str(tmp_path_factory.mktemp("locks")))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_process_left_behind() -> Iterator[None]:
+    """Fail, with their names, if the tests leave processes behind; end those of killed tests."""
+    mark = f"{os.getpid()}"
+    # Started before the mark is set, so that it doesn't bear it itself.
+    command = [sys.executable, "-m", "tests.leftovers", mark]
+    root = Path(__file__).parent.parent
+    guard = subprocess.Popen(command, cwd=root, stdin=subprocess.PIPE)
+    try:
+        with marking(mark):
+            yield
+            left = still_there(mark)
+        end(mark)
+    finally:
+        guard.communicate()
+    assert not left, f"the tests left these processes behind: {left}"

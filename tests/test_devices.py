@@ -1,37 +1,47 @@
 """One measurement at a time on a device, across processes."""
 
+import getpass
 import itertools
 import multiprocessing
 import os
+import re
+import socket
+import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import pynvml
 import pytest
 
-from workflow_src.common import devices
+from workflow_src.common import device_locks, devices
 from workflow_src.common.devices import DeviceError, hold
+from workflow_src.measure import neighbors
+from workflow_src.measure.alone import measured_alone
+from workflow_src.measure.progress import observed, said
+from workflow_src.tables.case_tables import warnings
 
 CONTEXT = multiprocessing.get_context("spawn")
 
 
 @pytest.fixture(autouse=True)
 def own_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(devices, "lock_folder", lambda: tmp_path)
+    monkeypatch.setenv(device_locks.VARIABLE, str(tmp_path))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 
 
-def measure(folder: str, seen: Any) -> None:
-    devices.lock_folder = lambda: Path(folder)
+def measure(seen: Any) -> None:
     with hold("cpu"):
         start = time.monotonic()
         time.sleep(0.2)
         seen.put((start, time.monotonic()))
 
 
-def test_no_two_processes_hold_one_device_at_once(tmp_path: Path) -> None:
+def test_no_two_processes_hold_one_device_at_once() -> None:
     seen: Any = CONTEXT.Queue()
-    workers = [CONTEXT.Process(target=measure, args=(str(tmp_path), seen)) for _ in range(3)]
+    workers = [CONTEXT.Process(target=measure, args=(seen,)) for _ in range(3)]
     for worker in workers:
         worker.start()
     spans = sorted(seen.get(timeout=60) for _ in workers)
@@ -40,9 +50,9 @@ def test_no_two_processes_hold_one_device_at_once(tmp_path: Path) -> None:
     assert all(end <= start for (_, end), (start, _) in itertools.pairwise(spans))
 
 
-def test_a_killed_holder_leaves_the_device_free(tmp_path: Path) -> None:
+def test_a_killed_holder_leaves_the_device_free() -> None:
     seen: Any = CONTEXT.Queue()
-    holder = CONTEXT.Process(target=hold_for_ever, args=(str(tmp_path), seen))
+    holder = CONTEXT.Process(target=hold_for_ever, args=(seen,))
     holder.start()
     assert seen.get(timeout=60)
     with pytest.raises(DeviceError, match="still in use"), hold("cpu", wait_s=0):
@@ -53,9 +63,8 @@ def test_a_killed_holder_leaves_the_device_free(tmp_path: Path) -> None:
         assert name == "cpu"
 
 
-def hold_for_ever(folder: str, seen: Any) -> None:
-    devices.lock_folder = lambda: Path(folder)
-    with hold("cpu"):
+def hold_for_ever(seen: Any) -> None:
+    with hold("cpu", "tiny-ctx16-fp32"):
         seen.put(True)
         time.sleep(600)
 
@@ -79,6 +88,156 @@ def test_a_measurement_waits_until_the_previous_process_has_ended(
     monkeypatch.setattr(devices, "processes_on", lambda uuid: next(seen))
     with hold("cuda"):
         assert next(seen, "asked until idle") == "asked until idle"
+
+
+def test_waiting_says_for_whom_since_when_and_for_what(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    seen: Any = CONTEXT.Queue()
+    holder = CONTEXT.Process(target=hold_for_ever, args=(seen,))
+    holder.start()
+    assert seen.get(timeout=60)
+    capfd.readouterr()
+    with pytest.raises(DeviceError), hold("cpu", wait_s=0.5):
+        pass
+    holder.kill()
+    holder.join()
+    line = re.escape(
+        f"process {holder.pid} of {getpass.getuser()} on {socket.gethostname()}, since "
+    )
+    line += r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC, for tiny-ctx16-fp32"
+    assert re.fullmatch(f"Waiting: cpu is held by {line}\n", capfd.readouterr().err)
+
+
+def test_a_slurm_job_names_itself_to_those_who_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURM_JOB_ID", "77")
+    with hold("cpu"):
+        assert ", Slurm job 77, since " in device_locks._holder("cpu")
+    assert device_locks._holder("cpu") == "another process"
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """A function that sets which folders of the machine, and which /tmp, a process sees."""
+
+    def sees(*names: str, tmp: str) -> None:
+        places = [tmp_path / name for name in (*names, tmp)]
+        for place in places:
+            place.mkdir(exist_ok=True)
+        monkeypatch.delenv(device_locks.VARIABLE, raising=False)
+        monkeypatch.setattr(device_locks, "MACHINE", places[:-1])
+        monkeypatch.setattr(tempfile, "tempdir", str(places[-1]))
+
+    return sees
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (("run", "shm"), ("run", "shm")),
+        (("run", "shm"), ("private", "shm")),
+        (("run", "private"), ("run", "shm")),
+    ],
+)
+def test_processes_with_a_private_tmp_exclude_each_other(
+    machine: Callable[..., None], first: tuple[str, ...], second: tuple[str, ...]
+) -> None:
+    machine(*first, tmp="tmp1")
+    with hold("cpu"):
+        machine(*second, tmp="tmp2")
+        with pytest.raises(DeviceError, match="still in use"), hold("cpu", wait_s=0):
+            pass
+        machine("elsewhere", tmp="tmp3")
+        with hold("cpu", wait_s=0):
+            pass
+    machine(*first, tmp="tmp1")
+    with hold("cpu", wait_s=0):
+        pass
+
+
+def test_without_a_folder_of_the_machine_the_result_and_the_report_warn(
+    machine: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measured() -> dict[str, Any]:
+        return measured_alone("t", {"device": "cpu"}, "phases", dict)
+
+    machine("run", tmp="tmp")
+    assert "no lock" not in warnings(measured())
+    machine(tmp="tmp")
+    assert "no lock that all users see" in warnings(measured())
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(device_locks, "MACHINE", (tmp_path / "file", tmp_path / "missing"))
+    assert "no lock that all users see" in warnings(measured())
+
+
+@pytest.mark.parametrize("place", ["file", "missing", "taken"])
+def test_an_unusable_lock_folder_gives_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / device_locks.FOLDER).write_text("")
+    monkeypatch.setenv(device_locks.VARIABLE, str(tmp_path / place))
+    with pytest.raises(DeviceError, match=r"no device can be locked here .*set STEP_TIME_LOCKS to"):
+        hold("cpu").__enter__()
+
+
+def test_a_lock_that_cannot_be_opened_gives_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / device_locks.FOLDER / "cpu.lock").mkdir(parents=True)
+    with pytest.raises(DeviceError, match=r"cpu.lock: no device can be locked here"):
+        hold("cpu").__enter__()
+
+
+class FakeNvml:
+    """Stands in for NVML's functions: who runs at each look, and who used the device when."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, asked: Any) -> None:
+        self.running: list[int] = []
+        for name in ("nvmlInit", "nvmlShutdown", "nvmlDeviceGetHandleByUUID"):
+            monkeypatch.setattr(pynvml, name, lambda *unused: None)
+        monkeypatch.setattr(pynvml, "nvmlDeviceGetComputeRunningProcesses", self.processes)
+        monkeypatch.setattr(pynvml, "nvmlDeviceGetProcessUtilization", asked)
+
+    def processes(self, handle: object) -> list[Any]:
+        return [SimpleNamespace(pid=pid) for pid in self.running]
+
+
+def test_a_process_that_came_and_went_while_measuring_is_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[int] = []
+
+    def utilization(handle: object, since_us: int) -> list[Any]:
+        asked.append(since_us)
+        samples = [(4711, since_us + 5), (os.getpid(), since_us + 5), (1, since_us - 5)]
+        return [SimpleNamespace(pid=pid, timeStamp=at) for pid, at in samples]
+
+    nvml = FakeNvml(monkeypatch, utilization)
+    found = neighbors.Neighbors("GPU-a")
+    with observed(found.look):
+        said("forward", {"status": "ok"})
+        nvml.running = [4712]
+        said("forward_backward", {"status": "ok"})
+        nvml.running = []
+    found.look()
+    assert found.state() == {"other_processes": 2}
+    assert len(asked) == 3 and asked == sorted(asked)
+
+
+def test_where_nvml_cannot_tell_who_used_a_device_those_that_run_are_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def unsupported(handle: object, since_us: int) -> list[Any]:
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
+
+    nvml = FakeNvml(monkeypatch, unsupported)
+    found = neighbors.Neighbors("GPU-a")
+    found.look()
+    assert found.state() == {"other_processes": 0}
+    nvml.running = [4711, os.getpid()]
+    found.look()
+    assert found.state() == {"other_processes": 1}
+    assert neighbors.Neighbors("cpu").state() == {}
 
 
 def test_no_cuda_device_gives_a_one_sentence_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,9 +23,10 @@ import pytest
 from tests.slurm import wait_until
 from tests.test_fuzz import TRACE
 from tests.test_nsys import requires_nsys
-from tests.workflow import ROOT, Project, make_project
+from tests.workflow import ROOT, SUITE, Project, make_project
 from workflow_src.common.devices import hold
 from workflow_src.common.errors import TraceError
+from workflow_src.measure import capture as capture_stage
 from workflow_src.measure.capture import capture
 from workflow_src.measure.timing import time_steps
 from workflow_src.traces.families import RULES
@@ -154,12 +155,54 @@ def test_killing_nsys_during_a_capture_leaves_no_file(tmp_path: Path) -> None:
         family = children(os.getpid())
         for process in under_nsys():
             os.kill(process, signal.SIGKILL)
-        with pytest.raises(TraceError, match="ended with status -9"):
+        with pytest.raises(TraceError, match="was killed"):
             captured.result()
     for process in family:
         if "python" in named(process):
             os.kill(process, signal.SIGKILL)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("profiler", ["nsys", "torch"])
+def test_a_capture_whose_program_is_killed_says_that_memory_ran_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, profiler: str
+) -> None:
+    """As the kernel does when memory runs out; nsys, here a stand-in, passes the status on."""
+    (tmp_path / "nsys").write_text(
+        "#!/bin/sh\n[ $1 = --version ] && echo version 2025.3 || exit 137"
+    )
+    (tmp_path / "nsys").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    killed = [sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"]
+    monkeypatch.setattr(capture_stage, "recorder", lambda row: killed)
+    with pytest.raises(TraceError, match=r"was killed \(signal 9\).* memory ran out, most likely"):
+        capture(ROW | {"profiler": profiler}, tmp_path / "out" / "c")
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_killed_benchmark_says_that_memory_ran_out(tmp_path: Path) -> None:
+    row = json.dumps(ROW | {"steps": 100_000})
+    command = [sys.executable, "-m", "workflow_src.measure.benchmark", "--case", row]
+    command += ["--output", str(tmp_path / "b.json")]
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as measuring:
+        wait_until(lambda: children(measuring.pid) != [], "its obituary")
+        time.sleep(1)
+        measuring.kill()
+        said = measuring.stderr.read() if measuring.stderr else ""
+    assert said == (
+        "tiny-ctx16-fp32 was killed; if nobody killed it, memory ran out, most likely: set "
+        "memory_limit_gib, or measure less\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.workflow
+def test_running_out_of_memory_on_a_cpu_is_told_in_the_report(project: Project) -> None:
+    project.edit("config.yaml", "contexts: [16, 32]", "contexts: [16, 2048]")
+    project.run("--config", *SUITE, "memory_limit_gib=0.5", "device=cpu", "profiler=torch")
+    report = (project.folder / "report.md").read_text()
+    assert "Out of memory: tiny-ctx2048-fp32" in report
+    assert "CPU out of memory" in report
 
 
 @pytest.mark.nsys
@@ -222,6 +265,20 @@ def test_a_read_only_folder_gives_a_one_sentence_error(tmp_path: Path) -> None:
 
 
 @needs_root
+def test_a_lock_folder_that_cannot_be_written_gives_a_one_sentence_error(tmp_path: Path) -> None:
+    """So does one that is a file; test_devices.py has more of these."""
+    output = ["--case", json.dumps(ROW | {"profiler": "torch"}), "--output", tmp_path / "o"]
+    with mounted(tmp_path / "closed") as closed:
+        subprocess.run(["mount", "-o", "remount,ro", str(closed)], check=True)
+        for module in ("measure.benchmark", "measure.capture"):
+            said = sentence(stage(module, *output, STEP_TIME_LOCKS=str(closed)))
+            assert "no device can be locked here (Read-only file system); set STEP_TIME" in said
+    (tmp_path / "file").write_text("")
+    said = sentence(stage("measure.benchmark", *output, STEP_TIME_LOCKS=str(tmp_path / "file")))
+    assert "no device can be locked here (Not a directory); set STEP_TIME_LOCKS" in said
+
+
+@needs_root
 @pytest.mark.workflow
 def test_read_only_results_stop_the_workflow_before_anything_is_measured(project: Project) -> None:
     with mounted(project.folder / "results", "1m") as results:
@@ -243,7 +300,7 @@ AS_NOBODY = """
 import os, sys
 from pathlib import Path
 from workflow_src.common import devices
-devices.tempfile.tempdir = sys.argv[1]
+os.environ["STEP_TIME_LOCKS"] = sys.argv[1]
 os.umask(0o077)
 with devices.hold("cpu", wait_s=0): pass
 child = os.fork()

@@ -1,6 +1,9 @@
 """Phases, statistics, the benchmark and the profiled run on small cases."""
 
+import json
 import math
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,10 +13,17 @@ import torch
 
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import PHASES, Case
+from workflow_src.common.errors import StageError
 from workflow_src.common.summary import summarize
+from workflow_src.common.units import GIB
+from workflow_src.dag import make_dag
 from workflow_src.measure import benchmark, profiled_run
-from workflow_src.measure.oom import Row, in_turn
+from workflow_src.measure.memory_limit import available_bytes, limited_memory
+from workflow_src.measure.oom import Row, attempt, in_turn
 from workflow_src.measure.workload import Workload
+from workflow_src.plan.config import load
+from workflow_src.studies import run_point
+from workflow_src.studies.warmup import measure as warmup
 from workflow_src.tables.case_tables import case_tables
 from workflow_src.traces.export import export
 
@@ -71,7 +81,16 @@ def test_a_phase_that_fits_only_once_is_not_captured() -> None:
     assert workload.released == 2
 
 
-@pytest.mark.parametrize("error", [RuntimeError("CUDA out of memory"), MemoryError(), ValueError()])
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("CUDA out of memory"),
+        RuntimeError("[enforce fail] DefaultCPUAllocator: not enough memory"),
+        RuntimeError("can't allocate memory: you tried to allocate 16 bytes"),
+        MemoryError(),
+        ValueError(),
+    ],
+)
 def test_any_other_error_fails_the_job(error: Exception) -> None:
     def run(phase: str) -> Row:
         raise error
@@ -202,3 +221,94 @@ def test_a_case_that_does_not_fit_still_has_a_complete_capture(
     tables = recorded(tmp_path, {"warmup_steps": 1, "capture_steps": 2})
     assert tables["timings"]["status"].tolist() == ["oom", "skipped", "skipped"]
     assert len(tables["ranges"]) == 0 and "path" in tables["ranges"].columns
+
+
+LARGE = replace(CASE, context=1024, layers=8)
+"""Its forward pass needs some 200 MiB, its backward pass over 800 MiB."""
+
+
+def test_running_out_of_memory_on_a_cpu_is_a_result() -> None:
+    def take(gib: float) -> Row:
+        torch.empty(int(gib * GIB), dtype=torch.uint8)
+        return {}
+
+    with limited_memory("cpu", 0.25):
+        assert attempt(lambda: take(0.2), lambda: None)["status"] == "ok"
+        row = attempt(lambda: take(0.5), lambda: None)
+        assert row == {"status": "oom", "reason": "CPU out of memory"}
+    assert attempt(lambda: take(0.5), lambda: None)["status"] == "ok"
+
+
+def test_without_a_limit_memory_runs_out_before_the_kernel_kills_anybody() -> None:
+    """Nothing is written to what is allocated here, so it takes no memory."""
+    almost_all = int(available_bytes() * 0.98)
+    with limited_memory("cpu", None), pytest.raises(RuntimeError, match="can't allocate memory"):
+        torch.empty(almost_all, dtype=torch.uint8)
+
+
+def test_a_limit_beyond_what_is_available_is_refused_in_one_sentence() -> None:
+    said = r"^memory_limit_gib: 1e\+06 is more than is available now \(\d+\.\d GiB\)$"
+    with pytest.raises(StageError, match=said), limited_memory("cpu", 1e6):
+        pass
+
+
+def test_the_limit_of_every_control_group_counts(tmp_path: Path) -> None:
+    def write(name: str, text: object) -> None:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"{text}\n")
+
+    write("proc/meminfo", "MemTotal: 9000 kB\nMemAvailable: 8000 kB")
+    write("proc/self/cgroup", "4:cpu,cpuacct:/\n3:memory:/job/step\n0::/slice/job")
+    assert available_bytes(tmp_path) == 8000 * 1024
+    inner, outer = "sys/fs/cgroup/slice/job", "sys/fs/cgroup/slice"
+    for folder, allowed in ((inner, "max"), (outer, 6_000_000)):
+        write(f"{folder}/memory.max", allowed)
+        write(f"{folder}/memory.current", 2_000_000)
+        write(f"{folder}/memory.stat", "anon 5\ninactive_file 500000")
+    assert available_bytes(tmp_path) == 4_500_000
+    first = "sys/fs/cgroup/memory/job"
+    write(f"{first}/memory.limit_in_bytes", 3_000_000)
+    write(f"{first}/memory.usage_in_bytes", 1_000_000)
+    write(f"{first}/memory.stat", "inactive_file 1\ntotal_inactive_file 7")
+    assert available_bytes(tmp_path) == 2_000_007
+    write(f"{first}/memory.usage_in_bytes", 9_000_000)
+    assert available_bytes(tmp_path) == 0
+
+
+def run_stage(module: str, case: Case, output: Path) -> list[str]:
+    """Run a measuring stage on a case, and return the lines that it prints about it."""
+    row = json.dumps(case.as_dict() | {"warmup_steps": 0, "steps": 1, "capture_steps": 1})
+    command = [sys.executable, "-m", f"workflow_src.measure.{module}", "--case", row]
+    command += ["--output", str(output)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    return [line for line in ended.stdout.splitlines() if not line.startswith("USDT")]
+
+
+def test_a_benchmark_and_a_capture_keep_to_the_memory_limit_of_a_cpu(tmp_path: Path) -> None:
+    case, output = replace(LARGE, memory_limit_gib=0.4), tmp_path / "b.json"
+    said = run_stage("benchmark", case, output)
+    phases = json.loads(output.read_text())["phases"]
+    assert [phases[phase]["status"] for phase in PHASES] == ["ok", "oom", "skipped"]
+    assert said[0].startswith("t forward: ") and said[0].endswith(" ms at best")
+    assert said[1] == "t forward_backward: oom (CPU out of memory)"
+    assert len(said) == 3
+    said = run_stage("profiled_run", case, tmp_path / "c.kineto.json.gz")
+    assert said[-2:] == ["t: capturing 1 steps of forward", "t: captured"]
+    assert "forward_backward, warm-up (1 step): oom (CPU out of memory)" in said
+    run_stage("benchmark", LARGE, output)
+    phases = json.loads(output.read_text())["phases"]
+    assert [phases[phase]["status"] for phase in PHASES] == ["ok"] * 3
+
+
+def test_a_studys_point_keeps_to_the_memory_limit(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    settings = load(Path("config.yaml")) | {"device": "cpu", "memory_limit_gib": 0.25}
+    dag = make_dag(settings | {"study_scale": "small"})
+    point = dict(next(iter(dag.points("warmup").values()))) | {"context": 2048, "warmup_steps": 1}
+    output = tmp_path / "p.json"
+    arguments = ["measure", "--point", json.dumps(point), "--output", str(output)]
+    monkeypatch.setattr(sys, "argv", arguments)
+    run_point.main(warmup.measure)
+    rows = json.loads(output.read_text())["rows"]
+    assert [row["status"] for row in rows] == ["oom", "skipped"]

@@ -2,14 +2,19 @@
 
 import os
 import shutil
+import signal
 import sqlite3
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from tests.leftovers import marked, marking, still_there
+from tests.slurm import wait_until
 from workflow_src.common import nsys_cli
 from workflow_src.common.case import END_OF_CAPTURE
 from workflow_src.common.errors import TraceError
@@ -177,8 +182,6 @@ requires_nsys = pytest.mark.skipif(
 @requires_nsys
 def test_a_real_nsys_captures_exports_and_reports(tmp_path: Path) -> None:
     capture, folder = tmp_path / "c.nsys-rep", tmp_path / "export"
-    import sys
-
     code = (
         "import nvtx\n"
         "for _ in range(3):\n"
@@ -198,6 +201,56 @@ def test_a_real_nsys_captures_exports_and_reports(tmp_path: Path) -> None:
     assert trace.total_ns == 0
     assert nsys.stats_total_ns(folder / "cuda_gpu_kern_sum.csv") is None
     assert "forward" in (folder / "nvtx_pushpop_sum.csv").read_text()
+
+
+STAGE = """
+import sys
+from pathlib import Path
+from workflow_src.common import nsys_cli
+nsys_cli.profile(Path(sys.argv[1]), sys.argv[2:], "cpu", os_tracing=False)
+"""
+AGENT = """
+setsid sleep 600 > /dev/null 2>&1 &
+while [ $1 != -o ]; do shift; done
+out=$2; shift 2; "$@"; status=$?
+touch $out; exit $status
+"""
+"""As nsys does, start a process in a session of its own, which here never ends."""
+
+
+@pytest.mark.parametrize(
+    "real", [False, pytest.param(True, marks=[pytest.mark.nsys, requires_nsys])]
+)
+@pytest.mark.parametrize(
+    ("program", "ending"),
+    [
+        ("sleep 3", None),
+        ("sleep 3; false", None),
+        ("sleep 601", signal.SIGTERM),
+        ("sleep 601", signal.SIGINT),
+        ("sleep 601", signal.SIGKILL),
+    ],
+)
+def test_no_process_outlives_the_stage_that_started_nsys(
+    tmp_path: Path,
+    stand_in: Callable[[str], None],
+    real: bool,
+    program: str,
+    ending: signal.Signals | None,
+) -> None:
+    if not real:
+        stand_in(AGENT)
+    mark = str(tmp_path)
+    agent = "--start-agent" if real else "sleep 600"
+    command = [sys.executable, "-c", STAGE, str(tmp_path / "c.nsys-rep"), "sh", "-c", program]
+    with marking(mark):
+        stage = subprocess.Popen(command)
+    wait_until(lambda: any(agent in command for command in marked(mark).values()), "the agent")
+    if ending:
+        wait_until(lambda: "sleep 601" in marked(mark).values(), "the program")
+        stage.send_signal(ending)
+    assert (stage.wait() == 0) == (program == "sleep 3")
+    assert still_there(mark) == {}
 
 
 @pytest.mark.nsys

@@ -187,7 +187,8 @@ class Dag:
         if not found:
             sizes = ", ".join(self.plan.settings["sizes"])
             raise ConfigError(f"studies: {name!r} measures none of the configured sizes ({sizes})")
-        about = {"device": self.plan.device, **self.plan.threads}
+        limit = {"memory_limit_gib": self.plan.settings["memory_limit_gib"]}
+        about = {"device": self.plan.device, **self.plan.threads, **limit}
         return {point["point"]: point | about for point in found}
 
     def study_point(self, wildcards: Wildcards) -> str:

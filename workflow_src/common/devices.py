@@ -4,23 +4,15 @@ Nothing here imports torch: a device is chosen, and made the only visible one, b
 """
 
 import os
-import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import contextmanager
 
 import pynvml
-from filelock import FileLock, Timeout
 
-from workflow_src.common.errors import StageError
+from workflow_src.common.device_locks import POLL_S, DeviceError, one_locked
 
-POLL_S = 0.2
 IDLE_WAIT_S = 10.0
-
-
-class DeviceError(StageError):
-    """The requested device is missing or still in use."""
 
 
 def _visible(uuids: list[str]) -> list[str]:
@@ -58,17 +50,6 @@ def cuda_devices() -> list[str]:
     return [uuid for uuid in _visible(uuids) if uuid]
 
 
-def lock_folder() -> Path:
-    """The folder of the device locks: one per machine, shared by all users."""
-    folder = Path(tempfile.gettempdir()) / "transformer-step-time-locks"
-    folder.mkdir(exist_ok=True)
-    # World-writable whatever the umask, and not sticky: in a sticky folder the kernel stops one
-    # user from opening another's lock (fs.protected_regular).
-    with suppress(PermissionError):
-        folder.chmod(0o777)
-    return folder
-
-
 def _names(device: str) -> list[str]:
     if device == "cpu":
         return ["cpu"]
@@ -79,22 +60,19 @@ def _names(device: str) -> list[str]:
 
 
 @contextmanager
-def hold(device: str, wait_s: float = -1) -> Iterator[str]:
+def hold(device: str, about: str = "", wait_s: float = -1) -> Iterator[str]:
     """Lock one device of a kind ("cpu" or "cuda"); yields its name: "cpu" or a UUID.
 
-    Takes the first free device and waits while all are locked, at most `wait_s` seconds
-    (negative: without limit). A CUDA device becomes the only one visible to this process and its
-    children. Raises DeviceError if there is no such device or the wait times out.
+    Takes the first free device. While all are locked, says who holds them and waits, at most
+    `wait_s` seconds (negative: without limit); those who wait for this one are told `about`. A CUDA
+    device becomes the only one visible to this process and its children. Raises DeviceError if
+    there is no such device or the wait times out.
     """
-    names = _names(device)
-    lock, name = _first_free(names, wait_s)
-    try:
+    with one_locked(_names(device), about, wait_s) as name:
         if name != "cpu":
             os.environ["CUDA_VISIBLE_DEVICES"] = name
             _wait_until_idle(name)
         yield name
-    finally:
-        lock.release()
 
 
 def processes_on(uuid: str) -> list[int]:
@@ -117,19 +95,4 @@ def _wait_until_idle(uuid: str) -> None:
     """
     deadline = time.monotonic() + IDLE_WAIT_S
     while processes_on(uuid) and time.monotonic() < deadline:
-        time.sleep(POLL_S)
-
-
-def _first_free(names: list[str], wait_s: float) -> tuple[FileLock, str]:
-    deadline = time.monotonic() + wait_s if wait_s >= 0 else float("inf")
-    while True:
-        for name in names:
-            lock = FileLock(lock_folder() / f"{name}.lock", mode=0o666)
-            try:
-                lock.acquire(timeout=0)
-                return lock, name
-            except Timeout:
-                continue
-        if time.monotonic() >= deadline:
-            raise DeviceError(f"device: {', '.join(names)} still in use after {wait_s:g} s")
         time.sleep(POLL_S)

@@ -2,12 +2,11 @@
 
 import re
 import shutil
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 from workflow_src.common.errors import TraceError, remake
-from workflow_src.common.subprocesses import run_tied
+from workflow_src.common.subprocesses import how_it_ended, run_tied
 
 REPORTS = (
     "cuda_gpu_kern_sum",
@@ -25,7 +24,7 @@ def version() -> tuple[int, int]:
     """Year and release of the nsys on the PATH. Raises TraceError if it is missing or too old."""
     if shutil.which("nsys") is None:
         raise TraceError("nsys is not on the PATH; install Nsight Systems or set profiler to torch")
-    text = subprocess.run(["nsys", "--version"], capture_output=True, text=True, check=False).stdout
+    text = run_tied(["nsys", "--version"], capture_output=True).stdout
     found = re.search(r"version (\d{4})\.(\d+)", text)
     if found is None:
         raise TraceError(f"nsys --version says {text.strip()!r}, which names no version")
@@ -59,7 +58,7 @@ def profile(output: Path, program: Sequence[str], device: str, os_tracing: bool)
     Raises TraceError, with the cause, if the program failed or nsys left no report.
     """
     version()
-    status = run_tied(profile_command(output, program, device, os_tracing))
+    status = run_tied(profile_command(output, program, device, os_tracing)).returncode
     if output.is_file() and status == 0:
         return
     raise TraceError(_what_went_wrong(output, status))
@@ -72,7 +71,7 @@ def _what_went_wrong(output: Path, status: int) -> str:
             "library that it misses (libdw1 on Debian and Ubuntu) and capture again"
         )
     if output.is_file() or status:
-        return f"the program under nsys ended with status {status}; its own message stands above"
+        return f"the program under nsys {how_it_ended(status)}"
     return (
         "nsys left no report: the program never opened the capture range (cudaProfilerStart), or "
         "nsys was ended before it could write"
@@ -102,7 +101,7 @@ def stats(source: Path, report: str) -> str:
 
 
 def _run(command: Sequence[str | Path]) -> str:
-    ended = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+    ended = run_tied([str(part) for part in command], capture_output=True)
     if ended.returncode == 0:
         return ended.stdout
     reason = " ".join((ended.stderr or ended.stdout).split())[-500:]

@@ -1,25 +1,38 @@
 """Measures with a device to itself, and records the environment."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from workflow_src.common.device_locks import locks_are_shared
 from workflow_src.common.devices import hold
+from workflow_src.common.subprocesses import told_if_killed
 from workflow_src.measure.machine import hardware, node, now, software, state
+from workflow_src.measure.memory_limit import limited_memory
+from workflow_src.measure.neighbors import Neighbors
+from workflow_src.measure.progress import observed
 
 
-def measured_alone(device: str, key: str, measure: Callable[[], Any]) -> dict[str, Any]:
+def measured_alone(
+    name: str, job: Mapping[str, Any], key: str, measure: Callable[[], Any]
+) -> dict[str, Any]:
     """The result of `measure` under `key`, with environment, device states and times beside it.
 
-    `device` is "cpu" or "cuda". Raises DeviceError if there is no such device.
+    `job` is a case or a study's point called `name`, with its device and, if it has one, its
+    memory limit. Raises StageError if there is no such device, or less memory than that limit.
     """
-    with hold(device) as name:
-        started_at, before = now(), state(name)
-        found = measure()
+    kind = job["device"]
+    with told_if_killed(name), hold(kind, name) as device:
+        started_at, before, neighbors = now(), state(device), Neighbors(device)
+        with limited_memory(kind, job.get("memory_limit_gib")), observed(neighbors.look):
+            found = measure()
+        neighbors.look()
         return {
             key: found,
-            "environment": hardware(name) | software() | {"node": node(), "device_name": name},
+            "environment": hardware(device) | software() | {"node": node(), "device_name": device},
             "before": before,
-            "after": state(name),
+            "during": neighbors.state(),
+            "after": state(device),
+            "locks_are_shared": locks_are_shared(),
             "started_at": started_at,
             "ended_at": now(),
         }

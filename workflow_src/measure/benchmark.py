@@ -1,5 +1,6 @@
 """Benchmark one case: raw samples of every phase, unprofiled, and the environment."""
 
+from functools import partial
 from typing import Any
 
 from workflow_src.common.arguments import Parser, new_file
@@ -40,9 +41,7 @@ def measure(case: Case, warmup_steps: int, steps: int) -> dict[str, Row]:
     """The row of each phase of a case, each with its own status."""
 
     def run(workload: Workload, phase: str) -> Row:
-        row = measure_phase(workload, phase, warmup_steps, steps)
-        print(f"{case.case} {phase}: {min(row['samples_ns']) / 1e6:.3f} ms at best", flush=True)
-        return row
+        return measure_phase(workload, phase, warmup_steps, steps)
 
     return dict(run_phases(case, run))
 
@@ -50,7 +49,8 @@ def measure(case: Case, warmup_steps: int, steps: int) -> dict[str, Row]:
 def benchmark(case: Case, warmup_steps: int, steps: int) -> dict[str, Any]:
     """The complete result of one case, measured with the device to itself."""
     about = {"case": case.as_dict(), "warmup_steps": warmup_steps}
-    return about | measured_alone(case.device, "phases", lambda: measure(case, warmup_steps, steps))
+    run = partial(measure, case, warmup_steps, steps)
+    return about | measured_alone(case.case, case.as_dict(), "phases", run)
 
 
 @one_sentence()

@@ -11,7 +11,7 @@ from workflow_src.common.atomic_write import partial_folder
 from workflow_src.common.devices import hold
 from workflow_src.common.errors import TraceError, one_sentence
 from workflow_src.common.plan_row import plan_row
-from workflow_src.common.subprocesses import run_tied
+from workflow_src.common.subprocesses import how_it_ended, run_tied
 
 
 def recorder(row: dict[str, Any]) -> list[str]:
@@ -26,7 +26,7 @@ def capture(row: dict[str, Any], output: Path) -> None:
     """
     with partial_folder(output) as folder:
         partial = folder / output.name
-        with hold(row["device"]):
+        with hold(row["device"], row["case"]):
             if row["profiler"] == "nsys":
                 nsys_cli.profile(partial, recorder(row), row["device"], row["os_tracing"])
             else:
@@ -35,12 +35,9 @@ def capture(row: dict[str, Any], output: Path) -> None:
 
 
 def _run(command: list[str]) -> None:
-    status = run_tied(command)
+    status = run_tied(command).returncode
     if status:
-        raise TraceError(
-            f"the program under torch.profiler ended with status {status}; its own message stands "
-            "above"
-        )
+        raise TraceError(f"the program under torch.profiler {how_it_ended(status)}")
 
 
 def main() -> None:

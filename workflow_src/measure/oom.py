@@ -4,6 +4,7 @@ A row's status is "ok", "oom" or "skipped"; `reason` says why it is not ok.
 """
 
 import gc
+import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
@@ -12,20 +13,32 @@ import torch
 
 Row = dict[str, Any]
 
+CPU_RAN_OUT = re.compile(r"DefaultCPUAllocator: can't allocate memory: you tried to allocate \d+")
+"""What torch says where a CPU has no memory left; the error is a plain RuntimeError."""
+
 
 def attempt(measure: Callable[[], Row], release: Callable[[], object]) -> Row:
     """The row of `measure` with status ok (unless it has its own), or status oom and the reason.
 
-    Only torch.OutOfMemoryError counts as oom, after which `release` is called; any other exception
+    Only an allocator's error counts as oom, after which `release` is called; any other exception
     propagates.
     """
     try:
         return {"status": "ok", "reason": ""} | measure()
-    except torch.OutOfMemoryError as error:
-        reason = " ".join(str(error).split()).split(". ")[0]
+    except RuntimeError as error:
+        reason = _out_of_memory(error)
+        if not reason:
+            raise
     # Outside the except block: the traceback in there keeps the tensors alive.
     release()
     return {"status": "oom", "reason": reason}
+
+
+def _out_of_memory(error: RuntimeError) -> str:
+    """What an allocator of torch says when memory has run out; empty for any other error."""
+    if isinstance(error, torch.OutOfMemoryError):
+        return " ".join(str(error).split()).split(". ")[0]
+    return "CPU out of memory" if CPU_RAN_OUT.search(str(error)) else ""
 
 
 def skipped(after: str) -> Row:

@@ -5,6 +5,7 @@ from functools import partial
 
 from workflow_src.common.case import PHASES, Case
 from workflow_src.measure.oom import Row, attempt, free, in_turn
+from workflow_src.measure.progress import said
 from workflow_src.measure.workload import Workload
 
 MODEL_TOO_LARGE = "the model itself did not fit"
@@ -28,7 +29,17 @@ def build(case: Case) -> tuple[Workload | None, Row]:
 def run_phases(
     case: Case, run: Callable[[Workload, str], Row], phases: Sequence[str] = PHASES
 ) -> Iterator[tuple[str, Row]]:
-    """Each of `phases` with the row that `run` returns, or with status oom or skipped."""
+    """Each of `phases` with the row that `run` returns, or with status oom or skipped.
+
+    Prints a line for each.
+    """
+    for phase, row in _rows(case, run, phases):
+        yield phase, said(f"{case.case} {phase}", row)
+
+
+def _rows(
+    case: Case, run: Callable[[Workload, str], Row], phases: Sequence[str]
+) -> Iterator[tuple[str, Row]]:
     workload, built = build(case)
     if workload is None:
         yield phases[0], built

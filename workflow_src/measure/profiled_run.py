@@ -13,10 +13,13 @@ import torch
 
 from workflow_src.common.arguments import Parser, new_file
 from workflow_src.common.case import END_OF_CAPTURE, PHASES, Case
+from workflow_src.common.errors import one_sentence
 from workflow_src.common.plan_row import plan_row
 from workflow_src.measure.machine import use_threads
+from workflow_src.measure.memory_limit import limited_memory
 from workflow_src.measure.oom import Row, in_turn
 from workflow_src.measure.phases import build
+from workflow_src.measure.progress import said, say
 from workflow_src.measure.windows import exported_torch_window, nsys_window
 from workflow_src.measure.workload import Workload
 from workflow_src.model.ranges import range_
@@ -25,7 +28,10 @@ MIN_MARK_S = 1e-5
 
 
 def fitting(workload: Workload, phases: Sequence[str], steps: int) -> list[str]:
-    """Run `steps` steps of each of `phases`; returns the phases that fit in memory."""
+    """Run `steps` steps of each of `phases`; returns the phases that fit in memory.
+
+    Prints a line for each.
+    """
 
     def run(phase: str) -> Row:
         for _ in range(steps):
@@ -33,7 +39,11 @@ def fitting(workload: Workload, phases: Sequence[str], steps: int) -> list[str]:
         return {}
 
     rows = in_turn(phases, run, workload.release)
-    return [phase for phase, row in rows if row["status"] == "ok"]
+    fit = []
+    for phase, row in rows:
+        said(f"{phase}, warm-up ({steps} step{'' if steps == 1 else 's'})", row)
+        fit += [phase] if row["status"] == "ok" else []
+    return fit
 
 
 def warm_up(workload: Workload, steps: int) -> list[str]:
@@ -43,6 +53,16 @@ def warm_up(workload: Workload, steps: int) -> list[str]:
     more step of each phase finds out, and brings the allocator to a steady state for the window.
     """
     return fitting(workload, fitting(workload, PHASES, max(steps, 1)), 1)
+
+
+def prepared(case: Case, warmup_steps: int) -> tuple[Workload | None, list[str]]:
+    """The workload of a case, warmed up, and the phases that fit in memory.
+
+    The window is outside of the limit: a profiler's buffers are not the workload's memory.
+    """
+    with limited_memory(case.device, case.memory_limit_gib):
+        workload, _ = build(case)
+        return workload, warm_up(workload, warmup_steps) if workload else []
 
 
 def settle(workload: Workload | None, phases: Sequence[str]) -> None:
@@ -73,15 +93,16 @@ def profiled_run(case: Case, warmup_steps: int, steps: int, output: Path | None)
 
     torch.profiler writes its trace to `output`; if that is None, nsys profiles from outside.
     """
-    workload, _ = build(case)
-    phases = warm_up(workload, warmup_steps) if workload else []
+    say(f"{case.case}: warming up")
+    workload, phases = prepared(case, warmup_steps)
     settling = partial(settle, workload, phases)
     window = (
         exported_torch_window(case.device, output, settling) if output else nsys_window(case.device)
     )
-    print(f"{case.case}: capturing {steps} steps of {', '.join(phases) or 'no phase'}", flush=True)
+    say(f"{case.case}: capturing {steps} steps of {', '.join(phases) or 'no phase'}")
     with window:
         run_steps(workload, phases, steps)
+    say(f"{case.case}: captured")
 
 
 def main() -> None:
@@ -103,7 +124,9 @@ def main() -> None:
     torch.autograd.set_multithreading_enabled(not arguments.single_threaded_autograd)
     row = arguments.case
     use_threads(row)
-    profiled_run(Case.from_dict(row), row["warmup_steps"], row["capture_steps"], arguments.output)
+    case = Case.from_dict(row)
+    with one_sentence(case.case):
+        profiled_run(case, row["warmup_steps"], row["capture_steps"], arguments.output)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ from contextlib import AbstractContextManager, nullcontext
 import torch
 
 from workflow_src.common.case import Case
-from workflow_src.common.units import GIB
 from workflow_src.measure.oom import free
 from workflow_src.measure.timing import synchronize
 from workflow_src.model.adamw import build_optimizer
@@ -23,21 +22,6 @@ def use_precision(precision: str) -> None:
     torch.backends.cudnn.allow_tf32 = precision == "tf32"
 
 
-def cap_memory(limit_gib: float | None) -> None:
-    """Limit this process to `limit_gib` GiB of the CUDA device's memory; None sets no limit.
-
-    Raises ValueError if the device has less.
-    """
-    if limit_gib is None:
-        return
-    total = torch.cuda.get_device_properties(0).total_memory
-    if limit_gib * GIB > total:
-        raise ValueError(
-            f"memory_limit_gib: {limit_gib:g} is more than the device has ({total / GIB:.1f} GiB)"
-        )
-    torch.cuda.set_per_process_memory_fraction(limit_gib * GIB / total)
-
-
 class Workload:
     """A model, its optimizer and one batch of random tokens, ready to run any phase.
 
@@ -45,10 +29,8 @@ class Workload:
     """
 
     def __init__(self, case: Case) -> None:
-        """Build everything for `case` on its device. May raise torch.OutOfMemoryError."""
+        """Build everything for `case` on its device. May run out of memory."""
         use_precision(case.precision)
-        if case.device == "cuda":
-            cap_memory(case.memory_limit_gib)
         self.case = case
         self.device = torch.device(case.device)
         self.model = build_model(case)

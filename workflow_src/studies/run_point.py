@@ -40,5 +40,5 @@ def main(
     given = parser.parse_args()
     point = given.point
     use_threads(point)
-    result = measured_alone(point["device"], "rows", lambda: measure(point))
+    result = measured_alone(point["point"], point, "rows", lambda: measure(point))
     write_json(given.output, {"point": point} | result)

@@ -119,8 +119,8 @@ def capture_table(trace: Trace, kernels: pd.DataFrame, stats_ns: int | None) -> 
 
 
 def warnings(result: dict[str, Any]) -> str:
-    """Reasons to doubt the result, from the device's state before and after, or ""."""
-    states = (result["before"], result["after"])
+    """Reasons to doubt the result, from the device's state and its lock, or ""."""
+    states = (result["before"], result.get("during", {}), result["after"])
     reasons = sorted({reason for state in states for reason in state.get("throttle", [])})
     found = [f"throttled ({', '.join(reasons)})"] if reasons else []
     sharing = max(state.get("other_processes", 0) for state in states)
@@ -128,6 +128,8 @@ def warnings(result: dict[str, Any]) -> str:
     found += [f"device shared with {others}"] if sharing else []
     load, cores = result["before"].get("load_average", 0.0), result["environment"]["cpu_cores"]
     found += [f"busy (load {load:.1f} on {cores} cores)"] if load > BUSY_LOAD * cores else []
+    if not result.get("locks_are_shared", True):
+        found += ["no lock that all users see, so others may have measured meanwhile"]
     return "; ".join(found)
 
 

@@ -10,6 +10,7 @@ from workflow_src.measure.activities import activities_of
 from workflow_src.measure.benchmark import measure as measure_phases
 from workflow_src.measure.memory import memory_before_mib
 from workflow_src.measure.oom import attempt, free
+from workflow_src.measure.progress import said
 from workflow_src.measure.timing import time_call
 from workflow_src.measure.workload import AUTOCAST, Workload, use_precision
 from workflow_src.studies.accounting.points import POINT
@@ -51,7 +52,8 @@ def measure_size(case: Case, warmup_steps: int, steps: int) -> list[Row]:
     if phases["forward"]["status"] != "ok":
         return rows
     free(case.device)
-    return [*rows, _about(case, "component") | measure_forward(case, steps)]
+    component = said(f"{case.case} by component", measure_forward(case, steps))
+    return [*rows, _about(case, "component") | component]
 
 
 def measure_forward(case: Case, steps: int) -> Row:
@@ -94,7 +96,8 @@ def _ceiling(point: Point, about: Row, dtype: torch.dtype, prepare: Prepare) -> 
 
     always = {"measurement": "ceiling", "precision": point["precision"]}
     named = {"dtype": str(dtype).removeprefix("torch.")}
-    return always | about | named | attempt(timed, partial(free, device))
+    row = said(f"ceiling {about['ceiling']}", attempt(timed, partial(free, device)))
+    return always | about | named | row
 
 
 def matmul(side: int, dtype: torch.dtype, device: str) -> Call:

@@ -9,6 +9,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
 from workflow_src.measure.memory import allocated_before
+from workflow_src.measure.progress import said
 from workflow_src.model.attention import attention_core
 from workflow_src.studies.attention.task import TYPES, Task, build, measure_phases, not_built
 from workflow_src.studies.study import Point, Row
@@ -44,7 +45,9 @@ def measure_core(point: Point, implementation: str, head_size: int, context: int
     about = {"sweep": "core", "implementation": implementation, "precision": point["precision"]}
     about |= {"batch": point["batch"], "heads": point["heads"]}
     about |= {"context": context, "head_size": head_size}
-    return [about | row for row in _phases(point, implementation, head_size, context)]
+    name = f"{implementation}, head size {head_size}, context {context}"
+    rows = _phases(point, implementation, head_size, context)
+    return [about | said(f"{name}, {row['phase']}", row) for row in rows]
 
 
 def _phases(point: Point, implementation: str, head_size: int, context: int) -> list[Row]:

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from workflow_src.measure.activities import activities_of
 from workflow_src.measure.memory import allocated_before
+from workflow_src.measure.progress import said
 from workflow_src.model.attention import attention_core
 from workflow_src.studies.attention.task import TYPES, Task, build, measure_phases, not_built
 from workflow_src.studies.study import Point, Row
@@ -68,11 +69,14 @@ def module_task(point: Point, implementation: str, context: int) -> Task:
 
 def _module_rows(point: Point, implementation: str, context: int) -> list[Row]:
     task, built = build(partial(module_task, point, implementation, context), point["device"])
-    if task is None:
-        return [{"sweep": "module"} | row for row in not_built(built)]
-    phases = measure_phases(task, point["budget_ms"], profiled=True, keeps=True)
-    rows: list[Row] = [{"sweep": "module"} | row for row in phases]
-    if all(row["status"] == "ok" for row in phases):
+    phases = (
+        measure_phases(task, point["budget_ms"], profiled=True, keeps=True)
+        if task
+        else not_built(built)
+    )
+    name = f"module with {implementation}, context {context}"
+    rows: list[Row] = [{"sweep": "module"} | said(f"{name}, {row['phase']}", row) for row in phases]
+    if task and all(row["status"] == "ok" for row in phases):
         about = {"sweep": "kernel", "status": "ok", "reason": ""}
         rows += [about | {"activities": activities_of(task.forward_and_backward, task.device)}]
     return rows

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from workflow_src.measure.activities import activities_of
 from workflow_src.measure.oom import attempt, free
+from workflow_src.measure.progress import said
 from workflow_src.measure.timing import synchronize, time_call
 from workflow_src.ops import UnavailableError
 from workflow_src.studies.fusion.implementations import EXACT, Operation, build, copy
@@ -51,8 +52,7 @@ def _outcome(about: Row, point: Point, profiled: bool) -> Row:
         row = attempt(partial(_measure_one, about, point, profiled), partial(free, device))
     except UnavailableError as error:
         row = {"status": "skipped", "reason": str(error)}
-    print(*about.values(), row["status"], flush=True)
-    return row
+    return said(" ".join(map(str, about.values())), row)
 
 
 def _measure_one(about: Row, point: Point, profiled: bool) -> Row:

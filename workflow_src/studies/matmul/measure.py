@@ -9,6 +9,7 @@ from torch import Tensor
 
 from workflow_src.measure.activities import activities_of
 from workflow_src.measure.oom import attempt, free
+from workflow_src.measure.progress import said
 from workflow_src.measure.timing import time_within
 from workflow_src.measure.workload import use_precision
 from workflow_src.studies.matmul.points import POINT
@@ -86,7 +87,7 @@ def measure_product(n: int, precision: str, point: Point) -> Row:
         times = time_within(call, device, point["budget_ms"], point["sample_ms"])
         return times | {"activities": activities_of(call, device)}
 
-    return {"n": n} | attempt(run, partial(free, device))
+    return {"n": n} | said(f"{precision} {n}", attempt(run, partial(free, device)))
 
 
 def product(n: int, precision: str, device: str) -> Callable[[], Tensor]:

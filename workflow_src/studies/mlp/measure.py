@@ -4,10 +4,11 @@ from collections.abc import Callable
 from functools import partial
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from workflow_src.measure.activities import activities_of
 from workflow_src.measure.oom import attempt, free
+from workflow_src.measure.progress import said
 from workflow_src.measure.timing import time_call
 from workflow_src.measure.workload import use_precision
 from workflow_src.studies.mlp.points import POINT, Sizes, scaled
@@ -51,10 +52,17 @@ def _timed_and_profiled(call: Call, point: Point) -> Row:
     return _timed(call, point) | {"activities": activities_of(call, point["device"])}
 
 
+def _observed(
+    name: str, make: Callable[[], Call], observe: Callable[[Call, Point], Row], point: Point
+) -> Row:
+    """The row of `observe` for the call that `make` builds; out of memory is a result."""
+    row = attempt(lambda: observe(make(), point), partial(free, point["device"]))
+    return said(name, row)
+
+
 def _train(sizes: Sizes, observe: Callable[[Call, Point], Row], point: Point) -> Row:
-    """Train at `sizes` under `observe`; running out of memory is a result, not an error."""
-    device = point["device"]
-    return attempt(lambda: observe(training(sizes, device), point), partial(free, device))
+    name = " ".join(f"{axis} {size}" for axis, size in sizes.items())
+    return _observed(name, partial(training, sizes, point["device"]), observe, point)
 
 
 def scaling(point: Point) -> list[Row]:
@@ -73,24 +81,30 @@ def sweep(point: Point) -> list[Row]:
     return [about | sizes | _train(sizes, _timed_and_profiled, point) for sizes in swept]
 
 
-def _operations(point: Point) -> dict[str, Call]:
-    width, small_width = point["width"], point["small_width"]
-    large, small = (torch.randn(n, n, device=point["device"]) for n in (width, small_width))
+def _with_itself(operation: Callable[[Tensor, Tensor], Tensor], width: int, device: str) -> Call:
+    """A call of `operation` on a (width, width) matrix and itself."""
+    matrix = torch.randn(width, width, device=device)
+    return lambda: operation(matrix, matrix)
+
+
+def _operations(point: Point) -> dict[str, Callable[[], Call]]:
+    """A function for each operation that builds its call."""
+    device, width, small_width = point["device"], point["width"], point["small_width"]
     return {
-        f"add {width} x {width}": lambda: large + large,
-        f"matmul {width}": lambda: large @ large,
-        f"matmul {small_width}": lambda: small @ small,
-        "MLP, one step": training(point["base"] | {"steps": 1}, point["device"]),
+        f"add {width} x {width}": partial(_with_itself, torch.add, width, device),
+        f"matmul {width}": partial(_with_itself, torch.matmul, width, device),
+        f"matmul {small_width}": partial(_with_itself, torch.matmul, small_width, device),
+        "MLP, one step": partial(training, point["base"] | {"steps": 1}, device),
     }
 
 
 def operations(point: Point) -> list[Row]:
     """Time and activities of one call of each operation."""
     use_precision("fp32")
-    about = {"part": "operators", "device": point["device"], "status": "ok", "reason": ""}
+    about = {"part": "operators", "device": point["device"]}
     return [
-        about | {"operation": operation} | _timed_and_profiled(call, point)
-        for operation, call in _operations(point).items()
+        about | {"operation": name} | _observed(name, make, _timed_and_profiled, point)
+        for name, make in _operations(point).items()
     ]
 
 

@@ -50,7 +50,7 @@ def _sweep_table(table: pd.DataFrame) -> Markup:
 
 def _operators_table(table: pd.DataFrame) -> Markup:
     """The operators with the largest shares of each operation, at most OPERATORS_SHOWN each."""
-    rows = sorted(part(table, "operators"), key=lambda row: -(row["share"] or 0))
+    rows = sorted(part(table, "operators"), key=lambda row: -(row.get("share") or 0))
     shown: dict[str, list[dict[str, Any]]] = {name: [] for name in operations(table)}
     for row in rows:
         if len(shown[row["operation"]]) < OPERATORS_SHOWN:

@@ -9,6 +9,7 @@ from workflow_src.common.case import Case
 from workflow_src.measure.activities import activities_of
 from workflow_src.measure.oom import attempt, free
 from workflow_src.measure.phases import run_phases
+from workflow_src.measure.progress import said
 from workflow_src.measure.timing import time_call
 from workflow_src.measure.workload import AUTOCAST, Workload, use_precision
 from workflow_src.studies.models import case_of
@@ -39,7 +40,8 @@ def measure_case(case: Case, point: Point) -> Iterator[tuple[str, Row]]:
     yield from run_phases(case, run, PHASES)
     free(case.device)
     alone = partial(_observe_scores, case, point)
-    yield "scores", attempt(alone, partial(free, case.device))
+    row = attempt(alone, partial(free, case.device))
+    yield "scores", said(f"{case.case} scores", row)
 
 
 def observe(call: Call, case: Case, point: Point, measurement: str) -> Row:

@@ -1,0 +1,69 @@
+"""Names and ends the processes that a test leaves behind, told by a mark in their environment.
+
+python -m tests.leftovers MARK: when its input is closed, which it is when the tests are killed, end
+all processes with that mark.
+"""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+VARIABLE = "STEP_TIME_TESTS"
+GRACE_S = 5.0
+
+ENDS_BY_ITSELF = "multiprocessing.resource_tracker"
+"""A helper of Python's own, which ends with the process that started it."""
+
+
+def marked(mark: str) -> dict[int, str]:
+    """The command of each process with STEP_TIME_TESTS=`mark` in its environment, by its id."""
+    found = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            ended = (process / "stat").read_text().rpartition(")")[2].split()[0] == "Z"
+            names = (process / "environ").read_bytes().split(b"\0")
+            if f"{VARIABLE}={mark}".encode() in names and not ended:
+                command = (process / "cmdline").read_bytes().replace(b"\0", b" ")
+                found[int(process.name)] = command.decode(errors="replace")[:200].strip()
+    found.pop(os.getpid(), None)
+    return {number: what for number, what in found.items() if ENDS_BY_ITSELF not in what}
+
+
+def still_there(mark: str, grace_s: float = GRACE_S) -> dict[int, str]:
+    """Those of `marked` that don't end within `grace_s` seconds."""
+    deadline = time.monotonic() + grace_s
+    while (found := marked(mark)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return found
+
+
+@contextmanager
+def marking(mark: str) -> Iterator[None]:
+    """Give the processes started inside a mark of their own."""
+    before = os.environ.get(VARIABLE)
+    os.environ[VARIABLE] = mark
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[VARIABLE]
+        else:
+            os.environ[VARIABLE] = before
+
+
+def end(mark: str) -> None:
+    """Kill every process with the mark."""
+    for number in marked(mark):
+        with suppress(ProcessLookupError):
+            os.kill(number, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ignored, signal.SIG_IGN)
+    sys.stdin.read()
+    end(sys.argv[1])

@@ -1,0 +1,54 @@
+"""The tests leave no process behind, not even when they are killed."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.leftovers import marked, marking, still_there
+from tests.slurm import wait_until
+from tests.workflow import ROOT
+
+LEAVES_ONE = """
+import subprocess, time
+def test_it():
+    subprocess.Popen(["setsid", "sleep", "601"])
+    time.sleep({wait_s})
+"""
+
+
+def inner_tests(folder: Path, wait_s: float) -> "subprocess.Popen[str]":
+    """Start the tests of a file that leaves a process behind."""
+    file = folder / "test_inner.py"
+    file.write_text(LEAVES_ONE.format(wait_s=wait_s))
+    options = ["-p", "tests.conftest", "--rootdir", str(folder), "-c", os.devnull]
+    command = [sys.executable, "-m", "pytest", *options, str(file)]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+
+
+def test_a_process_left_behind_fails_the_tests_and_is_named_and_ended(tmp_path: Path) -> None:
+    tests = inner_tests(tmp_path, 0)
+    printed, _ = tests.communicate()
+    assert tests.returncode == 1
+    assert "the tests left these processes behind" in printed and "sleep 601" in printed
+    assert still_there(str(tests.pid)) == {}
+
+
+def test_killed_tests_take_their_processes_with_them(tmp_path: Path) -> None:
+    tests = inner_tests(tmp_path, 600)
+    mark = str(tests.pid)
+    wait_until(lambda: "sleep 601" in marked(mark).values(), "the process")
+    tests.send_signal(signal.SIGKILL)
+    tests.communicate()
+    assert still_there(mark) == {}
+
+
+def test_only_processes_with_the_mark_are_found() -> None:
+    with marking("a mark of its own"):
+        process = subprocess.Popen(["sleep", "602"])
+    wait_until(lambda: "sleep 602" in marked("a mark of its own").values(), "the process")
+    assert marked("a mark") == {}
+    process.kill()
+    process.wait()
+    assert marked("a mark of its own") == {}

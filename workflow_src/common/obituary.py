@@ -1,0 +1,21 @@
+"""Say that a process was killed: one that ends otherwise writes a word to this one's input first.
+
+python -m workflow_src.common.obituary WHAT
+"""
+
+import signal
+import sys
+
+from workflow_src.common.subprocesses import RAN_OUT
+
+
+def main() -> None:
+    """Wait until the input is closed, and print a sentence if nothing was written to it."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    if not sys.stdin.read():
+        print(f"{sys.argv[1]} was killed; if nobody killed it, {RAN_OUT}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
