@@ -18,7 +18,7 @@ report: .venv/installed
 	snakemake --cores $(CORES)
 
 test: .venv/installed-dev
-	python -m pytest
+	python -m pytest -n auto --maxprocesses 8 --dist loadgroup
 
 check: .venv/installed-dev
 	tools/lock --check

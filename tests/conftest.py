@@ -14,6 +14,30 @@ from tests.skips import pytest_terminal_summary as pytest_terminal_summary
 from tests.workflow import Project, make_project
 from workflow_src.common import device_locks
 
+PREPARED_ONCE = ("test_staleness", "test_fingerprint", "test_fuzz")
+"""Modules whose fixtures take long."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Start with Slurm's tests, which wait more than they compute and all run in one worker.
+
+    Those of a module that prepares something costly run in one worker, so that it is made once.
+    """
+    for item in items:
+        if item.path.stem in PREPARED_ONCE:
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    items.sort(key=lambda item: item.get_closest_marker("slurm") is None)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def locks_of_this_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests don't wait for measurements outside, nor for those of another worker."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(device_locks.VARIABLE, str(tmp_path_factory.mktemp("locks")))
+        # Threads that spin while they wait slow each other down where workers share the cores.
+        patch.setenv("OMP_WAIT_POLICY", "passive")
+        yield
+
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
