@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.workflow import Project
+from workflow_src.common import device_locks
 
 CLUSTER = ("cluster=true", "device=cpu", "profiler=torch", "cpu_threads=1")
 FIELDS = "JobID,JobName,State,NodeList,ReqTRES,AllocTRES,TimelimitRaw,Start,End,WorkDir"
@@ -194,7 +195,7 @@ restarting = threading.Lock()
 def own_locks(folder: Path) -> Iterator[None]:
     """Give the jobs submitted meanwhile device locks in `folder`."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TMPDIR", str(folder))
+        patch.setenv(device_locks.VARIABLE, str(folder))
         yield
 
 

@@ -96,7 +96,8 @@ class Dag:
     def case_minutes(self, wildcards: Wildcards, attempt: int) -> int:
         """Minutes to request from a cluster for measuring a case; grows with each attempt."""
         settings = self.plan.settings
-        steps = settings["warmup_steps"] + max(settings["steps"], settings["capture_steps"])
+        benchmark = settings["processes"] * (settings["warmup_steps"] + settings["steps"])
+        steps = max(benchmark, settings["warmup_steps"] + settings["capture_steps"])
         return attempt * resources.minutes(self._case(wildcards), steps)
 
     def _case(self, wildcards: Wildcards) -> Case:

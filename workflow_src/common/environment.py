@@ -11,6 +11,9 @@ SAME_EVERYWHERE = (*MEASURED_WITH, "profiler_version")
 PRIVATE = ("node", "device_name")
 """Columns that identify a machine: kept with results, never published."""
 
+HOST_SPEEDS = {"host_launch_us": "a launch", "host_operation_us": "an eager operation"}
+"""What each measure of the host's speed is the time of."""
+
 
 def cpu_model() -> str:
     """The CPU's name as the kernel reports it, else the architecture."""

@@ -28,6 +28,7 @@ COLUMNS = {
     "cpu_threads": POSITIVE | {"maximum": 4096},
     "warmup_steps": NOT_NEGATIVE,
     "steps": POSITIVE,
+    "processes": POSITIVE | {"maximum": 1000},
     "capture_steps": POSITIVE,
     "profiler": choice(("nsys", "torch")),
     "os_tracing": YES_OR_NO,

@@ -30,6 +30,23 @@ def summarize(samples_ns: Sequence[int]) -> dict[str, float]:
     }
 
 
+def by_process(samples_ns: Sequence[int], process: Sequence[int]) -> dict[str, float]:
+    """Spread within and between the processes that took the samples.
+
+    processes: their number; within_cv: the median of their coefficients of variation; fastest_ms
+    and slowest_ms: the least and the greatest of their medians.
+    """
+    ns, of = np.asarray(samples_ns), np.asarray(process)
+    found = [summarize(ns[of == number].tolist()) for number in np.unique(of)]
+    medians = [row["median_ms"] for row in found]
+    return {
+        "processes": len(found),
+        "within_cv": float(np.median([row["cv"] for row in found])),
+        "fastest_ms": min(medians),
+        "slowest_ms": max(medians),
+    }
+
+
 def spread(samples_ns: Sequence[int]) -> dict[str, float | None]:
     """The result of `summarize` for a table's cells: None in place of NaN."""
     found = summarize(samples_ns)

@@ -6,6 +6,7 @@ from typing import Any
 from workflow_src.common.device_locks import locks_are_shared
 from workflow_src.common.devices import hold
 from workflow_src.common.subprocesses import told_if_killed
+from workflow_src.measure.host import host_speed
 from workflow_src.measure.machine import hardware, node, now, software, state
 from workflow_src.measure.memory_limit import limited_memory
 from workflow_src.measure.neighbors import Neighbors
@@ -22,7 +23,8 @@ def measured_alone(
     """
     kind = job["device"]
     with told_if_killed(name), hold(kind, name) as device:
-        started_at, before, neighbors = now(), state(device), Neighbors(device)
+        before = state(device) | host_speed(kind)
+        started_at, neighbors = now(), Neighbors(device)
         with limited_memory(kind, job.get("memory_limit_gib")), observed(neighbors.look):
             found = measure()
         neighbors.look()
@@ -31,7 +33,7 @@ def measured_alone(
             "environment": hardware(device) | software() | {"node": node(), "device_name": device},
             "before": before,
             "during": neighbors.state(),
-            "after": state(device),
+            "after": state(device) | host_speed(kind),
             "locks_are_shared": locks_are_shared(),
             "started_at": started_at,
             "ended_at": now(),

@@ -13,6 +13,7 @@ from workflow_src.measure.machine import use_threads
 from workflow_src.measure.memory import peak_memory_mib, reset_peak
 from workflow_src.measure.oom import Row
 from workflow_src.measure.phases import run_phases
+from workflow_src.measure.processes import in_fresh_processes, merged
 from workflow_src.measure.timing import between_events, elapsed_ns, event_pairs, time_steps
 from workflow_src.measure.workload import Workload
 
@@ -58,11 +59,18 @@ def main() -> None:
     """Benchmark one plan row."""
     parser = Parser(description=__doc__)
     parser.add_argument(
-        "--case", type=plan_row("warmup_steps", "steps"), required=True, help="a plan row as JSON"
+        "--case",
+        type=plan_row("warmup_steps", "steps", "processes"),
+        required=True,
+        help="a plan row as JSON",
     )
     parser.add_argument("--output", type=new_file, required=True, help="JSON of raw samples")
     arguments = parser.parse_args()
     row = arguments.case
+    if row["processes"] > 1:
+        results = in_fresh_processes("workflow_src.measure.benchmark", row, row["processes"])
+        write_json(arguments.output, merged(results))
+        return
     use_threads(row)
     result = benchmark(Case.from_dict(row), row["warmup_steps"], row["steps"])
     write_json(arguments.output, result)

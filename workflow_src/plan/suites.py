@@ -18,7 +18,7 @@ from workflow_src.plan.config import ConfigError, check, one_of
 CASE_PATTERN = r"[A-Za-z0-9.]+-ctx[0-9]+-(?:fp32|tf32|bf16|fp16)(?:-[a-z0-9_]+)*"
 """The pattern of case ids: the workflow's global wildcard constraint."""
 
-BENCHMARK_KEYS = ("warmup_steps", "steps")
+BENCHMARK_KEYS = ("warmup_steps", "steps", "processes")
 CAPTURE_KEYS = ("profiler", "warmup_steps", "capture_steps", "os_tracing")
 
 
@@ -206,7 +206,8 @@ def make_plan(raw: Mapping[str, Any], results: Path = Path("results")) -> Plan:
             f"suites.{config['suite']}.precisions: 'tf32' needs a CUDA device, and the device is "
             "cpu; allowed there: fp32, bf16, fp16"
         )
-    config |= {"profiler": profiler, "device": device}
+    processes = config["processes"] or suite["processes"] or 1
+    config |= {"profiler": profiler, "device": device, "processes": processes}
     return expand(config | {"cpu_threads": resolve_threads(config, earlier)})
 
 

@@ -16,7 +16,7 @@ from workflow_src.answers.evidence import (
     words,
 )
 from workflow_src.common.case import CASE_COLUMNS, PHASES
-from workflow_src.common.environment import PRIVATE, SAME_EVERYWHERE
+from workflow_src.common.environment import HOST_SPEEDS, PRIVATE, SAME_EVERYWHERE
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
 from workflow_src.render.markdown import (
     PHASE_WORDS,
@@ -34,6 +34,9 @@ from workflow_src.render.markdown import (
 )
 
 VALUES_SHOWN = 3
+
+UNEVEN = 1.1
+"""Ratio above which the speeds of two hosts are told apart."""
 
 
 def environment(environments: pd.DataFrame) -> list[Row]:
@@ -72,7 +75,35 @@ def warnings(environments: pd.DataFrame) -> list[Row]:
         for case, text in zip(environments["case"], environments[column], strict=True):
             if text:
                 found.setdefault(str(text), []).append(str(case))
-    return [{"text": text, "cases": cases} for text, cases in found.items()]
+    return [{"text": text, "cases": cases} for text, cases in found.items()] + uneven_hosts(
+        environments
+    )
+
+
+def uneven_hosts(environments: pd.DataFrame) -> list[Row]:
+    """A warning about the cases whose host was slower than the fastest, if any was."""
+    for name, what in HOST_SPEEDS.items():
+        if f"{name}_before" in environments.columns:
+            speeds = pd.to_numeric(environments[f"{name}_before"])
+            slow = speeds > UNEVEN * speeds.min()
+            if not slow.any():
+                return []
+            text = (
+                f"slower hosts: {what} took up to {number(speeds.max())} us before these cases, "
+                f"and {number(speeds.min())} us where it was fastest, so that times in which the "
+                "device waits for launches can't be compared"
+            )
+            return [{"text": text, "cases": [str(c) for c in environments.loc[slow, "case"]]}]
+    return []
+
+
+BETWEEN_PROCESSES = (
+    Column("processes", "processes", plain),
+    Column("fastest process ms", "fastest_ms", number),
+    Column("slowest process ms", "slowest_ms", number),
+    Column("cv within a process", "within_cv", percent),
+)
+"""Columns of timings that say something only if several processes measured."""
 
 
 def headline(cases: Sequence[Row], captures: pd.DataFrame, environments: pd.DataFrame) -> Row:
@@ -157,6 +188,7 @@ def timing_table(rows: Sequence[Row]) -> Markup:
         Column("20th pct ms", "p20_ms", number),
         Column("80th pct ms", "p80_ms", number),
         Column("samples", "samples", plain),
+        *(BETWEEN_PROCESSES if any(row.get("processes", 1) > 1 for row in rows) else ()),
         Column("profiled median ms", "host_ms", number, profiled),
         Column("overhead", "overhead", signed_percent, profiled),
         Column("busy / host", "busy_share", percent, profiled),

@@ -10,9 +10,10 @@ import pandas as pd
 from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_folder
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.case import TABLES, Case
+from workflow_src.common.environment import HOST_SPEEDS
 from workflow_src.common.errors import CAPTURE_AGAIN, StageError, TraceError, one_sentence, remake
 from workflow_src.common.reading import reading
-from workflow_src.common.summary import summarize
+from workflow_src.common.summary import by_process, summarize
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.model.flops import forward_work
 from workflow_src.traces.attribution import NOWHERE, attribute, device_times, number_steps
@@ -27,6 +28,9 @@ from workflow_src.traces.trace import Trace, require_complete
 BUSY_LOAD = 1.5
 """Load average per core above which a CPU counts as busy with other work."""
 
+HOST_CHANGED = 1.2
+"""Ratio of the host's speeds before and after above which a result is doubted."""
+
 
 def timings(result: dict[str, Any]) -> pd.DataFrame:
     """A row per phase of a benchmark: status, summary of its samples (ms), peak memory."""
@@ -34,7 +38,9 @@ def timings(result: dict[str, Any]) -> pd.DataFrame:
     for phase, found in result["phases"].items():
         row = {"phase": phase, "status": found["status"], "reason": found["reason"]}
         if found["status"] == "ok":
-            row |= summarize(found["samples_ns"])
+            samples = found["samples_ns"]
+            row |= summarize(samples)
+            row |= by_process(samples, found.get("process", [0] * len(samples)))
             row["peak_memory_mib"] = found["peak_memory_mib"]
         if found.get("device_samples_ns"):
             row["device_median_ms"] = float(np.median(found["device_samples_ns"])) / NS_PER_MS
@@ -120,7 +126,9 @@ def capture_table(trace: Trace, kernels: pd.DataFrame, stats_ns: int | None) -> 
 
 def warnings(result: dict[str, Any]) -> str:
     """Reasons to doubt the result, from the device's state and its lock, or ""."""
-    states = (result["before"], result.get("during", {}), result["after"])
+    around = result.get("processes", [result])
+    whens = ("before", "during", "after")
+    states = [part[when] for part in around for when in whens if when in part]
     reasons = sorted({reason for state in states for reason in state.get("throttle", [])})
     found = [f"throttled ({', '.join(reasons)})"] if reasons else []
     sharing = max(state.get("other_processes", 0) for state in states)
@@ -128,9 +136,23 @@ def warnings(result: dict[str, Any]) -> str:
     found += [f"device shared with {others}"] if sharing else []
     load, cores = result["before"].get("load_average", 0.0), result["environment"]["cpu_cores"]
     found += [f"busy (load {load:.1f} on {cores} cores)"] if load > BUSY_LOAD * cores else []
+    found += host_changes(around)
     if not result.get("locks_are_shared", True):
         found += ["no lock that all users see, so others may have measured meanwhile"]
     return "; ".join(found)
+
+
+def host_changes(around: list[dict[str, Any]]) -> list[str]:
+    """What is to be said where the host's speed changed while a process measured."""
+    found = []
+    for name, what in HOST_SPEEDS.items():
+        for part in around:
+            speeds = [part[when][name] for when in ("before", "after") if name in part[when]]
+            if len(speeds) == 2 and max(speeds) > HOST_CHANGED * min(speeds):
+                times = f"{speeds[0]:.2f} us before, {speeds[1]:.2f} us after"
+                found.append(f"the host's speed changed ({what} took {times})")
+                break
+    return found
 
 
 def environment(result: dict[str, Any], profiler_version: str) -> pd.DataFrame:

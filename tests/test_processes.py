@@ -1,0 +1,133 @@
+"""A benchmark in several fresh processes, and the speed of the host around it."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from workflow_src.common.case import PHASES, Case
+from workflow_src.common.errors import StageError
+from workflow_src.common.summary import by_process
+from workflow_src.measure import benchmark
+from workflow_src.measure.host import host_speed
+from workflow_src.measure.processes import in_fresh_processes, merged, merged_phase
+from workflow_src.plan.config import ConfigError, load
+from workflow_src.plan.suites import make_plan
+from workflow_src.report.overview import uneven_hosts
+from workflow_src.tables.case_tables import host_changes, timings
+
+TIMES = "an eager operation took 1.00 us before, 1.30 us after"
+CASE = Case("t", "tiny", 16, 32, 2, 2, 50, 2, 8, "fp32", "naive", "adamw", "cpu")
+ROW = CASE.as_dict() | {"warmup_steps": 1, "steps": 2, "cpu_threads": 1}
+
+
+def phase(*samples: int, **other: Any) -> dict[str, Any]:
+    row = {"status": "ok", "reason": "", "samples_ns": list(samples), "device_samples_ns": []}
+    return row | {"peak_memory_mib": 1.0} | other
+
+
+def result(number: int, *samples: int) -> dict[str, Any]:
+    around = {"before": {"host_operation_us": 1.0}, "during": {}, "after": {}}
+    times = {"started_at": f"start {number}", "ended_at": f"end {number}"}
+    return {"phases": {"forward": phase(*samples)}, "environment": {}} | around | times
+
+
+def test_samples_of_all_processes_keep_their_process() -> None:
+    found = merged([result(0, 10, 11), result(1, 20, 21, 22)])
+    forward = found["phases"]["forward"]
+    assert forward["samples_ns"] == [10, 11, 20, 21, 22]
+    assert forward["process"] == [0, 0, 1, 1, 1]
+    assert (found["started_at"], found["ended_at"]) == ("start 0", "end 1")
+    assert [part["started_at"] for part in found["processes"]] == ["start 0", "start 1"]
+
+
+def test_the_peak_is_that_of_any_process_and_a_failure_that_of_the_phase() -> None:
+    assert merged_phase([phase(1, peak_memory_mib=5.0), phase(2)])["peak_memory_mib"] == 5.0
+    full = {"status": "oom", "reason": "CUDA out of memory"}
+    assert merged_phase([phase(1), full]) == full
+
+
+def test_spread_within_and_between_processes() -> None:
+    """Two processes with medians of 10 and 30 ms; only the second varies: 20, 30, 40 ms."""
+    ms = [10, 10, 10, 20, 30, 40]
+    found = by_process([n * 10**6 for n in ms], [0, 0, 0, 1, 1, 1])
+    assert found == {
+        "processes": 2,
+        "within_cv": pytest.approx(1 / 6),
+        "fastest_ms": 10.0,
+        "slowest_ms": 30.0,
+    }
+
+
+def test_a_benchmark_of_an_earlier_version_counts_as_one_process() -> None:
+    table = timings({"phases": {"forward": phase(10**6, 3 * 10**6)}})
+    assert table.loc[0, ["processes", "fastest_ms", "slowest_ms"]].tolist() == [1, 2.0, 2.0]
+
+
+def test_two_processes_measure_one_after_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "out.json"
+    case = json.dumps(ROW | {"processes": 2})
+    monkeypatch.setattr(sys, "argv", ["benchmark", "--case", case, "--output", str(output)])
+    benchmark.main()
+    found = json.loads(output.read_text())
+    assert list(found["phases"]) == list(PHASES)
+    assert all(row["process"] == [0, 0, 1, 1] for row in found["phases"].values())
+    first, second = found["processes"]
+    assert first["ended_at"] < second["started_at"]
+    assert first["before"]["host_operation_us"] > 0 and second["after"]["host_operation_us"] > 0
+
+
+def test_a_process_that_fails_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StageError, match=r"process 1 of 2 ended with status 2; its own message"):
+        in_fresh_processes("workflow_src.measure.benchmark", {"case": "t"}, 2)
+
+
+def test_the_speed_of_a_cpus_host_has_no_launches() -> None:
+    assert list(host_speed("cpu")) == ["host_operation_us"]
+
+
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        (1.15, []),
+        (1.3, [f"the host's speed changed ({TIMES})"]),
+    ],
+)
+def test_a_host_that_changed_its_speed_is_a_reason_to_doubt(after: float, said: list[str]) -> None:
+    around = {"before": {"host_operation_us": 1.0}, "after": {"host_operation_us": after}}
+    assert host_changes([around]) == said
+
+
+def test_an_earlier_result_without_host_speeds_is_not_doubted() -> None:
+    assert host_changes([{"before": {}, "after": {}}]) == []
+
+
+def test_cases_of_a_slower_host_are_told_apart() -> None:
+    table = pd.DataFrame({"case": ["a", "b", "c"], "host_launch_us_before": ["4.0", "4.3", "9.0"]})
+    (warning,) = uneven_hosts(table)
+    assert warning["cases"] == ["c"]
+    assert "a launch took up to 9.00 us before these cases, and 4.00 us where" in warning["text"]
+    assert uneven_hosts(table.head(2)) == []
+    assert uneven_hosts(table[["case"]]) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "of_suite", "expected"), [(None, None, 1), (None, 3, 3), (2, 3, 2), (2, None, 2)]
+)
+def test_the_number_of_processes_is_the_runs_else_the_suites(
+    tmp_path: Path, given: int | None, of_suite: int | None, expected: int
+) -> None:
+    config = load(Path("config.yaml")) | {"device": "cpu", "profiler": "torch"}
+    config["suites"] = {"quickstart": {"sizes": ["tiny"], "contexts": [16], "processes": of_suite}}
+    plan = make_plan(config | {"processes": given}, tmp_path)
+    assert plan.benchmark_row("tiny-ctx16-fp32")["processes"] == expected
+
+
+def test_no_process_at_all_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="processes: 0 must be 1 or more"):
+        make_plan(load(Path("config.yaml")) | {"processes": 0}, tmp_path)
