@@ -90,8 +90,8 @@ def uneven_hosts(environments: pd.DataFrame) -> list[Row]:
                 return []
             text = (
                 f"slower hosts: {what} took up to {number(speeds.max())} us before these cases, "
-                f"and {number(speeds.min())} us where it was fastest, so that times in which the "
-                "device waits for launches can't be compared"
+                f"and {number(speeds.min())} us where it was fastest, so that times that depend "
+                "on the host can't be compared"
             )
             return [{"text": text, "cases": [str(c) for c in environments.loc[slow, "case"]]}]
     return []
