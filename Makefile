@@ -18,7 +18,7 @@ report: .venv/installed
 	snakemake --cores $(CORES)
 
 test: .venv/installed-dev
-	python -m pytest -n auto --maxprocesses 8 --dist loadgroup
+	python -m pytest -n auto --maxprocesses 8
 
 check: .venv/installed-dev
 	tools/lock --check

@@ -9,6 +9,7 @@ rule answer:
     output:
         json="results/{tag}/answers/{question}.json",
         markdown="results/{tag}/answers/{question}.md",
+        appendix="results/{tag}/answers/{question}.appendix.md",
     log:
         "results/{tag}/logs/answers/{question}.log",
     params:
@@ -19,4 +20,5 @@ rule answer:
     shell:
         "python -m {params.module} --tables results/{wildcards.tag}/tables"
         " --templates report_templates --json {output.json:q} --markdown {output.markdown:q}"
+        " --appendix {output.appendix:q}"
         " > {log:q} 2>&1"

@@ -29,6 +29,7 @@ rule report:
         **dag.report_inputs(),
     output:
         markdown=report("report.md", caption="../report_templates/captions/report.rst"),
+        appendix=f"{dag.results}/appendix.md",
         html=report("report.html", caption="../report_templates/captions/report.rst"),
     log:
         f"{dag.results}/logs/report.log",
@@ -44,4 +45,5 @@ rule report:
         " --answers {params.tables:q}/../answers --figures {params.tables:q}/../figures"
         " --templates report_templates --sections {input.sections:q} --plan {input.plan:q}"
         " --suite {params.suite:q} --tag {params.tag:q}"
-        " --markdown {output.markdown:q} --html {output.html:q} > {log:q} 2>&1"
+        " --markdown {output.markdown:q} --html {output.html:q}"
+        " --appendix {output.appendix:q} > {log:q} 2>&1"

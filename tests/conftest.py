@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from filelock import FileLock
@@ -14,19 +15,30 @@ from tests.skips import pytest_terminal_summary as pytest_terminal_summary
 from tests.workflow import Project, make_project
 from workflow_src.common import device_locks
 
-PREPARED_ONCE = ("test_staleness", "test_fingerprint", "test_fuzz")
-"""Modules whose fixtures take long."""
+TOGETHER = {
+    "tests/test_slurm.py": "slurm",
+    "tests/test_snakemake7.py": "slurm",
+    "tests/test_staleness.py": "staleness",
+    "tests/test_fingerprint.py": "fingerprint",
+    "tests/test_fuzz.py": "fuzz",
+    "tests/test_arguments.py": "arguments",
+}
+"""Tests that run one after another in one process: they share a cluster, or a costly fixture."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start with Slurm's tests, which wait more than they compute and all run in one worker.
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Distribute tests one by one, except those of TOGETHER.
 
-    Those of a module that prepares something costly run in one worker, so that it is made once.
+    pytest-xdist 3.8 has --dist=loadgroup for this, which pytest 9.2 no longer understands.
     """
-    for item in items:
-        if item.path.stem in PREPARED_ONCE:
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
-    items.sort(key=lambda item: item.get_closest_marker("slurm") is None)
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return TOGETHER.get(nodeid.split("::")[0], nodeid)
+
+    return Scheduling(config, log)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -16,10 +16,12 @@ def module_of(question: str) -> Any:
 
 
 def answer_question(question: str, tables: Path, templates: Path) -> tuple[Answer, str]:
-    """The answer to a question from a folder of tables, and its Markdown."""
+    """The answer to a question from a folder of tables, and its Markdown with the appendix."""
     module = module_of(question)
     found = module.answer(**{name: read_table(tables, name) for name in QUESTIONS[question].tables})
-    return found, command.render(found, module.tables(found), templates)
+    shown = module.tables(found)
+    parts = [command.render(found, shown, templates, part) for part in ("answer", "appendix")]
+    return found, "\n".join(parts)
 
 
 def run_command(question: str) -> None:

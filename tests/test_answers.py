@@ -385,12 +385,14 @@ def test_the_stage_writes_json_and_markdown(tmp_path, monkeypatch, question):
     made, written = tmp_path / "out" / "x.json", tmp_path / "out" / "x.md"
     arguments = ["--tables", str(tmp_path), "--templates", str(TEMPLATES)]
     arguments += ["--json", str(made), "--markdown", str(written)]
+    arguments += ["--appendix", str(tmp_path / "out" / "x.appendix.md")]
     monkeypatch.setattr(sys, "argv", ["answers", *arguments])
     run_command(question)
     found = json.loads(made.read_text())
     assert found["question"] == question
     assert found["facts"][0]["case"] == SHORT.case
     assert written.read_text().startswith(f"### ({question}) ")
+    assert (tmp_path / "out" / "x.appendix.md").read_text().startswith("## Tables of")
 
 
 def test_a_table_without_its_columns_is_refused(tmp_path):

@@ -275,7 +275,7 @@ def test_a_damaged_table(name: str, question: str, data: st.DataObject) -> None:
         path = here / f"{name}.csv"
         text = path.read_text()
         path.write_bytes(data.draw(damaged(text.encode()) | changed_csv(text)))
-        out = ["--json", here / "o.json", "--markdown", here / "o.md"]
+        out = ["--json", here / "o.json", "--markdown", here / "o.md", "--appendix", here / "a.md"]
         templates = ["--templates", ROOT / "report_templates"]
         asked = ["--tables", here, *templates, *out]
         said = ends_well(lambda: run_command(question), *asked)

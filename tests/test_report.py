@@ -41,7 +41,9 @@ def reported(tmp_path):
         tables = write_tables(results / "tables", *samples)
         for question in QUESTIONS:
             _, text = answer_question(question, tables, TEMPLATES)
-            write_text(results / "answers" / f"{question}.md", text)
+            answer, appendix = text.split("\n## Tables of")
+            write_text(results / "answers" / f"{question}.md", answer)
+            write_text(results / "answers" / f"{question}.appendix.md", f"## Tables of{appendix}")
         for name, needed in FIGURES.items():
             frames = {table: read_table(tables, table) for table in needed}
             svg = figures.svg(lambda name=name, frames=frames: figures.DRAW[name](**frames), name)
@@ -51,8 +53,10 @@ def reported(tmp_path):
         arguments += [f"--html={tmp_path / 'report.html'}", "--suite=small", "--tag=mine"]
         arguments += [f"--plan={write_plan(results / 'plan.csv')}"]
         arguments += ["--sections", *map(str, sections)] if sections else []
+        arguments += [f"--appendix={results / 'appendix.md'}"]
         report.main(arguments)
-        return (tmp_path / "report.md").read_text(), (tmp_path / "report.html").read_text()
+        whole = (tmp_path / "report.md").read_text() + (results / "appendix.md").read_text()
+        return whole, (tmp_path / "report.html").read_text()
 
     return made
 
@@ -140,7 +144,7 @@ def test_a_sum_that_does_not_come_out_is_said(reported, tmp_path):
     folders = {part: tmp_path / "results" / part for part in parts}
     plan = tmp_path / "results" / "plan.csv"
     sources = report.Sources(**folders, templates=TEMPLATES, plan=plan)
-    text = report.make_markdown(sources, tmp_path, "small", "mine")
+    text, _ = report.make_markdown(sources, tmp_path, "small", "mine")
     assert "is NOT 100,000,001 ns" in text
     assert "counts a different kernel time in: small-ctx128-fp32" in text
 
@@ -177,12 +181,13 @@ def test_names_of_machines_stay_at_home(reported):
 
 
 def test_contents_lead_to_every_section(reported):
-    text, page = reported(SAMPLE)
+    whole, page = reported(SAMPLE)
+    text = whole[: whole.index("\n# Appendix")]
     contents = text[: text.index("\n## ")]
     links = re.findall(r"^ *- \[(.+)\]\(#(.+)\)$", contents, flags=re.MULTILINE)
     assert [title for title, _ in links] == re.findall(r"^##+ (.+)$", text, flags=re.MULTILINE)
     assert all(f'id="{name}"' in page for _, name in links)
-    assert links[0] == ("Environment", "environment")
+    assert links[0] == ("In one minute", "in-one-minute")
 
 
 def test_studies_that_did_not_run_are_named_with_what_turns_them_on(reported, tmp_path):

@@ -26,7 +26,6 @@ from tests.workflow import ROOT, SUITE, make_project
 from workflow_src.common.case import Case
 from workflow_src.plan.resources import memory_mib, minutes
 
-pytestmark = pytest.mark.xdist_group("slurm")
 EXECUTORS = ("slurm", "cluster-generic")
 by_executor = pytest.mark.parametrize("executor", EXECUTORS)
 

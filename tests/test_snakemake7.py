@@ -29,7 +29,6 @@ from tests.workflow import ROOT, SUITE, Project, make_project
 pytestmark = [
     pytest.mark.snakemake7,
     pytest.mark.workflow,
-    pytest.mark.xdist_group("slurm"),
 ]
 
 ENVIRONMENT = Path(os.environ.get("SNAKEMAKE7_ENVIRONMENT", ROOT / ".venv7"))

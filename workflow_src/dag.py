@@ -22,6 +22,8 @@ from workflow_src.studies.study import STUDIES, Point
 
 TEMPLATES = Path("report_templates")
 
+ANSWER_FILES = ("json", "md", "appendix.md")
+
 STUDY_MEMORY_MIB = 16384
 STUDY_MINUTES = 30
 
@@ -133,7 +135,8 @@ class Dag:
         """The inputs of a question's answer. Raises ConfigError for an unknown question."""
         question = known("question", wildcards.question, QUESTIONS)
         shared = sorted(str(path) for path in TEMPLATES.glob("_*.md.j2"))
-        templates = [*shared, f"{TEMPLATES}/answer_{question}.md.j2"]
+        own = [f"{TEMPLATES}/{part}_{question}.md.j2" for part in ("answer", "appendix")]
+        templates = [*shared, *own]
         tables = [
             f"results/{wildcards.tag}/tables/{name}.csv" for name in QUESTIONS[question].tables
         ]
@@ -157,12 +160,12 @@ class Dag:
         """The inputs of the report."""
         here = {
             "tables": [path.format(tag=self.plan.tag) for path in self.tables(REPORT_TABLES)],
-            "answers": [
-                f"{self.results}/answers/{q}.{s}" for q in QUESTIONS for s in ("json", "md")
-            ],
+            "answers": [f"{self.results}/answers/{q}.{s}" for q in QUESTIONS for s in ANSWER_FILES],
             "figures": [f"{self.results}/figures/{name}.svg" for name in FIGURES],
         }
-        templates = [f"{TEMPLATES}/report.{kind}.j2" for kind in ("md", "html")]
+        templates = [
+            f"{TEMPLATES}/{name}.j2" for name in ("report.md", "report.html", "appendix.md")
+        ]
         plan = [f"{self.results}/plan.csv"]
         return here | {"templates": templates, "sections": self.sections(), "plan": plan}
 
@@ -171,7 +174,7 @@ class Dag:
         inputs = self.report_inputs()
         drawn = [f"{self.results}/figures/study_{name}.svg" for name in self.studies()]
         made = (*inputs["tables"], *inputs["answers"], *inputs["figures"], *inputs["sections"])
-        return ["report.md", "report.html", *made, *drawn]
+        return ["report.md", "report.html", f"{self.results}/appendix.md", *made, *drawn]
 
     def points(self, study: str) -> dict[str, Point]:
         """The points of a study by id.

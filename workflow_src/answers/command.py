@@ -15,9 +15,14 @@ from workflow_src.common.errors import one_sentence
 from workflow_src.render.markdown import template_in
 
 
-def render(answer: Answer, tables: Mapping[str, Markup], templates: Path) -> str:
-    """An answer as Markdown, rendered with the template of its question."""
-    template = template_in(templates, f"answer_{answer.question}.md.j2")
+def render(
+    answer: Answer, tables: Mapping[str, Markup], templates: Path, part: str = "answer"
+) -> str:
+    """An answer as Markdown, rendered with the template of its question.
+
+    `part` is "answer", or "appendix" for the long tables that go with it.
+    """
+    template = template_in(templates, f"{part}_{answer.question}.md.j2")
     text = template.render(answer=answer, tables=tables, **answer.summary)
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
@@ -35,10 +40,13 @@ def main(
     )
     parser.add_argument("--templates", type=existing_folder, required=True, help="report_templates")
     parser.add_argument("--json", type=new_file, required=True)
-    parser.add_argument("--markdown", type=new_file, required=True)
+    parser.add_argument("--markdown", type=new_file, required=True, help="the answer")
+    parser.add_argument("--appendix", type=new_file, required=True, help="its long tables")
     given = parser.parse_args()
     found = answer(**{t: read_table(given.tables, t) for t in QUESTIONS[question].tables})
-    text = render(found, tables(found), given.templates)
+    shown = tables(found)
+    texts = [render(found, shown, given.templates, part) for part in ("answer", "appendix")]
     write_json(given.json, found.as_dict())
-    write_text(given.markdown, text)
+    write_text(given.markdown, texts[0])
+    write_text(given.appendix, texts[1])
     print(f"({found.question}) {found.status}: {len(found.facts)} facts")

@@ -143,7 +143,8 @@ def tables(answer: Answer) -> dict[str, Markup]:
         Column("launch-bound", "launch_bound", lambda bound: "yes" if bound else "no"),
         Column("profiled and unprofiled", "verdict", VERDICTS.__getitem__),
     ]
-    return {"times": markdown.markdown_table(rows, columns)}
+    overhead = markdown.matrix(rows, "overhead", markdown.signed_percent)
+    return {"times": markdown.markdown_table(rows, columns), "matrix": overhead}
 
 
 if __name__ == "__main__":

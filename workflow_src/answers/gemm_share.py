@@ -149,7 +149,11 @@ def tables(answer: Answer) -> dict[str, Markup]:
         Column("gemm", "gemm", markdown.percent),
         *(Column(family, f"share/{family}", markdown.percent) for family in families),
     ]
-    return {"shares": markdown.markdown_table(rows, columns)}
+    steps = [row for row in rows if row["phase"] == "train_step"]
+    return {
+        "shares": markdown.markdown_table(rows, columns),
+        "matrix": markdown.matrix(steps, "gemm", markdown.percent),
+    }
 
 
 if __name__ == "__main__":

@@ -133,6 +133,7 @@ def tables(answer: Answer) -> dict[str, Markup]:
     return {
         "families": markdown.markdown_table(rows, families),
         "kernels": kernel_table(answer, rows),
+        "matrix": markdown.matrix(rows, "besides", markdown.percent),
     }
 
 

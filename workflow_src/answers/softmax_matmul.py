@@ -156,7 +156,10 @@ def tables(answer: Answer) -> dict[str, Markup]:
         Column("bytes ratio", "byte_ratio", markdown.number),
         Column("time ratio nearer to", "nearer", {"bytes": "bytes", "flops": "FLOPs"}.__getitem__),
     ]
-    return {"ratios": markdown.markdown_table(rows, columns)}
+    return {
+        "ratios": markdown.markdown_table(rows, columns),
+        "matrix": markdown.matrix(rows, "time_ratio", markdown.number),
+    }
 
 
 if __name__ == "__main__":

@@ -155,7 +155,11 @@ def tables(answer: Answer) -> dict[str, Markup]:
         Column("ms per pass", "busy_ms_per_step", markdown.number),
         Column(f"share of the part's {terms['device_time']}", "share", markdown.percent),
     ]
-    return {"tops": markdown.markdown_table(rows, columns)}
+    forward = [row for row in rows if row["part"] == "forward"]
+    return {
+        "tops": markdown.markdown_table(rows, columns),
+        "matrix": markdown.matrix(forward, "share", markdown.percent),
+    }
 
 
 if __name__ == "__main__":

@@ -108,11 +108,12 @@ def public_texts(report: Path, results: Path, command: str) -> dict[str, str]:
     text = _text(report)
     if not text.startswith("# "):
         raise StageError(f"{report} is not a report: its first line is no title")
-    local = re.sub(r"\(results/[^()\s]*?/figures/", "(figures/", text)
+    local = re.sub(r"\(results/[^()\s]*?/(figures/|appendix\.md)", r"(\1", text)
     figures = {
         f"figures/{path.name}": _text(path) for path in sorted(results.glob("figures/*.svg"))
     }
-    made = {"report.md": with_header(local, command), "plan.csv": _text(results / "plan.csv")}
+    made = {"report.md": with_header(local, command)}
+    made |= {name: _text(results / name) for name in ("appendix.md", "plan.csv")}
     return made | figures
 
 

@@ -174,6 +174,53 @@ def markdown_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column])
     )
 
 
+def matrix(rows: Sequence[Mapping[str, Any]], source: str, text: Callable[[Any], str]) -> Markup:
+    """Tables of one value, sizes down and contexts across: one for each combination of the others.
+
+    `rows` are cases with the value under `source`, and a state where they have none.
+    """
+    parts = []
+    for label, mine in _by_other_axes(rows).items():
+        contexts = sorted({int(row["context"]) for row in mine})
+        cells: dict[str, dict[int, Any]] = {}
+        for row in mine:
+            cells.setdefault(str(row["size"]), {})[int(row["context"])] = row
+        lines = [
+            [
+                escape(size),
+                *(_matrix_cell(found.get(c), Column("", source, text)) for c in contexts),
+            ]
+            for size, found in cells.items()
+        ]
+        headings = [escape(f"{label}, context"), *map(plain, contexts)]
+        aligned = ["left"] + ["right"] * len(contexts)
+        parts.append(
+            tabulate(
+                lines, headers=headings, tablefmt="pipe", disable_numparse=True, colalign=aligned
+            )
+        )
+    return Markup("\n\n".join(parts) or "(no rows)")
+
+
+def _by_other_axes(
+    rows: Sequence[Mapping[str, Any]],
+) -> dict[str, list[Mapping[str, Any]]]:
+    """Rows by the precision and whatever else tells cases of one size and context apart."""
+    others = ("batch", "attention", "optimizer", "device")
+    varying = [name for name in others if len({row[name] for row in rows}) > 1]
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        parts = [f"batch {row[name]}" if name == "batch" else str(row[name]) for name in varying]
+        found.setdefault(", ".join([str(row["precision"]), *parts]), []).append(row)
+    return found
+
+
+def _matrix_cell(row: Mapping[str, Any] | None, column: Column) -> str:
+    if row is None:
+        return DASH
+    return escape(column.cell(row) or STATE_WORDS[str(row.get(column.state, "not_measured"))])
+
+
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """The rows of `frame` as dictionaries."""
     found: list[dict[str, Any]] = frame.to_dict("records")  # type: ignore[assignment]

@@ -74,20 +74,27 @@ def figure_link(name: str, figures: Path, folder: Path) -> Markup:
     return Markup(f"![{FIGURE_TEXTS[name]}]({target})")
 
 
-def make_markdown(sources: Sources, folder: Path, suite: str, tag: str) -> str:
-    """The report of a suite's run as Markdown, with links relative to `folder`.
+def make_markdown(sources: Sources, folder: Path, suite: str, tag: str) -> tuple[str, str]:
+    """The report of a suite's run and its appendix as Markdown, with links relative to `folder`.
 
     Raises StageError if a table, an answer or a section is missing or damaged.
     """
     tables = {name: read_table(sources.tables, name) for name in REPORT_TABLES}
+    plan = read_table(sources.plan.parent, sources.plan.stem)
+    about = context(tables, plan) | {"suite": suite, "tag": tag}
+    return report_text(about, sources, folder), appendix_text(about, sources)
+
+
+def report_text(about: dict[str, Any], sources: Sources, folder: Path) -> str:
+    """The report: the short answers, then each with its reasons, then the studies."""
     answers = {question: text_of(sources.answers / f"{question}.md") for question in QUESTIONS}
     links = {name: figure_link(name, sources.figures, folder) for name in FIGURES}
     sections = [Markup(text_of(path).strip()) for path in sources.sections]
     template = present.template_in(sources.templates, "report.md.j2")
     text = template.render(
-        **context(tables, read_table(sources.plan.parent, sources.plan.stem)),
-        suite=suite,
-        tag=tag,
+        **about,
+        appendix=Markup(f"results/{about['tag']}/appendix.md"),
+        short={question: short_answer(text) for question, text in answers.items()},
         answers=answers,
         figures=links,
         figure_after=FIGURE_AFTER,
@@ -95,6 +102,30 @@ def make_markdown(sources: Sources, folder: Path, suite: str, tag: str) -> str:
         not_chosen=[name for name in STUDIES if name not in {p.stem for p in sources.sections}],
     )
     return with_contents(re.sub(r"\n{3,}", "\n\n", text).strip() + "\n")
+
+
+def appendix_text(about: dict[str, Any], sources: Sources) -> str:
+    """The long tables that the report leaves out."""
+    parts = {q: text_of(sources.answers / f"{q}.appendix.md") for q in QUESTIONS}
+    template = present.template_in(sources.templates, "appendix.md.j2")
+    text = template.render(**about, appendices=parts)
+    return with_contents(re.sub(r"\n{3,}", "\n\n", text).strip() + "\n")
+
+
+def short_answer(text: str) -> Markup:
+    """The first paragraph of an answer, which answers its question in short."""
+    paragraphs = [part for part in text.strip().split("\n\n")[1:] if part.strip()]
+    partial = "Partial: " if paragraphs and paragraphs[0].startswith("**Partial") else ""
+    first = paragraphs[1:] if partial else paragraphs
+    return Markup(partial + " ".join(first[0].split()) if first else "")
+
+
+def one_page(report: str, appendix: str, tag: str) -> str:
+    """The report followed by its appendix, with links from one to the other inside the page."""
+    linked = report.replace(f"(results/{tag}/appendix.md#", "(#")
+    linked = linked.replace(f"(results/{tag}/appendix.md)", "(#appendix)")
+    tables = appendix[appendix.index("\n## ") :]
+    return linked + "\n## Appendix\n" + re.sub("^#", "##", tables, flags=re.MULTILINE)
 
 
 def text_of(path: Path) -> Markup:
@@ -175,6 +206,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--sections", type=existing_file, nargs="*", default=[], help="Markdown to append"
     )
     parser.add_argument("--markdown", type=new_file, required=True)
+    parser.add_argument("--appendix", type=new_file, required=True, help="the long tables")
     parser.add_argument("--html", type=new_file, required=True)
     given = parser.parse_args(arguments)
     sources = Sources(
@@ -186,9 +218,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         tuple(given.sections),
     )
     folder = given.markdown.parent
-    text = make_markdown(sources, folder, given.suite, given.tag)
-    html = make_html(text, folder, given.templates)
+    text, appendix = make_markdown(sources, folder, given.suite, given.tag)
+    html = make_html(one_page(text, appendix, given.tag), folder, given.templates)
     write_text(given.markdown, text)
+    write_text(given.appendix, appendix)
     write_text(given.html, html)
 
 
