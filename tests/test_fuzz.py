@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -280,6 +281,18 @@ def test_a_damaged_table(name: str, question: str, data: st.DataObject) -> None:
         asked = ["--tables", here, *templates, *out]
         said = ends_well(lambda: run_command(question), *asked)
         assert not said or f"{name}.csv" in said
+
+
+@pytest.mark.parametrize("question", "abcde")
+@pytest.mark.parametrize("status", ["", "okay"])
+def test_an_unknown_status_is_refused(tmp_path: Path, question: str, status: str) -> None:
+    write_tables(tmp_path, Sample())
+    timings = pd.read_csv(tmp_path / "timings.csv").assign(status=status)
+    timings.to_csv(tmp_path / "timings.csv", index=False)
+    out = ["--json", tmp_path / "o.json", "--markdown", tmp_path / "o.md"]
+    asked = ["--tables", tmp_path, "--templates", ROOT / "report_templates", *out]
+    said = ends_well(lambda: run_command(question), *asked)
+    assert f"status: {status!r} is not one of ok, oom, skipped" in said
 
 
 @few

@@ -11,6 +11,7 @@ from workflow_src.answers.answer import Answer, Fact
 from workflow_src.common.case import CASE_COLUMNS, COUNTS
 from workflow_src.common.errors import StageError, remake
 from workflow_src.common.reading import reading
+from workflow_src.common.schema import one_of
 
 
 class TableError(StageError):
@@ -39,6 +40,9 @@ FILLED = frozenset(_FILLED.split())
 
 TEXTS = "phase status reason path name short_name kind family precision_ran profiler component"
 TEXT_COLUMNS = (frozenset(CASE_COLUMNS) - frozenset(COUNTS)) | frozenset(TEXTS.split())
+
+STATUSES = ("ok", "oom", "skipped", "not_measured", "missing")
+"""What the column status may say."""
 
 Row = dict[str, Any]
 
@@ -80,6 +84,9 @@ def _read_table(path: Path, name: str) -> pd.DataFrame:
     table = table.reindex(columns=[*header, *absent])
     for column in (*COUNTS, *(c for c in COLUMNS[name].split() if c not in TEXT_COLUMNS)):
         table[column] = _amounts(table[column])
+    unknown = set(table.get("status", ())) - set(STATUSES)
+    if unknown:
+        raise ValueError(one_of("status", sorted(unknown)[0], STATUSES))
     if len(table):
         table[list(COUNTS)] = table[list(COUNTS)].astype("int64")
     return table.set_index(pd.RangeIndex(2, len(table) + 2))
