@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.profiler import ProfilerActivity, profile
 
+from tests.test_ledger import idle, ledger_of
 from workflow_src.common.errors import TraceError
 from workflow_src.model.ranges import listening, range_
 from workflow_src.traces import kineto
 from workflow_src.traces.attribution import attribute
 from workflow_src.traces.export import export, read_trace
+from workflow_src.traces.trace import API, OVERHEAD, PAGEABLE_COPY
 
 
 def event(category: str, name: str, ts: str, dur: str, tid: int = 1, **args: Any) -> str:
@@ -73,6 +77,64 @@ def test_on_a_gpu_kernels_take_the_launch_calls_time_and_thread(tmp_path: Path) 
     assert (memset["kind"], memset["launch_ns"]) == ("set", -1)
     ranges, activities = attribute(trace)
     assert ranges["path"][activities["range"][0]] == "backward"
+
+
+def gpu_events() -> list[str]:
+    """A step with a kernel, a copy from pageable memory, a wait, and overhead of the profiler."""
+    return [
+        event("user_annotation", "forward", "0.000", "1.000"),
+        event("cuda_runtime", "cudaLaunchKernel", "0.100", "0.050", correlation=11),
+        event("kernel", "sgemm", "0.200", "0.100", tid=99, correlation=11),
+        event("cuda_runtime", "cudaMemcpyAsync", "0.310", "0.200", correlation=12),
+        event("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", "0.400", "0.100", correlation=12),
+        event("overhead", "Buffer Flush", "0.520", "0.030", tid=0),
+        event("cuda_runtime", "cudaDeviceSynchronize", "0.600", "0.300", correlation=13),
+        event("cpu_op", "aten::mm", "0.050", "0.100"),
+    ]
+
+
+def test_api_calls_and_overhead_of_a_gpu_trace_survive_the_export(tmp_path: Path) -> None:
+    path, folder = trace_file(tmp_path, *gpu_events()), tmp_path / "export"
+    export(path, folder, os_tracing=False)
+    trace = read_trace(folder)
+    pd.testing.assert_frame_equal(trace.calls, kineto.read(path).calls)
+    rows = trace.calls[["kind", "name", "start_ns", "end_ns", "correlation"]].to_numpy().tolist()
+    assert rows == [
+        [API, "cudaLaunchKernel", 100, 150, 11],
+        [PAGEABLE_COPY, "cudaMemcpyAsync", 310, 510, 12],
+        [OVERHEAD, "Buffer Flush", 520, 550, -1],
+        [API, "cudaDeviceSynchronize", 600, 900, 13],
+    ]
+    assert trace.activities["launch_end_ns"].tolist() == [150, 510]
+    table = ledger_of(trace)
+    # 0 to 150 launch, 150 to 200 queued, 300 to 310 launch, 310 to 400 the copy's call; after the
+    # copy the rest of that call and 60 ns of the host, less 30 ns overhead, then the wait.
+    expected = {"launch": 160, "queued": 50, "synchronization": 90 + 70, "profiler": 30}
+    assert idle(table) == expected | {"tail": 400}
+
+
+def test_an_export_written_before_calls_were_kept_has_no_causes(tmp_path: Path) -> None:
+    path, folder = trace_file(tmp_path, *gpu_events()), tmp_path / "export"
+    export(path, folder, os_tracing=False)
+    with closing(sqlite3.connect(folder / "trace.sqlite")) as connection:
+        connection.execute("DROP TABLE calls")
+        connection.execute("ALTER TABLE activities DROP COLUMN launch_end_ns")
+        connection.commit()
+    table = ledger_of(read_trace(folder))
+    assert table["device_active_ns"].tolist() == [200] and table["idle_launch_ns"].isna().all()
+
+
+def test_on_a_cpu_there_are_no_causes(tmp_path: Path) -> None:
+    events = [
+        event("user_annotation", "forward", "0.000", "1.000"),
+        event("cpu_op", "aten::linear", "0.200", "0.300"),
+        event("cpu_op", "aten::mm", "0.300", "0.100"),
+    ]
+    table = ledger_of(kineto.read(trace_file(tmp_path, *events)))
+    assert table[["device_active_ns", "busy_ns", "idle_ns"]].to_numpy().tolist() == [
+        [300, 300, 700]
+    ]
+    assert table["idle_launch_ns"].isna().all()
 
 
 @pytest.mark.parametrize("content", [b"", b"not gzip", gzip.compress(b'{"traceEvents": [')])

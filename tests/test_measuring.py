@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from workflow_src.common.atomic_write import write_json
-from workflow_src.common.case import PHASES, Case
 from workflow_src.common.errors import StageError
+from workflow_src.common.case import PHASES, TABLES, Case
 from workflow_src.common.summary import summarize
 from workflow_src.common.units import GIB
 from workflow_src.dag import make_dag
@@ -206,6 +206,12 @@ def test_the_tables_of_a_real_case_account_for_every_nanosecond(tmp_path: Path) 
     softmax = ranges[ranges["path"] == "train_step/forward/block/attention/softmax"]
     assert softmax["instances"].tolist() == [CASE.layers] * 2
     assert (ranges["span_ms"] >= ranges["busy_ms"] - 1e-9).all()
+    assert set(tables) == set(TABLES)
+    ledger = tables["ledger"]
+    assert (ledger["device_active_ns"] + ledger["idle_ns"] == ledger["wall_ns"]).all()
+    assert ledger.groupby("phase").size().to_dict() == dict.fromkeys(PHASES, 2)
+    assert ledger["idle_launch_ns"].isna().all(), "a CPU launches nothing"
+    assert all(len(tables[name]) == 0 for name in ("launches", "launch_delays", "api_calls"))
 
 
 def test_calls_per_step_are_integers_after_warm_up(tmp_path: Path) -> None:

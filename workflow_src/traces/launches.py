@@ -40,8 +40,9 @@ LAUNCH_COLUMNS = (
 def _in_steps(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
     """Activities launched in a step, by a call in the capture, with their `phase`."""
     phase = np.append(ranges["phase"].to_numpy(dtype=object), "")[activities["range"].to_numpy()]
-    device = activities[activities["kind"] != "operator"].assign(phase=phase)
-    return device[(device["phase"] != "") & (device["launch_ns"] != NOWHERE)]
+    placed = activities.assign(phase=phase)
+    launched = (placed["kind"] != "operator") & (placed["launch_ns"] != NOWHERE)
+    return placed[launched & (placed["phase"] != "")]
 
 
 def queue_depths(launch: Indices, start: Indices) -> Indices:

@@ -44,8 +44,8 @@ FROM NVTX_EVENTS n LEFT JOIN StringIds s ON s.id = n.textId
 WHERE n.eventType = {PUSH_POP} AND n.domainId = {DEFAULT_DOMAIN} AND n.end IS NOT NULL
 """
 
-_CALLS = f"""
-SELECT '{API}' AS kind, nameId, start AS start_ns, end AS end_ns,
+_CALLS = """
+SELECT nameId, start AS start_ns, end AS end_ns,
        (globalTid >> 24) & 0xFFFFFF AS process, globalTid & 0xFFFFFF AS thread,
        coalesce(correlationId, -1) AS correlation
 FROM CUPTI_ACTIVITY_KIND_RUNTIME ORDER BY start
@@ -113,11 +113,11 @@ def _calls(connection: sqlite3.Connection, tables: set[str]) -> pd.DataFrame:
     calls = pd.read_sql_query(_CALLS, connection)
     names = dict(connection.execute(_CALL_NAMES).fetchall()) if "StringIds" in tables else {}
     bare = {number: re.sub(r"_v\d+$", "", name) for number, name in names.items()}
-    calls["name"] = calls["nameId"].map(bare).fillna("").astype("str")
+    calls = calls.assign(kind=API, name=calls["nameId"].map(bare).fillna("").astype("str"))
     if "CUPTI_ACTIVITY_KIND_MEMCPY" in tables:
-        keys = ["process", "correlation"]
-        copies = pd.MultiIndex.from_frame(pd.read_sql_query(_PAGEABLE_COPIES, connection))
-        calls.loc[pd.MultiIndex.from_frame(calls[keys]).isin(copies), "kind"] = PAGEABLE_COPY
+        copies = pd.read_sql_query(_PAGEABLE_COPIES, connection)
+        some = calls[calls["correlation"].isin(copies["correlation"])].reset_index()
+        calls.loc[some.merge(copies)["index"], "kind"] = PAGEABLE_COPY
     return calls[list(CALL_COLUMNS)]
 
 
