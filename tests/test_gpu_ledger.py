@@ -1,0 +1,111 @@
+"""The ledger on a CUDA device, with injected faults: run with `python -m pytest -m gpu`."""
+
+import json
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.faulty_run import SLEEP_S, STEPS
+from tests.test_ledger import ledger_of
+from workflow_src.common import nsys_cli
+from workflow_src.common.case import PHASES, Case
+from workflow_src.common.devices import cuda_devices
+from workflow_src.measure import profiled_run
+from workflow_src.traces import kineto
+from workflow_src.traces.export import export, read_trace
+from workflow_src.traces.trace import PAGEABLE_COPY, Trace
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not cuda_devices(), reason="needs a CUDA device"),
+]
+needs_nsys = pytest.mark.skipif(not shutil.which("nsys"), reason="needs nsys")
+
+LAUNCH_BOUND = Case("t", "t", 128, 512, 2, 4, 1000, 1, 64, "fp32", "naive", "adamw", "cuda")
+GPU_BOUND = Case("t", "t", 2048, 8192, 4, 16, 1000, 8, 1024, "fp32", "naive", "adamw", "cuda")
+"""Each layer takes the device several times as long as the host takes to launch it."""
+
+
+def captured(folder: Path, program: Sequence[str]) -> Trace:
+    """The trace of a Python program under nsys."""
+    command = [sys.executable, "-m", *program]
+    nsys_cli.profile(folder / "c.nsys-rep", command, "cuda", os_tracing=False)
+    export(folder / "c.nsys-rep", folder / "export", os_tracing=False)
+    return read_trace(folder / "export")
+
+
+def faulty(folder: Path, case: Case, fault: str) -> Trace:
+    return captured(folder, ["tests.faulty_run", json.dumps(case.as_dict()), fault])
+
+
+def gaps_of_faults(trace: Trace, with_copy: bool) -> int:
+    """Idle time (ns) from the work before each fault to the first work launched after it.
+
+    with_copy: also the gap before a copy that the fault itself makes. Counted one by one, from the
+    activities and the ranges alone.
+    """
+    work = trace.activities.sort_values("start_ns", ignore_index=True)
+    idle = work["start_ns"] - work["end_ns"].cummax().shift(fill_value=0)
+    total = 0
+    for fault in trace.ranges[trace.ranges["name"] == "fault"].itertuples():
+        own = (work["launch_ns"] >= fault.start_ns) & (work["launch_ns"] < fault.end_ns)
+        after = work.index[work["launch_ns"] >= fault.end_ns][0]
+        total += int(idle[after]) + (int(idle[own].sum()) if with_copy else 0)
+    return total
+
+
+@needs_nsys
+@pytest.mark.parametrize("fault", ["synchronize", "item", "pageable"])
+def test_the_cost_of_waiting_in_each_layer_is_recovered(tmp_path: Path, fault: str) -> None:
+    trace = faulty(tmp_path, GPU_BOUND, fault)
+    table = ledger_of(trace)
+    found = int(table["idle_synchronization_ns"].sum())
+    truth = gaps_of_faults(trace, with_copy=fault == "pageable")
+    print(f"{fault}: {found} ns of {truth} ns\n{table.to_string()}")
+    assert len(table) == STEPS and truth > 0
+    assert found == pytest.approx(truth, rel=0.02)
+    assert table["idle_unexplained_ns"].sum() < 0.01 * table["wall_ns"].sum()
+    if fault == "pageable":
+        assert (trace.calls["kind"] == PAGEABLE_COPY).any()
+
+
+@needs_nsys
+def test_a_sleep_in_the_middle_of_forward_is_recovered(tmp_path: Path) -> None:
+    """It is how much longer steps with a sleep wait for launches than steps without."""
+    trace = faulty(tmp_path, LAUNCH_BOUND, "sleep")
+    table = ledger_of(trace)
+    sleeps = trace.ranges[trace.ranges["name"] == "fault"]
+    begins = sleeps["start_ns"].to_numpy()
+    steps = trace.ranges[trace.ranges["name"] == "forward"].sort_values("start_ns")
+    slept = [((begins >= s.start_ns) & (begins < s.end_ns)).any() for s in steps.itertuples()]
+    launch = table["idle_launch_ns"].groupby(slept).median()
+    truth = (sleeps["end_ns"] - sleeps["start_ns"]).median()
+    print(f"sleep: {launch[True] - launch[False]} ns of {truth} ns\n{table.to_string()}")
+    assert sum(slept) == STEPS // 2 and truth >= SLEEP_S * 1e9
+    assert launch[True] - launch[False] == pytest.approx(truth, rel=0.02)
+    assert table["idle_synchronization_ns"].sum() == 0
+
+
+@needs_nsys
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("case", [LAUNCH_BOUND, replace(GPU_BOUND, layers=2, batch=2)])
+def test_almost_nothing_is_unexplained(tmp_path: Path, case: Case, precision: str) -> None:
+    row = replace(case, precision=precision).as_dict() | {"warmup_steps": 3, "capture_steps": 3}
+    program = ["workflow_src.measure.profiled_run", "--case", json.dumps(row)]
+    table = ledger_of(captured(tmp_path, program))
+    shares = table["idle_unexplained_ns"] / table["wall_ns"]
+    print(table.to_string())
+    assert set(table["phase"]) == set(PHASES) and (shares < 0.01).all()
+
+
+def test_a_capture_of_torch_profiler_has_a_ledger_too(tmp_path: Path) -> None:
+    path = tmp_path / "c.kineto.json.gz"
+    profiled_run.profiled_run(LAUNCH_BOUND, 3, 3, path)
+    table = ledger_of(kineto.read(path))
+    print(table.to_string())
+    assert (table["idle_unexplained_ns"] < 0.01 * table["wall_ns"]).all()
+    assert (table["idle_launch_ns"] > 0.1 * table["wall_ns"]).all()
