@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from workflow_src.common.atomic_write import write_json
-from workflow_src.common.errors import StageError
 from workflow_src.common.case import PHASES, TABLES, Case
+from workflow_src.common.errors import StageError
 from workflow_src.common.summary import summarize
 from workflow_src.common.units import GIB
 from workflow_src.dag import make_dag
