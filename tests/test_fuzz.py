@@ -319,8 +319,8 @@ def test_a_damaged_study_point(content: bytes) -> None:
 
 
 PLAN = (
-    "case,size,context,batch,precision,attention,optimizer,device\n"
-    "tiny-ctx16-fp32,tiny,16,4,fp32,naive,adamw,cpu\n"
+    "case,size,context,batch,precision,attention,optimizer,device,warmup_steps,steps,capture_steps\n"
+    "tiny-ctx16-fp32,tiny,16,4,fp32,naive,adamw,cpu,1,2,1\n"
 )
 
 

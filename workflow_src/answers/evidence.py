@@ -66,7 +66,11 @@ def read_table(directory: Path, name: str) -> pd.DataFrame:
     the case's are text. Raises TableError if the file doesn't exist, if it has
     rows but lacks a required column, or if a numeric column holds anything but valid numbers.
     """
-    path = directory / f"{name}.csv"
+    return read_file(directory / f"{name}.csv", name)
+
+
+def read_file(path: Path, name: str) -> pd.DataFrame:
+    """As `read_table`, from a file of any name."""
     with reading(path, "a readable table", remake(path), TableError):
         return _read_table(path, name)
 

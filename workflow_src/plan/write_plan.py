@@ -32,10 +32,13 @@ AXES = {
     "attentions": choice(ATTENTIONS),
     "optimizers": choice(OPTIMIZERS),
 }
-SUITE = mapping({name: listed(values) for name, values in AXES.items()})
+SUITE = mapping(
+    {name: listed(values) for name, values in AXES.items()}
+    | {"processes": COLUMNS["processes"] | {"type": ["integer", "null"]}}
+)
 FROM_ROWS = (
     *("device", "profiler", "vocabulary", "seed", "memory_limit_gib"),
-    *("warmup_steps", "steps", "capture_steps", "os_tracing"),
+    *("warmup_steps", "steps", "processes", "capture_steps", "os_tracing"),
 )
 SETTINGS = mapping(
     {name: COLUMNS[name] for name in FROM_ROWS}

@@ -13,7 +13,7 @@ import pandas as pd
 from markdown.extensions.toc import slugify  # type: ignore[import-untyped,unused-ignore]
 from markupsafe import Markup, escape
 
-from workflow_src.answers.evidence import cases_of, read_table
+from workflow_src.answers.evidence import cases_of, read_file, read_table
 from workflow_src.answers.questions import FIGURES, QUESTIONS, REPORT_TABLES
 from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_file
 from workflow_src.common.atomic_write import write_text
@@ -80,7 +80,9 @@ def make_markdown(sources: Sources, folder: Path, suite: str, tag: str) -> tuple
     Raises StageError if a table, an answer or a section is missing or damaged.
     """
     tables = {name: read_table(sources.tables, name) for name in REPORT_TABLES}
-    plan = read_table(sources.plan.parent, sources.plan.stem)
+    plan = read_file(sources.plan, "plan")
+    if plan.empty:
+        raise StageError(f"{sources.plan} is not a plan (no case); {remake(sources.plan)}")
     about = context(tables, plan) | {"suite": suite, "tag": tag}
     return report_text(about, sources, folder), appendix_text(about, sources)
 

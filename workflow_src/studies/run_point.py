@@ -5,14 +5,15 @@ from collections.abc import Callable
 from workflow_src.common.arguments import Parser, json_of, new_file
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.errors import one_sentence
-from workflow_src.common.schema import POSITIVE, TEXT, Schema, choice, mapping
+from workflow_src.common.plan_row import COLUMNS
+from workflow_src.common.schema import TEXT, Schema, choice, mapping
 from workflow_src.measure.alone import measured_alone
 from workflow_src.measure.machine import use_threads
 from workflow_src.studies.study import Point, Row
 
 ANY_POINT = mapping(
     {"point": TEXT, "device": choice(("cpu", "cuda"))},
-    {"cpu_threads": POSITIVE | {"maximum": 4096}},
+    {name: COLUMNS[name] for name in ("cpu_threads", "memory_limit_gib")},
 )
 """The schema of what all points have in common."""
 
