@@ -137,7 +137,9 @@ def test_on_a_cpu_there_are_no_causes(tmp_path: Path) -> None:
     assert table["idle_launch_ns"].isna().all()
 
 
-@pytest.mark.parametrize("content", [b"", b"not gzip", gzip.compress(b'{"traceEvents": [')])
+@pytest.mark.parametrize(
+    "content", [b"", b"not gzip", gzip.compress(b'{"traceEvents": [', mtime=0)]
+)
 def test_a_corrupt_trace_gives_a_one_sentence_error(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "c.kineto.json.gz"
     path.write_bytes(content)
