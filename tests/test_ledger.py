@@ -93,6 +93,14 @@ def test_work_in_the_queue_is_not_the_hosts_fault(made: Made) -> None:
     assert idle(made(step)) == {"launch": 10, "queued": 10 + 200, "tail": 100}
 
 
+def test_work_in_the_queue_counts_whichever_activity_starts_first(made: Made) -> None:
+    step = one_step()
+    step.kernel((0, 10), (10, 100))
+    step.kernel((20, 30), (800, 1000), "waits for an event")
+    step.kernel((400, 410), (420, 500), "on another stream")
+    assert idle(made(step)) == {"launch": 10, "queued": (420 - 100) + (800 - 500)}
+
+
 def test_a_host_far_ahead_loses_the_entire_gap_to_a_synchronization(made: Made) -> None:
     step = one_step()
     step.kernel((0, 10), (10, 500))

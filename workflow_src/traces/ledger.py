@@ -60,19 +60,12 @@ def blocking(calls: pd.DataFrame) -> pd.DataFrame:
     return calls[calls["name"].isin(waits) | (calls["kind"] == PAGEABLE_COPY)]
 
 
-def available(activities: pd.DataFrame) -> Indices:
-    """When the device could have started each activity, or NEVER if its launch call isn't there."""
-    returned, started = activities["launch_end_ns"].to_numpy(), activities["start_ns"].to_numpy()
-    known = activities["launch_ns"].to_numpy() != NOWHERE
-    return np.where(known, np.minimum(returned, started), NEVER)
-
-
 @dataclass(frozen=True)
 class Gaps:
     """The times in which the device does nothing: before, between and after its activities.
 
     starts, ends: the first gap begins at BEGINNING, the last ends at NEVER.
-    ready: when the first of all later activities was available, or NEVER.
+    ready: when the first launch call of all later activities returned, or NEVER.
     known: whether the call that launched the next activity is in the capture.
     """
 
@@ -85,13 +78,14 @@ class Gaps:
     def between(cls, activities: pd.DataFrame) -> "Gaps":
         """The gaps between activities, which are in order of start."""
         active = _union(activities)
-        at = available(activities)
+        known = activities["launch_ns"].to_numpy() != NOWHERE
+        at = np.where(known, activities["launch_end_ns"].to_numpy(), NEVER)
         earliest = np.minimum.accumulate(np.append(at, NEVER)[::-1])[::-1]
         return cls(
             np.append(BEGINNING, active.ends),
             np.append(active.starts, NEVER),
             np.append(earliest[active.first], NEVER),
-            np.append(at[active.first] < NEVER, True),
+            np.append(known[active.first], True),
         )
 
     def within(self, start: int, end: int) -> "Gaps":
@@ -152,7 +146,7 @@ def idle_by_cause(gaps: Gaps, host: Host, start: int, end: int) -> dict[str, int
     is_tail = (found.ends == end) & (found.ready >= end)
     ready = np.where(is_tail, host.last_wait(start, end), found.ready)
     turn = np.clip(ready, found.starts, found.ends)
-    # The launch before the one that made an activity available; for the tail, the last of all.
+    # The launch before the one that ended the host's part of a gap; for the tail, the last of all.
     before = np.searchsorted(host.launches, ready, side="right") - np.where(is_tail, 1, 2)
     since = np.append(host.launches, start)[np.maximum(before, -1)]
     blocked = host.blocked(np.clip(since, start, turn), turn)
