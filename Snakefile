@@ -10,24 +10,23 @@
 #   results/{tag}/environments/{part}.csv             what the cases, or a study, were measured on
 #   results/{tag}/tables/{table}.csv                  the tables of all cases
 #   results/{tag}/answers/{question}.json, .md        facts and text of one question
-#   results/{tag}/appendix.md                         the report's long tables
 #   results/{tag}/figures/{figure}.svg
 #   results/{tag}/studies/{study}/{point}.json        one measured point of a companion study
 #   results/{tag}/tables/studies/{study}.csv          the study's table
 #   results/{tag}/sections/{study}.md                 the study's section of the report
 #   results/{tag}/logs/{any of the above}.log
-#   report.md, report.html                            the report, in this folder
+#   report.md, report.html, results/{tag}/appendix.md the report, and its long tables
 import sys
 
 sys.path.insert(0, workflow.basedir)
 from workflow_src.common.case import TABLES
-from workflow_src.dag import make_dag, require_project_folder
+from workflow_src.dag import GO_ON, make_dag, readable, require_project_folder
 from workflow_src.plan.suites import CASE_PATTERN
 
 require_project_folder(workflow.basedir)
 
 
-configfile: "config.yaml"
+configfile: readable("config.yaml")
 
 
 dag = make_dag(config, workflow.configfiles)
@@ -52,6 +51,7 @@ rule all:
         "The report is report.md, and report.html for a browser."
 
 
+include: "rules/hooks.smk"
 include: "rules/plan.smk"
 include: "rules/measure.smk"
 include: "rules/tables.smk"

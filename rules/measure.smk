@@ -1,10 +1,3 @@
-# Before the first job, when nothing has been removed.
-onstart:
-    dag.refuse_drift(
-        f for job in workflow.persistence.dag.needrun_jobs() for f in job.output
-    )
-
-
 # One measurement at a time per device: `gpu` counts devices, and each job locks the one it uses.
 rule benchmark:
     output:
@@ -23,7 +16,7 @@ rule benchmark:
         "Benchmark {wildcards.case}"
     shell:
         "python -m workflow_src.measure.benchmark --case {params.row:q} --output {output:q}"
-        " 2>&1 | tee {log:q}"
+        " 2>&1 | tee -i {log:q}"
 
 
 rule capture:
@@ -43,4 +36,4 @@ rule capture:
         "Capture {wildcards.case}"
     shell:
         "python -m workflow_src.measure.capture --case {params.row:q} --output {output:q}"
-        " 2>&1 | tee {log:q}"
+        " 2>&1 | tee -i {log:q}"

@@ -21,7 +21,7 @@ rule study_point:
         "Study {wildcards.study}: measure {wildcards.point}"
     shell:
         "python -m workflow_src.studies.{wildcards.study}.measure"
-        " --point {params.point:q} --output {output:q} 2>&1 | tee {log:q}"
+        " --point {params.point:q} --output {output:q} 2>&1 | tee -i {log:q}"
 
 
 rule study_table:

@@ -116,6 +116,32 @@ def test_a_killed_snakemake_leaves_a_lock_and_no_false_result(project: Project) 
     assert "Nothing to be done" in project.run()
 
 
+@pytest.mark.workflow
+def test_an_interrupted_run_says_that_running_again_goes_on(project: Project) -> None:
+    """Ctrl-C reaches all processes of a terminal: also the job, and tee, which writes its log."""
+    wait = "import time; print('ready', flush=True); time.sleep(600)\n"
+    first = "from typing import Any\n"
+    project.edit("workflow_src/measure/benchmark.py", first, wait + first)
+    path = f"{project.folder / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    log = project.folder / "results/smoke/logs/benchmark/tiny-ctx16-fp32.json.log"
+    run = subprocess.Popen(
+        ["snakemake", "--cores", "1", BENCHMARK, "--config", *SUITE],
+        cwd=project.folder,
+        env=os.environ | {"PATH": path, "WATCH_LOG": str(project.log)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    wait_until(lambda: log.exists() and "ready" in log.read_text(), "the benchmark")
+    os.killpg(run.pid, signal.SIGINT)
+    printed, _ = run.communicate()
+    assert run.returncode != 0 and "Traceback" not in printed
+    said = "interrupted; run the same command again to go on, finished files are kept"
+    assert log.read_text().splitlines() == ["ready", said]
+    assert "Finished files are kept; run the same command again to go on." in printed
+
+
 def children(process: int) -> list[int]:
     """All descendants of a process."""
     listed = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True).stdout

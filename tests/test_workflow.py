@@ -191,6 +191,7 @@ def test_eight_cores_measure_one_case_at_a_time(tmp_path: Path) -> None:
         ("stepz=1", "config: config.yaml: unknown key: 'stepz' is not one of"),
         ("steps=-1", "config: steps: -1 must be 1 or more"),
         ("device=cuda", "config: device: 'cuda' asked for, but no CUDA device is here"),
+        ("allow_missing=true", "config: allow_missing: True, but no case is measured yet"),
     ],
 )
 def test_bad_input_gives_a_one_sentence_error_and_nothing_runs(
@@ -201,6 +202,17 @@ def test_bad_input_gives_a_one_sentence_error_and_nothing_runs(
     printed = project.run("--config", setting, check=False)
     assert said in printed and "Traceback" not in printed
     assert project.stages() == [] and not (project.folder / "results").exists()
+
+
+@pytest.mark.parametrize("content", [b"steps: \xff", b"steps: [", None])
+def test_an_unreadable_config_gives_a_one_sentence_error(
+    tmp_path: Path, content: bytes | None
+) -> None:
+    project = make_project(tmp_path)
+    config = project.folder / "config.yaml"
+    config.unlink() if content is None else config.write_bytes(content)
+    printed = project.run(check=False)
+    assert "config: config.yaml: " in printed and "codecs" not in printed
 
 
 @pytest.mark.parametrize(

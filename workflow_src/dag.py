@@ -24,6 +24,9 @@ TEMPLATES = Path("report_templates")
 
 ANSWER_FILES = ("json", "md", "appendix.md")
 
+GO_ON = "Finished files are kept; run the same command again to go on."
+"""What a run that ends with an error or is interrupted says last."""
+
 STUDY_MEMORY_MIB = 16384
 STUDY_MINUTES = 30
 
@@ -269,7 +272,9 @@ class Dag:
             return self.plan.case_ids
         found = [case_id for case_id in self.plan.case_ids if self._measured(case_id)]
         if not found:
-            raise ConfigError("allow_missing: True, but not one case is measured yet")
+            raise ConfigError(
+                "allow_missing: True, but no case is measured yet; measure some without it first"
+            )
         return found
 
 
@@ -299,8 +304,21 @@ def make_dag(config: Mapping[str, Any], files: Iterable[str] = ()) -> Dag:
         for name in plan.settings["studies"]:
             known("studies", name, STUDIES)
         dag = Dag(plan)
+        dag.cases_to_join()
         if found := dag.drift():
             print(f"note: {dag.results}/ is kept as it is. {found}.", file=sys.stderr)
         return dag
     except ConfigError as error:
         raise SystemExit(f"config: {error}") from None
+
+
+def readable(path: str) -> str:
+    """`path`, if YAML can be read from it; else the program ends with one sentence.
+
+    Snakemake's own message for a file that isn't UTF-8 is a traceback.
+    """
+    try:
+        read_yaml(Path(path))
+    except ConfigError as error:
+        raise SystemExit(f"config: {error}") from None
+    return path

@@ -1,0 +1,9 @@
+# Before the first job, when nothing has been removed.
+onstart:
+    dag.refuse_drift(
+        f for job in workflow.persistence.dag.needrun_jobs() for f in job.output
+    )
+
+
+onerror:
+    print(GO_ON, file=sys.stderr)
