@@ -311,7 +311,8 @@ def test_a_studys_point_keeps_to_the_memory_limit(
 ) -> None:
     settings = load(Path("config.yaml")) | {"device": "cpu", "memory_limit_gib": 0.25}
     dag = make_dag(settings | {"study_scale": "small"})
-    point = dict(next(iter(dag.points("warmup").values()))) | {"context": 2048, "warmup_steps": 1}
+    point = dict(next(iter(dag.points("warmup").values()))) | {"context": 2048}
+    point |= {"warmup_steps": 1, "steps": 1}
     output = tmp_path / "p.json"
     arguments = ["measure", "--point", json.dumps(point), "--output", str(output)]
     monkeypatch.setattr(sys, "argv", arguments)

@@ -245,7 +245,12 @@ def test_no_process_outlives_the_stage_that_started_nsys(
     command = [sys.executable, "-c", STAGE, str(tmp_path / "c.nsys-rep"), "sh", "-c", program]
     with marking(mark):
         stage = subprocess.Popen(command)
-    wait_until(lambda: any(agent in command for command in marked(mark).values()), "the agent")
+
+    def started() -> bool:
+        return any(agent in command for command in marked(mark).values())
+
+    wait_until(lambda: started() or stage.poll() is not None, "the agent")
+    assert stage.poll() is None, "nsys ended before it started its agent"
     if ending:
         wait_until(lambda: "sleep 601" in marked(mark).values(), "the program")
         stage.send_signal(ending)

@@ -11,6 +11,7 @@ from workflow_src.common import nsys_cli
 from workflow_src.common.arguments import Parser, positive_integer
 from workflow_src.common.errors import TraceError
 from workflow_src.measure.activities import Activity
+from workflow_src.measure.memory_limit import limited_memory
 from workflow_src.measure.timing import synchronize
 from workflow_src.measure.windows import nsys_window
 from workflow_src.studies.attention.module import module_task, versions
@@ -79,7 +80,8 @@ def main() -> None:
     parser.add_argument("--implementation", choices=VERSIONS, required=True)
     parser.add_argument("--context", type=positive_integer, required=True)
     given = parser.parse_args()
-    run(given.point, given.implementation, given.context)
+    with limited_memory(given.point["device"], given.point.get("memory_limit_gib")):
+        run(given.point, given.implementation, given.context)
 
 
 if __name__ == "__main__":
