@@ -1,5 +1,5 @@
 # make report   set up .venv and run the workflow with config.yaml
-# make test     set up what the tests need and run them all
+# make test     set up what the tests need and run them; it ends with what was skipped, and why
 # make check    run ruff, mypy, snakefmt, snakemake --lint and the import contracts
 # make lock     renew locks/ after a change of requirements*.txt; LOCK=--upgrade takes newer versions too
 # make .venv/installed-slurm TORCH=cuda    set up .venv on a login node
