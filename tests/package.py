@@ -15,6 +15,7 @@ STAGES = {
     "capture": "measure.capture",
     "export": "traces.export",
     "case_tables": "tables.case_tables",
+    "environment": "tables.environment",
     "join": "tables.join",
     **{f"answer {letter}": f"answers.{asked.module}" for letter, asked in QUESTIONS.items()},
     "figure": "answers.figures",
