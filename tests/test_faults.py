@@ -62,13 +62,6 @@ def mounted(folder: Path, size: str = "4k") -> Iterator[Path]:
         subprocess.run(["umount", str(folder)], check=True)
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    project = make_project(tmp_path_factory.mktemp("finished"))
-    project.run()
-    return project
-
-
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     return make_project(tmp_path)

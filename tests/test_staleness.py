@@ -84,7 +84,8 @@ BEHAVIOR = [
         id="an annotation that Triton reads",
     ),
     pytest.param(
-        "common/device_locks.py", "POLL_S = 0.2", "POLL_S = 0.3", MEASURING, id="how a device is locked"
+        "common/device_locks.py", "POLL_S = 0.2", "POLL_S = 0.3", MEASURING,
+        id="how a device is locked",
     ),
     pytest.param(
         "measure/timing.py", "time.perf_counter_ns() - start", "time.time_ns() - start",
@@ -107,7 +108,8 @@ BEHAVIOR = [
         id="a summary of samples",
     ),
     pytest.param(
-        "common/environment.py", '"gpu", "cpu",', '"gpu",', {"environment", "report"} | TABLES_OF_STUDIES,
+        "common/environment.py", '"gpu", "cpu",', '"gpu",',
+        {"environment", "report"} | TABLES_OF_STUDIES,
         id="what must be the same in all cases",
     ),
     pytest.param(

@@ -252,7 +252,8 @@ def test_an_unknown_target_is_refused_with_the_known_names(
     ("file", "old", "new", "expected"),
     [
         ("report_templates/captions/figure.rst", "e", "e ", {}),
-        ("report_templates/report.md.j2", "## Environment", "## Machine", {"report": 1}),
+        ("report_templates/report.md.j2", "## Answers", "## Five answers", {"report": 1}),
+        ("report_templates/appendix.md.j2", "## Environment", "## Machine", {"report": 1}),
         ("report_templates/_coverage.md.j2", "Skipped", "Left out", {"answer": 5, "report": 1}),
         (
             "workflow_src/plan/config.schema.yaml",
