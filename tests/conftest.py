@@ -1,6 +1,7 @@
 """Fixtures shared by all tests."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -49,6 +50,12 @@ def locks_of_this_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
         # Threads that spin while they wait slow each other down where workers share the cores.
         patch.setenv("OMP_WAIT_POLICY", "passive")
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interruptible() -> None:
+    """Workers of pytest-xdist ignore SIGINT, and so would everything that they start."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -202,7 +202,7 @@ CASE = dict(
     precision="fp32", attention="naive", optimizer="adamw", device="cpu",
 )  # fmt: skip
 ROW = CASE | {"warmup_steps": 1, "steps": 1, "capture_steps": 1, "profiler": "torch"}
-ROW |= {"os_tracing": False}
+ROW |= {"os_tracing": False, "processes": 1}
 
 
 def point(study: str) -> dict[str, object]:
