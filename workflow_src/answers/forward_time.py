@@ -6,6 +6,7 @@ from markupsafe import Markup
 from workflow_src.answers import command, evidence
 from workflow_src.answers.answer import Answer, Fact
 from workflow_src.answers.evidence import Row, State
+from workflow_src.answers.forward_summary import summarize
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
 from workflow_src.render import markdown
 from workflow_src.render.markdown import Column
@@ -17,50 +18,89 @@ MATCH_WITHIN = 0.10
 """Profiled and unprofiled times match if they differ by at most this share."""
 
 TIMES = ("host_ms", "busy_ms", "span_ms")
+BETWEEN_PROCESSES = ("fastest_ms", "slowest_ms")
 
 VERDICTS = {
     "match": "match",
-    "launch_bound": "differ: launch-bound",
+    "idle": "differ: the device is idle for much of the unprofiled time",
     "profiler_overhead": "differ: profiler overhead",
     "not_waited_for": "differ: the range closed before the device was done",
     "faster_profiled": "differ: faster under the profiler",
     "unexplained": "differ: no device activity to tell why",
 }
 
+DERIVED = {
+    "overhead": ("1", ("host_ms", "median_ms")),
+    "busy_share": ("1", ("busy_ms", "host_ms")),
+    "working_share": ("1", ("busy_ms", "median_ms")),
+    "often_idle": ("", ("working_share",)),
+    "verdict": ("", ("overhead", "working_share")),
+    "process_spread": ("1", BETWEEN_PROCESSES),
+}
+"""The unit of each value computed from others of its case, and those others."""
+
 
 def verdict(host: float, busy: float, span: float, median: float) -> str:
-    """Whether a profiled host time matches the unprofiled median (all in ms): a key of VERDICTS."""
+    """Whether a profiled host time matches the unprofiled median (all in ms): a key of VERDICTS.
+
+    The device's work is held against the unprofiled time, because the profiler's overhead is in
+    the profiled time: against that, the overhead itself would look like an idle device.
+    """
     if abs(host / median - 1) <= MATCH_WITHIN:
         return "match"
     if host < median:
         return "not_waited_for" if span > host else "faster_profiled"
     if not busy > 0:
         return "unexplained"
-    return "launch_bound" if busy < LAUNCH_BOUND_BELOW * host else "profiler_overhead"
+    return "idle" if busy < LAUNCH_BOUND_BELOW * median else "profiler_overhead"
 
 
 def measure(case: Row, timings: pd.DataFrame, ranges: pd.DataFrame, captures: pd.DataFrame) -> Row:
-    """One case's times in ms (medians over steps), their ratios and the verdict on them."""
+    """One case's times in ms (medians over steps), their ratios and the verdict on them.
+
+    busy_share is the device's share of the profiled time, working_share that of the unprofiled.
+    """
     name = case["case"]
     steps = evidence.of(ranges, name, PHASE)
     steps = steps[steps["path"] == PHASE]
     profiled = evidence.profile_state(timings, captures, steps, name, PHASE)
-    benchmark = evidence.benchmark_state(timings, name, PHASE)
     row: Row = case | {"state": profiled.word, "reason": profiled.reason}
-    row |= {"host_state": profiled.word, "median_state": benchmark.word}
+    row |= {"host_state": profiled.word} | _unprofiled(timings, name)
     if not steps.empty and profiled.word in ("ok", "no_activity"):
         row |= {"host_ms": float(steps["host_ms"].median()), "host_state": "ok"}
     if profiled.word == "ok":
         row |= {time: float(steps[time].median()) for time in TIMES}
         row["busy_share"] = row["busy_ms"] / row["host_ms"]
-        row["launch_bound"] = row["busy_share"] < LAUNCH_BOUND_BELOW
-    if benchmark.word == "ok":
-        row["median_ms"] = float(evidence.of(timings, name, PHASE)["median_ms"].iloc[0])
-    if "host_ms" in row and "median_ms" in row:
-        row["overhead"] = row["host_ms"] / row["median_ms"] - 1
-        busy, span = row.get("busy_ms", 0.0), row.get("span_ms", 0.0)
-        row["verdict"] = verdict(row["host_ms"], busy, span, row["median_ms"])
+    return row | _compared(row)
+
+
+def _unprofiled(timings: pd.DataFrame, name: str) -> Row:
+    """What the benchmark says: the median, and its spread if several processes measured."""
+    state = evidence.benchmark_state(timings, name, PHASE)
+    row: Row = {"median_state": state.word}
+    if state.word != "ok":
+        return row
+    timed = markdown.records(evidence.of(timings, name, PHASE))[0]
+    row["median_ms"] = float(timed["median_ms"])
+    if timed.get("processes", 1) > 1:
+        row |= {key: float(timed[key]) for key in ("processes", *BETWEEN_PROCESSES)}
+        row["process_spread"] = row["slowest_ms"] / row["fastest_ms"] - 1
     return row
+
+
+def _compared(row: Row) -> Row:
+    """The profiled time and the device's work against the unprofiled median."""
+    found: Row = {}
+    if "median_ms" not in row:
+        return found
+    if "busy_ms" in row:
+        found["working_share"] = row["busy_ms"] / row["median_ms"]
+        found["often_idle"] = found["working_share"] < LAUNCH_BOUND_BELOW
+    if "host_ms" in row:
+        found["overhead"] = row["host_ms"] / row["median_ms"] - 1
+        busy, span = row.get("busy_ms", 0.0), row.get("span_ms", 0.0)
+        found["verdict"] = verdict(row["host_ms"], busy, span, row["median_ms"])
+    return found
 
 
 def facts_of(row: Row, timings: pd.DataFrame, ranges: pd.DataFrame) -> list[Fact]:
@@ -69,18 +109,16 @@ def facts_of(row: Row, timings: pd.DataFrame, ranges: pd.DataFrame) -> list[Fact
     steps = evidence.of(ranges, case, PHASE)
     bearing = evidence.row_numbers(steps[steps["path"] == PHASE])
     found = [Fact(case, time, row[time], "ms", "ranges", bearing) for time in TIMES if time in row]
-    if "median_ms" in row:
-        rows = evidence.row_numbers(evidence.of(timings, case, PHASE))
-        found.append(Fact(case, "median_ms", row["median_ms"], "ms", "timings", rows))
-    derived = {
-        "overhead": ("1", ("host_ms", "median_ms")),
-        "busy_share": ("1", ("busy_ms", "host_ms")),
-        "launch_bound": ("", ("busy_share",)),
-        "verdict": ("", ("overhead", "busy_share")),
-    }
+    timed = evidence.row_numbers(evidence.of(timings, case, PHASE))
+    units = {"median_ms": "ms", "processes": ""} | dict.fromkeys(BETWEEN_PROCESSES, "ms")
+    found += [
+        Fact(case, name, row[name], unit, "timings", timed)
+        for name, unit in units.items()
+        if name in row
+    ]
     found += [
         Fact(case, name, row[name], unit, derived_from=tuple(s for s in sources if s in row))
-        for name, (unit, sources) in derived.items()
+        for name, (unit, sources) in DERIVED.items()
         if name in row
     ]
     return found
@@ -90,12 +128,11 @@ def answer(timings: pd.DataFrame, ranges: pd.DataFrame, captures: pd.DataFrame) 
     """Answer (a) from timings.csv, ranges.csv and captures.csv."""
     cases = evidence.cases_of(timings, captures, ranges)
     rows = [measure(case, timings, ranges, captures) for case in cases]
-    states = states_of(rows)
     facts = [fact for row in rows for fact in facts_of(row, timings, ranges)]
-    summary = summarize(rows)
-    return evidence.answered(
-        "a", TITLE, cases, states, captures, facts, {"times": pd.DataFrame(rows)}, summary
-    )
+    limits = {"match_within": MATCH_WITHIN, "working_limit": LAUNCH_BOUND_BELOW}
+    summary = summarize(rows, evidence.words(cases), VERDICTS) | limits
+    frames = {"times": pd.DataFrame(rows)}
+    return evidence.answered("a", TITLE, cases, states_of(rows), captures, facts, frames, summary)
 
 
 def states_of(rows: list[Row]) -> dict[tuple[str, str], State]:
@@ -105,46 +142,39 @@ def states_of(rows: list[Row]) -> dict[tuple[str, str], State]:
     return profiled | {(case, "unprofiled"): State("not_measured") for case in missing}
 
 
-def summarize(rows: list[Row]) -> Row:
-    """Values for the template: the compared cases, and the cases under each verdict."""
-    compared = [row for row in rows if "verdict" in row]
-    verdicts: dict[str, list[str]] = {name: [] for name in VERDICTS}
-    for row in compared:
-        verdicts[row["verdict"]].append(row["case"])
-    profiled = [row for row in rows if "host_ms" in row]
-    return {
-        "compared": compared,
-        "verdicts": verdicts,
-        "host_only": [row["case"] for row in profiled if "median_ms" not in row],
-        "host": [row["host_ms"] for row in profiled],
-        "busy": [row["busy_ms"] for row in rows if "busy_ms" in row],
-        "launch_bound": [row["case"] for row in rows if row.get("launch_bound")],
-        "match_within": MATCH_WITHIN,
-        "launch_bound_below": LAUNCH_BOUND_BELOW,
-    }
+def time_and_share(value: tuple[float, float]) -> str:
+    """A time in ms, and in brackets the share of it in which the device works, if it is known."""
+    ms, share = value
+    known = share == share
+    return f"{markdown.number(ms)} ms" + (f" ({100 * share:.0f} %)" if known else "")
 
 
 def tables(answer: Answer) -> dict[str, Markup]:
     """The answer's tables as Markdown."""
     rows = markdown.records(answer.rows["times"])
-    busy = (
-        "busy (operators' own time) ms"
-        if answer.summary["words"]["kernel"] == "operator"
-        else ("busy ms")
-    )
+    on_cpu = answer.summary["words"]["kernel"] == "operator"
     columns = [
         *markdown.case_columns(evidence.axes(rows)),
         Column("unprofiled median ms", "median_ms", markdown.number, "median_state"),
         Column("profiled host ms", "host_ms", markdown.number, "host_state"),
         Column("overhead", "overhead", markdown.signed_percent),
-        Column(busy, "busy_ms", markdown.number),
+        Column(
+            "busy (operators' own time) ms" if on_cpu else "busy ms", "busy_ms", markdown.number
+        ),
         Column("span ms", "span_ms", markdown.number),
-        Column("busy / host", "busy_share", markdown.percent),
-        Column("launch-bound", "launch_bound", lambda bound: "yes" if bound else "no"),
+        Column("busy / unprofiled", "working_share", markdown.percent),
+        Column("busy / profiled", "busy_share", markdown.percent),
         Column("profiled and unprofiled", "verdict", VERDICTS.__getitem__),
     ]
-    overhead = markdown.matrix(rows, "overhead", markdown.signed_percent)
-    return {"times": markdown.markdown_table(rows, columns), "matrix": overhead}
+    for row in rows:
+        if row.get("median_ms", float("nan")) > 0:
+            row["shown"] = (row["median_ms"], row.get("working_share", float("nan")))
+        row["state"] = row["median_state"] if row["state"] == "ok" else row["state"]
+    return {
+        "times": markdown.markdown_table(rows, columns),
+        "overhead": markdown.matrix(rows, "overhead", markdown.signed_percent),
+        "matrix": markdown.matrix(rows, "shown", time_and_share),
+    }
 
 
 if __name__ == "__main__":

@@ -1,15 +1,15 @@
 """(d) How does the share of matrix multiplication change from inference to a training step?"""
 
-import statistics
+from collections.abc import Mapping
 
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.answers import command, evidence
+from workflow_src.answers import command, evidence, gemm_summary, step_parts, wording_ad
 from workflow_src.answers.answer import Answer, Fact
 from workflow_src.answers.evidence import Row, State
 from workflow_src.answers.shares import family_shares
-from workflow_src.common.case import PHASES
+from workflow_src.common.case import CASE_COLUMNS, PHASES
 from workflow_src.render import markdown
 from workflow_src.render.markdown import PHASE_WORDS, Column
 
@@ -56,36 +56,58 @@ def direction(change: float) -> str:
     return "rises" if change > 0 else "falls"
 
 
-def compare(rows: list[Row]) -> list[Row]:
-    """Shares in forward pass and training step, for each case in which both were measured."""
+def compare(rows: list[Row], parts: Mapping[str, list[Row]]) -> list[Row]:
+    """Shares in forward pass and training step, for each case in which both were measured.
+
+    `parts` holds the parts of each case's training step; see step_parts.effects for what is added.
+    """
     phases: dict[str, dict[str, Row]] = {}
     for row in rows:
         if row["shares"]:
             phases.setdefault(row["case"], {})[row["phase"]] = row
     return [
-        {
-            "case": case,
-            "before": found["forward"]["shares"],
-            "after": found["train_step"]["shares"],
-            "gemm_before": found["forward"]["gemm"],
-            "gemm_after": found["train_step"]["gemm"],
-            "verdict": direction(found["train_step"]["gemm"] - found["forward"]["gemm"]),
-        }
+        _pair(found["forward"], found["train_step"], parts[case])
         for case, found in phases.items()
         if "forward" in found and "train_step" in found
     ]
 
 
-def movers(pairs: list[Row]) -> list[Row]:
-    """Families besides gemm by the median change of their share, largest rise first."""
-    families = {f for pair in pairs for f in (*pair["before"], *pair["after"])} - {"gemm"}
-    found = []
-    for family in sorted(families):
-        before = [pair["before"].get(family, 0.0) for pair in pairs]
-        after = [pair["after"].get(family, 0.0) for pair in pairs]
-        change = statistics.median(b - a for a, b in zip(before, after, strict=True))
-        found.append({"family": family, "before": before, "after": after, "change": change})
-    return sorted(found, key=lambda mover: -mover["change"])
+def _pair(forward: Row, step: Row, parts: list[Row]) -> Row:
+    change = step["gemm"] - forward["gemm"]
+    pair = {column: forward[column] for column in CASE_COLUMNS} | {
+        "gemm_before": forward["gemm"],
+        "gemm_after": step["gemm"],
+        "verdict": direction(change),
+        "parts": {row["part"]: row for row in parts},
+    }
+    pair |= step_parts.effects(forward["gemm"], parts)
+    if "backward_richer" in pair:
+        pair["backward_verdict"] = direction(pair["backward_richer"])
+    return pair
+
+
+def pair_facts(pair: Row) -> list[Fact]:
+    """The change of one case's share, and what backward and the optimizer add to it."""
+    shares = ("forward/gemm", "train_step/gemm")
+    without = f"train_step/{step_parts.NOT_OPTIMIZER}/share"
+    sources = {
+        "verdict": shares,
+        "by_backward": ("forward/gemm", without),
+        "by_optimizer": (without, f"train_step/{step_parts.STEP}/share"),
+        "backward_richer": ("train_step/forward/share", "train_step/backward/share"),
+    }
+    names = {"verdict": "gemm_from_forward_to_train_step"}
+    return [
+        Fact(
+            pair["case"],
+            names.get(key, key),
+            pair[key],
+            "" if key == "verdict" else "1",
+            derived_from=found,
+        )
+        for key, found in sources.items()
+        if key in pair
+    ]
 
 
 def answer(timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame) -> Answer:
@@ -93,38 +115,69 @@ def answer(timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame)
     cases = evidence.cases_of(timings, captures)
     rows = [measure(c, phase, timings, kernels, captures) for c in cases for phase in PHASES]
     states = {(r["case"], PHASE_WORDS[r["phase"]]): State(r["state"], r["reason"]) for r in rows}
-    pairs = compare(rows)
+    parts: dict[str, list[Row]] = {case["case"]: [] for case in cases}
+    for row in rows:
+        if row["phase"] == "train_step" and row["shares"]:
+            mine = evidence.of(kernels, row["case"], "train_step")
+            parts[row["case"]] = step_parts.parts_of(mine)
+    pairs = compare(rows, parts)
     facts = [fact for row in rows for fact in facts_of(row, kernels)]
-    facts += [
-        Fact(
-            pair["case"],
-            "gemm_from_forward_to_train_step",
-            pair["verdict"],
-            "",
-            derived_from=("forward/gemm", "train_step/gemm"),
-        )
-        for pair in pairs
-    ]
-    frames = {"shares": pd.DataFrame(rows)}
-    summary = summarize(pairs)
+    facts += [fact for case, found in parts.items() for fact in step_parts.facts_of(case, found)]
+    facts += [fact for pair in pairs for fact in pair_facts(pair)]
+    frames = {
+        "shares": pd.DataFrame(rows),
+        "parts": pd.DataFrame([c | part for c in cases for part in parts[c["case"]]]),
+    }
+    summary = summarize(rows, pairs)
     return evidence.answered("d", TITLE, cases, states, captures, facts, frames, summary)
 
 
-def summarize(pairs: list[Row]) -> Row:
-    """Values for the template: in which cases gemm's share falls, and which families change."""
-    moved = movers(pairs)
+def summarize(rows: list[Row], pairs: list[Row]) -> Row:
+    """Values for the template: how the share changes at each precision, and what changes it."""
+    named = wording_ad.named(pairs)
+    known = [pair for pair in named if "by_optimizer" in pair]
+    chosen = gemm_summary.example(named)
+    fused = [row for row in rows if row["shares"].get("attention") and row["phase"] == "forward"]
     return {
-        "pairs": pairs,
-        "before": [pair["gemm_before"] for pair in pairs],
-        "after": [pair["gemm_after"] for pair in pairs],
-        "verdicts": {
-            word: [pair["case"] for pair in pairs if pair["verdict"] == word]
-            for word in ("falls", "rises", "unchanged")
-        },
-        "gains": [mover for mover in moved if mover["change"] > UNCHANGED_WITHIN][:2],
-        "losses": [mover for mover in reversed(moved) if mover["change"] < -UNCHANGED_WITHIN][:2],
-        "unchanged_within": UNCHANGED_WITHIN,
+        "pairs": named,
+        "precisions": [
+            gemm_summary.precision_row(precision, mine)
+            for precision, mine in wording_ad.by_precision(named).items()
+        ],
+        "causes": gemm_summary.causes(named),
+        "optimizers": gemm_summary.optimizers(known),
+        "replaced": gemm_summary.replaced(known),
+        "chosen": chosen,
+        "beside": gemm_summary.beside(known, chosen) if chosen else [],
+        "fused": len(fused),
+        "changed_by": UNCHANGED_WITHIN,
     }
+
+
+def arrow(shares: tuple[float, float]) -> str:
+    """Two shares as whole percentages with an arrow between them."""
+    before, after = (f"{100 * share:.0f} %" for share in shares)
+    return f"{before} \N{RIGHTWARDS ARROW} {after}"
+
+
+def parts_table(beside: list[Row]) -> Markup:
+    """The parts of one training step, with two columns for each of the precisions in `beside`."""
+    names = [name for name in beside[0]["parts"] if name != step_parts.NOT_OPTIMIZER]
+    columns = [Column("part", "part")]
+    for pair in beside:
+        precision = pair["precision"]
+        columns.append(Column(f"{precision}: ms", f"{precision}/ms", markdown.number))
+        columns.append(Column("multiplying", f"{precision}/share", markdown.percent))
+    lines = [
+        {"part": "whole step" if name == step_parts.STEP else name}
+        | {
+            f"{pair['precision']}/{key}": pair["parts"].get(name, {}).get(key, 0.0)
+            for pair in beside
+            for key in ("ms", "share")
+        }
+        for name in names
+    ]
+    return markdown.markdown_table(lines, columns)
 
 
 def tables(answer: Answer) -> dict[str, Markup]:
@@ -149,11 +202,34 @@ def tables(answer: Answer) -> dict[str, Markup]:
         Column("gemm", "gemm", markdown.percent),
         *(Column(family, f"share/{family}", markdown.percent) for family in families),
     ]
-    steps = [row for row in rows if row["phase"] == "train_step"]
+    beside = answer.summary["beside"]
     return {
         "shares": markdown.markdown_table(rows, columns),
-        "matrix": markdown.matrix(steps, "gemm", markdown.percent),
+        "matrix": change_matrix(rows, answer.summary["pairs"]),
+        "parts": parts_table(beside) if beside else Markup(""),
+        "all_parts": all_parts(markdown.records(answer.rows["parts"])),
     }
+
+
+def change_matrix(rows: list[Row], pairs: list[Row]) -> Markup:
+    """The share of matrix multiplication in forward pass and training step, by size and context."""
+    shares = {pair["case"]: (pair["gemm_before"], pair["gemm_after"]) for pair in pairs}
+    steps = [row for row in rows if row["phase"] == "train_step"]
+    return markdown.matrix(
+        [row | {"change": shares.get(row["case"])} for row in steps], "change", arrow
+    )
+
+
+def all_parts(rows: list[Row]) -> Markup:
+    """The parts of every case's training step."""
+    columns = [
+        *markdown.case_columns(evidence.axes(rows) if rows else []),
+        Column("part", "part"),
+        Column("ms per step", "ms", markdown.number),
+        Column("matrix multiplication ms", "matmul_ms", markdown.number),
+        Column("its share", "share", markdown.percent),
+    ]
+    return markdown.markdown_table(rows, columns)
 
 
 if __name__ == "__main__":

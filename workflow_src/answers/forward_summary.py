@@ -1,0 +1,101 @@
+"""What the text of answer (a) says over several cases, precision by precision."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from workflow_src.answers import wording_ad
+from workflow_src.answers.evidence import Row
+from workflow_src.answers.wording_ad import median_of
+
+
+def summarize(rows: Sequence[Row], words: Mapping[str, str], kinds: Iterable[str]) -> Row:
+    """Values for the template, from the rows that `forward_time.measure` gives.
+
+    `kinds` are all verdicts that a row may have.
+    """
+    named = wording_ad.named(rows)
+    compared = [row for row in named if "verdict" in row]
+    verdicts = {kind: [row for row in compared if row["verdict"] == kind] for kind in kinds}
+    return {
+        "works": wording_ad.works(words),
+        "timed": [row for row in named if "median_ms" in row],
+        "host": [row["host_ms"] for row in named if "host_ms" in row],
+        "compared": compared,
+        "precisions": [
+            precision_row(precision, mine)
+            for precision, mine in wording_ad.by_precision(compared).items()
+        ],
+        "counts": {name: len(mine) for name, mine in verdicts.items()},
+        "listed": {name: wording_ad.listed(mine) for name, mine in verdicts.items()},
+        "working": working(verdicts),
+        "idle_yet_matching": wording_ad.listed(
+            [row for row in verdicts["match"] if row.get("often_idle")]
+        ),
+        "examples": examples(verdicts),
+        "processes": between_processes(named),
+    }
+
+
+def precision_row(precision: str, rows: Sequence[Row]) -> Row:
+    """How far the times agree in the compared cases of one precision."""
+    worked = [row for row in rows if "working_share" in row]
+    return {
+        "precision": precision,
+        "cases": len(rows),
+        "matching": wording_ad.in_cases(sum(r["verdict"] == "match" for r in rows), len(rows)),
+        "overhead": median_of(rows, "overhead"),
+        "worst": max(rows, key=lambda row: abs(row["overhead"])),
+        "fastest": min(rows, key=lambda row: row["median_ms"]),
+        "slowest": max(rows, key=lambda row: row["median_ms"]),
+        "working": median_of(worked, "working_share") if worked else None,
+    }
+
+
+def working(verdicts: Mapping[str, Sequence[Row]]) -> Row:
+    """The device's median share of the unprofiled time, where times match and where they don't.
+
+    Only cases that take longer under the profiler count as not matching: "longer". "late" are
+    those of them in which the device works for most of the unprofiled time.
+    """
+    longer = [*verdicts["idle"], *verdicts["profiler_overhead"]]
+    match = [row for row in verdicts["match"] if "working_share" in row]
+    late = verdicts["profiler_overhead"]
+    return {
+        "longer": len(longer),
+        "early": wording_ad.in_cases(len(longer) - len(late), len(longer)),
+        "late": wording_ad.in_cases(len(late), len(longer)),
+        "match_share": median_of(match, "working_share") if match else None,
+        "longer_share": median_of(longer, "working_share") if longer else None,
+        "late_share": median_of(late, "working_share") if late else None,
+        "late_profiled_share": median_of(late, "busy_share") if late else None,
+    }
+
+
+def examples(verdicts: Mapping[str, Sequence[Row]]) -> list[Row]:
+    """A typical case that matches, and a typical one that takes longer under the profiler."""
+    match = [row for row in verdicts["match"] if "working_share" in row]
+    longer = [*verdicts["idle"], *verdicts["profiler_overhead"]]
+    found = (
+        wording_ad.nearest_to_median(group, lambda row: float(row["overhead"]))
+        for group in (match, longer)
+    )
+    return [row for row in found if row]
+
+
+def between_processes(rows: Sequence[Row]) -> Row | None:
+    """The spread of medians between processes; None unless several processes measured a case.
+
+    "no_more" are cases whose profiled time differs from the median but not from every process's.
+    """
+    spread = [row for row in rows if "process_spread" in row]
+    if not spread:
+        return None
+    differ = [row for row in spread if row.get("verdict", "match") != "match"]
+    return {
+        "cases": len(spread),
+        "numbers": [row["processes"] for row in spread],
+        "median": median_of(spread, "process_spread"),
+        "widest": max(spread, key=lambda row: row["process_spread"]),
+        "no_more": wording_ad.listed(
+            [row for row in differ if row["fastest_ms"] <= row["host_ms"] <= row["slowest_ms"]]
+        ),
+    }
