@@ -125,16 +125,6 @@ def headline(cases: Sequence[Row], captures: pd.DataFrame, environments: pd.Data
     }
 
 
-def steps(plan: pd.DataFrame) -> dict[str, str]:
-    """The plan's numbers of steps as text: one number, or the smallest to the largest."""
-    counted = {}
-    for name in ("warmup_steps", "steps", "capture_steps"):
-        numbers = pd.to_numeric(plan[name])
-        low, high = int(numbers.min()), int(numbers.max())
-        counted[name] = str(low) if low == high else f"{low} to {high}"
-    return counted
-
-
 def status_table(cases: Sequence[Row], timings: pd.DataFrame, captures: pd.DataFrame) -> Markup:
     """The unprofiled status of each phase of each case, and whether the case was captured."""
     rows = []

@@ -20,7 +20,7 @@ from workflow_src.common.atomic_write import write_text
 from workflow_src.common.errors import StageError, one_sentence, remake
 from workflow_src.common.reading import reading
 from workflow_src.render import markdown as present
-from workflow_src.report import overview
+from workflow_src.report import overview, setting
 from workflow_src.studies.study import STUDIES
 
 FIGURE_TEXTS = {
@@ -54,7 +54,9 @@ def context(tables: dict[str, pd.DataFrame], plan: pd.DataFrame) -> dict[str, An
     precisions = overview.precision_rows(cases, kernels)
     return {
         "head": overview.headline(cases, captures, environments),
-        "counted": overview.steps(plan),
+        "counted": setting.steps(plan),
+        "axes": setting.axes(plan),
+        "sizes": setting.sizes(plan),
         "environment": overview.environment(environments),
         "mixed": overview.mixed(environments),
         "warnings": overview.warnings(environments),
