@@ -57,6 +57,7 @@ def context(tables: dict[str, pd.DataFrame], plan: pd.DataFrame) -> dict[str, An
         "counted": setting.steps(plan),
         "axes": setting.axes(plan),
         "sizes": setting.sizes(plan),
+        "misnamed": setting.misnamed(plan),
         "environment": overview.environment(environments),
         "mixed": overview.mixed(environments),
         "warnings": overview.warnings(environments),
