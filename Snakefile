@@ -1,5 +1,4 @@
 # Where does a Transformer training step's time go, on this machine, and how do you know?
-#
 # Result paths ({tag} names a run, {case} a model configuration):
 #
 #   results/{tag}/plan.csv                            every case, with `auto` resolved
@@ -10,6 +9,7 @@
 #   results/{tag}/environments/{part}.csv             what the cases, or a study, were measured on
 #   results/{tag}/tables/{table}.csv                  the tables of all cases
 #   results/{tag}/answers/{question}.json, .md        facts and text of one question
+#   results/{tag}/answers/case/{case}.md              all questions answered for one case
 #   results/{tag}/figures/{figure}.svg
 #   results/{tag}/studies/{study}/{point}.json        one measured point of a companion study
 #   results/{tag}/tables/studies/{study}.csv          the study's table

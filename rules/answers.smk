@@ -1,6 +1,7 @@
 # One rule for all questions; each reads only the tables that QUESTIONS lists for it.
 localrules:
     answer,
+    case_answers,
 
 
 rule answer:
@@ -22,3 +23,22 @@ rule answer:
         " --templates report_templates --json {output.json:q} --markdown {output.markdown:q}"
         " --appendix {output.appendix:q}"
         " > {log:q} 2>&1"
+
+
+# Reads that case's own tables, so that no other case has to be measured.
+rule case_answers:
+    input:
+        unpack(dag.case_answers_inputs),
+    output:
+        "results/{tag}/answers/case/{case}.md",
+    log:
+        "results/{tag}/logs/answers/case/{case}.log",
+    params:
+        tables=dag.input_folder,
+        questions=dag.answers_code,
+        code=dag.code("answers.one_case"),
+    message:
+        "Answer all questions for {wildcards.case}"
+    shell:
+        "python -m workflow_src.answers.one_case --case-name {wildcards.case:q} --tables {params.tables:q}"
+        " --templates report_templates --markdown {output:q} > {log:q} 2>&1"

@@ -1,8 +1,6 @@
 """Answer questions the way their commands do."""
 
-import importlib
 from pathlib import Path
-from typing import Any
 
 from workflow_src.answers import command
 from workflow_src.answers.answer import Answer
@@ -10,14 +8,9 @@ from workflow_src.answers.evidence import read_table
 from workflow_src.answers.questions import QUESTIONS
 
 
-def module_of(question: str) -> Any:
-    """The module that answers a question."""
-    return importlib.import_module(f"workflow_src.answers.{QUESTIONS[question].module}")
-
-
 def answer_question(question: str, tables: Path, templates: Path) -> tuple[Answer, str]:
     """The answer to a question from a folder of tables, and its Markdown with the appendix."""
-    module = module_of(question)
+    module = command.module_of(question)
     found = module.answer(**{name: read_table(tables, name) for name in QUESTIONS[question].tables})
     shown = module.tables(found)
     parts = [command.render(found, shown, templates, part) for part in ("answer", "appendix")]
@@ -26,5 +19,5 @@ def answer_question(question: str, tables: Path, templates: Path) -> tuple[Answe
 
 def run_command(question: str) -> None:
     """Run what `python -m` of the question's module runs, with the arguments in sys.argv."""
-    module = module_of(question)
+    module = command.module_of(question)
     command.main(question, module.answer, module.tables)

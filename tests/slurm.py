@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import leftovers
 from tests.workflow import Project
 from workflow_src.common import device_locks
 
@@ -175,7 +176,9 @@ def slurmd_killed(node: str) -> Iterator[None]:
     try:
         yield
     finally:
-        subprocess.run(["slurmd", "-N", node], check=True, stdout=subprocess.DEVNULL)
+        # Without the tests' mark, because it outlives them.
+        bare = {name: value for name, value in os.environ.items() if name != leftovers.VARIABLE}
+        subprocess.run(["slurmd", "-N", node], check=True, env=bare, stdout=subprocess.DEVNULL)
         wait_until(lambda: slurmd_answers(node), f"slurmd of {node}")
 
 

@@ -290,6 +290,7 @@ def test_an_unknown_status_is_refused(tmp_path: Path, question: str, status: str
     timings = pd.read_csv(tmp_path / "timings.csv").assign(status=status)
     timings.to_csv(tmp_path / "timings.csv", index=False)
     out = ["--json", tmp_path / "o.json", "--markdown", tmp_path / "o.md"]
+    out += ["--appendix", tmp_path / "o.appendix.md"]
     asked = ["--tables", tmp_path, "--templates", ROOT / "report_templates", *out]
     said = ends_well(lambda: run_command(question), *asked)
     assert f"status: {status!r} is not one of ok, oom, skipped" in said

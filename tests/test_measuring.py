@@ -283,7 +283,8 @@ def test_the_limit_of_every_control_group_counts(tmp_path: Path) -> None:
 
 def run_stage(module: str, case: Case, output: Path) -> list[str]:
     """Run a measuring stage on a case, and return the lines that it prints about it."""
-    row = json.dumps(case.as_dict() | {"warmup_steps": 0, "steps": 1, "capture_steps": 1})
+    settings = {"warmup_steps": 0, "steps": 1, "capture_steps": 1, "processes": 1}
+    row = json.dumps(case.as_dict() | settings)
     command = [sys.executable, "-m", f"workflow_src.measure.{module}", "--case", row]
     command += ["--output", str(output)]
     ended = subprocess.run(command, capture_output=True, text=True, check=True)

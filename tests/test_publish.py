@@ -87,6 +87,7 @@ def test_a_published_run_names_its_command_and_no_machine(tmp_path: Path) -> Non
         table.to_csv(tables / f"{name}.csv", index=False)
     (tmp_path / "results/t/figures/x.svg").write_text("<svg/>")
     (tmp_path / "results/t/plan.csv").write_text("case\na\n")
+    (tmp_path / "results/t/appendix.md").write_text("# Appendix\n")
     report = tmp_path / "report.md"
     report.write_text("# Title\n\n![x](results/t/figures/x.svg)\n")
     out = tmp_path / "out"
@@ -96,6 +97,7 @@ def test_a_published_run_names_its_command_and_no_machine(tmp_path: Path) -> Non
         text.startswith("# Title\n\nMade by `snakemake report.md`.") and "(figures/x.svg)" in text
     )
     assert (out / "figures" / "x.svg").exists() and (out / "plan.csv").exists()
+    assert (out / "appendix.md").read_text() == "# Appendix\n"
     for name in TABLES:
         assert list(pd.read_csv(out / "tables" / f"{name}.csv").columns) == ["case"]
 

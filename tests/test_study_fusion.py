@@ -148,7 +148,7 @@ def joined(folder: Path, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The table of raw rows, as the study's command writes it and its section reads it."""
     result = {"point": {"point": "softmax"}, "rows": rows, "environment": {"gpu": "H200"}}
     (folder / "p.json").write_text(json.dumps(result))
-    join([folder / "p.json"], fusion.derive, RULES, False).to_csv(folder / "t.csv", index=False)
+    join([folder / "p.json"], fusion.derive, RULES).to_csv(folder / "t.csv", index=False)
     return filled(read_table(folder / "t.csv"))
 
 

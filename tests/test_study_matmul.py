@@ -63,7 +63,7 @@ def joined(folder: Path, rows: list[dict]) -> list[dict]:
     """The table's rows of raw rows, as the study's commands write and read them."""
     result = {"point": {"point": "p"}, "rows": rows, "environment": {"gpu": "NVIDIA H200"}}
     (folder / "p.json").write_text(json.dumps(result))
-    return filled(read_back(join([folder / "p.json"], matmul.derive, RULES, False)))
+    return filled(read_back(join([folder / "p.json"], matmul.derive, RULES)))
 
 
 @pytest.mark.parametrize(

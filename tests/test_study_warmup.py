@@ -42,7 +42,7 @@ def joined(folder: Path, *rows: dict[str, object]) -> pd.DataFrame:
     """The table of raw rows, as the study's command writes it and its section reads it."""
     result = {"point": {"point": "p"}, "rows": rows, "environment": {"gpu": "NVIDIA H200"}}
     (folder / "p.json").write_text(json.dumps(result))
-    join([folder / "p.json"], warmup.derive, RULES, False).to_csv(folder / "t.csv", index=False)
+    join([folder / "p.json"], warmup.derive, RULES).to_csv(folder / "t.csv", index=False)
     return read_table(folder / "t.csv")
 
 

@@ -29,6 +29,13 @@ def test_one_command_answers_all_questions_and_a_second_run_does_nothing(
     assert "Nothing to be done" in finished.run()
 
 
+def test_the_answers_for_one_case_need_no_other_case(finished: Project) -> None:
+    target = "results/smoke/answers/case/tiny-ctx16-fp32.md"
+    assert finished.stale(target) == {"case_answers": 1}
+    finished.run(target)
+    assert "(e) Softmax" in (finished.folder / target).read_text()
+
+
 def test_every_output_has_a_log_that_mirrors_it(finished: Project) -> None:
     logs = {str(p.relative_to(finished.folder)) for p in finished.folder.rglob("*.log")}
     expected = ("benchmark/tiny-ctx16-fp32.json.log", "answers/a.log", "figures/forward_time.log")
@@ -266,7 +273,7 @@ def test_an_unknown_target_is_refused_with_the_known_names(
             "workflow_src/traces/families.csv",
             "before elementwise",
             "before that",
-            {"case_tables": 2, "join": 1, "answer": 5, "figure": 3, "report": 1},
+            {"case_tables": 2, "environment": 1, "join": 1, "answer": 5, "figure": 3, "report": 1},
         ),
     ],
 )

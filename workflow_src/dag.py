@@ -31,6 +31,17 @@ STUDY_MEMORY_MIB = 16384
 STUDY_MINUTES = 30
 
 
+def answer_templates(*questions: str) -> list[str]:
+    """The templates of some questions, with those that all questions share.
+
+    A question without long tables has no template for the appendix.
+    """
+    shared = sorted(str(path) for path in TEMPLATES.glob("_*.md.j2"))
+    answers = [f"{TEMPLATES}/answer_{question}.md.j2" for question in questions]
+    appendices = [TEMPLATES / f"appendix_{question}.md.j2" for question in questions]
+    return [*shared, *answers, *(str(path) for path in appendices if path.exists())]
+
+
 class Wildcards(Protocol):
     """Snakemake's wildcards; which ones exist depends on the rule."""
 
@@ -137,13 +148,22 @@ class Dag:
     def answer_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
         """The inputs of a question's answer. Raises ConfigError for an unknown question."""
         question = known("question", wildcards.question, QUESTIONS)
-        shared = sorted(str(path) for path in TEMPLATES.glob("_*.md.j2"))
-        own = [f"{TEMPLATES}/{part}_{question}.md.j2" for part in ("answer", "appendix")]
-        templates = [*shared, *own]
         tables = [
             f"results/{wildcards.tag}/tables/{name}.csv" for name in QUESTIONS[question].tables
         ]
-        return {"tables": tables, "templates": templates}
+        return {"tables": tables, "templates": answer_templates(question)}
+
+    def case_answers_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
+        """The inputs of the answers for one case: that case's own tables."""
+        names = dict.fromkeys(name for asked in QUESTIONS.values() for name in asked.tables)
+        folder = f"results/{wildcards.tag}/tables/{wildcards.case}"
+        templates = [f"{TEMPLATES}/case.md.j2", *answer_templates(*QUESTIONS)]
+        return {"tables": [f"{folder}/{name}.csv" for name in names], "templates": templates}
+
+    @property
+    def answers_code(self) -> list[str]:
+        """The fingerprints of the modules that answer all questions."""
+        return [fingerprint(f"workflow_src.answers.{asked.module}") for asked in QUESTIONS.values()]
 
     def answer_module(self, wildcards: Wildcards) -> str:
         """The module that answers a question, as a param."""

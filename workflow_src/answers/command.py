@@ -1,8 +1,10 @@
 """Answer one question from the tables: as JSON with its evidence, and as Markdown."""
 
+import importlib
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import ModuleType
 
 from markupsafe import Markup
 
@@ -15,13 +17,20 @@ from workflow_src.common.errors import one_sentence
 from workflow_src.render.markdown import template_in
 
 
+def module_of(question: str) -> ModuleType:
+    """The module that answers a question, imported by the name that QUESTIONS has."""
+    return importlib.import_module(f"workflow_src.answers.{QUESTIONS[question].module}")
+
+
 def render(
     answer: Answer, tables: Mapping[str, Markup], templates: Path, part: str = "answer"
 ) -> str:
     """An answer as Markdown, rendered with the template of its question.
 
-    `part` is "answer", or "appendix" for the long tables that go with it.
+    `part` is "answer", or "appendix" for the long tables that go with it, if there are any.
     """
+    if part == "appendix" and not (templates / f"appendix_{answer.question}.md.j2").exists():
+        return ""
     template = template_in(templates, f"{part}_{answer.question}.md.j2")
     text = template.render(answer=answer, tables=tables, **answer.summary)
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
