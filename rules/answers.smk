@@ -29,6 +29,7 @@ rule answer:
 rule case_answers:
     input:
         unpack(dag.case_answers_inputs),
+        plan="results/{tag}/plan.csv",
     output:
         "results/{tag}/answers/case/{case}.md",
     log:
@@ -40,5 +41,5 @@ rule case_answers:
     message:
         "Answer all questions for {wildcards.case}"
     shell:
-        "python -m workflow_src.answers.one_case --case-name {wildcards.case:q} --tables {params.tables:q}"
-        " --templates report_templates --markdown {output:q} > {log:q} 2>&1"
+        "python -m workflow_src.answers.one_case --case-name {wildcards.case:q} --plan {input.plan:q}"
+        " --tables {params.tables:q} --templates report_templates --markdown {output:q} > {log:q} 2>&1"

@@ -197,7 +197,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "--sections": str(here / "section.md"),
         "--settings": json.dumps(dict(plan_of("cpu").settings)),
         "--case": json.dumps(plan_of("cpu").rows()[0]),
-        "--case-name": Sample().case,
+        "--case-name": "tiny-ctx16-fp32",
         "--command": "snakemake",
         "--context": "100",
         "source": str(RECORDED),

@@ -59,29 +59,34 @@ class State:
     reason: str = ""
 
 
-def read_table(directory: Path, name: str) -> pd.DataFrame:
+def read_table(directory: Path, name: str, case: Row | None = None) -> pd.DataFrame:
     """The table `name`.csv in `directory`, indexed by row number; the header is row 1.
+
+    A case's own tables, which lack the case's columns, get them from `case`.
 
     Empty cells become "" in text columns and NaN in others. In `environments`, all columns but
     the case's are text. Raises TableError if the file doesn't exist, if it has
     rows but lacks a required column, or if a numeric column holds anything but valid numbers.
     """
-    return read_file(directory / f"{name}.csv", name)
+    return read_file(directory / f"{name}.csv", name, case)
 
 
-def read_file(path: Path, name: str) -> pd.DataFrame:
+def read_file(path: Path, name: str, case: Row | None = None) -> pd.DataFrame:
     """As `read_table`, from a file of any name."""
     with reading(path, "a readable table", remake(path), TableError):
-        return _read_table(path, name)
+        return _read_table(path, name, case or {})
 
 
-def _read_table(path: Path, name: str) -> pd.DataFrame:
+def _read_table(path: Path, name: str, case: Row) -> pd.DataFrame:
     header = list(pd.read_csv(path, nrows=0).columns)
     everything = name == "environments"
     text = [c for c in header if c in TEXT_COLUMNS or (everything and c not in CASE_COLUMNS)]
     types = dict.fromkeys(text, "object")
     table = pd.read_csv(path, dtype=types, keep_default_na=False, na_values=[""])
     table[text] = table[text].fillna("")
+    if case and "case" not in header:
+        table = table.assign(**{column: case[column] for column in CASE_COLUMNS})
+        header += CASE_COLUMNS
     absent = [c for c in (*CASE_COLUMNS, *COLUMNS[name].split()) if c not in header]
     if absent and len(table):
         raise ValueError(f"no column {', '.join(absent)}")

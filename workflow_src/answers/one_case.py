@@ -3,16 +3,16 @@
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from markupsafe import Markup
 
 from workflow_src.answers.command import module_of, render
-from workflow_src.answers.evidence import read_table
+from workflow_src.answers.evidence import of, read_file, read_table
 from workflow_src.answers.questions import QUESTIONS
-from workflow_src.common.arguments import Parser, existing_folder, new_file
+from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_file
 from workflow_src.common.atomic_write import write_text
-from workflow_src.common.case import CASE_COLUMNS
 from workflow_src.common.errors import StageError, one_sentence
 from workflow_src.common.schema import one_of
 from workflow_src.render.markdown import template_in
@@ -20,12 +20,21 @@ from workflow_src.render.markdown import template_in
 TEMPLATE = "case.md.j2"
 
 
-def only(tables: Mapping[str, pd.DataFrame], case: str) -> dict[str, pd.DataFrame]:
-    """The rows of one case, with their row numbers. Raises StageError if there is no such case."""
-    there = tables["timings"]["case"].unique()
-    if case not in there:
-        raise StageError(one_of("--case-name", case, there))
-    return {name: table[table["case"] == case] for name, table in tables.items()}
+def planned(plan: pd.DataFrame, case: str) -> dict[str, Any]:
+    """The plan's row of a case. Raises StageError if there is no such case."""
+    mine = plan[plan["case"] == case]
+    if mine.empty:
+        raise StageError(one_of("--case-name", case, plan["case"]))
+    return {str(name): value for name, value in mine.iloc[0].items()}
+
+
+def tables_of(folder: Path, case: dict[str, Any]) -> dict[str, pd.DataFrame]:
+    """The rows of one case in all tables that the questions need.
+
+    `folder` holds the case's own tables, or those of all cases joined.
+    """
+    names = dict.fromkeys(name for asked in QUESTIONS.values() for name in asked.tables)
+    return {name: of(read_table(folder, name, case), case["case"]) for name in names}
 
 
 def answers(tables: Mapping[str, pd.DataFrame], templates: Path) -> dict[str, Markup]:
@@ -46,11 +55,10 @@ def below_heading(text: str) -> str:
     return text.partition("\n")[2].strip()
 
 
-def case_text(tables: Mapping[str, pd.DataFrame], templates: Path) -> str:
-    """All answers for the one case in `tables`, as Markdown."""
-    about = tables["timings"][list(CASE_COLUMNS)].iloc[0].to_dict()
+def case_text(case: Mapping[str, Any], tables: Mapping[str, pd.DataFrame], templates: Path) -> str:
+    """All answers for one case, given its row of the plan and its tables, as Markdown."""
     texts = answers(tables, templates)
-    text = template_in(templates, TEMPLATE).render(about=about, answers=texts)
+    text = template_in(templates, TEMPLATE).render(about=case, answers=texts)
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
@@ -58,14 +66,20 @@ def case_text(tables: Mapping[str, pd.DataFrame], templates: Path) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write the answers for one case."""
     parser = Parser(prog="workflow_src.answers.one_case", description=__doc__)
-    parser.add_argument("--case-name", required=True, help="as in plan.csv")
-    parser.add_argument("--tables", type=existing_folder, required=True, help="folder of CSVs")
+    parser.add_argument("--case-name", required=True, help="as in the plan")
+    parser.add_argument("--plan", type=existing_file, required=True, help="plan.csv")
+    parser.add_argument(
+        "--tables",
+        type=existing_folder,
+        required=True,
+        help="folder of the case's own CSVs, or of the joined ones",
+    )
     parser.add_argument("--templates", type=existing_folder, required=True, help="report_templates")
     parser.add_argument("--markdown", type=new_file, required=True, help="the answers")
     given = parser.parse_args(arguments)
-    names = {name for asked in QUESTIONS.values() for name in asked.tables}
-    tables = only({name: read_table(given.tables, name) for name in names}, given.case_name)
-    write_text(given.markdown, case_text(tables, given.templates))
+    case = planned(read_file(given.plan, "plan"), given.case_name)
+    tables = tables_of(given.tables, case)
+    write_text(given.markdown, case_text(case, tables, given.templates))
 
 
 if __name__ == "__main__":
