@@ -13,15 +13,18 @@ from workflow_src.answers.evidence import of, read_file, read_table
 from workflow_src.answers.questions import QUESTIONS
 from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_file
 from workflow_src.common.atomic_write import write_text
-from workflow_src.common.errors import StageError, one_sentence
+from workflow_src.common.errors import StageError, one_sentence, remake
 from workflow_src.common.schema import one_of
 from workflow_src.render.markdown import template_in
 
 TEMPLATE = "case.md.j2"
 
 
-def planned(plan: pd.DataFrame, case: str) -> dict[str, Any]:
-    """The plan's row of a case. Raises StageError if there is no such case."""
+def planned(path: Path, case: str) -> dict[str, Any]:
+    """A case's row in the plan at `path`. Raises StageError if there is no such case."""
+    plan = read_file(path, "plan")
+    if plan.empty:
+        raise StageError(f"{path} is not a plan (no case); {remake(path)}")
     mine = plan[plan["case"] == case]
     if mine.empty:
         raise StageError(one_of("--case-name", case, plan["case"]))
@@ -77,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--templates", type=existing_folder, required=True, help="report_templates")
     parser.add_argument("--markdown", type=new_file, required=True, help="the answers")
     given = parser.parse_args(arguments)
-    case = planned(read_file(given.plan, "plan"), given.case_name)
+    case = planned(given.plan, given.case_name)
     tables = tables_of(given.tables, case)
     write_text(given.markdown, case_text(case, tables, given.templates))
 
