@@ -165,6 +165,8 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
             (results / "tables" / f"{table}.csv").write_bytes(published.read_bytes())
     for question in QUESTIONS:
         (results / "answers" / f"{question}.md").write_text("### An answer\n")
+        empty = json.dumps({"summary": {}, "rows": {}, "facts": []})
+        (results / "answers" / f"{question}.json").write_text(empty)
         (results / "answers" / f"{question}.appendix.md").write_text("## Its tables\n")
     for figure in FIGURES:
         (results / "figures" / f"{figure}.svg").write_text("<svg/>")

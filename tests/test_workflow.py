@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from tests.workflow import ROOT, SUITE, Project, make_project
+from workflow_src.cli import check_numbers
 
 pytestmark = pytest.mark.workflow
 
@@ -34,6 +35,12 @@ def test_the_answers_for_one_case_need_no_other_case(finished: Project) -> None:
     assert finished.stale(target) == {"case_answers": 1}
     finished.run(target)
     assert "(e) Softmax" in (finished.folder / target).read_text()
+
+
+def test_every_number_of_its_answers_has_a_source(finished: Project, tmp_path: Path) -> None:
+    answers = finished.folder / "results/smoke/answers"
+    check_numbers.main(["--answers", str(answers), "--output", str(tmp_path / "numbers.csv")])
+    assert len(pd.read_csv(tmp_path / "numbers.csv")) > 50
 
 
 def test_every_output_has_a_log_that_mirrors_it(finished: Project) -> None:
