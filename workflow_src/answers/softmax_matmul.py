@@ -1,13 +1,14 @@
 """(e) Softmax against the two matrix multiplications of attention: time, FLOPs, bytes."""
 
-import math
-
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.answers import command, evidence
+from workflow_src.answers import command, evidence, softmax_steps
 from workflow_src.answers.answer import Answer, Fact
 from workflow_src.answers.evidence import Row, State
+from workflow_src.answers.softmax_summary import summarize
+from workflow_src.answers.softmax_tables import by_hand, medians, steps_table
+from workflow_src.common.traffic import PASSES
 from workflow_src.render import markdown
 from workflow_src.render.markdown import Column
 
@@ -15,78 +16,148 @@ TITLE = "Softmax against the matrix multiplications of attention: time and FLOPs
 PHASE = "forward"
 ATTENTION = "forward/block/attention"
 MATMULS = ("scores", "values")
-STEADY_WITHIN = math.log(1.1)
-"""A ratio that changes by at most a factor of 1.1 over contexts is called steady."""
+
+TIMES = ("softmax_ms", "qk_ms", "av_ms", "matmul_ms", "beside_ms")
+RATIOS = {
+    "time_ratio": ("softmax_ms", "matmul_ms"),
+    "time_ratio_qk": ("softmax_ms", "qk_ms"),
+    "time_ratio_av": ("softmax_ms", "av_ms"),
+}
+"""Ratios of times: what is divided by what."""
+
+NESTED = ("steps", "cast_back", "masks_copy")
+"""What a row holds besides plain values."""
 
 
 def times(kernels: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """The rows of one case's forward phase by role: "softmax", "matmul" and "beside".
+    """The rows of one case's forward phase by role; "matmul" is "qk" and "av" together.
 
-    "beside" is the rest of the matmuls' two ranges: the scale and the causal mask.
+    "beside" is the rest of the products' two ranges: scaling, mask, copies and casts. "core" is
+    all of attention between its projections.
     """
-    softmax = kernels[evidence.under(kernels["path"], f"{ATTENTION}/softmax")]
-    around = kernels[
-        evidence.under(kernels["path"], f"{ATTENTION}/scores")
-        | evidence.under(kernels["path"], f"{ATTENTION}/values")
-    ]
+    parts = {
+        name: kernels[evidence.under(kernels["path"], f"{ATTENTION}/{name}")]
+        for name in (*MATMULS, "softmax", "sdpa")
+    }
+    around = pd.concat([parts["scores"], parts["values"]])
     gemm = around["family"] == "gemm"
-    return {"softmax": softmax, "matmul": around[gemm], "beside": around[~gemm]}
-
-
-def nearer(time_ratio: float, flop_ratio: float, byte_ratio: float) -> str:
-    """Which ratio the time ratio is nearer to, by logarithmic distance: "flops" or "bytes"."""
-    to_flops = abs(math.log(time_ratio / flop_ratio))
-    to_bytes = abs(math.log(time_ratio / byte_ratio))
-    return "bytes" if to_bytes < to_flops else "flops"
+    return parts | {
+        "qk": parts["scores"][parts["scores"]["family"] == "gemm"],
+        "av": parts["values"][parts["values"]["family"] == "gemm"],
+        "matmul": around[gemm],
+        "beside": around[~gemm],
+        "core": pd.concat([around, parts["softmax"], parts["sdpa"]]),
+    }
 
 
 def measure(case: Row, kernels: pd.DataFrame, work: pd.DataFrame, state: State) -> Row:
-    """One case's times per forward pass in ms, and the ratios softmax / matmul."""
-    row = case | {"state": state.word, "reason": state.reason}
+    """One case's times per forward pass in ms, softmax's steps, and the ratios softmax / matmul."""
+    row = case | {"state": state.word, "reason": state.reason, "steps": []}
     if state.word != "ok":
         return row
-    if case["attention"] == "sdpa":
-        return row | {"state": "fused"}
     mine = evidence.of(kernels, case["case"], PHASE)
-    steps = mine["steps"].max()
+    parts, steps = times(mine), mine["steps"].max()
     ms = {
-        f"{part}_ms": float(rows["busy_ns"].sum() / steps / 1e6)
-        for part, rows in times(mine).items()
+        f"{part}_ms": float(parts[part]["busy_ns"].sum() / steps / 1e6)
+        for part in ("softmax", "qk", "av", "matmul", "beside", "core")
     }
-    if not (ms["softmax_ms"] > 0 and ms["matmul_ms"] > 0):
+    if case["attention"] == "sdpa":
+        return row | {"state": "fused"} | ({"core_ms": ms["core_ms"]} if ms["core_ms"] else {})
+    if not all(ms[f"{part}_ms"] > 0 for part in ("softmax", "qk", "av")):
         return row | {"state": "not_measured"}
-    row |= ms | {"time_ratio": ms["softmax_ms"] / ms["matmul_ms"]}
-    counted = evidence.of(work, case["case"])
-    if not {"softmax", *MATMULS} <= set(counted["component"]):
-        return row
-    matmuls, softmax = counted["component"].isin(MATMULS), counted["component"] == "softmax"
-    for ratio, column in (("flop_ratio", "flops"), ("byte_ratio", "bytes")):
-        row[ratio] = float(counted.loc[softmax, column].sum() / counted.loc[matmuls, column].sum())
-    return row | {"nearer": nearer(row["time_ratio"], row["flop_ratio"], row["byte_ratio"])}
+    row |= ms | {ratio: ms[above] / ms[below] for ratio, (above, below) in RATIOS.items()}
+    row |= counted(evidence.of(work, case["case"]))
+    elements = row.get("elements")
+    row["steps"] = softmax_steps.steps_of(case, parts["softmax"], elements)
+    row["cast_back"] = softmax_steps.cast_back(case, parts["values"], elements)
+    row["masks_copy"] = softmax_steps.masks_copy(case, parts["scores"], elements)
+    return row | compared(row)
+
+
+def counted(work: pd.DataFrame) -> Row:
+    """What work.csv says of one case: FLOPs and bytes of softmax and of the products alone.
+
+    A product's bytes are those of AV: QK^T reads and writes the same number of elements, but
+    there work.csv counts scaling and mask as well. `elements` is the number of elements of
+    softmax's matrices in one pass. Empty unless all three are counted.
+    """
+    by_name = work.set_index("component")
+    if not {"softmax", *MATMULS} <= set(by_name.index):
+        return {}
+    flops, moved = by_name["flops"], by_name["bytes"]
+    return {
+        "elements": float(flops["softmax"]) / len(PASSES),
+        "matmul_flops": float(flops[list(MATMULS)].sum()),
+        "matmul_bytes": 2 * float(moved["values"]),
+        "counted_softmax_bytes": float(moved["softmax"]),
+        "flop_ratio": float(flops["softmax"] / flops[list(MATMULS)].sum()),
+    }
+
+
+def compared(row: Row) -> Row:
+    """Bytes that softmax moves, against those of the products.
+
+    They are counted by the kernels that ran, with the casts of autocast, where all are known,
+    and otherwise taken from work.csv.
+    """
+    if "elements" not in row:
+        return {}
+    each = softmax_steps.bytes_of(row["steps"])
+    moved = row["counted_softmax_bytes"] if each is None else each * row["elements"]
+    return {
+        "bytes_each": moved / row["elements"],
+        "bytes_by_kernel": each is not None,
+        "softmax_bytes": moved,
+        "byte_ratio": moved / row["matmul_bytes"],
+        "per_byte": row["time_ratio"] / (moved / row["matmul_bytes"]),
+        "flops_each": row["matmul_flops"] / row["elements"],
+        "matmul_bytes_each": row["matmul_bytes"] / row["elements"],
+    }
 
 
 def facts_of(row: Row, kernels: pd.DataFrame, work: pd.DataFrame) -> list[Fact]:
     """The facts of one measured case."""
-    if "time_ratio" not in row:
+    if "core_ms" not in row:
         return []
     case, parts = row["case"], times(evidence.of(kernels, row["case"], PHASE))
-    facts = [
-        Fact(case, f"{part}_ms", row[f"{part}_ms"], "ms", "kernels", evidence.row_numbers(rows))
-        for part, rows in parts.items()
+    found = [
+        Fact(case, name, row[name], "ms", "kernels", evidence.row_numbers(parts[name[:-3]]))
+        for name in (*TIMES, "core_ms")
+        if name in row and not parts[name[:-3]].empty
     ]
-    facts.append(
-        Fact(case, "time_ratio", row["time_ratio"], "1", derived_from=("softmax_ms", "matmul_ms"))
+    found += [
+        Fact(case, ratio, row[ratio], "1", derived_from=sources)
+        for ratio, sources in RATIOS.items()
+        if ratio in row
+    ]
+    extra = [found for found in (row.get("cast_back"), row.get("masks_copy")) if found]
+    return found + work_facts(row, work) + softmax_steps.facts_of(case, row["steps"] + extra)
+
+
+def work_facts(row: Row, work: pd.DataFrame) -> list[Fact]:
+    """What is counted of one case, as facts."""
+    if "elements" not in row:
+        return []
+    case, mine = row["case"], evidence.of(work, row["case"])
+
+    def rows(*components: str) -> tuple[int, ...]:
+        return evidence.row_numbers(mine[mine["component"].isin(components)])
+
+    moved = "softmax_bytes"
+    softmax = (
+        Fact(case, moved, row[moved], "B", derived_from=("elements",))
+        if row["bytes_by_kernel"]
+        else Fact(case, moved, row[moved], "B", "work", rows("softmax"))
     )
-    if "nearer" in row:
-        mine = evidence.of(work, case)
-        rows = evidence.row_numbers(mine[mine["component"].isin(["softmax", *MATMULS])])
-        facts += [
-            Fact(case, ratio, row[ratio], "1", "work", rows)
-            for ratio in ("flop_ratio", "byte_ratio")
-        ]
-        sources = ("time_ratio", "flop_ratio", "byte_ratio")
-        facts.append(Fact(case, "time_ratio_nearer_to", row["nearer"], "", derived_from=sources))
-    return facts
+    both = ("softmax_bytes", "matmul_bytes")
+    return [
+        Fact(case, "elements", row["elements"], "", "work", rows("softmax")),
+        Fact(case, "flop_ratio", row["flop_ratio"], "1", "work", rows("softmax", *MATMULS)),
+        Fact(case, "matmul_bytes", row["matmul_bytes"], "B", "work", rows("values")),
+        softmax,
+        Fact(case, "byte_ratio", row["byte_ratio"], "1", derived_from=both),
+        Fact(case, "per_byte", row["per_byte"], "1", derived_from=("time_ratio", "byte_ratio")),
+    ]
 
 
 def measure_all(
@@ -106,59 +177,45 @@ def answer(
     """Answer (e) from timings.csv, kernels.csv, captures.csv and work.csv."""
     cases = evidence.cases_of(timings, captures)
     rows = measure_all(timings, kernels, captures, work)
-    uncounted = [row["case"] for row in rows if row["state"] == "ok" and "nearer" not in row]
+    uncounted = [row["case"] for row in rows if row["state"] == "ok" and "elements" not in row]
     states = {(row["case"], ""): State(row["state"], row["reason"]) for row in rows}
     states |= {(case, "FLOPs and bytes"): State("not_measured") for case in uncounted}
     facts = [fact for row in rows for fact in facts_of(row, kernels, work)]
-    summary = summarize(rows)
-    return evidence.answered(
-        "e", TITLE, cases, states, captures, facts, {"ratios": pd.DataFrame(rows)}, summary
-    )
-
-
-def summarize(rows: list[Row]) -> Row:
-    """Values for the template: the ratios, which one the time ratio is nearer to, its trend."""
-    timed = [row for row in rows if "time_ratio" in row]
-    compared = [row for row in timed if "nearer" in row]
-    return {
-        "time_ratios": [row["time_ratio"] for row in timed],
-        "softmax": [row["softmax_ms"] for row in timed],
-        "matmul": [row["matmul_ms"] for row in timed],
-        "time_compared": [row["time_ratio"] for row in compared],
-        "flop_ratios": [row["flop_ratio"] for row in compared],
-        "byte_ratios": [row["byte_ratio"] for row in compared],
-        "nearer": {
-            word: [row["case"] for row in compared if row["nearer"] == word]
-            for word in ("bytes", "flops")
-        },
-        "fused": [row["case"] for row in rows if row["state"] == "fused"],
-        "trend": logarithmic_trend(timed),
+    frames = {
+        "ratios": pd.DataFrame([{k: v for k, v in row.items() if k not in NESTED} for row in rows]),
+        "steps": pd.DataFrame(
+            [case | step for case, row in zip(cases, rows, strict=True) for step in all_steps(row)]
+        ),
     }
+    return evidence.answered("e", TITLE, cases, states, captures, facts, frames, summarize(rows))
 
 
-def logarithmic_trend(rows: list[Row]) -> Row:
-    """How the time ratio changes over contexts, as a factor; see evidence.trend."""
-    found = evidence.trend(rows, lambda row: math.log(row["time_ratio"]), STEADY_WITHIN)
-    ends = ("from_value", "to_value")
-    return found | {end: math.exp(found[end]) for end in ends if end in found}
+def all_steps(row: Row) -> list[Row]:
+    """Softmax's steps, and after them the cast back that precedes AV."""
+    return [*row["steps"], *([row["cast_back"]] if row.get("cast_back") else [])]
 
 
 def tables(answer: Answer) -> dict[str, Markup]:
-    """The answer's table as Markdown."""
+    """The answer's tables as Markdown."""
     rows = markdown.records(answer.rows["ratios"])
     columns = [
         *markdown.case_columns(evidence.axes(rows)),
         Column("softmax ms", "softmax_ms", markdown.number),
-        Column("matmuls ms", "matmul_ms", markdown.number),
-        Column("scale and mask ms", "beside_ms", markdown.number),
-        Column("time ratio softmax / matmuls", "time_ratio", markdown.number),
-        Column("FLOP ratio", "flop_ratio", markdown.number),
-        Column("bytes ratio", "byte_ratio", markdown.number),
-        Column("time ratio nearer to", "nearer", {"bytes": "bytes", "flops": "FLOPs"}.__getitem__),
+        Column("QK^T ms", "qk_ms", markdown.number),
+        Column("AV ms", "av_ms", markdown.number),
+        Column("scaling, mask, copies ms", "beside_ms", markdown.number),
+        Column("softmax / QK^T", "time_ratio_qk", markdown.number),
+        Column("softmax / AV", "time_ratio_av", markdown.number),
+        Column("softmax / both", "time_ratio", markdown.number),
+        Column("FLOPs, softmax / both", "flop_ratio", markdown.number),
+        Column("bytes, softmax / both", "byte_ratio", markdown.number),
     ]
     return {
         "ratios": markdown.markdown_table(rows, columns),
         "matrix": markdown.matrix(rows, "time_ratio", markdown.number),
+        "medians": medians(answer.summary["precisions"]),
+        "by_hand": by_hand(answer.summary["beside"]),
+        "steps": steps_table(markdown.records(answer.rows["steps"])),
     }
 
 

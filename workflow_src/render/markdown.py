@@ -30,6 +30,7 @@ STATE_WORDS = {
     "not_measured": "not measured",
     "no_activity": "no device activity",
     "fused": "fused",
+    "none": "\N{EN DASH}",
 }
 """What a cell without a value says, by the state of its row."""
 

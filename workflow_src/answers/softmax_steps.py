@@ -1,0 +1,135 @@
+"""The kernels of softmax in one case: their time, and the bytes that they move."""
+
+import re
+
+import pandas as pd
+
+from workflow_src.answers.answer import Fact
+from workflow_src.answers.evidence import Row, row_numbers
+from workflow_src.common.traffic import ELEMENT_BYTES, PASSES, cast_moves
+
+HALF = frozenset(precision for precision, size in ELEMENT_BYTES.items() if size == 2)
+"""Precisions that autocast provides: some operations run in float32 all the same."""
+
+CAST, FUSED, REST = "cast to fp32", "softmax in one", "rest"
+STEPS = ("maximum", "subtraction", CAST, "exponential", "sum", "division", FUSED, REST)
+"""The steps of softmax in their order: its passes, the cast between them, and what else ran."""
+
+_PATTERNS = {
+    FUSED: r"(?i)softmax",
+    "maximum": r"a?max",
+    "subtraction": r"\b(add|r?sub)\b",
+    "exponential": r"\bexp",
+    "sum": r"\bsum",
+    "division": r"\bdiv",
+}
+_CAST_BACK = r"float16_copy"
+
+REST_WITHIN = 0.01
+"""Bytes are counted only if at most this share of softmax's time belongs to no known step."""
+
+
+def step_of(short_name: str, family: str, precision: str) -> str:
+    """The step of softmax, one of STEPS, that a kernel in its range belongs to.
+
+    Softmax changes no layout, so that under autocast a copy in its range is a cast.
+    """
+    for step, pattern in _PATTERNS.items():
+        if re.search(pattern, short_name):
+            return step
+    return CAST if family == "copy" and precision in HALF else REST
+
+
+def steps_of(case: Row, softmax: pd.DataFrame, elements: float | None) -> list[Row]:
+    """A row per step of softmax, in order, given its rows of kernels.csv.
+
+    ms is per forward pass. With `elements`, the elements of its matrices in one pass, come
+    bytes_each, the bytes moved per element, and gb, where they are known; on a GPU gb_per_s.
+    """
+    names = zip(softmax["short_name"], softmax["family"], strict=True)
+    step = pd.Series(
+        [step_of(name, family, case["precision"]) for name, family in names],
+        index=softmax.index,
+        dtype="object",
+    )
+    widens = CAST in set(step)
+    return [
+        moving(_time(name, softmax[step == name]), case, _bytes_each(name, case, widens), elements)
+        for name in STEPS
+        if (step == name).any()
+    ]
+
+
+def _time(name: str, rows: pd.DataFrame) -> Row:
+    longest = rows.sort_values("busy_ns", ascending=False).iloc[0]
+    return {
+        "step": name,
+        "kernel": str(longest["short_name"]),
+        "ms": float(rows["busy_ns"].sum() / rows["steps"].max() / 1e6),
+        "evidence": row_numbers(rows),
+    }
+
+
+def _bytes_each(step: str, case: Row, widens: bool) -> int | None:
+    if step == CAST:
+        return cast_moves(case["precision"])
+    return PASSES[step].moves(case["precision"], widens) if step in PASSES else None
+
+
+def moving(row: Row, case: Row, bytes_each: float | None, elements: float | None) -> Row:
+    """`row`, which has ms, with the bytes that it moves if they are known.
+
+    On a CPU no rate is given: its caches hold what one operator leaves to the next.
+    """
+    if bytes_each is None or elements is None:
+        return row
+    row = row | {"bytes_each": bytes_each, "gb": bytes_each * elements / 1e9}
+    return row if case["device"] == "cpu" else row | {"gb_per_s": row["gb"] / row["ms"] * 1e3}
+
+
+def bytes_of(steps: list[Row]) -> float | None:
+    """Bytes per element that softmax moves in all steps; None unless each pass was recognized."""
+    known = {row["step"]: row["bytes_each"] for row in steps if "bytes_each" in row}
+    unknown = sum(row["ms"] for row in steps if "bytes_each" not in row)
+    total = sum(row["ms"] for row in steps)
+    complete = set(PASSES) <= set(known) and unknown <= REST_WITHIN * total
+    return float(sum(known.values())) if complete else None
+
+
+def cast_back(case: Row, values: pd.DataFrame, elements: float | None) -> Row | None:
+    """The cast of softmax's float32 result that the product AV begins with; None without one.
+
+    On a CPU it can't be told from copies that change the layout.
+    """
+    rows = values[(values["family"] == "copy") & values["short_name"].str.contains(_CAST_BACK)]
+    if case["precision"] not in HALF or rows.empty:
+        return None
+    row = _time("cast back", rows)
+    return moving(row, case, cast_moves(case["precision"]), elements)
+
+
+def masks_copy(case: Row, scores: pd.DataFrame, elements: float | None) -> Row | None:
+    """The copy of the scores that masking makes: what a plain copy of the same matrix takes.
+
+    It is recognized as the one copy for each mask; None where there is none.
+    """
+    masks = scores.loc[scores["short_name"].str.contains("masked_fill"), "calls"].sum()
+    rows = scores[scores["kind"] == "copy"]
+    if rows.empty or rows["calls"].sum() != masks:
+        return None
+    size = ELEMENT_BYTES[case["precision"]]
+    return moving(_time("copy of the scores", rows), case, 2 * size, elements)
+
+
+def facts_of(case: str, rows: list[Row]) -> list[Fact]:
+    """Each step's time, and its rate, which follows from the number of elements, as facts."""
+    found = []
+    for row in rows:
+        name = f"softmax/{row['step']}"
+        found.append(Fact(case, f"{name}/ms", row["ms"], "ms", "kernels", row["evidence"]))
+        if "gb_per_s" in row:
+            sources = (f"{name}/ms", "elements")
+            found.append(
+                Fact(case, f"{name}/gb_per_s", row["gb_per_s"], "GB/s", derived_from=sources)
+            )
+    return found

@@ -1,0 +1,243 @@
+"""What the text of answer (e) says over several cases, precision by precision."""
+
+import statistics
+from collections.abc import Sequence
+
+from workflow_src.answers import wording_ad
+from workflow_src.answers.evidence import Row, over_contexts
+from workflow_src.answers.softmax_steps import CAST, HALF, REST
+from workflow_src.answers.wording_ad import median_of
+from workflow_src.common.case import ATTENTIONS, CASE_COLUMNS
+from workflow_src.common.traffic import PASSES
+
+STEADY_WITHIN = 0.10
+"""A ratio that changes by at most this share over contexts counts as steady."""
+
+SAME_WITHIN = 0.05
+"""Times that differ by at most this share count as the same."""
+
+PACE = 0.90
+"""A kernel whose rate is at least this share of a plain copy's counts as bound by memory."""
+
+
+def summarize(rows: Sequence[Row]) -> Row:
+    """Values for the template, from the rows that `softmax_matmul.measure` gives."""
+    named = wording_ad.named(rows)
+    timed = [row for row in named if "time_ratio" in row]
+    written_out = [row for row in timed if row["attention"] == "naive"]
+    mine = written_out or timed
+    attentions = {row["attention"] for row in named}
+    precisions = wording_ad.by_precision(mine)
+    found = changes(mine)
+    chosen = longest(mine)
+    return {
+        "timed": mine,
+        "precisions": [precision_row(name, found) for name, found in precisions.items()],
+        "changes": found,
+        "fastest": max(found, key=lambda change: change["ratio"]) if found else None,
+        "autocast": [each for each in found if each["cast_share"] and each["wide_share"]],
+        "trends": [each for name, found in precisions.items() if (each := trend(name, found))],
+        "slowest": slowest_steps(mine),
+        "chosen": chosen,
+        "beside": beside(mine, chosen) if chosen else [],
+        "worked": worked(beside(mine, chosen)[-1]) if chosen else None,
+        "fused": wording_ad.listed([row for row in named if row["state"] == "fused"]),
+        "replaced": replaced(named),
+        "absent": [name for name in ATTENTIONS if written_out and name not in attentions],
+        "same_within": SAME_WITHIN,
+        "pace": PACE,
+    }
+
+
+def precision_row(precision: str, rows: Sequence[Row]) -> Row:
+    """Medians over the cases of one precision; ratios of FLOPs and bytes if all are counted."""
+    keys = ["time_ratio", "time_ratio_qk", "time_ratio_av"]
+    if all("byte_ratio" in row for row in rows):
+        keys += ["flop_ratio", "byte_ratio", "per_byte"]
+    by_ratio = sorted(rows, key=lambda row: float(row["time_ratio"]))
+    beside = [row["beside_ms"] / row["matmul_ms"] for row in rows]
+    return {key: median_of(rows, key) for key in keys} | {
+        "precision": precision,
+        "cases": len(rows),
+        "lowest": by_ratio[0],
+        "highest": by_ratio[-1],
+        "beside_share": _median(beside),
+    }
+
+
+def changes(rows: Sequence[Row]) -> list[Row]:
+    """What each other precision changes, by pairs of cases that differ only in precision.
+
+    `base` is the precision that comes first. Times are given as median shares of the base's.
+    """
+    groups = wording_ad.by_precision(rows)
+    if not groups:
+        return []
+    base, *others = groups
+    known = {_but(row, "precision"): row for row in groups[base]}
+    found = []
+    for precision in others:
+        pairs = [
+            (known[key], row)
+            for row in groups[precision]
+            if (key := _but(row, "precision")) in known
+        ]
+        if pairs:
+            found.append({"base": base, "precision": precision} | change(pairs))
+    return found
+
+
+def _but(row: Row, column: str) -> tuple[object, ...]:
+    return tuple(row[c] for c in CASE_COLUMNS if c not in ("case", column))
+
+
+def change(pairs: Sequence[tuple[Row, Row]]) -> Row:
+    """How times change between the cases of each pair, as medians over the pairs.
+
+    `wide` are the steps that a GPU's autocast runs in float32, `narrow` those that it doesn't.
+    cast_share and back_share are what casts take, as shares of softmax's time; None without.
+    """
+    after = [row for _, row in pairs]
+    casts = [ms_of(row, [CAST]) / row["softmax_ms"] for row in after if ms_of(row, [CAST])]
+    backs = [row["cast_back"]["ms"] / row["softmax_ms"] for row in after if row["cast_back"]]
+    wide = [name for name, each in PASSES.items() if each.wide]
+    narrow = [name for name, each in PASSES.items() if not each.wide]
+    known = all("bytes_each" in row for pair in pairs for row in pair)
+    return {
+        "cases": len(pairs),
+        "ratio": median_of(after, "time_ratio"),
+        "softmax": _median([new["softmax_ms"] / old["softmax_ms"] for old, new in pairs]),
+        "matmul": _median([new["matmul_ms"] / old["matmul_ms"] for old, new in pairs]),
+        "wide": wide,
+        "wide_share": _step_share(pairs, wide),
+        "narrow": narrow,
+        "narrow_share": _step_share(pairs, narrow),
+        "cast_share": _median(casts),
+        "back_share": _median(backs),
+        "bytes": [_median([pair[at]["bytes_each"] for pair in pairs]) for at in (0, 1) if known],
+    }
+
+
+def _median(values: Sequence[float]) -> float | None:
+    return float(statistics.median(values)) if values else None
+
+
+def _step_share(pairs: Sequence[tuple[Row, Row]], names: Sequence[str]) -> float | None:
+    """The median share of the first case's time that these steps take in the second."""
+    return _median(
+        [ms_of(new, names) / ms_of(old, names) for old, new in pairs if ms_of(old, names)]
+    )
+
+
+def ms_of(row: Row, names: Sequence[str]) -> float:
+    """The time of some of softmax's steps; 0 if there are none."""
+    return float(sum(step["ms"] for step in row["steps"] if step["step"] in names))
+
+
+def trend(precision: str, rows: Sequence[Row]) -> Row | None:
+    """How the ratio changes from the shortest context to the longest at one precision.
+
+    "softmax" and "matmul" are median factors by which elements per time change: a change of the
+    ratio is the quotient of the two.
+    """
+    runs = over_contexts(rows)
+    if not runs:
+        return None
+    ends = [(run[0], run[-1]) for run in runs]
+    factors = [end["time_ratio"] / start["time_ratio"] for start, end in ends]
+    found: Row = {
+        "precision": precision,
+        "runs": len(runs),
+        "rises": sum(factor > 1 + STEADY_WITHIN for factor in factors),
+        "falls": sum(factor < 1 / (1 + STEADY_WITHIN) for factor in factors),
+        "start": median_of([start for start, _ in ends], "time_ratio"),
+        "end": median_of([end for _, end in ends], "time_ratio"),
+        "contexts": sorted({(start["context"], end["context"]) for start, end in ends}),
+        "sizes": len({start["size"] for start, _ in ends}) == len(runs),
+    }
+    found["steady"] = len(runs) - found["rises"] - found["falls"]
+    if all("elements" in row for pair in ends for row in pair):
+        for name in ("softmax", "matmul"):
+            found[name] = _median([_rate(end, name) / _rate(start, name) for start, end in ends])
+        for name, at in (("bytes_start", 0), ("bytes_end", 1)):
+            found[name] = _median([pair[at]["byte_ratio"] for pair in ends])
+    return found
+
+
+def _rate(row: Row, name: str) -> float:
+    return float(row["elements"] / row[f"{name}_ms"])
+
+
+def slowest_steps(rows: Sequence[Row]) -> Row | None:
+    """The step of softmax that takes longest in most cases, and in how many; None if unknown."""
+    first = [max(row["steps"], key=lambda step: float(step["ms"]))["step"] for row in rows]
+    named = [name for name in first if name != REST]
+    if not named:
+        return None
+    step = max(dict.fromkeys(named), key=named.count)
+    return {"step": step, "in_cases": wording_ad.in_cases(named.count(step), len(rows))}
+
+
+def longest(rows: Sequence[Row]) -> Row | None:
+    """The case to work through: of the first precision the one whose softmax takes longest."""
+    first = next(iter(wording_ad.by_precision(rows).values()), [])
+    return max(first, key=lambda row: float(row["softmax_ms"])) if first else None
+
+
+def beside(rows: Sequence[Row], chosen: Row) -> list[Row]:
+    """The chosen case, and the same one at a half precision if there is one."""
+    key = _but(chosen, "precision")
+    half = [row for row in rows if row["precision"] in HALF and _but(row, "precision") == key]
+    return [chosen, *(row for row in half[:1] if row is not chosen)]
+
+
+def worked(row: Row) -> Row | None:
+    """Which of a case's steps run at the pace of memory; None without rates.
+
+    The reference is the copy of the scores that masking makes, or where there is none the step
+    with the highest rate. `vectorized` says whether the names alone tell the steps with one
+    element in, one out, at that pace from slower ones.
+    """
+    rated = [step for step in row["steps"] if "gb_per_s" in step]
+    if not rated:
+        return None
+    fastest = max(rated, key=lambda step: float(step["gb_per_s"]))
+    copy = row["masks_copy"]
+    reference = copy if copy and "gb_per_s" in copy else fastest
+    shares = [step | {"share": step["gb_per_s"] / reference["gb_per_s"]} for step in rated]
+    at_pace = [step for step in shares if step["share"] >= PACE]
+    slower = [step for step in shares if step["share"] < PACE]
+    pointwise = [step for step in slower if "elementwise" in step["kernel"]]
+    return {
+        "row": row,
+        "fastest": next(step for step in shares if step["step"] == fastest["step"]),
+        "is_copy": reference is copy,
+        "reference": reference,
+        "at_pace": at_pace,
+        "slower": sorted(slower, key=lambda step: float(step["share"])),
+        "pointwise": pointwise,
+        "vectorized": bool(pointwise)
+        and fastest["kernel"].startswith("vectorized")
+        and not any(step["kernel"].startswith("vectorized") for step in pointwise),
+    }
+
+
+def replaced(rows: Sequence[Row]) -> list[Row]:
+    """Pairs of cases that differ only in attention, the first being written out.
+
+    One pair for each other attention: the one in which the written-out one takes longest.
+    """
+    base = {_but(row, "attention"): row for row in rows if row["attention"] == "naive"}
+    found: dict[str, Row] = {}
+    for row in rows:
+        before = base.get(_but(row, "attention"))
+        if before is None or before is row or not ("core_ms" in row and "core_ms" in before):
+            continue
+        known = found.get(row["attention"])
+        if known is None or before["core_ms"] > known["before"]["core_ms"]:
+            found[row["attention"]] = {
+                "attention": row["attention"],
+                "before": before,
+                "after": row,
+            }
+    return list(found.values())
