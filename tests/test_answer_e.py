@@ -175,8 +175,8 @@ def test_precisions_are_told_apart(ask):
     assert short(text) == (
         "In fp32 softmax takes a median of 1.40 times as long in the forward pass as the matrix "
         "multiplications QK^T and AV together, for 0.0195 times their FLOPs. In bf16 it takes 8.00 "
-        "times as long: from fp32 to bf16 the products' time falls to a median of 20.0 %, softmax's "
-        "rises to 114.3 %."
+        "times as long: from fp32 to bf16 the products' time falls to a median of 20.0 %, "
+        "softmax's rises to 114.3 %."
     )
     assert "| bf16, context   |" in text
     assert "5.00 times as long" not in text

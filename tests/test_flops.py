@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from torch.utils.flop_counter import FlopCounterMode
 
 from workflow_src.common.case import PRECISIONS, Case
+from workflow_src.common.traffic import ELEMENT_BYTES, PASSES
 from workflow_src.model.flops import (
-    ELEMENT_BYTES,
     MATMUL_COMPONENTS,
     backward_flops,
     forward_work,
@@ -21,7 +21,9 @@ from workflow_src.model.transformer import build_model
 COMPONENTS = ["qkv", "scores", "softmax", "values", "output", "feed_forward", "head"]
 
 
-def case_of(attention: str = "naive", precision: str = "fp32", **shape: int) -> Case:
+def case_of(
+    attention: str = "naive", precision: str = "fp32", device: str = "cpu", **shape: int
+) -> Case:
     """A case small enough to calculate by hand."""
     sizes = {"d_model": 4, "d_ff": 6, "layers": 2, "heads": 2, "vocabulary": 10}
     return Case(
@@ -30,7 +32,7 @@ def case_of(attention: str = "naive", precision: str = "fp32", **shape: int) -> 
         precision=precision,
         attention=attention,
         optimizer="adamw",
-        device="cpu",
+        device=device,
         **(sizes | {"batch": 1, "context": 3} | shape),
     )
 
@@ -123,6 +125,19 @@ def test_half_the_element_size_halves_the_bytes_except_for_the_mask() -> None:
     mask = {"scores": 2 * 9}
     for name in COMPONENTS:
         assert 2 * (half[name] - mask.get(name, 0)) == full[name] - mask.get(name, 0)
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+def test_autocast_on_a_gpu_runs_part_of_softmax_in_float32(precision: str) -> None:
+    # max 2, subtract 4, cast 6, exp 8, sum 4, divide 8: as many bytes as in fp32.
+    half = column(case_of(precision=precision, device="cuda"), "bytes")
+    assert half["softmax"] == 2 * 32 * 18 == column(case_of(device="cuda"), "bytes")["softmax"]
+    on_cpu = column(case_of(precision=precision), "bytes")
+    assert half == on_cpu | {"softmax": 2 * 32 * 18}
+
+
+def test_softmax_does_one_flop_per_element_in_each_pass() -> None:
+    assert column(case_of(), "flops")["softmax"] == 2 * len(PASSES) * 18
 
 
 def test_every_precision_has_an_element_size() -> None:

@@ -7,14 +7,13 @@ arithmetic and by its memory traffic.
 from typing import NamedTuple
 
 from workflow_src.common.case import Case
+from workflow_src.common.traffic import ELEMENT_BYTES, PASSES, cast_moves
 
 MATMUL_COMPONENTS = ("qkv", "scores", "values", "output", "feed_forward", "head")
 """The components whose FLOPs are matrix products: all but softmax."""
 
-ELEMENT_BYTES = {"fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2}
-
 _SOFTMAX_FLOPS = 5  # per element: max, subtract, exp, sum, divide
-_SOFTMAX_PASSES = {"naive": 8, "fused_softmax": 2}
+_FUSED_SOFTMAX_PASSES = 2  # one kernel reads and writes
 _MASK_BYTES = 1  # torch.bool
 
 
@@ -38,14 +37,15 @@ def forward_work(case: Case) -> list[Work]:
 
     Bytes: each operation reads its inputs once from device memory and writes its output once, as
     if caches kept nothing between operations. Scores covers product, scaling and mask. Softmax
-    makes 8 passes over the matrix when written out (max reads; subtract and exp read and write;
-    sum reads; divide reads and writes) and 2 as one kernel; its row vectors, T times smaller, are
-    left out. With sdpa, one kernel reads q, k, v and writes its output: q and k count under
-    scores, v and output under values, and softmax moves nothing.
+    makes 8 passes over the matrix when written out (see traffic.PASSES) and 2 as one kernel; its
+    row vectors, T times smaller, are left out. Written out under a GPU's autocast, exp, sum and
+    divide run in float32, and a cast before them reads and writes the matrix once more. With sdpa,
+    one kernel reads q, k, v and writes its output: q and k count under scores, v and output under
+    values, and softmax moves nothing.
 
-    Approximations: every element has the size of the case's precision, although autocast keeps
-    weights in float32 and computes softmax's exp, sum and division in float32; copies made by
-    autocast and by changes of memory layout are left out.
+    Approximations: every other element has the size of the case's precision, although autocast
+    keeps weights in float32; other copies made by autocast, such as the cast of softmax's result
+    back for AV, and by changes of memory layout are left out.
     """
     flops, traffic = _flops(case), _bytes(case)
     return [Work(component, flops[component], traffic[component]) for component in flops]
@@ -115,9 +115,20 @@ def _core_bytes(case: Case, size: int) -> dict[str, int]:
     product, scaling, mask = 2 * stream + square, 2 * square, 2 * square
     return {
         "scores": size * (product + scaling + mask) + _MASK_BYTES * case.context**2,
-        "softmax": size * _SOFTMAX_PASSES[case.attention] * square,
+        "softmax": _softmax_bytes_each(case) * square,
         "values": size * (square + 2 * stream),
     }
+
+
+def _softmax_bytes_each(case: Case) -> int:
+    """Bytes that softmax moves per element of its matrix."""
+    size = ELEMENT_BYTES[case.precision]
+    if case.attention == "fused_softmax":
+        return size * _FUSED_SOFTMAX_PASSES
+    # A CPU's autocast leaves these operations in the precision of the case.
+    widens = case.device != "cpu" and size < ELEMENT_BYTES["fp32"]
+    cast = cast_moves(case.precision) if widens else 0
+    return cast + sum(each.moves(case.precision, widens) for each in PASSES.values())
 
 
 def _feed_forward_elements(tokens: int, width: int, d_ff: int) -> int:

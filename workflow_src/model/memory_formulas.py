@@ -7,9 +7,9 @@ embedding and the causal mask are left out.
 from typing import Any
 
 from workflow_src.common.case import Case
+from workflow_src.common.traffic import ELEMENT_BYTES
 from workflow_src.common.units import MIB
 from workflow_src.model.flops import (
-    ELEMENT_BYTES,
     backward_flops,
     matmul_flops,
     parameter_count,
