@@ -17,7 +17,7 @@ SAME_WITHIN = 0.05
 """Times that differ by at most this share count as the same."""
 
 PACE = 0.90
-"""A kernel whose rate is at least this share of a plain copy's counts as bound by memory."""
+"""A kernel at this share of a plain copy's rate or above keeps the pace of a copy."""
 
 
 def summarize(rows: Sequence[Row]) -> Row:
@@ -192,7 +192,7 @@ def beside(rows: Sequence[Row], chosen: Row) -> list[Row]:
 
 
 def worked(row: Row) -> Row | None:
-    """Which of a case's steps run at the pace of memory; None without rates.
+    """Which of a case's steps run at the pace of a plain copy; None without rates.
 
     The reference is the copy of the scores that masking makes, or where there is none the step
     with the highest rate. `vectorized` says whether the names alone tell the steps with one
