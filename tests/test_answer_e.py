@@ -255,6 +255,17 @@ def test_without_work_nothing_is_said_of_flops_and_bytes(ask):
     assert fact(answer, "time_ratio").value == pytest.approx(1.4)
 
 
+def test_a_kernel_without_time_has_no_rate(ask):
+    answer, _ = ask(written_out(SOFTMAX | {"reduce(sum)": ("reduction", 0.0)}))
+    names = {each.name for each in answer.facts}
+    assert "softmax/sum/ms" in names and "softmax/sum/gb_per_s" not in names
+
+
+def test_no_flops_count_as_not_counted(ask):
+    answer, _ = ask(written_out(work=WORK | {"softmax": (0, 0)}))
+    assert answer.status == "partial"
+
+
 def test_unknown_kernels_leave_bytes_to_the_table(ask):
     answer, text = ask(Sample())
     assert fact(answer, "softmax_bytes").rows

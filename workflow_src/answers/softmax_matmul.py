@@ -79,12 +79,14 @@ def counted(work: pd.DataFrame) -> Row:
 
     A product's bytes are those of AV: QK^T reads and writes the same number of elements, but
     there work.csv counts scaling and mask as well. `elements` is the number of elements of
-    softmax's matrices in one pass. Empty unless all three are counted.
+    softmax's matrices in one pass. Empty unless all three are counted, above zero.
     """
-    by_name = work.set_index("component")
+    by_name = work.drop_duplicates("component").set_index("component")
     if not {"softmax", *MATMULS} <= set(by_name.index):
         return {}
     flops, moved = by_name["flops"], by_name["bytes"]
+    if not (flops["softmax"] > 0 and flops[list(MATMULS)].sum() > 0 and moved["values"] > 0):
+        return {}
     return {
         "elements": float(flops["softmax"]) / len(PASSES),
         "matmul_flops": float(flops[list(MATMULS)].sum()),

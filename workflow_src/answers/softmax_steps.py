@@ -84,7 +84,8 @@ def moving(row: Row, case: Row, bytes_each: float | None, elements: float | None
     if bytes_each is None or elements is None:
         return row
     row = row | {"bytes_each": bytes_each, "gb": bytes_each * elements / 1e9}
-    return row if case["device"] == "cpu" else row | {"gb_per_s": row["gb"] / row["ms"] * 1e3}
+    rated = case["device"] != "cpu" and row["ms"] > 0
+    return row | ({"gb_per_s": row["gb"] / row["ms"] * 1e3} if rated else {})
 
 
 def bytes_of(steps: list[Row]) -> float | None:
