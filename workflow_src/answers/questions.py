@@ -16,7 +16,7 @@ class Question:
 
 QUESTIONS: dict[str, Question] = {
     "a": Question("forward_time", ("timings", "ranges", "captures")),
-    "b": Question("top_kernel", ("timings", "kernels", "captures")),
+    "b": Question("top_kernel", ("timings", "kernels", "captures", "ranges")),
     "c": Question("other_kernels", ("timings", "kernels", "captures")),
     "d": Question("gemm_share", ("timings", "kernels", "captures")),
     "e": Question("softmax_matmul", ("timings", "kernels", "captures", "work")),

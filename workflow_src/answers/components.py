@@ -1,0 +1,80 @@
+"""The model's components in words: what a range's path stands for, and which products run there."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pandas as pd
+
+from workflow_src.answers import evidence
+from workflow_src.answers.evidence import Row, row_numbers
+
+
+@dataclass(frozen=True)
+class Component:
+    """A component's name in tables, and how a sentence calls the matrix products in it."""
+
+    name: str
+    product: str = ""
+
+    @property
+    def place(self) -> str:
+        """The component as a place: "in {place}"."""
+        return self.product or self.name
+
+
+COMPONENTS = {
+    "embedding": Component("embedding"),
+    "norm": Component("norms"),
+    "qkv": Component("q/k/v projections"),
+    "rotary": Component("rotary positions"),
+    "scores": Component("scores and mask", "QK^T"),
+    "softmax": Component("softmax"),
+    "values": Component("values", "AV"),
+    "sdpa": Component("fused attention"),
+    "output": Component("attention output projection"),
+    "attention": Component("attention, elsewhere"),
+    "feed_forward": Component("feed-forward"),
+    "block": Component("residual additions"),
+    "head": Component("output head"),
+    "forward": Component("elsewhere"),
+    "loss": Component("loss"),
+    "backward": Component("backward"),
+}
+"""Components by the name of their range, in the order in which the model runs them.
+
+The model's blocks hold nothing besides their sublayers but the two residual additions.
+"""
+
+
+def component_of(path: str) -> Component:
+    """The component that a range's path stands for: that of the innermost range known."""
+    parts = path.split("/")
+    known = [part for part in reversed(parts) if part in COMPONENTS]
+    return COMPONENTS[known[0]] if known else Component("elsewhere")
+
+
+def in_model_order(names: Iterable[str]) -> list[str]:
+    """Names of components in the order in which the model runs them."""
+    order = {component.name: place for place, component in enumerate(COMPONENTS.values())}
+    return sorted(set(names), key=lambda name: (order.get(name, len(order)), name))
+
+
+def by_component(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Rows of kernels.csv by the name of their component, most device time first."""
+    found = {
+        str(name): mine
+        for name, mine in rows.groupby(rows["path"].map(lambda path: component_of(path).name))
+    }
+    return dict(sorted(found.items(), key=lambda item: (-item[1]["busy_ns"].sum(), item[0])))
+
+
+def layers_of(ranges: pd.DataFrame, case: str) -> Row | None:
+    """How many layers the case's forward pass runs, from the blocks in ranges.csv; or None.
+
+    None if blocks have no range, or if steps differ.
+    """
+    mine = evidence.of(ranges, case, "forward")
+    blocks = mine[mine["path"] == "forward/block"]
+    if blocks.empty or blocks["instances"].nunique() != 1:
+        return None
+    return {"layers": int(blocks["instances"].iloc[0]), "evidence": row_numbers(blocks)}

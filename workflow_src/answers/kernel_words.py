@@ -1,0 +1,80 @@
+"""What a kernel or operator does, in words, and the layout of a matrix product, from its name."""
+
+import re
+
+MATRIX_PRODUCT = "matrix product"
+TO_BF16 = "cast to bf16"
+TO_FP16 = "cast to fp16"
+TO_FP32 = "cast to float32"
+CASTS = (TO_BF16, TO_FP16, TO_FP32, "cast")
+FUSED_ATTENTION = "fused attention"
+
+_COPIES = [
+    (re.compile(r"bfloat16_copy"), TO_BF16),
+    (re.compile(r"(?<!b)float16_copy"), TO_FP16),
+    (re.compile(r"unrolled_elementwise.*direct_copy.*?\[lambda\(float\)"), TO_FP32),
+    (re.compile(r"unrolled_elementwise.*direct_copy"), "cast"),
+]
+"""Copies that change the type: ATen's unrolled template is used where input and output differ."""
+
+_FAMILIES = {"gemm": MATRIX_PRODUCT, "attention": FUSED_ATTENTION}
+
+_OPERATIONS = {
+    "add": "addition or subtraction",
+    "sub": "subtraction",
+    "mul": "multiplication",
+    "div": "division",
+    "neg": "negation",
+    "exp": "exponential",
+    "rsqrt": "reciprocal root",
+    "pow_tensor_scalar": "power",
+    "pow": "power",
+    "silu": "SiLU",
+    "masked_fill": "masking",
+    "masked_fill_": "masking",
+    "where": "masking",
+    "maxnan": "maximum",
+    "amax": "maximum",
+    "sum": "sum",
+    "mean": "mean",
+    "_softmax": "softmax",
+}
+
+_LAYOUT = re.compile(r"(?:gemm_.*_|_)([nt])([nt])(?:_n_|_align|$|_v\d|_splitK)")
+_NVJET_LAYOUT = re.compile(r"nvjet_.*_([NT])([NT])[NT]$")
+
+
+def what(name: str, short_name: str, family: str) -> str:
+    """What a kernel or operator does, as a noun: "matrix product", "cast to bf16", "division".
+
+    The family's name where the kernel's says no more.
+    """
+    if family == "copy":
+        found = next((word for pattern, word in _COPIES if pattern.search(name)), "")
+        if found:
+            return found
+    if family in _FAMILIES:
+        return _FAMILIES[family]
+    operation = re.search(r"\((\w+)\)$", short_name) or re.search(r"^aten::(\w+)$", short_name)
+    other = "elementwise operation" if family == "elementwise" else family
+    return _OPERATIONS.get(operation[1], other) if operation else other
+
+
+def narrows(name: str) -> bool:
+    """Whether a kernel casts to bf16 or fp16."""
+    narrow = (word for pattern, word in _COPIES if pattern.search(name))
+    return next(narrow, "") in (TO_BF16, TO_FP16)
+
+
+def layout(name: str) -> str:
+    """Which of a matrix product's factors its name says are transposed: "tn", "nt"; or "".
+
+    cuBLAS names both factors, n as they lie in memory and t transposed.
+    """
+    found = _NVJET_LAYOUT.search(name) or _LAYOUT.search(name)
+    return (found[1] + found[2]).lower() if found else ""
+
+
+def with_article(noun: str) -> str:
+    """ "a cast", "an exponential"."""
+    return ("an " if noun[:1] in "aeiou" else "a ") + noun
