@@ -1,10 +1,22 @@
 """(c) What besides matrix multiplication takes time in the forward pass?"""
 
+from typing import Any
+
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.answers import command, evidence
+from workflow_src.answers import command, evidence, other_summary
 from workflow_src.answers.answer import Answer, Fact
+from workflow_src.answers.component_shares import (
+    MATMUL_FAMILIES,
+    cast_facts,
+    casts_of,
+    component_facts,
+    component_rows,
+    operation_facts,
+    operations_of,
+    times_of,
+)
 from workflow_src.answers.evidence import Row, State
 from workflow_src.answers.shares import by_kernel, family_shares
 from workflow_src.render import markdown
@@ -13,25 +25,27 @@ from workflow_src.render.markdown import Column
 TITLE = "What besides matrix multiplication takes time in the forward pass?"
 PHASE = "forward"
 
-MATMUL_FAMILIES = ("gemm", "attention")
-"""Fused attention includes its two matrix multiplications, so it doesn't count as "besides"."""
-
 SHOWN_ABOVE = 0.01
-"""Families and kernels with more than this share of the forward pass's device time are shown."""
-
-STEADY_WITHIN = 0.01
-"""A share that changes by at most this much over contexts is called steady."""
+"""Families and kernels with more than this share of the forward pass's device time are in the
+appendix's tables."""
 
 
 def measure(case: Row, timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame) -> Row:
-    """One case's share per family ("shares"), and of all but matrix multiplication ("besides")."""
+    """One case's share per family ("shares"), and of all but matrix multiplication ("besides").
+
+    With them go its components, see component_rows, and its casts.
+    """
     state = evidence.profile_state(timings, captures, kernels, case["case"], PHASE)
     row = case | {"state": state.word, "reason": state.reason, "shares": {}}
     if state.word != "ok":
         return row
-    shares = family_shares(evidence.of(kernels, case["case"], PHASE))
+    mine = evidence.of(kernels, case["case"], PHASE)
+    shares = family_shares(mine)
+    if not shares:
+        return row
     matmul = sum(shares.get(family, 0.0) for family in MATMUL_FAMILIES)
-    return row | {"shares": shares, "besides": max(0.0, 1.0 - matmul)}
+    row |= {"shares": shares, "besides": max(0.0, 1.0 - matmul)}
+    return row | times_of(mine) | {"components": component_rows(mine), "casts": casts_of(mine)}
 
 
 def kernels_of(row: Row, kernels: pd.DataFrame) -> list[Row]:
@@ -45,7 +59,7 @@ def kernels_of(row: Row, kernels: pd.DataFrame) -> list[Row]:
 
 
 def facts_of(row: Row, found: list[Row], kernels: pd.DataFrame) -> list[Fact]:
-    """The shares of one case's families, and of the kernels found in it, as facts."""
+    """One case's shares of families and components, and of the kernels found in it, as facts."""
     case, mine = row["case"], evidence.of(kernels, row["case"], PHASE)
     facts = [
         Fact(
@@ -58,13 +72,19 @@ def facts_of(row: Row, found: list[Row], kernels: pd.DataFrame) -> list[Fact]:
         )
         for family, share in row["shares"].items()
     ]
-    if "besides" in row:
-        sources = tuple(f"family/{f}" for f in row["shares"] if f in MATMUL_FAMILIES)
-        facts.append(Fact(case, "besides_matmul", row["besides"], "1", derived_from=sources))
     facts += [
         Fact(case, f"kernel/{k['name']}", k["share"], "1", "kernels", k["evidence"]) for k in found
     ]
-    return facts
+    if "besides" not in row:
+        return facts
+    sources = tuple(f"family/{f}" for f in row["shares"] if f in MATMUL_FAMILIES)
+    rest = tuple(f"family/{f}" for f in row["shares"])
+    facts.append(Fact(case, "besides_matmul", row["besides"], "1", derived_from=sources or rest))
+    facts.append(Fact(case, "forward_ms", row["ms"], "ms", "kernels", evidence.row_numbers(mine)))
+    times = ("besides_matmul", "forward_ms")
+    facts.append(Fact(case, "besides_ms", row["besides_ms"], "ms", derived_from=times))
+    facts.append(Fact(case, "matmul_ms", row["matmul_ms"], "ms", derived_from=times))
+    return facts + component_facts(case, row["components"]) + cast_facts(case, row["casts"])
 
 
 def answer(timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame) -> Answer:
@@ -77,39 +97,109 @@ def answer(timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame)
     for row in rows:
         found = kernels_of(row, kernels)
         facts += facts_of(row, found, kernels)
-        above += [row | kernel for kernel in found]
-    columns = ("shares", "besides")
+        above += [{c: row[c] for c in cases[0]} | kernel for kernel in found]
+    summary = other_summary.summarize(rows) | {"shown_above": SHOWN_ABOVE}
+    operations: list[Row] = []
+    for row in summary["beside"]:
+        found = operations_of(evidence.of(kernels, row["case"], PHASE))
+        facts += operation_facts(row["case"], found)
+        operations += [{c: row[c] for c in cases[0]} | operation for operation in found]
     frames = {
         "families": pd.DataFrame(rows),
-        "kernels": pd.DataFrame(
-            [{k: v for k, v in kernel.items() if k not in columns} for kernel in above]
-        ),
+        "kernels": pd.DataFrame(above),
+        "operations": pd.DataFrame(operations),
     }
-    summary = summarize(rows)
     return evidence.answered("c", TITLE, cases, states, captures, facts, frames, summary)
 
 
-def summarize(rows: list[Row]) -> Row:
-    """Values for the template: families above the limit in some case, and the share's trend."""
-    measured = [row for row in rows if "besides" in row]
-    found = {family for row in measured for family in row["shares"]} - set(MATMUL_FAMILIES)
-    ranges = {
-        family: [row["shares"].get(family, 0.0) for row in measured] for family in sorted(found)
-    }
-    above = {family: shares for family, shares in ranges.items() if max(shares) > SHOWN_ABOVE}
-    ordered = sorted(above, key=lambda family: -sum(above[family]))
-    return {
-        "above": {family: above[family] for family in ordered},
-        "besides": [row["besides"] for row in measured],
-        "fused": [row["case"] for row in measured if row["shares"].get("attention", 0.0) > 0],
-        "trend": evidence.trend(measured, lambda row: float(row["besides"]), STEADY_WITHIN),
-        "shown_above": SHOWN_ABOVE,
-    }
-
-
 def tables(answer: Answer) -> dict[str, Markup]:
-    """The answer's tables as Markdown: families by case, and kernels by case."""
+    """The answer's tables as Markdown: by component and operation, and by family and kernel."""
     rows = [row | row["shares"] for row in markdown.records(answer.rows["families"])]
+    summary = answer.summary
+    return {
+        "matrix": markdown.matrix(rows, "besides", markdown.percent),
+        "components": component_table(summary["beside"]),
+        "operations": operation_table(markdown.records(answer.rows["operations"])),
+        "growths": growth_table(summary["growths"]),
+        "families": family_table(answer, rows),
+        "kernels": kernel_table(answer, rows),
+        "all_components": all_components(rows),
+    }
+
+
+def component_table(beside: list[Row]) -> Markup:
+    """One size and context by component: at each precision its share, and without products."""
+    names = other_summary.visible(beside)
+    columns = [Column("component", "component")]
+    for row in beside:
+        precision = row["precision"]
+        columns.append(Column(precision, f"{precision}/share", markdown.percent))
+        columns.append(Column("besides products", f"{precision}/besides", markdown.percent))
+    lines = [_component_line(name, beside) for name in names]
+    return markdown.markdown_table([*lines, _total_line(beside)] if lines else [], columns)
+
+
+def _component_line(name: str, beside: list[Row]) -> Row:
+    line: Row = {"component": name}
+    for row in beside:
+        found = row["components"].get(name, {"share": 0.0, "besides": 0.0})
+        line |= {f"{row['precision']}/{key}": found[key] for key in ("share", "besides")}
+    return line
+
+
+def _total_line(beside: list[Row]) -> Row:
+    line: Row = {"component": "forward pass"}
+    for row in beside:
+        line |= {f"{row['precision']}/share": 1.0, f"{row['precision']}/besides": row["besides"]}
+    return line
+
+
+def operation_table(rows: list[Row]) -> Markup:
+    """What runs besides products in components above the limit, a row per precision and component.
+
+    `rows` are those of operations_of.
+    """
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        found.setdefault((row["precision"], row["component"]), []).append(row)
+    lines: list[dict[str, Any]] = [
+        {
+            "precision": precision,
+            "component": component,
+            "calls": sum(row["calls"] for row in mine),
+            "ms": sum(row["ms"] for row in mine),
+            "share": sum(row["share"] for row in mine),
+            "what": ", ".join(f"{markdown.calls(row['calls'])} {row['what']}" for row in mine),
+        }
+        for (precision, component), mine in found.items()
+    ]
+    columns = [
+        Column("precision", "precision"),
+        Column("component", "component"),
+        Column("share of the pass", "share", markdown.percent),
+        Column("ms", "ms", markdown.number),
+        Column("calls per pass", "calls", markdown.calls),
+        Column("of what, most time first", "what"),
+    ]
+    shown = [line for line in lines if line["share"] > other_summary.MATTERS_ABOVE]
+    return markdown.markdown_table(shown, columns)
+
+
+def growth_table(rows: list[Row]) -> Markup:
+    """What grows how much over contexts, a row per precision."""
+    columns = [
+        Column("precision", "precision"),
+        Column("contexts", "contexts"),
+        Column("share rises in", "rises"),
+        Column("softmax, scaling and mask: times", "square", markdown.number),
+        Column("products: times", "products", markdown.number),
+        Column("all else: times", "else", markdown.number),
+    ]
+    return markdown.markdown_table(rows, columns)
+
+
+def family_table(answer: Answer, rows: list[Row]) -> Markup:
+    """Shares of families, a row per case."""
     above = answer.summary["above"]
     for row in rows:
         if row["state"] == "ok":
@@ -117,12 +207,8 @@ def tables(answer: Answer) -> dict[str, Markup]:
             row |= {"gemm": row["shares"].get("gemm", 0.0), **shown}
             row["rest"] = max(0.0, row["besides"] - sum(shown.values()))
             row["attention"] = row["shares"].get("attention", 0.0)
-    fused = (
-        [Column("fused attention", "attention", markdown.percent)]
-        if answer.summary["fused"]
-        else []
-    )
-    families = [
+    fused = [Column("fused attention", "attention", markdown.percent)]
+    columns = [
         *markdown.case_columns(evidence.axes(rows)),
         Column("gemm", "gemm", markdown.percent),
         *(fused if answer.summary["fused"] else []),
@@ -130,11 +216,21 @@ def tables(answer: Answer) -> dict[str, Markup]:
         Column("smaller families", "rest", markdown.percent),
         Column("besides matmul", "besides", markdown.percent),
     ]
-    return {
-        "families": markdown.markdown_table(rows, families),
-        "kernels": kernel_table(answer, rows),
-        "matrix": markdown.matrix(rows, "besides", markdown.percent),
-    }
+    return markdown.markdown_table(rows, columns)
+
+
+def all_components(rows: list[Row]) -> Markup:
+    """Shares of components besides products, a row per case."""
+    measured = [row for row in rows if row["state"] == "ok"]
+    names = other_summary.component_names(measured)
+    for row in measured:
+        for name in names:
+            row[f"in {name}"] = row["components"].get(name, {}).get("besides", 0.0)
+    columns = [
+        *markdown.case_columns(evidence.axes(rows)),
+        *(Column(name, f"in {name}", markdown.percent) for name in names),
+    ]
+    return markdown.markdown_table(rows, columns)
 
 
 def kernel_table(answer: Answer, cases: list[Row]) -> Markup:

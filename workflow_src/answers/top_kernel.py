@@ -1,24 +1,14 @@
 """(b) Which kernel takes the most time: in forward, in backward, and in both together?"""
 
-from typing import Any
-
 import pandas as pd
-from markupsafe import Markup
 
 from workflow_src.answers import command, components, evidence, kernel_words, layouts
 from workflow_src.answers.answer import Answer, Fact
 from workflow_src.answers.evidence import Row, State, row_numbers
 from workflow_src.answers.shares import by_kernel
-from workflow_src.answers.top_summary import (
-    LIKENESS_WORDS,
-    PARTS,
-    compare,
-    factored,
-    in_layers,
-    summarize,
-)
-from workflow_src.render import markdown
-from workflow_src.render.markdown import PHASE_WORDS, Column
+from workflow_src.answers.top_summary import PARTS, compare, summarize
+from workflow_src.answers.top_tables import tables
+from workflow_src.render.markdown import PHASE_WORDS
 
 TITLE = "Which {kernel} takes the most cumulative time, and how often is it called?"
 
@@ -121,7 +111,12 @@ def facts_of(row: Row) -> list[Fact]:
     ]
     facts += [
         Fact(
-            case, f"{part}/in {place['component']}/{key}", place[key], unit, "kernels", place["evidence"]
+            case,
+            f"{part}/in {place['component']}/{key}",
+            place[key],
+            unit,
+            "kernels",
+            place["evidence"],
         )
         for place in row["places"]
         for key, unit in (("calls", "calls"), ("ms", "ms"))
@@ -167,107 +162,6 @@ def answer(
     summary = summarize(rows, pairs, products)
     frames = {"tops": pd.DataFrame(rows)}
     return evidence.answered("b", title, cases, states, captures, facts, frames, summary)
-
-
-def leader(value: tuple[float, str, str, int]) -> str:
-    """A share, what the kernel does, and where: "42 % matrix product, feed-forward + 2"."""
-    share, does, place, more = value
-    where = f", {place}{f' + {more}' if more else ''}"
-    return f"{100 * share:.0f} % {does}{where}"
-
-
-def _shown(row: Row) -> Row:
-    if not isinstance(row.get("places"), list):
-        return row
-    first = row["places"][0]
-    more = len(row["places"]) - 1
-    does = row["what"].replace(kernel_words.MATRIX_PRODUCT, "product")
-    if row["part"] == "backward" or first["component"] == "backward":
-        place = row["layout"] or "backward"
-    else:
-        place = first["place"]
-    return row | {
-        "leader": (row["share"], does, place, more),
-        "where": in_layers(row["places"], row.get("layers")),
-    }
-
-
-def tables(answer: Answer) -> dict[str, Markup]:
-    """The answer's tables as Markdown."""
-    rows = [_shown(row) for row in markdown.records(answer.rows["tops"])]
-    terms = answer.summary["words"]
-    columns = [
-        *markdown.case_columns(evidence.axes(rows)),
-        Column("part", "part", PHASE_WORDS.__getitem__),
-        Column(f"{terms['kernel']} with the most time", "short_name"),
-        Column("what it does", "what"),
-        Column("calls per pass", "calls_per_step", markdown.calls),
-        Column("where", "where"),
-        Column("ms per pass", "busy_ms_per_step", markdown.number),
-        Column(f"share of the part's {terms['device_time']}", "share", markdown.percent),
-    ]
-    parts: dict[str, list[Row]] = {part: [r for r in rows if r["part"] == part] for part in PARTS}
-    return {
-        "tops": markdown.markdown_table(rows, columns),
-        **{f"matrix_{part}": markdown.matrix(mine, "leader", leader) for part, mine in parts.items()},
-        "likeness": likeness_table(answer.summary["likeness"]),
-        "layouts": layouts_table(answer.summary["layouts"]),
-        "places": places_table(answer.summary["chosen"]),
-    }
-
-
-def likeness_table(rows: list[dict[str, Any]]) -> Markup:
-    """In how many cases the other parts' top kernel is the forward pass's, or another."""
-    columns = [
-        Column("precision", "precision"),
-        Column("top of", "part", PHASE_WORDS.__getitem__),
-        Column("cases", "cases", markdown.whole),
-        *(
-            Column(words, key, markdown.whole)
-            for key, words in LIKENESS_WORDS.items()
-            if any(row[key] for row in rows)
-        ),
-    ]
-    return markdown.markdown_table(rows, columns)
-
-
-def layouts_table(rows: list[dict[str, Any]]) -> Markup:
-    """The shares of layouts in forward and in backward, and what backward takes of forward."""
-    columns = [
-        Column("precision", "precision"),
-        Column("forward: tn (x W^T)", "forward_tn", markdown.percent),
-        Column("nn", "forward_nn", markdown.percent),
-        Column("backward: nn (dy W)", "backward_nn", markdown.percent),
-        Column("nt (dy^T x)", "backward_nt", markdown.percent),
-        Column("tn", "backward_tn", markdown.percent),
-        Column("backward's time / forward's", "times", markdown.number),
-    ]
-    return markdown.markdown_table(rows, columns)
-
-
-def places_table(chosen: Row | None) -> Markup:
-    """Where one case's top kernel runs in the forward pass, with the sum."""
-    if not chosen:
-        return Markup("")
-    layers = chosen.get("layers")
-    calls, ms = chosen["calls_per_step"], chosen["busy_ms_per_step"]
-    total = [{"place": "together", "calls": calls, "ms": ms}] if chosen["places"][1:] else []
-    rows = [
-        row
-        | {
-            "share": row["ms"] / chosen["ms_of_part"],
-            "layers": factored(row["calls"], layers) or markdown.DASH,
-        }
-        for row in [*chosen["places"], *total]
-    ]
-    columns = [
-        Column("where", "place"),
-        Column("calls per pass", "calls", markdown.calls),
-        *([Column(f"of {layers} layers", "layers")] if layers else []),
-        Column("ms per pass", "ms", markdown.number),
-        Column("share of the pass", "share", markdown.percent),
-    ]
-    return markdown.markdown_table(rows, columns)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ from workflow_src.answers.evidence import Row
 from workflow_src.answers.kernel_words import MATRIX_PRODUCT
 from workflow_src.answers.wording_ad import median_of
 from workflow_src.render import markdown
-from workflow_src.render.markdown import PHASE_WORDS
 
 PARTS = {
     "forward": "forward",
@@ -83,7 +82,9 @@ def summarize(rows: Sequence[Row], pairs: Sequence[Row], products: Sequence[Row]
         "layouts": layout_rows(products),
         "chosen": chosen,
         "beside": {r["part"]: r for r in named if chosen and r["case"] == chosen["case"]},
-        "alike": {p["part"]: p["likeness"] for p in pairs if chosen and p["case"] == chosen["case"]},
+        "alike": {
+            p["part"]: p["likeness"] for p in pairs if chosen and p["case"] == chosen["case"]
+        },
         "not_whole": sorted({row["case"] for row in rows if row.get("whole") is False}),
     }
 
@@ -168,13 +169,28 @@ def in_layers(places: Sequence[Row], layers: Any) -> str:
 
 def _at(place: Row, layers: Any) -> str:
     calls = f"{markdown.calls(place['calls'])} {place['place']}"
-    each = factored(place["calls"], layers)
+    each = in_each_layer(place, layers)
     return f"{calls} ({each})" if each else calls
 
 
+def in_each_layer(place: Row, layers: Any) -> str:
+    """A place's calls as a multiple of the layers: "2 x 12 layers"; "" if they aren't one.
+
+    Of calls in backward a few may be the output head's.
+    """
+    calls = place["calls"]
+    if place["component"] == "backward":
+        return factored(calls, layers)
+    known = layers and layers == layers and layers > 1
+    return f"{int(calls // layers)} x {int(layers)} layers" if known and calls % layers == 0 else ""
+
+
 def factored(calls: float, layers: Any) -> str:
-    """Calls as a multiple of layers and at most two more: "3 x 12 layers + 1"; "" if they aren't."""
-    if not layers or layers != layers or layers < 2 or calls != int(calls) or calls < layers:
+    """Calls as a multiple of layers and at most two more: "3 x 12 layers + 1"; "" if they aren't.
+
+    With few layers there would be several ways to write it.
+    """
+    if not layers or layers != layers or layers < 4 or calls != int(calls) or calls < layers:
         return ""
     each, more = divmod(int(calls), int(layers))
     return f"{each} x {int(layers)} layers" + (f" + {more}" if more else "") if more <= 2 else ""
@@ -233,9 +249,7 @@ def layout_rows(products: Sequence[Row]) -> list[Row]:
             for layout in ("tn", "nn", "nt"):
                 mine = [{"s": each.get(layout, 0.0)} for each in shares]
                 row[f"{side}_{layout}"] = median_of(mine, "s")
-        times = [
-            {"s": layouts.total(r, "backward") / layouts.total(r, "forward")} for r in rows
-        ]
+        times = [{"s": layouts.total(r, "backward") / layouts.total(r, "forward")} for r in rows]
         found.append(row | {"times": median_of(times, "s")})
     return found
 

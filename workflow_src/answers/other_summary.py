@@ -1,0 +1,208 @@
+"""What the text of answer (c) says over several cases, precision by precision."""
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from workflow_src.answers import components, evidence, wording_ad
+from workflow_src.answers.component_shares import MATMUL_FAMILIES
+from workflow_src.answers.context_growth import (
+    STEADY_WITHIN,
+    besides_of,
+    growth,
+    square_fastest,
+)
+from workflow_src.answers.evidence import Row
+from workflow_src.answers.wording_ad import median_of
+from workflow_src.common.case import CASE_COLUMNS
+
+MATTERS_ABOVE = 0.03
+"""Components and families with more than this share of the pass are named."""
+
+VISIBLE = 0.0005
+"""Components below this share would show as 0.0 %."""
+
+SHOWN_ABOVE = 0.01
+"""Families with more than this share in some case have a column in the appendix."""
+
+
+def summarize(rows: Sequence[Row]) -> Row:
+    """Values for the template, from the rows that `other_kernels.measure` gives."""
+    measured = [row for row in wording_ad.named(rows) if "besides" in row]
+    by_precision = wording_ad.by_precision(measured)
+    beside = chosen_beside(measured)
+    growths = [
+        {"precision": name} | grown
+        for name, mine in by_precision.items()
+        if (grown := growth(mine))
+    ]
+    precisions = [precision_row(name, mine) for name, mine in by_precision.items()]
+    return {
+        "measured": measured,
+        "above": families_above(measured),
+        "fused": [row["case"] for row in measured if row["shares"].get("attention", 0.0) > 0],
+        "precisions": precisions,
+        "largest": largest(precisions),
+        "faster": (found := faster(by_precision)),
+        "rest_gains_less": all(each["matmul_ms"] < each["besides_ms"] for each in found),
+        "trend": evidence.trend(measured, besides_of, STEADY_WITHIN),
+        "growths": growths,
+        "square_grows_fastest": all(map(square_fastest, growths)),
+        "replaced": replaced(measured),
+        "beside": beside,
+        "parts": parts(beside[0]) if beside else [],
+        "matters_above": MATTERS_ABOVE,
+    }
+
+
+def families_above(rows: Sequence[Row]) -> dict[str, list[float]]:
+    """The shares of each family but matrix multiplication that passes SHOWN_ABOVE in some case."""
+    found = {family for row in rows for family in row["shares"]} - set(MATMUL_FAMILIES)
+    shares = {name: [row["shares"].get(name, 0.0) for row in rows] for name in sorted(found)}
+    above = {family: mine for family, mine in shares.items() if max(mine) > SHOWN_ABOVE}
+    return {family: above[family] for family in sorted(above, key=lambda name: -sum(above[name]))}
+
+
+def precision_row(precision: str, rows: Sequence[Row]) -> Row:
+    """The share besides products in the cases of one precision, and where and what it is."""
+    names = component_names(rows)
+    shares = {name: _median(rows, partial(in_component, name=name)) for name in names}
+    known = {name for row in rows for name in row["shares"]} - set(MATMUL_FAMILIES)
+    families = {name: _median(rows, partial(_in_family, name=name)) for name in known}
+    casts = [row for row in rows if row["casts"]["calls"]]
+    return {
+        "precision": precision,
+        "cases": len(rows),
+        "everywhere": wording_ad.in_cases(len(rows), len(rows)),
+        "besides": median_of(rows, "besides"),
+        "smallest": min(rows, key=lambda row: row["besides"]),
+        "largest": max(rows, key=lambda row: row["besides"]),
+        "components": _ranked(shares),
+        "families": _ranked(families),
+        "casts": _median(rows, lambda row: row["casts"]["share"]) if casts else 0.0,
+    }
+
+
+def largest(precisions: Sequence[Row]) -> list[Row]:
+    """The component with the largest share at each precision; those that share one together."""
+    found: dict[str, list[Row]] = {}
+    for row in precisions:
+        name, share = row["components"][0]
+        mine = {"precision": row["precision"], "share": share, "cases": row["cases"]}
+        found.setdefault(name, []).append(mine)
+    return [{"component": name, "shares": mine} for name, mine in found.items()]
+
+
+def _median(rows: Sequence[Row], value: Callable[[Row], float]) -> float:
+    return float(statistics.median(map(value, rows)))
+
+
+def _in_family(row: Row, name: str) -> float:
+    return float(row["shares"].get(name, 0.0))
+
+
+def _ranked(shares: Mapping[str, float]) -> list[tuple[str, float]]:
+    """Names and shares above MATTERS_ABOVE, largest first; at least the largest."""
+    ranked = sorted(shares.items(), key=lambda item: (-item[1], item[0]))
+    return [item for place, item in enumerate(ranked) if item[1] > MATTERS_ABOVE or place == 0]
+
+
+def component_names(rows: Sequence[Row]) -> list[str]:
+    """The components of any of the rows, in the model's order."""
+    return components.in_model_order(name for row in rows for name in row["components"])
+
+
+def visible(rows: Sequence[Row]) -> list[str]:
+    """The components that don't show as 0.0 % in all rows, in the model's order."""
+    shown = {n for row in rows for n, mine in row["components"].items() if mine["share"] >= VISIBLE}
+    return components.in_model_order(shown)
+
+
+def in_component(row: Row, name: str) -> float:
+    """A component's share of a case's pass besides products."""
+    return float(row["components"].get(name, {}).get("besides", 0.0))
+
+
+def faster(by_precision: Mapping[str, Sequence[Row]]) -> list[Row]:
+    """The time of products, and of all else, as a share of that at the first precision: medians.
+
+    A row per other precision, over the cases that were measured at both.
+    """
+    first, *others = by_precision or [""]
+    base = {_but(row, "precision"): row for row in by_precision.get(first, ())}
+    found = []
+    for precision in others:
+        pairs = [
+            (base[key], row)
+            for row in by_precision[precision]
+            if (key := _but(row, "precision")) in base
+        ]
+        pairs = [(a, b) for a, b in pairs if a["matmul_ms"] > 0 and a["besides_ms"] > 0]
+        if pairs:
+            found.append(
+                {
+                    "precision": precision,
+                    "first": first,
+                    "cases": len(pairs),
+                    **{
+                        key: float(statistics.median(b[key] / a[key] for a, b in pairs))
+                        for key in ("matmul_ms", "besides_ms")
+                    },
+                }
+            )
+    return found
+
+
+def _but(row: Row, column: str) -> tuple[Any, ...]:
+    return tuple(row[c] for c in CASE_COLUMNS if c not in ("case", column))
+
+
+def replaced(rows: Sequence[Row]) -> list[Row]:
+    """Pairs of cases that differ only in attention, the first being written out.
+
+    One pair for each other attention: the one whose written-out pass takes longest.
+    """
+    base = {_but(row, "attention"): row for row in rows if row["attention"] == "naive"}
+    found: dict[str, Row] = {}
+    for row in rows:
+        before = base.get(_but(row, "attention"))
+        if before is None or before is row:
+            continue
+        known = found.get(row["attention"])
+        if known is None or before["ms"] > known["before"]["ms"]:
+            found[row["attention"]] = {"before": before, "after": row}
+    return list(found.values())
+
+
+def chosen_beside(rows: Sequence[Row]) -> list[Row]:
+    """One size and context at every precision, first precision first.
+
+    Of the cases measured at the most precisions, the longest context, and there the size whose
+    share is nearest to the median.
+    """
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for mine in wording_ad.by_precision(rows).values():
+        for row in mine:
+            groups.setdefault(_but(row, "precision"), []).append(row)
+    if not groups:
+        return []
+    most = max(map(len, groups.values()))
+    full = [group for group in groups.values() if len(group) == most]
+    longest = max(group[0]["context"] for group in full)
+    typical = wording_ad.nearest_to_median(
+        [group[0] for group in full if group[0]["context"] == longest],
+        lambda row: float(row["besides"]),
+    )
+    return groups[_but(typical, "precision")] if typical else []
+
+
+def parts(row: Row) -> list[Row]:
+    """The components of one case besides products, in ms: those that matter, then all others."""
+    found = row["components"].items()
+    each = [{"component": name, "ms": mine["besides_ms"]} for name, mine in found]
+    ranked = sorted(each, key=lambda part: -part["ms"])
+    shown = [part for part in ranked if part["ms"] > MATTERS_ABOVE * row["besides_ms"]]
+    rest = row["besides_ms"] - sum(part["ms"] for part in shown)
+    small = len([part for part in ranked if part["ms"] > 0]) - len(shown)
+    return [*shown, {"component": "all others", "ms": rest}] if small else shown
