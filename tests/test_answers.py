@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.questions import answer_question, run_command
-from tests.synthetic_tables import BACKWARD, FORWARD, Sample, tables, write_tables
+from tests.synthetic_tables import Sample, tables, write_tables
 from workflow_src.answers.answer import Answer, Fact
 from workflow_src.answers.evidence import TableError, read_table, trend
 from workflow_src.answers.questions import QUESTIONS
@@ -18,10 +18,6 @@ from workflow_src.render.markdown import between, calls, escape, number, tally
 TEMPLATES = Path(__file__).parent.parent / "report_templates"
 SHORT, LONG = Sample(), Sample(context=256)
 OOM = {"train_step": ("oom", "CUDA out of memory")}
-SKIPPED = {
-    "forward_backward": ("oom", "CUDA out of memory"),
-    "train_step": ("skipped", "needs more memory than forward_backward"),
-}
 
 
 @pytest.fixture
@@ -39,95 +35,6 @@ def fact(answer: Answer, name: str, case: str = SHORT.case) -> Fact:
 def prose(markdown: str) -> str:
     lines = markdown.splitlines()
     return " ".join(line for line in lines if line and line[0] not in "|#-*")
-
-
-# --- (b) ---
-
-
-def test_top_kernel_adds_up_the_paths_of_one_name(ask):
-    answer, _ = ask("b", SHORT)
-    assert fact(answer, "forward/name").value == "void gemm_long_name<float>"
-    assert fact(answer, "forward/short_name").value == "void gemm_long_name"
-    assert fact(answer, "forward/calls_per_step").value == 24
-    assert fact(answer, "forward/share").value == pytest.approx(0.6)
-    assert fact(answer, "forward/share").rows == (2, 6)
-
-
-def test_top_kernel_of_the_backward_is_what_was_launched_in_it(ask):
-    answer, text = ask("b", SHORT)
-    assert fact(answer, "backward/name").value == "gemm_backward"
-    assert fact(answer, "backward/share").value == pytest.approx(12 / 14)
-    assert fact(answer, "forward_backward/share").value == pytest.approx(12 / 20)
-    assert fact(answer, "forward_backward/same_as_forward").value is False
-    assert "it is another: gemm_backward" in text
-
-
-def test_the_same_kernel_is_said_only_where_it_is_the_same(ask):
-    same = [(path, "void gemm_long_name<float>", *rest) for path, _, *rest in BACKWARD]
-    sample = Sample(kernels={"forward": FORWARD, "forward_backward": same})
-    answer, text = ask("b", sample)
-    assert fact(answer, "backward/same_as_forward").value is True
-    assert text.count("it is the same kernel as in the forward pass") == 2
-
-
-def test_copies_are_no_kernels(ask):
-    copy = ("forward", "big_copy", "copy", 1, 90_000_000)
-    answer, _ = ask("b", Sample(kernels={"forward": [*FORWARD, copy]}))
-    assert fact(answer, "forward/family").value == "gemm"
-
-
-def test_calls_that_are_not_whole_are_marked(tmp_path):
-    write_tables(tmp_path, SHORT)
-    kernels = pd.read_csv(tmp_path / "kernels.csv")
-    kernels.loc[0, "calls"] += 1
-    kernels.to_csv(tmp_path / "kernels.csv", index=False)
-    _, text = answer_question("b", tmp_path, TEMPLATES)
-    assert "24.50 (not an integer)" in text
-    assert "Calls per pass are not an integer" in text
-
-
-def test_top_kernel_without_a_backward_compares_nothing(ask):
-    answer, text = ask("b", Sample(status=SKIPPED))
-    assert "Over forward and backward together no kernel was measured to compare" in text
-    assert "same" not in prose(text)
-    assert answer.status == "complete"
-    assert "OOM" in text
-    assert "Out of memory" in text
-
-
-# --- (c) ---
-
-
-def test_what_is_besides_matmul_and_its_kernels(ask):
-    answer, text = ask("c", SHORT)
-    shares = {f.name: f.value for f in answer.facts if f.name.startswith("family/")}
-    assert shares == pytest.approx(
-        {
-            "family/gemm": 0.6,
-            "family/softmax": 0.2,
-            "family/elementwise": 0.15,
-            "family/copy": 0.045,
-            "family/normalization": 0.005,
-        }
-    )
-    assert fact(answer, "besides_matmul").value == pytest.approx(0.4)
-    kernels = [f.name for f in answer.facts if f.name.startswith("kernel/")]
-    assert kernels == [
-        "kernel/softmax_one",
-        "kernel/exp_kernel",
-        "kernel/scale_and_mask",
-        "kernel/copy_loose",
-    ]
-    assert "normalization" not in text
-
-
-def test_fused_attention_stands_on_its_own_line(ask):
-    fused = ("forward/block/attention/sdpa", "flash", "attention", 12, 5_000_000)
-    sample = Sample(attention="sdpa", kernels={"forward": [*FORWARD, fused]})
-    answer, text = ask("c", sample)
-    assert fact(answer, "besides_matmul", sample.case).value == pytest.approx(4 / 15)
-    assert "fused attention counted with it" in text
-    assert "| flash" not in text
 
 
 def test_a_trend_needs_two_contexts(ask):

@@ -7,6 +7,7 @@ import pandas as pd
 
 from workflow_src.answers import evidence
 from workflow_src.answers.evidence import Row, row_numbers
+from workflow_src.common.case import PHASES
 
 
 @dataclass(frozen=True)
@@ -47,10 +48,11 @@ The model's blocks hold nothing besides their sublayers but the two residual add
 
 
 def component_of(path: str) -> Component:
-    """The component that a range's path stands for: that of the innermost range known."""
-    parts = path.split("/")
-    known = [part for part in reversed(parts) if part in COMPONENTS]
-    return COMPONENTS[known[0]] if known else Component("elsewhere")
+    """The component that a range's path stands for; one that isn't known has its range's name."""
+    range_name = path.rpartition("/")[2]
+    if range_name in ("", *PHASES):
+        return COMPONENTS["forward"]
+    return COMPONENTS.get(range_name, Component(range_name.replace("_", " ")))
 
 
 def in_model_order(names: Iterable[str]) -> list[str]:

@@ -1,0 +1,226 @@
+"""Answer (c): what besides matrix products takes time, by component and by family."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.questions import answer_question
+from tests.synthetic_tables import FORWARD, Kernel, Sample, grid, write_tables
+from workflow_src.answers.answer import Answer, Fact
+
+ROOT = Path(__file__).parent.parent
+TEMPLATES = ROOT / "report_templates"
+SHORT = Sample()
+TO_BF16 = "void at::native::vectorized_elementwise_kernel<8, at::native::bfloat16_copy_kernel_cuda"
+
+
+@pytest.fixture
+def ask(tmp_path):
+    def asked(*samples: Sample) -> tuple[Answer, str]:
+        return answer_question("c", write_tables(tmp_path, *samples), TEMPLATES)
+
+    return asked
+
+
+def forward(products: float, softmax: float, rest: float, **others) -> Sample:
+    """A case with these ms of products, softmax and norms."""
+    kernels: list[Kernel] = [
+        ("forward/block/feed_forward", "gemm", "gemm", 36, int(1e6 * products)),
+        ("forward/block/attention/softmax", "exp", "elementwise", 12, int(1e6 * softmax)),
+        ("forward/block/norm", "mean", "reduction", 25, int(1e6 * rest)),
+    ]
+    return Sample(kernels={"forward": kernels}, **others)
+
+
+def fact(answer: Answer, name: str, case: str = SHORT.case) -> Fact:
+    return next(fact for fact in answer.facts if (fact.case, fact.name) == (case, name))
+
+
+def short(text: str) -> str:
+    """The answer's first paragraph, which the report quotes."""
+    return " ".join(text.split("\n\n")[1].split())
+
+
+def body(text: str) -> str:
+    """The answer without its appendix."""
+    return text.split("## Tables of")[0]
+
+
+def cells(text: str) -> list[list[str]]:
+    """The rows of all tables."""
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]
+
+
+def test_what_is_besides_matmul_and_its_kernels(ask):
+    answer, text = ask(SHORT)
+    shares = {f.name: f.value for f in answer.facts if f.name.startswith("family/")}
+    assert shares == pytest.approx(
+        {
+            "family/gemm": 0.6,
+            "family/softmax": 0.2,
+            "family/elementwise": 0.15,
+            "family/copy": 0.045,
+            "family/normalization": 0.005,
+        }
+    )
+    assert fact(answer, "besides_matmul").value == pytest.approx(0.4)
+    kernels = [f.name for f in answer.facts if f.name.startswith("kernel/")]
+    assert kernels == [
+        "kernel/softmax_one",
+        "kernel/exp_kernel",
+        "kernel/scale_and_mask",
+        "kernel/copy_loose",
+    ]
+    assert "normalization" not in text
+    assert short(text) == (
+        "In fp32 (small, context 128) 40.0 % of the forward pass's device time goes elsewhere than "
+        "to matrix multiplication: 4.00 of 10.0 ms. Its largest parts are softmax (30.0 % of the "
+        "pass), scores and mask (5.0 % of the pass), elsewhere (4.5 % of the pass)."
+    )
+
+
+def test_components_have_products_and_the_rest(ask):
+    answer, text = ask(SHORT)
+    assert fact(answer, "component/scores and mask/ms").value == pytest.approx(4.5)
+    assert fact(answer, "component/scores and mask/ms").rows == (2, 3)
+    assert fact(answer, "component/scores and mask/besides").value == pytest.approx(0.05)
+    assert fact(answer, "component/scores and mask/besides").rows == (3,)
+    rows = cells(text)
+    assert ["scores and mask", "45.0 %", "5.0 %"] in rows
+    assert ["values", "20.0 %", "0.0 %"] in rows
+    assert ["forward pass", "100.0 %", "40.0 %"] in rows
+    assert (
+        "3.00 (softmax) + 0.500 (scores and mask) + 0.450 (elsewhere) + 0.0500 (all others) = "
+        "4.00 ms besides products, and 4.00 of 10.0 ms are 40.0 %."
+    ) in text
+
+
+def test_operations_above_the_limit_have_calls_and_ms(ask):
+    answer, text = ask(SHORT)
+    softmax = ["fp32", "softmax", "30.0 %", "3.00", "24", "12 softmax, 12 elementwise operation"]
+    assert softmax in cells(text)
+    assert fact(answer, "component/softmax/softmax/calls").value == 12
+    assert fact(answer, "component/softmax/softmax/ms").value == pytest.approx(2.0)
+    assert not any(row[1:2] == ["norms"] for row in cells(body(text)))
+
+
+def test_fused_attention_stands_on_its_own_line(ask):
+    fused = ("forward/block/attention/sdpa", "flash", "attention", 12, 5_000_000)
+    sample = Sample(attention="sdpa", kernels={"forward": [*FORWARD, fused]})
+    answer, text = ask(sample)
+    assert fact(answer, "besides_matmul", sample.case).value == pytest.approx(4 / 15)
+    assert "fused attention counted with products" in text
+    assert "what its softmax takes isn't known: small-ctx128-fp32-sdpa." in text
+    assert ["fused attention", "33.3 %", "0.0 %"] in cells(text)
+    assert "| flash" not in text
+
+
+def test_another_attention_is_compared_only_where_it_was_measured(ask):
+    fused = ("forward/block/attention/sdpa", "flash", "attention", 12, 3_000_000)
+    rest: list[Kernel] = [("forward/block/norm", "tiny", "normalization", 25, 1_000_000), fused]
+    sdpa = Sample(attention="sdpa", kernels={"forward": rest})
+    _, text = ask(SHORT, sdpa)
+    assert (
+        "With small, context 128, sdpa attention in place of small, context 128, naive attention, "
+        "what isn't matrix multiplication takes 1.00 ms, not 4.00 ms, and the pass 4.00 ms, not "
+        "10.0 ms."
+    ) in text
+    assert "in place of" not in ask(SHORT)[1]
+
+
+def test_precisions_are_compared_over_the_same_cases(ask):
+    samples = [forward(8, 1, 1), forward(8, 1, 1, context=256)]
+    samples += [
+        forward(2, 1, 1, precision="bf16"),
+        forward(2, 1, 1, precision="bf16", context=256),
+    ]
+    _, text = ask(*samples)
+    assert short(text) == (
+        "In fp32 a median of 20.0 % of the forward pass's device time goes elsewhere than to "
+        "matrix multiplication, in bf16 50.0 %. The largest part of it is norms: a median of 10.0 % of "
+        "the pass in fp32 and 25.0 % in bf16."
+    )
+    assert (
+        "In bf16 matrix multiplication takes a median of 25.0 % of its time in fp32, all else "
+        "100.0 %: the rest gains less, so it is more of the pass."
+    ) in text
+    assert "It is 20.0 % in both cases" not in text
+    assert "- **fp32**: it is 20.0 % in both cases. By component" in text
+
+
+def test_the_rest_is_not_said_to_gain_less_where_it_gains_more(ask):
+    _, text = ask(forward(8, 1, 1), forward(8, 0.5, 0.5, precision="bf16"))
+    assert "takes 100.0 % of its time in fp32, all else 50.0 %." in text
+    assert "gains less" not in text
+
+
+def test_different_largest_parts_are_told_apart(ask):
+    _, text = ask(forward(8, 1, 0.5), forward(2, 0.5, 1, precision="bf16"))
+    assert short(text).endswith(
+        "The largest part of it is softmax (10.5 % of the pass in fp32) and norms (28.6 % in bf16)."
+    )
+
+
+def test_casts_under_autocast_are_named_with_what_removes_them(ask):
+    cast: Kernel = ("forward/block/feed_forward", TO_BF16, "copy", 60, 2_000_000)
+    up: Kernel = ("forward/block/attention/softmax", TO_BF16, "copy", 12, 1_000_000)
+    _, plain = ask(Sample(precision="bf16"))
+    assert "**Casts.**" not in plain
+    sample = Sample(precision="bf16", kernels={"forward": [*FORWARD, cast, up]})
+    answer, text = ask(sample)
+    assert fact(answer, "casts/calls", sample.case).value == 72
+    assert fact(answer, "casts/share", sample.case).value == pytest.approx(3 / 13)
+    assert (
+        "small, context 128 has 72 casts a pass, 23.1 % of its device time (3.00 ms): feed-forward "
+        "60 (2.00 ms), softmax 12 (1.00 ms)."
+    ) in text
+    assert "Weights kept in bf16 would spare the weights' casts." in text
+    assert "scores are cast up in softmax" in text
+
+
+def test_in_fp32_casts_are_not_blamed_on_autocast(ask):
+    cast: Kernel = ("forward/block/feed_forward", TO_BF16, "copy", 60, 2_000_000)
+    _, text = ask(Sample(kernels={"forward": [*FORWARD, cast]}))
+    assert "autocast" not in text
+
+
+def test_growth_over_contexts_names_its_cause_only_where_it_is_one(ask):
+    _, text = ask(forward(8, 1, 1), forward(16, 4, 2, context=256))
+    assert "From the shortest context to the longest the share rises (20.0 % to 27.3 %)." in text
+    assert "their time grows fastest. Time at the longest" in text
+    assert ["fp32", "128 to 256", "1 of 1", "4.00", "2.00", "2.00"] in cells(text)
+    _, text = ask(forward(8, 1, 1), forward(8, 1.5, 4, context=256))
+    assert "the share rises (20.0 % to 40.7 %)" in text
+    assert "grows fastest" not in text
+
+
+def test_a_rise_with_a_dip_is_said_to_have_one(ask):
+    samples = [forward(8, 1, 1), forward(18, 1, 1, context=256), forward(4, 2, 2, context=512)]
+    _, text = ask(*samples)
+    assert "In 1 of those that rise it falls between two neighboring contexts." in text
+
+
+def test_on_a_cpu_they_are_operators(ask):
+    _, text = ask(Sample(device="cpu"), Sample(device="cpu", context=256))
+    assert "of the forward pass's operator time goes elsewhere" in text
+    assert "time between operators is in none of them" in text
+
+
+def test_an_answer_for_sixty_cases_is_short(ask):
+    _, text = ask(*grid())
+    assert len([line for line in body(text).splitlines() if line]) <= 65
+
+
+def test_figures_of_the_published_tables_hold_when_computed_apart():
+    folder = ROOT / "examples" / "h200" / "tables"
+    kernels = pd.read_csv(folder / "kernels.csv")
+    mine = kernels[(kernels["phase"] == "forward") & (kernels["precision"] == "bf16")]
+    total = mine.groupby("case")["busy_ns"].sum()
+    others = mine[mine["family"] != "gemm"].groupby("case")["busy_ns"].sum() / total
+    softmax = mine[mine["path"].str.endswith("/softmax")].groupby("case")["busy_ns"].sum() / total
+    answer, text = answer_question("c", folder, TEMPLATES)
+    assert f"and in bf16 {100 * others.median():.1f} %." in short(text)
+    assert f"and {100 * softmax.median():.1f} % in bf16." in short(text)
+    case = "large-ctx1024-bf16"
+    assert fact(answer, "component/softmax/besides", case).value == pytest.approx(softmax[case])
