@@ -138,8 +138,8 @@ def test_precisions_are_compared_over_the_same_cases(ask):
     _, text = ask(*samples)
     assert short(text) == (
         "In fp32 a median of 20.0 % of the forward pass's device time goes elsewhere than to "
-        "matrix multiplication, in bf16 50.0 %. The largest part of it is norms: a median of 10.0 % of "
-        "the pass in fp32 and 25.0 % in bf16."
+        "matrix multiplication, in bf16 50.0 %. The largest part of it is norms: a median of "
+        "10.0 % of the pass in fp32 and 25.0 % in bf16."
     )
     assert (
         "In bf16 matrix multiplication takes a median of 25.0 % of its time in fp32, all else "
