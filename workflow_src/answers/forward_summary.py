@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from workflow_src.answers import wording_ad
+from workflow_src.answers import wording
 from workflow_src.answers.evidence import Row
-from workflow_src.answers.wording_ad import median_of
+from workflow_src.answers.wording import median_of
 
 
 def summarize(rows: Sequence[Row], words: Mapping[str, str], kinds: Iterable[str]) -> Row:
@@ -12,22 +12,22 @@ def summarize(rows: Sequence[Row], words: Mapping[str, str], kinds: Iterable[str
 
     `kinds` are all verdicts that a row may have.
     """
-    named = wording_ad.named(rows)
+    named = wording.named(rows)
     compared = [row for row in named if "verdict" in row]
     verdicts = {kind: [row for row in compared if row["verdict"] == kind] for kind in kinds}
     return {
-        "works": wording_ad.works(words),
+        "works": wording.works(words),
         "timed": [row for row in named if "median_ms" in row],
         "host": [row["host_ms"] for row in named if "host_ms" in row],
         "compared": compared,
         "precisions": [
             precision_row(precision, mine)
-            for precision, mine in wording_ad.by_precision(compared).items()
+            for precision, mine in wording.by_precision(compared).items()
         ],
         "counts": {name: len(mine) for name, mine in verdicts.items()},
-        "listed": {name: wording_ad.listed(mine) for name, mine in verdicts.items()},
+        "listed": {name: wording.listed(mine) for name, mine in verdicts.items()},
         "working": working(verdicts),
-        "idle_yet_matching": wording_ad.listed(
+        "idle_yet_matching": wording.listed(
             [row for row in verdicts["match"] if row.get("often_idle")]
         ),
         "examples": examples(verdicts),
@@ -41,7 +41,7 @@ def precision_row(precision: str, rows: Sequence[Row]) -> Row:
     return {
         "precision": precision,
         "cases": len(rows),
-        "matching": wording_ad.in_cases(sum(r["verdict"] == "match" for r in rows), len(rows)),
+        "matching": wording.in_cases(sum(r["verdict"] == "match" for r in rows), len(rows)),
         "overhead": median_of(rows, "overhead"),
         "worst": max(rows, key=lambda row: abs(row["overhead"])),
         "fastest": min(rows, key=lambda row: row["median_ms"]),
@@ -61,8 +61,8 @@ def working(verdicts: Mapping[str, Sequence[Row]]) -> Row:
     late = verdicts["profiler_overhead"]
     return {
         "longer": len(longer),
-        "early": wording_ad.in_cases(len(longer) - len(late), len(longer)),
-        "late": wording_ad.in_cases(len(late), len(longer)),
+        "early": wording.in_cases(len(longer) - len(late), len(longer)),
+        "late": wording.in_cases(len(late), len(longer)),
         "match_share": median_of(match, "working_share") if match else None,
         "longer_share": median_of(longer, "working_share") if longer else None,
         "late_share": median_of(late, "working_share") if late else None,
@@ -75,7 +75,7 @@ def examples(verdicts: Mapping[str, Sequence[Row]]) -> list[Row]:
     match = [row for row in verdicts["match"] if "working_share" in row]
     longer = [*verdicts["idle"], *verdicts["profiler_overhead"]]
     found = (
-        wording_ad.nearest_to_median(group, lambda row: float(row["overhead"]))
+        wording.nearest_to_median(group, lambda row: float(row["overhead"]))
         for group in (match, longer)
     )
     return [row for row in found if row]
@@ -95,7 +95,7 @@ def between_processes(rows: Sequence[Row]) -> Row | None:
         "numbers": [row["processes"] for row in spread],
         "median": median_of(spread, "process_spread"),
         "widest": max(spread, key=lambda row: row["process_spread"]),
-        "no_more": wording_ad.listed(
+        "no_more": wording.listed(
             [row for row in differ if row["fastest_ms"] <= row["host_ms"] <= row["slowest_ms"]]
         ),
     }

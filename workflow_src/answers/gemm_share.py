@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.answers import command, evidence, gemm_summary, step_parts, wording_ad
+from workflow_src.answers import command, evidence, gemm_summary, step_parts, wording
 from workflow_src.answers.answer import Answer, Fact
 from workflow_src.answers.evidence import Row, State
 from workflow_src.answers.shares import family_shares
@@ -134,7 +134,7 @@ def answer(timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame)
 
 def summarize(rows: list[Row], pairs: list[Row]) -> Row:
     """Values for the template: how the share changes at each precision, and what changes it."""
-    named = wording_ad.named(pairs)
+    named = wording.named(pairs)
     known = [pair for pair in named if "by_optimizer" in pair]
     chosen = gemm_summary.example(named)
     fused = [row for row in rows if row["shares"].get("attention") and row["phase"] == "forward"]
@@ -142,7 +142,7 @@ def summarize(rows: list[Row], pairs: list[Row]) -> Row:
         "pairs": named,
         "precisions": [
             gemm_summary.precision_row(precision, mine)
-            for precision, mine in wording_ad.by_precision(named).items()
+            for precision, mine in wording.by_precision(named).items()
         ],
         "causes": gemm_summary.causes(named),
         "optimizers": gemm_summary.optimizers(known),

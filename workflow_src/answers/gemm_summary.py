@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from workflow_src.answers import wording_ad
+from workflow_src.answers import wording
 from workflow_src.answers.evidence import Row
 from workflow_src.answers.step_parts import STEP
-from workflow_src.answers.wording_ad import median_of
+from workflow_src.answers.wording import median_of
 from workflow_src.common.case import CASE_COLUMNS
 
 SAME_WITHIN = 0.05
@@ -18,7 +18,7 @@ def precision_row(precision: str, pairs: Sequence[Row]) -> Row:
     row: Row = {
         "precision": precision,
         "cases": len(pairs),
-        "falls": wording_ad.in_cases(_count(pairs, "falls"), len(pairs)),
+        "falls": wording.in_cases(_count(pairs, "falls"), len(pairs)),
         "before": median_of(pairs, "gemm_before"),
         "after": median_of(pairs, "gemm_after"),
         "parts_known": len(known),
@@ -37,9 +37,9 @@ def _effects(pairs: Sequence[Row]) -> Row:
     return {
         "by_backward": median_of(pairs, "by_backward"),
         "by_optimizer": median_of(pairs, "by_optimizer"),
-        "richer": wording_ad.in_cases(verdicts.count("rises"), len(pairs)),
-        "poorer": wording_ad.in_cases(verdicts.count("falls"), len(pairs)),
-        "alike": wording_ad.in_cases(verdicts.count("unchanged"), len(pairs)),
+        "richer": wording.in_cases(verdicts.count("rises"), len(pairs)),
+        "poorer": wording.in_cases(verdicts.count("falls"), len(pairs)),
+        "alike": wording.in_cases(verdicts.count("unchanged"), len(pairs)),
         "furthest": max(differ, key=lambda p: abs(p["backward_richer"])) if differ else None,
         "most_diluted": min(pairs, key=lambda pair: pair["by_optimizer"]),
     }
@@ -54,9 +54,9 @@ def causes(pairs: Sequence[Row]) -> Row:
     apart = len(contexts) == 1 < len({pair["context"] for pair in falling})
     return {
         "falling": len(falling),
-        "by_optimizer": wording_ad.in_cases(len(optimizer), len(falling)),
+        "by_optimizer": wording.in_cases(len(optimizer), len(falling)),
         "more_by_backward": len(backward),
-        "backward": wording_ad.listed(backward),
+        "backward": wording.listed(backward),
         "context": backward[0]["context"] if apart else None,
     }
 
@@ -78,7 +78,7 @@ def optimizers(cases: Sequence[Row]) -> list[Row]:
         same = max(spreads, default=SAME_WITHIN + 1)
         found.append(
             {
-                "optimizer": wording_ad.OPTIMIZER_WORDS.get(name, name),
+                "optimizer": wording.OPTIMIZER_WORDS.get(name, name),
                 "cases": len(mine),
                 "multiplies": any(case["parts"]["optimizer"]["matmul_ms"] > 0 for case in mine),
                 "same_within": same if same <= SAME_WITHIN else None,
@@ -106,7 +106,7 @@ def shares_of_step(cases: Sequence[Row]) -> list[Row]:
                 [{"s": _optimizer_ms(c) / c["parts"][STEP]["ms"]} for c in mine], "s"
             ),
         }
-        for precision, mine in wording_ad.by_precision(cases).items()
+        for precision, mine in wording.by_precision(cases).items()
     ]
 
 
@@ -125,7 +125,7 @@ def replaced(cases: Sequence[Row]) -> list[Row]:
         known = found.get(case["optimizer"])
         if known is None or _optimizer_ms(before) > _optimizer_ms(known["before"]):
             found[case["optimizer"]] = pair
-    words = wording_ad.OPTIMIZER_WORDS
+    words = wording.OPTIMIZER_WORDS
     return [pair | {"optimizer": words.get(name, name)} for name, pair in found.items()]
 
 
@@ -138,15 +138,13 @@ def example(pairs: Sequence[Row]) -> Row | None:
 
     The precision is the first one. None if no case's parts are known.
     """
-    known = wording_ad.by_precision(pair for pair in pairs if "by_optimizer" in pair)
+    known = wording.by_precision(pair for pair in pairs if "by_optimizer" in pair)
     first = next(iter(known.values()), [])
-    return wording_ad.nearest_to_median(
-        first, lambda pair: pair["gemm_after"] - pair["gemm_before"]
-    )
+    return wording.nearest_to_median(first, lambda pair: pair["gemm_after"] - pair["gemm_before"])
 
 
 def beside(pairs: Sequence[Row], chosen: Row) -> list[Row]:
     """The chosen case at every precision that was measured, fp32 first."""
     same = ("size", "context", "batch", "attention", "optimizer", "device")
     mine = [p for p in pairs if p.get("parts") and all(p[key] == chosen[key] for key in same)]
-    return [pair for rows in wording_ad.by_precision(mine).values() for pair in rows]
+    return [pair for rows in wording.by_precision(mine).values() for pair in rows]

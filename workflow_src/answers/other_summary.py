@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from workflow_src.answers import components, evidence, wording_ad
+from workflow_src.answers import components, evidence, wording
 from workflow_src.answers.component_shares import MATMUL_FAMILIES
 from workflow_src.answers.context_growth import (
     STEADY_WITHIN,
@@ -14,7 +14,7 @@ from workflow_src.answers.context_growth import (
     square_fastest,
 )
 from workflow_src.answers.evidence import Row
-from workflow_src.answers.wording_ad import median_of
+from workflow_src.answers.wording import median_of
 from workflow_src.common.case import CASE_COLUMNS
 
 MATTERS_ABOVE = 0.03
@@ -29,8 +29,8 @@ SHOWN_ABOVE = 0.01
 
 def summarize(rows: Sequence[Row]) -> Row:
     """Values for the template, from the rows that `other_kernels.measure` gives."""
-    measured = [row for row in wording_ad.named(rows) if "besides" in row]
-    by_precision = wording_ad.by_precision(measured)
+    measured = [row for row in wording.named(rows) if "besides" in row]
+    by_precision = wording.by_precision(measured)
     beside = chosen_beside(measured)
     growths = [
         {"precision": name} | grown
@@ -74,7 +74,7 @@ def precision_row(precision: str, rows: Sequence[Row]) -> Row:
     return {
         "precision": precision,
         "cases": len(rows),
-        "everywhere": wording_ad.in_cases(len(rows), len(rows)),
+        "everywhere": wording.in_cases(len(rows), len(rows)),
         "besides": median_of(rows, "besides"),
         "smallest": min(rows, key=lambda row: row["besides"]),
         "largest": max(rows, key=lambda row: row["besides"]),
@@ -182,7 +182,7 @@ def chosen_beside(rows: Sequence[Row]) -> list[Row]:
     share is nearest to the median.
     """
     groups: dict[tuple[Any, ...], list[Row]] = {}
-    for mine in wording_ad.by_precision(rows).values():
+    for mine in wording.by_precision(rows).values():
         for row in mine:
             groups.setdefault(_but(row, "precision"), []).append(row)
     if not groups:
@@ -190,7 +190,7 @@ def chosen_beside(rows: Sequence[Row]) -> list[Row]:
     most = max(map(len, groups.values()))
     full = [group for group in groups.values() if len(group) == most]
     longest = max(group[0]["context"] for group in full)
-    typical = wording_ad.nearest_to_median(
+    typical = wording.nearest_to_median(
         [group[0] for group in full if group[0]["context"] == longest],
         lambda row: float(row["besides"]),
     )

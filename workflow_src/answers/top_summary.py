@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from workflow_src.answers import kernel_words, layouts, wording_ad
+from workflow_src.answers import kernel_words, layouts, wording
 from workflow_src.answers.evidence import Row
 from workflow_src.answers.kernel_words import MATRIX_PRODUCT
-from workflow_src.answers.wording_ad import median_of
+from workflow_src.answers.wording import median_of
 from workflow_src.render import markdown
 
 PARTS = {
@@ -68,14 +68,14 @@ def summarize(rows: Sequence[Row], pairs: Sequence[Row], products: Sequence[Row]
 
     `products` are the rows of layouts.measure.
     """
-    named = [_in_words(row) for row in wording_ad.named(rows) if "name" in row]
+    named = [_in_words(row) for row in wording.named(rows) if "name" in row]
     forward = [row for row in named if row["part"] == "forward"]
     chosen = example(forward)
     return {
         "forward": forward,
         "precisions": [
             precision_row(precision, mine, [p for p in pairs if p["precision"] == precision])
-            for precision, mine in wording_ad.by_precision(named).items()
+            for precision, mine in wording.by_precision(named).items()
         ],
         "likeness": likenesses(pairs),
         "others": others(named),
@@ -120,7 +120,7 @@ def lead(rows: Sequence[Row]) -> Row:
         "products": len(products),
         "does": [(kernel_words.with_article(what), does[what]) for what in ordered],
         "first": kernel_words.with_article(ordered[0]),
-        "first_in": wording_ad.in_cases(does[ordered[0]], len(rows)),
+        "first_in": wording.in_cases(does[ordered[0]], len(rows)),
         "first_multiplies": ordered[0] == MATRIX_PRODUCT,
         "most_of_it": most_of_it(products),
         "also": also(products),
@@ -156,7 +156,7 @@ def likenesses(pairs: Sequence[Row]) -> list[Row]:
     return [
         {"precision": precision, "part": part, "cases": len(mine), "state": "ok"}
         | {key: sum(pair["likeness"] == key for pair in mine) for key in LIKENESS_WORDS}
-        for precision, found in wording_ad.by_precision(pairs).items()
+        for precision, found in wording.by_precision(pairs).items()
         for part in ("backward", "forward_backward")
         if (mine := _in_part(found, part))
     ]
@@ -242,7 +242,7 @@ def layout_rows(products: Sequence[Row]) -> list[Row]:
     Only of cases whose kernels' names tell layouts.
     """
     found = []
-    for precision, rows in wording_ad.by_precision(layouts.known(products)).items():
+    for precision, rows in wording.by_precision(layouts.known(products)).items():
         row: Row = {"precision": precision, "cases": len(rows)}
         for side in layouts.SIDES:
             shares = [layouts.shares(each, side) for each in rows]
@@ -256,5 +256,5 @@ def layout_rows(products: Sequence[Row]) -> list[Row]:
 
 def example(forward: Sequence[Row]) -> Row | None:
     """A typical case to work through: of the first precision, that nearest to its median share."""
-    first = next(iter(wording_ad.by_precision(forward).values()), [])
-    return wording_ad.nearest_to_median(first, lambda row: float(row["share"]))
+    first = next(iter(wording.by_precision(forward).values()), [])
+    return wording.nearest_to_median(first, lambda row: float(row["share"]))

@@ -1,4 +1,4 @@
-"""Cases, precisions and devices in words, for the answers about forward time and training."""
+"""Cases, precisions and devices in words, for all answers."""
 
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
