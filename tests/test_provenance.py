@@ -6,7 +6,7 @@ import pytest
 
 from tests.questions import answer_question
 from tests.synthetic_tables import Sample, grid, write_tables
-from tests.test_answers import SKIPPED, TEMPLATES
+from tests.test_answer_d import SKIPPED, TEMPLATES
 from tests.workflow import ROOT
 from workflow_src.answers.provenance import NUMERAL, Numeral, numerals, unsupported
 from workflow_src.answers.questions import QUESTIONS

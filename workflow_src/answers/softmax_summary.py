@@ -3,10 +3,10 @@
 import statistics
 from collections.abc import Sequence
 
-from workflow_src.answers import wording_ad
+from workflow_src.answers import wording
 from workflow_src.answers.evidence import Row, over_contexts
 from workflow_src.answers.softmax_steps import CAST, HALF, REST
-from workflow_src.answers.wording_ad import median_of
+from workflow_src.answers.wording import median_of
 from workflow_src.common.case import ATTENTIONS, CASE_COLUMNS
 from workflow_src.common.traffic import PASSES
 
@@ -22,12 +22,12 @@ PACE = 0.90
 
 def summarize(rows: Sequence[Row]) -> Row:
     """Values for the template, from the rows that `softmax_matmul.measure` gives."""
-    named = wording_ad.named(rows)
+    named = wording.named(rows)
     timed = [row for row in named if "time_ratio" in row]
     written_out = [row for row in timed if row["attention"] == "naive"]
     mine = written_out or timed
     attentions = {row["attention"] for row in named}
-    precisions = wording_ad.by_precision(mine)
+    precisions = wording.by_precision(mine)
     found = changes(mine)
     chosen = longest(mine)
     return {
@@ -41,7 +41,7 @@ def summarize(rows: Sequence[Row]) -> Row:
         "chosen": chosen,
         "beside": beside(mine, chosen) if chosen else [],
         "worked": worked(beside(mine, chosen)[-1]) if chosen else None,
-        "fused": wording_ad.listed([row for row in named if row["state"] == "fused"]),
+        "fused": wording.listed([row for row in named if row["state"] == "fused"]),
         "replaced": replaced(named),
         "absent": [name for name in ATTENTIONS if written_out and name not in attentions],
         "same_within": SAME_WITHIN,
@@ -70,7 +70,7 @@ def changes(rows: Sequence[Row]) -> list[Row]:
 
     `base` is the precision that comes first. Times are given as median shares of the base's.
     """
-    groups = wording_ad.by_precision(rows)
+    groups = wording.by_precision(rows)
     if not groups:
         return []
     base, *others = groups
@@ -175,12 +175,12 @@ def slowest_steps(rows: Sequence[Row]) -> Row | None:
     if not named:
         return None
     step = max(dict.fromkeys(named), key=named.count)
-    return {"step": step, "in_cases": wording_ad.in_cases(named.count(step), len(rows))}
+    return {"step": step, "in_cases": wording.in_cases(named.count(step), len(rows))}
 
 
 def longest(rows: Sequence[Row]) -> Row | None:
     """The case to work through: of the first precision the one whose softmax takes longest."""
-    first = next(iter(wording_ad.by_precision(rows).values()), [])
+    first = next(iter(wording.by_precision(rows).values()), [])
     return max(first, key=lambda row: float(row["softmax_ms"])) if first else None
 
 
