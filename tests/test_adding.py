@@ -9,7 +9,7 @@ from tests.workflow import ROOT, SUITE, Project, make_project
 
 pytestmark = pytest.mark.workflow
 
-QUESTION = '''"""(f) How many kernels are there?"""
+QUESTION = '''"""(g) How many kernels are there?"""
 
 import pandas as pd
 from markupsafe import Markup
@@ -20,7 +20,7 @@ from workflow_src.answers.evidence import State
 
 
 def answer(kernels: pd.DataFrame, captures: pd.DataFrame) -> Answer:
-    """Answer (f)."""
+    """Answer (g)."""
     cases = evidence.cases_of(captures)
     facts = [
         Fact(case["case"], "rows", len(evidence.of(kernels, case["case"])), "", "kernels")
@@ -28,7 +28,7 @@ def answer(kernels: pd.DataFrame, captures: pd.DataFrame) -> Answer:
     ]
     states = {(case["case"], ""): State("ok") for case in cases}
     shown = {"cases": pd.DataFrame(cases)}
-    return evidence.answered("f", "How many?", cases, states, captures, facts, shown, {})
+    return evidence.answered("g", "How many?", cases, states, captures, facts, shown, {})
 
 
 def tables(answer: Answer) -> dict[str, Markup]:
@@ -37,7 +37,7 @@ def tables(answer: Answer) -> dict[str, Markup]:
 
 
 if __name__ == "__main__":
-    command.main("f", answer, tables)
+    command.main("g", answer, tables)
 '''
 
 STUDY = {
@@ -110,10 +110,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 def add_question(project: Project) -> None:
     source = project.folder / "workflow_src" / "answers" / "kernel_count.py"
     source.write_text(QUESTION)
-    template = project.folder / "report_templates" / "answer_f.md.j2"
-    template.write_text("### (f) {{ answer.title }}\n\nCounted: {{ answer.facts[0].value }}.\n")
-    row = '    "f": Question("kernel_count", ("kernels", "captures")),\n}'
-    old = re.search(r'    "e": Question\(.*\n}', _text(project, "answers/questions.py"))
+    template = project.folder / "report_templates" / "answer_g.md.j2"
+    template.write_text("### (g) {{ answer.title }}\n\nCounted: {{ answer.facts[0].value }}.\n")
+    row = '    "g": Question("kernel_count", ("kernels", "captures")),\n}'
+    old = re.search(r'    "f": Question\(.*\n}', _text(project, "answers/questions.py"))
     assert old is not None
     project.edit(
         "workflow_src/answers/questions.py", old[0], old[0].removesuffix("}") + row
@@ -143,7 +143,7 @@ def test_adding_a_question_a_study_and_a_size(project: Project) -> None:
     project.edit("config.yaml", "smoke:\n    sizes: [tiny]", "smoke:\n    sizes: [micro]")
     project.run("--config", *SUITE, "studies=[addition]")
     report = (project.folder / "report.md").read_text()
-    facts = json.loads((project.folder / "results/smoke/answers/f.json").read_text())["facts"]
+    facts = json.loads((project.folder / "results/smoke/answers/g.json").read_text())["facts"]
     assert [fact["case"] for fact in facts] == ["micro-ctx16-fp32", "micro-ctx32-fp32"]
     assert f"Counted: {facts[0]['value']}." in report
     assert "### An addition" in report and "Each takes" in report
@@ -161,4 +161,4 @@ def test_a_new_family_remakes_tables_and_measures_nothing(project: Project) -> N
 def test_files_named_in_the_checklists_exist() -> None:
     text = (ROOT / "docs" / "adding.md").read_text()
     for name in re.findall(r"`((?:workflow_src|tests|report_templates)/[\w/.{}]+)`", text):
-        assert "{" in name or "_f" in name or (ROOT / name).exists(), name
+        assert "{" in name or "_g" in name or (ROOT / name).exists(), name

@@ -87,7 +87,7 @@ def folder(tmp_path):
 
 def test_the_command_lists_each_number_with_its_source(folder, capsys):
     check_numbers.main(["--answers", str(folder), "--output", str(folder / "n.csv")])
-    assert capsys.readouterr().out == "5 numbers, each with a source\n"
+    assert capsys.readouterr().out == f"{len(QUESTIONS)} numbers, each with a source\n"
     assert (folder / "n.csv").read_text().splitlines()[:2] == [
         "question,line,number,source,sources",
         "a,1,2,how many in summary.cases,1",
@@ -99,5 +99,5 @@ def test_the_command_fails_on_a_number_without_a_source(folder):
     with pytest.raises(SystemExit) as stop:
         check_numbers.main(["--answers", str(folder), "--output", str(folder / "n.csv")])
     said = str(stop.value.code)
-    assert said.startswith("1 of 6 numbers come from nothing in the answers")
+    assert said.startswith(f"1 of {len(QUESTIONS) + 1} numbers come from nothing in the answers")
     assert said.endswith("4 in line 3 of b.md")

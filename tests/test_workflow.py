@@ -268,7 +268,7 @@ def test_an_unknown_target_is_refused_with_the_known_names(
         ("report_templates/captions/figure.rst", "e", "e ", {}),
         ("report_templates/report.md.j2", "## Answers", "## Five answers", {"report": 1}),
         ("report_templates/appendix.md.j2", "## Environment", "## Machine", {"report": 1}),
-        ("report_templates/_coverage.md.j2", "Skipped", "Left out", {"answer": 5, "report": 1}),
+        ("report_templates/_coverage.md.j2", "Skipped", "Left out", {"answer": 6, "report": 1}),
         (
             "workflow_src/plan/config.schema.yaml",
             "the weights and the tokens",
@@ -280,7 +280,7 @@ def test_an_unknown_target_is_refused_with_the_known_names(
             "workflow_src/traces/families.csv",
             "before elementwise",
             "before that",
-            {"case_tables": 2, "environment": 1, "join": 1, "answer": 5, "figure": 3, "report": 1},
+            {"case_tables": 2, "environment": 1, "join": 1, "answer": 6, "figure": 3, "report": 1},
         ),
     ],
 )

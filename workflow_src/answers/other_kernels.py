@@ -107,7 +107,7 @@ def answer(timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame)
     frames = {
         "families": pd.DataFrame(rows),
         "kernels": pd.DataFrame(above),
-        "operations": pd.DataFrame(operations),
+        "operations": pd.DataFrame(operation_lines(operations)),
     }
     return evidence.answered("c", TITLE, cases, states, captures, facts, frames, summary)
 
@@ -154,15 +154,12 @@ def _total_line(beside: list[Row]) -> Row:
     return line
 
 
-def operation_table(rows: list[Row]) -> Markup:
-    """What runs besides products in components above the limit, a row per precision and component.
-
-    `rows` are those of operations_of.
-    """
+def operation_lines(rows: list[Row]) -> list[Row]:
+    """A line per precision and component above the limit, from the rows of operations_of."""
     found: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         found.setdefault((row["precision"], row["component"]), []).append(row)
-    lines: list[dict[str, Any]] = [
+    lines: list[Row] = [
         {
             "precision": precision,
             "component": component,
@@ -173,6 +170,11 @@ def operation_table(rows: list[Row]) -> Markup:
         }
         for (precision, component), mine in found.items()
     ]
+    return [line for line in lines if line["share"] > other_summary.MATTERS_ABOVE]
+
+
+def operation_table(rows: list[dict[str, Any]]) -> Markup:
+    """What runs besides products, a row per precision and component; see operation_lines."""
     columns = [
         Column("precision", "precision"),
         Column("component", "component"),
@@ -181,8 +183,7 @@ def operation_table(rows: list[Row]) -> Markup:
         Column("calls per pass", "calls", markdown.calls),
         Column("of what, most time first", "what"),
     ]
-    shown = [line for line in lines if line["share"] > other_summary.MATTERS_ABOVE]
-    return markdown.markdown_table(shown, columns)
+    return markdown.markdown_table(rows, columns)
 
 
 def growth_table(rows: list[Row]) -> Markup:

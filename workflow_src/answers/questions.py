@@ -20,6 +20,7 @@ QUESTIONS: dict[str, Question] = {
     "c": Question("other_kernels", ("timings", "kernels", "captures")),
     "d": Question("gemm_share", ("timings", "kernels", "captures")),
     "e": Question("softmax_matmul", ("timings", "kernels", "captures", "work")),
+    "f": Question("change_first", ("timings", "ranges", "kernels", "captures")),
 }
 
 FIGURES: dict[str, tuple[str, ...]] = {

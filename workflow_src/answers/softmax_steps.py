@@ -88,6 +88,18 @@ def moving(row: Row, case: Row, bytes_each: float | None, elements: float | None
     return row | ({"gb_per_s": row["gb"] / row["ms"] * 1e3} if rated else {})
 
 
+def shown_steps(case: Row) -> list[Row]:
+    """The steps of softmax, the whole of it, and what runs around it in one case."""
+    elements = case.get("elements")
+    whole = {"step": "softmax", "kernel": "", "ms": case["softmax_ms"]}
+    found = [*case["steps"], moving(whole, case, case.get("bytes_each"), elements)]
+    found += [case[name] for name in ("cast_back", "masks_copy") if case[name]]
+    each = case["matmul_bytes"] / 2 / elements if elements else None
+    for name, key in (("QK^T", "qk_ms"), ("AV", "av_ms")):
+        found.append(moving({"step": name, "kernel": "", "ms": case[key]}, case, each, elements))
+    return found
+
+
 def bytes_of(steps: list[Row]) -> float | None:
     """Bytes per element that softmax moves in all steps; None unless each pass was recognized."""
     known = {row["step"]: row["bytes_each"] for row in steps if "bytes_each" in row}

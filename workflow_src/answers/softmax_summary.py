@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from workflow_src.answers import wording
 from workflow_src.answers.evidence import Row, over_contexts
-from workflow_src.answers.softmax_steps import CAST, HALF, REST
+from workflow_src.answers.softmax_steps import CAST, HALF, REST, shown_steps
 from workflow_src.answers.wording import median_of
 from workflow_src.common.case import ATTENTIONS, CASE_COLUMNS
 from workflow_src.common.traffic import PASSES
@@ -39,7 +39,10 @@ def summarize(rows: Sequence[Row]) -> Row:
         "trends": [each for name, found in precisions.items() if (each := trend(name, found))],
         "slowest": slowest_steps(mine),
         "chosen": chosen,
-        "beside": beside(mine, chosen) if chosen else [],
+        "beside": [
+            row | {"shown_steps": shown_steps(row)}
+            for row in (beside(mine, chosen) if chosen else [])
+        ],
         "worked": worked(beside(mine, chosen)[-1]) if chosen else None,
         "fused": wording.listed([row for row in named if row["state"] == "fused"]),
         "replaced": replaced(named),

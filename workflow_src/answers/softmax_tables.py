@@ -6,7 +6,7 @@ from markupsafe import Markup
 
 from workflow_src.answers import evidence
 from workflow_src.answers.evidence import Row
-from workflow_src.answers.softmax_steps import STEPS, moving
+from workflow_src.answers.softmax_steps import STEPS
 from workflow_src.render import markdown
 from workflow_src.render.markdown import Column
 
@@ -20,7 +20,7 @@ def by_hand(cases: Sequence[Row]) -> Markup:
         return Markup("")
     lines: dict[str, Row] = {}
     for case in cases:
-        for step in shown_steps(case):
+        for step in case["shown_steps"]:
             line = lines.setdefault(step["step"], {"step": step["step"], "kernel": step["kernel"]})
             line |= {
                 f"{case['precision']}/{key}": step[key]
@@ -41,18 +41,6 @@ def by_hand(cases: Sequence[Row]) -> Markup:
         ]
     used = {key for row in rows for key in row}
     return markdown.markdown_table(rows, [column for column in columns if column.source in used])
-
-
-def shown_steps(case: Row) -> list[Row]:
-    """The steps of softmax, the whole of it, and what runs around it in one case."""
-    elements = case.get("elements")
-    whole = {"step": "softmax", "kernel": "", "ms": case["softmax_ms"]}
-    found = [*case["steps"], moving(whole, case, case.get("bytes_each"), elements)]
-    found += [case[name] for name in ("cast_back", "masks_copy") if case[name]]
-    each = case["matmul_bytes"] / 2 / elements if elements else None
-    for name, key in (("QK^T", "qk_ms"), ("AV", "av_ms")):
-        found.append(moving({"step": name, "kernel": "", "ms": case[key]}, case, each, elements))
-    return found
 
 
 def medians(precisions: Sequence[Row]) -> Markup:

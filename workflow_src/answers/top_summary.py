@@ -63,6 +63,12 @@ def compare(rows: Sequence[Row]) -> list[Row]:
     ]
 
 
+def _with_shares(row: Row) -> Row:
+    """The row with each place's share of the part."""
+    shares = [place | {"share": place["ms"] / row["ms_of_part"]} for place in row["places"]]
+    return row | {"places": shares}
+
+
 def summarize(rows: Sequence[Row], pairs: Sequence[Row], products: Sequence[Row]) -> Row:
     """Values for the template, from the rows of `top_kernel.measure` and `compare`.
 
@@ -80,7 +86,7 @@ def summarize(rows: Sequence[Row], pairs: Sequence[Row], products: Sequence[Row]
         "likeness": likenesses(pairs),
         "others": others(named),
         "layouts": layout_rows(products),
-        "chosen": chosen,
+        "chosen": chosen and _with_shares(chosen),
         "beside": {r["part"]: r for r in named if chosen and r["case"] == chosen["case"]},
         "alike": {
             p["part"]: p["likeness"] for p in pairs if chosen and p["case"] == chosen["case"]

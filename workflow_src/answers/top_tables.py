@@ -106,9 +106,8 @@ def places_table(chosen: Row | None) -> Markup:
     rows = [p | {"layers": in_each_layer(p, layers) or markdown.DASH} for p in chosen["places"]]
     if rows[1:]:
         each = factored(calls, layers) or markdown.DASH
-        rows.append({"place": "together", "calls": calls, "ms": ms, "layers": each})
-    for row in rows:
-        row["share"] = row["ms"] / chosen["ms_of_part"]
+        whole = {"calls": calls, "ms": ms, "layers": each, "share": chosen["share"]}
+        rows.append({"place": "together"} | whole)
     columns = [
         Column("where", "place"),
         Column("calls per pass", "calls", markdown.calls),

@@ -1,0 +1,128 @@
+"""(f) What to change first: what was measured to pay, and what each other remedy could save."""
+
+import pandas as pd
+from markupsafe import Markup
+
+from workflow_src.answers import command, evidence, remedies
+from workflow_src.answers.answer import Answer, Fact
+from workflow_src.answers.change_summary import summarize
+from workflow_src.answers.evidence import Row, State
+from workflow_src.answers.remedies import REMEDIES
+from workflow_src.render import markdown
+from workflow_src.render.markdown import Column
+
+TITLE = "What to change first?"
+PHASE = "train_step"
+
+
+def measure(
+    case: Row,
+    timings: pd.DataFrame,
+    ranges: pd.DataFrame,
+    kernels: pd.DataFrame,
+    captures: pd.DataFrame,
+) -> Row:
+    """One case's unprofiled training step (median_ms), and what each remedy could save of it.
+
+    "savings" maps remedies to ms; see `remedies.savings`.
+    """
+    name = case["case"]
+    steps = evidence.of(ranges, name, PHASE)
+    state = evidence.profile_state(timings, captures, kernels, name, PHASE)
+    row: Row = case | {"state": state.word, "reason": state.reason}
+    row |= remedies.unprofiled(evidence.of(timings, name, PHASE))
+    if state.word != "ok" or "median_ms" not in row:
+        return row
+    found = remedies.savings(
+        case, row["median_ms"], steps[steps["path"] == PHASE], evidence.of(kernels, name, PHASE)
+    )
+    row["savings"] = found
+    shares = {key: each["ms"] / row["median_ms"] for key, each in found.items()}
+    row |= {f"{key}_share": share for key, share in shares.items()}
+    row["largest"] = max(shares, key=lambda key: shares[key])
+    row["largest_share"] = shares[row["largest"]]
+    return row
+
+
+def facts_of(row: Row) -> list[Fact]:
+    """The facts of one case."""
+    if "median_ms" not in row:
+        return []
+    case, timed = row["case"], row["evidence"]
+    facts = [Fact(case, "train_step/median_ms", row["median_ms"], "ms", "timings", timed)]
+    for key, saving in row.get("savings", {}).items():
+        source = (
+            {"derived_from": ("train_step/median_ms", "train_step/busy_ms")}
+            if key == "idle"
+            else {"table": "kernels", "rows": saving["evidence"]}
+        )
+        facts.append(Fact(case, f"{key}/ms", saving["ms"], "ms", **source))
+        parts = (f"{key}/ms", "train_step/median_ms")
+        facts.append(Fact(case, f"{key}/share", row[f"{key}_share"], "1", derived_from=parts))
+    if "savings" in row:
+        idle = row["savings"]["idle"]
+        rows = idle["evidence"]
+        facts.append(Fact(case, "train_step/busy_ms", idle["busy_ms"], "ms", "ranges", rows))
+    return facts
+
+
+def answer(
+    timings: pd.DataFrame, ranges: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame
+) -> Answer:
+    """Answer (f) from timings.csv, ranges.csv, kernels.csv and captures.csv."""
+    cases = evidence.cases_of(timings, captures)
+    rows = [measure(case, timings, ranges, kernels, captures) for case in cases]
+    states = {(row["case"], ""): State(row["state"], row["reason"]) for row in rows}
+    facts = [fact for row in rows for fact in facts_of(row)]
+    return evidence.answered(
+        "f", TITLE, cases, states, captures, facts, {"cases": pd.DataFrame(rows)}, summarize(rows)
+    )
+
+
+def largest(value: tuple[float, str]) -> str:
+    """A share of the step, and what it is: "43 % optimizer"."""
+    share, key = value
+    return f"{100 * share:.0f} % {REMEDIES[key].short}"
+
+
+def tables(answer: Answer) -> dict[str, Markup]:
+    """The answer's tables as Markdown."""
+    rows = markdown.records(answer.rows["cases"])
+    for row in rows:
+        row["bound_state"] = "none" if row["state"] == "ok" else row["state"]
+        if row.get("largest_share", float("nan")) == row.get("largest_share"):
+            row["shown"] = (row["largest_share"], row["largest"])
+    there = answer.summary["remedies"]
+    columns = [
+        *markdown.case_columns(evidence.axes(rows)),
+        Column("unprofiled training step ms", "median_ms", markdown.number),
+        *(
+            Column(REMEDIES[key].short, f"{key}_share", markdown.percent, "bound_state")
+            for key in there
+        ),
+    ]
+    return {
+        "matrix": markdown.matrix(rows, "shown", largest),
+        "bounds": bounds_table(answer),
+        "by_case": markdown.markdown_table(rows, columns),
+    }
+
+
+def bounds_table(answer: Answer) -> Markup:
+    """A row per remedy: what it could save at most of the step, a median per precision."""
+    precisions = answer.summary["precisions"]
+    lines = [
+        {"what": REMEDIES[key].removes, "how": REMEDIES[key].how, "state": "none"}
+        | {each["precision"]: each["shares"].get(key) for each in precisions}
+        for key in answer.summary["remedies"]
+    ]
+    columns = [
+        Column("what could be saved", "what"),
+        *(Column(each["precision"], each["precision"], markdown.percent) for each in precisions),
+        Column("by", "how"),
+    ]
+    return markdown.markdown_table(lines, columns)
+
+
+if __name__ == "__main__":
+    command.main("f", answer, tables)

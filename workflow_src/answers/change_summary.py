@@ -1,0 +1,107 @@
+"""What the text of answer (f) says over several cases, precision by precision."""
+
+from collections.abc import Sequence
+
+from workflow_src.answers import wording
+from workflow_src.answers.evidence import Row
+from workflow_src.answers.remedies import REMEDIES
+from workflow_src.answers.wording import median_of
+from workflow_src.common.case import ATTENTIONS, CASE_COLUMNS, OPTIMIZERS, PRECISIONS
+from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
+
+PLAIN = {"precision": PRECISIONS, "attention": ATTENTIONS, "optimizer": OPTIMIZERS}
+"""The axes along which one case is another's remedy, from plain to better."""
+
+SAME_WITHIN = 0.02
+"""A step that changes by at most this share is called the same."""
+
+
+def summarize(rows: Sequence[Row]) -> Row:
+    """Values for the template, from the rows that `change_first.measure` gives."""
+    named = wording.named(rows)
+    bounded = [row for row in named if "savings" in row]
+    precisions = [precision_row(name, mine) for name, mine in wording.by_precision(bounded).items()]
+    return {
+        "bounded": bounded,
+        "precisions": precisions,
+        "remedies": [key for key in REMEDIES if any(key in row["savings"] for row in bounded)],
+        "shorts": {key: remedy.short for key, remedy in REMEDIES.items()},
+        "tried": tried([row for row in named if "median_ms" in row]),
+        "working_limit": LAUNCH_BOUND_BELOW,
+        "same_within": SAME_WITHIN,
+        "chosen": wording.nearest_to_median(_last(bounded), lambda row: row["largest_share"]),
+    }
+
+
+def _last(rows: Sequence[Row]) -> list[Row]:
+    """The rows of the last precision: the one in which the remedies matter most."""
+    groups = list(wording.by_precision(rows).values())
+    return groups[-1] if groups else []
+
+
+def precision_row(precision: str, rows: Sequence[Row]) -> Row:
+    """Medians of each remedy's share in the cases of one precision, the largest first."""
+    keys = [key for key in REMEDIES if any(key in row["savings"] for row in rows)]
+    shares = {
+        key: median_of([r for r in rows if key in r["savings"]], f"{key}_share") for key in keys
+    }
+    order = sorted(shares, key=lambda key: -shares[key])
+    idle = [
+        row
+        for row in rows
+        if row["savings"]["idle"]["busy_ms"] < LAUNCH_BOUND_BELOW * row["median_ms"]
+    ]
+    return {
+        "precision": precision,
+        "cases": len(rows),
+        "shares": shares,
+        "order": order,
+        "most": max(
+            rows, key=lambda row: row[f"{order[0]}_share"] if order[0] in row["savings"] else 0
+        ),
+        "idle": wording.in_cases(len(idle), len(rows)),
+        "often_idle": len(idle),
+        "leads": {key: sum(row["largest"] == key for row in rows) for key in keys},
+    }
+
+
+def tried(rows: Sequence[Row]) -> list[Row]:
+    """What was measured in two variants: a row per axis and pair of values, the largest gain first.
+
+    `ratio` is the median of the training step's time with the second value over that with the
+    first, over the cases that differ in nothing else.
+    """
+    found = []
+    for axis, values in PLAIN.items():
+        there = [value for value in values if any(row[axis] == value for row in rows)]
+        for better in there[1:]:
+            pairs = _pairs(rows, axis, there[0], better)
+            if pairs:
+                found.append(_tried_row(axis, there[0], better, pairs))
+    return sorted(found, key=lambda row: row["ratio"])
+
+
+def _pairs(rows: Sequence[Row], axis: str, plain: str, better: str) -> list[Row]:
+    """Each case with the better value, with "ratio" to its plain one."""
+    same = [column for column in CASE_COLUMNS if column not in ("case", axis)]
+    before = {tuple(row[c] for c in same): row for row in rows if row[axis] == plain}
+    pairs = []
+    for row in rows:
+        other = before.get(tuple(row[c] for c in same))
+        if row[axis] == better and other is not None:
+            ratio = row["median_ms"] / other["median_ms"]
+            pairs.append(row | {"ratio": ratio, "before_ms": other["median_ms"]})
+    return pairs
+
+
+def _tried_row(axis: str, plain: str, better: str, pairs: Sequence[Row]) -> Row:
+    return {
+        "axis": axis,
+        "plain": plain,
+        "better": better,
+        "cases": len(pairs),
+        "ratio": median_of(pairs, "ratio"),
+        "least": max(pairs, key=lambda row: row["ratio"]),
+        "most": min(pairs, key=lambda row: row["ratio"]),
+        "slower": wording.listed([row for row in pairs if row["ratio"] > 1 + SAME_WITHIN]),
+    }
