@@ -1,1 +1,1 @@
-"""The five questions, one module each: joined tables in, an answer with its evidence out."""
+"""The questions, one module each: joined tables in, an answer with its evidence out."""
