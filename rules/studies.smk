@@ -45,17 +45,18 @@ rule study_table:
 rule study_section:
     input:
         table="results/{tag}/tables/studies/{study}.csv",
-        template="report_templates/studies/{study}.md.j2",
+        templates=dag.study_templates,
     output:
         markdown="results/{tag}/sections/{study}.md",
+        appendix="results/{tag}/sections/{study}.appendix.md",
         figure="results/{tag}/figures/study_{study}.svg",
     log:
         "results/{tag}/logs/sections/{study}.log",
     params:
         code=dag.code("studies.{wildcards.study}.section"),
     message:
-        "Study {wildcards.study}: write its section and figure"
+        "Study {wildcards.study}: write its section, appendix and figure"
     shell:
         "python -m workflow_src.studies.{wildcards.study}.section --table {input.table:q}"
         " --templates report_templates --figure {output.figure:q} --output {output.markdown:q}"
-        " > {log:q} 2>&1"
+        " --appendix {output.appendix:q} > {log:q} 2>&1"

@@ -176,6 +176,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "plan.csv": PLAN.encode(),
         "report.md": b"# A report\n",
         "section.md": b"### A section\n",
+        "section.appendix.md": b"## Its tables\n",
         "results/appendix.md": b"# An appendix\n\n## Tables\n",
         "results/plan.csv": PLAN.replace(",cpu,", ",cuda,").encode(),
     }

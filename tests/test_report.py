@@ -195,6 +195,7 @@ def test_studies_that_did_not_run_are_named_with_what_turns_them_on(reported, tm
     assert "None was chosen; warmup, precision," in text
     section = tmp_path / "warmup.md"
     section.write_text("### Warm-up\n")
+    section.with_suffix(".appendix.md").write_text("## Tables of the study of warm-up\n")
     text, _ = reported(SAMPLE, sections=(section,))
     assert "Of the studies precision, attention," in text
     assert "--config 'studies=[precision, attention, fusion" in text
@@ -204,6 +205,7 @@ def test_hostile_values_stay_text(reported, tmp_path):
     bad = "<script>alert(1)</script>|`[x](javascript:y)"
     section = tmp_path / "study.md"
     section.write_text("## A study\n\n<script>alert(2)</script>\n")
+    section.with_suffix(".appendix.md").write_text("<script>alert(3)</script>\n")
     sample = Sample(size=bad, environment={"warning": bad, "cpu": bad})
     _, page = reported(sample, sections=(section,))
     found = Page(page)

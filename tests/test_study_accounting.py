@@ -224,13 +224,18 @@ CEILINGS = [
 
 
 def text(*rows: dict[str, Any]) -> str:
-    return SECTION.markdown(pd.DataFrame([MODEL, *rows]), TEMPLATES)
+    return both(pd.DataFrame([MODEL, *rows]))
+
+
+def both(table: pd.DataFrame) -> str:
+    """The section and its long tables."""
+    return SECTION.markdown(table, TEMPLATES) + SECTION.appendix(table, TEMPLATES)
 
 
 def test_the_section_of_a_complete_measurement() -> None:
     said = text(phase(), component("qkv", 50, 8.0), component("softmax", 2, 1.0), *CEILINGS)
     assert "differs from the measured one by -10.0 %, most in training step of small" in said
-    assert "reaches 50.0 % MFU in fp32" in said and "HFU is the same" in said
+    assert "reaches 50.0 % MFU in fp32 of the ceiling" in said and "HFU is the same" in said
     assert "the ridge is at 10.0 FLOPs per byte (10.0 TFLOP/s, 1,000 GB/s)" in said
     assert "bound by bandwidth: softmax; above it: qkv." in said
     assert "Not measured" not in said and "on a CPU" not in said and "than the roof" not in said
@@ -252,6 +257,40 @@ def test_the_section_without_measurements() -> None:
     assert "No training step was timed" in said
     assert "Not measured: training step of small fp32." in said and "OOM" in said
     assert "ridge" not in said
+
+
+def test_a_pass_that_waits_for_launches_is_told_from_one_that_does_not() -> None:
+    said = text(
+        phase("forward", median_ms=10.0, busy_ms=4.0, size="small"),
+        phase("forward", median_ms=10.0, busy_ms=8.0, size="xl"),
+        *CEILINGS,
+    )
+    assert "In fp32 the device is busy for less than 80 % of the forward pass of small (40" in said
+    assert "lowers the MFU" in said
+    on_cpu = text(phase("forward", median_ms=10.0, busy_ms=4.0, gpu=""))
+    assert "launching" not in on_cpu
+
+
+def test_a_step_shorter_than_a_part_of_it_is_named() -> None:
+    rows = [phase("forward_backward", median_ms=5.0), phase("train_step", median_ms=4.0)]
+    said = text(*rows)
+    assert "In small (fp32) forward + backward took 5.00 ms and the training step that" in said
+    assert "contains it 4.00: a difference of the runs, not of the work." in said
+    assert "that contains it" not in text(rows[0], rows[1] | {"median_ms": 6.0})
+
+
+def test_times_are_said_to_be_the_studys_own() -> None:
+    said = text(phase(samples=3))
+    assert "Times are this study's own, medians of 3 steps in one process per precision." in said
+    assert "compare times that wait for launches only within this study" in said
+
+
+def test_the_components_shown_are_those_of_the_size_that_takes_longest() -> None:
+    small, large = component("qkv", 50, 8.0), component("qkv", 50, 5.0)
+    rows = [small, large | {"size": "large", "busy_ms": 9.0}, *CEILINGS]
+    said = SECTION.markdown(pd.DataFrame([MODEL, *rows]), TEMPLATES)
+    assert "The components of the forward pass of large:" in said
+    assert "50.0 % |" in said and "80.0 % |" not in said
 
 
 def test_a_figure_of_all_and_of_nothing() -> None:
@@ -413,7 +452,7 @@ def test_the_table_of_a_measured_point_has_the_published_columns() -> None:
     found = {column for row in rows for column in row}
     published = ROOT / "examples/h200/tables/studies/accounting.csv"
     assert set(pd.read_csv(published, nrows=0).columns) <= found
-    assert SECTION.markdown(pd.DataFrame(rows), TEMPLATES).count("| one ") == 1 + 3 + 7
+    assert both(pd.DataFrame(rows)).count("| one ") == 1 + 1 + 3 + 7
 
 
 def imported_by(module: str) -> set[str]:

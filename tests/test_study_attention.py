@@ -73,7 +73,8 @@ def derived(raw: list[dict]) -> list[dict]:
 
 
 def text(rows: list[dict], gpu: str = "NVIDIA H200") -> str:
-    return SECTION.markdown(written(rows, gpu), ROOT / "report_templates")
+    table, templates = written(rows, gpu), ROOT / "report_templates"
+    return SECTION.markdown(table, templates) + SECTION.appendix(table, templates)
 
 
 CROSSING = [
@@ -94,7 +95,8 @@ def test_the_fastest_by_runs_of_contexts():
     ]
     said = text(CROSSING)
     assert "fastest with naive at context 128, SDPA flash from context 256 on." in said
-    assert "SDPA flash takes 12.0 ms where naive takes 48.0 ms: 4.00 times faster" in said
+    assert "SDPA flash takes 12.0 ms for forward and backward where" in said
+    assert "naive takes 48.0 ms: 4.00 times as fast, with 32.0 MiB of peak memory" in said
 
 
 def test_those_within_the_fastest_ones_spread_are_named_with_it():
@@ -105,6 +107,24 @@ def test_those_within_the_fastest_ones_spread_are_named_with_it():
     said = text(rows)
     assert "fastest with naive or fused softmax at all contexts (128 to 128) (named" in said
     assert "(named together" not in text(CROSSING)
+
+
+def busy(rows: list[dict], share: float) -> list[dict]:
+    return [row | {"busy_ms": share * row["median_ms"]} for row in rows]
+
+
+def test_times_that_wait_for_launches_are_told_from_those_that_do_not():
+    rows = [*busy(CROSSING[:2], 0.1), *busy(CROSSING[6:8], 0.2), *CROSSING[2:4], *CROSSING[8:10]]
+    rows += [*busy(CROSSING[4:6], 1.0), *busy(CROSSING[10:], 0.9)]
+    said = text(rows)
+    assert "Up to context 128 none keeps the device busy for more than 20.0 % of its time" in said
+    assert "Beyond that, forward and backward are fastest with SDPA flash from context 256" in said
+    assert "| 3.00 (10 %)" in said and "| 12.0 (90 %)" in said
+    late = text([*rows[:-2], *busy(CROSSING[10:], 0.5)])
+    assert "Even at context 512 the fastest, SDPA flash, is busy for only 50.0 %" in late
+    assert "are fastest with" not in late
+    assert "Up to context" not in text(rows, gpu="")
+    assert "the device's busy time is not in this table" in text(CROSSING)
 
 
 def test_one_that_is_fastest_everywhere():
@@ -118,9 +138,11 @@ def test_memory_grows_with_measured_exponents():
     summary = attention.summarize(written(CROSSING))
     assert [r["words"] for r in summary["square"]] == ["naive"]
     assert [r["words"] for r in summary["slower_growth"]] == ["SDPA flash"]
-    assert [r["exponent"] for r in summary["grown"]] == pytest.approx([2.0, 1.0])
+    grown = [r["exponent"] for r in (*summary["square"], *summary["slower_growth"])]
+    assert grown == pytest.approx([2.0, 1.0])
     said = text(CROSSING)
-    assert ", nearly quadratically with naive (exponent 2.00); more slowly with SDPA flash" in said
+    assert "as the matrix of scores does, in naive (exponent 2.00" in said
+    assert ", but more slowly in SDPA flash (1.00)." in said
 
 
 def test_an_exponent_over_contexts_that_are_four_times_apart():
@@ -134,6 +156,7 @@ def test_without_peaks_the_kept_memory_counts():
     said = text(rows, gpu="")
     assert "The memory that autograd keeps for the backward pass grows" in said
     assert "Peak memory" not in said
+    assert "of memory kept for backward" in said
     assert "Operators in one call" in said
     assert "| 512 | 64.0 | 16.0 |" in " ".join(said.split())
 
@@ -506,7 +529,7 @@ def test_measuring_on_a_cpu(measured):
     ]
     assert all(row["kernels"] > 0 and row["samples"] >= 5 for row in module)
     assert [row["kept_mib"] > 0 for row in module[::2]] == [True, True]
-    assert "at context 10, SDPA takes" in text(rows, gpu="")
+    assert "SDPA takes forward and backward at context 10 from" in text(rows, gpu="")
 
 
 ACTIVITY = {"range", "kind", "operator", "name", "calls", "busy_ns"}

@@ -14,6 +14,7 @@ from workflow_src.plan.config import load
 from workflow_src.studies.join_points import join
 from workflow_src.studies.matmul import analyze as matmul
 from workflow_src.studies.matmul import measure as matmul_measure
+from workflow_src.studies.matmul import remarks
 from workflow_src.studies.matmul import tiles as matmul_tiles
 from workflow_src.studies.matmul.analyze import kernel_of, tile_of
 from workflow_src.studies.matmul.points import SIZES, points
@@ -56,7 +57,8 @@ def written(rows: list[dict], gpu: str = "NVIDIA H200") -> pd.DataFrame:
 
 
 def text(rows: list[dict], gpu: str = "NVIDIA H200") -> str:
-    return SECTION.markdown(written(rows, gpu), TEMPLATES)
+    table = written(rows, gpu)
+    return SECTION.markdown(table, TEMPLATES) + SECTION.appendix(table, TEMPLATES)
 
 
 def joined(folder: Path, rows: list[dict]) -> list[dict]:
@@ -133,9 +135,9 @@ def test_a_largest_size_below_half_of_the_best_leaves_no_size_from_which_half_is
     fp32, bf16 = matmul.peaks(matmul.sweep(written(rows), "sizes"))
     assert (fp32["half_from"], bf16["half_from"]) == (128, None)
     said = text(rows)
-    assert "; half of its best is reached from n = 128 on in fp32.\n" in said
+    assert "Half of its best rate is reached from n = 128 on in fp32.\n" in said
     assert "no n tried" in said
-    assert "half of its best" not in text(rows[:3])
+    assert "Half of its best" not in text(rows[:3])
 
 
 def test_launch_bound_sizes_and_another_precision_are_named():
@@ -213,6 +215,30 @@ def test_nothing_measured_is_said():
     assert "No product was measured." in said
     assert "Skipped: fp8 sizes: needs more." in said
     assert "no product was measured" in SECTION.svg(written(rows))
+
+
+def test_samples_at_two_levels_are_remarked():
+    rows = [
+        row("sizes", 4096, 700.0, median_ms=1.0, p20_ms=0.9, p80_ms=1.02),
+        row("sizes", 8192, 600.0, median_ms=1.0, p20_ms=0.96, p80_ms=1.2, busy_ms=1.15),
+        row("sizes", 2048, 500.0, median_ms=1.0, p20_ms=0.5, p80_ms=1.0, busy_ms=0.1),
+        row("sizes", 1024, 100.0, median_ms=1.0, p20_ms=0.96, p80_ms=1.04),
+    ]
+    found = remarks.unsteady(matmul.sweep(written(rows), "sizes"))
+    assert [row["n"] for row in found] == [8192, 4096]
+    said = text(rows)
+    assert "In bf16 at n = 8192 the samples spread from 0.960 ms (20th percentile, 625" in said
+    assert "; in bf16 at n = 4096 the samples spread from 0.900 ms (20th percentile, 778" in said
+    assert "| 8192 | 600 (u)" in said and "| 2048 | 500 (w)" in said
+    assert "| 1024 | 100  " in said
+    assert "by up to 15.0 % (bf16 at n = 8192): its busy time is no share of the median" in said
+    assert "spread from" not in text(rows[3:]) and "its busy time" not in text(rows[3:])
+
+
+def test_a_wave_is_told_in_words():
+    said = text(edge_rows(500, 510, 520, 300, 310))
+    assert "n = 2048 takes 128 tiles, 1 wave of 132 multiprocessors; one row more takes 153" in said
+    assert "one more wave, of only 21 tiles." in said
 
 
 def test_the_figure_has_a_panel_per_sweep():

@@ -55,7 +55,8 @@ def text(tmp_path, *rows: dict[str, object]) -> str:
     pd.DataFrame(rows).to_csv(tmp_path / "t.csv", index=False)
     table = read_table(tmp_path / "t.csv")
     assert "<svg" in SECTION.svg(table)
-    return SECTION.markdown(table, ROOT / "report_templates")
+    templates = ROOT / "report_templates"
+    return SECTION.markdown(table, templates) + SECTION.appendix(table, templates)
 
 
 def test_every_size_is_scaled_alone():
@@ -106,23 +107,44 @@ def test_the_dim_from_which_on_the_device_is_busy(shares, expected):
 
 def test_sentences_follow_the_numbers(tmp_path):
     said = text(tmp_path, *SCALED, *SWEPT, *PROFILED)
-    assert "- steps by 2: the ratio lies within 25 % of the formula: 2.00" in said
-    assert "- layers by 3: the ratio rises further above it: 4.50" in said
-    assert "- batch by 4: the ratio stays further below it: 1.00" in said
-    assert "At the base the device is busy for 40.0 % of a step." in said
+    assert "the device is busy for only 40.0 % of a step, so that ratios to it compare" in said
+    assert "1 of 4 scaled sizes do more work than the base in a time within its own spread" in said
+    assert "(0.900 to 1.20 of its median)." in said
+    assert "More steps (2 times) take 2.00 times as long, more layers (3 times) take 4.50" in said
+    assert "the ratio" not in said
     assert "From dim 512 on it is busy for 80 % or more of a step (at 128 10.0 %)" in said
-    assert "In matmul 8, aten::mm (gemm) takes 75.0 % of the device time." in said
+    assert "In matmul 8, aten::mm (gemm) takes the most, 75.0 % of the device time." in said
+
+
+def test_a_base_slower_than_what_does_more_work_is_told(tmp_path):
+    rows = [*SCALED[:3], scaling_row("batch", 4, 1.5), SCALED[4], sweep_row(256, 0.9)]
+    said = text(tmp_path, *rows, *PROFILED)
+    assert "1 of 4 scaled sizes do more work than the base in less time: the base itself" in said
+    idle = text(tmp_path, *rows[:-1], sweep_row(256, 0.1), *PROFILED)
+    assert "within its own spread (0.900 to 1.20 of its median); 1 take less than" in idle
+
+
+def test_widths_are_compared_by_busy_time(tmp_path):
+    said = text(tmp_path, *SCALED, *SWEPT)
+    assert "From dim 512 to 1024, for 4.00 times the FLOPs, a step takes 1.00 times as long" in said
+    assert "the device is busy 1.24 times as long" in said
+    (line,) = [line for line in said.splitlines() if line.startswith("|  1024 |")][:1]
+    cells = [cell.strip() for cell in line.strip("|").split("|")]
+    assert cells == ["1024", "2.00", "1.98", "99.0 %", "16.0", "1.00", "2.47"]
 
 
 def test_a_device_that_is_never_busy(tmp_path):
     said = text(tmp_path, *SCALED, *SWEPT[:2], *PROFILED)
-    assert "Even at the largest dim, 256, it is busy for only 40.0 %, below 80 %" in said
+    assert "Even at the largest dim, 256, the device is busy for only 40.0 %, below 80 %" in said
 
 
 def test_a_device_that_is_always_busy(tmp_path):
     said = text(tmp_path, *SCALED, *SWEPT[2:], *PROFILED)
     assert "launching bounds the step at no dim tried" in said
-    assert "At the base the device" not in said
+    assert "Not from the base on" not in said
+    assert "Steps by 2: the ratio lies within 25 % of the formula, 2.00 measured" in said
+    assert "Layers by 3: the ratio rises further above it, 4.50 measured" in said
+    assert "Batch by 4: the ratio stays further below it, 1.00 measured" in said
 
 
 def test_on_a_cpu_nothing_is_said_about_launching(tmp_path):

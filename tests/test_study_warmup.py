@@ -49,7 +49,8 @@ def joined(folder: Path, *rows: dict[str, object]) -> pd.DataFrame:
 def text(folder: Path, *rows: dict[str, object]) -> str:
     table = joined(folder, *rows)
     assert "<svg" in SECTION.svg(table)
-    return SECTION.markdown(table, ROOT / "report_templates")
+    templates = ROOT / "report_templates"
+    return SECTION.markdown(table, templates) + SECTION.appendix(table, templates)
 
 
 def test_sizes_and_vocabulary_are_those_of_the_configuration():
@@ -129,23 +130,43 @@ def test_the_first_step_is_told_and_the_warmup_that_is_enough(tmp_path):
     said = text(
         tmp_path, raw(0, [90.05, *COLD[1:]]), raw(1, [90, *[10] * 8]), raw(5, [90, *[10] * 12])
     )
-    assert "the first step is over 10 % slower in all 3 runs: it takes 9.00 times" in said
-    assert "+108.8 % with 0, +0.0 % with 1, +0.0 % with 5" in said
-    assert "1 warm-up step is the fewest tried" in said
-    assert "after 1 to 3 steps" in said
+    assert "The first forward step of a process takes 9.00 times as long as a settled one" in said
+    assert "1 warm-up step is the fewest tried from which on all means lie within 5 %" in said
+    assert "with 0, the mean is up to +108.8 % off (t, forward)." in said
+    (line,) = [line for line in said.splitlines() if line.startswith("| t, forward")]
+    cells = [cell.strip() for cell in line.strip("|").split("|")]
+    assert cells[1:] == ["90.0", "10.0", "9.00", "80.0", "+108.8 %", "+0.0 %", "+0.0 %"]
+    assert "**Why.**" not in said, "one size says nothing of a cost that all sizes share"
 
 
 def test_a_flat_run_needs_no_warmup(tmp_path):
     said = text(tmp_path, raw(0, [10] * 6), raw(1, [10] * 6))
-    assert "the first step lies within 10 % in all 2 runs" in said
+    assert "takes 1.00 times as long as a settled one in t." in said
     assert "even without warm-up all means lie within 5 %" in said
 
 
 def test_a_run_that_does_not_settle_is_said_to(tmp_path):
     said = text(tmp_path, raw(0, [90, 10, 10, 10, 10, 30]))
-    assert "no warm-up tried brings all means within 5 %" in said
-    assert "In none of the 1 runs" in said
+    assert "No warm-up tried brings all means within 5 %" in said
+    assert "1 of 1 runs is unsteady to the end: even the last step is over 10 % off" in said
     assert "not within the run" in said
+
+
+def test_a_first_step_that_costs_the_same_in_two_sizes_is_a_cost_of_the_process(tmp_path):
+    long = raw(0, [180, *[100] * 7], size="u")
+    said = text(tmp_path, raw(0, [90, *[10] * 7]), long)
+    assert "In forward, the first step costs 80.0 ms more than a settled one in t and 80.0" in said
+    assert "although a settled step of u takes 10.0 times as long. It is a cost of the" in said
+    other = text(tmp_path, raw(0, [90, *[10] * 7]), raw(0, [300, *[100] * 7], size="u"))
+    assert "costs 80.0 ms more than a settled one in t and 200 ms more in u." in other
+    assert "cost of the process" not in other
+
+
+def test_a_longer_warmup_that_is_worse_is_told(tmp_path):
+    said = text(
+        tmp_path, raw(0, COLD), raw(1, [90, *[10] * 8]), raw(5, [10] * 8 + [12] * 4 + [10] * 8)
+    )
+    assert "1 warm-up step is the fewest" in said or "With 1 warm-up step all means" in said
 
 
 def test_a_late_mean_spoils_a_shorter_warmup_that_looked_enough(tmp_path):

@@ -190,13 +190,16 @@ class Dag:
             f"{TEMPLATES}/{name}.j2" for name in ("report.md", "report.html", "appendix.md")
         ]
         plan = [f"{self.results}/plan.csv"]
-        return here | {"templates": templates, "sections": self.sections(), "plan": plan}
+        appendices = [f"{self.results}/sections/{name}.appendix.md" for name in self.studies()]
+        studies = {"sections": self.sections(), "section_appendices": appendices}
+        return here | {"templates": templates, "plan": plan} | studies
 
     def everything(self) -> list[str]:
         """All that the report consists of: the default targets."""
         inputs = self.report_inputs()
         drawn = [f"{self.results}/figures/study_{name}.svg" for name in self.studies()]
-        made = (*inputs["tables"], *inputs["answers"], *inputs["figures"], *inputs["sections"])
+        parts = ("tables", "answers", "figures", "sections", "section_appendices")
+        made = [path for part in parts for path in inputs[part]]
         return ["report.md", "report.html", f"{self.results}/appendix.md", *made, *drawn]
 
     def points(self, study: str) -> dict[str, Point]:
@@ -226,6 +229,14 @@ class Dag:
     def study_points(self, wildcards: Wildcards) -> list[str]:
         """Paths of a study's measured points."""
         return self._point_files(wildcards.study)
+
+    @staticmethod
+    def study_templates(wildcards: Wildcards) -> list[str]:
+        """The templates of a study's section and, if it has long tables, of its appendix."""
+        section, appendix = (
+            TEMPLATES / "studies" / f"{wildcards.study}{part}.md.j2" for part in ("", ".appendix")
+        )
+        return [str(section), *([str(appendix)] if appendix.is_file() else [])]
 
     def _point_files(self, study: str) -> list[str]:
         return [f"results/{{tag}}/studies/{study}/{point}.json" for point in self.points(study)]

@@ -112,9 +112,15 @@ def report_text(about: dict[str, Any], sources: Sources, folder: Path) -> str:
 def appendix_text(about: dict[str, Any], sources: Sources) -> str:
     """The long tables that the report leaves out."""
     parts = {q: text_of(sources.answers / f"{q}.appendix.md") for q in QUESTIONS}
+    studies = [text_of(long_tables(path)) for path in sources.sections]
     template = present.template_in(sources.templates, "appendix.md.j2")
-    text = template.render(**about, appendices=parts)
+    text = template.render(**about, appendices=[*parts.values(), *studies])
     return with_contents(re.sub(r"\n{3,}", "\n\n", text).strip() + "\n")
+
+
+def long_tables(section: Path) -> Path:
+    """The file with the long tables that belong to a study's section."""
+    return section.with_suffix(".appendix.md")
 
 
 def short_answer(text: str) -> Markup:
@@ -208,7 +214,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--suite", required=True, help="the suite that ran, for the first lines")
     parser.add_argument("--tag", required=True, help="the run's name, for the first lines")
     parser.add_argument(
-        "--sections", type=existing_file, nargs="*", default=[], help="Markdown to append"
+        "--sections",
+        type=existing_file,
+        nargs="*",
+        default=[],
+        help="Markdown of the studies, each with its long tables beside it, in {study}.appendix.md",
     )
     parser.add_argument("--markdown", type=new_file, required=True)
     parser.add_argument("--appendix", type=new_file, required=True, help="the long tables")

@@ -1,5 +1,6 @@
-"""Write a study's section of the report and draw its figure."""
+"""Write a study's section of the report and its long tables, and draw its figure."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +22,8 @@ from workflow_src.render.markdown import template_in
 class Section:
     """A study's section of the report, made from its table.
 
-    study: the name of the study and of its template; summarize: the numbers and verdicts by which
-    the template chooses its sentences; tables: Markdown tables by name; figure: the study's figure.
+    study: the name of the study and of its templates; summarize: the numbers and verdicts by which
+    the templates choose their sentences; tables: Markdown tables by name; figure: what it draws.
     """
 
     study: str
@@ -31,11 +32,32 @@ class Section:
     tables: Callable[[pd.DataFrame], dict[str, Markup]]
     figure: Callable[[pd.DataFrame], Figure]
 
-    def markdown(self, table: pd.DataFrame, templates: Path) -> str:
-        """The section's text; the numbers in the table choose its sentences."""
-        template = template_in(templates, f"studies/{self.study}.md.j2")
-        summary = self.summarize(table)
-        return str(template.render(title=self.title, tables=self.tables(table), **summary))
+    def markdown(self, table: pd.DataFrame, templates: Path, picture: str = "") -> str:
+        """The section's text; the numbers in the table choose its sentences.
+
+        `picture`: the Markdown image of the figure, which goes where the template says or last.
+        """
+        text = self._rendered(table, templates, self.study, picture)
+        return text if picture in text else f"{text}\n{picture}\n"
+
+    def appendix(self, table: pd.DataFrame, templates: Path) -> str:
+        """The study's long tables, for the report's appendix; "" if it has no template for them."""
+        name = f"{self.study}.appendix"
+        if not Path(templates, "studies", f"{name}.md.j2").is_file():
+            return ""
+        return self._rendered(table, templates, name)
+
+    def _rendered(self, table: pd.DataFrame, templates: Path, name: str, picture: str = "") -> str:
+        """A template's text, without bold headings that no sentence follows."""
+        template = template_in(templates, f"studies/{name}.md.j2")
+        text = template.render(
+            title=self.title,
+            tables=self.tables(table),
+            picture=Markup(picture),
+            **self.summarize(table),
+        )
+        text = re.sub(r"^(\*\*[A-Z][^*\n]+\.\*\*)\s*(?=\n\n|\Z)", "", text, flags=re.MULTILINE)
+        return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
     def svg(self, table: pd.DataFrame) -> str:
         """The study's figure as SVG; equal tables give identical bytes."""
@@ -60,15 +82,19 @@ def _numbers(column: "pd.Series[str]") -> pd.Series:
 
 @one_sentence()
 def main(section: Section) -> None:
-    """Write a study's section and figure."""
+    """Write a study's section, its part of the appendix and its figure."""
     parser = Parser(description=__doc__)
     parser.add_argument("--table", type=existing_file, required=True)
     parser.add_argument("--templates", type=existing_folder, required=True)
     parser.add_argument("--figure", type=new_file, required=True, help="the SVG to draw")
     parser.add_argument("--output", type=new_file, required=True, help="Markdown")
+    parser.add_argument("--appendix", type=new_file, required=True, help="the long tables")
     given = parser.parse_args()
     table = read_table(given.table)
-    figure, text = section.svg(table), section.markdown(table, given.templates)
-    write_text(given.figure, figure)
     picture = f"![{section.title}]({given.figure.as_posix()})"
-    write_text(given.output, f"{text}\n\n{picture}\n")
+    figure = section.svg(table)
+    text = section.markdown(table, given.templates, picture)
+    appendix = section.appendix(table, given.templates)
+    write_text(given.figure, figure)
+    write_text(given.output, text)
+    write_text(given.appendix, appendix)

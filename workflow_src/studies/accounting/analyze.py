@@ -4,20 +4,26 @@ Formulas are evaluated here and not in measure, so that editing one makes no mea
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from workflow_src.common.case import Case
+from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
 from workflow_src.common.units import MIB, NS_PER_MS
 from workflow_src.model.flops import forward_work
 from workflow_src.model.memory_formulas import model_row, peak_bytes, phase_flops
 from workflow_src.render.markdown import PHASE_WORDS
 from workflow_src.studies import join_points
+from workflow_src.studies.accounting.reading import (
+    ends_by_precision,
+    shorter_whole,
+    shown_size,
+    waiting,
+)
 from workflow_src.studies.models import case_of
-from workflow_src.studies.rows import filled
+from workflow_src.studies.rows import busy_ns, filled
 from workflow_src.studies.study import Point, Row
 
 RECOMPUTED_FLOPS = 0
@@ -29,9 +35,12 @@ def derive(point: Point, rows: list[Row]) -> list[Row]:
     ceilings = [_ceiling(row) for row in rows if row["measurement"] == "ceiling"]
     rates = [row["tflop_per_s"] for row in ceilings if "tflop_per_s" in row]
     made = [_model(_case(point, size)) for size in point["sizes"]]
+    busy = {row["size"]: _busy_ms(row) for row in rows if row["measurement"] == "component"}
     for row in rows:
         if row["measurement"] == "phase":
-            made.append(_phase(_case(point, row["size"]), row, max(rates, default=0.0)))
+            known = {"busy_ms": busy.get(row["size"])} if row["phase"] == "forward" else {}
+            phase = _phase(_case(point, row["size"]), row, max(rates, default=0.0))
+            made.append(phase | known)
         if row["measurement"] == "component":
             made += _components(_case(point, row["size"]), row)
     return [*made, *ceilings]
@@ -39,6 +48,13 @@ def derive(point: Point, rows: list[Row]) -> list[Row]:
 
 def _case(point: Point, size: str) -> Case:
     return case_of(point, size, point["precision"])
+
+
+def _busy_ms(row: Row) -> float | None:
+    """The device's busy time in one of the profiled forward passes, whichever range it is in."""
+    if row["status"] != "ok" or not row.get("activities"):
+        return None
+    return float(busy_ns(row["activities"]) / row["steps"] / NS_PER_MS)
 
 
 def tflop_per_s(flops: float, ms: float) -> float:
@@ -184,13 +200,6 @@ def _rooflines(table: pd.DataFrame) -> list[dict[str, Any]]:
     return found
 
 
-def _by(rows: Sequence[Row], key: str, value: Callable[[Row], float]) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = {}
-    for row in rows:
-        found.setdefault(row[key], []).append(value(row))
-    return found
-
-
 def share_of_step(row: Row, rule: str) -> float:
     """The FLOPs by a rule as a share of the exact FLOPs of a training step."""
     return float(row[rule] / (row["forward_flops"] + row["backward_flops"]))
@@ -209,10 +218,15 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
         "off": [row["off"] for row in compared],
         "worst": max(compared, key=lambda row: abs(row["off"]), default=None),
         "phase_words": PHASE_WORDS,
-        "mfu": _by(used, "precision", lambda row: row["mfu"]),
+        "mfu": ends_by_precision(used),
+        "samples": sorted({int(row["samples"]) for row in phases if row.get("samples")}),
+        "waiting": waiting(phases),
+        "busy_limit": LAUNCH_BOUND_BELOW,
+        "shorter": shorter_whole(phases),
         "recomputes": any(row["hfu"] != row["mfu"] for row in used),
         "over_peak": [f"{row['size']} {row['precision']}" for row in used if row["mfu"] > 1],
         "rooflines": _rooflines(table),
+        "shown_size": shown_size(components(table)),
         "lost": [
             f"{PHASE_WORDS[row['phase']]} of {row['size']} {row['precision']}"
             for row in phases

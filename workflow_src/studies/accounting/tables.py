@@ -1,6 +1,6 @@
 """The tables of the accounting study."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pandas as pd
@@ -15,18 +15,78 @@ from workflow_src.render.markdown import (
     signed_percent,
 )
 from workflow_src.studies.accounting.analyze import components, rows_of, share_of_step
+from workflow_src.studies.accounting.reading import busy_share, shown_size
 from workflow_src.studies.rows import TIME_COLUMNS
 from workflow_src.studies.study import Row
 
 
 def tables(table: pd.DataFrame) -> dict[str, Markup]:
-    """Tables of the models, the phases, the components and the ceilings."""
+    """Tables of sizes and of a roofline, and of all models, phases, components and ceilings."""
     return {
+        "sizes": _sizes_table(table),
+        "roofs": _roofs_table(components(table)),
         "models": _models_table(rows_of(table, "model")),
         "phases": _phases_table(rows_of(table, "phase")),
         "components": _components_table(components(table)),
         "ceilings": _ceilings_table(rows_of(table, "ceiling")),
     }
+
+
+def _sizes_table(table: pd.DataFrame) -> Markup:
+    """A line per measured size: the rule 6ND, and each precision's MFU and busy share."""
+    phases = rows_of(table, "phase")
+    rules = {r["size"]: share_of_step(r, "step_rule_flops") for r in rows_of(table, "model")}
+    lines: dict[str, dict[str, Any]] = {}
+    for row in phases:
+        start = {"size": row["size"], "rule": rules.get(row["size"])}
+        line = lines.setdefault(row["size"], start)
+        if row["phase"] == "train_step":
+            line |= {
+                f"{key}/{row['precision']}": row.get(key) for key in ("off", "mfu", "median_ms")
+            }
+            line[f"state/{row['precision']}"] = row["status"]
+        if row["phase"] == "forward":
+            line[f"busy/{row['precision']}"] = busy_share(row)
+    columns = [Column("size", "size"), Column("6ND / step", "rule", percent)]
+    known = {key for line in lines.values() for key, value in line.items() if value is not None}
+    for precision in dict.fromkeys(row["precision"] for row in phases):
+        state = f"state/{precision}"
+        parts: tuple[tuple[str, str, Callable[[float], str]], ...] = (
+            ("predicted memory", "off", signed_percent),
+            ("step, ms", "median_ms", number),
+            ("MFU", "mfu", percent),
+            ("busy in forward", "busy", percent),
+        )
+        columns += [
+            Column(
+                f"{heading}, {precision}" if heading != "step, ms" else f"step in {precision}, ms",
+                f"{key}/{precision}",
+                text,
+                state,
+            )
+            for heading, key, text in parts
+            if f"{key}/{precision}" in known
+        ]
+    return markdown_table(list(lines.values()), columns)
+
+
+def _roofs_table(rows: Sequence[Row]) -> Markup:
+    """A line per component of the shown size: what bounds it, and how near it comes."""
+    size = shown_size(rows)
+    lines: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        if row["size"] == size:
+            line = lines.setdefault(row["component"], {"component": row["component"]})
+            for key in ("bound", "flops_per_byte", "of_roof"):
+                line[f"{key}/{row['precision']}"] = row[key]
+    columns = [Column("component", "component")]
+    for precision in dict.fromkeys(row["precision"] for row in rows if row["size"] == size):
+        columns += [
+            Column(f"{precision}: FLOP / byte", f"flops_per_byte/{precision}", number),
+            Column("ceiling", f"bound/{precision}"),
+            Column("reaches of it", f"of_roof/{precision}", percent),
+        ]
+    return markdown_table(list(lines.values()), columns)
 
 
 def _models_table(rows: Sequence[Row]) -> Markup:

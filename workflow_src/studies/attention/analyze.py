@@ -9,12 +9,13 @@ import pandas as pd
 from workflow_src.studies import join_points
 from workflow_src.studies.attention.kernels import counted, kernel_count, kernel_rows
 from workflow_src.studies.attention.points import SHOWN_HEAD_SIZE
+from workflow_src.studies.attention.waiting import launching, most_kernels
 from workflow_src.studies.rows import filled
 from workflow_src.studies.study import Point, Row
 
 WORDS = {
     "naive": "naive",
-    "compiled": "naive, compiled",
+    "compiled": "naive compiled",
     "fused_softmax": "fused softmax",
     "sdpa_math": "SDPA math",
     "sdpa_efficient": "SDPA memory-efficient",
@@ -67,6 +68,7 @@ def totals(rows: Sequence[Row]) -> list[Row]:
             "p20_ms": phases["forward"]["p20_ms"] + phases["backward"]["p20_ms"],
             "p80_ms": phases["forward"]["p80_ms"] + phases["backward"]["p80_ms"],
             "kernels": _sum_of(phases, "kernels"),
+            "busy_ms": _sum_of(phases, "busy_ms"),
             "peak_mib": phases["backward"].get("peak_mib"),
             "memory_mib": phases["backward"].get("peak_mib") or phases["forward"].get("kept_mib"),
         }
@@ -137,8 +139,11 @@ def growth(rows: Sequence[Row]) -> list[Row]:
     return found
 
 
-def module_changes(rows: Sequence[Row]) -> list[Row]:
-    """The module's times and kernel counts before and after SDPA, by context."""
+def module_changes(rows: Sequence[Row], kernels: Sequence[Row] = ()) -> list[Row]:
+    """The module's times and kernel counts before and after SDPA, by context.
+
+    With the busy time of its kernels, if those were profiled.
+    """
     found = []
     whole = totals(rows)
     for context in sorted({row["context"] for row in whole}):
@@ -146,7 +151,17 @@ def module_changes(rows: Sequence[Row]) -> list[Row]:
         if {"naive", "sdpa"} <= set(here):
             before, after = here["naive"], here["sdpa"]
             ratio = before["total_ms"] / after["total_ms"]
-            found.append({"context": context, "before": before, "after": after, "ratio": ratio})
+            busy = {
+                version: sum(
+                    row["busy_ms"]
+                    for row in kernels
+                    if (row["implementation"], row["context"]) == (version, context)
+                )
+                for version in ("naive", "sdpa")
+            }
+            found.append(
+                {"context": context, "before": before, "after": after, "ratio": ratio, "busy": busy}
+            )
     return found
 
 
@@ -179,19 +194,24 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
     head_size = shown_head_size(whole)
     shown = of_head_size(whole, head_size)
     grown = growth(shown)
+    waiting = launching(shown)
+    idle = [waiting["up_to"], *(row["context"] for row in waiting["fastest"])] if waiting else [0]
     return {
         "head_size": head_size,
+        "head_sizes": sorted({row["head_size"] for row in whole}),
         "batch": int(cores[0]["batch"]) if cores else 0,
         "heads": int(cores[0]["heads"]) if cores else 0,
         "precision": cores[0]["precision"] if cores else "",
-        "runs": fastest_runs(shown),
+        "launching": waiting,
+        "runs": fastest_runs([row for row in shown if row["context"] > max(idle)]),
+        "measured": bool(shown),
         "against_naive": against_naive(shown),
         "square": [row for row in grown if row["exponent"] >= QUADRATIC_FROM],
         "slower_growth": [row for row in grown if row["exponent"] < QUADRATIC_FROM],
-        "grown": grown,
         "peaks": any(row["peak_mib"] for row in shown),
+        "counts": most_kernels(shown),
         "on_cpu": not any(row.get("gpu") for row in [*cores, *module]),
-        "changes": module_changes(module),
+        "changes": module_changes(module, sweep(table, "kernel")),
         "nsys": counted(sweep(table, "nsys"), sweep(table, "kernel")),
         "skipped": reasons([*cores, *module], "skipped"),
         "oom": ran_out([*cores, *module]),

@@ -19,15 +19,18 @@ def working(activities: Iterable[Row]) -> list[Row]:
 
 
 def kernel_count(row: Row) -> Row:
-    """`kernels` (on a CPU: operators) of one call of the row's phase; empty if not profiled.
+    """`kernels` (on a CPU: operators) of one call of the row's phase, and their `busy_ms`.
 
-    Backward's count is that of forward and backward together minus that of forward.
+    Empty if not profiled. Backward's are those of forward and backward together minus those of
+    forward.
     """
     if "activities" in row:
-        return {"kernels": calls(working(row["activities"]))}
+        done = working(row["activities"])
+        return {"kernels": calls(done), "busy_ms": busy_ns(done) / NS_PER_MS}
     if "both_activities" in row:
         both, forward = working(row["both_activities"]), working(row["forward_activities"])
-        return {"kernels": calls(both) - calls(forward)}
+        busy_ms = (busy_ns(both) - busy_ns(forward)) / NS_PER_MS
+        return {"kernels": calls(both) - calls(forward), "busy_ms": busy_ms}
     return {}
 
 

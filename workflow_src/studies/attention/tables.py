@@ -26,6 +26,7 @@ from workflow_src.studies.attention.analyze import (
     totals,
 )
 from workflow_src.studies.attention.points import VERSIONS
+from workflow_src.studies.attention.waiting import busy_share
 from workflow_src.studies.rows import TIME_COLUMNS
 from workflow_src.studies.study import Row
 
@@ -53,6 +54,7 @@ def tables(table: pd.DataFrame) -> dict[str, Markup]:
     cores, module = sweep(table, "core"), sweep(table, "module")
     shown = of_head_size(cores, shown_head_size(totals(cores)))
     return {
+        "contexts": contexts_table(of_head_size(totals(cores), shown_head_size(totals(cores)))),
         "times": times_table(cores),
         "memory": memory_table(shown),
         "launches": launches_table(shown),
@@ -86,6 +88,20 @@ def _joined(cells: dict[str, str]) -> str:
     both = [cells.get(phase, DASH) for phase in ("forward", "backward")]
     words = {*STATE_WORDS.values(), DASH}
     return both[0] if both[0] == both[1] and both[0] in words else " + ".join(both)
+
+
+def contexts_table(rows: Sequence[Row]) -> Markup:
+    """Forward + backward in ms by context, with the device's busy share where it was profiled."""
+    lines: dict[int, dict[str, Any]] = {}
+    for row in rows:
+        share = busy_share(row)
+        busy = "" if share is None else f" ({100 * share:.0f} %)"
+        line = lines.setdefault(row["context"], {"context": row["context"]})
+        line[row["words"]] = number(row["total_ms"]) + busy
+    headings = dict.fromkeys(row["words"] for row in rows)
+    columns = [Column("context", "context", plain)]
+    columns += [Column(words, words) for words in headings]
+    return markdown_table([lines[context] for context in sorted(lines)], columns)
 
 
 def times_table(cores: Sequence[Row]) -> Markup:

@@ -8,6 +8,7 @@ import pandas as pd
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.render.markdown import number, percent, plain, whole
 from workflow_src.studies import join_points
+from workflow_src.studies.fusion.copies import L2_MIB, LARGE, bandwidth, cached, uneven_copies
 from workflow_src.studies.fusion.points import IMPLEMENTATIONS, launches_alike
 from workflow_src.studies.rows import calls, filled
 from workflow_src.studies.study import Point, Row
@@ -24,9 +25,6 @@ NAMES = {
 
 OPERATIONS = {"gelu": "GeLU", "softmax": "Softmax"}
 ELEMENT_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
-
-LARGE = 2**26
-"""From this many elements on, no cache holds the tensors; verdicts use only such shapes."""
 
 NEAR_COPY = 0.90
 NO_SLOWER_WITHIN = 0.02
@@ -162,15 +160,40 @@ def _of_operation(rows: Sequence[Row], skipped: Sequence[Row], operation: str) -
     }
 
 
+def against_copy(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The measured rows of uncached tensors, copies too, with their share of the bandwidth."""
+    rows = [row for row in filled(table) if row["status"] == "ok"]
+    rate = bandwidth(rows)
+    return [
+        row | {"of_bandwidth": row["achieved_gb_per_s"] / rate if rate else None}
+        for row in rows
+        if not cached(row)
+    ]
+
+
 def summarize(table: pd.DataFrame) -> dict[str, Any]:
     """Values for the template, per operation: gain from fusion, share of a copy, gaps."""
     rows = measured(table)
     missing = [row for row in filled(table) if row["status"] != "ok"]
+    ran = [row for row in filled(table) if row["status"] == "ok"]
+    small = [row for row in ran if cached(row)]
+    faster = [
+        row for row in against_copy(table) if (row["share_of_copy"] or 0) > 1 + NO_SLOWER_WITHIN
+    ]
     return {
         "operations": [_of_operation(rows, missing, operation) for operation in IMPLEMENTATIONS],
         "large": power(LARGE),
         "near_copy": NEAR_COPY,
         "no_slower_within": NO_SLOWER_WITHIN,
+        "bandwidth": bandwidth(ran),
+        "uneven": uneven_copies(ran),
+        "names": NAMES,
+        "called": OPERATIONS,
+        "faster": max(faster, key=lambda row: float(row["share_of_copy"]), default=None),
+        "faster_rows": len(faster),
+        "l2_mib": next((L2_MIB[r["gpu"]] for r in ran if r.get("gpu") in L2_MIB), None),
+        "cached_rates": [r["achieved_gb_per_s"] for r in small if r["implementation"] == "copy"],
+        "on_cpu": not any(row.get("gpu") for row in ran),
     }
 
 

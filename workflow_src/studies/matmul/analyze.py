@@ -13,7 +13,8 @@ from workflow_src.common.units import NS_PER_MS
 from workflow_src.render.markdown import plain
 from workflow_src.studies import join_points
 from workflow_src.studies.matmul.points import PRECISIONS
-from workflow_src.studies.matmul.tiles import TILE, waves
+from workflow_src.studies.matmul.remarks import APART, beyond_median, launch_bound, unsteady
+from workflow_src.studies.matmul.tiles import TILE, tiles, waves
 from workflow_src.studies.rows import busy_ns, calls, filled
 from workflow_src.studies.study import Point, Row
 
@@ -149,6 +150,10 @@ def edge_verdict(rows: Sequence[Row]) -> dict[str, Any] | None:
         "expected": expected_drop(int(below["n"]), int(above["n"]), int(below["multiprocessors"])),
         "largest": drops[largest],
         "largest_after": largest,
+        "tiles": tiles(int(below["n"])),
+        "tiles_past": tiles(int(below["n"]) + 1),
+        "waves": waves(int(below["n"]), int(below["multiprocessors"])),
+        "last_wave": tiles(int(below["n"]) + 1) % int(below["multiprocessors"]),
         "tiled": len(tiled),
         "assumed": sum(tile in assumed for tile in tiled),
         "sizes": len(rows),
@@ -200,6 +205,9 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
     fine = sweep(table, "divisibility")
     return {
         "peaks": peaks(rows),
+        "unsteady": unsteady(rows),
+        "beyond": beyond_median(rows),
+        "apart": APART,
         "launch_bound": max((int(row["n"]) for row in on_device if launch_bound(row)), default=0),
         "other_precision": [
             f"{precision} ({', '.join(ran)})"
@@ -224,11 +232,6 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
             for row in sweep(table, name, "oom")
         ],
     }
-
-
-def launch_bound(row: Row) -> bool:
-    """Whether the device spends too much of a product's time waiting for launches."""
-    return bool(row["busy_ms"] < LAUNCH_BOUND_BELOW * row["median_ms"])
 
 
 if __name__ == "__main__":

@@ -5,8 +5,19 @@ from collections.abc import Sequence
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.render.markdown import Column, markdown_table, number, percent, plain, whole
+from workflow_src.render.markdown import (
+    DASH,
+    STATE_WORDS,
+    Column,
+    markdown_table,
+    number,
+    percent,
+    plain,
+    whole,
+)
 from workflow_src.studies.matmul.analyze import divisor_classes, peaks, sweep
+from workflow_src.studies.matmul.points import PRECISIONS
+from workflow_src.studies.matmul.remarks import marks
 from workflow_src.studies.rows import TIME_COLUMNS
 from workflow_src.studies.study import Row
 
@@ -52,11 +63,25 @@ def tables(table: pd.DataFrame) -> dict[str, Markup]:
     rows = sweep(table, "sizes")
     classes = divisor_classes(sweep(table, "divisibility"))
     return {
+        "rates": _rates_table(rows, sweep(table, "sizes", "oom")),
         "peaks": _peaks_table(peaks(rows)),
         "sizes": _sizes_table(rows, sweep(table, "sizes", "oom")),
         "edge": markdown_table(sweep(table, "edge"), EDGE_COLUMNS),
         "divisors": markdown_table(classes, DIVISOR_COLUMNS),
     }
+
+
+def _rates_table(measured: Sequence[Row], out_of_memory: Sequence[Row]) -> Markup:
+    """TFLOP/s by size and precision, marked where launching limits it or samples are unsteady."""
+    lines: dict[int, dict[str, str]] = {}
+    for row in [*measured, *out_of_memory]:
+        mark = marks(row) if row["status"] == "ok" else ""
+        text = number(row["tflops"]) if row["status"] == "ok" else STATE_WORDS["oom"]
+        line = lines.setdefault(int(row["n"]), {"n": plain(row["n"])})
+        line[row["precision"]] = text + (f" ({mark})" if mark else "")
+    names = [name for name in PRECISIONS if any(name in line for line in lines.values())]
+    rows = [dict.fromkeys(names, DASH) | lines[n] for n in sorted(lines)]
+    return markdown_table(rows, [Column("n", "n"), *(Column(name, name) for name in names)])
 
 
 def _peaks_table(found: Sequence[Row]) -> Markup:

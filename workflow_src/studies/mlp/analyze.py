@@ -10,6 +10,13 @@ from workflow_src.common.units import NS_PER_MS
 from workflow_src.render.markdown import limit
 from workflow_src.studies import join_points
 from workflow_src.studies.mlp.points import BASE, Sizes
+from workflow_src.studies.mlp.reading import (
+    base_of,
+    faster_than_base,
+    per_flop,
+    readable,
+    within_spread,
+)
 from workflow_src.studies.rows import busy_ns, filled
 from workflow_src.studies.study import Point, Row
 
@@ -97,14 +104,22 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
     """Values for the template: ratios against the formula, and where the device is busy."""
     rows, swept = ratios(table), measured(part(table, "sweep"))
     axes = [_axis_summary(rows, axis) for axis in BASE]
+    on_cpu = "cpu" in set(table["device"])
+    base_share = next((r["busy_share"] for r in swept if r["dim"] == BASE["dim"]), None)
     return {
         "base": BASE,
+        "base_row": base_of(rows),
+        "readable": readable(base_share, on_cpu),
+        "faster": faster_than_base(rows),
+        "within": within_spread(rows),
+        "scaled": sum("measured" in row for row in rows if row["axis"] != "base"),
         "axes": [axis for axis in axes if axis["measured"]],
-        "on_cpu": "cpu" in set(table["device"]),
+        "on_cpu": on_cpu,
         "dims": sorted(int(row["dim"]) for row in swept),
+        "swept": sorted(per_flop(swept), key=lambda row: int(row["dim"])),
         "shares": [row["busy_share"] for row in sorted(swept, key=lambda row: row["dim"])],
         "busy_from": busy_from(swept),
-        "base_share": next((r["busy_share"] for r in swept if r["dim"] == BASE["dim"]), None),
+        "base_share": base_share,
         "threshold": LAUNCH_BOUND_BELOW,
         "tops": _tops(part(table, "operators")),
     }

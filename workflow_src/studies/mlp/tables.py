@@ -8,6 +8,7 @@ from markupsafe import Markup
 from workflow_src.render.markdown import Column, markdown_table, number, percent, plain
 from workflow_src.studies.mlp.analyze import part, ratios
 from workflow_src.studies.mlp.points import BASE
+from workflow_src.studies.mlp.reading import per_flop
 
 OPERATORS_SHOWN = 6
 
@@ -15,10 +16,46 @@ OPERATORS_SHOWN = 6
 def tables(table: pd.DataFrame) -> dict[str, Markup]:
     """Tables of the scaling, of the sweep over dim, and of the operators of each operation."""
     return {
+        "axes": _axes_table(table),
+        "dims": _dims_table(table),
         "scaling": _scaling_table(table),
         "sweep": _sweep_table(table),
         "operators": _operators_table(table),
     }
+
+
+def _axes_table(table: pd.DataFrame) -> Markup:
+    """A row per scaled size, at its largest factor."""
+    rows: dict[str, dict[str, Any]] = {}
+    for row in ratios(table):
+        if row["axis"] != "base" and row["factor"] >= rows.get(row["axis"], row)["factor"]:
+            rows[row["axis"]] = row
+    columns = [
+        Column("scaled", "axis"),
+        Column("by", "factor", plain),
+        Column("FLOPs over the base's", "expected", number),
+        Column("time over the base's", "measured", number, "status"),
+        Column("its p20", "low", number, "status"),
+        Column("its p80", "high", number, "status"),
+    ]
+    return markdown_table(list(rows.values()), columns)
+
+
+def _dims_table(table: pd.DataFrame) -> Markup:
+    """A row per dim: step and busy time next to the FLOPs, all over those of the base's dim."""
+    operators = "cpu" in set(table["device"])
+    busy = "operators" if operators else "busy"
+    columns = [
+        Column("dim", "dim", plain),
+        Column("step, ms", "median_ms", number, "status"),
+        Column(f"{busy}, ms", "busy_ms", number, "status"),
+        Column(f"{busy} / step", "busy_share", percent, "status"),
+        Column(f"FLOPs over dim {BASE['dim']}'s", "relative_flops", number),
+        Column("step over", "relative_step", number, "status"),
+        Column(f"{busy} over", "relative_busy", number, "status"),
+    ]
+    ran = {row["dim"]: row for row in per_flop(part(table, "sweep"))}
+    return markdown_table([ran.get(r["dim"], r) for r in part(table, "sweep")], columns)
 
 
 def _scaling_table(table: pd.DataFrame) -> Markup:

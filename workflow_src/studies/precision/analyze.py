@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,6 @@ from workflow_src.studies.study import Point, Row
 
 SAME_WITHIN = 0.02
 """A speed-up that differs from 1 by at most this is neither a gain nor a loss."""
-
-LOSSES_SHOWN = 5
 
 MEASUREMENTS = {
     "forward": "forward",
@@ -135,25 +134,43 @@ def reason_of(pair: Mapping[str, Any]) -> str:
 
 def summarize(table: pd.DataFrame) -> dict[str, Any]:
     """Values for the template: causes of the sums' errors, dtypes, autocast's gains and losses."""
-    sums, types = part(table, "accumulation"), part(table, "dtypes")
-    values = [row["value"] for row in sums]
-    pairs = compare(part(table, "speed"))
+    sums, types, speed = (part(table, name) for name in ("accumulation", "dtypes", "speed"))
+    pairs = compare(speed)
     losses = sorted((p for p in pairs if p["verdict"] == "loses"), key=lambda p: p["speedup"])
     return {
-        "sums": [row | {"cause": cause(row)} for row in sums],
+        "sums": sums,
         "best": min(sums, key=lambda row: abs(row["error"]), default=None),
-        "same": [row["variant"] for row in sums if values.count(row["value"]) > 1],
+        "worst": max(sums, key=lambda row: abs(row["error"]), default=None),
+        "causes": {
+            name: [row for row in sums if cause(row) == name]
+            for name in ("rounding", "representation")
+        },
         "low": {name: _kept_low(types, name) for name in ("fp16", "bf16")},
-        "tensors": len(types),
+        "tensors": [row["tensor"] for row in types],
+        "kept": kept(types),
         "gains": [_of_one_kind(pairs, *kind) for kind in _kinds(pairs)],
-        "losses": [pair | {"why": reason_of(pair)} for pair in losses[:LOSSES_SHOWN]],
+        "compared": {
+            against: [_of_one_kind(pairs, *kind) for kind in _kinds(pairs) if kind[0] == against]
+            for against in dict.fromkeys(pair["against"] for pair in pairs)
+        },
+        "losses": [pair | {"why": reason_of(pair)} for pair in losses],
+        "copied": copied(speed),
         "measurements": MEASUREMENTS,
         "pairs": len(pairs),
-        "lost": len(losses),
         "same_within": SAME_WITHIN,
         "threshold": LAUNCH_BOUND_BELOW,
         "on_cpu": "cpu" in set(table["device"]),
     }
+
+
+def copied(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
+    """The share that copies have in the busy time of models, by precision."""
+    found: dict[str, list[float]] = {}
+    for row in rows:
+        share = row.get("copy_share")
+        if row["status"] == "ok" and row["measurement"] != "scores" and share is not None:
+            found.setdefault(row["precision"], []).append(share)
+    return found
 
 
 def cause(row: Mapping[str, Any]) -> str:
@@ -167,21 +184,55 @@ def _kept_low(types: Sequence[Mapping[str, Any]], autocast: str) -> list[str]:
     return [row["tensor"] for row in types if row[f"autocast_{autocast}"] != "float32"]
 
 
+KINDS = {
+    "parameters": "(parameter)",
+    "gradients": "(gradient)",
+    "LayerNorm's output": "norm (output)",
+}
+"""What tensors are called together, by what their names end with."""
+
+
+def kept(types: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The kinds of tensors that are float32 under every autocast."""
+    low = {*_kept_low(types, "fp16"), *_kept_low(types, "bf16")}
+    return [
+        words
+        for words, end in KINDS.items()
+        if (mine := {row["tensor"] for row in types if row["tensor"].endswith(end)})
+        and mine.isdisjoint(low)
+    ]
+
+
 def _kinds(pairs: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
     return list(dict.fromkeys((pair["against"], pair["measurement"]) for pair in pairs))
 
 
 def _of_one_kind(pairs: Sequence[Mapping[str, Any]], against: str, measured: str) -> dict[str, Any]:
-    """Speed-ups and verdicts over all sizes, for one measurement against one full precision."""
+    """Speed-ups and verdicts over all sizes, for one measurement against one full precision.
+
+    `rising` says whether the speed-up never falls from a size to the next larger one.
+    """
     mine = [p for p in pairs if (p["against"], p["measurement"]) == (against, measured)]
+    mine = sorted(mine, key=_work)
     verdicts = [pair["verdict"] for pair in mine]
     words = {"gains": "gains", "same": f"stays within {limit(SAME_WITHIN)}", "loses": "loses"}
+    speedups = [pair["speedup"] for pair in mine]
     return {
         "against": against,
+        "measured": measured,
         "measurement": MEASUREMENTS[measured],
-        "speedups": [pair["speedup"] for pair in mine],
+        "speedups": speedups,
+        "least": min(mine, key=lambda pair: float(pair["speedup"])),
+        "most": max(mine, key=lambda pair: float(pair["speedup"])),
+        "rising": len(mine) > 1
+        and all(later > (1 - SAME_WITHIN) * first for first, later in pairwise(speedups)),
         "verdicts": {text: verdicts.count(key) for key, text in words.items()},
     }
+
+
+def _work(pair: Mapping[str, Any]) -> float:
+    """What sizes are ordered by: the time of the same in full precision."""
+    return float(pair["speedup"] * pair["median_ms"])
 
 
 if __name__ == "__main__":

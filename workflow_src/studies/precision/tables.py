@@ -14,11 +14,14 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def tables(table: pd.DataFrame) -> dict[str, Markup]:
-    """Tables of the sums, of the dtypes, and of time per size, measurement and precision."""
+    """Tables of the sums, of speed-ups by size, of the dtypes, and of all times."""
+    speed = part(table, "speed")
     return {
+        "sums": markdown_table(part(table, "accumulation"), SUM_COLUMNS),
+        "speedups": _speedups_table(speed),
         "accumulation": _accumulation_table(part(table, "accumulation")),
         "dtypes": _dtypes_table(part(table, "dtypes")),
-        "speed": _speed_table(part(table, "speed")),
+        "speed": _speed_table(speed),
     }
 
 
@@ -30,6 +33,36 @@ def digits(value: float) -> str:
 def scientific(value: float) -> str:
     """An error with its sign and three significant digits: -4.90e-02; an exact zero is 0."""
     return f"{value:+.2e}" if value else "0"
+
+
+SUM_COLUMNS = (
+    Column("added into", "variant"),
+    Column("sum", "value", digits),
+    Column("error", "error", scientific),
+    Column("from 0.01 as stored", "representation_error", scientific),
+    Column("from rounding the sum", "rounding_error", scientific),
+)
+
+
+def _speedups_table(rows: Rows) -> Markup:
+    """A row per size: bf16's speed-up of models over each full precision, and its busy share."""
+    lines: dict[str, dict[str, Any]] = {}
+    for pair in compare(rows):
+        if pair["measurement"] != "scores":
+            line = lines.setdefault(pair["size"], {"size": pair["size"]})
+            line[f"{pair['measurement']}/{pair['against']}"] = pair["speedup"]
+            line[f"{pair['measurement']}/busy"] = pair.get("busy_share")
+    kinds = dict.fromkeys(key for line in lines.values() for key in line if "/" in key)
+    order = sorted(kinds, key=lambda kind: (kind.startswith("forward_"), kind.endswith("/busy")))
+    columns = [Column("size", "size")]
+    for kind in order:
+        measurement, against = kind.split("/")
+        busy = against == "busy"
+        heading = "busy in bf16" if busy else f"over {against}"
+        columns.append(
+            Column(f"{MEASUREMENTS[measurement]}: {heading}", kind, percent if busy else number)
+        )
+    return markdown_table(list(lines.values()), columns)
 
 
 def _accumulation_table(rows: Rows) -> Markup:

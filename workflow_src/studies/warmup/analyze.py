@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.render.markdown import PHASE_WORDS, limit
+from workflow_src.render.markdown import PHASE_WORDS
 from workflow_src.studies import join_points
 from workflow_src.studies.rows import filled
 from workflow_src.studies.study import Point, Row
@@ -66,37 +66,101 @@ def measured(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [row for row in rows if row["status"] == "ok"]
 
 
+def by_phase(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """A row per size and phase: medians over its runs, and how far each run's mean is off.
+
+    `extra_ms` is what the first step costs beyond a settled one; `excess` maps the number of
+    warm-up steps to the share by which the mean exceeds the settled median.
+    """
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in compared(table):
+        found.setdefault((row["size"], row["phase"]), []).append(row)
+    return [_of_runs(runs) for runs in found.values()]
+
+
+def _of_runs(runs: Sequence[Row]) -> dict[str, Any]:
+    ran = measured(runs)
+    same = ("size", "phase", "context", "status", "reason")
+    about = {key: (ran or runs)[0].get(key) for key in same} | {"runs": len(ran)}
+    if not ran:
+        return about
+    middle = {
+        key: statistics.median(row[key] for row in ran)
+        for key in ("first_step_ms", "settled_ms", "first_ratio")
+    }
+    extra = statistics.median(row["first_step_ms"] - row["settled_ms"] for row in ran)
+    excess = {int(row["warmup_steps"]): row["mean_ratio"] - 1 for row in ran}
+    return about | middle | {"extra_ms": extra, "excess": excess}
+
+
+def named(row: Row) -> str:
+    """The run of a row in words: small, forward."""
+    return f"{row['size']}, {PHASE_WORDS[row['phase']]}"
+
+
 def summarize(table: pd.DataFrame) -> dict[str, Any]:
     """Values for the template: cost of the first step, its effect on means, enough warm-up."""
     rows = measured(compared(table))
-    settled = [row["settled_after_steps"] for row in rows]
+    lines = [line for line in by_phase(table) if line["runs"]]
+    never = [row for row in rows if row["settled_after_steps"] is None]
     return {
         "runs": len(rows),
-        "first_by_phase": {
-            words: [row["first_ratio"] for row in rows if row["phase"] == phase]
-            for phase, words in PHASE_WORDS.items()
-            if any(row["phase"] == phase for row in rows)
+        "processes": max((line["runs"] for line in lines), default=0),
+        "steps": int(max((row["samples"] for row in rows), default=0)),
+        "first": {
+            PHASE_WORDS[phase]: [line for line in lines if line["phase"] == phase]
+            for phase in dict.fromkeys(line["phase"] for line in lines)
         },
-        "first": _first_steps([row["first_ratio"] for row in rows]),
-        "means": _means(rows),
+        "extra": same_extra(lines),
+        "worst": _worst_means(rows),
         "enough": enough(rows),
-        "tried": sorted({int(row["warmup_steps"]) for row in rows}),
         "mean_within": MEAN_WITHIN,
         "settled_within": SETTLED_WITHIN,
-        "settled": [steps for steps in settled if steps is not None],
-        "never": settled.count(None),
+        "never": never,
+        "widest": _widest(never),
+        "contexts": sorted({int(row["context"]) for row in rows}),
     }
 
 
-def _first_steps(ratios: Sequence[float]) -> dict[str, int]:
-    """In how many runs the first step is slower than, near or faster than the settled median."""
-    slower = sum(ratio > 1 + SETTLED_WITHIN for ratio in ratios)
-    faster = sum(ratio < 1 - SETTLED_WITHIN for ratio in ratios)
-    return {
-        f"is over {limit(SETTLED_WITHIN)} slower": slower,
-        f"lies within {limit(SETTLED_WITHIN)}": len(ratios) - slower - faster,
-        f"is over {limit(SETTLED_WITHIN)} faster": faster,
-    }
+def _widest(rows: Sequence[Row]) -> Row | None:
+    """The run whose steps are spread widest, for its median."""
+    widest = max(rows, key=lambda r: (r["p80_ms"] - r["p20_ms"]) / r["median_ms"], default=None)
+    return widest and widest | {"named": named(widest)}
+
+
+SAME_EXTRA = 1.25
+"""Costs of first steps whose ratio is at most this count as the same."""
+
+
+def same_extra(lines: Sequence[Row]) -> dict[str, Any] | None:
+    """The phase that runs first in a process, with the smallest and the largest size.
+
+    `same` says whether the first step's extra cost is the same while a settled step's is not.
+    None if fewer than two sizes were measured, or if first steps cost nothing.
+    """
+    mine = [line for line in lines if line["phase"] == lines[0]["phase"]]
+    low = min(mine, key=lambda line: float(line["settled_ms"]), default=None)
+    high = max(mine, key=lambda line: float(line["settled_ms"]), default=None)
+    if low is None or high is None or low is high or min(low["extra_ms"], high["extra_ms"]) <= 0:
+        return None
+    costs = sorted((low["extra_ms"], high["extra_ms"]))
+    longer = high["settled_ms"] / low["settled_ms"]
+    same = costs[1] / costs[0] <= SAME_EXTRA < longer
+    phase = PHASE_WORDS[low["phase"]]
+    return {"low": low, "high": high, "longer": longer, "same": same, "phase": phase}
+
+
+def _worst_means(rows: Sequence[Row]) -> dict[int, dict[str, Any]]:
+    """By number of warm-up steps, the run whose mean is furthest from the settled median."""
+    found: dict[int, dict[str, Any]] = {}
+    for row in sorted(rows, key=lambda row: int(row["warmup_steps"])):
+        excess = row["mean_ratio"] - 1
+        worst = found.get(int(row["warmup_steps"]))
+        if worst is None or abs(excess) > abs(worst["excess"]):
+            within = abs(excess) <= MEAN_WITHIN
+            about = {"excess": excess, "within": within, "named": named(row)}
+            found[int(row["warmup_steps"])] = about
+    return found
 
 
 def _means(rows: Sequence[Row]) -> dict[int, list[float]]:

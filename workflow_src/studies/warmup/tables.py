@@ -1,10 +1,17 @@
-"""The table of the warm-up study."""
+"""The tables of the warm-up study."""
 
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.render.markdown import PHASE_WORDS, Column, markdown_table, number, plain
-from workflow_src.studies.warmup.analyze import compared
+from workflow_src.render.markdown import (
+    PHASE_WORDS,
+    Column,
+    markdown_table,
+    number,
+    plain,
+    signed_percent,
+)
+from workflow_src.studies.warmup.analyze import by_phase, compared, named
 
 NUMBERS = {
     "all steps, ms": "total_ms",
@@ -29,12 +36,37 @@ COLUMNS = (
 
 
 def tables(table: pd.DataFrame) -> dict[str, Markup]:
-    """A row per run and phase."""
+    """A row per size and phase, and one per run and phase."""
+    return {"phases": _phases_table(table), "runs": _runs_table(table)}
+
+
+def _phases_table(table: pd.DataFrame) -> Markup:
+    """Medians over the runs of a size and phase, and how far the mean of each run is off."""
+    lines = []
+    for line in by_phase(table):
+        excess = {f"after_{steps}": share for steps, share in line.get("excess", {}).items()}
+        lines.append(line | excess | {"named": named(line)})
+    tried = sorted({steps for line in lines for steps in line.get("excess", {})})
+    columns = [
+        Column("phase", "named"),
+        Column("first step, ms", "first_step_ms", number, "status"),
+        Column("settled step, ms", "settled_ms", number, "status"),
+        Column("ratio", "first_ratio", number, "status"),
+        Column("difference, ms", "extra_ms", number, "status"),
+        *(
+            Column(f"mean, {steps} warm-up", f"after_{steps}", signed_percent, "status")
+            for steps in tried
+        ),
+    ]
+    return markdown_table(lines, columns)
+
+
+def _runs_table(table: pd.DataFrame) -> Markup:
     rows = [row | {"phase": PHASE_WORDS[row["phase"]]} for row in compared(table)]
     for row in rows:
         if row["status"] == "ok":
             row["settled_text"] = _settled_text(row["settled_after_steps"])
-    return {"runs": markdown_table(rows, COLUMNS)}
+    return markdown_table(rows, COLUMNS)
 
 
 def _settled_text(steps: float | None) -> str:

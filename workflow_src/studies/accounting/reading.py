@@ -1,0 +1,52 @@
+"""How far the accounting study's times can be read: where the device waits, what contradicts."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
+from workflow_src.studies.study import Row
+
+
+def busy_share(row: Row) -> float | None:
+    """The share of a phase's time in which the device is busy; None if that isn't known."""
+    if row["status"] != "ok" or not row.get("busy_ms") or not row.get("median_ms"):
+        return None
+    return float(row["busy_ms"] / row["median_ms"])
+
+
+def ends_by_precision(steps: Sequence[Row]) -> dict[str, dict[str, Any]]:
+    """The steps with the lowest and the highest MFU of each precision."""
+    return {
+        precision: {
+            "low": min(mine, key=lambda row: float(row["mfu"])),
+            "high": max(mine, key=lambda row: float(row["mfu"])),
+        }
+        for precision in dict.fromkeys(row["precision"] for row in steps)
+        if (mine := [row for row in steps if row["precision"] == precision])
+    }
+
+
+def waiting(phases: Sequence[Row]) -> dict[str, list[Row]]:
+    """The forward passes in which a GPU mostly waits for launches, by precision."""
+    found: dict[str, list[Row]] = {}
+    for row in phases:
+        share = busy_share(row)
+        if row.get("gpu") and share is not None and share < LAUNCH_BOUND_BELOW:
+            found.setdefault(row["precision"], []).append(row | {"busy_share": share})
+    return found
+
+
+def shorter_whole(phases: Sequence[Row]) -> list[dict[str, Row]]:
+    """Where a training step took less time than forward + backward, which it contains."""
+    ran = {(r["size"], r["precision"], r["phase"]): r for r in phases if r.get("median_ms")}
+    pairs = [
+        {"whole": row, "part": ran[size, precision, "forward_backward"]}
+        for (size, precision, phase), row in ran.items()
+        if phase == "train_step" and (size, precision, "forward_backward") in ran
+    ]
+    return [pair for pair in pairs if pair["whole"]["median_ms"] < pair["part"]["median_ms"]]
+
+
+def shown_size(rows: Sequence[Row]) -> str:
+    """The size whose components the report shows: the one that takes longest; "" without any."""
+    return str(max(rows, key=lambda row: float(row["busy_ms"]))["size"]) if rows else ""
