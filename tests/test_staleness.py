@@ -114,7 +114,8 @@ BEHAVIOR = [
     ),
     pytest.param(
         "common/thresholds.py", "LAUNCH_BOUND_BELOW = 0.8", "LAUNCH_BOUND_BELOW = 0.7",
-        {"answer a", "report", "precision section", "matmul section", "mlp section"},
+        {"answer a", "report"}
+        | {f"{name} section" for name in ("precision", "attention", "matmul", "mlp", "accounting")},
         id="the launch-bound threshold",
     ),
     pytest.param(

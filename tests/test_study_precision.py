@@ -110,9 +110,8 @@ def test_types_are_observed(tmp_path):
     said = text(tmp_path, *rows)
     assert "of 18 tensors of a small network 5 are 16-bit under fp16 or bf16 (fc1" in said
     assert "; parameters and gradients stay float32." in said
-    on_gpu = [
-        row | dict.fromkeys(LOW, "float32") if "norm (o" in row["tensor"] else row for row in rows
-    ]
+    full = dict.fromkeys(LOW, "float32")
+    on_gpu = [row | full if row["tensor"] == "norm (output)" else row for row in rows]
     found = text(tmp_path, *on_gpu)
     assert "; parameters, gradients and LayerNorm's output stay float32." in found
 

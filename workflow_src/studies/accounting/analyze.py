@@ -213,7 +213,10 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
     compared = [row for row in phases if "off" in row]
     return {
         "sizes": len({row["size"] for row in models}),
-        "rule": [share_of_step(row, "step_rule_flops") for row in models],
+        "rule": sorted(
+            (row | {"rule": share_of_step(row, "step_rule_flops")} for row in models),
+            key=lambda row: float(row["rule"]),
+        ),
         "rule_all": [share_of_step(row, "step_rule_all_flops") for row in models],
         "off": [row["off"] for row in compared],
         "worst": max(compared, key=lambda row: abs(row["off"]), default=None),
