@@ -236,7 +236,8 @@ def test_the_section_of_a_complete_measurement() -> None:
     said = text(phase(), component("qkv", 50, 8.0), component("softmax", 2, 1.0), *CEILINGS)
     assert "differs from the measured one by -10.0 %, most in training step of small" in said
     assert "an MFU of 50.0 % in fp32 (model FLOPs utilization" in said and "HFU is the same" in said
-    assert "the ridge is at 10.0 FLOPs per byte (10.0 TFLOP/s, 1,000 GB/s)" in said
+    assert "the ridge, below which bandwidth is the lower of the two ceilings, is at 10.0" in said
+    assert " is at 10.0 FLOPs per byte (10.0 TFLOP/s, 1,000 GB/s)" in said
     assert "bound by bandwidth: softmax; above it: qkv." in said
     assert "Not measured" not in said and "on a CPU" not in said and "than the roof" not in said
 

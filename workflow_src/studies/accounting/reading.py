@@ -8,8 +8,8 @@ from workflow_src.studies.study import Row
 
 
 def busy_share(row: Row) -> float | None:
-    """The share of a phase's time in which the device is busy; None if that isn't known."""
-    if row["status"] != "ok" or not row.get("busy_ms") or not row.get("median_ms"):
+    """The share of a phase's time in which a GPU is busy; None if that isn't known."""
+    if not row.get("gpu") or not row.get("busy_ms") or not row.get("median_ms"):
         return None
     return float(row["busy_ms"] / row["median_ms"])
 
@@ -31,7 +31,7 @@ def waiting(phases: Sequence[Row]) -> dict[str, list[Row]]:
     found: dict[str, list[Row]] = {}
     for row in phases:
         share = busy_share(row)
-        if row.get("gpu") and share is not None and share < LAUNCH_BOUND_BELOW:
+        if share is not None and share < LAUNCH_BOUND_BELOW:
             found.setdefault(row["precision"], []).append(row | {"busy_share": share})
     return found
 

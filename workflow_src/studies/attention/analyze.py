@@ -68,7 +68,7 @@ def totals(rows: Sequence[Row]) -> list[Row]:
             "p20_ms": phases["forward"]["p20_ms"] + phases["backward"]["p20_ms"],
             "p80_ms": phases["forward"]["p80_ms"] + phases["backward"]["p80_ms"],
             "kernels": _sum_of(phases, "kernels"),
-            "busy_ms": _sum_of(phases, "busy_ms"),
+            "busy_ms": _sum_of(phases, "busy_ms") if phases["forward"].get("gpu") else None,
             "peak_mib": phases["backward"].get("peak_mib"),
             "memory_mib": phases["backward"].get("peak_mib") or phases["forward"].get("kept_mib"),
         }

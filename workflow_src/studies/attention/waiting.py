@@ -8,7 +8,7 @@ from workflow_src.studies.study import Row
 
 
 def busy_share(row: Row) -> float | None:
-    """The share of forward and backward in which the device is busy; None if not profiled."""
+    """The share of forward and backward in which a GPU is busy; None if not profiled."""
     return None if row.get("busy_ms") is None else float(row["busy_ms"] / row["total_ms"])
 
 

@@ -193,7 +193,7 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
         "faster_rows": len(faster),
         "l2_mib": next((L2_MIB[r["gpu"]] for r in ran if r.get("gpu") in L2_MIB), None),
         "cached_rates": [r["achieved_gb_per_s"] for r in small if r["implementation"] == "copy"],
-        "on_cpu": not any(row.get("gpu") for row in ran),
+        "all_cached": len(small) == len(ran),
     }
 
 

@@ -40,9 +40,9 @@ def tables(table: pd.DataFrame) -> dict[str, Markup]:
 def _largest_table(table: pd.DataFrame) -> Markup:
     """A line per implementation: median times at the largest shapes, and shares of the bandwidth.
 
-    Empty if no tensor was too large for a cache.
+    If every tensor fits in a cache: without shares. Empty if nothing was measured.
     """
-    rows = against_copy(table)
+    rows = against_copy(table) or [row for row in filled(table) if row["status"] == "ok"]
     groups: dict[tuple[str, str], list[Row]] = {}
     for operation in IMPLEMENTATIONS:
         for row in largest([row for row in rows if row["operation"] == operation]):
@@ -65,7 +65,7 @@ def _shares(rows: Sequence[Row], name: str) -> str:
     if not mine:
         return ""
     times = between([row["median_ms"] for row in mine])
-    shares = [row["of_bandwidth"] for row in mine if row["of_bandwidth"] is not None]
+    shares = [row["of_bandwidth"] for row in mine if row.get("of_bandwidth") is not None]
     return f"{times} ms" + (f" ({between(shares, rounded)})" if shares else "")
 
 

@@ -45,13 +45,14 @@ SUM_COLUMNS = (
 
 
 def _speedups_table(rows: Rows) -> Markup:
-    """A row per size: bf16's speed-up of models over each full precision, and its busy share."""
+    """A row per size: bf16's speed-up of models over each precision, and a GPU's busy share."""
     lines: dict[str, dict[str, Any]] = {}
     for pair in compare(rows):
         if pair["measurement"] != "scores":
             line = lines.setdefault(pair["size"], {"size": pair["size"]})
             line[f"{pair['measurement']}/{pair['against']}"] = pair["speedup"]
-            line[f"{pair['measurement']}/busy"] = pair.get("busy_share")
+            if pair["device"] != "cpu":
+                line[f"{pair['measurement']}/busy"] = pair.get("busy_share")
     kinds = dict.fromkeys(key for line in lines.values() for key in line if "/" in key)
     order = sorted(kinds, key=lambda kind: (kind.startswith("forward_"), kind.endswith("/busy")))
     columns = [Column("size", "size")]

@@ -85,12 +85,12 @@ def _of_runs(runs: Sequence[Row]) -> dict[str, Any]:
     if not ran:
         return about
     middle = {
-        key: statistics.median(row[key] for row in ran)
-        for key in ("first_step_ms", "settled_ms", "first_ratio")
+        key: statistics.median(row[key] for row in ran) for key in ("first_step_ms", "settled_ms")
     }
-    extra = statistics.median(row["first_step_ms"] - row["settled_ms"] for row in ran)
+    first, settled = middle["first_step_ms"], middle["settled_ms"]
+    middle |= {"first_ratio": first / settled, "extra_ms": first - settled}
     excess = {int(row["warmup_steps"]): row["mean_ratio"] - 1 for row in ran}
-    return about | middle | {"extra_ms": extra, "excess": excess}
+    return about | middle | {"excess": excess}
 
 
 def named(row: Row) -> str:
