@@ -17,6 +17,7 @@ from workflow_src.model.memory_formulas import model_row, peak_bytes, phase_flop
 from workflow_src.render.markdown import PHASE_WORDS
 from workflow_src.studies import join_points
 from workflow_src.studies.accounting.reading import (
+    busy_share,
     ends_by_precision,
     shorter_whole,
     shown_size,
@@ -224,6 +225,7 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
         "mfu": ends_by_precision(used),
         "samples": sorted({int(row["samples"]) for row in phases if row.get("samples")}),
         "waiting": waiting(phases),
+        "profiled": any(busy_share(row) is not None for row in phases),
         "busy_limit": LAUNCH_BOUND_BELOW,
         "shorter": shorter_whole(phases),
         "recomputes": any(row["hfu"] != row["mfu"] for row in used),
