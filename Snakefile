@@ -13,8 +13,7 @@
 #   results/{tag}/figures/{figure}.svg
 #   results/{tag}/studies/{study}/{point}.json        one measured point of a companion study
 #   results/{tag}/tables/studies/{study}.csv          the study's table
-#   results/{tag}/sections/{study}.md                 the study's section of the report
-#   results/{tag}/sections/{study}.appendix.md        its long tables
+#   results/{tag}/sections/{study}.md, .appendix.md   its section of the report, its long tables
 #   results/{tag}/logs/{any of the above}.log
 #   report.md, report.html, results/{tag}/appendix.md the report, and its long tables
 import sys
