@@ -89,13 +89,14 @@ def test_a_published_run_names_its_command_and_no_machine(tmp_path: Path) -> Non
     (tmp_path / "results/t/plan.csv").write_text("case\na\n")
     (tmp_path / "results/t/appendix.md").write_text("# Appendix\n")
     report = tmp_path / "report.md"
-    report.write_text("# Title\n\n![x](results/t/figures/x.svg)\n")
+    report.write_text("# Title\n\n![x](results/t/figures/x.svg) [words](docs/glossary.md)\n")
     out = tmp_path / "out"
     publish(report, tmp_path / "results" / "t", out, "snakemake report.md")
     text = (out / "report.md").read_text()
     assert (
         text.startswith("# Title\n\nMade by `snakemake report.md`.") and "(figures/x.svg)" in text
     )
+    assert "[words](../docs/glossary.md)" in text
     assert (out / "figures" / "x.svg").exists() and (out / "plan.csv").exists()
     assert (out / "appendix.md").read_text() == "# Appendix\n"
     for name in TABLES:

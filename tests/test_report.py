@@ -88,7 +88,10 @@ def test_on_a_cpu_the_first_line_says_that_operators_take_the_place_of_kernels(r
 def test_on_a_gpu_it_does_not(reported):
     text, _ = reported(SAMPLE)
     assert "operator" not in text
-    assert "1 case on Some GPU, profiled with nsys." in text
+    assert (
+        "1 case on Some GPU, profiled with nsys (torch 2.13.0, profiler 2025.1, Python 3.12.1)."
+        in text
+    )
 
 
 def test_all_five_answers_and_the_figures_are_there(reported):

@@ -5,6 +5,7 @@ only what attribution and reports read.
 """
 
 import json
+import os
 import re
 import shutil
 import sqlite3
@@ -103,12 +104,15 @@ def public_points(results: Path) -> dict[str, Any]:
     return found
 
 
-def public_texts(report: Path, results: Path, command: str) -> dict[str, str]:
-    """The report with links relative to itself, the figures and the plan, by path."""
+def public_texts(report: Path, results: Path, target: Path, command: str) -> dict[str, str]:
+    """The report with links relative to `target`, the figures and the plan, by path."""
     text = _text(report)
     if not text.startswith("# "):
         raise StageError(f"{report} is not a report: its first line is no title")
     local = re.sub(r"\(results/[^()\s]*?/(figures/|appendix\.md)", r"(\1", text)
+    if target.resolve().is_relative_to(report.parent.resolve()):
+        docs = Path(os.path.relpath(report.parent / "docs", target)).as_posix()
+        local = local.replace("](docs/", f"]({docs}/")
     figures = {
         f"figures/{path.name}": _text(path) for path in sorted(results.glob("figures/*.svg"))
     }
@@ -133,7 +137,7 @@ def publish(report: Path, results: Path, target: Path, command: str) -> None:
 
     Raises StageError for a missing or damaged file, before anything is written.
     """
-    texts = public_texts(report, results, command)
+    texts = public_texts(report, results, target, command)
     tables, points = public_tables(results), public_points(results)
     for name, text in texts.items():
         write_text(target / name, text)

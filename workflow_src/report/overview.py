@@ -62,6 +62,22 @@ def values(column: "pd.Series[str]") -> str:
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 
 
+VERSIONS = {
+    "torch": "torch",
+    "cuda": "CUDA",
+    "driver": "driver",
+    "profiler_version": "profiler",
+    "python": "Python",
+}
+"""The columns of environments that the report's first lines show, with what they are called."""
+
+
+def versions(environments: pd.DataFrame) -> list[str]:
+    """What the cases were measured with: "torch 2.11.0", "CUDA 13.0"."""
+    shown = {name: values(environments[name]) for name in VERSIONS if name in environments.columns}
+    return [f"{VERSIONS[name]} {value}" for name, value in shown.items() if value]
+
+
 def mixed(environments: pd.DataFrame) -> list[str]:
     """The columns of SAME_EVERYWHERE, machine and versions, in which cases differ."""
     there = [name for name in SAME_EVERYWHERE if name in environments.columns]

@@ -59,6 +59,7 @@ def context(tables: dict[str, pd.DataFrame], plan: pd.DataFrame) -> dict[str, An
         "sizes": setting.sizes(plan),
         "misnamed": setting.misnamed(plan),
         "environment": overview.environment(environments),
+        "versions": overview.versions(environments),
         "mixed": overview.mixed(environments),
         "warnings": overview.warnings(environments),
         "status": overview.status_table(cases, timings, captures),
@@ -135,6 +136,8 @@ def one_page(report: str, appendix: str, tag: str) -> str:
     """The report followed by its appendix, with links from one to the other inside the page."""
     linked = report.replace(f"(results/{tag}/appendix.md#", "(#")
     linked = linked.replace(f"(results/{tag}/appendix.md)", "(#appendix)")
+    # The page is read without the project's folder beside it.
+    linked = re.sub(r"\[([^]]+)\]\((docs/[^)]+)\)", r"\1 (`\2`)", linked)
     tables = appendix[appendix.index("\n## ") :]
     return linked + "\n## Appendix\n" + re.sub("^#", "##", tables, flags=re.MULTILINE)
 
