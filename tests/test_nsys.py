@@ -1,5 +1,6 @@
 """The nsys reader and command line: recorded exports, a fake nsys, and a real one."""
 
+import io
 import os
 import shutil
 import signal
@@ -11,14 +12,18 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from tests.leftovers import marked, marking, still_there
 from tests.slurm import wait_until
+from tests.workflow import ROOT
 from workflow_src.common import nsys_cli
 from workflow_src.common.case import END_OF_CAPTURE
 from workflow_src.common.errors import TraceError
+from workflow_src.tables.case_tables import kernels_table
 from workflow_src.traces import nsys
+from workflow_src.traces.attribution import attribute, number_steps
 from workflow_src.traces.export import export, read_trace
 from workflow_src.traces.trace import require_complete
 
@@ -267,3 +272,24 @@ def test_a_real_nsys_prints_the_recorded_totals(tmp_path: Path) -> None:
     report = tmp_path / "cuda_gpu_kern_sum.csv"
     report.write_text(nsys_cli.stats(copy, "cuda_gpu_kern_sum"))
     assert nsys.stats_total_ns(report) == 4_653_813
+
+
+@pytest.mark.nsys
+@requires_nsys
+def test_nsys_own_summary_by_range_misses_backward(tmp_path: Path) -> None:
+    """The README's example. nvtx_kern_sum matches by thread; attribution goes by process and time.
+
+    What nvtx_kern_sum leaves without a range is what autograd's thread launched in backward.
+    """
+    recorded = ROOT / "tests" / "data" / "nsys" / "tiny-ctx64-fp32"
+    database = Path(shutil.copy(recorded / "trace.sqlite", tmp_path))
+    command = ["nsys", "stats", "-r", "nvtx_kern_sum", "--format", "csv", str(database)]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    table = pd.read_csv(io.StringIO(printed[printed.index("NVTX Range,") :]), keep_default_na=False)
+    theirs = table.groupby("NVTX Range")["Total Time (ns)"].sum()
+    ranges, activities = attribute(read_trace(recorded))
+    kernels = kernels_table(number_steps(ranges), activities)
+    kernels = kernels[kernels["kind"] == "kernel"]
+    inside = kernels["path"].map(lambda path: "backward" in path.split("/"))
+    assert (theirs["backward"], theirs[""]) == (4_608, 3_009_717)
+    assert kernels.loc[inside, "busy_ns"].sum() == 4_608 + 3_009_717
