@@ -91,8 +91,8 @@ def test_components_have_products_and_the_rest(ask):
     assert ["values", "20.0 %", "0.0 %"] in rows
     assert ["forward pass", "100.0 %", "40.0 %"] in rows
     assert (
-        "3.00 (softmax) + 0.500 (scores and mask) + 0.450 (elsewhere) + 0.0500 (all others) = "
-        "4.00 ms besides products, and 4.00 of 10.0 ms are 40.0 %."
+        "3.000 (softmax) + 0.5000 (scores and mask) + 0.4500 (elsewhere) + 0.05000 (all others) = "
+        "4.000 ms besides products, and 4.000 of 10.00 ms are 40.0 %."
     ) in text
 
 
@@ -138,12 +138,12 @@ def test_precisions_are_compared_over_the_same_cases(ask):
     _, text = ask(*samples)
     assert short(text) == (
         "In fp32 a median of 20.0 % of the forward pass's device time goes elsewhere than to "
-        "matrix multiplication, in bf16 50.0 %. The largest part of it is norms: a median of "
-        "10.0 % of the pass in fp32 and 25.0 % in bf16."
+        "matrix multiplication, in bf16 50.0 %. In the median the largest part of it is "
+        "norms: 10.0 % of the pass in fp32 and 25.0 % in bf16."
     )
     assert (
-        "In bf16 matrix multiplication takes a median of 25.0 % of its time in fp32, all else "
-        "100.0 %: the rest gains less, so it is more of the pass."
+        "In bf16 matrix multiplication takes a median of 25.0 % of its time in fp32, and all "
+        "else 100.0 %: the rest doesn't get faster, so it is more of the pass."
     ) in text
     assert "It is 20.0 % in both cases" not in text
     assert "- **fp32**: it is 20.0 % in both cases. By component" in text
@@ -151,7 +151,7 @@ def test_precisions_are_compared_over_the_same_cases(ask):
 
 def test_the_rest_is_not_said_to_gain_less_where_it_gains_more(ask):
     _, text = ask(forward(8, 1, 1), forward(8, 0.5, 0.5, precision="bf16"))
-    assert "takes 100.0 % of its time in fp32, all else 50.0 %." in text
+    assert "takes 100.0 % of its time in fp32, and all else 50.0 %." in text
     assert "gains less" not in text
 
 
@@ -198,7 +198,7 @@ def test_growth_over_contexts_names_its_cause_only_where_it_is_one(ask):
 def test_a_rise_with_a_dip_is_said_to_have_one(ask):
     samples = [forward(8, 1, 1), forward(18, 1, 1, context=256), forward(4, 2, 2, context=512)]
     _, text = ask(*samples)
-    assert "In 1 of those that rise it falls between two neighboring contexts." in text
+    assert "In 1 of them it falls by more than 1 point between two neighboring contexts." in text
 
 
 def test_on_a_cpu_they_are_operators(ask):

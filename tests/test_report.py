@@ -117,7 +117,7 @@ def test_profiled_times_stand_beside_unprofiled_ones(reported):
     row = next(line for line in text.splitlines() if "| training step" in line and "51.0" in line)
     cells = [cell.strip() for cell in row.split("|")]
     assert cells[4] == "50.0"
-    assert cells[8:12] == ["51.0", "+2.0 %", "39.2 %", "yes"]
+    assert cells[8:13] == ["51.0", "+2.0 %", "40.0 %", "39.2 %", "yes"]
     assert "Overhead: +2.0 % to +5.0 % over 3 phases" in text
 
 
@@ -154,7 +154,7 @@ def test_a_sum_that_does_not_come_out_is_said(reported, tmp_path):
 
 def test_the_precision_that_ran_is_shown_where_it_is_another(reported):
     text, _ = reported(Sample(precision_ran="tf32"), Sample(size="medium"))
-    assert "in 1, some or all of it in another in 1" in text
+    assert "in 1 they contradict it" in text
     assert re.search(r"\| small .*\| fp32 .*\| tf32 100.0 %", text)
 
 
@@ -254,3 +254,18 @@ def test_values_of_an_environment_column(column, text):
 def test_times_show_the_first_and_the_last():
     column = pd.Series(["2026-02-01", "2026-01-01", "2026-03-01"], name="started_at")
     assert values(column) == "2026-01-01 to 2026-03-01"
+
+
+def test_what_another_host_would_change_is_counted_by_precision(reported):
+    fast = {"forward": 12.5, "forward_backward": 20.5, "train_step": 20.5}
+    slow = Sample(size="medium", precision="bf16")
+    text, _ = reported(Sample(median_ms=fast), slow)
+    assert (
+        "in none of 2 forward passes and in 1 of 2 training steps (1 in bf16). "
+        "There a faster or slower host changes" in text
+    )
+
+
+def test_on_a_cpu_nothing_is_said_of_another_host(reported):
+    text, _ = reported(Sample(device="cpu"))
+    assert "another host" not in text

@@ -116,10 +116,13 @@ def tables(answer: Answer) -> dict[str, Markup]:
     """The answer's tables as Markdown: by component and operation, and by family and kernel."""
     rows = [row | row["shares"] for row in markdown.records(answer.rows["families"])]
     summary = answer.summary
+    lines = markdown.records(answer.rows["operations"])
+    last = summary["beside"][-1]["precision"] if summary["beside"] else ""
     return {
         "matrix": markdown.matrix(rows, "besides", markdown.percent),
         "components": component_table(summary["beside"]),
-        "operations": operation_table(markdown.records(answer.rows["operations"])),
+        "operations": operation_table([line for line in lines if line["precision"] == last]),
+        "all_operations": operation_table(lines),
         "growths": growth_table(summary["growths"]),
         "families": family_table(answer, rows),
         "kernels": kernel_table(answer, rows),
@@ -192,9 +195,9 @@ def growth_table(rows: list[Row]) -> Markup:
         Column("precision", "precision"),
         Column("contexts", "contexts"),
         Column("share rises in", "rises"),
-        Column("softmax, scaling and mask: times", "square", markdown.number),
-        Column("products: times", "products", markdown.number),
-        Column("all else: times", "else", markdown.number),
+        Column("growth of softmax, scaling and mask", "square", markdown.number),
+        Column("of products", "products", markdown.number),
+        Column("of all else", "else", markdown.number),
     ]
     return markdown.markdown_table(rows, columns)
 

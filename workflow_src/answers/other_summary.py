@@ -53,6 +53,7 @@ def summarize(rows: Sequence[Row]) -> Row:
         "beside": beside,
         "parts": parts(beside[0]) if beside else [],
         "matters_above": MATTERS_ABOVE,
+        "steady_within": STEADY_WITHIN,
     }
 
 

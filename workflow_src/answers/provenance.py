@@ -18,6 +18,7 @@ NUMERAL = re.compile(r"(?<![\w.])\d(?:[\d,]*\d)?(?:\.\d+)?(?!\.?\w)")
 
 FORMATS: tuple[Callable[[float], str], ...] = (
     markdown.number,
+    markdown.precise,
     markdown.plain,
     markdown.whole,
     markdown.percent,

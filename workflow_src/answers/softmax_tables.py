@@ -52,7 +52,7 @@ def medians(precisions: Sequence[Row]) -> Markup:
         Column("both, time", "time_ratio", markdown.number),
         Column("both, FLOPs", "flop_ratio", markdown.number),
         Column("both, bytes", "byte_ratio", markdown.number),
-        Column("time per byte", "per_byte", markdown.number),
+        Column("time per byte, softmax's / products'", "per_byte", markdown.number),
     ]
     columns = [column for column in columns if all(column.source in row for row in precisions)]
     return markdown.markdown_table(precisions, columns)

@@ -112,7 +112,7 @@ def places_table(chosen: Row | None) -> Markup:
         Column("where", "place"),
         Column("calls per pass", "calls", markdown.calls),
         *([Column(f"of {layers} layers", "layers")] if layers else []),
-        Column("ms per pass", "ms", markdown.number),
+        Column("ms per pass", "ms", markdown.precise),
         Column("share of the pass", "share", markdown.percent),
     ]
     return markdown.markdown_table(rows, columns)

@@ -53,6 +53,14 @@ def number(value: float) -> str:
     return text.rstrip(".")
 
 
+def precise(value: float) -> str:
+    """Four significant digits, for arithmetic that a reader does again: 1,235 12.35."""
+    if value == 0:
+        return "0"
+    text = f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:#.4g}"
+    return text.rstrip(".")
+
+
 def plain(value: float) -> str:
     """An integer that identifies rather than counts, without separators: 1024."""
     return str(int(value))
@@ -121,7 +129,7 @@ def escape(value: Any) -> str:
     return re.sub(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", r"\\_", text)
 
 
-NUMERIC = (number, plain, whole, percent, fine_percent, signed_percent, calls)
+NUMERIC = (number, precise, plain, whole, percent, fine_percent, signed_percent, calls)
 """Columns with these formats are right-aligned."""
 
 
@@ -250,7 +258,7 @@ def environment(templates: Path) -> Environment:
         finalize=lambda value: value if isinstance(value, Markup) else escape(value),
     )
     texts: list[Callable[..., str]] = [number, whole, percent, fine_percent, signed_percent]
-    texts += [limit, calls, names, between, tally]
+    texts += [precise, limit, calls, names, between, tally]
     made.filters |= {text.__name__: text for text in texts}
     made.globals |= {text.__name__: text for text in texts}
     return made
