@@ -6,41 +6,15 @@ python -m workflow_src.cli.calculator largest-model --memory-gib 80
 """
 
 import argparse
-import math
 import sys
 from collections.abc import Sequence
 
-from workflow_src.common.arguments import Parser
+from workflow_src.common.arguments import Parser, not_negative, positive, share
 from workflow_src.model.memory_formulas import STATE_BYTES
 from workflow_src.render.markdown import number
 
 GIB = 2**30
 DAY_S = 86_400
-
-
-def positive(text: str) -> float:
-    """A finite number above zero."""
-    return _number(text, above=0.0, at_most=math.inf, allowed="a finite number above 0")
-
-
-def not_negative(text: str) -> float:
-    """A finite number, at least zero."""
-    return _number(text, above=-math.ulp(0.0), at_most=math.inf, allowed="a finite number from 0")
-
-
-def share(text: str) -> float:
-    """A share above zero, at most one."""
-    return _number(text, above=0.0, at_most=1.0, allowed="above 0 and at most 1")
-
-
-def _number(text: str, above: float, at_most: float, allowed: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not (above < value <= at_most and math.isfinite(value)):
-        raise argparse.ArgumentTypeError(f"must be {allowed}, not {text!r}")
-    return value
 
 
 def train_seconds(

@@ -5,6 +5,7 @@ The functions are values of `type` for argparse's `add_argument`; each takes an 
 
 import argparse
 import json
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -67,6 +68,31 @@ def positive_integer(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and 0 < int(text[:20]) < 2**63):
         raise argparse.ArgumentTypeError(f"must be an integer above 0, not {text!r}")
     return int(text)
+
+
+def positive(text: str) -> float:
+    """A finite number above zero."""
+    return _number(text, above=0.0, at_most=math.inf, allowed="a finite number above 0")
+
+
+def not_negative(text: str) -> float:
+    """A finite number, at least zero."""
+    return _number(text, above=-math.ulp(0.0), at_most=math.inf, allowed="a finite number from 0")
+
+
+def share(text: str) -> float:
+    """A share above zero, at most one."""
+    return _number(text, above=0.0, at_most=1.0, allowed="above 0 and at most 1")
+
+
+def _number(text: str, above: float, at_most: float, allowed: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (above < value <= at_most and math.isfinite(value)):
+        raise argparse.ArgumentTypeError(f"must be {allowed}, not {text!r}")
+    return value
 
 
 def json_of(schema: Schema, check: Callable[[Any], Any] | None = None) -> Callable[[str], Any]:

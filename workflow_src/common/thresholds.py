@@ -6,3 +6,6 @@ LAUNCH_BOUND_BELOW = 0.8
 A convention: a step that is not launch-bound has short gaps between kernels too, and launching
 faster is worth a user's time only where it could gain a good part of it, a fifth or more.
 """
+
+HOST_CHANGED = 1.2
+"""Ratio of two host speeds above which results that depend on the host are doubted."""

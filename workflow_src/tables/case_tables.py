@@ -14,6 +14,7 @@ from workflow_src.common.environment import HOST_SPEEDS
 from workflow_src.common.errors import CAPTURE_AGAIN, StageError, TraceError, one_sentence, remake
 from workflow_src.common.reading import reading
 from workflow_src.common.summary import by_process, summarize
+from workflow_src.common.thresholds import HOST_CHANGED
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.model.flops import forward_work
 from workflow_src.traces.attribution import NOWHERE, attribute, device_times, number_steps
@@ -27,9 +28,6 @@ from workflow_src.traces.trace import Trace, require_complete
 
 BUSY_LOAD = 1.5
 """Load average per core above which a CPU counts as busy with other work."""
-
-HOST_CHANGED = 1.2
-"""Ratio of the host's speeds before and after above which a result is doubted."""
 
 
 def timings(result: dict[str, Any]) -> pd.DataFrame:
