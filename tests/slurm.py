@@ -147,7 +147,7 @@ def wait_in_run(run: Future[str], true: Callable[[], object], what: str) -> None
         raise AssertionError(f"snakemake ended before {what}: {run.result()}")
 
 
-def wait_until(true: Callable[[], object], what: str, limit_s: float = 180) -> None:
+def wait_until(true: Callable[[], object], what: str, limit_s: float = 420) -> None:
     deadline = time.monotonic() + limit_s
     while not true():
         assert time.monotonic() < deadline, f"{what} did not come within {limit_s:g} s"

@@ -169,8 +169,8 @@ def test_calls_are_explained_by_places_and_layers(ask):
     assert ["feed-forward", "24", "2 x 12 layers", "5.000", "50.0 %"] in rows
     assert ["attention output projection", "12", "1 x 12 layers", "2.000", "20.0 %"] in rows
     assert ["output head", "1", "\N{EN DASH}", "1.000", "10.0 %"] in rows
-    assert ["together", "37", "3 x 12 layers + 1", "8.00", "80.0 %"] in rows
-    assert "37 calls (3 x 12 layers + 1), 9.00 of 20.0 ms, 45.0 %" in text
+    assert ["together", "37", "3 x 12 layers + 1", "8.000", "80.0 %"] in rows
+    assert "37 calls (3 x 12 layers + 1), 9.000 of 20.00 ms, 45.0 %" in text
 
 
 def test_without_blocks_in_ranges_no_layers_are_claimed(ask):

@@ -29,12 +29,13 @@ COLUMNS = {
     "family_coverage",
     "work": "component flops bytes",
     "environments": "",
+    "ledger": "phase step wall_ns device_active_ns idle_ns",
     "plan": "warmup_steps steps capture_steps",
 }
 """The columns that are read from each table, and from the plan, besides those of the case."""
 
 _FILLED = """instances host_ms busy_ms span_ms calls steps warmup_steps capture_steps busy_ns
-total_ns attributed_ns outside_ns outside_share flops bytes"""
+total_ns attributed_ns outside_ns outside_share flops bytes wall_ns device_active_ns idle_ns"""
 FILLED = frozenset(_FILLED.split())
 """The columns with a number in every row; those of timings are empty if a phase didn't run."""
 

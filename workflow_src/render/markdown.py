@@ -86,6 +86,11 @@ def limit(share: float) -> str:
     return f"{100 * share:g} %"
 
 
+def ratio(value: float) -> str:
+    """A ratio near 1, with three decimals: 1.023."""
+    return f"{value:.3f}"
+
+
 def signed_percent(share: float) -> str:
     """A change as a percentage with its sign: +12.3 %."""
     return f"{100 * share:+.1f} %"
@@ -129,7 +134,7 @@ def escape(value: Any) -> str:
     return re.sub(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", r"\\_", text)
 
 
-NUMERIC = (number, precise, plain, whole, percent, fine_percent, signed_percent, calls)
+NUMERIC = (number, precise, plain, whole, percent, fine_percent, signed_percent, ratio, calls)
 """Columns with these formats are right-aligned."""
 
 
@@ -257,7 +262,7 @@ def environment(templates: Path) -> Environment:
         autoescape=False,
         finalize=lambda value: value if isinstance(value, Markup) else escape(value),
     )
-    texts: list[Callable[..., str]] = [number, whole, percent, fine_percent, signed_percent]
+    texts: list[Callable[..., str]] = [number, whole, percent, fine_percent, signed_percent, ratio]
     texts += [precise, limit, calls, names, between, tally]
     made.filters |= {text.__name__: text for text in texts}
     made.globals |= {text.__name__: text for text in texts}
