@@ -1,6 +1,7 @@
 # make report   set up .venv and run the workflow with config.yaml
 # make test     set up what the tests need and run them; it ends with what was skipped, and why
 # make check    run ruff, mypy, snakefmt, snakemake --lint and the import contracts
+# make compare A=results/x B=examples/h200    compare run B with run A, and say which is slower
 # make lock     renew locks/ after a change of requirements*.txt; LOCK=--upgrade takes newer versions too
 # make .venv/installed-slurm TORCH=cuda    set up .venv on a login node
 # make .venv7/installed    set up a separate environment with Snakemake 7.32.4, for its tests
@@ -12,7 +13,7 @@ RULES := Snakefile rules/*.smk
 # Only what locks/ names, with its hash; packages published as source are built with locks/build.txt.
 INSTALL := pip install --require-hashes --no-build-isolation
 
-.PHONY: report test check lock format assemble rewrite unlock clean
+.PHONY: report test check compare lock format assemble rewrite unlock clean
 
 report: .venv/installed
 	snakemake --cores $(CORES)
@@ -47,6 +48,13 @@ assemble: .venv/installed
 # Regenerate a report from only its plan.csv and joined tables, such as those in examples/h200.
 rewrite: .venv/installed
 	snakemake --cores $(CORES) report.md --allowed-rules $(RENDER) --config $(CONFIG)
+
+# Ends with the verdict: Error 1 (B is slower) or Error 3 (can't tell); make's own status is then 2.
+COMPARED = results/compare/$(A:/=)/with/$(B:/=)
+compare: .venv/installed
+	@test -n "$(A)" -a -n "$(B)" || { echo "make compare A=results/x B=examples/h200"; exit 2; }
+	snakemake --cores $(CORES) $(COMPARED)/compare.md
+	python -m workflow_src.compare.gate --comparison $(COMPARED)/compare.json
 
 # After snakemake was killed: cancel the Slurm jobs that it left, then remove its lock.
 unlock: .venv/installed

@@ -15,6 +15,7 @@
 #   results/{tag}/tables/studies/{study}.csv          the study's table
 #   results/{tag}/sections/{study}.md, .appendix.md   its section of the report, its long tables
 #   results/{tag}/logs/{any of the above}.log
+#   results/compare/{run_a}/with/{run_b}/compare.md   run_b's tables compared with run_a's
 #   report.md, report.html, results/{tag}/appendix.md the report, and its long tables
 import sys
 
@@ -51,10 +52,6 @@ rule all:
         "The report is report.md, and report.html for a browser."
 
 
-include: "rules/hooks.smk"
-include: "rules/plan.smk"
-include: "rules/measure.smk"
-include: "rules/tables.smk"
-include: "rules/answers.smk"
-include: "rules/studies.smk"
-include: "rules/report.smk"
+for part in "hooks plan measure tables answers studies report compare".split():
+
+    include: f"rules/{part}.smk"

@@ -3,6 +3,7 @@
 Imports neither torch nor pandas, because it runs whenever snakemake does.
 """
 
+import hashlib
 import importlib
 import json
 import sys
@@ -26,6 +27,9 @@ ANSWER_FILES = ("json", "md", "appendix.md")
 
 GO_ON = "Finished files are kept; run the same command again to go on."
 """What a run that ends with an error or is interrupted says last."""
+
+COMPARED = ("tables/*.csv", "plan.csv", "benchmark/*.json")
+"""What a comparison reads of a run."""
 
 STUDY_MEMORY_MIB = 16384
 STUDY_MINUTES = 30
@@ -52,6 +56,8 @@ class Wildcards(Protocol):
     study: str
     point: str
     part: str
+    run_a: str
+    run_b: str
 
 
 @dataclass(frozen=True)
@@ -135,6 +141,11 @@ class Dag:
     def output_folder(wildcards: Wildcards, output: Sequence[str]) -> str:
         """The folder of a rule's outputs, as a param."""
         return str(Path(output[0]).parent)
+
+    @staticmethod
+    def compared_runs(wildcards: Wildcards) -> list[str]:
+        """A hash of each of two compared runs: of its tables, its plan and its raw samples."""
+        return [_content(Path(run)) for run in (wildcards.run_a, wildcards.run_b)]
 
     @staticmethod
     def input_folder(wildcards: Wildcards, input: Sequence[str]) -> str:
@@ -307,6 +318,15 @@ class Dag:
                 "allow_missing: True, but no case is measured yet; measure some without it first"
             )
         return found
+
+
+def _content(run: Path) -> str:
+    """A hash of all that a comparison reads of a run."""
+    digest = hashlib.sha256()
+    found = (path for part in COMPARED for path in run.glob(part) if path.is_file())
+    for path in sorted(found):
+        digest.update(f"{path.name} {path.stat().st_size} ".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def known(key: str, value: str, allowed: Iterable[str]) -> str:

@@ -1,0 +1,35 @@
+# Two runs compared, each a folder with tables/: results/compare/results/x/with/examples/h200/.
+# The runs are no inputs: they are compared as they are, and comparing never measures.
+localrules:
+    compare,
+
+
+rule compare:
+    input:
+        "report_templates/compare.md.j2",
+        "report_templates/report.html.j2",
+    output:
+        multiext(
+            "results/compare/{run_a}/with/{run_b}/",
+            "compare.md",
+            "compare.html",
+            "compare.json",
+            "times.csv",
+            "device_times.csv",
+            "kernels.csv",
+            "ledger.csv",
+        ),
+    log:
+        "results/compare/{run_a}/with/{run_b}/compare.log",
+    wildcard_constraints:
+        run_a=r"(?!/)(?:(?!\.\.|//|/with/).)+",
+        run_b=r"(?!/)(?:(?!\.\.|//|/with/).)+",
+    params:
+        folder=dag.output_folder,
+        runs=dag.compared_runs,
+        code=dag.code("compare.compare"),
+    message:
+        "Compare {wildcards.run_b} with {wildcards.run_a}"
+    shell:
+        "python -m workflow_src.compare.compare --a {wildcards.run_a:q} --b {wildcards.run_b:q}"
+        " --templates report_templates --output {params.folder:q} > {log:q} 2>&1"
