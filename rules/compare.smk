@@ -22,8 +22,8 @@ rule compare:
     log:
         "results/compare/{run_a}/with/{run_b}/compare.log",
     wildcard_constraints:
-        run_a=r"(?!/)(?:(?!\.\.|//|/with/).)+",
-        run_b=r"(?!/)(?:(?!\.\.|//|/with/).)+",
+        run_a=r"(?!\.\.)[^/]+(?:/(?!\.\.|with/)[^/]+)*",
+        run_b=r"(?!\.\.)[^/]+(?:/(?!\.\.|with/)[^/]+)*",
     params:
         folder=dag.output_folder,
         runs=dag.compared_runs,

@@ -21,7 +21,7 @@ from workflow_src.common.case import CASE_COLUMNS
 from workflow_src.common.errors import StageError
 from workflow_src.compare import wording
 from workflow_src.compare.device import ALIKE, device_times, kernel_changes, ledger_changes
-from workflow_src.compare.environments import differences, other_work
+from workflow_src.compare.environments import differences, other_work, warned
 from workflow_src.compare.gate import with_usage_status
 from workflow_src.compare.resampling import LEVEL
 from workflow_src.compare.runs import Run, read_run
@@ -97,16 +97,17 @@ def compare(a: Run, b: Run, threshold: float = THRESHOLD) -> Comparison:
 
 def text_of(found: Comparison, templates: Path) -> str:
     """The comparison as Markdown."""
-    summary = summaries(found.times)
+    summary, called = summaries(found.times), words(found.cases)
     text = template_in(templates, TEMPLATE).render(
         found=found,
-        words=words(found.cases) if found.cases else {"kernel": "kernel"},
+        words=called,
         alone=[sum(c not in theirs for c in mine) for mine, theirs in _case_names(found)],
+        warned=sorted({c for run in (found.a, found.b) for c in warned(run, _names(found.cases))}),
         summary=summary,
         counts={word: sum(row["verdict"] == word for row in found.times) for word in VERDICTS},
         changes=pd.Series([row["change"] for row in found.kernels], dtype=str).value_counts(),
         device=pd.Series([row["verdict"] for row in found.device], dtype=str).value_counts(),
-        tables=tables(found, summary),
+        tables=tables(found, summary, called["kernel"]),
         alpha=ALPHA,
         level=LEVEL,
         widest=max(WIDEST, found.threshold),
@@ -116,13 +117,17 @@ def text_of(found: Comparison, templates: Path) -> str:
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
+def _names(cases: Sequence[Row]) -> list[str]:
+    return [str(case["case"]) for case in cases]
+
+
 def _case_names(found: Comparison) -> list[tuple[set[str], set[str]]]:
     a, b = (set(run.tables["timings"]["case"]) for run in (found.a, found.b))
     return [(a, b), (b, a)]
 
 
-def tables(found: Comparison, summary: Sequence[Row]) -> dict[str, Markup]:
-    """All tables of the text."""
+def tables(found: Comparison, summary: Sequence[Row], what: str) -> dict[str, Markup]:
+    """All tables of the text; `what` is "kernel" or "operator"."""
     heads = {"what": "what", "a": "A", "b": "B"}
     gone = {"case": "case", "phase": "phase", "a_status": "A", "b_status": "B"}
     noted = [row for row in found.times if row["verdict"] in VERDICTS[:2]]
@@ -135,7 +140,7 @@ def tables(found: Comparison, summary: Sequence[Row]) -> dict[str, Markup]:
         "absent": wording.plain_table(found.absent, gone),
         "changed": wording.device_table(changed[: wording.SHOWN]) if changed else Markup(),
         "device": wording.device_table(found.device) if found.device else Markup(),
-        "kernels": wording.kernel_table(found.kernels),
+        "kernels": wording.kernel_table(found.kernels, what),
         "ledger": wording.ledger_table(found.ledger),
     }
 

@@ -35,7 +35,7 @@ def differences(a: Run, b: Run, cases: Sequence[Row]) -> list[Row]:
     rows = [_row(name, *(_seen(run.tables["environments"], names, name) for run in (a, b)))
             for name in COMPARED]  # fmt: skip
     rows += [_row(name, *(_planned(run, names, name) for run in (a, b))) for name in SETTINGS]
-    rows += [_warned(a, b, names)]
+    rows += [_row("cases with a warning", *(_warned(run, names) for run in (a, b)))]
     return [row for row in rows if row["a"] != row["b"]] + _host_speeds(a, b, names)
 
 
@@ -56,14 +56,17 @@ def _planned(run: Run, names: Sequence[str], column: str) -> str:
     return UNRECORDED if run.plan is None else _seen(run.plan, names, column)
 
 
-def _warned(a: Run, b: Run, names: Sequence[str]) -> Row:
-    counts = []
-    for run in (a, b):
-        table = run.tables["environments"]
-        mine = table.loc[table["case"].isin(names)]
-        warned = mine["warning"].astype(str) != "" if "warning" in mine else pd.Series(dtype=bool)
-        counts.append(f"{int(warned.sum())} of {len(mine)}")
-    return _row("cases with a warning", *counts)
+def _warned(run: Run, names: Sequence[str]) -> str:
+    return f"{len(warned(run, names))} of {len(names)}"
+
+
+def warned(run: Run, names: Sequence[str]) -> list[str]:
+    """The cases whose measurement has a warning: a busy, shared, throttled or changing machine."""
+    table = run.tables["environments"]
+    if "warning" not in table:
+        return []
+    mine = table.loc[table["case"].isin(names)]
+    return [str(case) for case in mine.loc[mine["warning"].astype(str) != "", "case"]]
 
 
 def _host_speeds(a: Run, b: Run, names: Sequence[str]) -> list[Row]:

@@ -20,10 +20,11 @@ from workflow_src.compare.resampling import (
 )
 from workflow_src.compare.runs import Run, Timed, status_of, timed
 
-ALPHA = 0.01
+ALPHA = 0.005
 """The chance that a comparison of two equal runs finds any difference, over all its phases.
 
-One failure of a gate in a hundred without a cause is what people still look into.
+A gate that fails without a cause more often than once in a hundred runs is soon ignored; half of
+that leaves room for what no test knows of.
 """
 
 THRESHOLD = 0.01
@@ -38,8 +39,9 @@ WIDEST = 0.05
 SLOWER, FASTER, SAME, UNKNOWN = "slower", "faster", "no difference shown", "can't tell"
 VERDICTS = (SLOWER, FASTER, SAME, UNKNOWN)
 
-BOUNDS = ("device", "launch", "unknown")
-"""What bounds a phase: device work, launches, or unknown where nothing was captured."""
+BOUNDS = ("device", "cpu", "launch", "unknown")
+"""What bounds a phase: device work (on a CPU, where nothing is launched, its own work), launches,
+or unknown where nothing was captured."""
 
 
 @dataclass(frozen=True)
@@ -87,11 +89,10 @@ def _from_extremes(ratio: float, a: Timed, b: Timed, smallest: float) -> Evidenc
 def bound_by(run: Run, case: str, phase: str, time: Timed) -> str:
     """What bounds a phase of one run, from its device time and its unprofiled time.
 
-    The profiled time would not do: the profiler makes launching slower. On a CPU nothing is
-    launched.
+    The profiled time would not do: the profiler makes launching slower.
     """
     if on_cpu(run, case):
-        return "device"
+        return "cpu"
     busy = device_steps(run, case, phase)
     if not len(busy):
         return "unknown"
@@ -134,7 +135,7 @@ def _phases(a: Run, b: Run, case: Row) -> Iterable[Row]:
             continue
         found, drawn = ratio_of(case["case"], mine, theirs)
         bounds = {bound_by(run, case["case"], phase, t) for run, t in ((a, mine), (b, theirs))}
-        bound = next(word for word in ("launch", "unknown", "device") if word in bounds)
+        bound = next(word for word in ("launch", "unknown", "cpu", "device") if word in bounds)
         times = {"a_ms": mine.median_ms, "b_ms": theirs.median_ms}
         counts = {"a_processes": mine.processes, "b_processes": theirs.processes}
         about = {"phase": phase, "bound": bound, "adjusted": math.nan, "drawn": drawn}

@@ -17,6 +17,7 @@ from workflow_src.render.markdown import (
     number,
     plain,
     ratio,
+    signed_number,
 )
 
 SHOWN = 20
@@ -24,6 +25,7 @@ SHOWN = 20
 
 BOUND_WORDS = {
     "device": "bound by device work",
+    "cpu": "on a CPU, which launches nothing",
     "launch": "launch-bound",
     "unknown": "not captured, so that its bound is unknown",
 }
@@ -35,11 +37,6 @@ BASES = {
     "medians": "none",
 }
 """What an interval is over, by the basis of a ratio."""
-
-
-def ms(value: float) -> str:
-    """A change of time with its sign."""
-    return f"{value:+.3g}" if value else "0"
 
 
 def span(row: Row) -> str:
@@ -101,31 +98,27 @@ def summary_table(rows: Sequence[Row]) -> Markup:
 def device_table(rows: Sequence[Row]) -> Markup:
     """Each phase's ratio of device times."""
     shown = [row | {"span": span(row)} for row in rows]
-    columns = [*case_columns(axes(rows)), PHASE, *RATIO, Column("device time", "verdict")]
+    columns = [*case_columns(axes(rows)), PHASE, *RATIO, Column("B against A", "verdict")]
     return markdown_table(shown, columns)
 
 
-def kernel_table(rows: Sequence[Row]) -> Markup:
+def kernel_table(rows: Sequence[Row], what: str) -> Markup:
     """The largest changes of kernels."""
-    columns = [Column("case", "case"), PHASE, Column("kernel", "short_name")]
+    columns = [Column("case", "case"), PHASE, Column(what, "short_name")]
     columns += [Column("change", "change"), Column("calls A", "a_calls", calls)]
     columns += [Column("calls B", "b_calls", calls), Column("A (ms)", "a_ms", number)]
-    columns += [Column("B (ms)", "b_ms", number), Column("change (ms)", "change_ms", ms)]
+    columns += [Column("B (ms)", "b_ms", number), Column("change (ms)", "change_ms", signed_number)]
     return markdown_table(rows[:SHOWN], columns)
 
 
 def ledger_table(rows: Sequence[Row]) -> Markup:
     """The largest changes of a step, and of the terms that add up to it (ms)."""
     terms = list(dict.fromkeys(term for row in rows[:SHOWN] for term in row["terms"]))
-    shown = [row | {term: _term(row, term) for term in terms} for row in rows[:SHOWN]]
+    shown = [row | row["terms"] for row in rows[:SHOWN]]
     columns = [Column("case", "case"), PHASE, Column("A (ms)", "a_ms", number)]
-    columns += [Column("B (ms)", "b_ms", number), Column("step", "change_ms", ms)]
-    columns += [Column(term_word(term), term) for term in terms]
+    columns += [Column("B (ms)", "b_ms", number), Column("step", "change_ms", signed_number)]
+    columns += [Column(term_word(term), term, signed_number) for term in terms]
     return markdown_table(shown, columns)
-
-
-def _term(row: Row, term: str) -> str:
-    return ms(row["terms"][term]) if term in row["terms"] else DASH
 
 
 def term_word(term: str) -> str:

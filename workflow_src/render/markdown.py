@@ -96,6 +96,12 @@ def signed_percent(share: float) -> str:
     return f"{100 * share:+.1f} %"
 
 
+def signed_number(value: float) -> str:
+    """A change with its sign, in three significant digits: +1.23."""
+    sign = "+" if value > 0 else "-" if value < 0 else ""
+    return sign + number(abs(value))
+
+
 def calls(value: float) -> str:
     """Calls per step; a non-integer is marked as such."""
     near = abs(value - round(value)) < 1e-9
@@ -134,7 +140,8 @@ def escape(value: Any) -> str:
     return re.sub(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", r"\\_", text)
 
 
-NUMERIC = (number, precise, plain, whole, percent, fine_percent, signed_percent, ratio, calls)
+_PERCENTAGES = (percent, fine_percent, signed_percent)
+NUMERIC = (number, precise, plain, whole, *_PERCENTAGES, signed_number, ratio, calls)
 """Columns with these formats are right-aligned."""
 
 
