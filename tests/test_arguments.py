@@ -178,6 +178,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "section.md": b"### A section\n",
         "section.appendix.md": b"## Its tables\n",
         "results/appendix.md": b"# An appendix\n\n## Tables\n",
+        "compare.json": b'{"status": 0, "verdict": "No difference shown."}',
         "results/plan.csv": PLAN.replace(",cpu,", ",cuda,").encode(),
     }
     for name, content in files.items():
@@ -190,6 +191,9 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "--cases": str(results / "cases"),
         "--measured": str(results / "tables" / "environments.csv"),
         "--results": str(results),
+        "--a": str(results),
+        "--b": str(results),
+        "--comparison": str(here / "compare.json"),
         "--export": str(ROOT / "tests/data/nsys/tiny-ctx64-fp32"),
         "--capture": str(here / "c.kineto.json.gz"),
         "--benchmark": str(here / "b.json"),

@@ -271,6 +271,17 @@ def test_environments_come_first(tmp_path: Path) -> None:
     assert "1 of 1 cases was measured with a warning" in text
 
 
+def test_no_verdict_on_what_was_measured_with_a_warning(tmp_path: Path) -> None:
+    a = run(tmp_path / "a", Sample(environment={"warning": "busy (load 9.0 on 2 cores)"}), seed=0)
+    b = run(tmp_path / "b", Sample(), seed=1, scale=1.5)
+    found = compared(a, b)
+    assert found.status == 3
+    assert found.said == (
+        "Can't tell whether B is slower than A: all 3 phases were measured with a warning in A or "
+        "in B."
+    )
+
+
 def test_hosts_of_another_speed_are_told(tmp_path: Path) -> None:
     def host(us: float) -> Sample:
         return Sample(environment={"host_launch_us_before": us, "host_launch_us_after": us})

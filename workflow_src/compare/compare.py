@@ -22,7 +22,7 @@ from workflow_src.common.errors import StageError
 from workflow_src.compare import wording
 from workflow_src.compare.device import ALIKE, device_times, kernel_changes, ledger_changes
 from workflow_src.compare.environments import differences, other_work, warned
-from workflow_src.compare.gate import with_usage_status
+from workflow_src.compare.gate import usage_status
 from workflow_src.compare.resampling import LEVEL
 from workflow_src.compare.runs import Run, read_run
 from workflow_src.compare.times import (
@@ -177,7 +177,17 @@ def csvs(found: Comparison) -> dict[str, pd.DataFrame]:
     }
 
 
-@with_usage_status
+def write(found: Comparison, folder: Path, templates: Path) -> None:
+    """Write a comparison into a folder, the JSON with the verdict last."""
+    text = text_of(found, templates)
+    page = make_html(text, folder, templates)
+    write_text(folder / "compare.md", text)
+    write_text(folder / "compare.html", page)
+    for name, table in csvs(found).items():
+        write_csv(folder / f"{name}.csv", table)
+    write_json(folder / "compare.json", as_dict(found))
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write the comparison of two runs into a folder."""
     parser = Parser(prog="workflow_src.compare.compare", description=__doc__)
@@ -192,15 +202,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--output", type=new_folder, required=True, help="folder for compare.md")
     given = parser.parse_args(arguments)
-    found = compare(read_run(given.a), read_run(given.b), given.threshold)
-    text = text_of(found, given.templates)
-    page = make_html(text, given.output, given.templates)
-    write_text(given.output / "compare.md", text)
-    write_text(given.output / "compare.html", page)
-    for name, table in csvs(found).items():
-        write_csv(given.output / f"{name}.csv", table)
-    write_json(given.output / "compare.json", as_dict(found))
-    print(found.said)
+    with usage_status():
+        found = compare(read_run(given.a), read_run(given.b), given.threshold)
+        write(found, given.output, given.templates)
+        print(found.said)
 
 
 if __name__ == "__main__":

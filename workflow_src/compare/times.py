@@ -10,6 +10,7 @@ import numpy as np
 from workflow_src.answers.evidence import Row, cases_of, of
 from workflow_src.common.case import PHASES
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
+from workflow_src.compare.environments import warned
 from workflow_src.compare.rank_test import holm, mann_whitney, smallest_p
 from workflow_src.compare.resampling import (
     Floats,
@@ -121,6 +122,8 @@ def both(a: Run, b: Run, but: Iterable[str] = ()) -> list[Row]:
 def compared(a: Run, b: Run, cases: Iterable[Row], threshold: float) -> list[Row]:
     """A row per case and phase that ran in both: ratio, interval, p, and the verdict."""
     rows = [row for case in cases for row in _phases(a, b, case)]
+    doubted = {case for run in (a, b) for case in warned(run, [row["case"] for row in rows])}
+    rows = [row | {"warned": row["case"] in doubted} for row in rows]
     tested = [row for row in rows if not math.isnan(row["p"])]
     corrected = holm([row["p"] for row in tested])
     for row, adjusted in zip(tested, corrected, strict=True):
@@ -143,7 +146,13 @@ def _phases(a: Run, b: Run, case: Row) -> Iterable[Row]:
 
 
 def judged(row: Row, tests: int, threshold: float) -> dict[str, str]:
-    """The verdict on one row, and why it can't be told."""
+    """The verdict on one row, and why it can't be told.
+
+    A case measured with a warning gets none: processes that follow each other on a busy machine
+    have its load in common, so that they differ from those of another time without a cause.
+    """
+    if row["warned"] and not math.isnan(row["p"]):
+        return {"verdict": UNKNOWN, "why": "measured with a warning"}
     shown = row["adjusted"] < ALPHA
     if shown and row["ratio"] > 1 + threshold:
         return {"verdict": SLOWER, "why": ""}

@@ -18,6 +18,7 @@ NO_LONGER = ("oom", "skipped", "not_measured", "missing")
 REASONS = {
     "one process": ("has", "have", "only one process in A or in B"),
     "too few processes": ("has", "have", "too few processes for a test of so many phases"),
+    "measured with a warning": ("was", "were", "measured with a warning in A or in B"),
     "too much spread": ("varies", "vary", "too much between processes"),
 }
 """Why nothing can be told of some phases: what one does, what several do, and the rest."""
