@@ -70,7 +70,7 @@ def times_table(rows: Sequence[Row]) -> Markup:
     """Each phase's ratio of unprofiled times, and the verdict."""
     shown = [row | _words(row) for row in rows]
     columns = [*case_columns(axes(rows)), PHASE, *RATIO, Column("interval over", "over")]
-    columns += [Column("processes A, B", "processes"), Column("p", "p_shown")]
+    columns += [Column("processes A, B", "processes"), Column("corrected p", "p_shown")]
     columns += [Column("bound by", "bound"), Column("verdict", "verdict_shown")]
     return markdown_table(shown, columns)
 
