@@ -114,7 +114,7 @@ BEHAVIOR = [
     ),
     pytest.param(
         "common/thresholds.py", "LAUNCH_BOUND_BELOW = 0.8", "LAUNCH_BOUND_BELOW = 0.7",
-        {"answer a", "report"}
+        {"answer a", "answer f", "report"}
         | {f"{name} section" for name in ("precision", "attention", "matmul", "mlp", "accounting")},
         id="the launch-bound threshold",
     ),

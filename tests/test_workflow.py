@@ -236,7 +236,7 @@ def test_an_unreadable_config_gives_a_one_sentence_error(
         ("figures/family_share.svg", "did you mean 'family_shares'?"),
         ("studies/mlp/deeper.json", "point of mlp: 'deeper' is not one of"),
         ("studies/mpl/mlp.json", "did you mean 'mlp'?"),
-        ("answers/f.json", "question: 'f' is not one of a, b, c, d, e"),
+        ("answers/z.json", "question: 'z' is not one of a, b, c, d, e, f"),
         (
             "../quickstart/plan.csv",
             "results/quickstart/ does not belong to this run, whose results are in",

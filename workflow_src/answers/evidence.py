@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from workflow_src.answers.answer import Answer, Fact
-from workflow_src.common.case import CASE_COLUMNS, COUNTS
+from workflow_src.common.case import CASE_COLUMNS, COUNTS, PRECISIONS
 from workflow_src.common.errors import StageError, remake
 from workflow_src.common.reading import reading
 from workflow_src.common.schema import one_of
@@ -94,9 +94,10 @@ def _read_table(path: Path, name: str, case: Row) -> pd.DataFrame:
     table = table.reindex(columns=[*header, *absent])
     for column in (*COUNTS, *(c for c in COLUMNS[name].split() if c not in TEXT_COLUMNS)):
         table[column] = _amounts(table[column])
-    unknown = set(table.get("status", ())) - set(STATUSES)
-    if unknown:
-        raise ValueError(one_of("status", sorted(unknown)[0], STATUSES))
+    for column, allowed in (("status", STATUSES), ("precision", PRECISIONS)):
+        unknown = {str(value) for value in table.get(column, ())} - set(allowed)
+        if unknown:
+            raise ValueError(one_of(column, sorted(unknown)[0], allowed))
     if len(table):
         table[list(COUNTS)] = table[list(COUNTS)].astype("int64")
     return table.set_index(pd.RangeIndex(2, len(table) + 2))
