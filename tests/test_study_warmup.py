@@ -169,6 +169,14 @@ def test_a_longer_warmup_that_is_worse_is_told(tmp_path):
     assert "but not with 0 (+108.7 % in t, forward) and 5 (+16.0 % in t, forward)." in said
 
 
+def test_a_run_that_never_settles_is_no_reason_for_less_warmup(tmp_path):
+    loose = raw(5, [90, *[10] * 14, *[16] * 5])
+    said = text(tmp_path, raw(0, COLD), raw(1, [90, *[10] * 8]), loose)
+    assert "1 warm-up step is enough wherever a run is steady: all means then lie within" in said
+    assert "; with 0, the mean is up to +108.7 % off (t, forward)." in said
+    assert "of t, forward with 5 warm-up steps comes from a run that is unsteady to its" in said
+
+
 def test_a_late_mean_spoils_a_shorter_warmup_that_looked_enough(tmp_path):
     # Without warm-up the mean is right; with 1 step it is 10 % too high.
     table = joined(tmp_path, raw(0, [10] * 4), raw(1, COLD), raw(5, [10] * 9))

@@ -114,11 +114,13 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
         "extra": same_extra(lines),
         "worst": _worst_means(rows),
         "enough": enough(rows),
+        "steady": steady_only(rows),
         "mean_within": MEAN_WITHIN,
         "settled_within": SETTLED_WITHIN,
         "never": never,
         "widest": _widest(never),
         "contexts": sorted({int(row["context"]) for row in rows}),
+        "on_cpu": not any(row.get("gpu") for row in rows),
     }
 
 
@@ -179,6 +181,21 @@ def enough(rows: Sequence[Row]) -> int | None:
             break
         least = warmup_steps
     return least
+
+
+def steady_only(rows: Sequence[Row]) -> dict[str, Any]:
+    """`enough` of the runs that settle, and the `exceptions`: those that don't and break its rule.
+
+    A run that doesn't settle says nothing of how much warm-up is enough.
+    """
+    least = enough([row for row in rows if row["settled_after_steps"] is not None])
+    exceptions = [
+        row | {"excess": row["mean_ratio"] - 1, "named": named(row)}
+        for row in rows
+        if least is not None and row["settled_after_steps"] is None
+        if row["warmup_steps"] >= least and abs(row["mean_ratio"] - 1) > MEAN_WITHIN
+    ]
+    return {"enough": least, "exceptions": exceptions}
 
 
 if __name__ == "__main__":
