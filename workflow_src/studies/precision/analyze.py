@@ -154,12 +154,38 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
             for against in dict.fromkeys(pair["against"] for pair in pairs)
         },
         "losses": [pair | {"why": reason_of(pair)} for pair in losses],
+        "lost": [_lost(pairs, alone) for alone in (False, True)],
+        "contexts": sorted({int(row["context"]) for row in speed if row.get("context")}),
+        "batches": sorted({int(row["batch"]) for row in speed if row.get("batch")}),
         "copied": copied(speed),
         "measurements": MEASUREMENTS,
         "pairs": len(pairs),
         "same_within": SAME_WITHIN,
         "threshold": LAUNCH_BOUND_BELOW,
         "on_cpu": "cpu" in set(table["device"]),
+    }
+
+
+def _lost(pairs: Sequence[Mapping[str, Any]], alone: bool) -> dict[str, Any]:
+    """Where autocast loses, among the models or (`alone`) among the attention scores alone.
+
+    `launched`: the losses that launching explains, with or without conversions.
+    """
+    mine = [pair for pair in pairs if (pair["measurement"] == "scores") == alone]
+    losses = [dict(pair) | {"why": reason_of(pair)} for pair in mine if pair["verdict"] == "loses"]
+    losses = sorted(losses, key=lambda pair: float(pair["speedup"]))
+    where = "of attention scores alone, in the appendix" if alone else "of models in the table"
+    return {
+        "where": where,
+        "span": "time" if alone else "step",
+        "pairs": len(mine),
+        "losses": losses,
+        "launched": [pair for pair in losses if pair["why"] in ("launching", "both")],
+        "named": [
+            f"{MEASUREMENTS[pair['measurement']]} of {pair['size']} over {pair['against']}"
+            for pair in losses
+            if not alone
+        ],
     }
 
 
@@ -224,8 +250,7 @@ def _of_one_kind(pairs: Sequence[Mapping[str, Any]], against: str, measured: str
         "speedups": speedups,
         "least": min(mine, key=lambda pair: float(pair["speedup"])),
         "most": max(mine, key=lambda pair: float(pair["speedup"])),
-        "rising": len(mine) > 1
-        and all(later > (1 - SAME_WITHIN) * first for first, later in pairwise(speedups)),
+        "rising": len(mine) > 1 and all(later >= first for first, later in pairwise(speedups)),
         "verdicts": {text: verdicts.count(key) for key, text in words.items()},
     }
 
