@@ -90,22 +90,29 @@ CROSSING = [
 def test_the_fastest_by_runs_of_contexts():
     summary = attention.summarize(written(CROSSING))
     assert summary["runs"] == [
-        {"words": ["naive"], "first": 128, "last": 128},
+        {"words": ["written out"], "first": 128, "last": 128},
         {"words": ["SDPA flash"], "first": 256, "last": 512},
     ]
     said = text(CROSSING)
-    assert "fastest with naive at context 128, SDPA flash from context 256 on." in said
+    assert (
+        "fastest with written out at context 128, and with SDPA flash from context 256 on." in said
+    )
     assert "SDPA flash takes 12.0 ms for forward and backward where" in said
-    assert "naive takes 48.0 ms: 4.00 times as fast, with 32.0 MiB of peak memory" in said
+    assert "the written-out one takes 48.0 ms: 4.00 times as fast, with 32.0 MiB of peak" in said
+    assert "memory where it takes 128 MiB." in said
+    assert "| written out (naive)" in said and "naive" not in said.replace("(naive)", "")
 
 
 def test_those_within_the_fastest_ones_spread_are_named_with_it():
     """Short calls are launch-bound: the order of their medians is the host's luck."""
     rows = [*pair("naive", 128, 1.0, 1.0), *pair("fused_softmax", 128, 1.2, 1.0)]
     rows += [*pair("sdpa_math", 128, 1.3, 1.0)]
-    assert attention.summarize(written(rows))["runs"][0]["words"] == ["naive", "fused softmax"]
+    assert attention.summarize(written(rows))["runs"][0]["words"] == [
+        "written out",
+        "fused softmax",
+    ]
     said = text(rows)
-    assert "fastest with naive or fused softmax at all contexts (128 to 128) (named" in said
+    assert "fastest with written out or fused softmax at all contexts (128 to 128) (named" in said
     assert "(named together" not in text(CROSSING)
 
 
@@ -121,27 +128,35 @@ def test_times_that_wait_for_launches_are_told_from_those_that_do_not():
     assert "Beyond that, forward and backward are fastest with SDPA flash from context 256" in said
     assert "| 3.00 (10 %)" in said and "| 12.0 (90 %)" in said
     late = text([*rows[:-2], *busy(CROSSING[10:], 0.5)])
-    assert "Even at context 512 the fastest, SDPA flash, is busy for only 50.0 %" in late
+    assert "Even at context 512 the fastest, SDPA flash, keeps the device busy for only" in late
     assert "are fastest with" not in late
     assert "Up to context" not in text(rows, gpu="")
+    assert "A share over 100 %" not in said
+    over = text([*rows[:-2], *busy(CROSSING[10:], 1.02)])
+    assert "(102 %)" in over and "A share over 100 % is of two different calls" in over
+    waits = [*busy(CROSSING, 0.9), *busy(pair("naive", 1024, 9.0, 9.0), 0.9)]
+    waits += [*busy(pair("sdpa_flash", 1024, 1.0, 1.0), 0.5), *pair("sdpa_flash", 2048, 2.0, 2.0)]
+    between = text(waits)
+    assert "At context 1024 even the fastest, SDPA flash, keeps the device busy for" in between
+    assert "50.0 %. Beyond that, forward and backward are fastest with SDPA flash" in between
     assert "the device's busy time is not in this table" in text(CROSSING)
 
 
 def test_one_that_is_fastest_everywhere():
     rows = [*pair("naive", 128, 1.0, 4.0), *pair("naive", 256, 4.0, 16.0)]
     said = text(rows)
-    assert "fastest with naive at all contexts (128 to 256)." in said
-    assert "nothing measured is faster than naive's 12.0 ms" in said
+    assert "fastest with written out at all contexts (128 to 256)." in said
+    assert "nothing measured is faster than the written-out version's 12.0 ms" in said
 
 
 def test_memory_grows_with_measured_exponents():
     summary = attention.summarize(written(CROSSING))
-    assert [r["words"] for r in summary["square"]] == ["naive"]
+    assert [r["words"] for r in summary["square"]] == ["written out"]
     assert [r["words"] for r in summary["slower_growth"]] == ["SDPA flash"]
     grown = [r["exponent"] for r in (*summary["square"], *summary["slower_growth"])]
     assert grown == pytest.approx([2.0, 1.0])
     said = text(CROSSING)
-    assert "as the matrix of scores does, in naive (exponent 2.00" in said
+    assert "as the matrix of scores does, in written out (exponent 2.00" in said
     assert ", but more slowly in SDPA flash (1.00)." in said
 
 
@@ -165,7 +180,7 @@ def test_what_ran_out_of_memory_is_named_and_left_out_of_totals():
     forward, backward = pair("naive", 1024, 9.0, 99.0)
     rows = [*CROSSING, forward, backward | OOM]
     summary = attention.summarize(written(rows))
-    assert summary["oom"] == ["naive, backward, context 1024, head 64"]
+    assert summary["oom"] == ["written out, backward, context 1024, head 64"]
     assert summary["against_naive"]["context"] == 512
     assert "9.00 + OOM" in text(rows)
 
@@ -328,7 +343,9 @@ def test_nothing_measured_is_said():
 
 def test_the_figure_names_each_implementation():
     drawn = SECTION.svg(written(CROSSING))
-    assert all(words in drawn for words in ("naive", "SDPA flash", "peak memory (head size 64)"))
+    assert all(
+        words in drawn for words in ("written out", "SDPA flash", "peak memory (head size 64)")
+    )
 
 
 @pytest.mark.parametrize("name", [*points.EAGER, *points.VERSIONS, "compiled"])
@@ -529,7 +546,7 @@ def test_measuring_on_a_cpu(measured):
     ]
     assert all(row["kernels"] > 0 and row["samples"] >= 5 for row in module)
     assert [row["kept_mib"] > 0 for row in module[::2]] == [True, True]
-    assert "SDPA takes forward and backward at context 10 from" in text(rows, gpu="")
+    assert "SDPA brings forward and backward at context 10 from" in text(rows, gpu="")
 
 
 ACTIVITY = {"range", "kind", "operator", "name", "calls", "busy_ns"}

@@ -9,13 +9,13 @@ import pandas as pd
 from workflow_src.studies import join_points
 from workflow_src.studies.attention.kernels import counted, kernel_count, kernel_rows
 from workflow_src.studies.attention.points import SHOWN_HEAD_SIZE
-from workflow_src.studies.attention.waiting import launching, most_kernels
+from workflow_src.studies.attention.waiting import SHOWN_AS_ALL, busy_share, launching, most_kernels
 from workflow_src.studies.rows import filled
 from workflow_src.studies.study import Point, Row
 
 WORDS = {
-    "naive": "naive",
-    "compiled": "naive compiled",
+    "naive": "written out",
+    "compiled": "torch.compile",
     "fused_softmax": "fused softmax",
     "sdpa_math": "SDPA math",
     "sdpa_efficient": "SDPA memory-efficient",
@@ -24,6 +24,9 @@ WORDS = {
     "sdpa": "SDPA",
 }
 """Names of the implementations in the report, by id and in display order."""
+
+HEADINGS = WORDS | {"naive": "written out (naive)", "compiled": "torch.compile of it"}
+"""Their names as headings of columns, where "naive" says what it is called elsewhere."""
 
 QUADRATIC_FROM = 1.5
 """Memory growth over context with at least this exponent is called nearly quadratic."""
@@ -209,6 +212,7 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
         "square": [row for row in grown if row["exponent"] >= QUADRATIC_FROM],
         "slower_growth": [row for row in grown if row["exponent"] < QUADRATIC_FROM],
         "peaks": any(row["peak_mib"] for row in shown),
+        "over_all": any((busy_share(row) or 0) > SHOWN_AS_ALL for row in shown),
         "counts": most_kernels(shown),
         "on_cpu": not any(row.get("gpu") for row in [*cores, *module]),
         "changes": module_changes(module, sweep(table, "kernel")),

@@ -1,6 +1,6 @@
 """The tables of the attention study: implementations and versions side by side."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pandas as pd
@@ -19,6 +19,7 @@ from workflow_src.render.markdown import (
     whole,
 )
 from workflow_src.studies.attention.analyze import (
+    HEADINGS,
     WORDS,
     of_head_size,
     shown_head_size,
@@ -42,7 +43,7 @@ _KERNEL_COLUMNS = [
     Column("launched by", "operator"),
     Column("kernel", "kernel"),
     *(
-        Column(f"{WORDS[version]}: {heading}", f"{version}_{name}")
+        Column(f"{HEADINGS[version]}: {heading}", f"{version}_{name}")
         for version in VERSIONS
         for heading, name in zip(("calls", "busy, ms", "share"), _NUMBERS, strict=True)
     ),
@@ -80,7 +81,13 @@ def _pivot(
         if any(set(cells.values()) != {DASH} for cells in line.values())
     ]
     columns = [Column(heading, source, plain) for source, heading in keys.items()]
-    return markdown_table(lines, [*columns, *(Column(words, words) for words in headings)])
+    return markdown_table(lines, [*columns, *_implementations(headings)])
+
+
+def _implementations(words: Iterable[str]) -> list[Column]:
+    """A column per implementation, by its name in prose, under its heading."""
+    headings = {name: HEADINGS[implementation] for implementation, name in WORDS.items()}
+    return [Column(headings[name], name) for name in words]
 
 
 def _joined(cells: dict[str, str]) -> str:
@@ -100,7 +107,7 @@ def contexts_table(rows: Sequence[Row]) -> Markup:
         line[row["words"]] = number(row["total_ms"]) + busy
     headings = dict.fromkeys(row["words"] for row in rows)
     columns = [Column("context", "context", plain)]
-    columns += [Column(words, words) for words in headings]
+    columns += _implementations(headings)
     return markdown_table([lines[context] for context in sorted(lines)], columns)
 
 

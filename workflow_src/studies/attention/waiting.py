@@ -6,6 +6,9 @@ from typing import Any
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
 from workflow_src.studies.study import Row
 
+SHOWN_AS_ALL = 1.005
+"""Busy shares above this are shown as more than 100 %."""
+
 
 def busy_share(row: Row) -> float | None:
     """The share of forward and backward in which a GPU is busy; None if not profiled."""
