@@ -104,6 +104,8 @@ def test_the_section_says_that_triton_reaches_the_goal() -> None:
     said = text(row("written_out", 8.0), row("torch", 2.0), row())
     assert "takes 4.00 times as long written out as in torch's own kernel" in said
     assert "(8 launches against 1)" in said
+    assert "GeLU in one Triton kernel pays against GeLU written out (8.00 times as fast)" in said
+    assert "against torch's own kernel it saves 50.0 % of the time in float32." in said
     assert "Triton's kernel reaches 90 % of the rate of a copy of the same shape in the" in said
     assert "same shape in the one shape and is nowhere" in said
     assert "nowhere more than 2 % slower than torch's own" in said
@@ -116,6 +118,17 @@ def test_the_section_says_where_it_does_not() -> None:
     assert "in 0 of 1 shapes (not in 524,288 x 128 float32 (30.0 %))" in said
     assert "more than 2 % slower than torch's own in 524,288 x 128 float32 (3.00 x)" in said
     assert "GeLU was not measured" in said
+
+
+def test_what_triton_gains_is_said_by_type() -> None:
+    half = {"dtype": "bfloat16"}
+    rows = [row("written_out", 4.0), row("torch", 1.01), row()]
+    rows += [row("written_out", 4.0, **half), row("torch", 1.25, **half), row(**half)]
+    found = text(*rows)
+    assert "it gains nothing in float32 and saves 20.0 % of the time in bfloat16." in found
+    assert "GeLU in one Triton kernel doesn't pay against" in text(row("written_out"), row())
+    slow = text(row("written_out", 4.0), row("torch", 0.8), row())
+    assert "own kernel it takes up to 25.0 % longer in float32." in slow
 
 
 def test_the_section_says_what_is_missing_and_why() -> None:
@@ -136,8 +149,8 @@ def test_a_copy_that_others_beat_is_no_ceiling() -> None:
         row("copy", 0.2, **small),
     )
     assert "A copy of the same shape is no ceiling: 1 measurement is more than 2 % faster" in said
-    assert "(torch's own of GeLU by 11.1 % at most), for copies themselves differ" in said
-    assert "one takes 0.800 ms (beside Softmax) and another 1.00 ms (beside GeLU)" in said
+    assert "faster, torch's own of GeLU the most, by 11.1 %. Copies themselves differ" in said
+    assert "takes 0.800 ms beside Softmax, and 1.00 ms beside GeLU. So the table" in said
     assert "Tensors below 2^26 elements may fit in a cache" in said
     assert f"how much of {8 * LARGE / 0.8e6:,.0f} GB/s" in said
     assert "0.900 ms (89 %)" in said

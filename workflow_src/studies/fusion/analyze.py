@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.render.markdown import number, percent, plain, whole
+from workflow_src.render.markdown import between, number, percent, plain, whole
 from workflow_src.studies import join_points
 from workflow_src.studies.fusion.copies import L2_MIB, LARGE, bandwidth, cached, uneven_copies
 from workflow_src.studies.fusion.points import IMPLEMENTATIONS, launches_alike
@@ -129,6 +129,38 @@ def verdict(rows: Sequence[Row]) -> dict[str, Any]:
     }
 
 
+def gains(rows: Sequence[Row]) -> dict[str, Any] | None:
+    """What Triton's kernel gains at `rows`, over the written-out operation and torch's own kernel.
+
+    `low`, `high`: how many times as fast as written out; `own`: dtypes by what it gains over
+    torch's own. None without both Triton's and the written-out operation.
+    """
+    ratios = speedups(rows, "written_out", "triton")
+    if not ratios:
+        return None
+    own: dict[str, list[str]] = {}
+    for dtype in dict.fromkeys(row["dtype"] for row in rows):
+        mine = [row for row in rows if row["dtype"] == dtype]
+        if faster := speedups(mine, "torch", "triton"):
+            own.setdefault(_gain_words([1 - 1 / ratio for ratio in faster]), []).append(dtype)
+    return {"low": min(ratios), "high": max(ratios), "own": own}
+
+
+def _gain_words(saved: Sequence[float]) -> str:
+    """Shares of the time that are saved, in words; those of at most NO_SLOWER_WITHIN are nothing.
+
+    A negative share is lost.
+    """
+    low, high = min(saved), max(saved)
+    lost = f"takes up to {percent(-low)} longer" if low < -NO_SLOWER_WITHIN else ""
+    if high <= NO_SLOWER_WITHIN:
+        return lost or "gains nothing"
+    gained = f"saves {between(saved, percent)} of the time"
+    if low <= NO_SLOWER_WITHIN:
+        gained = f"saves from nothing to {percent(high)} of the time"
+    return f"{lost} to saving {percent(high)} of the time" if lost else gained
+
+
 def _missing(rows: Sequence[Row], operation: str) -> dict[str, str]:
     """The implementations without a measurement, by reason."""
     found: dict[str, list[str]] = {}
@@ -156,6 +188,7 @@ def _of_operation(rows: Sequence[Row], skipped: Sequence[Row], operation: str) -
             if any(r["implementation"] == name and r["share_of_copy"] for r in at_most)
         },
         "triton": verdict(mine),
+        "verdict": gains(at_most),
         "missing": _missing(skipped, operation),
     }
 
@@ -180,8 +213,14 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
     faster = [
         row for row in against_copy(table) if (row["share_of_copy"] or 0) > 1 + NO_SLOWER_WITHIN
     ]
+    operations = [_of_operation(rows, missing, operation) for operation in IMPLEMENTATIONS]
     return {
-        "operations": [_of_operation(rows, missing, operation) for operation in IMPLEMENTATIONS],
+        "operations": operations,
+        "written": [
+            found
+            for found in operations
+            if found["speedup"] and found["written_out_kernels"] and found["fused_kernels"] == 1
+        ],
         "large": power(LARGE),
         "near_copy": NEAR_COPY,
         "no_slower_within": NO_SLOWER_WITHIN,
