@@ -49,7 +49,7 @@ EDGE_COLUMNS = (
     Column("kernel", "kernel", str, "status"),
 )
 DIVISOR_COLUMNS = (
-    Column("largest divisor", "divisor", plain),
+    Column("largest that divides n", "divisor", plain),
     Column("sizes", "sizes", whole),
     Column("median, TFLOP/s", "tflops", number),
     Column("least", "least", number),
