@@ -15,7 +15,7 @@ from workflow_src.studies.mlp.reading import (
     faster_than_base,
     per_flop,
     readable,
-    within_spread,
+    unseen_work,
 )
 from workflow_src.studies.rows import busy_ns, filled
 from workflow_src.studies.study import Point, Row
@@ -111,7 +111,7 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
         "base_row": base_of(rows),
         "readable": readable(base_share, on_cpu),
         "faster": faster_than_base(rows),
-        "within": within_spread(rows),
+        "unseen": unseen_work(rows),
         "scaled": sum("measured" in row for row in rows if row["axis"] != "base"),
         "axes": [axis for axis in axes if axis["measured"]],
         "on_cpu": on_cpu,

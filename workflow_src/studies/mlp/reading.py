@@ -19,14 +19,17 @@ def faster_than_base(rows: Rows) -> list[Mapping[str, Any]]:
     return [row for row in rows if "measured" in row and row["measured"] < 1 < row["expected"]]
 
 
-def within_spread(rows: Rows) -> list[Mapping[str, Any]]:
-    """The scaled rows whose median lies between the base's 20th and 80th percentile."""
+def unseen_work(rows: Rows) -> list[Mapping[str, Any]]:
+    """The scaled rows that do more work than the base, but not in more time than it can take.
+
+    That is, whose median is at most the base's 80th percentile.
+    """
     base = base_of(rows)
     return [
         row
         for row in rows
         if base and row is not base and "measured" in row
-        if base["low"] <= row["measured"] <= base["high"]
+        if row["measured"] <= base["high"] and row["expected"] > 1
     ]
 
 
