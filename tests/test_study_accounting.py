@@ -235,10 +235,11 @@ def both(table: pd.DataFrame) -> str:
 def test_the_section_of_a_complete_measurement() -> None:
     said = text(phase(), component("qkv", 50, 8.0), component("softmax", 2, 1.0), *CEILINGS)
     assert "differs from the measured one by -10.0 %, most in training step of small" in said
-    assert "an MFU of 50.0 % in fp32 (model FLOPs utilization" in said and "HFU is the same" in said
+    assert "an MFU of 50.0 % in fp32.\nMFU, model FLOPs utilization, is a step's" in said
+    assert "HFU is the same" in said
     assert "the ridge, below which bandwidth is the lower of the two ceilings, is at 10.0" in said
     assert " is at 10.0 FLOPs per byte (10.0 TFLOP/s, 1,000 GB/s)" in said
-    assert "bound by bandwidth: softmax; above it: qkv." in said
+    assert "bound by bandwidth: softmax; above it: q/k/v projections." in said
     assert "Not measured" not in said and "on a CPU" not in said and "than the roof" not in said
 
 
@@ -246,9 +247,9 @@ def test_the_section_where_things_are_otherwise() -> None:
     odd = phase(mfu=1.2, hfu=1.5, gpu="")
     spread = [component("scores", 5, 6.0), component("scores", 20, 1.0)]
     said = text(odd, *[r | {"gpu": ""} for r in (*spread, *CEILINGS)]).replace("H200", "")
-    assert "HFU counts the FLOPs recomputed as well (above the measured peak" in said
-    assert "on either side, by size: scores" in said
-    assert "than the roof, as is possible for data that stays in a cache: scores of small" in said
+    assert "HFU counts the FLOPs recomputed as well." in said and "(above the measured peak" in said
+    assert "on either side, by size: scores and mask (QK^T)" in said
+    assert "than the roof, as is possible for data that stays in a cache: scores and mask" in said
 
 
 def test_the_section_without_measurements() -> None:
@@ -283,7 +284,7 @@ def test_a_step_shorter_than_a_part_of_it_is_named() -> None:
 def test_times_are_said_to_be_the_studys_own() -> None:
     said = text(phase(samples=3))
     assert "Times are this study's own, medians of 3 steps in one process per precision." in said
-    assert "compare times that wait for launches only within this study" in said
+    assert "from those in the answers above: compare them only within this study." in said
 
 
 def test_the_components_shown_are_those_of_the_size_that_takes_longest() -> None:
@@ -296,7 +297,7 @@ def test_the_components_shown_are_those_of_the_size_that_takes_longest() -> None
 
 def test_a_figure_of_all_and_of_nothing() -> None:
     drawn = SECTION.svg(pd.DataFrame([component("qkv", 50, 8.0), *CEILINGS]))
-    assert "qkv" in drawn and "measured ceilings" in drawn
+    assert "q/k/v projections" in drawn and "measured ceilings" in drawn
     assert "no component" in SECTION.svg(pd.DataFrame([MODEL]))
 
 

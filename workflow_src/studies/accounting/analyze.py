@@ -19,6 +19,7 @@ from workflow_src.studies import join_points
 from workflow_src.studies.accounting.reading import (
     busy_share,
     ends_by_precision,
+    in_words,
     shorter_whole,
     shown_size,
     waiting,
@@ -168,6 +169,7 @@ def components(table: pd.DataFrame) -> list[dict[str, Any]]:
                 row
                 | {
                     "roof": limit,
+                    "words": in_words(row["component"]),
                     "of_roof": row["tflop_per_s"] / limit,
                     "bound": "matmul rate" if compute else "bandwidth",
                 }
@@ -183,7 +185,7 @@ def _rooflines(table: pd.DataFrame) -> list[dict[str, Any]]:
         sides: dict[str, list[str]] = {"bandwidth": [], "matmul rate": [], "either": []}
         for name in dict.fromkeys(row["component"] for row in mine):
             bounds = {row["bound"] for row in mine if row["component"] == name}
-            sides[bounds.pop() if len(bounds) == 1 else "either"].append(name)
+            sides[bounds.pop() if len(bounds) == 1 else "either"].append(in_words(name))
         found.append(
             {
                 "precision": precision,
@@ -193,9 +195,7 @@ def _rooflines(table: pd.DataFrame) -> list[dict[str, Any]]:
                 "bandwidth": sides["bandwidth"],
                 "compute": sides["matmul rate"],
                 "either": sides["either"],
-                "above": [
-                    f"{row['component']} of {row['size']}" for row in mine if row["of_roof"] > 1
-                ],
+                "above": [f"{row['words']} of {row['size']}" for row in mine if row["of_roof"] > 1],
             }
         )
     return found
@@ -208,12 +208,18 @@ def share_of_step(row: Row, rule: str) -> float:
 
 def summarize(table: pd.DataFrame) -> dict[str, Any]:
     """Values for the template: errors of 6ND and predicted memory, MFU, rooflines, gaps."""
-    models, phases = rows_of(table, "model"), rows_of(table, "phase")
+    formulas, phases = rows_of(table, "model"), rows_of(table, "phase")
+    ran = {row["size"] for row in phases}
+    models = [row for row in formulas if row["size"] in ran] or formulas
     steps = [row for row in phases if row["phase"] == "train_step"]
     used = [row for row in steps if row.get("mfu")]
     compared = [row for row in phases if "off" in row]
     return {
         "sizes": len({row["size"] for row in models}),
+        "measured": bool(ran),
+        "formulas_only": sorted({row["size"] for row in formulas} - ran) if ran else [],
+        "contexts": sorted({int(row["context"]) for row in phases if row.get("context")}),
+        "batches": sorted({int(row["batch"]) for row in phases if row.get("batch")}),
         "rule": sorted(
             (row | {"rule": share_of_step(row, "step_rule_flops")} for row in models),
             key=lambda row: float(row["rule"]),

@@ -31,7 +31,7 @@ def figure(table: pd.DataFrame) -> Figure:
         sharey=True,
         layout="constrained",
     )
-    names = list(dict.fromkeys(row["component"] for row in rows))
+    names = list(dict.fromkeys(row["words"] for row in rows))
     sizes = list(dict.fromkeys(row["size"] for row in rows))
     for precision, axes in zip(precisions, grid.flat, strict=True):
         mine = [row for row in rows if row["precision"] == precision]
@@ -63,7 +63,7 @@ def _points(axes: Axes, rows: Rows, names: Sequence[str], sizes: Sequence[str]) 
         axes.plot(
             row["flops_per_byte"],
             row["tflop_per_s"],
-            color=LINE_COLORS[names.index(row["component"]) % len(LINE_COLORS)],
+            color=LINE_COLORS[names.index(row["words"]) % len(LINE_COLORS)],
             marker=MARKERS[sizes.index(row["size"]) % len(MARKERS)],
             linestyle="",
             alpha=0.8,

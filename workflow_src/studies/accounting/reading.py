@@ -6,6 +6,22 @@ from typing import Any
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
 from workflow_src.studies.study import Row
 
+COMPONENTS = {
+    "qkv": "q/k/v projections",
+    "scores": "scores and mask (QK^T)",
+    "softmax": "softmax",
+    "values": "values (AV)",
+    "output": "attention output projection",
+    "feed_forward": "feed-forward",
+    "head": "output head",
+}
+"""Components in the words of the report's answers, by the name of their range."""
+
+
+def in_words(component: str) -> str:
+    """A component in the report's words."""
+    return COMPONENTS.get(component, component.replace("_", " "))
+
 
 def busy_share(row: Row) -> float | None:
     """The share of a phase's time in which a GPU is busy; None if that isn't known."""

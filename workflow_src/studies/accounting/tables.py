@@ -76,7 +76,7 @@ def _roofs_table(rows: Sequence[Row]) -> Markup:
     lines: dict[str, dict[str, Any]] = {}
     for row in rows:
         if row["size"] == size:
-            line = lines.setdefault(row["component"], {"component": row["component"]})
+            line = lines.setdefault(row["component"], {"component": row["words"]})
             for key in ("bound", "flops_per_byte", "of_roof"):
                 line[f"{key}/{row['precision']}"] = row[key]
     columns = [Column("component", "component")]
@@ -149,7 +149,7 @@ def _components_table(rows: Sequence[Row]) -> Markup:
     columns = [
         Column("size", "size"),
         Column("precision", "precision"),
-        Column("component", "component"),
+        Column("component", "words"),
         Column("FLOP / byte", "flops_per_byte", number),
         Column("busy, ms", "busy_ms", number),
         Column("TFLOP/s", "tflop_per_s", number),
