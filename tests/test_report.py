@@ -65,7 +65,7 @@ def write_plan(path: Path) -> Path:
     """A plan of the samples' cases; the last is captured for fewer steps."""
     plan = read_table(path.parent / "tables", "timings")[list(CASE_COLUMNS)]
     if plan.empty:
-        plan = pd.DataFrame([dict.fromkeys(CASE_COLUMNS, 1)])
+        plan = pd.DataFrame([Sample().front])
     plan = plan.drop_duplicates().assign(warmup_steps=5, steps=10, capture_steps=3)
     plan.loc[plan.index[1:], "capture_steps"] = 1
     plan.to_csv(path, index=False)
