@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from tests.workflow import ROOT, make_project
+from workflow_src.answers.provenance import NUMERAL
 from workflow_src.cli.publish import clean_export, public_tables, publish
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.case import PHASES, TABLES
@@ -142,3 +143,25 @@ def test_a_published_report_can_be_rewritten_from_its_tables(tmp_path: Path) -> 
     assert (again / "report.md").read_text() == expected, "publish it again"
     long_tables = (published / "appendix.md").read_text()
     assert (again / "appendix.md").read_text() == long_tables, "publish it again"
+
+
+# What the tests of nsys and of attribution hold: kernel time in backward, by nsys and by this
+# project, and how far 120 pairs are from single-threaded autograd.
+TESTED_ELSEWHERE = {"4,608", "3,014,325", "120", "2.7", "0.1"}
+
+
+@pytest.mark.parametrize(
+    ("readme", "begin", "end"),
+    [
+        ("README.md", "## What comes out", "## Data flow"),
+        ("examples/h200/README.md", "## Where these numbers contradict", None),
+    ],
+)
+def test_the_readmes_figures_stand_in_the_published_report(
+    readme: str, begin: str, end: str | None
+) -> None:
+    text = (ROOT / readme).read_text()
+    lines = text[text.index(begin) : text.index(end) if end else None].splitlines()
+    said = {n for line in lines if line.startswith(("- ", "| ")) for n in NUMERAL.findall(line)}
+    report = (ROOT / "examples" / "h200" / "report.md").read_text()
+    assert said - set(NUMERAL.findall(report)) - TESTED_ELSEWHERE == set()
