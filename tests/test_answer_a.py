@@ -15,7 +15,7 @@ from workflow_src.answers.answer import Answer, Fact
 ROOT = Path(__file__).parent.parent
 TEMPLATES = ROOT / "report_templates"
 SHORT = Sample()
-NO_WORK_HIDES = "no work can hide what the profiler adds to each launch"
+NO_WORK_HIDES = "no work then that could hide what the profiler adds to each launch"
 
 
 @pytest.fixture

@@ -153,12 +153,12 @@ def test_under_autocast_bytes_are_those_of_the_kernels_that_ran(ask):
     assert fact(answer, "softmax/maximum/gb_per_s", case).value == pytest.approx(2000)
     assert fact(answer, "softmax/cast back/ms", case).value == pytest.approx(1.5)
     assert (
-        "bf16 doesn't make softmax faster, because autocast runs exponential, sum and division in"
-        " float32: they take 100.0 % of their time in fp32. The cast to float32 before them is "
-        "18.8 % of softmax's time; maximum and subtraction, which come before it, take 83.3 % of "
-        "their time in fp32. Softmax moves 32 bytes per element, as in fp32: the cast makes up "
-        "for the narrower values. A cast of its result back for AV, counted neither as softmax "
-        "nor as product, adds 9.4 % of softmax's time."
+        "bf16 doesn't make softmax faster, because autocast runs exponential, sum and division "
+        "in float32: they take 100.0 % of their time in fp32. The cast to float32 before them "
+        "is 18.8 % of softmax's time; maximum and subtraction, which come before it, take 83.3 "
+        "% of their time in fp32. Softmax moves 32 bytes per element, as in fp32: the cast adds"
+        " as many as the narrower values save. A cast of its result back for AV, counted "
+        "neither as softmax nor as product, adds 9.4 % of softmax's time."
     ) in prose(text)
 
 

@@ -91,7 +91,7 @@ def test_a_precision_that_was_measured_is_a_remedy_that_was_tried(ask):
     samples += [sample(precision="bf16", median=20.0), sample(80.0, context=256, precision="bf16")]
     _, text = ask(*samples)
     assert short(text).startswith(
-        "Of what was measured, bf16 pays most: "
+        "Of what was measured, bf16 pays most in the median: "
         "a training step takes a median of 60.0 % of its time with fp32."
     )
     assert (

@@ -8,6 +8,7 @@ from workflow_src.answers.answer import Answer, Fact
 from workflow_src.answers.change_summary import summarize
 from workflow_src.answers.evidence import Row, State
 from workflow_src.answers.remedies import REMEDIES
+from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
 from workflow_src.render import markdown
 from workflow_src.render.markdown import Column
 
@@ -39,6 +40,7 @@ def measure(
     row["savings"] = found
     shares = {key: each["ms"] / row["median_ms"] for key, each in found.items()}
     row |= {f"{key}_share": share for key, share in shares.items()}
+    row["waits"] = found["idle"]["busy_ms"] < LAUNCH_BOUND_BELOW * row["median_ms"]
     row["largest"] = max(shares, key=lambda key: shares[key])
     row["largest_share"] = shares[row["largest"]]
     return row
@@ -79,10 +81,10 @@ def answer(
     )
 
 
-def largest(value: tuple[float, str]) -> str:
-    """A share of the step, and what it is: "43 % optimizer"."""
-    share, key = value
-    return f"{100 * share:.0f} % {REMEDIES[key].short}"
+def largest(value: tuple[float, str, bool]) -> str:
+    """A share of the step, and what it is: "43 % optimizer"; marked where launches come first."""
+    share, key, waits = value
+    return f"{100 * share:.0f} % {REMEDIES[key].short}" + (" \N{DAGGER}" if waits else "")
 
 
 def tables(answer: Answer) -> dict[str, Markup]:
@@ -91,7 +93,7 @@ def tables(answer: Answer) -> dict[str, Markup]:
     for row in rows:
         row["bound_state"] = "none" if row["state"] == "ok" else row["state"]
         if row.get("largest_share", float("nan")) == row.get("largest_share"):
-            row["shown"] = (row["largest_share"], row["largest"])
+            row["shown"] = (row["largest_share"], row["largest"], row["waits"])
     there = answer.summary["remedies"]
     columns = [
         *markdown.case_columns(evidence.axes(rows)),

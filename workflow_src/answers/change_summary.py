@@ -1,6 +1,7 @@
 """What the text of answer (f) says over several cases, precision by precision."""
 
 from collections.abc import Sequence
+from itertools import combinations
 
 from workflow_src.answers import wording
 from workflow_src.answers.evidence import Row
@@ -46,11 +47,7 @@ def precision_row(precision: str, rows: Sequence[Row]) -> Row:
         key: median_of([r for r in rows if key in r["savings"]], f"{key}_share") for key in keys
     }
     order = sorted(shares, key=lambda key: -shares[key])
-    idle = [
-        row
-        for row in rows
-        if row["savings"]["idle"]["busy_ms"] < LAUNCH_BOUND_BELOW * row["median_ms"]
-    ]
+    idle = [row for row in rows if row["waits"]]
     return {
         "precision": precision,
         "cases": len(rows),
@@ -74,10 +71,10 @@ def tried(rows: Sequence[Row]) -> list[Row]:
     found = []
     for axis, values in PLAIN.items():
         there = [value for value in values if any(row[axis] == value for row in rows)]
-        for better in there[1:]:
-            pairs = _pairs(rows, axis, there[0], better)
+        for plain, better in combinations(there, 2):
+            pairs = _pairs(rows, axis, plain, better)
             if pairs:
-                found.append(_tried_row(axis, there[0], better, pairs))
+                found.append(_tried_row(axis, plain, better, pairs))
     return sorted(found, key=lambda row: row["ratio"])
 
 
@@ -95,6 +92,8 @@ def _pairs(rows: Sequence[Row], axis: str, plain: str, better: str) -> list[Row]
 
 
 def _tried_row(axis: str, plain: str, better: str, pairs: Sequence[Row]) -> Row:
+    slower = [row for row in pairs if row["ratio"] > 1 + SAME_WITHIN]
+    few = len(slower) <= wording.SHOWN
     return {
         "axis": axis,
         "plain": plain,
@@ -103,5 +102,5 @@ def _tried_row(axis: str, plain: str, better: str, pairs: Sequence[Row]) -> Row:
         "ratio": median_of(pairs, "ratio"),
         "least": max(pairs, key=lambda row: row["ratio"]),
         "most": min(pairs, key=lambda row: row["ratio"]),
-        "slower": wording.listed([row for row in pairs if row["ratio"] > 1 + SAME_WITHIN]),
+        "slower": wording.listed(slower) if few else f"{len(slower)} of them",
     }

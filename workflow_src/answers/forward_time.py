@@ -145,8 +145,11 @@ def states_of(rows: list[Row]) -> dict[tuple[str, str], State]:
 def time_and_share(value: tuple[float, float]) -> str:
     """A time in ms, and in brackets the share of it in which the device works, if it is known."""
     ms, share = value
-    known = share == share
-    return f"{markdown.number(ms)} ms" + (f" ({100 * share:.0f} %)" if known else "")
+    if share != share:
+        return f"{markdown.number(ms)} ms"
+    # A share just below the limit would look like the limit.
+    digits = 1 if share < LAUNCH_BOUND_BELOW <= round(share, 2) else 0
+    return f"{markdown.number(ms)} ms ({100 * share:.{digits}f} %)"
 
 
 def tables(answer: Answer) -> dict[str, Markup]:
