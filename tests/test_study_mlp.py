@@ -109,8 +109,8 @@ def test_sentences_follow_the_numbers(tmp_path):
     said = text(tmp_path, *SCALED, *SWEPT, *PROFILED)
     assert "the device is busy for only 40.0 % of a step, so that ratios to it compare" in said
     assert (
-        "In 1 of the 4 larger configurations (in the appendix) the added work doesn't show: its median time is"
-        in said
+        "In 1 of the 4 larger configurations (in the appendix) the added work doesn't show: "
+        "its median time is" in said
     )
     assert "more steps (2 times) take 2.00 times as long, more layers (3 times) take 4.50" in said
     assert "the ratio" not in said
