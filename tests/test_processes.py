@@ -16,7 +16,7 @@ from workflow_src.measure.host import host_speed
 from workflow_src.measure.processes import in_fresh_processes, merged, merged_phase
 from workflow_src.plan.config import ConfigError, load
 from workflow_src.plan.suites import make_plan
-from workflow_src.report.overview import uneven_hosts
+from workflow_src.report.machines import uneven_hosts
 from workflow_src.tables.case_tables import host_changes, timings
 
 TIMES = "an eager operation took 1.00 us before, 1.30 us after"

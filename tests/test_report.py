@@ -13,7 +13,8 @@ from workflow_src.answers.questions import FIGURES, QUESTIONS
 from workflow_src.common.atomic_write import write_text
 from workflow_src.common.case import CASE_COLUMNS
 from workflow_src.report import report
-from workflow_src.report.overview import precision_rows, values
+from workflow_src.report.machines import values
+from workflow_src.report.overview import precision_rows
 
 TEMPLATES = Path(__file__).parent.parent / "report_templates"
 OOM = {"train_step": ("oom", "CUDA out of memory")}

@@ -137,7 +137,7 @@ BEHAVIOR = [
         "render/markdown.py", 'f"{100 * share:.1f} %"', 'f"{100 * share:.2f} %"',
         ANSWERS | SECTIONS | {"report"}, id="how a share is formatted",
     ),
-    pytest.param("report/overview.py", "VALUES_SHOWN = 3", "VALUES_SHOWN = 4", {"report"},
+    pytest.param("report/machines.py", "VALUES_SHOWN = 3", "VALUES_SHOWN = 4", {"report"},
                  id="the overview"),
     pytest.param(
         "plan/suites.py", "MOST_BLOCKS_IN_CAPTURE = 128", "MOST_BLOCKS_IN_CAPTURE = 64", {"plan"},

@@ -19,7 +19,7 @@ from workflow_src.common.errors import StageError, one_sentence, remake
 from workflow_src.common.reading import reading
 from workflow_src.render import markdown as present
 from workflow_src.render.html import make_html
-from workflow_src.report import overview, setting
+from workflow_src.report import machines, overview, setting
 from workflow_src.studies.study import STUDIES
 
 FIGURE_TEXTS = {
@@ -58,15 +58,15 @@ def context(tables: dict[str, pd.DataFrame], plan: pd.DataFrame) -> dict[str, An
         "sizes": setting.sizes(plan),
         "models": int(plan["size"].nunique()),
         "misnamed": setting.misnamed(plan),
-        "environment": overview.environment(environments),
-        "versions": overview.versions(environments),
-        "mixed": overview.mixed(environments),
-        "warnings": overview.warnings(environments),
+        "environment": machines.environment(environments),
+        "versions": machines.versions(environments),
+        "mixed": machines.mixed(environments),
+        "warnings": machines.warnings(environments),
         "status": overview.status_table(cases, timings, captures),
         "timed": timed,
         "timing": overview.timing_table(timed),
         "idle": overview.idle_counts(timed),
-        "host_speeds": overview.host_speeds(environments),
+        "host_speeds": machines.host_speeds(environments),
         "conserved": overview.conservation(captures, kernels),
         "conservation": overview.conservation_table(captures),
         "precisions": precisions,
