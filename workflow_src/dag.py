@@ -17,7 +17,7 @@ from workflow_src.common.case import Case
 from workflow_src.plan import resources
 from workflow_src.plan.config import ConfigError, one_of, read_yaml
 from workflow_src.plan.drift import MEASURE_AGAIN, drift, here
-from workflow_src.plan.fingerprint import fingerprint
+from workflow_src.plan.kept import kept_fingerprint
 from workflow_src.plan.suites import Plan, make_plan
 from workflow_src.studies.study import STUDIES, Point
 
@@ -90,7 +90,7 @@ class Dag:
 
         def of(wildcards: Wildcards) -> str:
             self._refuse_other_runs(getattr(wildcards, "tag", self.plan.tag))
-            return fingerprint("workflow_src." + module.format(wildcards=wildcards))
+            return kept_fingerprint("workflow_src." + module.format(wildcards=wildcards))
 
         return of
 
@@ -174,7 +174,9 @@ class Dag:
     @property
     def answers_code(self) -> list[str]:
         """The fingerprints of the modules that answer all questions."""
-        return [fingerprint(f"workflow_src.answers.{asked.module}") for asked in QUESTIONS.values()]
+        return [
+            kept_fingerprint(f"workflow_src.answers.{asked.module}") for asked in QUESTIONS.values()
+        ]
 
     def answer_module(self, wildcards: Wildcards) -> str:
         """The module that answers a question, as a param."""
