@@ -7,7 +7,7 @@ from workflow_src.answers import wording
 from workflow_src.answers.evidence import Row
 from workflow_src.answers.remedies import REMEDIES
 from workflow_src.answers.wording import median_of
-from workflow_src.common.case import ATTENTIONS, CASE_COLUMNS, OPTIMIZERS, PRECISIONS
+from workflow_src.common.case import ATTENTIONS, OPTIMIZERS, PRECISIONS
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
 
 PLAIN = {"precision": PRECISIONS, "attention": ATTENTIONS, "optimizer": OPTIMIZERS}
@@ -26,10 +26,8 @@ def summarize(rows: Sequence[Row]) -> Row:
         "bounded": bounded,
         "precisions": precisions,
         "remedies": [key for key in REMEDIES if any(key in row["savings"] for row in bounded)],
-        "shorts": {key: remedy.short for key, remedy in REMEDIES.items()},
         "tried": tried([row for row in named if "median_ms" in row]),
         "working_limit": LAUNCH_BOUND_BELOW,
-        "same_within": SAME_WITHIN,
         "chosen": wording.nearest_to_median(_last(bounded), lambda row: row["largest_share"]),
     }
 
@@ -53,12 +51,8 @@ def precision_row(precision: str, rows: Sequence[Row]) -> Row:
         "cases": len(rows),
         "shares": shares,
         "order": order,
-        "most": max(
-            rows, key=lambda row: row[f"{order[0]}_share"] if order[0] in row["savings"] else 0
-        ),
         "idle": wording.in_cases(len(idle), len(rows)),
         "often_idle": len(idle),
-        "leads": {key: sum(row["largest"] == key for row in rows) for key in keys},
     }
 
 
@@ -80,11 +74,10 @@ def tried(rows: Sequence[Row]) -> list[Row]:
 
 def _pairs(rows: Sequence[Row], axis: str, plain: str, better: str) -> list[Row]:
     """Each case with the better value, with "ratio" to its plain one."""
-    same = [column for column in CASE_COLUMNS if column not in ("case", axis)]
-    before = {tuple(row[c] for c in same): row for row in rows if row[axis] == plain}
+    before = {wording.all_but(row, axis): row for row in rows if row[axis] == plain}
     pairs = []
     for row in rows:
-        other = before.get(tuple(row[c] for c in same))
+        other = before.get(wording.all_but(row, axis))
         if row[axis] == better and other is not None:
             ratio = row["median_ms"] / other["median_ms"]
             pairs.append(row | {"ratio": ratio, "before_ms": other["median_ms"]})

@@ -15,7 +15,6 @@ from workflow_src.answers.context_growth import (
 )
 from workflow_src.answers.evidence import Row
 from workflow_src.answers.wording import median_of
-from workflow_src.common.case import CASE_COLUMNS
 
 MATTERS_ABOVE = 0.03
 """Components and families with more than this share of the pass are named."""
@@ -131,13 +130,13 @@ def faster(by_precision: Mapping[str, Sequence[Row]]) -> list[Row]:
     A row per other precision, over the cases that were measured at both.
     """
     first, *others = by_precision or [""]
-    base = {_but(row, "precision"): row for row in by_precision.get(first, ())}
+    base = {wording.all_but(row, "precision"): row for row in by_precision.get(first, ())}
     found = []
     for precision in others:
         pairs = [
             (base[key], row)
             for row in by_precision[precision]
-            if (key := _but(row, "precision")) in base
+            if (key := wording.all_but(row, "precision")) in base
         ]
         pairs = [(a, b) for a, b in pairs if a["matmul_ms"] > 0 and a["besides_ms"] > 0]
         if pairs:
@@ -155,19 +154,15 @@ def faster(by_precision: Mapping[str, Sequence[Row]]) -> list[Row]:
     return found
 
 
-def _but(row: Row, column: str) -> tuple[Any, ...]:
-    return tuple(row[c] for c in CASE_COLUMNS if c not in ("case", column))
-
-
 def replaced(rows: Sequence[Row]) -> list[Row]:
     """Pairs of cases that differ only in attention, the first being written out.
 
     One pair for each other attention: the one whose written-out pass takes longest.
     """
-    base = {_but(row, "attention"): row for row in rows if row["attention"] == "naive"}
+    base = {wording.all_but(row, "attention"): row for row in rows if row["attention"] == "naive"}
     found: dict[str, Row] = {}
     for row in rows:
-        before = base.get(_but(row, "attention"))
+        before = base.get(wording.all_but(row, "attention"))
         if before is None or before is row:
             continue
         known = found.get(row["attention"])
@@ -185,7 +180,7 @@ def chosen_beside(rows: Sequence[Row]) -> list[Row]:
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for mine in wording.by_precision(rows).values():
         for row in mine:
-            groups.setdefault(_but(row, "precision"), []).append(row)
+            groups.setdefault(wording.all_but(row, "precision"), []).append(row)
     if not groups:
         return []
     most = max(map(len, groups.values()))
@@ -195,7 +190,7 @@ def chosen_beside(rows: Sequence[Row]) -> list[Row]:
         [group[0] for group in full if group[0]["context"] == longest],
         lambda row: float(row["besides"]),
     )
-    return groups[_but(typical, "precision")] if typical else []
+    return groups[wording.all_but(typical, "precision")] if typical else []
 
 
 def parts(row: Row) -> list[Row]:

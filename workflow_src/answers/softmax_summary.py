@@ -7,7 +7,7 @@ from workflow_src.answers import wording
 from workflow_src.answers.evidence import Row, over_contexts
 from workflow_src.answers.softmax_steps import CAST, HALF, REST, shown_steps
 from workflow_src.answers.wording import median_of
-from workflow_src.common.case import ATTENTIONS, CASE_COLUMNS
+from workflow_src.common.case import ATTENTIONS
 from workflow_src.common.traffic import PASSES
 
 STEADY_WITHIN = 0.10
@@ -77,21 +77,17 @@ def changes(rows: Sequence[Row]) -> list[Row]:
     if not groups:
         return []
     base, *others = groups
-    known = {_but(row, "precision"): row for row in groups[base]}
+    known = {wording.all_but(row, "precision"): row for row in groups[base]}
     found = []
     for precision in others:
         pairs = [
             (known[key], row)
             for row in groups[precision]
-            if (key := _but(row, "precision")) in known
+            if (key := wording.all_but(row, "precision")) in known
         ]
         if pairs:
             found.append({"base": base, "precision": precision} | change(pairs))
     return found
-
-
-def _but(row: Row, column: str) -> tuple[object, ...]:
-    return tuple(row[c] for c in CASE_COLUMNS if c not in ("case", column))
 
 
 def change(pairs: Sequence[tuple[Row, Row]]) -> Row:
@@ -189,8 +185,10 @@ def longest(rows: Sequence[Row]) -> Row | None:
 
 def beside(rows: Sequence[Row], chosen: Row) -> list[Row]:
     """The chosen case, and the same one at a half precision if there is one."""
-    key = _but(chosen, "precision")
-    half = [row for row in rows if row["precision"] in HALF and _but(row, "precision") == key]
+    key = wording.all_but(chosen, "precision")
+    half = [
+        row for row in rows if row["precision"] in HALF and wording.all_but(row, "precision") == key
+    ]
     return [chosen, *(row for row in half[:1] if row is not chosen)]
 
 
@@ -230,10 +228,10 @@ def replaced(rows: Sequence[Row]) -> list[Row]:
 
     One pair for each other attention: the one in which the written-out one takes longest.
     """
-    base = {_but(row, "attention"): row for row in rows if row["attention"] == "naive"}
+    base = {wording.all_but(row, "attention"): row for row in rows if row["attention"] == "naive"}
     found: dict[str, Row] = {}
     for row in rows:
-        before = base.get(_but(row, "attention"))
+        before = base.get(wording.all_but(row, "attention"))
         if before is None or before is row or not ("core_ms" in row and "core_ms" in before):
             continue
         known = found.get(row["attention"])

@@ -6,7 +6,7 @@ from typing import Any
 
 from workflow_src.answers import evidence
 from workflow_src.answers.evidence import Row
-from workflow_src.common.case import PRECISIONS
+from workflow_src.common.case import CASE_COLUMNS, PRECISIONS
 
 OPTIMIZER_WORDS = {
     "adamw": "AdamW, written out",
@@ -41,6 +41,11 @@ def by_precision(rows: Iterable[Row]) -> dict[str, list[Row]]:
     for row in sorted(rows, key=lambda row: order.get(row["precision"], len(order))):
         found.setdefault(str(row["precision"]), []).append(row)
     return found
+
+
+def all_but(row: Mapping[str, Any], axis: str) -> tuple[Any, ...]:
+    """What a case shares with those that differ from it only in `axis`."""
+    return tuple(row[column] for column in CASE_COLUMNS if column not in ("case", axis))
 
 
 def median_of(rows: Sequence[Row], key: str) -> float:
