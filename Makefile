@@ -2,24 +2,30 @@
 # make test     set up what the tests need and run them; it ends with what was skipped, and why
 # make check    run ruff, mypy, snakefmt, snakemake --lint and the import contracts
 # make compare A=results/x B=examples/h200    compare run B with run A, and say which is slower
+# make status   say what is measured, stale or failed, and what would run; CONFIG="suite=assignment"
 # make lock     renew locks/ after a change of requirements*.txt; LOCK=--upgrade takes newer versions too
 # make .venv/installed-slurm TORCH=cuda    set up .venv on a login node
 # make .venv7/installed    set up a separate environment with Snakemake 7.32.4, for its tests
 PYTHON ?= python3
 CORES ?= 1
+# One more than there are cores, because some tests mostly wait, for Slurm above all.
+WORKERS ?= $(shell expr $$(nproc) + 1)
 BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 RULES := Snakefile rules/*.smk
 # Only what locks/ names, with its hash; packages published as source are built with locks/build.txt.
 INSTALL := pip install --require-hashes --no-build-isolation
 
-.PHONY: report test check compare lock format assemble rewrite unlock clean
+.PHONY: report status test check compare lock format assemble rewrite unlock clean
 
 report: .venv/installed
 	snakemake --cores $(CORES)
 
+status: .venv/installed
+	python -m workflow_src.cli.status $(if $(CONFIG),--config $(CONFIG))
+
 test: .venv/installed-dev
-	python -m pytest -n auto --maxprocesses 8
+	python -m pytest -n $(WORKERS) --maxprocesses 8
 
 check: .venv/installed-dev
 	tools/lock --check
@@ -40,9 +46,9 @@ format: .venv/installed-dev
 
 # Combine results from other machines without measuring: needs only plan.csv and the cases' tables
 # under results/{tag}/. make assemble CONFIG="suite=assignment"
-RENDER := answer figure study_section report
+RENDER := answer figure study_section report timeline
 assemble: .venv/installed
-	snakemake --cores $(CORES) report.md --allowed-rules environment join study_table $(RENDER) \
+	snakemake --cores $(CORES) report.md --allowed-rules environment join levers_prediction study_table $(RENDER) \
 		--config $(CONFIG)
 
 # Regenerate a report from only its plan.csv and joined tables, such as those in examples/h200.

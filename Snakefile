@@ -1,17 +1,18 @@
 # Where does a Transformer training step's time go, on this machine, and how do you know?
 # Result paths ({tag} names a run, {case} a model configuration):
-#
 #   results/{tag}/plan.csv                            every case, with `auto` resolved
 #   results/{tag}/benchmark/{case}.json               raw samples of each phase, unprofiled
 #   results/{tag}/capture/{case}.nsys-rep             the profiler's capture (or .kineto.json.gz)
 #   results/{tag}/export/{case}/                      trace.sqlite and the `nsys stats` CSVs
 #   results/{tag}/tables/{case}/{table}.csv           the tables of one case
+#   results/{tag}/ceilings.json, tables/ceilings.csv the machine's ceilings: raw samples, rates
 #   results/{tag}/environments/{part}.csv             what the cases, or a study, were measured on
 #   results/{tag}/tables/{table}.csv                  the tables of all cases
 #   results/{tag}/answers/{question}.json, .md        facts and text of one question
 #   results/{tag}/answers/case/{case}.md              all questions answered for one case
-#   results/{tag}/figures/{figure}.svg
+#   results/{tag}/figures/{figure}.svg, timelines/{case}.svg (and steps for Perfetto, speedscope)
 #   results/{tag}/studies/{study}/{point}.json        one measured point of a companion study
+#   results/{tag}/predictions/levers/{case}.csv       what the study levers expects, before it tries
 #   results/{tag}/tables/studies/{study}.csv          the study's table
 #   results/{tag}/sections/{study}.md, .appendix.md   its section of the report, its long tables
 #   results/{tag}/logs/{any of the above}.log
@@ -21,7 +22,8 @@ import sys
 
 sys.path.insert(0, workflow.basedir)
 from workflow_src.common.case import TABLES
-from workflow_src.dag import GO_ON, make_dag, readable, require_project_folder
+from workflow_src.dag import GO_ON, PAGE, make_dag, readable, require_project_folder
+from workflow_src.plan.progress import follow
 from workflow_src.plan.suites import CASE_PATTERN
 
 require_project_folder(workflow.basedir)
@@ -52,6 +54,7 @@ rule all:
         "The report is report.md, and report.html for a browser."
 
 
-for part in "hooks plan measure tables answers studies report compare".split():
+parts = "hooks plan measure tables timeline answers studies levers report compare"
+for part in parts.split():
 
     include: f"rules/{part}.smk"

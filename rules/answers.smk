@@ -9,7 +9,11 @@ rule answer:
         unpack(dag.answer_inputs),
     output:
         json="results/{tag}/answers/{question}.json",
-        markdown="results/{tag}/answers/{question}.md",
+        markdown=report(
+            "results/{tag}/answers/{question}.md",
+            category="Answers",
+            labels={"question": "({question})"},
+        ),
         appendix="results/{tag}/answers/{question}.appendix.md",
     log:
         "results/{tag}/logs/answers/{question}.log",

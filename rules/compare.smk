@@ -7,7 +7,7 @@ localrules:
 rule compare:
     input:
         "report_templates/compare.md.j2",
-        "report_templates/report.html.j2",
+        PAGE,
     output:
         multiext(
             "results/compare/{run_a}/with/{run_b}/",

@@ -3,6 +3,7 @@ onstart:
     dag.refuse_drift(
         f for job in workflow.persistence.dag.needrun_jobs() for f in job.output
     )
+    follow(logger, workflow.persistence.dag)
 
 
 onerror:

@@ -19,6 +19,27 @@ rule benchmark:
         " 2>&1 | tee -i {log:q}"
 
 
+# Matrix products, memory and exponentials at their fastest, by which all rates are judged.
+rule ceilings:
+    output:
+        "results/{tag}/ceilings.json",
+    log:
+        "results/{tag}/logs/ceilings.json.log",
+    threads: dag.measuring_threads
+    resources:
+        gpu=1,
+        mem_mb=dag.ceilings_memory_mb,
+        runtime=dag.ceilings_minutes,
+    params:
+        point=dag.ceilings_point,
+        code=dag.code("measure.ceilings"),
+    message:
+        "Measure the ceilings of this machine"
+    shell:
+        "python -m workflow_src.measure.ceilings --point {params.point:q} --output {output:q}"
+        " 2>&1 | tee -i {log:q}"
+
+
 rule capture:
     output:
         f"results/{{tag}}/capture/{{case}}{dag.plan.capture_suffix}",

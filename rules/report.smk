@@ -11,6 +11,8 @@ rule figure:
             "results/{tag}/figures/{figure}.svg",
             caption="../report_templates/captions/figure.rst",
             category="Figures",
+            subcategory="Answers",
+            labels={"figure": "{figure}"},
         ),
     log:
         "results/{tag}/logs/figures/{figure}.log",
@@ -28,9 +30,19 @@ rule report:
     input:
         **dag.report_inputs(),
     output:
-        markdown=report("report.md", caption="../report_templates/captions/report.rst"),
+        markdown=report(
+            "report.md",
+            caption="../report_templates/captions/report.rst",
+            category="Report",
+            labels={"file": "report.md"},
+        ),
         appendix=f"{dag.results}/appendix.md",
-        html=report("report.html", caption="../report_templates/captions/report.rst"),
+        html=report(
+            "report.html",
+            caption="../report_templates/captions/report.rst",
+            category="Report",
+            labels={"file": "report.html"},
+        ),
     log:
         f"{dag.results}/logs/report.log",
     params:
@@ -46,4 +58,4 @@ rule report:
         " --templates report_templates --sections {input.sections:q} --plan {input.plan:q}"
         " --suite {params.suite:q} --tag {params.tag:q}"
         " --markdown {output.markdown:q} --html {output.html:q}"
-        " --appendix {output.appendix:q} > {log:q} 2>&1"
+        " --appendix {output.appendix:q} --timelines {input.timelines:q} > {log:q} 2>&1"

@@ -1,4 +1,4 @@
-# The companion studies share these three rules; the wildcard `study` selects one.
+# The companion studies share these rules; the wildcard `study` selects one.
 localrules:
     study_table,
     study_section,
@@ -29,8 +29,14 @@ rule study_table:
         points=dag.study_points,
         environment="results/{tag}/environments/{study}.csv",
         families="workflow_src/traces/families.csv",
+        predictions=dag.study_predictions,
     output:
-        "results/{tag}/tables/studies/{study}.csv",
+        report(
+            "results/{tag}/tables/studies/{study}.csv",
+            category="Tables",
+            subcategory="Studies",
+            labels={"table": "{study}"},
+        ),
     log:
         "results/{tag}/logs/studies/{study}.csv.log",
     params:
@@ -39,7 +45,8 @@ rule study_table:
         "Study {wildcards.study}: tabulate its points"
     shell:
         "python -m workflow_src.studies.{wildcards.study}.analyze --points {input.points:q}"
-        " --families {input.families:q} --output {output:q} > {log:q} 2>&1"
+        " --families {input.families:q} --predictions {input.predictions:q}"
+        " --output {output:q} > {log:q} 2>&1"
 
 
 rule study_section:
@@ -47,9 +54,19 @@ rule study_section:
         table="results/{tag}/tables/studies/{study}.csv",
         templates=dag.study_templates,
     output:
-        markdown="results/{tag}/sections/{study}.md",
+        markdown=report(
+            "results/{tag}/sections/{study}.md",
+            category="Answers",
+            subcategory="Studies",
+            labels={"question": "{study}"},
+        ),
         appendix="results/{tag}/sections/{study}.appendix.md",
-        figure="results/{tag}/figures/study_{study}.svg",
+        figure=report(
+            "results/{tag}/figures/study_{study}.svg",
+            category="Figures",
+            subcategory="Studies",
+            labels={"figure": "{study}"},
+        ),
     log:
         "results/{tag}/logs/sections/{study}.log",
     params:

@@ -1,5 +1,6 @@
 # On a cluster, export and case_tables of a case run as one job; the rest runs where snakemake runs.
 localrules:
+    ceilings_table,
     environment,
     join,
 
@@ -45,6 +46,22 @@ rule case_tables:
         " > {log:q} 2>&1"
 
 
+rule ceilings_table:
+    input:
+        "results/{tag}/ceilings.json",
+    output:
+        "results/{tag}/tables/ceilings.csv",
+    log:
+        "results/{tag}/logs/tables/ceilings.csv.log",
+    params:
+        code=dag.code("tables.ceilings"),
+    message:
+        "Tabulate the ceilings"
+    shell:
+        "python -m workflow_src.tables.ceilings --measured {input:q} --output {output:q}"
+        " > {log:q} 2>&1"
+
+
 # {part}: "cases", or the name of a study.
 rule environment:
     input:
@@ -73,7 +90,11 @@ rule join:
             table=TABLES,
         ),
     output:
-        expand("results/{{tag}}/tables/{table}.csv", table=TABLES),
+        report(
+            expand("results/{{tag}}/tables/{table}.csv", table=TABLES),
+            category="Tables",
+            subcategory="Cases",
+        ),
     log:
         "results/{tag}/logs/tables.log",
     params:

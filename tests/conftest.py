@@ -1,5 +1,6 @@
 """Fixtures shared by all tests."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -13,8 +14,11 @@ from filelock import FileLock
 
 from tests.leftovers import end, marking, still_there
 from tests.skips import pytest_terminal_summary as pytest_terminal_summary
-from tests.workflow import Project, make_project
+from tests.workflow import Project, end_servers, make_project
 from workflow_src.common import device_locks
+
+# Before torch is imported: workers whose threads outnumber the cores wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 TOGETHER = {
     "tests/test_slurm.py": "slurm",
@@ -42,13 +46,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Scheduling(config, log)
 
 
+def pytest_collection_finish() -> None:
+    """Leave what collecting imported out of garbage collections, of which stages make many."""
+    gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def locks_of_this_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Tests don't wait for measurements outside, nor for those of another worker."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(device_locks.VARIABLE, str(tmp_path_factory.mktemp("locks")))
-        # Threads that spin while they wait slow each other down where workers share the cores.
-        patch.setenv("OMP_WAIT_POLICY", "passive")
         yield
 
 
@@ -93,6 +100,7 @@ def no_process_left_behind() -> Iterator[None]:
     try:
         with marking(mark):
             yield
+            end_servers()
             left = still_there(mark)
         end(mark)
     finally:

@@ -15,8 +15,8 @@ from pathlib import Path
 VARIABLE = "STEP_TIME_TESTS"
 GRACE_S = 5.0
 
-ENDS_BY_ITSELF = "multiprocessing.resource_tracker"
-"""A helper of Python's own, which ends with the process that started it."""
+END_BY_THEMSELVES = ("multiprocessing.resource_tracker", "torch/_inductor/compile_worker")
+"""Helpers of Python's and of torch.compile's own, which end with the process that started them."""
 
 
 def marked(mark: str) -> dict[int, str]:
@@ -30,7 +30,11 @@ def marked(mark: str) -> dict[int, str]:
                 command = (process / "cmdline").read_bytes().replace(b"\0", b" ")
                 found[int(process.name)] = command.decode(errors="replace")[:200].strip()
     found.pop(os.getpid(), None)
-    return {number: what for number, what in found.items() if ENDS_BY_ITSELF not in what}
+    return {
+        number: what
+        for number, what in found.items()
+        if not any(helper in what for helper in END_BY_THEMSELVES)
+    }
 
 
 def still_there(mark: str, grace_s: float = GRACE_S) -> dict[int, str]:

@@ -13,20 +13,24 @@ STAGES = {
     "plan": "plan.write_plan",
     "benchmark": "measure.benchmark",
     "capture": "measure.capture",
+    "ceilings": "measure.ceilings",
     "export": "traces.export",
     "case_tables": "tables.case_tables",
     "environment": "tables.environment",
     "join": "tables.join",
+    "ceilings table": "tables.ceilings",
     **{f"answer {letter}": f"answers.{asked.module}" for letter, asked in QUESTIONS.items()},
     "figure": "answers.figures",
     "report": "report.report",
+    "timeline": "timeline.make",
     **{f"{study} point": f"studies.{study}.measure" for study in STUDIES},
+    "levers prediction": "studies.levers.predict",
     **{f"{study} table": f"studies.{study}.analyze" for study in STUDIES},
     **{f"{study} section": f"studies.{study}.section" for study in STUDIES},
 }
 """Every stage that a rule runs, with its module."""
 
-MEASURING = {"benchmark", "capture", *(f"{study} point" for study in STUDIES)}
+MEASURING = {"benchmark", "capture", "ceilings", *(f"{study} point" for study in STUDIES)}
 
 
 def copy_package(folder: Path) -> Path:

@@ -4,14 +4,12 @@ from pathlib import Path
 
 from workflow_src.answers import command
 from workflow_src.answers.answer import Answer
-from workflow_src.answers.evidence import read_table
-from workflow_src.answers.questions import QUESTIONS
 
 
 def answer_question(question: str, tables: Path, templates: Path) -> tuple[Answer, str]:
     """The answer to a question from a folder of tables, and its Markdown with the appendix."""
     module = command.module_of(question)
-    found = module.answer(**{name: read_table(tables, name) for name in QUESTIONS[question].tables})
+    found = module.answer(**command.read_tables(tables, question))
     shown = module.tables(found)
     parts = [command.render(found, shown, templates, part) for part in ("answer", "appendix")]
     return found, "\n".join(parts)

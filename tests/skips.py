@@ -10,6 +10,7 @@ WAYS = {
     "CUDA device$|nvcc": "on a machine with a CUDA device: python -m pytest -m gpu",
     "Slurm answers": "as root: .ci/slurm_lab up, then python -m pytest -m slurm",
     "Snakemake 7": "make .venv7/installed, then python -m pytest -m snakemake7",
+    "chromium": "as root: apt-get install chromium, then python -m pytest -m browser",
     "nsys": "as root: sh .ci/install_nsys.sh, then python -m pytest -m nsys",
     "Triton's interpreter|interpreter compiles": "test_kernels.py runs them in another process",
     "triton": "on Linux: make .venv/installed, then python -m pytest tests/test_kernels.py",

@@ -106,7 +106,7 @@ def note_gpus(project: Project) -> Path:
 
 @dataclass(frozen=True)
 class FirstRuns:
-    """Holds the first run of each measurement until it is ended, or all are released."""
+    """Holds a case's first benchmark and first capture until they are ended, or released."""
 
     folder: Path
 
@@ -116,8 +116,9 @@ class FirstRuns:
         held.folder.mkdir()
         wait = f'{{ echo $$ > "$run/id"; until [ -e {held.folder}/released ]; do sleep 1; done; }}'
         run = f'run={held.folder}/$(echo "$*" | md5sum | cut -d " " -f 1)'
+        held_stages = "*.measure.benchmark|*.measure.capture"
         before_each_stage(
-            project, f'case $2 in *.measure.*) {run}; mkdir "$run" 2>/dev/null && {wait};; esac'
+            project, f'case $2 in {held_stages}) {run}; mkdir "$run" 2>/dev/null && {wait};; esac'
         )
         return held
 
@@ -126,12 +127,21 @@ class FirstRuns:
         return [int(file.read_text()) for file in self.folder.glob("*/id") if file.stat().st_size]
 
     def again(self) -> None:
-        """Take the next run of each measurement for its first."""
+        """Take the next run of each for its first."""
         for folder in self.folder.iterdir():
             shutil.rmtree(folder)
 
     def release(self) -> None:
         (self.folder / "released").touch()
+
+    @contextmanager
+    def released_on_error(self) -> Iterator[None]:
+        """Release them if the test fails, which otherwise waits for snakemake for ever."""
+        try:
+            yield
+        except BaseException:
+            self.release()
+            raise
 
 
 def gpus(notes: Path) -> dict[str, tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Runs on a real Slurm during which something happens to every measuring job.
+"""Runs on a real Slurm during which something happens to every benchmark and capture.
 
 Each takes minutes, mostly waiting. It is told once for both executors, and several tests read it.
 """
@@ -8,6 +8,7 @@ import signal
 import subprocess
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from tests.slurm import (
@@ -54,7 +55,7 @@ def options(executor: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Eventful:
-    """A run of the suite; each measuring job's first run was ended by a fault of its own."""
+    """A run of the suite; each first benchmark and capture was ended by a fault of its own."""
 
     project: Project
     jobs: list[Job]
@@ -70,7 +71,9 @@ def eventful(projects: dict[str, Project]) -> dict[str, Eventful]:
     """Run the suite through each executor at once, and let the events happen."""
     held = {name: FirstRuns.of(project) for name, project in projects.items()}
     notes = {name: note_gpus(project) for name, project in projects.items()}
-    with ThreadPoolExecutor() as pool:
+    with ThreadPoolExecutor() as pool, ExitStack() as stack:
+        for first in held.values():
+            stack.enter_context(first.released_on_error())
         runs = [pool.submit(p.run, *EVENTS, *options(name)) for name, p in projects.items()]
         for run, first in zip(runs, held.values(), strict=True):
             wait_in_run(run, lambda first=first: len(first.started()) == 4, "its four jobs")
@@ -137,7 +140,7 @@ def stop(executor: str, story: Stopped, held: FirstRuns) -> None:
 def stop_with(number: signal.Signals, executor: str, story: Stopped, held: FirstRuns) -> None:
     folder = story.project.folder
     held.again()
-    with ThreadPoolExecutor() as pool:
+    with ThreadPoolExecutor() as pool, held.released_on_error():
         run = pool.submit(story.project.run, *STOPPED, *options(executor), check=False)
         wait_in_run(
             run,
@@ -153,7 +156,7 @@ def run_again(executor: str, story: Stopped, held: FirstRuns) -> None:
     """Run the same command; slurmd dies and comes back while both jobs run."""
     folder = story.project.folder
     held.again()
-    with ThreadPoolExecutor() as pool:
+    with ThreadPoolExecutor() as pool, held.released_on_error():
         run = pool.submit(story.project.run, *STOPPED, *options(executor))
         wait_in_run(run, lambda: len(held.started()) == 2, "both jobs")
         story.queues["before slurmd died"] = queue(folder)

@@ -12,6 +12,9 @@ from workflow_src.common.case import CASE_COLUMNS, PHASES
 Kernel = tuple[str, str, str, int, int]
 """Path, name, family, calls per step, nanoseconds per step."""
 
+Product = tuple[str, str, tuple[int, int, int, int], str, int, int]
+"""Product, direction, (m, n, k, batch), kernel, calls per step, nanoseconds per step."""
+
 STEPS = 2
 
 FORWARD: list[Kernel] = [
@@ -75,6 +78,14 @@ class Sample:
     work: Mapping[str, tuple[int, int]] = field(default_factory=lambda: WORK)
     precision_ran: str = "fp32"
     environment: Mapping[str, Any] = field(default_factory=dict)
+    replayed_ms: Mapping[str, float] = field(default_factory=dict)
+    """By phase; without any, timings.csv is one of a run that replayed nothing."""
+    not_replayed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Status and reason by phase."""
+    active_ms: Mapping[str, float] = field(default_factory=dict)
+    """By phase, in which some activity ran; without any, there are no rows of ledger.csv."""
+    products: Mapping[str, list[Product]] = field(default_factory=dict)
+    """By phase; without any, there are no rows of products.csv."""
 
     @property
     def case(self) -> str:
@@ -103,7 +114,42 @@ class Sample:
                 row |= {"samples": 10, "mean_ms": median, "median_ms": median, "std_ms": 0.1}
                 row |= {"p20_ms": 0.95 * median, "p80_ms": 1.1 * median, "cv": 0.01}
                 row |= {"peak_memory_mib": 1000.0}
-            rows.append(self.front | row)
+            rows.append(self.front | row | self.replay(phase))
+        return rows
+
+    def replay(self, phase: str) -> dict[str, Any]:
+        """A replay's cells of timings.csv."""
+        if phase in self.not_replayed:
+            status, reason = self.not_replayed[phase]
+            return {"replay_status": status, "replay_reason": reason}
+        if phase not in self.replayed_ms:
+            return {}
+        ms = self.replayed_ms[phase]
+        times = {"replayed_median_ms": ms, "replayed_p20_ms": ms, "replayed_p80_ms": ms}
+        return {"replay_status": "ok", "replay_reason": "", "replay_samples": 10} | times
+
+    def ledger(self) -> list[dict[str, Any]]:
+        """Rows of ledger.csv: two steps per phase, of 0.1 ms less and more device work."""
+        rows = []
+        for phase, ms in self.active_ms.items():
+            for step in range(STEPS):
+                active = round((ms + 0.1 * (2 * step - 1)) * 1e6)
+                times = {"wall_ns": 2 * active, "device_active_ns": active, "idle_ns": active}
+                rows.append(self.front | {"phase": phase, "step": step} | times)
+        return rows
+
+    def product_rows(self) -> list[dict[str, Any]]:
+        """Rows of products.csv, without the columns that no answer reads."""
+        rows = []
+        for phase, products in self.products.items():
+            for product, direction, (m, n, k, each), name, calls, ns in products:
+                row: dict[str, Any] = {"phase": phase, "product": product, "direction": direction}
+                row |= {"m": m, "n": n, "k": k, "short_name": name, "calls_per_step": calls}
+                row |= {
+                    "busy_ms_per_step": ns / 1e6,
+                    "flops_per_step": 2 * m * n * k * each * calls,
+                }
+                rows.append(self.front | row)
         return rows
 
     def ranges(self) -> list[dict[str, Any]]:
@@ -183,11 +229,13 @@ def tables(*samples: Sample) -> dict[str, pd.DataFrame]:
         "captures": Sample.captures,
         "work": Sample.work_rows,
         "environments": Sample.environments,
+        "ledger": Sample.ledger,
+        "products": Sample.product_rows,
     }
     return {
         name: pd.DataFrame([row for sample in samples for row in rows(sample)])
         if any(rows(sample) for sample in samples)
-        else pd.DataFrame(columns=list(CASE_COLUMNS))
+        else pd.DataFrame(columns=[*CASE_COLUMNS, "phase"])
         for name, rows in parts.items()
     }
 

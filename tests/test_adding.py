@@ -112,11 +112,11 @@ def add_question(project: Project) -> None:
     source.write_text(QUESTION)
     template = project.folder / "report_templates" / "answer_g.md.j2"
     template.write_text("### (g) {{ answer.title }}\n\nCounted: {{ answer.facts[0].value }}.\n")
-    row = '    "g": Question("kernel_count", ("kernels", "captures")),\n}'
-    old = re.search(r'    "f": Question\(.*\n}', _text(project, "answers/questions.py"))
+    row = '    "g": Question("kernel_count", ("kernels", "captures")),\n}\n'
+    old = re.search(r'    "f": Question\((?s:.*?)\n}\n', _text(project, "answers/questions.py"))
     assert old is not None
     project.edit(
-        "workflow_src/answers/questions.py", old[0], old[0].removesuffix("}") + row
+        "workflow_src/answers/questions.py", old[0], old[0].removesuffix("}\n") + row
     )  # fmt: skip
 
 
@@ -128,7 +128,7 @@ def add_study(project: Project) -> None:
         (folder / f"{name}.py").write_text(text)
     template = project.folder / "report_templates" / "studies" / "addition.md.j2"
     template.write_text("### {{ title }}\n\nEach takes {{ each | number }} ms.\n")
-    project.edit("workflow_src/studies/study.py", '"accounting")', '"accounting", "addition")')
+    project.edit("workflow_src/studies/study.py", '"levers")', '"levers", "addition")')
 
 
 def _text(project: Project, file: str) -> str:

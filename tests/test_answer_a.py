@@ -208,7 +208,7 @@ def test_figures_of_the_published_tables_hold_when_computed_apart():
     overheads = [steps["host_ms"][case] / median_ms[case] - 1 for case in bf16]
     worked = [steps["busy_ms"][case] / median_ms[case] for case in bf16]
     _, text = answer_question("a", folder, TEMPLATES)
-    (line,) = [line for line in text.splitlines() if line.startswith("- **bf16")]
+    line = next(line for line in text.splitlines() if line.startswith("- **bf16"))
     assert f"a median of {100 * median(overheads):+.1f} % under the profiler" in line
     assert f"works for a median of {100 * median(worked):.1f} % of the time" in line
     assert f"in bf16 in {sum(abs(o) <= 0.1 for o in overheads)} of {len(bf16)} cases" in text

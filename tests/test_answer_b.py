@@ -161,6 +161,16 @@ def test_top_kernel_without_a_backward_compares_nothing(ask):
     assert "Out of memory" in text
 
 
+def test_the_same_operator_everywhere_needs_no_table(ask):
+    mm = [("forward", "aten::mm", "gemm", 4, 3_000_000)]
+    both = [("forward_backward/backward", "aten::mm", "gemm", 8, 6_000_000)]
+    kernels = {"forward": mm, "forward_backward": [("forward_backward/forward", *mm[0][1:]), *both]}
+    _, text = ask(Sample(kernels=kernels), Sample(kernels=kernels, context=256))
+    assert "**Is backward's the same?** Yes, by whole name: in both cases, in backward and" in text
+    _, text = ask(example(), example(context=256))
+    assert "Yes, by whole name" not in text and "**Is backward's the same?** In how many" in text
+
+
 def test_calls_are_explained_by_places_and_layers(ask):
     answer, text = ask(example(), layers=12)
     assert fact(answer, "layers") == Fact(SHORT.case, "layers", 12, "", "ranges", (8, 9))

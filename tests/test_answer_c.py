@@ -8,6 +8,7 @@ import pytest
 from tests.questions import answer_question
 from tests.synthetic_tables import FORWARD, Kernel, Sample, grid, write_tables
 from workflow_src.answers.answer import Answer, Fact
+from workflow_src.answers.provenance import unsupported
 
 ROOT = Path(__file__).parent.parent
 TEMPLATES = ROOT / "report_templates"
@@ -224,3 +225,117 @@ def test_figures_of_the_published_tables_hold_when_computed_apart():
     assert f"and {100 * softmax.median():.1f} % in bf16." in short(text)
     case = "large-ctx1024-bf16"
     assert fact(answer, "component/softmax/besides", case).value == pytest.approx(softmax[case])
+
+
+COPIED = {"kind": "bandwidth", "name": "copy", "precision": "fp32", "status": "ok"}
+
+
+def with_bytes(folder: Path, *rows: dict[str, object], gb_per_s: float = 4000.0) -> Path:
+    """Tables of FORWARD's kernels, with these rows of operators.csv and a bandwidth ceiling."""
+    write_tables(folder, SHORT)
+    front = SHORT.front | {"phase": "forward", "forward_operator": "", "busy_ms_per_step": 0.0}
+    pd.DataFrame([front | row for row in rows]).to_csv(folder / "operators.csv", index=False)
+    ceilings = [
+        COPIED | {"best_gb_per_s": gb_per_s / 2, "best_giga_exp_per_s": None},
+        COPIED | {"name": "write", "best_gb_per_s": gb_per_s, "best_giga_exp_per_s": None},
+    ]
+    pd.DataFrame(ceilings).to_csv(folder / "ceilings.csv", index=False)
+    return folder
+
+
+def operator(path: str, family: str, name: str, kernel: str, calls: int, moved: float | None, **of):
+    """A row of operators.csv; bytes per pass."""
+    inputs = {"shapes": "4 x 8", "dtypes": "fp32", "short_name": kernel}
+    amounts = {"calls_per_step": calls, "bytes_per_step": moved}
+    return {"path": path, "family": family, "operator": name} | inputs | amounts | of
+
+
+SOFTMAX = "forward/block/attention/softmax"
+SCORES = "forward/block/attention/scores"
+EXPONENTIAL = operator(SOFTMAX, "elementwise", "aten::exp", "exp_kernel", 12, 2e9)
+ONE = operator(SOFTMAX, "softmax", "aten::_softmax", "softmax_one", 12, 4e9)
+MASK = operator(SCORES, "elementwise", "aten::mul", "scale_and_mask", 24, 1e9)
+
+
+def test_bytes_that_ran_are_held_against_the_best_bandwidth(tmp_path):
+    answer, text = answer_question("c", with_bytes(tmp_path, EXPONENTIAL, ONE, MASK), TEMPLATES)
+    # 4 GB in 2 ms and 2 GB in 1 ms are 2,000 of 4,000 GB/s; 1 GB in 0.5 ms as well.
+    found = {f.name: f.value for f in answer.facts if f.name.startswith("moves/softmax")}
+    assert found == pytest.approx({
+        "moves/softmax/ms": 3.0, "moves/softmax/bytes": 6e9, "moves/softmax/of_ceiling": 0.5,
+        "moves/softmax/softmax_one/ms": 2.0, "moves/softmax/softmax_one/bytes": 4e9,
+        "moves/softmax/softmax_one/of_ceiling": 0.5,
+        "moves/softmax/exp_kernel/ms": 1.0, "moves/softmax/exp_kernel/bytes": 2e9,
+        "moves/softmax/exp_kernel/of_ceiling": 0.5,
+    })  # fmt: skip
+    assert fact(answer, "moves/softmax/bytes").table == "operators"
+    assert fact(answer, "moves/softmax/bytes").rows == (3, 2)
+    assert fact(answer, "bandwidth_gb_per_s") == Fact(
+        SHORT.case, "bandwidth_gb_per_s", 4000.0, "GB/s", "ceilings", (3,)
+    )
+    assert "softmax 6.00 GB, 50.0 % (longest: aten::\\_softmax, 4.00 GB, 50.0 %); " in body(text)
+    assert "scores and mask 1.00 GB, 50.0 % (aten::mul)." in body(text)
+    assert "Above 102 %" not in text and unsupported(text, answer.as_dict()) == []
+
+
+def test_bytes_of_layers_whose_range_was_lost_are_counted_by_the_calls_that_ran(tmp_path):
+    found = EXPONENTIAL | {"calls_per_step": 9, "bytes_per_step": 1.5e9}
+    elsewhere = EXPONENTIAL | {"path": "forward/block", "calls_per_step": 3, "bytes_per_step": 5e8}
+    answer, _ = answer_question("c", with_bytes(tmp_path, found, elsewhere), TEMPLATES)
+    assert fact(answer, "moves/softmax/exp_kernel/bytes").value == pytest.approx(2e9)
+    assert fact(answer, "moves/softmax/exp_kernel/bytes").rows == (2,)
+
+
+def test_a_share_above_the_ceiling_is_explained(tmp_path):
+    folder = with_bytes(tmp_path, EXPONENTIAL, ONE, gb_per_s=1900.0)
+    _, text = answer_question("c", folder, TEMPLATES)
+    assert "Above 102 %, so that a cache such as the L2 supplied part of the bytes: " in text
+    assert [row[-1] for row in cells(text) if "aten::exp" in row] == [
+        "above 102 %: a cache supplied part"
+    ]
+
+
+def test_a_copy_that_changes_the_type_is_a_cast(tmp_path):
+    cast = EXPONENTIAL | {"operator": "aten::copy_", "dtypes": "bf16; fp32"}
+    _, text = answer_question("c", with_bytes(tmp_path, cast), TEMPLATES)
+    assert "softmax 2.00 GB, 50.0 % (cast fp32 to bf16)." in text
+
+
+def test_a_product_s_workspace_holds_no_bytes_of_others(tmp_path):
+    gemm = operator(SCORES, "gemm", "aten::bmm", "void gemm_long_name", 12, 0.0)
+    clearing = operator(SCORES, "fill", "the rest", "", 12, 9e9, shapes="", dtypes="")
+    answer, _ = answer_question("c", with_bytes(tmp_path, gemm, clearing, MASK), TEMPLATES)
+    assert fact(answer, "moves/scores and mask/bytes").value == pytest.approx(1e9)
+
+
+@pytest.mark.parametrize("moved", [None, 0.0])
+def test_calls_without_an_operator_have_the_bytes_of_the_others(tmp_path, moved):
+    """None: they are unknown; 0: as tables of older runs have it."""
+    found = EXPONENTIAL | {"calls_per_step": 6, "bytes_per_step": 1e9}
+    lost = operator(SOFTMAX, "elementwise", "", "exp_kernel", 6, moved, shapes="", dtypes="")
+    answer, text = answer_question("c", with_bytes(tmp_path, found, lost), TEMPLATES)
+    assert fact(answer, "moves/softmax/exp_kernel/bytes").value == pytest.approx(2e9)
+    assert "softmax 2.00 GB, 50.0 % (aten::exp)." in text
+
+
+@pytest.mark.parametrize("moved", [None, 0.0])
+def test_unknown_bytes_are_left_out(tmp_path, moved):
+    folder = with_bytes(tmp_path, EXPONENTIAL | {"bytes_per_step": moved})
+    answer, text = answer_question("c", folder, TEMPLATES)
+    assert "Bytes moved" not in text
+    assert not [f for f in answer.facts if f.name.startswith("moves/")]
+
+
+def test_without_ceilings_bytes_have_no_share(tmp_path):
+    folder = with_bytes(tmp_path, EXPONENTIAL)
+    (folder / "ceilings.csv").unlink()
+    _, text = answer_question("c", folder, TEMPLATES)
+    assert "softmax 2.00 GB (aten::exp)." in text and "best bandwidth" not in text
+
+
+def test_without_operators_the_answer_is_as_before(tmp_path):
+    folder = with_bytes(tmp_path, EXPONENTIAL)
+    (folder / "operators.csv").unlink()
+    _, text = answer_question("c", folder, TEMPLATES)
+    _, before = answer_question("c", write_tables(tmp_path / "old", SHORT), TEMPLATES)
+    assert text == before

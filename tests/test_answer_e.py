@@ -10,6 +10,7 @@ from tests.questions import answer_question
 from tests.synthetic_tables import Kernel, Sample, grid, write_tables
 from workflow_src.answers import softmax_steps
 from workflow_src.answers.answer import Answer, Fact
+from workflow_src.answers.provenance import unsupported
 
 ROOT = Path(__file__).parent.parent
 TEMPLATES = ROOT / "report_templates"
@@ -335,3 +336,112 @@ def test_figures_of_the_published_tables_hold_when_computed_apart():
 def total(kernels: pd.DataFrame) -> pd.Series:
     """ms per pass, by case."""
     return kernels.groupby("case")["busy_ms_per_step"].sum()
+
+
+def with_bytes(folder: Path, sample: Sample, gb_per_s: float, exponentials: float) -> Path:
+    """Tables of `sample`, the bytes of each of its kernels, and two ceilings."""
+    write_tables(folder, sample)
+    front = sample.front | {"phase": "forward", "forward_operator": "", "shapes": "4 x 8"}
+    front |= {"dtypes": "fp32", "operator": "aten::some", "calls_per_step": 6}
+    # Half of the calls have their range; each kernel of softmax moves 5 GB, each product 4 GB.
+    rows = [
+        front | {"path": path, "family": family, "short_name": name, "bytes_per_step": moved}
+        for path, name, family, _, _ in sample.kernels["forward"]
+        if (moved := {"gemm": 2e9}.get(family, 2.5e9))
+    ]
+    pd.DataFrame(rows).to_csv(folder / "operators.csv", index=False)
+    rates = [
+        {"kind": "bandwidth", "name": "read", "status": "ok", "best_gb_per_s": gb_per_s},
+        {
+            "kind": "exponential",
+            "name": "exp2",
+            "status": "ok",
+            "best_giga_exp_per_s": exponentials,
+        },
+    ]
+    pd.DataFrame([rate | {"precision": "fp32"} for rate in rates]).to_csv(
+        folder / "ceilings.csv", index=False
+    )
+    return folder
+
+
+def test_bytes_of_the_shapes_that_ran_replace_the_formula_s(tmp_path):
+    folder = with_bytes(tmp_path, written_out(), 5000.0, 1000.0)
+    answer, text = answer_question("e", folder, TEMPLATES)
+    found = {name: fact(answer, name) for name in ("softmax_bytes", "qk_bytes", "av_bytes")}
+    assert {name: f.value for name, f in found.items()} == pytest.approx(
+        {"softmax_bytes": 25e9, "qk_bytes": 4e9, "av_bytes": 4e9}
+    )
+    assert {f.table for f in found.values()} == {"operators"}
+    assert fact(answer, "matmul_bytes").derived_from == ("qk_bytes", "av_bytes")
+    assert fact(answer, "byte_ratio").value == pytest.approx(25 / 8)
+    # The division: 5 GB in 5 ms.
+    assert fact(answer, "softmax/division/bytes").value == pytest.approx(5e9)
+    assert fact(answer, "softmax/division/gb_per_s").value == pytest.approx(1000.0)
+    assert "bytes come from the shapes and types that ran, as if" in prose(text)
+    assert unsupported(text, answer.as_dict()) == []
+
+
+def test_softmax_s_bytes_at_the_ceiling_are_held_against_its_time(tmp_path):
+    folder = with_bytes(tmp_path, written_out(), 5000.0, 1000.0)
+    answer, text = answer_question("e", folder, TEMPLATES)
+    # 25 GB at 5,000 GB/s take 5 of 14 ms, a billion exponentials at 10^12 a second 1 ms.
+    assert fact(answer, "bytes_explain").value == pytest.approx(5 / 14)
+    assert fact(answer, "exponentials_explain").value == pytest.approx(1 / 14)
+    assert "softmax's bytes take 35.7 % of its time in fp32: they explain part of it" in prose(text)
+    assert "exponentials' ceiling" not in text
+
+
+def test_the_nearer_ceiling_of_exponentials_is_named(tmp_path):
+    folder = with_bytes(tmp_path, written_out(), 5000.0, 100.0)
+    answer, text = answer_question("e", folder, TEMPLATES)
+    said = "The exponentials' ceiling, 100 x 10^9 a second, is nearer than bandwidth's: small"
+    assert said in prose(text) and unsupported(text, answer.as_dict()) == []
+
+
+def test_bytes_above_the_ceiling_are_explained(tmp_path):
+    folder = with_bytes(tmp_path, written_out(), 1000.0, 1000.0)
+    _, text = answer_question("e", folder, TEMPLATES)
+    assert "they explain its time. Above 102 % in 1 of 1 cases, whose matrices a cache" in prose(
+        text
+    )
+
+
+def test_a_case_without_all_bytes_is_counted_by_formula(tmp_path):
+    folder = with_bytes(tmp_path, written_out(), 5000.0, 1000.0)
+    table = pd.read_csv(folder / "operators.csv")
+    table[table["family"] != "gemm"].to_csv(folder / "operators.csv", index=False)
+    answer, text = answer_question("e", folder, TEMPLATES)
+    assert fact(answer, "byte_ratio").value == pytest.approx(32 / 9)
+    assert "FLOPs and bytes are counted by formula" in text
+
+
+def test_a_product_s_bytes_may_count_with_the_kernel_that_clears_its_workspace(tmp_path):
+    folder = with_bytes(tmp_path, written_out(), 5000.0, 1000.0)
+    table = pd.read_csv(folder / "operators.csv")
+    qk = table["short_name"] == "gemm_qk"
+    rest = {"family": "fill", "operator": "the rest", "short_name": "", "shapes": "", "dtypes": ""}
+    table.loc[qk, "bytes_per_step"] = 0.0
+    cleared = table[qk].assign(**rest, bytes_per_step=2e9)
+    pd.concat([table, cleared]).to_csv(folder / "operators.csv", index=False)
+    answer, _ = answer_question("e", folder, TEMPLATES)
+    assert fact(answer, "qk_bytes").value == pytest.approx(4e9)
+
+
+def test_kernels_that_move_nothing_themselves_are_known(tmp_path):
+    """A call's second kernel, or on a CPU an operator that calls another one."""
+    folder = with_bytes(tmp_path, written_out(), 5000.0, 1000.0)
+    table = pd.read_csv(folder / "operators.csv")
+    first = table.index[table["path"].str.contains("softmax")][0]
+    table.loc[first, "bytes_per_step"] = 0.0
+    table.to_csv(folder / "operators.csv", index=False)
+    answer, _ = answer_question("e", folder, TEMPLATES)
+    assert fact(answer, "softmax_bytes").value == pytest.approx(20e9)
+
+
+def test_without_the_new_tables_the_answer_is_as_before(tmp_path):
+    _, before = answer_question("e", write_tables(tmp_path / "old", written_out()), TEMPLATES)
+    folder = with_bytes(tmp_path, written_out(), 5000.0, 1000.0)
+    for name in ("operators", "ceilings"):
+        (folder / f"{name}.csv").unlink()
+    assert answer_question("e", folder, TEMPLATES)[1] == before

@@ -2,11 +2,15 @@
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from tests.questions import answer_question
 from tests.synthetic_tables import FORWARD, Kernel, Sample, grid, write_tables
+from workflow_src.answers import levers
 from workflow_src.answers.answer import Answer, Fact
+from workflow_src.answers.evidence import TableError
+from workflow_src.answers.provenance import unsupported
 
 TEMPLATES = Path(__file__).parent.parent / "report_templates"
 ATTENTION = "train_step/forward/block/attention"
@@ -91,7 +95,7 @@ def test_a_precision_that_was_measured_is_a_remedy_that_was_tried(ask):
     samples += [sample(precision="bf16", median=20.0), sample(80.0, context=256, precision="bf16")]
     _, text = ask(*samples)
     assert short(text).startswith(
-        "Of what was measured, bf16 pays most in the median: "
+        "Of what the suite's cases vary, bf16 pays most in the median: "
         "a training step takes a median of 60.0 % of its time with fp32."
     )
     assert (
@@ -118,6 +122,7 @@ def test_on_a_cpu_operators_take_the_place_of_kernels(ask):
     _, text = ask(sample(median=90.0, device="cpu"), sample(device="cpu", context=256))
     assert "where operators run for less than 80 %" in text and "GPU" not in text
     assert "Backward's operators belong to no component" in text
+    assert "CUDA graph" not in text and "fewer operators: torch.compile" in text
 
 
 def test_a_step_that_ran_out_of_memory_is_listed(ask):
@@ -134,7 +139,174 @@ def test_without_a_training_step_nothing_is_said(ask):
     )  # fmt: skip
 
 
+def replayed(ms: float, **others) -> Sample:
+    """Forward + backward takes 50 ms, and `ms` as a replayed graph."""
+    return sample(replayed_ms={"forward_backward": ms}, **others)
+
+
+def test_what_a_replay_was_measured_to_save_stands_below_the_bound(ask):
+    answer, text = ask(replayed(42.0), replayed(46.0, context=256), sample(precision="bf16"))
+    case = sample().case
+    share = fact(answer, "replay/share", case)
+    assert share.value == pytest.approx(0.16)
+    assert share.derived_from == ("replay/ms", "train_step/median_ms")
+    assert fact(answer, "replay/ms", case).derived_from == (
+        "forward_backward/median_ms", "forward_backward/replayed_median_ms"
+    )  # fmt: skip
+    assert fact(answer, "forward_backward/replayed_median_ms", case).rows == (3,)
+    table = text[text.index("| what could be saved") :].splitlines()
+    assert [[cell.strip() for cell in line.split("|")[1:4]] for line in table[2:5]] == [
+        ["time in which the device is idle", "20.0 %", "20.0 %"],
+        ["the same, in the replayed cases alone (2 in fp32)", "20.0 %", "\N{EN DASH}"],
+        ["launches of forward + backward, measured in these", "12.0 %", "\N{EN DASH}"],
+    ]
+    assert "a CUDA graph, replayed in the benchmark" in table[4]
+    assert "more than the bound" not in text
+    assert "**Bounded**, and measured only where the table says so:" in text
+    assert not unsupported(text, answer.as_dict())
+
+
+def test_a_replay_that_saves_more_than_the_bound_is_explained(ask):
+    answer, text = ask(replayed(36.0), replayed(39.0, context=256), replayed(46.0, context=512))
+    assert (
+        "Of the replayed cases, the replay saved more than the bound in 2 of 3 cases, most in "
+        "small, context 128 (28.0 % against 20.0 %): the bound counts the device's work as it ran "
+        "under the profiler; without the profiler it is shorter." in text
+    )
+    assert not unsupported(text, answer.as_dict())
+
+
+def test_a_replay_is_a_remedy_that_was_tried(ask):
+    _, text = ask(replayed(42.0))
+    assert short(text).startswith("Besides a replay, no remedy was tried; of the training step")
+
+
+def test_without_a_replay_nothing_is_said_to_be_measured(ask):
+    failed = {"forward_backward": ("oom", "CUDA out of memory")}
+    for one in (sample(), sample(not_replayed=failed)):
+        _, text = ask(one)
+        assert "measured in these" not in text and "**Not measured**, but bounded:" in text
+
+
 def test_a_grid_is_answered_for_each_precision(ask):
     answer, text = ask(*grid())
     assert answer.status == "complete"
     assert all(f" in {precision}" in short(text) for precision in ("fp32", "tf32", "bf16"))
+
+
+# --- the study levers
+
+
+def lever(variant: str, ms: float, remedies: str = "", **others) -> dict:
+    """A training step of the study's table; the plain step takes 100 ms."""
+    row = {"case": "small-ctx128-bf16", "size": "small", "context": 128, "precision": "bf16"}
+    row |= {"variant": variant, "remedies": remedies, "phase": "train_step", "status": "ok"}
+    return row | {"median_ms": ms, "saving_share": 1 - ms / 100} | others
+
+
+LEVERS = [
+    lever("compile", 60.0, "compile"),
+    lever("fused", 104.0, "fused"),
+    lever("plain", 100.0),
+    lever("sdpa", 80.0, "sdpa"),
+    lever("then_fused", 75.0, "sdpa+fused"),
+    lever("then_graph", 25.0, "sdpa+fused+graph"),
+    lever("graph", 1.0, "graph", status="oom", median_ms=None, saving_share=None),
+    lever("compile", 1.0, "compile", phase="forward"),
+]
+
+
+@pytest.fixture
+def with_levers(tmp_path):
+    def asked(rows: list[dict]) -> tuple[Answer, str]:
+        folder = write_tables(tmp_path, sample())
+        (folder / "studies").mkdir(exist_ok=True)
+        pd.DataFrame(rows).to_csv(folder / "studies" / "levers.csv", index=False)
+        return answer_question("f", folder, TEMPLATES)
+
+    return asked
+
+
+def test_what_the_study_levers_measured_is_said_first(with_levers):
+    answer, text = with_levers(LEVERS)
+    assert short(text).startswith(
+        "In small, context 128, bf16 torch.compile alone saves 40.0 % of the training step; "
+        "sdpa, fused AdamW and a CUDA graph together 75.0 % (100 to 25.0 ms). "
+        "Over all cases, by bounds from their tables alone, remedies could save up to 20.0 % of "
+        "the step (idle time)"
+    )
+    case = "small-ctx128-bf16"
+    timed = fact(answer, "levers/then_graph/median_ms", case)
+    assert (timed.table, timed.rows, timed.value) == ("studies/levers", (7,), 25.0)
+    assert fact(answer, "levers/compile/share", case).derived_from == (
+        "levers/plain/median_ms", "levers/compile/median_ms"
+    )  # fmt: skip
+    assert not unsupported(text, answer.as_dict())
+
+
+def test_of_many_cases_of_the_study_the_short_answer_names_two(with_levers):
+    rows = [
+        lever(row["variant"], row["median_ms"], row["remedies"]) | {
+            "case": f"small-ctx{128 * at}-bf16", "context": 128 * at,
+            "saving_share": row["saving_share"] / at,
+        }
+        for at in (1, 2, 3)
+        for row in LEVERS[:6]
+    ]  # fmt: skip
+    answer, text = with_levers(rows)
+    assert "Of 3 cases of the study levers, most is saved in small, context 128" in short(text)
+    assert "Least is saved in small, context 384, bf16: torch.compile alone" in short(text)
+    assert "- **small, context 256, bf16**: " in text
+    assert not unsupported(text, answer.as_dict())
+
+
+def test_cases_are_ranked_by_the_most_that_they_save_whether_by_one_remedy_or_several():
+    def case(alone: float, together: float) -> dict:
+        return {"first": {"share": alone}, "best": {"share": together}}
+
+    cases = [case(0.2, 0.3), case(0.6, 0.1), case(0.4, 0.5)]
+    assert levers.in_short(cases) == [cases[1], cases[0]]
+
+
+def test_remedies_that_save_nothing_are_not_recommended(with_levers):
+    _, text = with_levers([lever("plain", 100.0), lever("fused", 104.0, "fused")])
+    assert short(text).startswith("No remedy was tried")
+    _, text = with_levers([lever("compile", 60.0, "compile")])
+    assert short(text).startswith("No remedy was tried"), "without a plain step"
+
+
+def test_neither_broken_gradients_nor_more_batches_are_recommended(with_levers):
+    sound = {"batches": 1, "error_state": "ok", "gradients_error": 0.03}
+    rows = [
+        lever("plain", 100.0, **sound),
+        lever("compile", 60.0, "compile", **sound | {"gradients_error": None}),
+        lever("batch_x2", 50.0, "batch_x2", **sound | {"batches": 2}),
+        lever("sdpa", 80.0, "sdpa", **sound),
+        lever("graph", 70.0, "graph", **sound | {"error_state": "oom", "gradients_error": None}),
+        lever("then_compile", 20.0, "sdpa+compile", **sound | {"gradients_error": None}),
+    ]
+    answer, text = with_levers(rows)
+    assert "In small, context 128, bf16 a CUDA graph alone saves 30.0 % of the" in short(text)
+    assert (
+        "(100 to 70.0 ms). Left out, because gradients are not finite with it: torch.compile; "
+        "sdpa and torch.compile." in text
+    )
+    assert "twice the batch" not in text
+    assert fact(answer, "levers/graph/median_ms", "small-ctx128-bf16").rows == (6,)
+
+
+def test_a_single_remedy_stands_with_its_times(with_levers):
+    _, text = with_levers([lever("plain", 100.0), lever("sdpa", 80.0, "sdpa")])
+    assert "sdpa alone saves 20.0 % of the training step (100 to 80.0 ms)." in short(text)
+
+
+def test_a_damaged_table_of_the_study_is_refused(with_levers):
+    with pytest.raises(TableError, match="no column context, precision, variant"):
+        with_levers([{"case": "a", "size": "small"}])
+    with pytest.raises(TableError, match=r"levers.csv is not a study's table \(Unable to parse"):
+        with_levers([*LEVERS, lever("sdpa", 80.0, "sdpa", saving_share="abc")])
+
+
+def test_bounds_name_the_study_that_tries_what_a_suite_can_not(ask):
+    _, text = ask(sample(precision="bf16"))
+    assert "can't try yet" not in text and text.count("tried in the study levers") == 2

@@ -37,6 +37,9 @@ MEASURES = re.compile(
 )
 """The commands that measure when nothing is wrong with their arguments."""
 
+IN_A_PROJECT = {"workflow_src.cli.status"}
+"""Commands for a project's folder; tests/test_status.py runs them in one."""
+
 FREE_TEXT = {"--command", "--suite", "--tag"}
 """Arguments that any text is right for."""
 
@@ -139,7 +142,9 @@ def plan_of(device: str) -> Plan:
 
 
 def point_of(module: str) -> str:
-    """A point of the module's study, as JSON."""
+    """A point of the module's study, or of the ceilings, as JSON."""
+    if module == "workflow_src.measure.ceilings":
+        return json.dumps(plan_of("cpu").ceilings_point())
     points = Dag(plan_of("cpu")).points(study_of(module))
     name = "module" if module.endswith("nsys_summary") else next(iter(points))
     return json.dumps(points[name])
@@ -178,6 +183,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "section.md": b"### A section\n",
         "section.appendix.md": b"## Its tables\n",
         "results/appendix.md": b"# An appendix\n\n## Tables\n",
+        "ceilings.json": b'{"point": {}, "environment": {}, "rows": []}',
         "compare.json": b'{"status": 0, "verdict": "No difference shown."}',
         "results/plan.csv": PLAN.replace(",cpu,", ",cuda,").encode(),
     }
@@ -208,6 +214,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "--command": "snakemake",
         "--context": "100",
         "source": str(RECORDED),
+        "ceilings.json": str(here / "ceilings.json"),
         **{f"--{name}": "1" for name in ("parameters", "tokens", "devices", "mfu", "memory-gib")},
         **{"--peak-tflops": "1", "--activation-gib": "0.5"},
     }
@@ -229,6 +236,10 @@ class Place:
             return str(self.folder / "new" / name.strip("-"))
         if name == "--point":
             return point_of(module)
+        if name == "--measured" and module == "workflow_src.tables.ceilings":
+            return self.good["ceilings.json"]
+        if name == "--plain":
+            return self.study_point(module, "*.plain.json")
         if name == "--points":
             return self.study_point(module)
         if name == "--table":
@@ -239,9 +250,9 @@ class Place:
         unknown = {arguments.existing_file: "empty", arguments.existing_folder: "folder"}
         return self.good.get(name) or str(self.folder / unknown.get(action.type, "empty"))
 
-    def study_point(self, module: str) -> str:
+    def study_point(self, module: str, which: str = "*.json") -> str:
         published = ROOT / "examples" / "h200" / "studies" / study_of(module)
-        return str(next(iter(sorted(published.glob("*.json")))))
+        return str(next(iter(sorted(published.glob(which)))))
 
     def command(self, module: str, form: Form, wrong: argparse.Action, value: str) -> list[str]:
         """The words of a call in which one argument is wrong."""
@@ -363,7 +374,7 @@ def test_wrong_json_names_the_key(module: str, place: Place) -> None:
                 assert right, (key, accepted.get(key))
 
 
-LEFT_OUT = {"seed", "memory_limit_gib", "cpu_threads"} | {
+LEFT_OUT = {"seed", "ceilings", "memory_limit_gib", "cpu_threads"} | {
     *("steps", "capture_steps", "warmup_steps", "processes", "profiler", "os_tracing")
 }
 """Keys that some command can do without."""
@@ -379,7 +390,8 @@ def fits(key: str, whole: dict[str, Any], accepted: dict[str, Any]) -> bool:
     value = accepted[key]
     if key == "memory_limit_gib":
         return value is None or value == 2.5
-    if key in ("sizes", "suites") and isinstance(value, dict):
+    nested = isinstance(value, dict) and isinstance(next(iter(whole[key].values())), dict)
+    if key in ("sizes", "suites") and nested:
         return all(alike(next(iter(whole[key].values())), size) for size in value.values())
     return (key in EMPTY and value == []) or alike(whole[key], value)
 
@@ -419,7 +431,9 @@ def test_wrong_values_are_told_apart(
     assert said in str(caught.value)
 
 
-@pytest.mark.parametrize("module", [m for m in commands() if not MEASURES.search(m)])
+@pytest.mark.parametrize(
+    "module", [m for m in commands() if m not in IN_A_PROJECT and not MEASURES.search(m)]
+)
 def test_what_is_valid_here_is_accepted(module: str, place: Place) -> None:
     """Else the sentences above could be about something else."""
     for form in forms(parser_of(module)):

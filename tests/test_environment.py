@@ -128,10 +128,10 @@ def test_results_of_another_torch_are_kept_and_not_added_to(project: Project) ->
     project.edit("config.yaml", "contexts: [16, 32]", "contexts: [16, 32, 48]")
     said = project.run(check=False)
     assert "can't be added to. torch: measured with '1.0', and here is '" in said
-    assert "-R benchmark capture study_point" in said and "tag=" in said
+    assert "-R benchmark capture ceilings study_point" in said and "tag=" in said
     after = {path: (project.folder / path).read_bytes() for path in project.results()}
     assert before == after, "nothing was measured or removed"
-    again = project.stale("-R", "benchmark", "capture", "study_point")
+    again = project.stale("-R", "benchmark", "capture", "ceilings", "study_point")
     assert (again["benchmark"], again["capture"]) == (3, 3)
     elsewhere = project.run("-n", "--config", "suite=smoke", "tag=other", "steps=2")
     assert "can't be added to" not in elsewhere and "note:" not in elsewhere
@@ -140,7 +140,7 @@ def test_results_of_another_torch_are_kept_and_not_added_to(project: Project) ->
 @pytest.mark.workflow
 def test_all_of_it_is_measured_again_in_one_command(project: Project) -> None:
     measured_with(project, "1.0")
-    project.run("-R", "benchmark", "capture", "study_point")
+    project.run("-R", "benchmark", "capture", "ceilings", "study_point")
     assert "note:" not in project.run()
 
 

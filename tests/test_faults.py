@@ -73,7 +73,7 @@ def snakemake_in(folder: Path) -> int:
     for process in Path("/proc").glob("[0-9]*"):
         try:
             words = (process / "cmdline").read_bytes().split(b"\0")
-            if (process / "cwd").resolve() == folder and any(b"snakemake" in w for w in words[:2]):
+            if (process / "cwd").resolve() == folder and any(b"snakemake" in w for w in words[:3]):
                 found.append(int(process.name))
         except OSError:
             continue

@@ -136,6 +136,24 @@ def test_autocast_on_a_gpu_runs_part_of_softmax_in_float32(precision: str) -> No
     assert half == on_cpu | {"softmax": 2 * 32 * 18}
 
 
+@pytest.mark.parametrize(
+    ("attention", "precision", "device", "each"),
+    [
+        ("fused_softmax", "fp32", "cuda", 8),
+        ("fused_softmax", "bf16", "cuda", 2 + 4 + 8),
+        ("fused_softmax", "fp16", "cuda", 2 + 4),
+        ("fused_softmax", "bf16", "cpu", 4),
+        ("triton_softmax", "bf16", "cuda", 4),
+    ],
+)
+def test_torch_s_softmax_runs_in_float32_under_a_gpu_s_autocast(
+    attention: str, precision: str, device: str, each: int
+) -> None:
+    """From bf16 by a cast, from fp16 in the kernel; the Triton kernel takes what there is."""
+    found = column(case_of(attention, precision=precision, device=device), "bytes")
+    assert found["softmax"] == 2 * each * 18
+
+
 def test_softmax_does_one_flop_per_element_in_each_pass() -> None:
     assert column(case_of(), "flops")["softmax"] == 2 * len(PASSES) * 18
 

@@ -31,6 +31,9 @@ from workflow_src.traces.families import RULES, load_rules
 
 ROOT = Path(__file__).parent.parent
 RECORDED = ROOT / "tests" / "data" / "nsys" / "autograd_thread_nsys2025.3.sqlite"
+IN_MEMORY = Path("/dev/shm")
+"""Where writing a database doesn't wait for a disk."""
+
 few = settings(
     max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -136,7 +139,7 @@ def damaged(content: bytes) -> st.SearchStrategy[bytes]:
 
 @contextmanager
 def folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY if IN_MEMORY.is_dir() else None) as name:
         yield Path(name)
 
 
@@ -155,15 +158,24 @@ def ends_well(main: Callable[[], None], *arguments: object) -> str:
 def tabulated(kineto: Any, benchmark: bytes) -> str:
     """Export and tabulate a case; return the first one-sentence error, or ""."""
     with folder() as here:
-        capture, result = here / "c.kineto.json.gz", here / "b.json"
-        capture.write_bytes(kineto if isinstance(kineto, bytes) else packed(kineto))
-        result.write_bytes(benchmark)
-        said = ends_well(export.main, "--capture", capture, "--output", here / "e")
-        if said:
-            assert "c.kineto.json.gz" in said
-            return said
-        files = ["--export", here / "e", "--benchmark", result, "--output", here / "t"]
-        return ends_well(case_tables.main, *files)
+        said = exported(kineto, here)
+        return said or tabulated_with(here / "e", benchmark, here)
+
+
+def exported(kineto: Any, here: Path) -> str:
+    """Export a capture to here/e; return the one-sentence error, or ""."""
+    capture = here / "c.kineto.json.gz"
+    capture.write_bytes(kineto if isinstance(kineto, bytes) else packed(kineto))
+    said = ends_well(export.main, "--capture", capture, "--output", here / "e")
+    assert not said or "c.kineto.json.gz" in said
+    return said
+
+
+def tabulated_with(export: Path, benchmark: bytes, here: Path) -> str:
+    """Tabulate a case of this export; return the one-sentence error, or ""."""
+    (here / "b.json").write_bytes(benchmark)
+    files = ["--export", export, "--benchmark", here / "b.json", "--output", here / "t"]
+    return ends_well(case_tables.main, *files)
 
 
 def packed(value: Any) -> bytes:
@@ -183,10 +195,19 @@ def test_a_damaged_kineto_trace(content: bytes) -> None:
     tabulated(content, WHOLE)
 
 
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The export of a sound trace."""
+    here = tmp_path_factory.mktemp("traced")
+    assert not exported(TRACE, here)
+    return here / "e"
+
+
 @few
-@given(damaged(WHOLE) | changed_json(RESULT))
-def test_a_damaged_benchmark(content: bytes) -> None:
-    said = tabulated(TRACE, content)
+@given(content=damaged(WHOLE) | changed_json(RESULT))
+def test_a_damaged_benchmark(traced: Path, content: bytes) -> None:
+    with folder() as here:
+        said = tabulated_with(traced, content, here)
     assert not said or ("b.json" in said and "run the same command again with -R " in said)
 
 

@@ -14,7 +14,8 @@ from torch import Tensor
 
 from tests.workflow import ROOT
 from workflow_src.common.devices import cuda_devices
-from workflow_src.ops import UnavailableError, cuda
+from workflow_src.common.errors import UnavailableError
+from workflow_src.ops import cuda
 
 triton = pytest.importorskip("triton")
 
@@ -83,6 +84,56 @@ def test_gelu_of_odd_sizes(elements: int, dtype: torch.dtype) -> None:
 def test_softmax_of_odd_sizes_and_long_rows(shape: tuple[int, int], dtype: torch.dtype) -> None:
     x = random(*shape, dtype=dtype)
     agree(kernel("softmax")(x), softmax_exactly(x))
+
+
+def gradients(x: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
+    """The gradient of x by the kernels, and in float64 from the result that they found."""
+    from workflow_src.ops.softmax import differentiable_softmax
+
+    leaf = x.clone().requires_grad_()
+    y = differentiable_softmax(leaf)
+    (found,) = torch.autograd.grad(y, leaf, g)
+    wide, wide_g = y.detach().double(), g.double()
+    return found, wide * (wide_g - (wide * wide_g).sum(dim=-1, keepdim=True))
+
+
+@interpreted
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", (*SHAPES, (2, 16385), (1, 32769)))
+def test_the_gradient_of_softmax(shape: tuple[int, int], dtype: torch.dtype) -> None:
+    x, g = random(*shape, dtype=dtype), random(*shape, dtype=dtype, scale=1.0)
+    found, exact = gradients(x, g)
+    scale = g.double().abs().max()
+    assert float((found.double() - exact).abs().max() / scale) <= TOLERANCE[dtype]
+    if shape[-1] > 1:
+        agree(found, exact)
+
+
+@interpreted
+def test_the_gradient_agrees_with_torch_for_masked_rows_and_strided_gradients() -> None:
+    x = random(2, 3, 6, 6, dtype=torch.float32)
+    future = torch.ones(6, 6, dtype=torch.bool, device=DEVICE).triu(diagonal=1)
+    x = x.masked_fill(future, -torch.inf)
+    g = random(6, 6, 3, 2, dtype=torch.float32).permute(3, 2, 0, 1)
+    leaf = x.clone().requires_grad_()
+    (expected,) = torch.autograd.grad(torch.softmax(leaf, dim=-1), leaf, g)
+    found, _ = gradients(x, g)
+    torch.testing.assert_close(found, expected)
+    assert not found.masked_select(future).any()
+
+
+@interpreted
+def test_attention_with_the_triton_softmax_agrees_with_the_one_written_out() -> None:
+    from workflow_src.model.attention import attention_core
+
+    qkv = random(3, 2, 2, 9, 4, dtype=torch.float32)
+    found = []
+    for name in ("naive", "triton_softmax"):
+        leaf = qkv.clone().requires_grad_()
+        out = attention_core(name, 16)(*leaf.unbind(0))
+        found.append((out, *torch.autograd.grad(out.square().sum(), leaf)))
+    for ours, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(ours, theirs, atol=2e-4, rtol=1e-4)
 
 
 @interpreted
@@ -197,15 +248,25 @@ def test_the_triton_kernels_compile_without_a_gpu(dtype: str) -> None:
     size = 4 if dtype == "fp32" else 2
     lane, block = softmax.ACCESS_BYTES // size, softmax.LONGEST_BLOCK[size]
     compiled(gelu._gelu_kernel, dtype, ("elements",), BLOCK=gelu.BLOCK_BYTES // size)
-    compiled(softmax._short_rows, dtype, ("rows", "columns"), ROWS=4, BLOCK=256)
+    compiled(softmax._softmax_short_rows, dtype, ("rows", "columns"), ROWS=4, BLOCK=256)
     for whole in (True, False):
         lanes = {"LANES": block // lane, "LANE": lane, "WHOLE": whole}
-        compiled(softmax._long_rows, dtype, ("columns", "early"), **lanes)
+        compiled(softmax._softmax_long_rows, dtype, ("columns", "early"), **lanes)
+    three = ("y", "g", "dx")
+    short, long = softmax._softmax_short_gradients, softmax._softmax_long_gradients
+    compiled(short, dtype, ("rows", "columns"), three, ROWS=4, BLOCK=256)
+    compiled(long, dtype, ("columns", "blocks"), three, BLOCK=block // 2)
 
 
-def compiled(kernel: Any, dtype: str, numbers: tuple[str, ...], **constants: int) -> None:
-    """Compile a kernel with pointers x and y for an H100."""
-    signature = {"x": f"*{dtype}", "y": f"*{dtype}"} | dict.fromkeys(numbers, "i32")
+def compiled(
+    kernel: Any,
+    dtype: str,
+    numbers: tuple[str, ...],
+    pointers: tuple[str, ...] = ("x", "y"),
+    **constants: int,
+) -> None:
+    """Compile a kernel for an H100."""
+    signature = dict.fromkeys(pointers, f"*{dtype}") | dict.fromkeys(numbers, "i32")
     signature |= dict.fromkeys(constants, "constexpr")
     source = triton.compiler.ASTSource(kernel, signature=signature, constexprs=constants)
     triton.compile(source, target=triton.backends.compiler.GPUTarget("cuda", 90, 32))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional
 
-from workflow_src.common.case import ATTENTIONS, Case
+from workflow_src.common.case import ATTENTIONS, NEEDS_CUDA, Case
 from workflow_src.model import ranges
 from workflow_src.model.adamw import build_optimizer
 from workflow_src.model.attention import MultiHeadAttention, attention_core, written_out_softmax
@@ -21,6 +21,8 @@ from workflow_src.model.loss import cross_entropy
 from workflow_src.model.normalization import RMSNorm
 from workflow_src.model.rotary import RotaryEmbedding
 from workflow_src.model.transformer import TransformerLM, build_model
+
+ON_CPU = [name for name in ATTENTIONS if name != NEEDS_CUDA["attention"]]
 
 DEVICES = ["cpu"] + ["cuda"] * torch.cuda.is_available()
 
@@ -161,13 +163,13 @@ def attention_by_hand(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return out
 
 
-@pytest.mark.parametrize("name", ATTENTIONS)
+@pytest.mark.parametrize("name", ON_CPU)
 def test_attention_core_agrees_with_a_hand_loop(name: str) -> None:
     q, k, v = normal(3, 2, 2, 6, 4).unbind(0)
     torch.testing.assert_close(attention_core(name, 6)(q, k, v), attention_by_hand(q, k, v))
 
 
-@pytest.mark.parametrize("name", ATTENTIONS)
+@pytest.mark.parametrize("name", ON_CPU)
 def test_attention_core_agrees_with_sdpa_below_the_full_context(name: str) -> None:
     q, k, v = normal(3, 2, 4, 11, 8).unbind(0)
     expected = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
@@ -213,7 +215,7 @@ def test_cross_entropy_is_the_mean_negative_log_likelihood() -> None:
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("attention", ATTENTIONS)
+@pytest.mark.parametrize("attention", ON_CPU)
 def test_logits_have_one_row_per_token(attention: str, device: str) -> None:
     case = small_case(attention=attention, device=device)
     logits = build_model(case)(tokens_of(case))
@@ -275,7 +277,7 @@ def test_attentions_agree_in_logits_and_gradients(attention: str) -> None:
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("attention", ATTENTIONS)
+@pytest.mark.parametrize("attention", ON_CPU)
 def test_autocast_stays_near_float32(attention: str, dtype: torch.dtype, device: str) -> None:
     case = small_case(attention=attention, device=device)
     model, tokens = build_model(case), tokens_of(case)
@@ -289,7 +291,7 @@ def test_autocast_stays_near_float32(attention: str, dtype: torch.dtype, device:
 
 
 @settings(max_examples=20, deadline=None)
-@given(st.sampled_from(ATTENTIONS), st.integers(0, 15), st.integers(1, 60))
+@given(st.sampled_from(ON_CPU), st.integers(0, 15), st.integers(1, 60))
 def test_a_token_changes_no_earlier_logits(attention: str, position: int, shift: int) -> None:
     case = small_case(attention=attention)
     model, tokens = build_model(case), tokens_of(case)
@@ -300,7 +302,7 @@ def test_a_token_changes_no_earlier_logits(attention: str, position: int, shift:
     assert not torch.allclose(after[:, position], before[:, position])
 
 
-@pytest.mark.parametrize("attention", ATTENTIONS)
+@pytest.mark.parametrize("attention", ON_CPU)
 def test_parameter_count_has_a_closed_form(attention: str) -> None:
     case = small_case(attention=attention)
     model = build_model(case)
@@ -333,7 +335,7 @@ def test_more_tokens_than_the_context_are_refused() -> None:
 
 
 @pytest.mark.parametrize("optimizer", ["adamw", "foreach"])
-@pytest.mark.parametrize("attention", ATTENTIONS)
+@pytest.mark.parametrize("attention", ON_CPU)
 def test_a_step_reads_no_value_off_the_device(attention: str, optimizer: str) -> None:
     # A tensor on "meta" has no values, so code that reads one raises.
     case = small_case(attention=attention)

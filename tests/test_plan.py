@@ -93,6 +93,16 @@ def test_auto_is_resolved_once_and_recorded(
     assert plan(tmp_path, device="cpu", profiler="torch").device == "cpu"
 
 
+def test_an_attention_that_needs_a_gpu_is_refused_on_a_cpu(tmp_path: Path) -> None:
+    suite = {"sizes": ["tiny"], "contexts": [16], "attentions": ["naive", "triton_softmax"]}
+    said = (
+        "suites.s.attentions: 'triton_softmax' needs a CUDA device, and the device is cpu; "
+        "allowed there: naive, fused_softmax, sdpa"
+    )
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        plan(tmp_path, suite="s", suites={"s": suite}, device="cpu", profiler="torch")
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -132,6 +142,25 @@ def test_an_unknown_point_is_refused_with_the_known_ones() -> None:
     wildcards: Any = SimpleNamespace(tag="smoke", study="accounting", point="tf32")
     with pytest.raises(ConfigError, match="point of accounting: 'tf32' is not one of fp32"):
         dag.study_point(wildcards)
+
+
+def test_a_case_that_is_not_in_the_joined_tables_gets_its_timeline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a report with a case added is made without it, and is stale at once."""
+    dag = make_dag(CONFIG | {"suite": "smoke"})
+    monkeypatch.chdir(tmp_path)
+    first, *_, last = dag.plan.case_ids
+    assert dag.shown_timelines() == [first, last]
+    tables = Path("results/smoke/tables")
+    tables.mkdir(parents=True)
+    (tables / "kernels.csv").write_text(f"case,size\n{first},tiny\n")
+    (tables / "captures.csv").write_text(f"case,size\n{first},tiny\n{last}-foreach,tiny\n")
+    assert dag.shown_timelines() == [last]
+    (tables / last).mkdir()
+    assert dag.shown_timelines() == []
+    Path("results/smoke/export", first).mkdir(parents=True)
+    assert dag.shown_timelines() == [first]
 
 
 def test_an_unknown_study_is_refused_with_the_known_ones() -> None:

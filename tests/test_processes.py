@@ -16,8 +16,9 @@ from workflow_src.measure.host import host_speed
 from workflow_src.measure.processes import in_fresh_processes, merged, merged_phase
 from workflow_src.plan.config import ConfigError, load
 from workflow_src.plan.suites import make_plan
-from workflow_src.report.machines import uneven_hosts
-from workflow_src.tables.case_tables import host_changes, timings
+from workflow_src.report.machines import host_speeds, uneven_hosts
+from workflow_src.tables.case_tables import host_changes
+from workflow_src.tables.timings import timings
 
 TIMES = "an eager operation took 1.00 us before, 1.30 us after"
 CASE = Case("t", "tiny", 16, 32, 2, 2, 50, 2, 8, "fp32", "naive", "adamw", "cpu")
@@ -111,9 +112,22 @@ def test_cases_of_a_slower_host_are_told_apart() -> None:
     table = pd.DataFrame({"case": ["a", "b", "c"], "host_launch_us_before": ["4.0", "4.3", "9.0"]})
     (warning,) = uneven_hosts(table)
     assert warning["cases"] == ["c"]
-    assert "a launch took up to 9.00 us before these cases, and 4.00 us where" in warning["text"]
+    assert (
+        "a launch took up to 9.00 us before 1 of 3 cases (most before c), and 4.00"
+        in warning["text"]
+    )
     assert uneven_hosts(table.head(2)) == []
     assert uneven_hosts(table[["case"]]) == []
+
+
+def test_only_cases_whose_host_was_measured_are_counted() -> None:
+    speeds = {"host_launch_us_before": ["4.0", "9.0", ""]}
+    table = pd.DataFrame({"case": ["a", "b", "c"], **speeds})
+    (warning,) = uneven_hosts(table)
+    assert "before 1 of the 2 cases where it was measured (most before b)" in warning["text"]
+    said = {"speeds": ["a launch 4.00 to 9.00 us"]}
+    assert host_speeds(table) == said | {"before": "2 of 3 cases"}
+    assert host_speeds(table.head(2)) == said | {"before": "each case"}
 
 
 @pytest.mark.parametrize(

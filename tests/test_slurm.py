@@ -24,7 +24,8 @@ from tests.slurm_stories import (
 )
 from tests.workflow import ROOT, SUITE, make_project
 from workflow_src.common.case import Case
-from workflow_src.plan.resources import memory_mib, minutes
+from workflow_src.measure.cuda_graph import WARMUP_CALLS
+from workflow_src.plan.resources import BEFORE_REPLAY, case_steps, memory_mib, minutes
 
 EXECUTORS = ("slurm", "cluster-generic")
 by_executor = pytest.mark.parametrize("executor", EXECUTORS)
@@ -46,7 +47,7 @@ def stories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stories]:
 
 @pytest.fixture
 def run(stories: Stories, executor: str) -> Eventful:
-    """A run of the suite in which each measuring job met a fault before it completed."""
+    """A run of the suite; each benchmark and capture met a fault before it completed."""
     return stories[0].result()[executor]
 
 
@@ -63,9 +64,9 @@ def test_measurements_run_through_slurm_each_on_a_gpu_of_its_own(run: Eventful) 
     assert "report.md" in run.project.results()
     completed = [job for job in run.jobs if job.state == "COMPLETED"]
     measuring = [job for job in completed if job.measures]
-    assert len(measuring) == 4, "two cases, each benchmarked and captured"
+    assert len(measuring) == 5, "two cases, each benchmarked and captured, and the ceilings"
     assert all("gres/gpu=1" in job.got for job in measuring)
-    assert len(completed) == 6, "one more job per case for its tables, without a GPU"
+    assert len(completed) == 7, "one more job per case for its tables, without a GPU"
     started = [job for job in run.jobs if job.measures]
     at_once = [pair for pair in itertools.combinations(started, 2) if pair[0].overlaps(pair[1])]
     assert any(one.node != other.node for one, other in at_once), "two nodes measured at once"
@@ -242,6 +243,15 @@ def case(device: str, context: int) -> Case:
 def test_requested_memory_exceeds_the_observed_peak(context: int, peak_mib: int) -> None:
     """Peak resident memory of the benchmark of `mini` on two cores, torch 2.13."""
     assert peak_mib < memory_mib(case("cpu", context))
+
+
+def test_requested_time_covers_replays_and_profiled_steps() -> None:
+    settings = {"warmup_steps": 5, "steps": 10, "processes": 3, "capture_steps": 3}
+    assert BEFORE_REPLAY == WARMUP_CALLS + 1
+    assert case_steps(settings, "cpu") == 3 * 15 + 2
+    assert case_steps(settings, "cuda") == 3 * (15 + 4 + 15) + 2
+    # A capture warms up, takes one step more of each phase, settles, and records.
+    assert case_steps(settings | {"processes": 1, "capture_steps": 90}, "cuda") == 5 + 1 + 1 + 90
 
 
 def test_requested_time_grows_with_the_model_and_memory_only_on_a_cpu() -> None:

@@ -93,7 +93,7 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Future[Old]]:
 
 
 def test_a_local_dry_run_plans_the_same_jobs(old: Old) -> None:
-    assert re.search(r"^total +21$", old.run("--cores", "1", "-n", "report.md"), re.MULTILINE)
+    assert re.search(r"^total +25$", old.run("--cores", "1", "-n", "report.md"), re.MULTILINE)
 
 
 @pytest.mark.usefixtures("old")
@@ -107,7 +107,7 @@ def test_results_of_a_later_snakemake_are_not_measured_again(project: Project) -
 @pytest.mark.usefixtures("suite")
 def test_a_canceled_job_is_submitted_again_with_what_the_rule_requests(old: Old) -> None:
     held = FirstRuns.of(old)
-    with ThreadPoolExecutor() as pool:
+    with ThreadPoolExecutor() as pool, held.released_on_error():
         run = pool.submit(old.run, *documented("7.32.4", BENCHMARK))
         wait_in_run(run, held.started, "the benchmark")
         ask("scancel", *queue(old.folder))
@@ -121,7 +121,7 @@ def test_a_canceled_job_is_submitted_again_with_what_the_rule_requests(old: Old)
 @pytest.mark.usefixtures("suite")
 def test_interrupting_the_old_snakemake_cancels_its_jobs(old: Old) -> None:
     held = FirstRuns.of(old)
-    with ThreadPoolExecutor() as pool:
+    with ThreadPoolExecutor() as pool, held.released_on_error():
         run = pool.submit(old.run, *documented("7.32.4", BENCHMARK), check=False)
         wait_in_run(run, held.started, "the benchmark")
         os.kill(snakemake_in(old.folder, "--cluster"), signal.SIGINT)
@@ -136,7 +136,7 @@ def test_the_old_command_runs_the_suite_through_slurm(suite: Future[Old]) -> Non
     assert (old.folder / "report.md").exists()
     jobs = ended_jobs(old.folder)
     names = sorted(job.name.split(".")[1] for job in jobs)
-    assert names == ["benchmark"] * 2 + ["capture"] * 2 + ["tables"] * 2
+    assert names == ["benchmark"] * 2 + ["capture"] * 2 + ["ceilings"] + ["tables"] * 2
     assert {job.state for job in jobs} == {"COMPLETED"}
     assert not list(old.folder.glob("slurm*")), "Slurm's output is under .snakemake"
     assert len(list(old.folder.glob(".snakemake/slurm-*.out"))) == len(jobs)

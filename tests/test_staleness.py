@@ -13,10 +13,13 @@ from tests.package import MEASURING, STAGES, changed, copy_package, edit, finger
 from tests.workflow import ROOT
 from workflow_src.studies.study import STUDIES
 
-TABLES_OF_STUDIES = {f"{study} table" for study in STUDIES}
+TABLES_OF_STUDIES = {f"{study} table" for study in STUDIES} | {"levers prediction"}
 SECTIONS = {f"{study} section" for study in STUDIES}
 ANSWERS = {stage for stage in STAGES if stage.startswith("answer ")}
-RUN_A_MODEL = {"benchmark", "capture", "warmup point", "precision point", "accounting point"}
+RUN_A_MODEL = {"benchmark", "capture"} | {
+    f"{study} point" for study in ("warmup", "precision", "accounting", "levers")
+}
+RUN_THE_SOFTMAX = {*RUN_A_MODEL, "attention point", "fusion point"}
 
 
 @pytest.fixture(scope="module")
@@ -40,28 +43,36 @@ def stale(package: tuple[Path, dict[str, str]], file: str, old: str, new: str) -
 
 BEHAVIOR = [
     pytest.param(
-        "traces/nsys.py", "ORDER BY start", "ORDER BY end", {"case_tables"},
+        "traces/nsys.py", "ORDER BY start", "ORDER BY end", {"case_tables", "timeline"},
         id="SQL that reads an export",
     ),
     pytest.param(
         "traces/trace.py", '"end_ns", "process", "thread")', '"end_ns", "process")',
-        {"case_tables", "export"}, id="a column that a trace keeps",
+        {"case_tables", "export", "timeline"}, id="a column that a trace keeps",
     ),
     pytest.param(
-        "traces/attribution.py", 'side="right"', 'side="left"', {"case_tables", "export"},
-        id="attribution",
+        "traces/attribution.py", 'side="right"', 'side="left"',
+        {"case_tables", "export", "timeline"}, id="attribution",
     ),
     pytest.param(
         "traces/kernel_names.py", "MAX_LENGTH = 64", "MAX_LENGTH = 60",
-        {"case_tables"} | TABLES_OF_STUDIES, id="the length of displayed kernel names",
+        {"case_tables", "timeline"} | TABLES_OF_STUDIES, id="the length of displayed kernel names",
     ),
     pytest.param(
         "traces/families.csv", "gemm,(?i)nvjet", "copy,(?i)nvjet",
-        {"case_tables"} | TABLES_OF_STUDIES, id="a rule in families.csv",
+        {"case_tables", "timeline"} | TABLES_OF_STUDIES, id="a rule in families.csv",
     ),
     pytest.param(
         "model/memory_formulas.py", "end = GRADIENT_BYTES * parameters", "end = 2 * parameters",
         {"accounting table"}, id="a formula of memory",
+    ),
+    pytest.param(
+        "studies/levers/effects.py", "FUSED_BYTES = 28", "FUSED_BYTES = 24",
+        {"levers prediction"}, id="what a remedy is expected to do",
+    ),
+    pytest.param(
+        "studies/levers/trial.py", "replay()\n", "replay()\n            replay()\n",
+        {"levers point"}, id="how a remedy is tried",
     ),
     pytest.param(
         "model/flops.py", "_SOFTMAX_FLOPS = 5", "_SOFTMAX_FLOPS = 4",
@@ -75,12 +86,15 @@ BEHAVIOR = [
         "model/adamw.py", "BETAS = (0.9, 0.999)", "BETAS = (0.9, 0.99)", RUN_A_MODEL,
         id="the optimizer",
     ),
+    pytest.param(
+        "ops/gelu.py", "0.044715 *", "0.0447 *", {"fusion point"}, id="a Triton kernel"
+    ),
     pytest.param("ops/gelu.cu", "0.044715f", "0.0447f", {"fusion point"}, id="gelu.cu"),
     pytest.param(
-        "ops/softmax.py", "1.4426950408889634", "1.442695", {"fusion point"}, id="a Triton kernel"
+        "ops/softmax.py", "1.4426950408889634", "1.442695", RUN_THE_SOFTMAX, id="a Triton softmax"
     ),
     pytest.param(
-        "ops/softmax.py", "ROWS: tl.constexpr", "ROWS: int", {"fusion point"},
+        "ops/softmax.py", "ROWS: tl.constexpr", "ROWS: int", RUN_THE_SOFTMAX,
         id="an annotation that Triton reads",
     ),
     pytest.param(
@@ -92,8 +106,28 @@ BEHAVIOR = [
         MEASURING - {"capture"}, id="how wall-clock time is taken",
     ),
     pytest.param(
+        "measure/ceilings.py", "TIMES_L2 = 4", "TIMES_L2 = 5",
+        {"ceilings", "accounting point", "fusion point"}, id="how ceilings are measured",
+    ),
+    pytest.param(
+        "measure/l2.py", "BEYOND = 2", "BEYOND = 3",
+        {"fusion point", "matmul point", "mlp point"}, id="how the L2 cache is evaded",
+    ),
+    pytest.param(
+        "tables/ceilings.py", "GAP = 0.5", "GAP = 0.4", {"ceilings table"},
+        id="how samples on two levels are told",
+    ),
+    pytest.param(
+        "common/ceilings.py", "return float(row[work] / ns * scale)",
+        "return float(row[work] / ns / scale)",
+        {"ceilings table", "accounting table", "fusion table"}, id="the rate of a ceiling",
+    ),
+    pytest.param(
         "measure/activities.py", "calls[activity] += 1", "calls[activity] += 2",
-        {f"{s} point" for s in ("precision", "attention", "fusion", "matmul", "mlp", "accounting")},
+        {
+            f"{s} point"
+            for s in ("precision", "attention", "fusion", "matmul", "mlp", "accounting", "levers")
+        },
         id="how the studies count activities",
     ),
     pytest.param(
@@ -104,18 +138,20 @@ BEHAVIOR = [
         "common/nsys_cli.py", '    "cuda_api_sum",\n', "", {"export"}, id="a report of nsys stats"
     ),
     pytest.param(
-        "common/summary.py", "[20, 50, 80]", "[25, 50, 75]", {"case_tables"} | TABLES_OF_STUDIES,
+        "common/summary.py", "[20, 50, 80]", "[25, 50, 75]",
+        {"case_tables", "ceilings table"} | TABLES_OF_STUDIES,
         id="a summary of samples",
     ),
     pytest.param(
         "common/environment.py", '"gpu", "cpu",', '"gpu",',
-        {"environment", "report"} | TABLES_OF_STUDIES,
+        {"environment", "report", "ceilings table"} | (TABLES_OF_STUDIES - {"levers prediction"}),
         id="what must be the same in all cases",
     ),
     pytest.param(
         "common/thresholds.py", "LAUNCH_BOUND_BELOW = 0.8", "LAUNCH_BOUND_BELOW = 0.7",
         {"answer a", "answer f", "report"}
-        | {f"{name} section" for name in ("precision", "attention", "matmul", "mlp", "accounting")},
+        | {f"{n} section" for n in ("precision", "attention", "matmul", "mlp", "accounting")}
+        | {"levers section"},
         id="the launch-bound threshold",
     ),
     pytest.param(

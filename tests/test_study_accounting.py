@@ -239,8 +239,14 @@ def test_the_section_of_a_complete_measurement() -> None:
     assert "HFU is the same" in said
     assert "the ridge, below which bandwidth is the lower of the two ceilings, is at 10.0" in said
     assert " is at 10.0 FLOPs per byte (10.0 TFLOP/s, 1,000 GB/s)" in said
-    assert "bound by bandwidth: softmax; above it: q/k/v projections." in said
+    assert "; below it: softmax; above it: q/k/v projections." in said
     assert "Not measured" not in said and "on a CPU" not in said and "than the roof" not in said
+    assert "what holds it back" not in said
+
+
+def test_components_far_below_both_ceilings_are_not_called_bound_by_one() -> None:
+    said = text(component("qkv", 50, 8.0), component("softmax", 2, 0.8), *CEILINGS)
+    assert "softmax in fp32 (40.0 %) reaches less than 50 % of its lower one." in said
 
 
 def test_the_section_where_things_are_otherwise() -> None:
@@ -307,12 +313,18 @@ def test_utilization_by_hand() -> None:
     assert accounting.utilization(int(4e9), 2.0, 0.0) == {}
 
 
+TINY = {
+    "buffer_mib": 1, "shapes": [[16, 16, 16]], "exponentials": 64, "wake_s": 0.0,
+    "budget_ms": 0.1, "sample_ms": 0.01,
+}  # fmt: skip
+
+
 def small_point() -> dict[str, Any]:
     (point,) = points("cpu", "small", load(ROOT / "config.yaml"))
     numbers = {"d_model": 8, "d_ff": 12, "layers": 1, "heads": 2}
     return point | {
         "device": "cpu", "sizes": {"one": numbers}, "measured": ["one"], "vocabulary": 50,
-        "context": 8, "steps": 1, "matmul_sides": [16], "copy_elements": 64, "ceiling_steps": 2,
+        "context": 8, "steps": 1, "ceilings": TINY,
     }  # fmt: skip
 
 
@@ -342,6 +354,15 @@ def test_the_formulas_make_a_row_per_size() -> None:
     (row,) = derived([])
     about = {"measurement": "model", "status": "ok", "reason": ""} | SIZE
     assert row == about | model_row(CASE)
+
+
+def test_the_ceiling_is_the_fastest_sample_of_all_streams_and_products() -> None:
+    made = {"kind": "compute", "name": "matmul", "flops": 2_000_000}
+    product = CEILING | made | {"samples_ns": [4_000, 2_000, 3_000]}
+    stream = CEILING | {"kind": "bandwidth", "name": "triad", "bytes": 12_000}
+    rows = derived([product, stream | {"samples_ns": [3_000, 6_000]}])[1:]
+    assert (rows[0]["tflop_per_s"], rows[1]["gb_per_s"]) == (1.0, 4.0)
+    assert accounting.peak_rates(pd.DataFrame(rows)) == {"fp32": (1.0, 4.0)}
 
 
 def test_rates_of_ceilings_by_hand() -> None:
@@ -405,14 +426,18 @@ DERIVED = {
 def test_a_quick_measurement_on_the_cpu() -> None:
     raw = accounting_measure.measure(small_point())
     kinds = [row["measurement"] for row in raw]
-    assert kinds == ["phase"] * 3 + ["component"] + ["ceiling"] * 2
-    assert all(DERIVED.isdisjoint(row) for row in raw)
+    assert kinds == ["phase"] * 3 + ["component"] + ["ceiling"] * 8
+    assert all(DERIVED.isdisjoint(row) for row in raw[:4])
+    assert [row["ceiling"] for row in raw[4:]] == [
+        *(f"{name} 1 MiB" for name in ("read", "write", "copy", "scale", "triad")),
+        *(f"matmul 16 x 16 x 16 {layout}" for layout in ("nn", "nt", "tn")),
+    ]
     assert {key for kind in raw[3]["activities"] for key in kind} == {
         "range", "kind", "operator", "name", "calls", "busy_ns",
     }  # fmt: skip
     rows = derived(raw)
     kinds = [row["measurement"] for row in rows]
-    assert kinds == ["model", *["phase"] * 3, *["component"] * 7, "ceiling", "ceiling"]
+    assert kinds == ["model", *["phase"] * 3, *["component"] * 7, *["ceiling"] * 8]
     assert all(row["status"] == "ok" for row in rows)
     for row in rows[1:4]:
         assert row["mfu"] == row["hfu"] > 0 and row["recomputed_flops"] == 0
@@ -429,11 +454,11 @@ def test_out_of_memory_leaves_the_other_rows(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(Workload, "train_step", full)
     rows = derived(accounting_measure.measure(small_point()))
     assert [row["status"] for row in rows[1:4]] == ["ok", "ok", "oom"]
-    assert "mfu" not in rows[3] and len(rows) == 13
+    assert "mfu" not in rows[3] and len(rows) == 19
     monkeypatch.setattr(phases, "Workload", full)
     rows = derived(accounting_measure.measure(small_point()))
     assert [row["status"] for row in rows[1:4]] == ["oom", "skipped", "skipped"]
-    assert len(rows) == 6
+    assert len(rows) == 12
 
 
 def test_a_profile_that_runs_out_of_memory_leaves_the_phases(
@@ -444,7 +469,7 @@ def test_a_profile_that_runs_out_of_memory_leaves_the_phases(
 
     monkeypatch.setattr(accounting_measure, "Workload", full)
     rows = derived(accounting_measure.measure(small_point()))
-    assert [row["status"] for row in rows] == ["ok"] * 4 + ["oom"] * 7 + ["ok"] * 2
+    assert [row["status"] for row in rows] == ["ok"] * 4 + ["oom"] * 7 + ["ok"] * 8
 
 
 def test_the_table_of_a_measured_point_has_the_published_columns() -> None:
@@ -453,7 +478,8 @@ def test_the_table_of_a_measured_point_has_the_published_columns() -> None:
     rows = table_rows(result, accounting.derive, load_rules())
     found = {column for row in rows for column in row}
     published = ROOT / "examples/h200/tables/studies/accounting.csv"
-    assert set(pd.read_csv(published, nrows=0).columns) <= found
+    # The sides and elements of earlier ceilings are shapes now.
+    assert set(pd.read_csv(published, nrows=0).columns) - {"side", "elements"} <= found
     assert both(pd.DataFrame(rows)).count("| one ") == 1 + 1 + 3 + 7
 
 

@@ -12,8 +12,9 @@ from workflow_src.common.devices import cuda_devices
 from workflow_src.common.errors import TraceError
 from workflow_src.plan.config import load
 from workflow_src.render.markdown import DASH
+from workflow_src.studies import refusals
 from workflow_src.studies.attention import analyze as attention
-from workflow_src.studies.attention import cores, kernels, nsys_summary, points, refusals, task
+from workflow_src.studies.attention import cores, kernels, nsys_summary, points, task
 from workflow_src.studies.attention.measure import measure
 from workflow_src.studies.attention.module import (
     SingleHeadBlock,

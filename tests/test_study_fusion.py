@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tests.workflow import ROOT
-from workflow_src.ops import UnavailableError
+from workflow_src.common.errors import UnavailableError
 from workflow_src.plan.config import load
 from workflow_src.studies.fusion import analyze as fusion
 from workflow_src.studies.fusion import copies, implementations
@@ -216,6 +216,31 @@ def test_without_a_copy_there_is_no_share() -> None:
     assert (copied["share_of_copy"], torchs["share_of_copy"]) == (1.0, None)
 
 
+STREAM = {"kind": "bandwidth", "name": "triad", "bytes": 32_768, "status": "ok", "reason": ""}
+
+
+def test_shares_are_of_the_best_of_copies_and_ceilings(tmp_path: Path) -> None:
+    large = {"gpu": "", "rows": 1, "columns": LARGE, "sets": None}
+    ceiling = STREAM | {"samples_ns": [4_000, 8_000]}
+    rows = joined(tmp_path, [ceiling, raw("copy", 64, 2000), raw("torch", 64, 8000)])
+    assert [row["ceiling_gb_per_s"] for row in rows] == [8.192, 8.192], "16.384 is the copy's own"
+    made = [row("copy", 1.0, **large), row("torch", 1.0, **large, ceiling_gb_per_s=1000.0)]
+    assert copies.bandwidth(made) == 1000.0
+    said = text(*made)
+    assert "of 1,000 GB/s it reaches" in said and "ceilings of reading, writing" in said
+    assert "even that" not in said
+
+
+def test_what_exceeds_the_best_rate_of_memory_is_remarked() -> None:
+    there = {"gpu": "", "ceiling_gb_per_s": 500.0}
+    assert "a cache must have helped: Triton, 2^26 float32" in text(row(median_ms=1.0, **there))
+
+
+def test_tensors_that_took_turns_were_not_in_the_cache() -> None:
+    small = row(elements=2**20, gpu="")
+    assert copies.cached(small) and not copies.cached(small | {"sets": 26})
+
+
 def test_rows_of_the_same_length_share_the_count_of_the_profiled_one(tmp_path: Path) -> None:
     rows = [
         raw("written_out", 64, 1000, activities=launches(2, 3)),
@@ -284,8 +309,9 @@ def test_what_launches_alike_is_profiled_once(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(
         torch, "randn", lambda *shape, device, **other: real(*shape, device=tensors, **other)
     )
-    monkeypatch.setattr(fusion_measure, "wake", lambda device, seconds: None)
+    monkeypatch.setattr(fusion_measure, "wake", lambda call, device, seconds: None)
     monkeypatch.setattr(fusion_measure, "free", lambda device: None)
+    monkeypatch.setattr(fusion_measure, "l2_bytes", lambda device: 0)
     monkeypatch.setattr(fusion_measure, "time_call", lambda *arguments: [1])
     monkeypatch.setattr(fusion_measure, "activities_of", lambda call, device: launches(1))
     point = small_point(

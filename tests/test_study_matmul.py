@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
-from workflow_src.measure.timing import plan_repeats
+from workflow_src.measure import timing
+from workflow_src.measure.timing import plan_repeats, time_within
 from workflow_src.plan.config import load
 from workflow_src.studies.join_points import join
 from workflow_src.studies.matmul import analyze as matmul
@@ -106,6 +107,12 @@ def test_waves_alone_take_almost_half_past_the_edge():
 )
 def test_repeats_follow_the_budget(rough_ms, repeats):
     assert plan_repeats(rough_ms, budget_ms=100.0, sample_ms=1.0) == repeats
+
+
+def test_a_call_too_short_for_the_clock_is_repeated(monkeypatch):
+    monkeypatch.setattr(timing, "time_call", lambda call, device, warmup, steps: [0] * steps)
+    found = time_within(lambda: None, "cpu", 100.0, 1.0)
+    assert found["calls_per_sample"] == timing.MOST_CALLS and len(found["samples_ns"]) == 50
 
 
 def test_peaks_with_the_datasheet_of_a_known_gpu():

@@ -10,9 +10,10 @@ from workflow_src.measure import phases
 from workflow_src.plan.config import load
 from workflow_src.studies.join_points import prepared, table_rows
 from workflow_src.studies.precision import analyze as precision
+from workflow_src.studies.precision.layer_norm import added_up, exactly, layer_norms, normalized
 from workflow_src.studies.precision.measure import measure
 from workflow_src.studies.precision.numerics import accumulation, dtypes
-from workflow_src.studies.precision.points import points
+from workflow_src.studies.precision.points import LAYER_NORM, points
 from workflow_src.studies.precision.section import SECTION
 from workflow_src.studies.section import read_table
 from workflow_src.traces.families import load_rules
@@ -46,6 +47,37 @@ def text(tmp_path, *rows: dict[str, object]) -> str:
     assert "<svg" in SECTION.svg(table)
     templates = ROOT / "report_templates"
     return SECTION.markdown(table, templates) + SECTION.appendix(table, templates)
+
+
+NORMS = {"device": "cpu", "layer_norm": LAYER_NORM}
+
+
+def test_each_addition_is_rounded():
+    assert added_up(torch.tensor([2048.0, 1.0, 1.0, 1.0])) == 2051
+    assert added_up(torch.tensor([2048.0, 1.0, 1.0, 1.0], dtype=torch.float16)) == 2050
+
+
+def test_a_layer_norm_in_double_precision_is_exact():
+    x = torch.randn(4, 16, dtype=torch.float64) * 7 + 3
+    assert torch.allclose(normalized(x, torch.float64)[0].double(), exactly(x), atol=1e-6)
+
+
+def test_narrow_statistics_round_and_fp16_overflows():
+    rows = {(r["variant"], r["statistics"], r["deviation"]): r for r in layer_norms(NORMS)}
+    assert len(rows) == 8
+    assert all(row["largest_error"] < 1e-5 for key, row in rows.items() if key[1] == "fp32")
+    overflowing = {key for key, row in rows.items() if row["variance"] == "overflows"}
+    assert overflowing == {("fp16", "fp16", 300.0)}
+    fine = [row for key, row in rows.items() if key[1] != "fp32" and key not in overflowing]
+    assert all(0.2 < row["largest_error"] / row["stored_error"] < 5 for row in fine)
+
+
+def test_what_layer_norm_needs_is_told(tmp_path):
+    said = " ".join(text(tmp_path, *layer_norms(NORMS)).split())
+    assert "Would LayerNorm do without float32? Its output, of standard deviation 1, is" in said
+    assert "; but an input of standard deviation 300 overflows the variance, and the output" in said
+    assert "In bf16 it is off by" in said and said.count("times what storing the output in") == 2
+    assert "whether LayerNorm would do" not in said
 
 
 @pytest.mark.parametrize(
@@ -281,7 +313,7 @@ def test_a_small_point_is_measured_whole():
     result = {"point": point, "rows": raw, "environment": {}}
     table = pd.DataFrame(table_rows(result, precision.derive, load_rules()))
     assert set(table["status"]) == {"ok"}
-    assert set(table["part"]) == {"accumulation", "dtypes", "speed"}
+    assert set(table["part"]) == {"accumulation", "dtypes", "layer_norm", "speed"}
     published = ROOT / "examples/h200/tables/studies/precision.csv"
     assert set(pd.read_csv(published, nrows=0).columns) <= set(table.columns)
     pairs = precision.compare(precision.part(table, "speed"))

@@ -280,7 +280,15 @@ def test_an_unknown_target_is_refused_with_the_known_names(
             "workflow_src/traces/families.csv",
             "before elementwise",
             "before that",
-            {"case_tables": 2, "environment": 1, "join": 1, "answer": 6, "figure": 3, "report": 1},
+            {
+                "case_tables": 2,
+                "environment": 1,
+                "join": 1,
+                "answer": 6,
+                "figure": 3,
+                "report": 1,
+                "timeline": 2,
+            },
         ),
     ],
 )
@@ -316,7 +324,11 @@ def test_cores_are_no_part_of_a_result_and_threads_are(project: Project) -> None
 def test_snakemakes_own_report_works_offline(project: Project) -> None:
     project.run("--report", "snakemake-report.html")
     page = (project.folder / "snakemake-report.html").read_text()
-    assert "forward_time.svg" in page
+    assert "forward_time.svg" in page and "timings.csv" in page
+    for category in ("Report", "Answers", "Figures", "Tables"):
+        assert f'"{category}"' in page
+    for subcategory in ("Steps", "Cases"):
+        assert f'"{subcategory}"' in page
 
 
 def test_rules_are_clean_and_the_snakefile_is_a_table_of_contents(finished: Project) -> None:

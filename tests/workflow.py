@@ -1,17 +1,23 @@
 """A copy of the project in which to run snakemake, log its stages and make them fail."""
 
+import json
 import os
 import re
 import shutil
 import stat
 import subprocess
 import sys
+import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from tempfile import NamedTemporaryFile, TemporaryDirectory
 
 ROOT = Path(__file__).parent.parent
 PARTS = ("Snakefile", "config.yaml", "rules", "profiles", "workflow_src", "report_templates")
-SUITE = ("suite=smoke", "warmup_steps=1", "steps=2", "capture_steps=1")
+SUITE = ("suite=smoke", "warmup_steps=1", "steps=2", "capture_steps=1", "cpu_threads=1")
+"""One thread, because there is a test worker on each core."""
 
 # Replaces `python` in the rules: logs what runs, and makes chosen stages fail or be killed.
 WATCH = """#!/bin/sh
@@ -21,10 +27,75 @@ if [ "$WATCH_STAGE" = "$2" ] && { [ -z "$WATCH_CASE" ] || case "$*" in *"$WATCH_
     [ -n "$WATCH_KILL_S" ] || { echo "injected failure of $2" >&2; exit 1; }
     exec timeout -s KILL "$WATCH_KILL_S" PYTHON "$@"
 fi
-PYTHON "$@"; status=$?
+if [ -n "$WATCH_SERVER" ]; then PYTHON -I -S CLIENT "$@"; else PYTHON "$@"; fi; status=$?
 echo "end $2 $(date +%s%N) $status" >> "$WATCH_LOG"
 exit $status
 """
+
+
+ON_A_CLUSTER = {"--profile", "--cluster", "--executor"}
+
+_servers: list["subprocess.Popen[str]"] = []
+_sockets = TemporaryDirectory()
+_starting = threading.Lock()
+"""Held by the thread that starts the server of stages: stories are told in threads."""
+_mine = threading.local()
+
+
+def snakemake(
+    arguments: Sequence[str], folder: Path, environment: Mapping[str, str]
+) -> tuple[int, str]:
+    """The exit status of a snakemake with `arguments`, and all that it printed.
+
+    A process of its own, forked from this thread's server (see snakemake_server.py).
+    """
+    if not hasattr(_mine, "server"):
+        command = [sys.executable, "-P", str(ROOT / "tests" / "snakemake_server.py")]
+        pipe = subprocess.PIPE
+        _mine.server = subprocess.Popen(command, cwd="/", stdin=pipe, stdout=pipe, text=True)
+        _servers.append(_mine.server)
+    with NamedTemporaryFile() as output:
+        request = {"arguments": list(arguments), "folder": str(folder), "output": output.name}
+        print(
+            json.dumps(request | {"environment": dict(environment)}),
+            file=_mine.server.stdin,
+            flush=True,
+        )
+        status = int(_mine.server.stdout.readline())
+        return status, output.read().decode(errors="replace")
+
+
+def run_and_wait(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str]
+) -> tuple[int, str]:
+    """The exit status of a command, and all that it printed."""
+    ended = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    return ended.returncode, ended.stdout + ended.stderr
+
+
+def stage_server() -> str:
+    """The socket of this process's server of stages (see stage_server.py)."""
+    with _starting:
+        return _stage_server()
+
+
+@cache
+def _stage_server() -> str:
+    path = f"{_sockets.name}/stages"
+    command = [sys.executable, "-P", str(ROOT / "tests" / "stage_server.py"), path]
+    pipe = subprocess.PIPE
+    server = subprocess.Popen(command, cwd="/", stdin=pipe, stdout=pipe, text=True)
+    assert server.stdout is not None and server.stdout.readline() == "ready\n"
+    _servers.append(server)
+    return path
+
+
+def end_servers() -> None:
+    """End the servers of this process."""
+    for server in _servers:
+        server.communicate()
 
 
 @dataclass(frozen=True)
@@ -47,15 +118,17 @@ class Project:
             if any(a == "all" or a.startswith(("results/", "report.md")) for a in arguments)
             else ("report.md",)
         )
-        command = ["snakemake", "--cores", "2", *target, *arguments]
+        given = ["--cores", "2", *target, *arguments]
         if "--config" not in arguments:
-            command += ["--config", *SUITE]
-        ended = subprocess.run(
-            command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False
-        )
-        printed = ended.stdout + ended.stderr
-        assert not check or ended.returncode == 0, printed
-        assert check or ended.returncode != 0, printed
+            given += ["--config", *SUITE]
+        if not ON_A_CLUSTER.isdisjoint(arguments):
+            # Its processes are found by their command lines, and its jobs run on other nodes.
+            command = ["snakemake", *given]
+            status, printed = run_and_wait(command, self.folder, environment)
+        else:
+            server = {} if "-n" in arguments else {"WATCH_SERVER": stage_server()}
+            status, printed = snakemake(given, self.folder, environment | server)
+        assert (status == 0) == check, printed
         return printed
 
     def stale(self, *arguments: str) -> dict[str, int]:
@@ -99,6 +172,7 @@ def make_project(folder: Path) -> Project:
             shutil.copy(source, folder / part)
     watch = folder / "bin" / "python"
     watch.parent.mkdir()
-    watch.write_text(WATCH.replace("PYTHON", sys.executable))
+    client = str(ROOT / "tests" / "stage_client.py")
+    watch.write_text(WATCH.replace("PYTHON", sys.executable).replace("CLIENT", client))
     watch.chmod(watch.stat().st_mode | stat.S_IEXEC)
     return Project(folder)

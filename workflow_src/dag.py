@@ -23,6 +23,9 @@ from workflow_src.studies.study import STUDIES, Point
 
 TEMPLATES = Path("report_templates")
 
+PAGE = [f"{TEMPLATES}/report.{kind}" for kind in ("html.j2", "css", "js")]
+"""The templates of every HTML page."""
+
 ANSWER_FILES = ("json", "md", "appendix.md")
 
 GO_ON = "Finished files are kept; run the same command again to go on."
@@ -117,9 +120,7 @@ class Dag:
 
     def case_minutes(self, wildcards: Wildcards, attempt: int) -> int:
         """Minutes to request from a cluster for measuring a case; grows with each attempt."""
-        settings = self.plan.settings
-        benchmark = settings["processes"] * (settings["warmup_steps"] + settings["steps"])
-        steps = max(benchmark, settings["warmup_steps"] + settings["capture_steps"])
+        steps = resources.case_steps(self.plan.settings, self.plan.device)
         return attempt * resources.minutes(self._case(wildcards), steps)
 
     def _case(self, wildcards: Wildcards) -> Case:
@@ -159,10 +160,13 @@ class Dag:
     def answer_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
         """The inputs of a question's answer. Raises ConfigError for an unknown question."""
         question = known("question", wildcards.question, QUESTIONS)
-        tables = [
-            f"results/{wildcards.tag}/tables/{name}.csv" for name in QUESTIONS[question].tables
-        ]
-        return {"tables": tables, "templates": answer_templates(question)}
+        asked, chosen = QUESTIONS[question], self.studies()
+        names = [*asked.tables, *(f"studies/{name}" for name in asked.studies if name in chosen)]
+        tables = [f"results/{wildcards.tag}/tables/{name}.csv" for name in names]
+        found = {"tables": tables, "templates": answer_templates(question)}
+        return found | (
+            {"ceilings": self.ceilings_inputs()} if "ceilings" in asked.optional else {}
+        )
 
     def case_answers_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
         """The inputs of the answers for one case: that case's own tables."""
@@ -188,31 +192,75 @@ class Dag:
         module = self.answer_module(wildcards).removeprefix("workflow_src.")
         return self.code(module)(wildcards)
 
+    def ceilings_point(self, wildcards: Wildcards) -> str:
+        """What to measure of the ceilings of this run's machine, as JSON."""
+        return json.dumps(self.plan.ceilings_point())
+
+    def ceilings_memory_mb(self, wildcards: Wildcards, attempt: int) -> int:
+        """Memory (MiB) to request from a cluster for the ceilings; grows with each attempt."""
+        return attempt * resources.FIXED_MIB[self.plan.device]
+
+    def ceilings_minutes(self, wildcards: Wildcards, attempt: int) -> int:
+        """Minutes to request from a cluster for the ceilings; grows with each attempt."""
+        return attempt * resources.FIXED_MINUTES
+
+    def ceilings_inputs(self) -> list[str]:
+        """The table of ceilings, if it's there or may be made.
+
+        Runs measured before there was one are rewritten and assembled without it.
+        """
+        table = f"{self.results}/tables/ceilings.csv"
+        return [table] if measures("ceilings") or Path(table).is_file() else []
+
     def figure_inputs(self, wildcards: Wildcards) -> list[str]:
         """The tables that a figure is drawn from. Raises ConfigError for an unknown figure."""
         return self.tables(FIGURES[known("figure", wildcards.figure, FIGURES)])
 
     def report_inputs(self) -> dict[str, list[str]]:
         """The inputs of the report."""
+        timelines = [f"{self.results}/timelines/{case}.svg" for case in self.shown_timelines()]
         here = {
             "tables": [path.format(tag=self.plan.tag) for path in self.tables(REPORT_TABLES)],
             "answers": [f"{self.results}/answers/{q}.{s}" for q in QUESTIONS for s in ANSWER_FILES],
             "figures": [f"{self.results}/figures/{name}.svg" for name in FIGURES],
         }
-        templates = [
-            f"{TEMPLATES}/{name}.j2" for name in ("report.md", "report.html", "appendix.md")
-        ]
+        names = ("report.md", "appendix.md", "evidence.html", "cases.html")
+        templates = [*(f"{TEMPLATES}/{name}.j2" for name in names), *PAGE]
         plan = [f"{self.results}/plan.csv"]
         appendices = [f"{self.results}/sections/{name}.appendix.md" for name in self.studies()]
         studies = {"sections": self.sections(), "section_appendices": appendices}
-        return here | {"templates": templates, "plan": plan} | studies
+        others = {"templates": templates, "plan": plan, "timelines": timelines}
+        return here | others | {"ceilings": self.ceilings_inputs()} | studies
+
+    def shown_timelines(self) -> list[str]:
+        """The cases whose timelines are part of the report: the first and the last of the plan.
+
+        Left out where a case's tables are there, its own or joined, and its capture isn't, as in a
+        published run: a report made again from tables measures nothing.
+        """
+        cases = self.cases_to_join()
+        return [case for case in dict.fromkeys((cases[0], cases[-1])) if self._has_timeline(case)]
+
+    def _has_timeline(self, case: str) -> bool:
+        capture = Path(self.results, "capture", case + self.plan.capture_suffix)
+        export = Path(self.results, "export", case)
+        return capture.is_file() or export.is_dir() or not self._tabulated(case)
+
+    def _tabulated(self, case: str) -> bool:
+        tables = Path(self.results, "tables")
+        joined = tables / "captures.csv"
+        # Not kernels.csv, which has no rows of a case that ran out of memory.
+        lines = joined.read_bytes().splitlines() if joined.is_file() else []
+        return (tables / case).is_dir() or any(
+            line.startswith(f"{case},".encode()) for line in lines
+        )
 
     def everything(self) -> list[str]:
         """All that the report consists of: the default targets."""
         inputs = self.report_inputs()
         drawn = [f"{self.results}/figures/study_{name}.svg" for name in self.studies()]
-        parts = ("tables", "answers", "figures", "sections", "section_appendices")
-        made = [path for part in parts for path in inputs[part]]
+        parts = ("tables", "answers", "figures", "timelines", "sections", "section_appendices")
+        made = [path for part in (*parts, "ceilings") for path in inputs[part]]
         return ["report.md", "report.html", f"{self.results}/appendix.md", *made, *drawn]
 
     def points(self, study: str) -> dict[str, Point]:
@@ -243,6 +291,13 @@ class Dag:
         """Paths of a study's measured points."""
         return self._point_files(wildcards.study)
 
+    def study_predictions(self, wildcards: Wildcards) -> list[str]:
+        """Paths of what a study predicts before it measures: of levers, a file per case."""
+        if wildcards.study != "levers":
+            return []
+        cases = dict.fromkeys(point["case"] for point in self.points("levers").values())
+        return [f"results/{{tag}}/predictions/levers/{case}.csv" for case in cases]
+
     @staticmethod
     def study_templates(wildcards: Wildcards) -> list[str]:
         """The templates of a study's section and, if it has long tables, of its appendix."""
@@ -269,6 +324,7 @@ class Dag:
             for folder, suffix in (("benchmark", ".json"), ("capture", self.plan.capture_suffix))
         ]
         points = [file for study in self.studies() for file in self._point_files(study)]
+        points += [f"{self.results}/ceilings.json"]
         return cases + [Path(file.format(tag=self.plan.tag)) for file in points]
 
     def drift(self, remade: Iterable[Path] = ()) -> str:
@@ -329,6 +385,12 @@ def _content(run: Path) -> str:
     for path in sorted(found):
         digest.update(f"{path.name} {path.stat().st_size} ".encode() + path.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def measures(rule: str) -> bool:
+    """Whether this call of snakemake may run a rule: all may, unless --allowed-rules says which."""
+    options = [word.partition("=")[0] for word in sys.argv]
+    return "--allowed-rules" not in options or rule in sys.argv
 
 
 def known(key: str, value: str, allowed: Iterable[str]) -> str:

@@ -4,6 +4,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from workflow_src.answers import command, evidence, remedies
+from workflow_src.answers import levers as study
 from workflow_src.answers.answer import Answer, Fact
 from workflow_src.answers.change_summary import summarize
 from workflow_src.answers.evidence import Row, State
@@ -14,6 +15,7 @@ from workflow_src.render.markdown import Column
 
 TITLE = "What to change first?"
 PHASE = "train_step"
+REPLAYED = "forward_backward"
 
 
 def measure(
@@ -40,6 +42,8 @@ def measure(
     row["savings"] = found
     shares = {key: each["ms"] / row["median_ms"] for key, each in found.items()}
     row |= {f"{key}_share": share for key, share in shares.items()}
+    if replay := remedies.replay(evidence.of(timings, name, REPLAYED)):
+        row |= {"replay": replay, "replay_share": replay["ms"] / row["median_ms"]}
     row["waits"] = found["idle"]["busy_ms"] < LAUNCH_BOUND_BELOW * row["median_ms"]
     row["largest"] = max(shares, key=lambda key: shares[key])
     row["largest_share"] = shares[row["largest"]]
@@ -65,19 +69,41 @@ def facts_of(row: Row) -> list[Fact]:
         idle = row["savings"]["idle"]
         rows = idle["evidence"]
         facts.append(Fact(case, "train_step/busy_ms", idle["busy_ms"], "ms", "ranges", rows))
-    return facts
+    return facts + replay_facts(row)
+
+
+def replay_facts(row: Row) -> list[Fact]:
+    """The facts of a case's replay, if it has one."""
+    if "replay" not in row:
+        return []
+    case, replay = row["case"], row["replay"]
+    times = [f"{REPLAYED}/{name}" for name in ("median_ms", "replayed_median_ms")]
+    facts = [
+        Fact(case, name, replay[name.split("/")[1]], "ms", "timings", replay["evidence"])
+        for name in times
+    ]
+    facts.append(Fact(case, "replay/ms", replay["ms"], "ms", derived_from=tuple(times)))
+    parts = ("replay/ms", f"{PHASE}/median_ms")
+    return [*facts, Fact(case, "replay/share", row["replay_share"], "1", derived_from=parts)]
 
 
 def answer(
-    timings: pd.DataFrame, ranges: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame
+    timings: pd.DataFrame,
+    ranges: pd.DataFrame,
+    kernels: pd.DataFrame,
+    captures: pd.DataFrame,
+    levers: pd.DataFrame,
 ) -> Answer:
-    """Answer (f) from timings.csv, ranges.csv, kernels.csv and captures.csv."""
+    """Answer (f) from timings.csv, ranges.csv, kernels.csv, captures.csv and studies/levers.csv."""
     cases = evidence.cases_of(timings, captures)
     rows = [measure(case, timings, ranges, kernels, captures) for case in cases]
     states = {(row["case"], ""): State(row["state"], row["reason"]) for row in rows}
+    tried = study.measured(levers)
     facts = [fact for row in rows for fact in facts_of(row)]
+    facts += [fact for case in tried for fact in study.facts_of(case)]
+    summary = summarize(rows) | {"levers": tried, "levers_short": study.in_short(tried)}
     return evidence.answered(
-        "f", TITLE, cases, states, captures, facts, {"cases": pd.DataFrame(rows)}, summarize(rows)
+        "f", TITLE, cases, states, captures, facts, {"cases": pd.DataFrame(rows)}, summary
     )
 
 
@@ -111,19 +137,34 @@ def tables(answer: Answer) -> dict[str, Markup]:
 
 
 def bounds_table(answer: Answer) -> Markup:
-    """A row per remedy: what it could save at most of the step, a median per precision."""
+    """A row per remedy: what it could save at most of the step, a median per precision.
+
+    Below idle time, which is the first, that of the cases that were replayed, and what the replay
+    was measured to save of it.
+    """
     precisions = answer.summary["precisions"]
+    on_cpu = answer.summary["words"]["kernel"] == "operator"
     lines = [
-        {"what": REMEDIES[key].removes, "how": REMEDIES[key].how, "state": "none"}
-        | {each["precision"]: each["shares"].get(key) for each in precisions}
-        for key in answer.summary["remedies"]
+        {"what": each.removes, "how": (on_cpu and each.how_on_cpu) or each.how}
+        | {row["precision"]: row["shares"].get(key) for row in precisions}
+        for key, each in REMEDIES.items()
+        if key in answer.summary["remedies"]
     ]
+    counts = [
+        f"{each['replayed']} in {each['precision']}" for each in precisions if each["replayed"]
+    ]
+    if counts:
+        bound = {each["precision"]: each["replay_bound"] for each in precisions}
+        measured = {each["precision"]: each["replay"] for each in precisions}
+        about = {"what": f"the same, in the replayed cases alone ({', '.join(counts)})", "how": ""}
+        replay = {"what": remedies.REPLAY.removes, "how": remedies.REPLAY.how}
+        lines[1:1] = [about | bound, replay | measured]
     columns = [
         Column("what could be saved", "what"),
         *(Column(each["precision"], each["precision"], markdown.percent) for each in precisions),
         Column("by", "how"),
     ]
-    return markdown.markdown_table(lines, columns)
+    return markdown.markdown_table([line | {"state": "none"} for line in lines], columns)
 
 
 if __name__ == "__main__":

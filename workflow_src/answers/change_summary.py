@@ -26,6 +26,8 @@ def summarize(rows: Sequence[Row]) -> Row:
         "bounded": bounded,
         "precisions": precisions,
         "remedies": [key for key in REMEDIES if any(key in row["savings"] for row in bounded)],
+        "replayed": sum(each["replayed"] for each in precisions),
+        "beyond_bound": beyond_bound(bounded),
         "tried": tried([row for row in named if "median_ms" in row]),
         "working_limit": LAUNCH_BOUND_BELOW,
         "chosen": wording.nearest_to_median(_last(bounded), lambda row: row["largest_share"]),
@@ -46,14 +48,28 @@ def precision_row(precision: str, rows: Sequence[Row]) -> Row:
     }
     order = sorted(shares, key=lambda key: -shares[key])
     idle = [row for row in rows if row["waits"]]
+    replayed = [row for row in rows if "replay_share" in row]
     return {
         "precision": precision,
         "cases": len(rows),
         "shares": shares,
         "order": order,
+        "replayed": len(replayed),
+        "replay": median_of(replayed, "replay_share") if replayed else None,
+        "replay_bound": median_of(replayed, "idle_share") if replayed else None,
         "idle": wording.in_cases(len(idle), len(rows)),
         "often_idle": len(idle),
     }
+
+
+def beyond_bound(rows: Sequence[Row]) -> Row | None:
+    """The cases in which a replay saved more than the bound of idle time; None if none did."""
+    replayed = [row for row in rows if "replay_share" in row]
+    beyond = [row for row in replayed if row["replay_share"] > row["idle_share"]]
+    if not beyond:
+        return None
+    most = max(beyond, key=lambda row: row["replay_share"] - row["idle_share"])
+    return {"in_cases": wording.in_cases(len(beyond), len(replayed)), "most": most}
 
 
 def tried(rows: Sequence[Row]) -> list[Row]:

@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 
+import pandas as pd
 from markupsafe import Markup
 
 from workflow_src.answers.answer import Answer
-from workflow_src.answers.evidence import read_table
+from workflow_src.answers.evidence import Row, empty_table, read_table
 from workflow_src.answers.questions import QUESTIONS
+from workflow_src.answers.study_tables import read_study
 from workflow_src.common.arguments import Parser, existing_folder, new_file
 from workflow_src.common.atomic_write import write_json, write_text
 from workflow_src.common.errors import one_sentence
@@ -20,6 +22,23 @@ from workflow_src.render.markdown import template_in
 def module_of(question: str) -> ModuleType:
     """The module that answers a question, imported by the name that QUESTIONS has."""
     return importlib.import_module(f"workflow_src.answers.{QUESTIONS[question].module}")
+
+
+def read_tables(folder: Path, *questions: str, case: Row | None = None) -> dict[str, pd.DataFrame]:
+    """The tables of some questions by name: see `read_table`. Missing optional ones are empty."""
+    asked = [QUESTIONS[question] for question in questions]
+    names = dict.fromkeys(name for each in asked for name in each.tables)
+    found = {name: read_table(folder, name, case) for name in names}
+    for name in (name for each in asked for name in each.optional):
+        found[name] = read_optional(folder, name, case)
+    studies = [name for each in asked for name in each.studies]
+    return found | {name: read_study(folder, name) for name in studies}
+
+
+def read_optional(folder: Path, name: str, case: Row | None = None) -> pd.DataFrame:
+    """A table as `read_table` reads it; empty if there is none."""
+    there = (folder / f"{name}.csv").is_file()
+    return read_table(folder, name, case) if there else empty_table(name)
 
 
 def render(
@@ -52,7 +71,7 @@ def main(
     parser.add_argument("--markdown", type=new_file, required=True, help="the answer")
     parser.add_argument("--appendix", type=new_file, required=True, help="its long tables")
     given = parser.parse_args()
-    found = answer(**{t: read_table(given.tables, t) for t in QUESTIONS[question].tables})
+    found = answer(**read_tables(given.tables, question))
     shown = tables(found)
     texts = [render(found, shown, given.templates, part) for part in ("answer", "appendix")]
     write_json(given.json, found.as_dict())

@@ -29,21 +29,47 @@ COLUMNS = {
     "family_coverage",
     "work": "component flops bytes",
     "environments": "",
+    "api_calls": "phase steps kind calls total_ns",
     "ledger": "phase step wall_ns device_active_ns idle_ns",
+    "products": "phase product direction m n k short_name calls_per_step busy_ms_per_step "
+    "flops_per_step",
+    "operators": "phase path family operator shapes dtypes short_name calls_per_step "
+    "bytes_per_step",
+    "ceilings": "kind name best_gb_per_s best_giga_exp_per_s",
     "plan": "warmup_steps steps capture_steps",
 }
 """The columns that are read from each table, and from the plan, besides those of the case."""
 
+OF_THE_MACHINE = frozenset({"ceilings"})
+"""The tables whose rows belong to no case."""
+
+OPTIONAL_COLUMNS = {
+    "timings": "replay_samples replayed_median_ms replayed_p20_ms replayed_p80_ms",
+}
+"""Columns with numbers that are read where a table has them; tables of older runs don't."""
+
 _FILLED = """instances host_ms busy_ms span_ms calls steps warmup_steps capture_steps busy_ns
-total_ns attributed_ns outside_ns outside_share flops bytes wall_ns device_active_ns idle_ns"""
+total_ns attributed_ns outside_ns outside_share flops bytes wall_ns device_active_ns idle_ns
+m n k calls_per_step busy_ms_per_step flops_per_step"""
 FILLED = frozenset(_FILLED.split())
 """The columns with a number in every row; those of timings are empty if a phase didn't run."""
 
-TEXTS = "phase status reason path name short_name kind family precision_ran profiler component"
+TEXTS = "phase status reason path name short_name kind family precision_ran profiler component "
+TEXTS += "replay_status replay_reason product direction operator shapes dtypes"
 TEXT_COLUMNS = (frozenset(CASE_COLUMNS) - frozenset(COUNTS)) | frozenset(TEXTS.split())
 
 STATUSES = ("ok", "oom", "skipped", "not_measured", "missing")
 """What the column status may say."""
+
+REPLAY_STATUSES = ("ok", "oom", "skipped", "not_capturable")
+"""What the column replay_status may say; it is empty where nothing was replayed."""
+
+ALLOWED = {
+    "status": STATUSES,
+    "precision": PRECISIONS,
+    "replay_status": (*REPLAY_STATUSES, ""),
+}
+"""The columns that may hold only certain texts."""
 
 Row = dict[str, Any]
 
@@ -78,6 +104,11 @@ def read_file(path: Path, name: str, case: Row | None = None) -> pd.DataFrame:
         return _read_table(path, name, case or {})
 
 
+def empty_table(name: str) -> pd.DataFrame:
+    """The table `name` without rows."""
+    return pd.DataFrame(columns=[*CASE_COLUMNS, *COLUMNS[name].split()])
+
+
 def _read_table(path: Path, name: str, case: Row) -> pd.DataFrame:
     header = list(pd.read_csv(path, nrows=0).columns)
     everything = name == "environments"
@@ -88,18 +119,22 @@ def _read_table(path: Path, name: str, case: Row) -> pd.DataFrame:
     if case and "case" not in header:
         table = table.assign(**{column: case[column] for column in CASE_COLUMNS})
         header += CASE_COLUMNS
-    absent = [c for c in (*CASE_COLUMNS, *COLUMNS[name].split()) if c not in header]
+    front = () if name in OF_THE_MACHINE else CASE_COLUMNS
+    absent = [c for c in (*front, *COLUMNS[name].split()) if c not in header]
     if absent and len(table):
         raise ValueError(f"no column {', '.join(absent)}")
     table = table.reindex(columns=[*header, *absent])
-    for column in (*COUNTS, *(c for c in COLUMNS[name].split() if c not in TEXT_COLUMNS)):
+    optional = [c for c in OPTIONAL_COLUMNS.get(name, "").split() if c in header]
+    required = [c for c in COLUMNS[name].split() if c not in TEXT_COLUMNS]
+    counts = [c for c in COUNTS if c in table]
+    for column in (*counts, *required, *optional):
         table[column] = _amounts(table[column])
-    for column, allowed in (("status", STATUSES), ("precision", PRECISIONS)):
+    for column, allowed in ALLOWED.items():
         unknown = {str(value) for value in table.get(column, ())} - set(allowed)
         if unknown:
             raise ValueError(one_of(column, sorted(unknown)[0], allowed))
     if len(table):
-        table[list(COUNTS)] = table[list(COUNTS)].astype("int64")
+        table[counts] = table[counts].astype("int64")
     return table.set_index(pd.RangeIndex(2, len(table) + 2))
 
 

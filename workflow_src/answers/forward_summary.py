@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from workflow_src.answers import wording
+from workflow_src.answers import launch_bound, step_ledger, wording
 from workflow_src.answers.evidence import Row
 from workflow_src.answers.wording import median_of
 
@@ -32,6 +32,8 @@ def summarize(rows: Sequence[Row], words: Mapping[str, str], kinds: Iterable[str
         ),
         "examples": examples(verdicts),
         "processes": between_processes(named),
+        "launch_bound": launch_bound.summarize(named),
+        "ledger": step_ledger.summarize(named),
     }
 
 
@@ -92,6 +94,8 @@ def between_processes(rows: Sequence[Row]) -> Row | None:
     differ = [row for row in spread if row.get("verdict", "match") != "match"]
     return {
         "cases": len(spread),
+        "every": len(spread) == sum("median_ms" in row for row in rows),
+        "where": wording.in_cases(len(spread), sum("median_ms" in row for row in rows)),
         "numbers": [row["processes"] for row in spread],
         "median": median_of(spread, "process_spread"),
         "widest": max(spread, key=lambda row: row["process_spread"]),

@@ -3,7 +3,7 @@
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.answers import command, evidence
+from workflow_src.answers import api_time, command, evidence, launch_bound, step_ledger
 from workflow_src.answers.answer import Answer, Fact
 from workflow_src.answers.evidence import Row, State
 from workflow_src.answers.forward_summary import summarize
@@ -40,6 +40,12 @@ DERIVED = {
 """The unit of each value computed from others of its case, and those others."""
 
 
+LAUNCH_BOUND = (
+    Column("replayed median ms", "replayed_median_ms", markdown.number, "replay_state"),
+    Column("launch-bound", "launch_bound_share", markdown.percent, "replay_state"),
+)
+
+
 def verdict(host: float, busy: float, span: float, median: float) -> str:
     """Whether a profiled host time matches the unprofiled median (all in ms): a key of VERDICTS.
 
@@ -55,10 +61,17 @@ def verdict(host: float, busy: float, span: float, median: float) -> str:
     return "idle" if busy < LAUNCH_BOUND_BELOW * median else "profiler_overhead"
 
 
-def measure(case: Row, timings: pd.DataFrame, ranges: pd.DataFrame, captures: pd.DataFrame) -> Row:
+def measure(
+    case: Row,
+    timings: pd.DataFrame,
+    ranges: pd.DataFrame,
+    captures: pd.DataFrame,
+    ledger: pd.DataFrame,
+) -> Row:
     """One case's times in ms (medians over steps), their ratios and the verdict on them.
 
-    busy_share is the device's share of the profiled time, working_share that of the unprofiled.
+    busy_share is the device's share of the profiled time, working_share that of the unprofiled;
+    what `launch_bound.measure` and `step_ledger.measure` find is added.
     """
     name = case["case"]
     steps = evidence.of(ranges, name, PHASE)
@@ -71,7 +84,10 @@ def measure(case: Row, timings: pd.DataFrame, ranges: pd.DataFrame, captures: pd
     if profiled.word == "ok":
         row |= {time: float(steps[time].median()) for time in TIMES}
         row["busy_share"] = row["busy_ms"] / row["host_ms"]
-    return row | _compared(row)
+    row |= _compared(row)
+    timed, kept = evidence.of(timings, name, PHASE), evidence.of(ledger, name, PHASE)
+    row |= launch_bound.measure(row, timed, kept)
+    return row | step_ledger.measure(row["device"], kept)
 
 
 def _unprofiled(timings: pd.DataFrame, name: str) -> Row:
@@ -103,7 +119,9 @@ def _compared(row: Row) -> Row:
     return found
 
 
-def facts_of(row: Row, timings: pd.DataFrame, ranges: pd.DataFrame) -> list[Fact]:
+def facts_of(
+    row: Row, timings: pd.DataFrame, ranges: pd.DataFrame, ledger: pd.DataFrame
+) -> list[Fact]:
     """The facts of one measured case."""
     case = row["case"]
     steps = evidence.of(ranges, case, PHASE)
@@ -121,16 +139,24 @@ def facts_of(row: Row, timings: pd.DataFrame, ranges: pd.DataFrame) -> list[Fact
         for name, (unit, sources) in DERIVED.items()
         if name in row
     ]
-    return found
+    kept = evidence.row_numbers(evidence.of(ledger, case, PHASE))
+    return found + launch_bound.facts_of(row, timed, kept) + step_ledger.facts_of(row, kept)
 
 
-def answer(timings: pd.DataFrame, ranges: pd.DataFrame, captures: pd.DataFrame) -> Answer:
-    """Answer (a) from timings.csv, ranges.csv and captures.csv."""
+def answer(
+    timings: pd.DataFrame,
+    ranges: pd.DataFrame,
+    captures: pd.DataFrame,
+    ledger: pd.DataFrame,
+    api_calls: pd.DataFrame,
+) -> Answer:
+    """Answer (a) from timings.csv, ranges.csv, captures.csv and, if there, the optional tables."""
     cases = evidence.cases_of(timings, captures, ranges)
-    rows = [measure(case, timings, ranges, captures) for case in cases]
-    facts = [fact for row in rows for fact in facts_of(row, timings, ranges)]
+    rows = [measure(case, timings, ranges, captures, ledger) for case in cases]
+    facts = [fact for row in rows for fact in facts_of(row, timings, ranges, ledger)]
     limits = {"match_within": MATCH_WITHIN, "working_limit": LAUNCH_BOUND_BELOW}
     summary = summarize(rows, evidence.words(cases), VERDICTS) | limits
+    summary["api"] = api_time.summarize(api_calls)
     frames = {"times": pd.DataFrame(rows)}
     return evidence.answered("a", TITLE, cases, states_of(rows), captures, facts, frames, summary)
 
@@ -152,10 +178,18 @@ def time_and_share(value: tuple[float, float]) -> str:
     return f"{markdown.number(ms)} ms ({100 * share:.{digits}f} %)"
 
 
+def said_of(row: Row) -> str | None:
+    """The verdict in words, with the cause of idle time where a replay tested it."""
+    if row.get("verdict") == "idle" and row.get("idle_cause") in launch_bound.IDLE_CAUSES:
+        return launch_bound.IDLE_CAUSES[row["idle_cause"]]
+    return VERDICTS.get(row.get("verdict", ""))
+
+
 def tables(answer: Answer) -> dict[str, Markup]:
     """The answer's tables as Markdown."""
     rows = markdown.records(answer.rows["times"])
     on_cpu = answer.summary["words"]["kernel"] == "operator"
+    tested = bool(answer.summary["launch_bound"]["precisions"])
     columns = [
         *markdown.case_columns(evidence.axes(rows)),
         Column("unprofiled median ms", "median_ms", markdown.number, "median_state"),
@@ -167,14 +201,20 @@ def tables(answer: Answer) -> dict[str, Markup]:
         Column("span ms", "span_ms", markdown.number),
         Column("busy / unprofiled", "working_share", markdown.percent),
         Column("busy / profiled", "busy_share", markdown.percent),
-        Column("profiled and unprofiled", "verdict", VERDICTS.__getitem__),
+        *(LAUNCH_BOUND if tested else ()),
+        Column("profiled and unprofiled", "said"),
     ]
     for row in rows:
         if row.get("median_ms", float("nan")) > 0:
             row["shown"] = (row["median_ms"], row.get("working_share", float("nan")))
+        row["said"] = said_of(row)
         row["state"] = row["median_state"] if row["state"] == "ok" else row["state"]
+    replayed = [row | {"state": row["replay_state"]} for row in rows] if tested else []
     return {
         "times": markdown.markdown_table(rows, columns),
+        "ledger": step_ledger.table(answer.summary["ledger"]),
+        "api": api_time.table(answer.summary["api"]),
+        "launch_bound": markdown.matrix(replayed, "launch_bound_share", markdown.percent),
         "overhead": markdown.matrix(rows, "overhead", markdown.signed_percent),
         "matrix": markdown.matrix(rows, "shown", time_and_share),
     }

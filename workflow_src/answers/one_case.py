@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.answers.command import module_of, render
-from workflow_src.answers.evidence import of, read_file, read_table
+from workflow_src.answers.command import module_of, read_tables, render
+from workflow_src.answers.evidence import of, read_file
 from workflow_src.answers.questions import QUESTIONS
 from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_file
 from workflow_src.common.atomic_write import write_text
@@ -36,8 +36,8 @@ def tables_of(folder: Path, case: dict[str, Any]) -> dict[str, pd.DataFrame]:
 
     `folder` holds the case's own tables, or those of all cases joined.
     """
-    names = dict.fromkeys(name for asked in QUESTIONS.values() for name in asked.tables)
-    return {name: of(read_table(folder, name, case), case["case"]) for name in names}
+    tables = read_tables(folder, *QUESTIONS, case=case)
+    return {name: of(table, case["case"]) for name, table in tables.items()}
 
 
 def answers(tables: Mapping[str, pd.DataFrame], templates: Path) -> dict[str, Markup]:
@@ -45,7 +45,7 @@ def answers(tables: Mapping[str, pd.DataFrame], templates: Path) -> dict[str, Ma
     found = {}
     for question, asked in QUESTIONS.items():
         module = module_of(question)
-        answer = module.answer(**{name: tables[name] for name in asked.tables})
+        answer = module.answer(**{name: tables[name] for name in asked.every_table})
         shown = module.tables(answer)
         texts = [render(answer, shown, templates, part) for part in ("answer", "appendix")]
         # The file has no section above the questions, so that headings move up one level.

@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.answers import command, evidence, other_summary
+from workflow_src.answers import command, component_bytes, evidence, other_summary
 from workflow_src.answers.answer import Answer, Fact
 from workflow_src.answers.component_shares import (
     MATMUL_FAMILIES,
@@ -18,6 +18,7 @@ from workflow_src.answers.component_shares import (
     times_of,
 )
 from workflow_src.answers.evidence import Row, State
+from workflow_src.answers.moved import bandwidth
 from workflow_src.answers.shares import by_kernel, family_shares
 from workflow_src.render import markdown
 from workflow_src.render.markdown import Column
@@ -87,18 +88,34 @@ def facts_of(row: Row, found: list[Row], kernels: pd.DataFrame) -> list[Fact]:
     return facts + component_facts(case, row["components"]) + cast_facts(case, row["casts"])
 
 
-def answer(timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame) -> Answer:
-    """Answer (c) from timings.csv, kernels.csv and captures.csv."""
+def answer(
+    timings: pd.DataFrame,
+    kernels: pd.DataFrame,
+    captures: pd.DataFrame,
+    operators: pd.DataFrame,
+    ceilings: pd.DataFrame,
+) -> Answer:
+    """Answer (c) from timings.csv, kernels.csv and captures.csv.
+
+    operators.csv and ceilings.csv, which may be empty, add bytes and the rate to hold them against.
+    """
     cases = evidence.cases_of(timings, captures)
     rows = [measure(case, timings, kernels, captures) for case in cases]
     states = {(row["case"], ""): State(row["state"], row["reason"]) for row in rows}
     facts: list[Fact] = []
     above: list[Row] = []
+    moves = {
+        row["case"]: component_bytes.measure(row, kernels, operators, bandwidth(ceilings))
+        for row in rows
+        if "components" in row
+    }
     for row in rows:
         found = kernels_of(row, kernels)
         facts += facts_of(row, found, kernels)
+        facts += component_bytes.facts_of(row["case"], moves.get(row["case"]))
         above += [{c: row[c] for c in cases[0]} | kernel for kernel in found]
     summary = other_summary.summarize(rows) | {"shown_above": SHOWN_ABOVE}
+    summary |= component_bytes.summarize(summary["beside"], summary["measured"], moves)
     operations: list[Row] = []
     for row in summary["beside"]:
         found = operations_of(evidence.of(kernels, row["case"], PHASE))
@@ -108,6 +125,7 @@ def answer(timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame)
         "families": pd.DataFrame(rows),
         "kernels": pd.DataFrame(above),
         "operations": pd.DataFrame(operation_lines(operations)),
+        "moves": pd.DataFrame(component_bytes.lines(rows, moves, SHOWN_ABOVE)),
     }
     return evidence.answered("c", TITLE, cases, states, captures, facts, frames, summary)
 
@@ -127,6 +145,7 @@ def tables(answer: Answer) -> dict[str, Markup]:
         "families": family_table(answer, rows),
         "kernels": kernel_table(answer, rows),
         "all_components": all_components(rows),
+        "moves": component_bytes.table(markdown.records(answer.rows["moves"])),
     }
 
 

@@ -16,17 +16,13 @@ from workflow_src.render import markdown
 NUMERAL = re.compile(r"(?<![\w.])\d(?:[\d,]*\d)?(?:\.\d+)?(?!\.?\w)")
 """A number that stands alone, rather than as a part of a name such as fp32, 2.7B or 64x64x8."""
 
-FORMATS: tuple[Callable[[float], str], ...] = (
-    markdown.number,
-    markdown.precise,
-    markdown.plain,
-    markdown.whole,
-    markdown.percent,
-    markdown.fine_percent,
-    markdown.limit,
-    lambda share: f"{abs(100 * share):.0f} %",
-    lambda share: f"{abs(100 * share):.1f} points",
-)
+Form = Callable[[float], str]
+
+AMOUNTS: tuple[Form, ...] = (markdown.number, markdown.precise, markdown.whole)
+SHARES: tuple[Form, ...] = (markdown.percent, markdown.fine_percent, markdown.limit)
+POINTS: tuple[Form, ...] = (lambda share: f"{abs(100 * share):.1f} points",)
+FORMATS = (*AMOUNTS, *SHARES, *POINTS, markdown.plain, lambda share: f"{abs(100 * share):.0f} %")
+"""How answers print a value: as itself, as a share, as a difference of shares, and others."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +93,11 @@ def texts(value: Any) -> Iterator[str]:
     if not isinstance(value, int | float):
         yield from NUMERAL.findall(str(value))
         return
-    for form in FORMATS:
+    yield from numbers_in(value, FORMATS)
+
+
+def numbers_in(value: float, forms: Sequence[Form]) -> Iterator[str]:
+    """The numbers in a value as some formats print it."""
+    for form in forms:
         with suppress(ValueError, OverflowError):
             yield from NUMERAL.findall(form(value))

@@ -11,20 +11,26 @@ from workflow_src.answers.evidence import Row, row_numbers, under
 ATTENTION = "train_step/forward/block/attention"
 
 
+TRIED = "tried in the study levers (--config 'studies=[levers]')"
+"""How to try what no case of a suite can be."""
+
+
 @dataclass(frozen=True)
 class Remedy:
-    """What a remedy removes, in a word and in a table, and how to try it."""
+    """What a remedy removes, in a word and in a table, and how to try it (if other, on a CPU)."""
 
     short: str
     removes: str
     how: str
+    how_on_cpu: str = ""
 
 
 REMEDIES = {
     "idle": Remedy(
         "idle",
         "time in which the device is idle",
-        "fewer launches: a CUDA graph or torch.compile, which this workflow can't try yet",
+        f"fewer launches: a CUDA graph or torch.compile, {TRIED}",
+        f"fewer operators: torch.compile, {TRIED}",
     ),
     "optimizer": Remedy(
         "optimizer",
@@ -34,7 +40,7 @@ REMEDIES = {
     "casts": Remedy(
         "casts",
         "casts between float32 and the lower precision",
-        "weights kept in the lower precision, which this workflow can't try yet",
+        f"weights kept in the lower precision, {TRIED}",
     ),
     "attention": Remedy(
         "attention",
@@ -44,6 +50,13 @@ REMEDIES = {
 }
 """By key, in the order of the report's table."""
 
+REPLAY = Remedy(
+    "replay",
+    "launches of forward + backward, measured in these",
+    "a CUDA graph, replayed in the benchmark",
+)
+"""What was measured to save idle time, where a phase was replayed."""
+
 
 def unprofiled(timed: pd.DataFrame) -> Row:
     """The median of a phase that was timed, given its rows of timings.csv; else nothing."""
@@ -51,6 +64,16 @@ def unprofiled(timed: pd.DataFrame) -> Row:
     if done.empty or not float(done["median_ms"].iloc[0]) > 0:
         return {}
     return {"median_ms": float(done["median_ms"].iloc[0]), "evidence": row_numbers(done)}
+
+
+def replay(timed: pd.DataFrame) -> Row:
+    """What replaying a phase as a CUDA graph saves, given its rows of timings.csv; else nothing."""
+    done = timed[timed["status"] == "ok"]
+    if "replayed_median_ms" not in done or not done["replayed_median_ms"].notna().any():
+        return {}
+    median, replayed = (float(done[name].iloc[0]) for name in ("median_ms", "replayed_median_ms"))
+    found = {"median_ms": median, "replayed_median_ms": replayed}
+    return found | {"ms": max(0.0, median - replayed), "evidence": row_numbers(done)}
 
 
 def savings(case: Row, median_ms: float, steps: pd.DataFrame, kernels: pd.DataFrame) -> Row:

@@ -3,9 +3,11 @@
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.answers import command, evidence, softmax_steps
+from workflow_src.answers import command, evidence, softmax_bytes, softmax_steps
 from workflow_src.answers.answer import Answer, Fact
 from workflow_src.answers.evidence import Row, State
+from workflow_src.answers.moved import Known, known_of
+from workflow_src.answers.softmax_bytes import Ceilings
 from workflow_src.answers.softmax_summary import summarize
 from workflow_src.answers.softmax_tables import by_hand, medians, steps_table
 from workflow_src.common.traffic import PASSES
@@ -25,7 +27,7 @@ RATIOS = {
 }
 """Ratios of times: what is divided by what."""
 
-NESTED = ("steps", "cast_back", "masks_copy")
+NESTED = ("steps", "cast_back", "masks_copy", "ran")
 """What a row holds besides plain values."""
 
 
@@ -50,8 +52,13 @@ def times(kernels: pd.DataFrame) -> dict[str, pd.DataFrame]:
     }
 
 
-def measure(case: Row, kernels: pd.DataFrame, work: pd.DataFrame, state: State) -> Row:
-    """One case's times per forward pass in ms, softmax's steps, and the ratios softmax / matmul."""
+def measure(
+    case: Row, kernels: pd.DataFrame, work: pd.DataFrame, known: Known, state: State
+) -> Row:
+    """One case's times per forward pass in ms, softmax's steps, and the ratios softmax / matmul.
+
+    `known`: the bytes of its forward pass by the shapes that ran, as far as they were recorded.
+    """
     row = case | {"state": state.word, "reason": state.reason, "steps": []}
     if state.word != "ok":
         return row
@@ -67,11 +74,13 @@ def measure(case: Row, kernels: pd.DataFrame, work: pd.DataFrame, state: State) 
         return row | {"state": "not_measured"}
     row |= ms | {ratio: ms[above] / ms[below] for ratio, (above, below) in RATIOS.items()}
     row |= counted(evidence.of(work, case["case"]))
-    elements = row.get("elements")
-    row["steps"] = softmax_steps.steps_of(case, parts["softmax"], elements)
-    row["cast_back"] = softmax_steps.cast_back(case, parts["values"], elements)
-    row["masks_copy"] = softmax_steps.masks_copy(case, parts["scores"], elements)
-    return row | compared(row)
+    elements, ran = row.get("elements"), softmax_bytes.ran(parts, known)
+    # Bytes of one case have one source.
+    known = known if ran else {}
+    row["steps"] = softmax_steps.steps_of(case, parts["softmax"], elements, known)
+    row["cast_back"] = softmax_steps.cast_back(case, parts["values"], elements, known)
+    row["masks_copy"] = softmax_steps.masks_copy(case, parts["scores"], elements, known)
+    return row | compared(row, ran)
 
 
 def counted(work: pd.DataFrame) -> Row:
@@ -90,23 +99,32 @@ def counted(work: pd.DataFrame) -> Row:
     return {
         "elements": float(flops["softmax"]) / len(PASSES),
         "matmul_flops": float(flops[list(MATMULS)].sum()),
-        "matmul_bytes": 2 * float(moved["values"]),
+        "counted_product_bytes": float(moved["values"]),
         "counted_softmax_bytes": float(moved["softmax"]),
         "flop_ratio": float(flops["softmax"] / flops[list(MATMULS)].sum()),
     }
 
 
-def compared(row: Row) -> Row:
+def compared(row: Row, ran: Row | None) -> Row:
     """Bytes that softmax moves, against those of the products.
 
-    They are counted by the kernels that ran, with the casts of autocast, where all are known,
-    and otherwise taken from work.csv.
+    They are those of the shapes that ran, `ran`, if they are known for all three. Softmax's are
+    otherwise counted by the kernels that ran, with the casts of autocast, where all are known, and
+    the rest is taken from work.csv.
     """
     if "elements" not in row:
         return {}
     each = softmax_steps.bytes_of(row["steps"])
     moved = row["counted_softmax_bytes"] if each is None else each * row["elements"]
-    return {
+    row = row | dict.fromkeys(("qk_bytes", "av_bytes"), row["counted_product_bytes"])
+    row |= {"ran": ran}
+    if ran:
+        moved = ran["softmax"]["bytes"]
+        row |= {f"{name}_bytes": ran[name]["bytes"] for name in ("qk", "av")}
+    row["matmul_bytes"] = row["qk_bytes"] + row["av_bytes"]
+    row["bytes_from"] = "shapes that ran" if ran else "formula"
+    kept = ("ran", "bytes_from", "qk_bytes", "av_bytes", "matmul_bytes")
+    return {key: row[key] for key in kept} | {
         "bytes_each": moved / row["elements"],
         "bytes_by_kernel": each is not None,
         "softmax_bytes": moved,
@@ -151,11 +169,14 @@ def work_facts(row: Row, work: pd.DataFrame) -> list[Fact]:
         if row["bytes_by_kernel"]
         else Fact(case, moved, row[moved], "B", "work", rows("softmax"))
     )
+    products = [Fact(case, "matmul_bytes", row["matmul_bytes"], "B", "work", rows("values"))]
+    if row["ran"]:
+        softmax, *products = softmax_bytes.facts_of(row)
     both = ("softmax_bytes", "matmul_bytes")
     return [
         Fact(case, "elements", row["elements"], "", "work", rows("softmax")),
         Fact(case, "flop_ratio", row["flop_ratio"], "1", "work", rows("softmax", *MATMULS)),
-        Fact(case, "matmul_bytes", row["matmul_bytes"], "B", "work", rows("values")),
+        *products,
         softmax,
         Fact(case, "byte_ratio", row["byte_ratio"], "1", derived_from=both),
         Fact(case, "per_byte", row["per_byte"], "1", derived_from=("time_ratio", "byte_ratio")),
@@ -163,33 +184,52 @@ def work_facts(row: Row, work: pd.DataFrame) -> list[Fact]:
 
 
 def measure_all(
-    timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame, work: pd.DataFrame
+    timings: pd.DataFrame,
+    kernels: pd.DataFrame,
+    captures: pd.DataFrame,
+    work: pd.DataFrame,
+    operators: pd.DataFrame | None = None,
 ) -> list[Row]:
     """Every case, measured; see `measure`."""
+    ran = evidence.empty_table("operators") if operators is None else operators
     found = []
     for case in evidence.cases_of(timings, captures):
         state = evidence.profile_state(timings, captures, kernels, case["case"], PHASE)
-        found.append(measure(case, kernels, work, state))
+        known = known_of(evidence.of(ran, case["case"], PHASE))
+        found.append(measure(case, kernels, work, known, state))
     return found
 
 
 def answer(
-    timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame, work: pd.DataFrame
+    timings: pd.DataFrame,
+    kernels: pd.DataFrame,
+    captures: pd.DataFrame,
+    work: pd.DataFrame,
+    operators: pd.DataFrame,
+    ceilings: pd.DataFrame,
 ) -> Answer:
-    """Answer (e) from timings.csv, kernels.csv, captures.csv and work.csv."""
-    cases = evidence.cases_of(timings, captures)
-    rows = measure_all(timings, kernels, captures, work)
+    """Answer (e) from timings.csv, kernels.csv, captures.csv and work.csv.
+
+    operators.csv gives the bytes of shapes that ran and ceilings.csv the rates to hold them
+    against; either may be empty.
+    """
+    cases, best = evidence.cases_of(timings, captures), Ceilings.of(ceilings)
+    rows = [
+        row | best.held(row) for row in measure_all(timings, kernels, captures, work, operators)
+    ]
     uncounted = [row["case"] for row in rows if row["state"] == "ok" and "elements" not in row]
     states = {(row["case"], ""): State(row["state"], row["reason"]) for row in rows}
     states |= {(case, "FLOPs and bytes"): State("not_measured") for case in uncounted}
-    facts = [fact for row in rows for fact in facts_of(row, kernels, work)]
+    facts = [fact for row in rows for fact in (*facts_of(row, kernels, work), *best.facts_of(row))]
+    summary = summarize(rows)
+    summary |= {"ceilings": best.summarize(summary["timed"])}
     frames = {
         "ratios": pd.DataFrame([{k: v for k, v in row.items() if k not in NESTED} for row in rows]),
         "steps": pd.DataFrame(
             [case | step for case, row in zip(cases, rows, strict=True) for step in all_steps(row)]
         ),
     }
-    return evidence.answered("e", TITLE, cases, states, captures, facts, frames, summarize(rows))
+    return evidence.answered("e", TITLE, cases, states, captures, facts, frames, summary)
 
 
 def all_steps(row: Row) -> list[Row]:
@@ -212,6 +252,10 @@ def tables(answer: Answer) -> dict[str, Markup]:
         Column("FLOPs, softmax / both", "flop_ratio", markdown.number),
         Column("bytes, softmax / both", "byte_ratio", markdown.number),
     ]
+    if answer.summary["ceilings"]["ran"]:
+        columns.append(Column("bytes from", "bytes_from"))
+    if answer.summary["ceilings"]["explained"]:
+        columns.append(Column("bytes at the ceiling / time", "bytes_explain", markdown.percent))
     return {
         "ratios": markdown.markdown_table(rows, columns),
         "matrix": markdown.matrix(rows, "time_ratio", markdown.number),

@@ -6,6 +6,7 @@ import pandas as pd
 
 from workflow_src.answers.answer import Fact
 from workflow_src.answers.evidence import Row, row_numbers
+from workflow_src.answers.moved import Known, total
 from workflow_src.common.traffic import ELEMENT_BYTES, PASSES, cast_moves
 
 HALF = frozenset(precision for precision, size in ELEMENT_BYTES.items() if size == 2)
@@ -40,11 +41,12 @@ def step_of(short_name: str, family: str, precision: str) -> str:
     return CAST if family == "copy" and precision in HALF else REST
 
 
-def steps_of(case: Row, softmax: pd.DataFrame, elements: float | None) -> list[Row]:
+def steps_of(case: Row, softmax: pd.DataFrame, elements: float | None, known: Known) -> list[Row]:
     """A row per step of softmax, in order, given its rows of kernels.csv.
 
     ms is per forward pass. With `elements`, the elements of its matrices in one pass, come
-    bytes_each, the bytes moved per element, and gb, where they are known; on a GPU gb_per_s.
+    bytes_each, the bytes moved per element, and gb, where they are known; on a GPU gb_per_s. The
+    bytes are those of the shapes that ran where `known` has them, and else by formula.
     """
     names = zip(softmax["short_name"], softmax["family"], strict=True)
     step = pd.Series(
@@ -54,10 +56,25 @@ def steps_of(case: Row, softmax: pd.DataFrame, elements: float | None) -> list[R
     )
     widens = CAST in set(step)
     return [
-        moving(_time(name, softmax[step == name]), case, _bytes_each(name, case, widens), elements)
+        _moving(name, softmax[step == name], case, _bytes_each(name, case, widens), elements, known)
         for name in STEPS
         if (step == name).any()
     ]
+
+
+def _moving(
+    name: str,
+    rows: pd.DataFrame,
+    case: Row,
+    by_formula: float | None,
+    elements: float | None,
+    known: Known,
+) -> Row:
+    """A step's time, with the bytes that it moves: by the shapes that ran, or else by formula."""
+    row, ran = _time(name, rows), total(rows, known)
+    if ran is None or not elements:
+        return moving(row, case, by_formula, elements)
+    return moving(row, case, ran["bytes"] / elements, elements) | {"read": ran["read"]}
 
 
 def _time(name: str, rows: pd.DataFrame) -> Row:
@@ -94,9 +111,10 @@ def shown_steps(case: Row) -> list[Row]:
     whole = {"step": "softmax", "kernel": "", "ms": case["softmax_ms"]}
     found = [*case["steps"], moving(whole, case, case.get("bytes_each"), elements)]
     found += [case[name] for name in ("cast_back", "masks_copy") if case[name]]
-    each = case["matmul_bytes"] / 2 / elements if elements else None
-    for name, key in (("QK^T", "qk_ms"), ("AV", "av_ms")):
-        found.append(moving({"step": name, "kernel": "", "ms": case[key]}, case, each, elements))
+    for name, key in (("QK^T", "qk"), ("AV", "av")):
+        each = case[f"{key}_bytes"] / elements if elements else None
+        row = {"step": name, "kernel": "", "ms": case[f"{key}_ms"]}
+        found.append(moving(row, case, each, elements))
     return found
 
 
@@ -109,7 +127,7 @@ def bytes_of(steps: list[Row]) -> float | None:
     return float(sum(known.values())) if complete else None
 
 
-def cast_back(case: Row, values: pd.DataFrame, elements: float | None) -> Row | None:
+def cast_back(case: Row, values: pd.DataFrame, elements: float | None, known: Known) -> Row | None:
     """The cast of softmax's float32 result that the product AV begins with; None without one.
 
     On a CPU it can't be told from copies that change the layout.
@@ -117,11 +135,10 @@ def cast_back(case: Row, values: pd.DataFrame, elements: float | None) -> Row | 
     rows = values[(values["family"] == "copy") & values["short_name"].str.contains(_CAST_BACK)]
     if case["precision"] not in HALF or rows.empty:
         return None
-    row = _time("cast back", rows)
-    return moving(row, case, cast_moves(case["precision"]), elements)
+    return _moving("cast back", rows, case, cast_moves(case["precision"]), elements, known)
 
 
-def masks_copy(case: Row, scores: pd.DataFrame, elements: float | None) -> Row | None:
+def masks_copy(case: Row, scores: pd.DataFrame, elements: float | None, known: Known) -> Row | None:
     """The copy of the scores that masking makes: what a plain copy of the same matrix takes.
 
     It is recognized as the one copy for each mask; None where there is none.
@@ -131,7 +148,7 @@ def masks_copy(case: Row, scores: pd.DataFrame, elements: float | None) -> Row |
     if rows.empty or rows["calls"].sum() != masks:
         return None
     size = ELEMENT_BYTES[case["precision"]]
-    return moving(_time("copy of the scores", rows), case, 2 * size, elements)
+    return _moving("copy of the scores", rows, case, 2 * size, elements, known)
 
 
 def facts_of(case: str, rows: list[Row]) -> list[Fact]:
@@ -140,8 +157,13 @@ def facts_of(case: str, rows: list[Row]) -> list[Fact]:
     for row in rows:
         name = f"softmax/{row['step']}"
         found.append(Fact(case, f"{name}/ms", row["ms"], "ms", "kernels", row["evidence"]))
+        if "read" in row:
+            found.append(
+                Fact(case, f"{name}/bytes", row["gb"] * 1e9, "B", "operators", row["read"])
+            )
         if "gb_per_s" in row:
-            sources = (f"{name}/ms", "elements")
+            moved = f"{name}/bytes" if "read" in row else "elements"
+            sources = (f"{name}/ms", moved)
             found.append(
                 Fact(case, f"{name}/gb_per_s", row["gb_per_s"], "GB/s", derived_from=sources)
             )

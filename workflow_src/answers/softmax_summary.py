@@ -7,8 +7,11 @@ from workflow_src.answers import wording
 from workflow_src.answers.evidence import Row, over_contexts
 from workflow_src.answers.softmax_steps import CAST, HALF, REST, shown_steps
 from workflow_src.answers.wording import median_of
-from workflow_src.common.case import ATTENTIONS
+from workflow_src.common.case import ATTENTIONS, NEEDS_CUDA
 from workflow_src.common.traffic import PASSES
+
+COMPARED = tuple(name for name in ATTENTIONS if name != NEEDS_CUDA["attention"])
+"""The attentions to compare with softmax written out, which run everywhere."""
 
 STEADY_WITHIN = 0.10
 """A ratio that changes by at most this share over contexts counts as steady."""
@@ -46,7 +49,7 @@ def summarize(rows: Sequence[Row]) -> Row:
         "worked": worked(beside(mine, chosen)[-1]) if chosen else None,
         "fused": wording.listed([row for row in named if row["state"] == "fused"]),
         "replaced": replaced(named),
-        "absent": [name for name in ATTENTIONS if written_out and name not in attentions],
+        "absent": [name for name in COMPARED if written_out and name not in attentions],
         "same_within": SAME_WITHIN,
         "pace": PACE,
     }

@@ -2,7 +2,14 @@
 
 import pandas as pd
 
-from workflow_src.answers import command, components, evidence, kernel_words, layouts
+from workflow_src.answers import (
+    command,
+    components,
+    evidence,
+    kernel_products,
+    kernel_words,
+    layouts,
+)
 from workflow_src.answers.answer import Answer, Fact
 from workflow_src.answers.evidence import Row, State, row_numbers
 from workflow_src.answers.shares import by_kernel
@@ -43,11 +50,13 @@ def in_backward(paths: "pd.Series[str]") -> "pd.Series[bool]":
     return paths.map(lambda path: "backward" in str(path).split("/")).astype(bool)
 
 
-def measure(case: Row, part: str, kernels: pd.DataFrame, state: State) -> Row:
+def measure(
+    case: Row, part: str, kernels: pd.DataFrame, products: pd.DataFrame, state: State
+) -> Row:
     """The kernel with the most time in one part of one case, ignoring memory copies and sets.
 
     Of kernels with the same time it is the first by name. `places` are the components in which
-    it runs, most of its time first.
+    it runs, most of its time first; `products` what it multiplies, if products.csv knows it.
     """
     row = case | {"part": part, "state": state.word, "reason": state.reason}
     if state.word != "ok":
@@ -60,6 +69,7 @@ def measure(case: Row, part: str, kernels: pd.DataFrame, state: State) -> Row:
     found["what"] = kernel_words.what(top["name"], top["short_name"], top["family"])
     found["layout"] = kernel_words.layout(top["name"]) if top["family"] == "gemm" else ""
     found["places"] = places_of(mine[mine["name"] == top["name"]])
+    found["products"] = kernel_products.measure(found, PARTS[part], products)
     found["ms_of_part"] = float(mine["busy_ns"].sum() / mine["steps"].max() / 1e6)
     if part == "backward":
         found |= seen_from_backward(evidence.of(kernels, case["case"], "forward_backward"), found)
@@ -121,6 +131,7 @@ def facts_of(row: Row) -> list[Fact]:
         for place in row["places"]
         for key, unit in (("calls", "calls"), ("ms", "ms"))
     ]
+    facts += kernel_products.facts_of(row)
     if row.get("casts_evidence"):
         casts, found = row["casts_in_forward"], row["casts_evidence"]
         facts.append(Fact(case, f"{part}/casts in forward", casts, "calls", "kernels", found))
@@ -137,9 +148,14 @@ def pair_fact(pair: Row) -> list[Fact]:
 
 
 def answer(
-    timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame, ranges: pd.DataFrame
+    timings: pd.DataFrame,
+    kernels: pd.DataFrame,
+    captures: pd.DataFrame,
+    ranges: pd.DataFrame,
+    products: pd.DataFrame,
 ) -> Answer:
-    """Answer (b) from timings.csv, kernels.csv, captures.csv and ranges.csv."""
+    """Answer (b) from timings.csv, kernels.csv, captures.csv, ranges.csv and, if there is one,
+    products.csv."""
     cases = evidence.cases_of(timings, captures)
     rows, facts = [], []
     for case in cases:
@@ -150,16 +166,16 @@ def answer(
             facts.append(found)
         for part, phase in PARTS.items():
             state = evidence.profile_state(timings, captures, kernels, case["case"], phase)
-            rows.append(measure(case | known, part, kernels, state))
+            rows.append(measure(case | known, part, kernels, products, state))
     states = {(r["case"], PHASE_WORDS[r["part"]]): State(r["state"], r["reason"]) for r in rows}
     measured = {row["case"]: row for row in rows if row["part"] == "backward" and "name" in row}
-    products = [layouts.measure(case, kernels) for case in cases if case["case"] in measured]
+    by_layout = [layouts.measure(case, kernels) for case in cases if case["case"] in measured]
     pairs = compare(rows)
     facts += [fact for row in rows for fact in facts_of(row)]
     facts += [fact for pair in pairs for fact in pair_fact(pair)]
-    facts += [fact for row in products for fact in layouts.facts_of(row)]
+    facts += [fact for row in by_layout for fact in layouts.facts_of(row)]
     title = TITLE.format(**evidence.words(cases))
-    summary = summarize(rows, pairs, products)
+    summary = summarize(rows, pairs, by_layout)
     frames = {"tops": pd.DataFrame(rows)}
     return evidence.answered("b", title, cases, states, captures, facts, frames, summary)
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from workflow_src.answers import kernel_words, layouts, wording
+from workflow_src.answers import kernel_products, kernel_words, layouts, wording
 from workflow_src.answers.evidence import Row
 from workflow_src.answers.kernel_words import MATRIX_PRODUCT
 from workflow_src.answers.wording import median_of
@@ -19,6 +19,9 @@ PARTS = {
 
 REDUCED = ("bf16", "fp16")
 """Precisions in which autocast casts the inputs of matrix products."""
+
+AS_NEAR = 0.01
+"""Cases are as typical as each other if their shares are this near to the median alike."""
 
 LIKENESS_WORDS = {
     "same": "the same by whole name",
@@ -64,19 +67,23 @@ def compare(rows: Sequence[Row]) -> list[Row]:
 
 
 def _with_shares(row: Row) -> Row:
-    """The row with each place's share of the part."""
-    shares = [place | {"share": place["ms"] / row["ms_of_part"]} for place in row["places"]]
-    return row | {"places": shares}
+    """The row with the share of the part that each place and product has."""
+    whole = row["ms_of_part"]
+    return row | {
+        name: [part | {"share": part["ms"] / whole} for part in row[name]]
+        for name in ("places", "products")
+    }
 
 
-def summarize(rows: Sequence[Row], pairs: Sequence[Row], products: Sequence[Row]) -> Row:
+def summarize(rows: Sequence[Row], pairs: Sequence[Row], by_layout: Sequence[Row]) -> Row:
     """Values for the template, from the rows of `top_kernel.measure` and `compare`.
 
-    `products` are the rows of layouts.measure.
+    `by_layout` are the rows of layouts.measure.
     """
     named = [_in_words(row) for row in wording.named(rows) if "name" in row]
     forward = [row for row in named if row["part"] == "forward"]
     chosen = example(forward)
+    beside = {row["part"]: row for row in named if chosen and row["case"] == chosen["case"]}
     return {
         "forward": forward,
         "precisions": [
@@ -84,10 +91,13 @@ def summarize(rows: Sequence[Row], pairs: Sequence[Row], products: Sequence[Row]
             for precision, mine in wording.by_precision(named).items()
         ],
         "likeness": likenesses(pairs),
+        "always_same": always_same(pairs),
         "others": others(named),
-        "layouts": layout_rows(products),
+        "layouts": layout_rows(by_layout),
+        "products": kernel_products.by_precision(named),
         "chosen": chosen and _with_shares(chosen),
-        "beside": {r["part"]: r for r in named if chosen and r["case"] == chosen["case"]},
+        "beside": beside,
+        "against_forward": kernel_products.beside_forward(chosen, beside.get("backward")),
         "alike": {
             p["part"]: p["likeness"] for p in pairs if chosen and p["case"] == chosen["case"]
         },
@@ -97,7 +107,12 @@ def summarize(rows: Sequence[Row], pairs: Sequence[Row], products: Sequence[Row]
 
 def _in_words(row: Row) -> Row:
     calls = factored(row["calls_per_step"], row.get("layers"))
-    return row | {"does": kernel_words.with_article(row["what"]), "of_layers": calls}
+    return row | {
+        "does": kernel_words.with_article(row["what"]),
+        "of_layers": calls,
+        "gradients": kernel_products.gradients(row),
+        "too_many": kernel_products.too_many(row),
+    }
 
 
 def precision_row(precision: str, rows: Sequence[Row], pairs: Sequence[Row]) -> Row:
@@ -168,6 +183,12 @@ def likenesses(pairs: Sequence[Row]) -> list[Row]:
     ]
 
 
+def always_same(pairs: Sequence[Row]) -> int:
+    """The number of cases, if all have the same top kernel in every part; otherwise 0."""
+    cases = [len(_in_part(pairs, part)) for part in ("backward", "forward_backward")]
+    return cases[0] if len(set(cases)) == 1 and all(pair["same"] for pair in pairs) else 0
+
+
 def in_layers(places: Sequence[Row], layers: Any) -> str:
     """The calls at each place: "24 feed-forward (2 x 12 layers) + 1 output head"."""
     return " + ".join(_at(place, layers) for place in places)
@@ -185,7 +206,7 @@ def in_each_layer(place: Row, layers: Any) -> str:
     Of calls in backward a few may be the output head's.
     """
     calls = place["calls"]
-    if place["component"] == "backward":
+    if place.get("component") == "backward":
         return factored(calls, layers)
     known = layers and layers == layers and layers > 1
     return f"{int(calls // layers)} x {int(layers)} layers" if known and calls % layers == 0 else ""
@@ -261,6 +282,15 @@ def layout_rows(products: Sequence[Row]) -> list[Row]:
 
 
 def example(forward: Sequence[Row]) -> Row | None:
-    """A typical case to work through: of the first precision, that nearest to its median share."""
+    """A typical case to work through: of the first precision, that nearest to its median share.
+
+    If products are known of others that are as near to a percentage point, the first of those.
+    """
     first = next(iter(wording.by_precision(forward).values()), [])
-    return wording.nearest_to_median(first, lambda row: float(row["share"]))
+    nearest = wording.nearest_to_median(first, lambda row: float(row["share"]))
+    if not nearest or nearest["products"]:
+        return nearest
+    middle = median_of(first, "share")
+    limit = abs(nearest["share"] - middle) + AS_NEAR
+    near = (r for r in first if r["products"] and abs(r["share"] - middle) <= limit)
+    return next(near, nearest)

@@ -4,7 +4,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from workflow_src.answers import evidence, kernel_words
+from workflow_src.answers import evidence, kernel_products, kernel_words
 from workflow_src.answers.answer import Answer
 from workflow_src.answers.evidence import Row
 from workflow_src.answers.top_summary import (
@@ -35,9 +35,10 @@ def _shown(row: Row) -> Row:
         place = row["layout"] or "backward"
     else:
         place = first["place"]
+    layers = row.get("layers")
     return row | {
         "leader": (row["share"], does, place, more),
-        "where": in_layers(row["places"], row.get("layers")),
+        "where": product_list(row["products"]) or in_layers(row["places"], layers),
     }
 
 
@@ -65,6 +66,7 @@ def tables(answer: Answer) -> dict[str, Markup]:
         "likeness": likeness_table(answer.summary["likeness"]),
         "layouts": layouts_table(answer.summary["layouts"]),
         "places": places_table(answer.summary["chosen"]),
+        "gradients": gradients_table(list(answer.summary["beside"].values())),
     }
 
 
@@ -97,19 +99,57 @@ def layouts_table(rows: list[dict[str, Any]]) -> Markup:
     return markdown.markdown_table(rows, columns)
 
 
+def product_list(products: list[Row]) -> str:
+    """Products with their calls and sizes: "24 feed-forward gate and up (512 x 3072 x 768)"."""
+    said: dict[str, list[str]] = {}
+    for each in products:
+        text = f"{markdown.calls(each['calls'])} {each['label']} ({each['sizes']})"
+        said.setdefault(each["direction"], []).append(text)
+    return "; ".join(
+        (f"{direction}s: " if direction != kernel_products.FORWARD else "") + " + ".join(texts)
+        for direction, texts in said.items()
+    )
+
+
+def gradients_table(parts: list[Row]) -> Markup:
+    """The gradients of those parts of one case that have too many for a sentence."""
+    listed = {row["name"]: row for row in reversed(parts) if row["too_many"]}
+    rows = [
+        product | {"part": row["part"]}
+        for row in reversed(listed.values())
+        for each in row["gradients"]
+        for product in each["products"]
+    ]
+    columns = [
+        *([Column("top of", "part", PHASE_WORDS.__getitem__)] if len(listed) > 1 else []),
+        Column("gradient", "direction"),
+        Column("of", "label"),
+        Column("M x N x K", "sizes"),
+        Column("calls per pass", "calls", markdown.calls),
+        Column("ms per pass", "ms", markdown.precise),
+    ]
+    return markdown.markdown_table(rows, columns)
+
+
 def places_table(chosen: Row | None) -> Markup:
-    """Where one case's top kernel runs in the forward pass, with the sum."""
+    """What one case's top kernel multiplies in the forward pass, or else where, with the sum."""
     if not chosen:
         return Markup("")
-    layers = chosen.get("layers")
+    layers, products = chosen.get("layers"), chosen["products"]
     calls, ms = chosen["calls_per_step"], chosen["busy_ms_per_step"]
-    rows = [p | {"layers": in_each_layer(p, layers) or markdown.DASH} for p in chosen["places"]]
+    rows = [
+        {"place": part.get("label")}
+        | part
+        | {"layers": in_each_layer(part, layers) or markdown.DASH}
+        for part in products or chosen["places"]
+    ]
     if rows[1:]:
         each = factored(calls, layers) or markdown.DASH
-        whole = {"calls": calls, "ms": ms, "layers": each, "share": chosen["share"]}
+        whole = {"calls": calls, "ms": ms, "layers": each, "share": chosen["share"], "sizes": ""}
         rows.append({"place": "together"} | whole)
     columns = [
-        Column("where", "place"),
+        Column("product" if products else "where", "place"),
+        *([Column("M x N x K", "sizes")] if products else []),
         Column("calls per pass", "calls", markdown.calls),
         *([Column(f"of {layers} layers", "layers")] if layers else []),
         Column("ms per pass", "ms", markdown.precise),

@@ -15,7 +15,6 @@ import pandas as pd
 from workflow_src.common import nsys_cli
 from workflow_src.common.arguments import Parser, existing_folder, new_file
 from workflow_src.common.atomic_write import write_csv
-from workflow_src.common.devices import hold
 from workflow_src.common.errors import StageError, TraceError, one_sentence, remake
 from workflow_src.common.plan_row import COLUMNS
 from workflow_src.common.reading import reading
@@ -35,8 +34,7 @@ def single_threaded_ms(row: dict[str, Any]) -> dict[str, float]:
     program = [*recorder(row), "--single-threaded-autograd"]
     with tempfile.TemporaryDirectory() as folder:
         capture, exported = Path(folder, "c.nsys-rep"), Path(folder, "export")
-        with hold(row["device"]):
-            nsys_cli.profile(capture, program, row["device"], os_tracing=False)
+        nsys_cli.profile(capture, program, row["device"], os_tracing=False)
         export(capture, exported, os_tracing=False)
         ranges = device_times(*_numbered(exported))
     return {

@@ -84,7 +84,9 @@ def public_tables(results: Path) -> dict[str, pd.DataFrame]:
     folder = results / "tables"
     found = {}
     # An older run lacks the tables that were added since.
-    of_cases = [path for name in TABLES if (path := folder / f"{name}.csv").is_file()]
+    of_cases = [
+        path for name in (*TABLES, "ceilings") if (path := folder / f"{name}.csv").is_file()
+    ]
     for path in of_cases + sorted(folder.glob("studies/*.csv")):
         with reading(path, "a readable table", remake(path), StageError):
             table = pd.read_csv(path, dtype="str", keep_default_na=False)
@@ -118,7 +120,11 @@ def public_texts(report: Path, results: Path, target: Path, command: str) -> dic
     }
     made = {"report.md": with_header(local, command)}
     made |= {name: _text(results / name) for name in ("appendix.md", "plan.csv")}
-    return made | figures
+    predictions = {
+        str(path.relative_to(results)): _text(path)
+        for path in sorted(results.glob("predictions/*/*.csv"))
+    }
+    return made | figures | predictions
 
 
 def _text(path: Path) -> str:
@@ -132,13 +138,20 @@ def with_header(report: str, command: str) -> str:
     return f"{title}\n\nMade by `{command}`.\n{rest}"
 
 
-def publish(report: Path, results: Path, target: Path, command: str) -> None:
-    """Write report.md, figures/, tables/, studies/ and plan.csv under `target`.
+def publish(report: Path, results: Path, target: Path, command: str, page: Path = Path()) -> None:
+    """Write report.md, figures/, tables/, studies/, predictions/ and plan.csv under `target`.
 
-    Raises StageError for a missing or damaged file, before anything is written.
+    Also `page`, the report as HTML, if it is a file. Raises StageError for a missing or damaged
+    file, before anything is written.
     """
     texts = public_texts(report, results, target, command)
     tables, points = public_tables(results), public_points(results)
+    if page.is_file():
+        texts["report.html"] = _text(page)
+        if not texts["report.html"].lower().startswith("<!doctype html"):
+            raise StageError(
+                f"{page} is not a report as HTML: it doesn't begin with <!DOCTYPE html>"
+            )
     for name, text in texts.items():
         write_text(target / name, text)
     for name, table in tables.items():
@@ -154,6 +167,7 @@ def main() -> None:
     kinds = parser.add_subparsers(dest="kind", required=True)
     run = kinds.add_parser("run", help="report, figures, tables and plan")
     run.add_argument("--report", type=existing_file, default="report.md")
+    run.add_argument("--page", type=existing_file, default=Path(), help="report.html")
     run.add_argument("--results", type=existing_folder, required=True, help="results/{tag}")
     run.add_argument("--output", type=new_folder, required=True, help="folder")
     run.add_argument("--command", required=True, help="the command that made the run")
@@ -162,7 +176,7 @@ def main() -> None:
     one.add_argument("target", type=new_file)
     given = parser.parse_args()
     if given.kind == "run":
-        publish(given.report, given.results, given.output, given.command)
+        publish(given.report, given.results, given.output, given.command, given.page)
     else:
         clean_export(given.source, given.target)
 

@@ -10,8 +10,11 @@ END_OF_CAPTURE = "end_of_capture"
 """The closing range of every capture; a trace without it was cut short."""
 
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
-ATTENTIONS = ("naive", "fused_softmax", "sdpa")
+ATTENTIONS = ("naive", "fused_softmax", "triton_softmax", "sdpa")
 OPTIMIZERS = ("adamw", "foreach", "fused")
+
+NEEDS_CUDA = {"precision": "tf32", "attention": "triton_softmax"}
+"""The value of each of these fields that runs on a CUDA device only."""
 
 
 @dataclass(frozen=True)
@@ -89,5 +92,8 @@ TABLES = (
     "launches",
     "launch_delays",
     "api_calls",
+    "operators",
+    "products",
+    "alignment",
 )
 """The tables made for each case, then joined over all cases."""

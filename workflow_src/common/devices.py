@@ -1,6 +1,7 @@
 """The devices of this machine, with a lock for each: one measurement at a time per device.
 
-Nothing here imports torch: a device is chosen, and made the only visible one, before the import.
+Nothing here imports torch: a device is chosen, and made the only visible one, before CUDA is
+initialized.
 """
 
 import os
@@ -10,7 +11,7 @@ from contextlib import contextmanager
 
 import pynvml
 
-from workflow_src.common.device_locks import POLL_S, DeviceError, one_locked
+from workflow_src.common.device_locks import POLL_S, DeviceError, lock_folders, one_locked
 
 IDLE_WAIT_S = 10.0
 
@@ -57,6 +58,15 @@ def _names(device: str) -> list[str]:
     if not names:
         raise DeviceError("device: 'cuda' asked for, but no CUDA device is visible; allowed: cpu")
     return names
+
+
+def require_lockable(device: str) -> None:
+    """Raise DeviceError if a device of this kind ("cpu" or "cuda") isn't here or can't be locked.
+
+    For a stage whose program will hold it, so that one sentence says so and nothing else starts.
+    """
+    _names(device)
+    lock_folders()
 
 
 @contextmanager

@@ -17,6 +17,10 @@ class TraceError(StageError):
     """A capture or export that can't be used."""
 
 
+class UnavailableError(RuntimeError):
+    """One sentence that says why an implementation can't run on this machine."""
+
+
 def remake(path: Path) -> str:
     """The advice for an output that can't be used.
 

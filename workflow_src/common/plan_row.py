@@ -5,7 +5,14 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from workflow_src.common.arguments import json_of
-from workflow_src.common.case import ATTENTIONS, OPTIMIZERS, PRECISIONS, Case, heads_problem
+from workflow_src.common.case import (
+    ATTENTIONS,
+    NEEDS_CUDA,
+    OPTIMIZERS,
+    PRECISIONS,
+    Case,
+    heads_problem,
+)
 from workflow_src.common.errors import StageError
 from workflow_src.common.schema import NOT_NEGATIVE, POSITIVE, TEXT, YES_OR_NO, choice, mapping
 
@@ -29,6 +36,7 @@ COLUMNS = {
     "warmup_steps": NOT_NEGATIVE,
     "steps": POSITIVE,
     "processes": POSITIVE | {"maximum": 1000},
+    "process": NOT_NEGATIVE,
     "capture_steps": POSITIVE,
     "profiler": choice(("nsys", "torch")),
     "os_tracing": YES_OR_NO,
@@ -45,11 +53,14 @@ def plan_row(*settings: str) -> Callable[[str], dict[str, Any]]:
     of_case = [field.name for field in fields(Case) if field.default is MISSING]
     needed = {name: COLUMNS[name] for name in (*of_case, *settings)}
     others = {name: rule for name, rule in COLUMNS.items() if name not in needed}
-    return json_of(mapping(needed, others), _require_even_heads)
+    return json_of(mapping(needed, others), _require_possible)
 
 
-def _require_even_heads(row: dict[str, Any]) -> dict[str, Any]:
+def _require_possible(row: dict[str, Any]) -> dict[str, Any]:
     problem = heads_problem(row["d_model"], row["heads"])
     if problem:
         raise StageError(f"heads: {problem}")
+    for field, value in NEEDS_CUDA.items():
+        if row["device"] == "cpu" and row[field] == value:
+            raise StageError(f"{field}: {value!r} needs a CUDA device, and the device is cpu")
     return row

@@ -14,7 +14,7 @@ from torch.autograd.profiler_util import FunctionEvent
 
 from workflow_src.common.units import NS_PER_US
 from workflow_src.measure.oom import Row
-from workflow_src.measure.timing import synchronize
+from workflow_src.measure.timing import run_through
 from workflow_src.measure.windows import torch_window
 from workflow_src.model.ranges import listening
 
@@ -41,15 +41,10 @@ def activities_of(call: Callable[[], object], device: str, ranges: bool = False)
 
     With `ranges`, activities are split by the model's own ranges; without, `range` is empty.
     """
-    run = partial(_run, call, device)
+    run = partial(run_through, call, device)
     with torch_window(device, run) as profiler, listening("torch" if ranges else None):
         run()
     return grouped(profiler.events() or [], device)
-
-
-def _run(call: Callable[[], object], device: str) -> None:
-    call()
-    synchronize(device)
 
 
 def grouped(events: Sequence[FunctionEvent], device: str) -> list[Row]:

@@ -1,4 +1,7 @@
-"""Benchmark one case: raw samples of every phase, unprofiled, and the environment."""
+"""Benchmark one case: raw samples of every phase and its replay, unprofiled; the environment.
+
+Last, after everything timed, a profiler finds out what launched each phase's work.
+"""
 
 from functools import partial
 from typing import Any
@@ -12,45 +15,59 @@ from workflow_src.measure.alone import measured_alone
 from workflow_src.measure.machine import use_threads
 from workflow_src.measure.memory import peak_memory_mib, reset_peak
 from workflow_src.measure.oom import Row
-from workflow_src.measure.phases import run_phases
+from workflow_src.measure.operators import add_launched
+from workflow_src.measure.phases import Built, build, run_built
 from workflow_src.measure.processes import in_fresh_processes, merged
-from workflow_src.measure.timing import between_events, elapsed_ns, event_pairs, time_steps
+from workflow_src.measure.progress import said
+from workflow_src.measure.replay import replays
+from workflow_src.measure.timing import Call, sample_steps
 from workflow_src.measure.workload import Workload
 
 
 def measure_phase(workload: Workload, phase: str, warmup_steps: int, steps: int) -> Row:
     """Warm up, then time `steps` steps of one phase: raw samples (ns) and peak memory (MiB)."""
-    step, device = workload.phase(phase), workload.case.device
-    pairs = event_pairs(warmup_steps + steps) if device == "cuda" else []
-    unused = iter(pairs)
-
-    def timed() -> None:
-        between_events(next(unused), step)
-
-    run = timed if pairs else step
+    device = workload.case.device
     reset_peak(device)
-    for _ in range(warmup_steps):
-        run()
-    return {
-        "samples_ns": time_steps(run, workload.synchronize, steps),
-        "device_samples_ns": elapsed_ns(pairs[warmup_steps:]) if pairs else [],
-        "peak_memory_mib": peak_memory_mib(device),
-    }
+    return timed_steps(workload.phase(phase), device, warmup_steps, steps)
+
+
+def timed_steps(step: Call, device: str, warmup_steps: int, steps: int) -> Row:
+    """As `sample_steps`, with the peak memory since it was reset (MiB)."""
+    samples = sample_steps(step, device, warmup_steps, steps)
+    return samples | {"peak_memory_mib": peak_memory_mib(device)}
 
 
 def measure(case: Case, warmup_steps: int, steps: int) -> dict[str, Row]:
     """The row of each phase of a case, each with its own status."""
+    return measure_built(case, build(case), warmup_steps, steps)
+
+
+def measure_built(case: Case, built: Built, warmup_steps: int, steps: int) -> dict[str, Row]:
+    """As `measure`, on a workload that has been built."""
 
     def run(workload: Workload, phase: str) -> Row:
         return measure_phase(workload, phase, warmup_steps, steps)
 
-    return dict(run_phases(case, run))
+    return dict(run_built(case, built, run))
 
 
-def benchmark(case: Case, warmup_steps: int, steps: int) -> dict[str, Any]:
+def measure_all(case: Case, warmup_steps: int, steps: int, launched: bool = True) -> dict[str, Row]:
+    """As `measure`; rows also have `replay`, on a CUDA device, and `launched`, unless told not to.
+
+    See measure/replay.py and measure/operators.py.
+    """
+    built = build(case)
+    rows = measure_built(case, built, warmup_steps, steps)
+    if case.device == "cuda":
+        for phase, replay in replays(built[0], rows, warmup_steps, steps):
+            rows[phase]["replay"] = said(f"{case.case} {phase}, replayed", replay)
+    return add_launched(built[0], rows) if launched else rows
+
+
+def benchmark(case: Case, warmup_steps: int, steps: int, launched: bool = True) -> dict[str, Any]:
     """The complete result of one case, measured with the device to itself."""
     about = {"case": case.as_dict(), "warmup_steps": warmup_steps}
-    run = partial(measure, case, warmup_steps, steps)
+    run = partial(measure_all, case, warmup_steps, steps, launched)
     return about | measured_alone(case.case, case.as_dict(), "phases", run)
 
 
@@ -72,7 +89,8 @@ def main() -> None:
         write_json(arguments.output, merged(results))
         return
     use_threads(row)
-    result = benchmark(Case.from_dict(row), row["warmup_steps"], row["steps"])
+    settings = (row["warmup_steps"], row["steps"], row.get("process", 0) == 0)
+    result = benchmark(Case.from_dict(row), *settings)
     write_json(arguments.output, result)
 
 

@@ -1,4 +1,4 @@
-"""Capture one case under its profiler, with the device to itself."""
+"""Capture one case under its profiler."""
 
 import json
 import sys
@@ -8,7 +8,7 @@ from typing import Any
 from workflow_src.common import nsys_cli
 from workflow_src.common.arguments import Parser, new_file
 from workflow_src.common.atomic_write import partial_folder
-from workflow_src.common.devices import hold
+from workflow_src.common.devices import require_lockable
 from workflow_src.common.errors import TraceError, one_sentence
 from workflow_src.common.plan_row import plan_row
 from workflow_src.common.subprocesses import how_it_ended, run_tied
@@ -22,15 +22,17 @@ def recorder(row: dict[str, Any]) -> list[str]:
 def capture(row: dict[str, Any], output: Path) -> None:
     """Capture a plan row into `output`, which is written atomically.
 
-    Raises TraceError if the program or its profiler fails.
+    The program holds the device, not this process: a profiler that starts or writes its report
+    keeps no other measurement waiting. Raises DeviceError if there is no such device, TraceError
+    if the program or its profiler fails.
     """
+    require_lockable(row["device"])
     with partial_folder(output) as folder:
         partial = folder / output.name
-        with hold(row["device"], row["case"]):
-            if row["profiler"] == "nsys":
-                nsys_cli.profile(partial, recorder(row), row["device"], row["os_tracing"])
-            else:
-                _run([*recorder(row), "--output", str(partial)])
+        if row["profiler"] == "nsys":
+            nsys_cli.profile(partial, recorder(row), row["device"], row["os_tracing"])
+        else:
+            _run([*recorder(row), "--output", str(partial)])
         partial.replace(output)
 
 

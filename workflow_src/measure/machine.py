@@ -85,6 +85,16 @@ def _gpu_state(handle: Any) -> dict[str, Any]:
     return {key: value for key, value in readings.items() if value is not None}
 
 
+def sm_clock_mhz(device: str) -> int | None:
+    """The SM clock of a CUDA device by UUID, at this moment; None if it doesn't report one."""
+    with nvml() as there:
+        handle = _asked(pynvml.nvmlDeviceGetHandleByUUID, device) if there else None
+        if handle is None:
+            return None
+        clock: int | None = _asked(pynvml.nvmlDeviceGetClockInfo, handle, pynvml.NVML_CLOCK_SM)
+        return clock
+
+
 def _asked(query: Any, *arguments: Any) -> Any:
     """NVML's answer, or None if the device doesn't support the query."""
     try:

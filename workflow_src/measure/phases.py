@@ -10,8 +10,11 @@ from workflow_src.measure.workload import Workload
 
 MODEL_TOO_LARGE = "the model itself did not fit"
 
+Built = tuple[Workload | None, Row]
+"""A workload, and the row (status, reason) of building it."""
 
-def build(case: Case) -> tuple[Workload | None, Row]:
+
+def build(case: Case) -> Built:
     """The workload of a case, and the row (status, reason) of building it.
 
     The workload is None if not even the model fits in memory.
@@ -33,17 +36,28 @@ def run_phases(
 
     Prints a line for each.
     """
-    for phase, row in _rows(case, run, phases):
+    yield from run_built(case, build(case), run, phases)
+
+
+def run_built(
+    case: Case,
+    built: Built,
+    run: Callable[[Workload, str], Row],
+    phases: Sequence[str] = PHASES,
+) -> Iterator[tuple[str, Row]]:
+    """As `run_phases`, on what `build` made."""
+    for phase, row in _rows(built, run, phases):
         yield phase, said(f"{case.case} {phase}", row)
 
 
 def _rows(
-    case: Case, run: Callable[[Workload, str], Row], phases: Sequence[str]
+    built: Built, run: Callable[[Workload, str], Row], phases: Sequence[str]
 ) -> Iterator[tuple[str, Row]]:
-    workload, built = build(case)
+    workload, row = built
     if workload is None:
-        yield phases[0], built
-        too_large = {"status": "skipped", "reason": MODEL_TOO_LARGE}
-        yield from ((phase, too_large) for phase in phases[1:])
+        yield phases[0], row
+        yield from (
+            (phase, {"status": "skipped", "reason": MODEL_TOO_LARGE}) for phase in phases[1:]
+        )
         return
     yield from in_turn(phases, partial(run, workload), workload.release)

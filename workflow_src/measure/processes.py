@@ -19,17 +19,21 @@ SAMPLES = ("samples_ns", "device_samples_ns")
 AROUND = ("before", "during", "after", "started_at", "ended_at")
 
 
-def in_fresh_processes(module: str, row: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
-    """The results of `count` runs of a stage's `module` for a plan row, each a new process.
+def in_fresh_processes(
+    module: str, row: Mapping[str, Any], count: int, option: str = "--case"
+) -> list[dict[str, Any]]:
+    """The results of `count` runs of a stage's `module`, each a new process.
 
-    Raises StageError if one of them fails; its own message has been printed.
+    `row`, a plan row or a study's point, is given as JSON to the stage's `option`, with the number
+    of the process under "process": what is the same in all is measured in process 0 alone. Raises
+    StageError if one of them fails; its own message has been printed.
     """
-    case = json.dumps(dict(row) | {"processes": 1})
     results = []
     with TemporaryDirectory() as folder:
         for number in range(count):
             output = Path(folder, f"{number}.json")
-            given = ["--case", case, "--output", str(output)]
+            job = json.dumps(dict(row) | {"processes": 1, "process": number})
+            given = [option, job, "--output", str(output)]
             ended = run_tied([sys.executable, "-m", module, *given])
             if ended.returncode:
                 how = how_it_ended(ended.returncode)
@@ -43,22 +47,52 @@ def merged(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
     What was recorded around the measurement is kept per process, under "processes".
     """
-    first, last = results[0], results[-1]
+    first = results[0]
     phases = {
         phase: merged_phase([result["phases"][phase] for result in results])
         for phase in first["phases"]
     }
+    return first | {"phases": phases} | _around(results)
+
+
+def merged_point(results: Sequence[dict[str, Any]], keys: Sequence[str]) -> dict[str, Any]:
+    """The results of several processes for one study point as one, as `merged` does.
+
+    Rows that agree in `keys` are one measurement. A row that only the first process has, such as
+    one of a profile, is kept as it is.
+    """
+    found: dict[tuple[Any, ...], list[Row]] = {}
+    for result in results:
+        for row in result["rows"]:
+            found.setdefault(tuple(row.get(key) for key in keys), []).append(row)
+    rows = [merged_phase(same) if "samples_ns" in same[0] else same[0] for same in found.values()]
+    return results[0] | {"rows": rows} | _around(results)
+
+
+def _around(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What was recorded around each process, and the end of the last."""
     around = [{key: result[key] for key in AROUND} for result in results]
-    ended = {key: last[key] for key in ("after", "ended_at")}
-    return first | ended | {"phases": phases, "processes": around}
+    return {key: results[-1][key] for key in ("after", "ended_at")} | {"processes": around}
 
 
 def merged_phase(rows: Sequence[Row]) -> Row:
-    """One phase of all processes: its samples in order, or the first row that has none."""
+    """One measurement of all processes and its replay, if it has one: see `merged_samples`."""
+    merged = merged_samples(rows)
+    peaks = [row["peak_memory_mib"] for row in rows if "peak_memory_mib" in row]
+    if merged["status"] == "ok" and peaks:
+        merged["peak_memory_mib"] = max(peaks)
+    if merged["status"] == "ok" and "replay" in merged:
+        merged["replay"] = merged_samples([row["replay"] for row in rows])
+    return merged
+
+
+def merged_samples(rows: Sequence[Row]) -> Row:
+    """The samples of all processes in order, each with its process, or the first row without."""
     for row in rows:
         if row["status"] != "ok":
             return row
-    samples = {name: [ns for row in rows for ns in row[name]] for name in SAMPLES}
+    samples = {
+        name: [ns for row in rows for ns in row[name]] for name in SAMPLES if name in rows[0]
+    }
     process = [number for number, row in enumerate(rows) for _ in row["samples_ns"]]
-    peak = max(row["peak_memory_mib"] for row in rows)
-    return rows[0] | samples | {"process": process, "peak_memory_mib": peak}
+    return rows[0] | samples | {"process": process}

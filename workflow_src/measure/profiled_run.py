@@ -1,4 +1,4 @@
-"""Run one case's workload with a profiler's capture window around its steady steps.
+"""Run one case's workload, with the device to itself, and a capture window around steady steps.
 
 This is the program that nsys profiles. Warm-up and out-of-memory probing happen before the
 window opens and emit no range, so that they can't affect any number of a capture.
@@ -13,6 +13,7 @@ import torch
 
 from workflow_src.common.arguments import Parser, new_file
 from workflow_src.common.case import END_OF_CAPTURE, PHASES, Case
+from workflow_src.common.devices import hold
 from workflow_src.common.errors import one_sentence
 from workflow_src.common.plan_row import plan_row
 from workflow_src.measure.machine import use_threads
@@ -125,7 +126,7 @@ def main() -> None:
     row = arguments.case
     use_threads(row)
     case = Case.from_dict(row)
-    with one_sentence(case.case):
+    with one_sentence(case.case), hold(case.device, case.case):
         profiled_run(case, row["warmup_steps"], row["capture_steps"], arguments.output)
 
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import torch
 
@@ -17,11 +18,27 @@ FEWEST, MOST = 5, 50
 MOST_CALLS = 100
 """Maximum number of calls in one sample."""
 
+SHORTEST_MS = 1e-6
+"""A call takes at least this long, even where the clock doesn't tell."""
+
 
 def synchronize(device: str) -> None:
     """Wait until the device has finished all work launched."""
     if device == "cuda":
         torch.cuda.synchronize()
+
+
+def run_through(call: Call, device: str) -> None:
+    """Run `call` and wait for what it launched."""
+    call()
+    synchronize(device)
+
+
+def wake(call: Call, device: str, seconds: float) -> None:
+    """Keep a CUDA device busy with `call` for `seconds`, so that its clocks rise from idle."""
+    end = time.monotonic() + seconds
+    while device == "cuda" and time.monotonic() < end:
+        run_through(call, device)
 
 
 def time_steps(step: Call, wait: Call, steps: int) -> list[int]:
@@ -56,6 +73,27 @@ def elapsed_ns(pairs: Sequence[EventPair]) -> list[int]:
     return [round(start.elapsed_time(end) * 1e6) for start, end in pairs]
 
 
+def sample_steps(step: Call, device: str, warmup_steps: int, steps: int) -> Row:
+    """Warm up, then time `steps` calls one by one: raw samples (ns).
+
+    `samples_ns` are wall-clock times, `device_samples_ns` those between two CUDA events around the
+    same calls; none on a CPU.
+    """
+    pairs = event_pairs(warmup_steps + steps) if device == "cuda" else []
+    unused = iter(pairs)
+
+    def timed() -> None:
+        between_events(next(unused), step)
+
+    run = timed if pairs else step
+    for _ in range(warmup_steps):
+        run()
+    return {
+        "samples_ns": time_steps(run, partial(synchronize, device), steps),
+        "device_samples_ns": elapsed_ns(pairs[warmup_steps:]) if pairs else [],
+    }
+
+
 def time_call(call: Call, device: str, warmup_steps: int, steps: int) -> list[int]:
     """Nanoseconds of each of `steps` calls, after `warmup_steps` that don't count.
 
@@ -84,12 +122,18 @@ def time_within(call: Call, device: str, budget_ms: float, sample_ms: float = 0.
     A call shorter than `sample_ms` is repeated within each sample, back to back, so that neither
     the clock's resolution nor the cost of reading it matters; a sample is then a mean of calls.
     """
-    rough_ms = min(time_call(call, device, 2, 3)) / NS_PER_MS
+    repeat, calls, samples = repeated(call, device, budget_ms, sample_ms)
+    taken = time_call(repeat, device, 1, samples)
+    return {"samples_ns": [round(ns / calls) for ns in taken], "calls_per_sample": calls}
+
+
+def repeated(call: Call, device: str, budget_ms: float, sample_ms: float) -> tuple[Call, int, int]:
+    """What to time in place of `call`, how many calls that is, and how many samples to take."""
+    rough_ms = max(min(time_call(call, device, 2, 3)) / NS_PER_MS, SHORTEST_MS)
     calls, samples = plan_repeats(rough_ms, budget_ms, sample_ms)
 
     def repeat() -> None:
         for _ in range(calls):
             call()
 
-    taken = time_call(repeat, device, 1, samples)
-    return {"samples_ns": [round(ns / calls) for ns in taken], "calls_per_sample": calls}
+    return repeat, calls, samples

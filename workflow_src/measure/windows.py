@@ -23,15 +23,19 @@ def nsys_window(device: str) -> Iterator[None]:
 
 
 @contextmanager
-def torch_window(device: str, settle: Callable[[], object]) -> Iterator[profile]:
+def torch_window(
+    device: str, settle: Callable[[], object], shapes: bool = False
+) -> Iterator[profile]:
     """Open torch.profiler's window; the yielded profile holds its events afterwards.
 
     Kineto drops kernels at the very start of a session, so `settle` runs first, in its warm-up.
+    With `shapes`, operators' inputs are recorded.
     """
     activities = [ProfilerActivity.CPU]
     if device == "cuda":
         activities.append(ProfilerActivity.CUDA)
-    with profile(activities=activities, schedule=schedule(wait=0, warmup=1, active=1)) as profiler:
+    steps = schedule(wait=0, warmup=1, active=1)
+    with profile(activities=activities, schedule=steps, record_shapes=shapes) as profiler:
         settle()
         profiler.step()
         yield profiler

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from workflow_src.common.case import Case
 from workflow_src.measure.oom import free
@@ -22,19 +24,54 @@ def use_precision(precision: str) -> None:
     torch.backends.cudnn.allow_tf32 = precision == "tf32"
 
 
+NEEDS = {"tf32": (8, 0), "fp8": (8, 9)}
+"""The minimum compute capability for each precision that needs one."""
+
+
+def unsupported(precision: str, device: str) -> str:
+    """Why this device can't multiply in `precision`; empty if it can."""
+    needs = NEEDS.get(precision)
+    if needs is None or (device == "cuda" and torch.cuda.get_device_capability() >= needs):
+        return ""
+    return f"{precision} needs a CUDA device of compute capability {needs[0]}.{needs[1]} or later"
+
+
+@dataclass(frozen=True)
+class Build:
+    """How a workload is built, where a study departs from what every case does.
+
+    bf16_weights: parameters are kept in bfloat16, and nothing runs under autocast. compiled: the
+    model runs under torch.compile. capturable: torch's optimizers can be part of a CUDA graph.
+    """
+
+    bf16_weights: bool = False
+    compiled: bool = False
+    capturable: bool = False
+
+
+USUAL = Build()
+
+
 class Workload:
     """A model, its optimizer and one batch of random tokens, ready to run any phase.
 
     Each phase emits its own inner ranges; the caller emits the step range around it.
     """
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: Case, build: Build = USUAL) -> None:
         """Build everything for `case` on its device. May run out of memory."""
         use_precision(case.precision)
-        self.case = case
+        self.case, self.build = case, build
         self.device = torch.device(case.device)
         self.model = build_model(case)
-        self.optimizer = build_optimizer(case.optimizer, self.model.parameters())
+        if build.bf16_weights:
+            for parameter in self.model.parameters():
+                parameter.data = parameter.data.bfloat16()
+        self.run: Callable[[Tensor], Tensor] = (
+            torch.compile(self.model) if build.compiled else self.model
+        )
+        parameters = self.model.parameters()
+        self.optimizer = build_optimizer(case.optimizer, parameters, build.capturable)
         self.scaler = torch.amp.GradScaler(case.device, enabled=case.precision == "fp16")
         generator = torch.Generator().manual_seed(case.seed)
         tokens = torch.randint(
@@ -43,14 +80,18 @@ class Workload:
         self.inputs, self.targets = tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()
 
     def _autocast(self) -> AbstractContextManager[object]:
-        dtype = AUTOCAST.get(self.case.precision)
+        dtype = None if self.build.bf16_weights else AUTOCAST.get(self.case.precision)
         return torch.autocast(self.case.device, dtype=dtype) if dtype else nullcontext()
 
-    @torch.no_grad()
     def forward(self) -> None:
         """Compute the logits of the batch, without an autograd graph."""
+        self.logits()
+
+    @torch.no_grad()
+    def logits(self) -> Tensor:
+        """The logits of the batch, without an autograd graph: (batch, context, vocabulary)."""
         with self._autocast():
-            self.model(self.inputs)
+            return self.run(self.inputs)
 
     def forward_backward(self) -> None:
         """Compute gradients of the mean cross-entropy; the previous step's are dropped first."""
@@ -58,7 +99,7 @@ class Workload:
             self.optimizer.zero_grad(set_to_none=True)
         with self._autocast():
             with range_("forward"):
-                logits = self.model(self.inputs)
+                logits = self.run(self.inputs)
             with range_("loss"):
                 loss = cross_entropy(logits, self.targets)
         with range_("backward"):

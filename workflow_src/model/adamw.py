@@ -73,10 +73,13 @@ class AdamW(Optimizer):
         parameter.addcdiv_(state["mean"], root.add_(group["eps"]), value=-rate)
 
 
-def build_optimizer(case_optimizer: str, parameters: Iterable[Tensor]) -> Optimizer:
+def build_optimizer(
+    case_optimizer: str, parameters: Iterable[Tensor], capturable: bool = False
+) -> Optimizer:
     """The optimizer that a case names (see case.OPTIMIZERS), all with the same settings.
 
-    Raises ValueError for any other name.
+    `capturable`: torch's keep their count of steps on the device, so that a CUDA graph of a step
+    counts on when it is replayed. Raises ValueError for any other name.
     """
     if case_optimizer == "adamw":
         return AdamW(parameters)
@@ -90,4 +93,5 @@ def build_optimizer(case_optimizer: str, parameters: Iterable[Tensor]) -> Optimi
         weight_decay=WEIGHT_DECAY,
         foreach=case_optimizer == "foreach",
         fused=case_optimizer == "fused",
+        capturable=capturable,
     )

@@ -7,6 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
+from workflow_src.common.case import ATTENTIONS
+from workflow_src.common.errors import UnavailableError
 from workflow_src.model.ranges import range_
 from workflow_src.model.rotary import RotaryEmbedding
 
@@ -60,18 +62,30 @@ class FusedAttention(nn.Module):
             return scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
+def triton_softmax() -> Callable[[Tensor], Tensor]:
+    """This project's Triton softmax. Raises UnavailableError where Triton isn't installed."""
+    # Imported here, because only the CUDA builds of PyTorch include Triton.
+    try:
+        from workflow_src.ops.softmax import differentiable_softmax
+    except ImportError as error:
+        raise UnavailableError("Triton is not installed") from error
+    return differentiable_softmax
+
+
 def attention_core(name: str, context: int) -> nn.Module:
     """The attention core called `name` (see case.ATTENTIONS); it has no parameters.
 
-    Raises ValueError for any other name.
+    Raises ValueError for any other name, and UnavailableError for triton_softmax without Triton.
     """
     if name == "naive":
         return MaterializedAttention(context, written_out_softmax)
     if name == "fused_softmax":
         return MaterializedAttention(context, fused_softmax)
+    if name == "triton_softmax":
+        return MaterializedAttention(context, triton_softmax())
     if name == "sdpa":
         return FusedAttention()
-    raise ValueError(f"attention: {name!r} is not one of naive, fused_softmax, sdpa")
+    raise ValueError(f"attention: {name!r} is not one of {', '.join(ATTENTIONS)}")
 
 
 class MultiHeadAttention(nn.Module):

@@ -7,13 +7,13 @@ arithmetic and by its memory traffic.
 from typing import NamedTuple
 
 from workflow_src.common.case import Case
-from workflow_src.common.traffic import ELEMENT_BYTES, PASSES, cast_moves
+from workflow_src.common.traffic import ELEMENT_BYTES, PASSES, WIDE_BYTES, cast_moves
 
 MATMUL_COMPONENTS = ("qkv", "scores", "values", "output", "feed_forward", "head")
 """The components whose FLOPs are matrix products: all but softmax."""
 
 _SOFTMAX_FLOPS = 5  # per element: max, subtract, exp, sum, divide
-_FUSED_SOFTMAX_PASSES = 2  # one kernel reads and writes
+_FUSED_PASSES = {"forward": 2, "backward": 3}  # reads the matrix, or two in backward; writes one
 _MASK_BYTES = 1  # torch.bool
 
 
@@ -39,9 +39,9 @@ def forward_work(case: Case) -> list[Work]:
     if caches kept nothing between operations. Scores covers product, scaling and mask. Softmax
     makes 8 passes over the matrix when written out (see traffic.PASSES) and 2 as one kernel; its
     row vectors, T times smaller, are left out. Written out under a GPU's autocast, exp, sum and
-    divide run in float32, and a cast before them reads and writes the matrix once more. With sdpa,
-    one kernel reads q, k, v and writes its output: q and k count under scores, v and output under
-    values, and softmax moves nothing.
+    divide run in float32, and a cast before them reads and writes the matrix once more; for torch's
+    softmax see fused_softmax_bytes. With sdpa, one kernel reads q, k, v and writes its output: q
+    and k count under scores, v and output under values, and softmax moves nothing.
 
     Approximations: every other element has the size of the case's precision, although autocast
     keeps weights in float32; other copies made by autocast, such as the cast of softmax's result
@@ -78,6 +78,22 @@ def parameter_count(case: Case) -> int:
     norms = 2 * case.d_model
     ends = 2 * case.vocabulary * case.d_model + case.d_model
     return case.layers * (attention + feed_forward + norms) + ends
+
+
+def fused_softmax_bytes(
+    attention: str, precision: str, autocast_widens: bool, which: str = "forward"
+) -> int:
+    """Bytes per element that softmax as one kernel moves in forward or backward.
+
+    A GPU's autocast runs torch's kernel in float32. From fp16 that kernel widens by itself, and its
+    gradient narrows; from bf16 a cast does so. The Triton kernel takes either as it is.
+    """
+    size, passes = ELEMENT_BYTES[precision], _FUSED_PASSES[which]
+    if attention == "triton_softmax" or not autocast_widens:
+        return passes * size
+    if precision == "fp16":
+        return (passes - 1) * WIDE_BYTES + size
+    return passes * WIDE_BYTES + cast_moves(precision)
 
 
 def _flops(case: Case) -> dict[str, int]:
@@ -123,10 +139,10 @@ def _core_bytes(case: Case, size: int) -> dict[str, int]:
 def _softmax_bytes_each(case: Case) -> int:
     """Bytes that softmax moves per element of its matrix."""
     size = ELEMENT_BYTES[case.precision]
-    if case.attention == "fused_softmax":
-        return size * _FUSED_SOFTMAX_PASSES
     # A CPU's autocast leaves these operations in the precision of the case.
     widens = case.device != "cpu" and size < ELEMENT_BYTES["fp32"]
+    if case.attention in ("fused_softmax", "triton_softmax"):
+        return fused_softmax_bytes(case.attention, case.precision, widens)
     cast = cast_moves(case.precision) if widens else 0
     return cast + sum(each.moves(case.precision, widens) for each in PASSES.values())
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from workflow_src.ops import UnavailableError
+from workflow_src.common.errors import UnavailableError
 
 SOURCE = Path(__file__).with_name("gelu.cu")
 KINDS = {torch.float32: 0, torch.float16: 1, torch.bfloat16: 2}

@@ -4,7 +4,12 @@ A row that fits in one block is read once. In a longer row, all blocks but the l
 twice: first for the row's maximum and the sum of its exponentials, updated block by block
 (Milakov & Gimelshein 2018, "Online normalizer calculation for softmax"), then again for the
 result, ideally from a cache. The last block stays in registers.
+
+Its gradient is one kernel as well: dx = y (g - sum(g y)) for the result y and its gradient g, both
+read once, or twice in rows that don't fit.
 """
+
+from typing import Any
 
 import torch
 import triton
@@ -44,7 +49,7 @@ def _exp(value):  # type: ignore[no-untyped-def]
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _short_rows(  # type: ignore[no-untyped-def]
+def _softmax_short_rows(  # type: ignore[no-untyped-def]
     x, y, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr
 ):  # fmt: skip
     first = tl.program_id(0) * ROWS
@@ -61,7 +66,7 @@ def _short_rows(  # type: ignore[no-untyped-def]
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _long_rows(  # type: ignore[no-untyped-def]
+def _softmax_long_rows(  # type: ignore[no-untyped-def]
     x, y, columns, early, LANES: tl.constexpr, LANE: tl.constexpr, WHOLE: tl.constexpr
 ):  # fmt: skip
     # A lane is one access of one thread. It keeps its own maximum and sum until the end of the row,
@@ -107,6 +112,42 @@ def _long_rows(  # type: ignore[no-untyped-def]
         tl.store(y + again, value.to(y.dtype.element_ty), cache_modifier=".cs")
 
 
+@triton.jit  # type: ignore[untyped-decorator]
+def _softmax_short_gradients(  # type: ignore[no-untyped-def]
+    y, g, dx, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr
+):  # fmt: skip
+    first = tl.program_id(0) * ROWS
+    row, column = tl.arange(0, ROWS), tl.arange(0, BLOCK)
+    start = first.to(tl.int64) * columns
+    at = row[:, None] * columns + column[None, :]
+    inside = (first + row < rows)[:, None] & (column < columns)[None, :]
+    result = tl.load(y + start + at, mask=inside, other=0.0).to(tl.float32)
+    gradient = tl.load(g + start + at, mask=inside, other=0.0).to(tl.float32)
+    mean = tl.sum(result * gradient, axis=1)
+    found = result * (gradient - mean[:, None])
+    tl.store(dx + start + at, found.to(dx.dtype.element_ty), mask=inside)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _softmax_long_gradients(  # type: ignore[no-untyped-def]
+    y, g, dx, columns, blocks, BLOCK: tl.constexpr
+):  # fmt: skip
+    start = tl.program_id(0).to(tl.int64) * columns
+    lane = tl.arange(0, BLOCK)
+    total = tl.zeros([BLOCK], tl.float32)
+    for number in range(blocks):
+        at = number * BLOCK + lane
+        result = tl.load(y + start + at, mask=at < columns, other=0.0).to(tl.float32)
+        total += result * tl.load(g + start + at, mask=at < columns, other=0.0).to(tl.float32)
+    mean = tl.sum(total, axis=0)
+    for number in range(blocks):
+        at = number * BLOCK + lane
+        result = tl.load(y + start + at, mask=at < columns, other=0.0).to(tl.float32)
+        gradient = tl.load(g + start + at, mask=at < columns, other=0.0).to(tl.float32)
+        found = result * (gradient - mean)
+        tl.store(dx + start + at, found.to(dx.dtype.element_ty), mask=at < columns)
+
+
 def softmax(x: Tensor) -> Tensor:
     """Softmax over the last dimension, computed in float32; shape and dtype of x, contiguous.
 
@@ -131,11 +172,59 @@ def _launch(x: Tensor, y: Tensor, rows: int, columns: int) -> None:
     if columns <= block:
         tile_rows = max(1, TILE_BYTES // x.element_size() // block)
         grid = (triton.cdiv(rows, tile_rows),)
-        _short_rows[grid](x, y, rows, columns, ROWS=tile_rows, BLOCK=block, num_warps=warps)
+        _softmax_short_rows[grid](x, y, rows, columns, ROWS=tile_rows, BLOCK=block, num_warps=warps)
         return
     lane = ACCESS_BYTES // x.element_size()
-    _long_rows[(rows,)](
+    _softmax_long_rows[(rows,)](
         x, y, columns, (columns - 1) // block,
         LANES=block // lane, LANE=lane, WHOLE=columns % block == 0,
         num_warps=warps, maxnreg=REGISTERS,
     )  # fmt: skip
+
+
+class _Softmax(torch.autograd.Function):
+    """`softmax`, which autograd can differentiate."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        """The softmax of x's rows; kept for backward."""
+        y = softmax(x)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        """The gradient of x, from that of the result."""
+        (y,) = ctx.saved_tensors
+        return softmax_gradient(y, gradients[0])
+
+
+def differentiable_softmax(x: Tensor) -> Tensor:
+    """`softmax`, of which autograd knows the gradient; the same shapes, dtypes and errors."""
+    result: Tensor = _Softmax.apply(x)  # type: ignore[no-untyped-call]
+    return result
+
+
+def softmax_gradient(y: Tensor, g: Tensor) -> Tensor:
+    """The gradient of softmax's input, from its result y (contiguous) and the result's gradient g.
+
+    All of one shape, (..., columns), and of one dtype, computed in float32.
+    """
+    g, dx = g.contiguous(), torch.empty_like(y)
+    if not y.numel():
+        return dx
+    columns = y.shape[-1]
+    rows = y.numel() // columns
+    # Half as many elements as forward holds of its one tensor.
+    block = min(triton.next_power_of_2(columns), LONGEST_BLOCK[y.element_size()] // 2)
+    warps = max(LEAST_WARPS, 2 * block // (32 * ELEMENTS_PER_THREAD))
+    if columns <= block:
+        tile_rows = max(1, TILE_BYTES // y.element_size() // block)
+        _softmax_short_gradients[(triton.cdiv(rows, tile_rows),)](
+            y, g, dx, rows, columns, ROWS=tile_rows, BLOCK=block, num_warps=warps
+        )
+        return dx
+    _softmax_long_gradients[(rows,)](
+        y, g, dx, columns, triton.cdiv(columns, block), BLOCK=block, num_warps=warps
+    )
+    return dx

@@ -75,6 +75,9 @@ def _contradictions(config: Mapping[str, Any]) -> Iterator[str]:
         for size in suite["sizes"]:
             if size not in config["sizes"]:
                 yield one_of(f"suites.{name}.sizes", size, config["sizes"])
+    for case in config["levers_cases"]:
+        if case.split("-")[0] not in config["sizes"]:
+            yield one_of(f"levers_cases: size of {case!r}", case.split("-")[0], config["sizes"])
     for name, size in config["sizes"].items():
         problem = heads_problem(size["d_model"], size["heads"])
         if problem:

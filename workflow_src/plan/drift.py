@@ -21,7 +21,7 @@ from workflow_src.common.environment import cpu_model
 
 COMPARED = ("gpu", "cpu", "driver", "cuda", "torch", "nsys")
 
-MEASURE_AGAIN = "-R benchmark capture study_point"
+MEASURE_AGAIN = "-R benchmark capture ceilings study_point"
 """The option of snakemake that measures all of a run again."""
 
 

@@ -1,6 +1,7 @@
 """Memory and time that a measuring job requests from a cluster, by case."""
 
 import math
+from collections.abc import Mapping
 
 from workflow_src.common.case import PHASES, Case
 from workflow_src.common.units import MIB
@@ -20,6 +21,12 @@ BYTES_PER_PARAMETER = 16
 FIXED_MINUTES = 10
 """Importing torch, building the model and writing the capture, with room for a busy file system."""
 
+BEFORE_REPLAY = 4
+"""Steps before a CUDA graph is replayed: on a side stream, and while it is captured."""
+
+PROFILED = 2
+"""Steps under torch.profiler after those that are timed: one settles, one is recorded."""
+
 FLOPS_PER_S = {"cpu": 5e9, "cuda": 2e12}
 """Rates that any cluster machine exceeds: lower bounds, not forecasts."""
 
@@ -36,6 +43,18 @@ def memory_mib(case: Case) -> int:
     activations = sum(work.bytes for work in forward_work(case))
     kept = BYTES_PER_PARAMETER * parameter_count(case) + activations
     return FIXED_MIB["cpu"] + math.ceil(kept / MIB)
+
+
+def case_steps(settings: Mapping[str, int], device: str) -> int:
+    """Upper bound of the steps of each phase in a benchmark or a capture of a case.
+
+    On a CUDA device each process of a benchmark also replays them as a graph.
+    """
+    warmup = max(settings["warmup_steps"], 1)
+    timed = warmup + settings["steps"]
+    replayed = BEFORE_REPLAY + timed if device == "cuda" else 0
+    benchmark = settings["processes"] * (timed + replayed) + PROFILED
+    return max(benchmark, warmup + PROFILED + settings["capture_steps"])
 
 
 def minutes(case: Case, steps: int) -> int:

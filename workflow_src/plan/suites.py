@@ -10,7 +10,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from workflow_src.common.case import Case
+from workflow_src.common.case import ATTENTIONS, NEEDS_CUDA, PRECISIONS, Case
+from workflow_src.common.ceilings import SIZES
 from workflow_src.common.devices import cuda_devices
 from workflow_src.common.errors import remake
 from workflow_src.plan.config import ConfigError, check, one_of
@@ -77,6 +78,16 @@ class Plan:
         """
         row = self._row(case_id, CAPTURE_KEYS)
         return row | {"capture_steps": _steps_in_capture(row)}
+
+    def ceilings_point(self) -> dict[str, Any]:
+        """Everything that the measurement of this run's ceilings depends on, for a rule's params.
+
+        No limit of memory: it stands for a smaller card, which is not slower.
+        """
+        there = {case.precision for case in self.cases}
+        precisions = [name for name in PRECISIONS if name in there]
+        sizes = {"sizes": SIZES[self.device], "precisions": precisions}
+        return {"device": self.device} | sizes | self.threads
 
     def rows(self) -> list[dict[str, Any]]:
         """The complete plan, one row per case."""
@@ -201,14 +212,23 @@ def make_plan(raw: Mapping[str, Any], results: Path = Path("results")) -> Plan:
     earlier = recorded(results / config["tag"] / "plan.csv")
     device, profiler = resolve(config, earlier)
     suite = config["suites"][config["suite"]]
-    if device == "cpu" and "tf32" in suite["precisions"]:
-        raise ConfigError(
-            f"suites.{config['suite']}.precisions: 'tf32' needs a CUDA device, and the device is "
-            "cpu; allowed there: fp32, bf16, fp16"
-        )
+    if device == "cpu":
+        _require_cpu_values(config["suite"], suite)
     processes = config["processes"] or suite["processes"] or 1
     config |= {"profiler": profiler, "device": device, "processes": processes}
     return expand(config | {"cpu_threads": resolve_threads(config, earlier)})
+
+
+def _require_cpu_values(name: str, suite: Mapping[str, Any]) -> None:
+    """Raise ConfigError for a value of a suite's axes that needs a CUDA device."""
+    everything = {"precision": PRECISIONS, "attention": ATTENTIONS}
+    for axis, value in NEEDS_CUDA.items():
+        if value in suite[_plural(axis)]:
+            allowed = ", ".join(other for other in everything[axis] if other != value)
+            raise ConfigError(
+                f"suites.{name}.{_plural(axis)}: {value!r} needs a CUDA device, and the device is "
+                f"cpu; allowed there: {allowed}"
+            )
 
 
 def expand(settings: Mapping[str, Any]) -> Plan:

@@ -1,23 +1,37 @@
-"""From Markdown to one HTML page that needs no other file."""
+"""From Markdown to one HTML page that needs no other file and makes no request."""
 
 import os
 import re
+from collections.abc import Mapping
+from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
 
 import jinja2
 import markdown  # type: ignore[import-untyped,unused-ignore]
-from markupsafe import Markup, escape
+from markdown.extensions.toc import TocExtension  # type: ignore[import-untyped,unused-ignore]
+from markupsafe import Markup
 
 from workflow_src.common.errors import StageError, remake
 from workflow_src.common.reading import reading
 
+LONG = 12
+"""A table with more rows is one to search, sort and filter."""
 
-def to_html(text: str) -> str:
-    """Markdown as HTML; raw HTML in it is shown as text, never passed through."""
-    converter = markdown.Markdown(extensions=["tables", "sane_lists", "toc"])
+EXPORTED = re.compile(r"export\s*\{.*?\b([\w$]+) as default\b.*?\};?", re.DOTALL)
+
+
+def to_html(text: str) -> tuple[str, str]:
+    """Markdown as HTML, and its contents as a list of links.
+
+    Raw HTML in the Markdown is shown as text, never passed through.
+    """
+    contents = TocExtension(toc_depth="2-3")
+    converter = markdown.Markdown(extensions=["tables", "sane_lists", contents])
     converter.preprocessors.deregister("html_block")
     converter.inlinePatterns.deregister("html")
-    return str(converter.convert(text))
+    body = str(converter.convert(text))
+    return body, str(converter.toc)  # type: ignore[attr-defined,unused-ignore]
 
 
 def inline_figures(body: str, folder: Path) -> str:
@@ -32,20 +46,89 @@ def inline_figures(body: str, folder: Path) -> str:
         with reading(path, "an SVG", remake(path), StageError):
             svg = path.read_text(encoding="utf-8")
             start = svg.index("<svg")
-        label = match["label"]
-        return f'<figure role="img" aria-label="{label}">{svg[start:]}</figure>'
+        return figure(_own_ids(svg[start:], path.stem), Markup(match["label"]))
 
     return re.sub(r'<img alt="(?P<label>[^"]*)" src="(?P<target>[^"]+\.svg)" />', drawing, body)
 
 
-def make_html(text: str, folder: Path, templates: Path) -> str:
-    """The Markdown `text`, with links relative to `folder`, as one self-contained HTML page."""
-    body = inline_figures(to_html(text), folder)
-    body = re.sub(r"<table>.*?</table>", r'<div class="table">\g<0></div>', body, flags=re.DOTALL)
+def figure(svg: str, label: str) -> Markup:
+    """An SVG as a figure. One with charts to zoom is a group, so that their boxes can be read."""
+    role = "group" if 'class="zoom"' in svg else "img"
+    opening = Markup('<figure role="{}" aria-label="{}" tabindex="0">').format(role, label)
+    return opening + Markup(svg + "</figure>")
+
+
+def _own_ids(svg: str, name: str) -> str:
+    """An SVG whose ids no other SVG of the page has."""
+    return re.sub(r'((?<!\w)id="|href="#|url\(#)', rf"\g<1>{name}-", svg)
+
+
+def framed_tables(body: str) -> str:
+    """Each table in a box of its own that scrolls; one with many rows is of class "long"."""
+    numbers = count(1)
+
+    def framed(match: re.Match[str]) -> str:
+        table = match[0]
+        long = ' class="long"' if table.count("<tr>") - 1 > LONG else ""
+        label = f'role="group" aria-label="table {next(numbers)}"'
+        table = table.replace("<table>", f"<table{long}>", 1)
+        return f'<div class="table" tabindex="0" {label}>{table}</div>'
+
+    return re.sub(r"<table>.*?</table>", framed, body, flags=re.DOTALL)
+
+
+def data_tables() -> tuple[Markup, Markup]:
+    """DataTables (datatables.net) as a style sheet, and as a program that defines `DataTable`.
+
+    Both come with the package itables. Raises StageError if it isn't there, or is another version.
+    """
+    found = find_spec("itables")
+    if found is None or found.origin is None:
+        raise StageError("the package itables is missing; install the packages of locks/")
+    folder = Path(found.origin).with_name("html")
+    advice = "install the version of itables that requirements.txt names"
+    with reading(folder, "DataTables", advice, StageError):
+        style = (folder / "dt_bundle.css").read_text(encoding="utf-8")
+        program = (folder / "dt_bundle.js").read_text(encoding="utf-8")
+        exported = EXPORTED.search(program)
+        if exported is None:
+            raise ValueError("no default export")
+    start, end = exported.span()
+    program = f"{program[:start]}const DataTable = {exported[1]};{program[end:]}"
+    # What an HTML parser would take for the start or the end of a script.
+    return Markup(style), Markup(re.sub(r"<(?=/script|script|!--)", r"\\x3c", program))
+
+
+def make_html(
+    text: str, folder: Path, templates: Path, parts: Mapping[str, Markup] | None = None
+) -> str:
+    """The Markdown `text`, with links relative to `folder`, as one self-contained HTML page.
+
+    A paragraph that says only {{name}} is replaced by the HTML that `parts` has under that name.
+    """
+    converted, contents = to_html(text)
+    body = framed_tables(inline_figures(converted, folder))
     body = re.sub(r"<p>(<figure .*?</figure>)</p>", r"\1", body, flags=re.DOTALL)
-    loader = jinja2.FileSystemLoader(templates)
-    page = jinja2.Environment(
-        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, keep_trailing_newline=True
+    for name, part in (parts or {}).items():
+        body = body.replace(f"<p>{{{{{name}}}}}</p>", part)
+    style, program = data_tables() if 'class="long"' in body else (Markup(), Markup())
+    title = text.splitlines()[0].lstrip("# ")
+    return html_template(templates, "report.html.j2").render(
+        title=title,
+        body=Markup(body),
+        contents=Markup(contents),
+        table_style=style,
+        table_program=program,
     )
-    title = escape(text.splitlines()[0].lstrip("# "))
-    return page.get_template("report.html.j2").render(title=title, body=Markup(body))
+
+
+def html_template(templates: Path, name: str) -> jinja2.Template:
+    """A template of HTML, which escapes all values but Markup."""
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(templates),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    ).get_template(name)

@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,11 @@ STATE_WORDS = {
     "ok": "not measured",
     "oom": "OOM",
     "skipped": "skipped",
+    "not_supported": "not supported",
+    "not_capturable": "not capturable",
     "not_measured": "not measured",
     "no_activity": "no device activity",
+    "not_finite": "not finite",
     "fused": "fused",
     "none": "\N{EN DASH}",
 }
@@ -258,8 +262,12 @@ def template_in(templates: Path, name: str) -> Template:
             raise StageError(f"{templates / name}, line {error.lineno}: {error.message}") from None
 
 
+@cache
 def environment(templates: Path) -> Environment:
-    """A Jinja environment for Markdown: every value is escaped unless it already is Markup."""
+    """A Jinja environment for Markdown: every value is escaped unless it already is Markup.
+
+    One per folder, which keeps its compiled templates.
+    """
     made = Environment(
         loader=FileSystemLoader(templates),
         undefined=StrictUndefined,

@@ -1,11 +1,13 @@
 """What the cases were measured on and with: devices, versions, warnings, hosts' speeds."""
 
 import pandas as pd
+from markupsafe import Markup
 
 from workflow_src.answers.evidence import Row
 from workflow_src.common.case import CASE_COLUMNS
 from workflow_src.common.environment import HOST_SPEEDS, PRIVATE, SAME_EVERYWHERE
-from workflow_src.render.markdown import between, number
+from workflow_src.render.markdown import Column, between, markdown_table, number, records
+from workflow_src.report.warnings import grouped
 
 VALUES_SHOWN = 3
 
@@ -58,41 +60,81 @@ def mixed(environments: pd.DataFrame) -> list[str]:
     return [name for name in there if environments[name].nunique() > 1]
 
 
+def warning_columns(environments: pd.DataFrame) -> list[str]:
+    """The columns that hold warnings."""
+    return [column for column in environments.columns if column.startswith("warning")]
+
+
 def warnings(environments: pd.DataFrame) -> list[Row]:
-    """Throttled, shared or busy devices: the text of each warning and the cases it is about."""
-    found: dict[str, list[str]] = {}
-    for column in (c for c in environments.columns if c.startswith("warning")):
-        for case, text in zip(environments["case"], environments[column], strict=True):
-            if text:
-                found.setdefault(str(text), []).append(str(case))
-    return [{"text": text, "cases": cases} for text, cases in found.items()] + uneven_hosts(
-        environments
-    )
+    """Throttled, shared, busy or changing machines: a row per kind, with its text and cases."""
+    given = [
+        (str(case), str(text))
+        for column in warning_columns(environments)
+        for case, text in zip(environments["case"], environments[column], strict=True)
+        if text
+    ]
+    return grouped(given) + uneven_hosts(environments)
+
+
+def warning_table(environments: pd.DataFrame) -> Markup:
+    """Per case with a warning or a slower host: its speeds in us, and its warnings in full."""
+    slow = {case for row in uneven_hosts(environments) for case in row["cases"]}
+    columns = warning_columns(environments)
+    rows = [
+        row | {"text": "; ".join(str(row[name]) for name in columns if row[name])}
+        for row in records(environments)
+    ]
+    speeds = [
+        Column(f"{what} {when}, us", f"{name}_{when}", number, "none")
+        for name, what in HOST_SPEEDS.items()
+        for when in ("before", "after")
+        if f"{name}_{when}" in environments
+    ]
+    shown = [row | {"none": "none"} for row in rows if row["text"] or row["case"] in slow]
+    for row in shown:
+        row |= {column.source: float(row[column.source] or "nan") for column in speeds}
+    return markdown_table(shown, [Column("case", "case"), *speeds, Column("warning", "text")])
 
 
 def uneven_hosts(environments: pd.DataFrame) -> list[Row]:
     """A warning about the cases whose host was slower than the fastest, if any was."""
     for name, what in HOST_SPEEDS.items():
-        if f"{name}_before" in environments.columns:
-            speeds = pd.to_numeric(environments[f"{name}_before"])
+        speeds = _speeds(environments, name)
+        if speeds.notna().any():
             slow = speeds > UNEVEN * speeds.min()
             if not slow.any():
                 return []
+            worst = environments["case"].iloc[speeds.argmax()]
             text = (
-                f"slower hosts: {what} took up to {number(speeds.max())} us before these cases, "
-                f"and {number(speeds.min())} us where it was fastest, so that times that depend "
-                "on the host can't be compared"
+                f"slower hosts: {what} took up to {number(speeds.max())} us before "
+                f"{slow.sum()} of {_where(speeds)} (most before {worst}), and "
+                f"{number(speeds.min())} us where it was fastest: times that depend on the host "
+                "can't be compared"
             )
-            return [{"text": text, "cases": [str(c) for c in environments.loc[slow, "case"]]}]
+            cases = [str(case) for case in environments.loc[slow, "case"]]
+            return [{"text": text, "cases": cases, "told": True}]
     return []
 
 
-def host_speeds(environments: pd.DataFrame) -> list[str]:
-    """How fast the hosts were: "a launch 2.1 us", "an eager operation 5.0 to 5.4 us"."""
-    found = []
-    for name, what in HOST_SPEEDS.items():
-        column = environments.get(f"{name}_before", pd.Series(dtype=float))
-        speeds = pd.to_numeric(column).dropna()
-        if len(speeds):
-            found.append(f"{what} {between(list(speeds))} us")
-    return found
+def _speeds(environments: pd.DataFrame, name: str) -> "pd.Series[float]":
+    """A measure of the host's speed before each case; NaN where it wasn't measured."""
+    empty = pd.Series("", environments.index)
+    return pd.to_numeric(environments.get(f"{name}_before", empty), errors="coerce")
+
+
+def _where(speeds: "pd.Series[float]") -> str:
+    """The cases before which a speed was measured: "60 cases", "the 12 cases where it was ..."."""
+    known = int(speeds.notna().sum())
+    every = known == len(speeds)
+    return f"{known} cases" if every else f"the {known} cases where it was measured"
+
+
+def host_speeds(environments: pd.DataFrame) -> Row:
+    """How fast the hosts were ("speeds"), and before which cases that was measured ("before")."""
+    columns = {what: _speeds(environments, name) for name, what in HOST_SPEEDS.items()}
+    known = {what: list(speeds.dropna()) for what, speeds in columns.items()}
+    every, count = len(environments), max(map(len, known.values()))
+    return {
+        "before": "each case" if count == every else f"{count} of {every} cases",
+        "speeds": [f"{what} {between(found)} us" for what, found in known.items() if found],
+    }

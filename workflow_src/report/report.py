@@ -1,5 +1,6 @@
 """Write the report from tables, answers and figures: one Markdown file and one HTML file."""
 
+import json
 import os
 import re
 from collections.abc import Sequence
@@ -19,7 +20,8 @@ from workflow_src.common.errors import StageError, one_sentence, remake
 from workflow_src.common.reading import reading
 from workflow_src.render import markdown as present
 from workflow_src.render.html import make_html
-from workflow_src.report import machines, overview, setting
+from workflow_src.report import ceilings, explore, machines, overview, pictures, setting
+from workflow_src.report.sources import Linker, Source
 from workflow_src.studies.study import STUDIES
 
 FIGURE_TEXTS = {
@@ -42,6 +44,7 @@ class Sources:
     templates: Path
     plan: Path
     sections: tuple[Path, ...] = ()
+    timelines: tuple[Path, ...] = ()
 
 
 def context(tables: dict[str, pd.DataFrame], plan: pd.DataFrame) -> dict[str, Any]:
@@ -62,6 +65,7 @@ def context(tables: dict[str, pd.DataFrame], plan: pd.DataFrame) -> dict[str, An
         "versions": machines.versions(environments),
         "mixed": machines.mixed(environments),
         "warnings": machines.warnings(environments),
+        "warned": machines.warning_table(environments),
         "status": overview.status_table(cases, timings, captures),
         "timed": timed,
         "timing": overview.timing_table(timed),
@@ -80,8 +84,17 @@ def figure_link(name: str, figures: Path, folder: Path) -> Markup:
     return Markup(f"![{FIGURE_TEXTS[name]}]({target})")
 
 
-def make_markdown(sources: Sources, folder: Path, suite: str, tag: str) -> tuple[str, str]:
-    """The report of a suite's run and its appendix as Markdown, with links relative to `folder`.
+@dataclass(frozen=True)
+class Report:
+    """The report of a run as Markdown, its appendix, and the page that holds both."""
+
+    text: str
+    appendix: str
+    page: str
+
+
+def make_report(sources: Sources, folder: Path, suite: str, tag: str) -> Report:
+    """The report of a suite's run, with links relative to `folder`.
 
     Raises StageError if a table, an answer or a section is missing or damaged.
     """
@@ -90,12 +103,40 @@ def make_markdown(sources: Sources, folder: Path, suite: str, tag: str) -> tuple
     if plan.empty:
         raise StageError(f"{sources.plan} is not a plan (no case); {remake(sources.plan)}")
     about = context(tables, plan) | {"suite": suite, "tag": tag}
-    return report_text(about, sources, folder), appendix_text(about, sources)
-
-
-def report_text(about: dict[str, Any], sources: Sources, folder: Path) -> str:
-    """The report: the short answers, then each with its reasons, then the studies."""
+    of_answers = [sources.answers / f"{question}.json" for question in QUESTIONS]
+    about |= ceilings.variables(sources.tables, of_answers, tables["environments"])
     answers = {question: text_of(sources.answers / f"{question}.md") for question in QUESTIONS}
+    appendix = appendix_text(about, sources)
+    linked, numbers = linked_answers(sources.answers, answers)
+    whole = one_page(report_text(about, sources, folder, linked), appendix, tag)
+    cases = explore.cases(plan, tag)
+    shown = pictures.text(sources.timelines, folder, tables["kernels"], tables["captures"], tag)
+    parts = explore.parts(numbers, cases, tables, sources.tables, tag, sources.templates)
+    parts |= pictures.parts(sources.timelines, tables["kernels"], tables["captures"])
+    appended = whole.replace("\n## Appendix\n", f"\n{shown}\n## Appendix\n") + explore.TEXT
+    page = make_html(appended, folder, sources.templates, parts)
+    return Report(report_text(about, sources, folder, answers), appendix, page)
+
+
+def linked_answers(
+    folder: Path, answers: dict[str, Markup]
+) -> tuple[dict[str, Markup], list[Source]]:
+    """The answers with the numbers of their sentences as links, and what these lead to."""
+    linked: dict[str, Markup] = {}
+    found: list[Source] = []
+    for question, text in answers.items():
+        path = folder / f"{question}.json"
+        with reading(path, "an answer", remake(path), StageError):
+            linker = Linker(question, json.loads(path.read_text(encoding="utf-8")))
+            linked[question] = Markup(linker.link(text))
+        found += linker.sources.values()
+    return linked, found
+
+
+def report_text(
+    about: dict[str, Any], sources: Sources, folder: Path, answers: dict[str, Markup]
+) -> str:
+    """The report: the short answers, then each with its reasons, then the studies."""
     links = {name: figure_link(name, sources.figures, folder) for name in FIGURES}
     sections = [Markup(text_of(path).strip()) for path in sources.sections]
     template = present.template_in(sources.templates, "report.md.j2")
@@ -140,6 +181,8 @@ def one_page(report: str, appendix: str, tag: str) -> str:
     linked = linked.replace(f"(results/{tag}/appendix.md)", "(#appendix)")
     # The page is read without the project's folder beside it.
     linked = re.sub(r"\[([^]]+)\]\((docs/[^)]+)\)", r"\1 (`\2`)", linked)
+    # The page has contents of its own.
+    linked = re.sub(r"\nContents:\n\n(?: *- .*\n)+", "", linked)
     tables = appendix[appendix.index("\n## ") :]
     return linked + "\n## Appendix\n" + re.sub("^#", "##", tables, flags=re.MULTILINE)
 
@@ -170,7 +213,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--tables", type=existing_folder, required=True, help="folder of joined CSVs"
     )
     parser.add_argument(
-        "--answers", type=existing_folder, required=True, help="folder of a.md to e.md"
+        "--answers", type=existing_folder, required=True, help="folder of a.md to f.md"
     )
     parser.add_argument(
         "--figures", type=existing_folder, required=True, help="folder of the .svg figures"
@@ -186,6 +229,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         default=[],
         help="Markdown of the studies, each with its long tables beside it, in {study}.appendix.md",
     )
+    parser.add_argument(
+        "--timelines",
+        type=existing_file,
+        nargs="*",
+        default=[],
+        help="timelines/{case}.svg to show",
+    )
     parser.add_argument("--markdown", type=new_file, required=True)
     parser.add_argument("--appendix", type=new_file, required=True, help="the long tables")
     parser.add_argument("--html", type=new_file, required=True)
@@ -197,13 +247,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         given.templates,
         given.plan,
         tuple(given.sections),
+        tuple(given.timelines),
     )
     folder = given.markdown.parent
-    text, appendix = make_markdown(sources, folder, given.suite, given.tag)
-    html = make_html(one_page(text, appendix, given.tag), folder, given.templates)
-    write_text(given.markdown, text)
-    write_text(given.appendix, appendix)
-    write_text(given.html, html)
+    made = make_report(sources, folder, given.suite, given.tag)
+    write_text(given.markdown, made.text)
+    write_text(given.appendix, made.appendix)
+    write_text(given.html, made.page)
 
 
 if __name__ == "__main__":

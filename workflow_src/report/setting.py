@@ -18,6 +18,7 @@ AXES = ("context", "precision", "batch", "vocabulary", "attention", "optimizer")
 VALUE_WORDS = {
     "naive": "written out",
     "fused_softmax": "with torch's softmax",
+    "triton_softmax": "with this project's Triton softmax",
     "sdpa": "torch's fused (sdpa)",
     "adamw": "AdamW written out",
     "foreach": "torch's foreach AdamW",

@@ -9,6 +9,7 @@ from workflow_src.common.plan_row import COLUMNS
 from workflow_src.common.schema import TEXT, Schema, choice, mapping
 from workflow_src.measure.alone import measured_alone
 from workflow_src.measure.machine import use_threads
+from workflow_src.measure.processes import in_fresh_processes, merged_point
 from workflow_src.studies.study import Point, Row
 
 ANY_POINT = mapping(
@@ -26,13 +27,22 @@ def point_of(schema: Schema, check: Check | None = None) -> Callable[[str], Poin
     return json_of({"allOf": [ANY_POINT, schema]}, check)
 
 
+IDENTITY = ("measurement", "phase", "name")
+"""The keys of a row that tell which measurement it is, in points measured in several processes."""
+
+
 @one_sentence()
 def main(
-    measure: Callable[[Point], list[Row]], schema: Schema | None = None, check: Check | None = None
+    measure: Callable[[Point], list[Row]],
+    schema: Schema | None = None,
+    check: Check | None = None,
+    module: str = "",
 ) -> None:
     """Measure one point, and write its raw rows with the environment they were measured in.
 
-    `schema` and `check` are what the study asks of its points, beyond an id and a device.
+    `schema` and `check` are what the study asks of its points, beyond an id and a device. A point
+    whose `processes` is above 1 runs `module`, the study's own, in that many fresh processes, one
+    after another; each has its number in the point, under "process".
     """
     parser = Parser(description=__doc__)
     point_type = point_of(schema or {}, check)
@@ -40,6 +50,10 @@ def main(
     parser.add_argument("--output", type=new_file, required=True)
     given = parser.parse_args()
     point = given.point
+    if module and point.get("processes", 1) > 1:
+        results = in_fresh_processes(module, point, point["processes"], "--point")
+        write_json(given.output, merged_point(results, IDENTITY) | {"point": point})
+        return
     use_threads(point)
     result = measured_alone(point["point"], point, "rows", lambda: measure(point))
     write_json(given.output, {"point": point} | result)

@@ -4,16 +4,18 @@ A study is a folder of this package with these modules:
 
 - points: `points(device, scale, settings)`, what to measure; imports neither torch nor pandas.
   `scale` is "small" (minutes on two CPU cores) or "full" (for a GPU). `POINT` is the schema of a
-  point, by which `measure` refuses what was written by hand and is wrong.
+  point, by which `measure` refuses what was written by hand and is wrong. A point with `processes`
+  above 1 is timed in that many fresh processes, if the study's `measure` names its own module.
 - measure: `measure(point)`, the raw rows of one point; a command (see run_point.py).
-- analyze: `derive(point, rows)`, a point's rows of the table; a command (see join_points.py).
+- analyze: `derive(point, rows)`, a point's rows of the table; a command (see join_points.py). It
+  may complete the table with what takes several points, or predictions.
 - section: what the table says, as text, tables and a figure; a command (see section.py).
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-STUDIES = ("warmup", "precision", "attention", "fusion", "matmul", "mlp", "accounting")
+STUDIES = ("warmup", "precision", "attention", "fusion", "matmul", "mlp", "accounting", "levers")
 """The studies, in the order of the report."""
 
 Settings = Mapping[str, Any]

@@ -13,10 +13,11 @@ from workflow_src.common.case import TABLES, Case
 from workflow_src.common.environment import HOST_SPEEDS
 from workflow_src.common.errors import CAPTURE_AGAIN, StageError, TraceError, one_sentence, remake
 from workflow_src.common.reading import reading
-from workflow_src.common.summary import by_process, summarize
 from workflow_src.common.thresholds import HOST_CHANGED
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.model.flops import forward_work
+from workflow_src.tables.operators import operator_tables
+from workflow_src.tables.timings import timings
 from workflow_src.traces.attribution import NOWHERE, attribute, device_times, number_steps
 from workflow_src.traces.export import read_trace
 from workflow_src.traces.families import RULES, coverage, families, load_rules
@@ -28,22 +29,6 @@ from workflow_src.traces.trace import Trace, require_complete
 
 BUSY_LOAD = 1.5
 """Load average per core above which a CPU counts as busy with other work."""
-
-
-def timings(result: dict[str, Any]) -> pd.DataFrame:
-    """A row per phase of a benchmark: status, summary of its samples (ms), peak memory."""
-    rows = []
-    for phase, found in result["phases"].items():
-        row = {"phase": phase, "status": found["status"], "reason": found["reason"]}
-        if found["status"] == "ok":
-            samples = found["samples_ns"]
-            row |= summarize(samples)
-            row |= by_process(samples, found.get("process", [0] * len(samples)))
-            row["peak_memory_mib"] = found["peak_memory_mib"]
-        if found.get("device_samples_ns"):
-            row["device_median_ms"] = float(np.median(found["device_samples_ns"])) / NS_PER_MS
-        rows.append(row)
-    return pd.DataFrame(rows)
 
 
 def ranges_table(ranges: pd.DataFrame) -> pd.DataFrame:
@@ -166,8 +151,17 @@ def environment(result: dict[str, Any], profiler_version: str) -> pd.DataFrame:
     return pd.DataFrame([row | {"warning": warnings(result)}])
 
 
-def benchmark_tables(path: Path, profiler_version: str) -> dict[str, pd.DataFrame]:
-    """The tables made from a benchmark's JSON. Raises StageError if it isn't one."""
+def benchmark_tables(
+    path: Path,
+    profiler_version: str,
+    ranges: pd.DataFrame,
+    activities: pd.DataFrame,
+    rules: pd.DataFrame | None = None,
+) -> dict[str, pd.DataFrame]:
+    """The tables made from a benchmark's JSON, some with what was captured of the same case.
+
+    Raises StageError if it isn't one.
+    """
     with reading(path, "a benchmark's result", remake(path), StageError):
         result = json.loads(path.read_text(encoding="utf-8"))
         version = profiler_version or result["environment"]["torch"]
@@ -175,7 +169,7 @@ def benchmark_tables(path: Path, profiler_version: str) -> dict[str, pd.DataFram
             "timings": timings(result),
             "work": pd.DataFrame(forward_work(Case.from_dict(result["case"]))),
             "environments": environment(result, version),
-        }
+        } | operator_tables(ranges, activities, result, rules)
         for table in tables.values():
             # Text that can't be written as UTF-8 fails here, where the message names the file.
             table.to_csv().encode()
@@ -195,7 +189,8 @@ def case_tables(
     ranges = device_times(number_steps(ranges), activities)
     kernels = named(kernels_table(ranges, activities), rules)
     stats_ns = stats_total_ns(export / "cuda_gpu_kern_sum.csv")
-    return benchmark_tables(benchmark, trace.profiler_version) | {
+    version = trace.profiler_version
+    return benchmark_tables(benchmark, version, ranges, activities, rules) | {
         "ranges": ranges_table(ranges),
         "kernels": kernels,
         "captures": capture_table(trace, kernels, stats_ns),
@@ -204,6 +199,24 @@ def case_tables(
         "launch_delays": launch_delays(ranges, activities),
         "api_calls": api_calls(ranges, trace.calls),
     }
+
+
+def said_of(alignment: pd.DataFrame) -> list[str]:
+    """A line for each thing in a case's alignment that doesn't fit."""
+    lines = []
+    for _, row in alignment.iterrows():
+        if row["status"] != "ok":
+            why = f" ({row['reason']})" if row["reason"] else ""
+            lines.append(f"{row['phase']}: what launched its work is {row['status']}{why}")
+            continue
+        if row["parting"]:
+            aligned = f"{row['aligned_share']:.2%} of device time has an operator"
+            lines.append(f"{row['phase']}: {aligned}; {row['parting']}")
+        if row["family_disagreement"]:
+            share = f"{row['family_disagreement_share']:.2%} of kernel time"
+            said = f"by name and by operator, {share} is of different families"
+            lines.append(f"{row['phase']}: {said}: {row['family_disagreement']}")
+    return lines
 
 
 def main() -> None:
@@ -223,6 +236,7 @@ def main() -> None:
         found = case_tables(arguments.export, arguments.benchmark, rules)
         for name in TABLES:
             write_csv(arguments.output / f"{name}.csv", found[name])
+        print(*said_of(found["alignment"]), sep="\n")
 
 
 if __name__ == "__main__":

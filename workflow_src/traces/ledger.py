@@ -140,8 +140,8 @@ def _union(rows: pd.DataFrame) -> Union:
     return Union.of(rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy())
 
 
-def idle_by_cause(gaps: Gaps, host: Host, start: int, end: int) -> dict[str, int]:
-    """Idle time (ns) of the step [start, end) by cause, in the order of CAUSES."""
+def idle_parts(gaps: Gaps, host: Host, start: int, end: int) -> tuple[Gaps, dict[str, Indices]]:
+    """The gaps in the step [start, end), and how much of each (ns) each of CAUSES explains."""
     found = gaps.within(start, end)
     is_tail = (found.ends == end) & (found.ready >= end)
     ready = np.where(is_tail, host.last_wait(start, end), found.ready)
@@ -158,14 +158,20 @@ def idle_by_cause(gaps: Gaps, host: Host, start: int, end: int) -> dict[str, int
     queued = np.minimum(waiting, entire - synchronization)
     rest = entire - synchronization - queued
     parts = (
-        rest[found.known],
+        np.where(found.known, rest, 0),
         synchronization,
-        queued[~is_tail],
-        queued[is_tail],
+        np.where(is_tail, 0, queued),
+        np.where(is_tail, queued, 0),
         found.ends - found.starts - entire,
-        rest[~found.known],
+        np.where(found.known, 0, rest),
     )
-    return {f"idle_{cause}_ns": int(part.sum()) for cause, part in zip(CAUSES, parts, strict=True)}
+    return found, dict(zip(CAUSES, parts, strict=True))
+
+
+def idle_by_cause(gaps: Gaps, host: Host, start: int, end: int) -> dict[str, int]:
+    """Idle time (ns) of the step [start, end) by cause, in the order of CAUSES."""
+    _, parts = idle_parts(gaps, host, start, end)
+    return {f"idle_{cause}_ns": int(part.sum()) for cause, part in parts.items()}
 
 
 def ledger(ranges: pd.DataFrame, activities: pd.DataFrame, calls: pd.DataFrame) -> pd.DataFrame:

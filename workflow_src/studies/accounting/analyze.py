@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.common.case import Case
+from workflow_src.common.ceilings import RATES, over_ceiling, rate_of
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
 from workflow_src.common.units import MIB, NS_PER_MS
 from workflow_src.model.flops import forward_work
@@ -17,8 +18,10 @@ from workflow_src.model.memory_formulas import model_row, peak_bytes, phase_flop
 from workflow_src.render.markdown import PHASE_WORDS
 from workflow_src.studies import join_points
 from workflow_src.studies.accounting.reading import (
+    FAR_BELOW,
     busy_share,
     ends_by_precision,
+    far_below_roof,
     in_words,
     shorter_whole,
     shown_size,
@@ -117,8 +120,15 @@ def _components(case: Case, row: Row) -> list[Row]:
 
 
 def _ceiling(row: Row) -> Row:
-    """A product's FLOPs or a copy's bytes (each element is read and written), and the rate."""
+    """A ceiling's rate: that of its fastest sample.
+
+    Points of earlier versions have only products and a copy, without their work; their rate is
+    that of the median, as they were published.
+    """
     ran = "median_ms" in row
+    if "kind" in row:
+        rate = {RATES[row["kind"]][1]: rate_of(row, min(row["samples_ns"]))} if ran else {}
+        return row | rate
     if "side" in row:
         flops = 2 * row["side"] ** 3
         rate = {"tflop_per_s": tflop_per_s(flops, row["median_ms"])} if ran else {}
@@ -140,7 +150,7 @@ def rows_of(table: pd.DataFrame, measurement: str) -> list[dict[str, Any]]:
 
 
 def peak_rates(table: pd.DataFrame) -> dict[str, tuple[float, float]]:
-    """The ceilings of each precision: TFLOP/s of its best matrix product, GB/s of the copy."""
+    """The ceilings of each precision: TFLOP/s of its best matrix product, best GB/s of memory."""
     found: dict[str, tuple[float, float]] = {}
     for row in rows_of(table, "ceiling"):
         matmul, copy = found.get(row["precision"], (0.0, 0.0))
@@ -164,6 +174,7 @@ def components(table: pd.DataFrame) -> list[dict[str, Any]]:
     for row in rows_of(table, "component"):
         if row.get("tflop_per_s") and row["precision"] in rates:
             limit = roof(row["flops_per_byte"], rates[row["precision"]])
+            beyond = over_ceiling(row["tflop_per_s"], limit)
             compute = limit == rates[row["precision"]][0]
             found.append(
                 row
@@ -171,6 +182,7 @@ def components(table: pd.DataFrame) -> list[dict[str, Any]]:
                     "roof": limit,
                     "words": in_words(row["component"]),
                     "of_roof": row["tflop_per_s"] / limit,
+                    "beyond": beyond,
                     "bound": "matmul rate" if compute else "bandwidth",
                 }
             )
@@ -195,7 +207,7 @@ def _rooflines(table: pd.DataFrame) -> list[dict[str, Any]]:
                 "bandwidth": sides["bandwidth"],
                 "compute": sides["matmul rate"],
                 "either": sides["either"],
-                "above": [f"{row['words']} of {row['size']}" for row in mine if row["of_roof"] > 1],
+                "above": [f"{row['words']} of {row['size']}" for row in mine if row["beyond"]],
             }
         )
     return found
@@ -235,8 +247,12 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
         "busy_limit": LAUNCH_BOUND_BELOW,
         "shorter": shorter_whole(phases),
         "recomputes": any(row["hfu"] != row["mfu"] for row in used),
-        "over_peak": [f"{row['size']} {row['precision']}" for row in used if row["mfu"] > 1],
+        "over_peak": [
+            f"{row['size']} {row['precision']}" for row in used if over_ceiling(row["mfu"], 1.0)
+        ],
         "rooflines": _rooflines(table),
+        "far": far_below_roof(components(table)),
+        "far_below": FAR_BELOW,
         "shown_size": shown_size(components(table)),
         "lost": [
             f"{PHASE_WORDS[row['phase']]} of {row['size']} {row['precision']}"

@@ -1,25 +1,22 @@
-"""Measures phases, a forward pass's activities by range, and the roofline's two ceilings."""
+"""Measures phases, a forward pass's activities by range, and the roofline's ceilings."""
 
-from collections.abc import Callable
 from functools import partial
-
-import torch
 
 from workflow_src.common.case import Case
 from workflow_src.measure.activities import activities_of
 from workflow_src.measure.benchmark import measure as measure_phases
+from workflow_src.measure.ceilings import bandwidths, products
 from workflow_src.measure.memory import memory_before_mib
 from workflow_src.measure.oom import attempt, free
 from workflow_src.measure.progress import said
-from workflow_src.measure.timing import time_call
-from workflow_src.measure.workload import AUTOCAST, Workload, use_precision
+from workflow_src.measure.workload import Workload
 from workflow_src.studies.accounting.points import POINT
 from workflow_src.studies.models import case_of, with_known_sizes
 from workflow_src.studies.run_point import main
 from workflow_src.studies.study import Point, Row
 
-Call = Callable[[], object]
-Prepare = Callable[[torch.dtype, str], Call]
+NAMED = ("name", "shape", "layout")
+"""What tells ceilings apart."""
 
 
 def measure(point: Point) -> list[Row]:
@@ -72,45 +69,15 @@ def measure_forward(case: Case, steps: int) -> Row:
 
 
 def measure_ceilings(point: Point) -> list[Row]:
-    """The times of square matrix products in the point's precision, and of a copy in float32."""
-    use_precision(point["precision"])
-    dtype, elements = AUTOCAST.get(point["precision"], torch.float32), point["copy_elements"]
-    products = [
-        _ceiling(point, {"ceiling": f"matmul {side}", "side": side}, dtype, partial(matmul, side))
-        for side in point["matmul_sides"]
-    ]
-    copied = _ceiling(
-        point, {"ceiling": "copy", "elements": elements}, torch.float32, partial(copy, elements)
-    )
-    return [*products, copied]
-
-
-def _ceiling(point: Point, about: Row, dtype: torch.dtype, prepare: Prepare) -> Row:
-    """A ceiling's row: its description, and time samples of the call that `prepare` makes."""
-    device = point["device"]
-
-    def timed() -> Row:
-        call = prepare(dtype, device)
-        samples = time_call(call, device, point["warmup_steps"], point["ceiling_steps"])
-        return {"samples_ns": samples}
-
+    """The rows of measure.ceilings: bandwidth, and matrix products in the point's precision."""
+    device, sizes = point["device"], point["ceilings"]
+    rows = [*bandwidths(device, sizes), *products(device, point["precision"], sizes)]
+    free(device)
     always = {"measurement": "ceiling", "precision": point["precision"]}
-    named = {"dtype": str(dtype).removeprefix("torch.")}
-    row = said(f"ceiling {about['ceiling']}", attempt(timed, partial(free, device)))
-    return always | about | named | row
-
-
-def matmul(side: int, dtype: torch.dtype, device: str) -> Call:
-    """A call that multiplies two (side, side) matrices."""
-    a, b = (torch.randn(side, side, device=device, dtype=dtype) for _ in range(2))
-    return lambda: a @ b
-
-
-def copy(elements: int, dtype: torch.dtype, device: str) -> Call:
-    """A call that copies a vector of `elements` elements into another one."""
-    source = torch.randn(elements, device=device, dtype=dtype)
-    target = torch.empty_like(source)
-    return lambda: target.copy_(source)
+    return [
+        row | always | {"ceiling": " ".join(filter(None, map(row.__getitem__, NAMED)))}
+        for row in rows
+    ]
 
 
 if __name__ == "__main__":

@@ -3,10 +3,10 @@
 MFU and the roofline compare each size with ceilings measured in the same process.
 """
 
-from typing import Any
-
 from workflow_src.common.case import PRECISIONS as CASE_PRECISIONS
-from workflow_src.common.schema import NOT_NEGATIVE, POSITIVE, TEXT, choice, listed, mapping
+from workflow_src.common.ceilings import SIZES as CEILINGS
+from workflow_src.common.ceilings import SIZES_SCHEMA
+from workflow_src.common.schema import NOT_NEGATIVE, POSITIVE, TEXT, choice, mapping
 from workflow_src.studies.models import MODELS, models
 from workflow_src.studies.study import Row, Settings
 
@@ -14,10 +14,6 @@ MEASURED = {"small": ("tiny",), "full": ("small", "medium", "large", "xl", "2.7B
 PRECISIONS = {"small": ("fp32",), "full": ("fp32", "bf16")}
 CONTEXT = {"small": 256, "full": 512}
 BATCH = 4
-CEILINGS: dict[str, dict[str, Any]] = {
-    "small": {"matmul_sides": [512, 1024], "copy_elements": 2**24, "ceiling_steps": 5},
-    "full": {"matmul_sides": [4096, 8192], "copy_elements": 2**28, "ceiling_steps": 10},
-}
 STEPS = {"small": (1, 3), "full": (2, 3)}
 """Warm-up steps and measured steps."""
 
@@ -29,9 +25,7 @@ POINT = mapping(
         "precision": choice(CASE_PRECISIONS),
         "warmup_steps": NOT_NEGATIVE,
         "steps": POSITIVE,
-        "matmul_sides": listed(POSITIVE),
-        "copy_elements": POSITIVE,
-        "ceiling_steps": POSITIVE,
+        "ceilings": SIZES_SCHEMA,
     }
 )
 """The schema of a point."""
@@ -46,8 +40,8 @@ def points(device: str, scale: str, settings: Settings) -> list[Row]:
         "batch": BATCH,
         "warmup_steps": warmup_steps,
         "steps": steps,
+        "ceilings": CEILINGS[device],
     }
     return [
-        {"point": precision, "precision": precision} | common | CEILINGS[scale]
-        for precision in PRECISIONS[scale]
+        {"point": precision, "precision": precision} | common for precision in PRECISIONS[scale]
     ]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
+from workflow_src.render.markdown import percent
 from workflow_src.studies.study import Row
 
 COMPONENTS = {
@@ -16,6 +17,9 @@ COMPONENTS = {
     "head": "output head",
 }
 """Components in the words of the report's answers, by the name of their range."""
+
+FAR_BELOW = 0.5
+"""A component that reaches less of its lower ceiling is held back by something else."""
 
 
 def in_words(component: str) -> str:
@@ -66,3 +70,13 @@ def shorter_whole(phases: Sequence[Row]) -> list[dict[str, Row]]:
 def shown_size(rows: Sequence[Row]) -> str:
     """The size whose components the report shows: the one that takes longest; "" without any."""
     return str(max(rows, key=lambda row: float(row["busy_ms"]))["size"]) if rows else ""
+
+
+def far_below_roof(rows: Sequence[Row]) -> list[str]:
+    """The components of the size shown that reach less than FAR_BELOW of their lower ceiling."""
+    shown = [row for row in rows if row["size"] == shown_size(rows)]
+    return [
+        f"{row['words']} in {row['precision']} ({percent(row['of_roof'])})"
+        for row in shown
+        if row["of_roof"] < FAR_BELOW
+    ]

@@ -19,7 +19,7 @@ from workflow_src.measure.timing import (
     time_call,
     time_within,
 )
-from workflow_src.studies.attention.refusals import refusal
+from workflow_src.studies.refusals import refusal
 from workflow_src.studies.study import Row
 
 TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}

@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from workflow_src.common.ceilings import TOLERANCE, over_ceiling, rate_of
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.render.markdown import between, number, percent, plain, whole
 from workflow_src.studies import join_points
@@ -35,7 +36,14 @@ Shape = tuple[str, str, int, int]
 
 
 def derive(point: Point, rows: list[Row]) -> list[Row]:
-    """The rows with elements, launches, bytes, rate, and its share of the rate of a copy."""
+    """The rows with elements, launches, bytes, rate, and its share of the rate of a copy.
+
+    Rows of a ceiling become a column, the best of their rates: `ceiling_gb_per_s`.
+    """
+    ceilings = [row for row in rows if row.get("kind") == "bandwidth" and row["status"] == "ok"]
+    best = [rate_of(row, min(row["samples_ns"])) for row in ceilings]
+    known = {"ceiling_gb_per_s": max(best)} if best else {}
+    rows = [row | known for row in rows if "kind" not in row]
     profiled = [row for row in rows if "activities" in row]
     launched = {launches_alike(row): calls(row["activities"]) for row in profiled}
     rated = [row | {"elements": row["rows"] * row["columns"]} for row in rows]
@@ -213,6 +221,8 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
     faster = [
         row for row in against_copy(table) if (row["share_of_copy"] or 0) > 1 + NO_SLOWER_WITHIN
     ]
+    rate = bandwidth(ran)
+    beyond = [row for row in rows if over_ceiling(row["achieved_gb_per_s"], rate)]
     operations = [_of_operation(rows, missing, operation) for operation in IMPLEMENTATIONS]
     return {
         "operations": operations,
@@ -224,7 +234,10 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
         "large": power(LARGE),
         "near_copy": NEAR_COPY,
         "no_slower_within": NO_SLOWER_WITHIN,
-        "bandwidth": bandwidth(ran),
+        "bandwidth": rate,
+        "has_ceiling": any(row.get("ceiling_gb_per_s") for row in ran),
+        "beyond": [f"{NAMES[row['implementation']]}, {_shape_name(row)}" for row in beyond],
+        "tolerance": TOLERANCE,
         "uneven": uneven_copies(ran),
         "names": NAMES,
         "called": OPERATIONS,

@@ -19,8 +19,11 @@ SAME_WITHIN = 0.05
 def cached(row: Row) -> bool:
     """Whether a row's input or output fits in the L2 cache, so that repeats can read it there.
 
-    Of a GPU whose cache isn't known: whether there are fewer than LARGE elements.
+    Not if the repeats took several sets of tensors in turn. Of a GPU whose cache isn't known:
+    whether there are fewer than LARGE elements.
     """
+    if (row.get("sets") or 1) > 1:
+        return False
     size = L2_MIB.get(str(row.get("gpu")))
     if size is None:
         return bool(row["elements"] < LARGE)
@@ -28,12 +31,16 @@ def cached(row: Row) -> bool:
 
 
 def bandwidth(rows: Sequence[Row]) -> float | None:
-    """The rate (GB/s) of the fastest copy of tensors that no cache holds; None without one."""
+    """The best rate (GB/s) of memory: the ceiling, or a faster copy; None without either.
+
+    Only copies of tensors that no cache holds count. Points of earlier versions have no ceiling.
+    """
     rates = [
         row["achieved_gb_per_s"]
         for row in rows
         if row["status"] == "ok" and row["implementation"] == "copy" and not cached(row)
     ]
+    rates += [row["ceiling_gb_per_s"] for row in rows if row.get("ceiling_gb_per_s")]
     return max(rates, default=None)
 
 

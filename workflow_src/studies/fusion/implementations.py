@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from workflow_src.common.errors import UnavailableError
 from workflow_src.model.attention import fused_softmax, written_out_softmax
-from workflow_src.ops import UnavailableError
 from workflow_src.ops.cuda import build_gelu
 
 Operation = Callable[[Tensor], Tensor]

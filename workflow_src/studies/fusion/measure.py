@@ -1,7 +1,6 @@
 """Measures all implementations of GeLU and softmax, next to a copy of the same bytes."""
 
 import math
-import time
 from collections.abc import Callable
 from functools import partial
 from itertools import product
@@ -9,11 +8,13 @@ from itertools import product
 import torch
 from torch import Tensor
 
+from workflow_src.common.errors import UnavailableError
 from workflow_src.measure.activities import activities_of
+from workflow_src.measure.ceilings import bandwidths
+from workflow_src.measure.l2 import in_rotation, l2_bytes, sets_beyond
 from workflow_src.measure.oom import attempt, free
 from workflow_src.measure.progress import said
-from workflow_src.measure.timing import synchronize, time_call
-from workflow_src.ops import UnavailableError
+from workflow_src.measure.timing import time_call, wake
 from workflow_src.studies.fusion.implementations import EXACT, Operation, build, copy
 from workflow_src.studies.fusion.points import POINT, launches_alike
 from workflow_src.studies.run_point import main
@@ -27,16 +28,22 @@ ERROR_LIMITS = {"float32": 1e-5, "float16": 5e-3, "bfloat16": 3e-2}
 
 
 def measure(point: Point) -> list[Row]:
-    """A row per dtype, shape and implementation; the copy of a shape comes first."""
-    wake(point["device"], point["wake_s"])
+    """A row per dtype, shape and implementation; the copy of a shape comes first.
+
+    Before all of them, the rows of measure.ceilings for bandwidth, if the point asks for them.
+    """
+    device = point["device"]
+    ceilings = bandwidths(device, point["ceilings"]) if "ceilings" in point else []
+    free(device)
+    wake(partial(torch.rand, CHUNK, device=device), device, point["wake_s"])
     found: list[Row] = []
     for dtype, (rows, columns) in product(point["dtypes"], point["shapes"]):
         for implementation in point["implementations"]:
             about = {"operation": point["operation"], "implementation": implementation}
             about |= {"dtype": dtype, "rows": rows, "columns": columns}
             found.append(about | _outcome(about, point, _to_profile(about, point, found)))
-        free(point["device"])
-    return found
+        free(device)
+    return [*ceilings, *found]
 
 
 def _to_profile(about: Row, point: Point, found: list[Row]) -> bool:
@@ -66,10 +73,24 @@ def _measure_one(about: Row, point: Point, profiled: bool) -> Row:
     x = torch.randn(shape, generator=generator, device=device, dtype=dtype)
     function = build(about["operation"], about["implementation"], x)
     row: Row = {"relative_error": _checked_error(function, x, about)}
-    call = partial(function, x)
+    call, sets = _beyond_l2(function, x, about)
+    row |= {"sets": sets} if sets > 1 else {}
     if profiled:
         row["activities"] = activities_of(call, device)
     return row | {"samples_ns": time_call(call, device, point["warmup_steps"], point["steps"])}
+
+
+def _beyond_l2(function: Operation, x: Tensor, about: Row) -> tuple[Callable[[], object], int]:
+    """A call of `function` on copies of x in turn, so that none is in the L2 cache; their number.
+
+    Each has an output of its own; only a copy's is part of the function.
+    """
+    sets = sets_beyond(l2_bytes(x.device.type), 2 * x.nbytes)
+    calls = [partial(function, x)]
+    for _ in range(sets - 1):
+        copied = about["implementation"] == "copy"
+        calls.append(partial(copy(x) if copied else function, x.clone()))
+    return in_rotation(calls), sets
 
 
 def _checked_error(function: Operation, x: Tensor, about: Row) -> float:
@@ -97,17 +118,6 @@ def relative_error(result: Tensor, x: Tensor, exact: Callable[[Tensor], Tensor])
         error += float((found.double() - reference).square().sum())
         norm += float(reference.square().sum())
     return math.sqrt(error / norm) if norm else math.nan
-
-
-def wake(device: str, seconds: float) -> None:
-    """Keep a CUDA device busy for `seconds`, so that its clocks rise from idle."""
-    if device != "cuda":
-        return
-    x = torch.randn(CHUNK, device=device)
-    begin = time.perf_counter()
-    while time.perf_counter() - begin < seconds:
-        copy(x)(x)
-        synchronize(device)
 
 
 if __name__ == "__main__":

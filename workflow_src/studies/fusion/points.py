@@ -1,5 +1,7 @@
 """What the fusion study measures: each implementation of two operations, next to a copy."""
 
+from workflow_src.common.ceilings import SIZES as CEILINGS
+from workflow_src.common.ceilings import SIZES_SCHEMA
 from workflow_src.common.schema import (
     AMOUNT,
     NOT_NEGATIVE,
@@ -37,12 +39,13 @@ POINT = mapping_by(
                 "wake_s": AMOUNT,
                 "warmup_steps": NOT_NEGATIVE,
                 "steps": POSITIVE,
-            }
+            },
+            {"ceilings": SIZES_SCHEMA},
         )
         for operation, implementations in IMPLEMENTATIONS.items()
     },
 )
-"""The schema of a point."""
+"""The schema of a point; without `ceilings`, none are measured."""
 
 
 def points(device: str, scale: str, settings: Settings) -> list[Row]:
@@ -60,6 +63,7 @@ def points(device: str, scale: str, settings: Settings) -> list[Row]:
             "wake_s": WAKE_S,
             "warmup_steps": WARMUP,
             "steps": STEPS[scale],
+            "ceilings": CEILINGS[device],
         }
         for operation, implementations in IMPLEMENTATIONS.items()
     ]

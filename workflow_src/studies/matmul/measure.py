@@ -8,19 +8,18 @@ import torch
 from torch import Tensor
 
 from workflow_src.measure.activities import activities_of
+from workflow_src.measure.l2 import in_rotation, l2_bytes, sets_beyond
 from workflow_src.measure.oom import attempt, free
 from workflow_src.measure.progress import said
 from workflow_src.measure.timing import time_within
-from workflow_src.measure.workload import use_precision
+from workflow_src.measure.workload import unsupported, use_precision
 from workflow_src.studies.matmul.points import POINT
 from workflow_src.studies.matmul.tiles import divisibility_sizes, edge_near, edge_sizes
 from workflow_src.studies.run_point import main
 from workflow_src.studies.study import Point, Row
 
 FP8 = torch.float8_e4m3fn
-TYPES = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16}
-NEEDS = {"tf32": (8, 0), "fp8": (8, 9)}
-"""The minimum compute capability for each precision that needs one."""
+TYPES = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "fp8": FP8}
 
 
 def measure(point: Point) -> list[Row]:
@@ -29,23 +28,12 @@ def measure(point: Point) -> list[Row]:
     return measure_sizes(point) if point["point"] == "sizes" else measure_fine(point)
 
 
-def refusal(precision: str, device: str) -> str:
-    """Why this device can't multiply in `precision`; empty if it can."""
-    if precision not in NEEDS:
-        return ""
-    needs = NEEDS[precision]
-    if device == "cuda" and torch.cuda.get_device_capability() >= needs:
-        return ""
-    return f"{precision} needs a CUDA device of compute capability {needs[0]}.{needs[1]} or later"
-
-
 def measure_sizes(point: Point) -> list[Row]:
     """A row per precision and size; one row with the reason for an unsupported precision."""
     rows: list[Row] = []
     for precision in point["precisions"]:
         about = {"sweep": "sizes", "precision": precision}
-        why = refusal(precision, point["device"])
-        if why:
+        if why := unsupported(precision, point["device"]):
             rows.append(about | {"status": "skipped", "reason": why})
             continue
         rows += [about | measure_product(n, precision, point) for n in point["sizes"]]
@@ -83,27 +71,33 @@ def measure_product(n: int, precision: str, point: Point) -> Row:
     device = point["device"]
 
     def run() -> Row:
-        call = product(n, precision, device)
+        sets = sets_beyond(l2_bytes(device), 3 * n * n * TYPES[precision].itemsize)
+        call = product(n, precision, device, sets)
         times = time_within(call, device, point["budget_ms"], point["sample_ms"])
+        times |= {"sets": sets} if sets > 1 else {}
         return times | {"activities": activities_of(call, device)}
 
     return {"n": n} | said(f"{precision} {n}", attempt(run, partial(free, device)))
 
 
-def product(n: int, precision: str, device: str) -> Callable[[], Tensor]:
+def product(n: int, precision: str, device: str, sets: int = 1) -> Callable[[], object]:
     """A call that multiplies two (n, n) matrices of standard normal numbers in `precision`.
 
+    Calls take `sets` pairs of matrices in turn, so that small ones are not read from a cache.
     fp8 is e4m3 with bf16 results, a scale of 1 and fast accumulation; its right-hand side is
     column-major, as the operator requires.
     """
     use_precision(precision)
-    a, b = (torch.randn(n, n, device=device) for _ in range(2))
-    if precision != "fp8":
-        a, b = a.to(TYPES[precision]), b.to(TYPES[precision])
-        return lambda: a @ b
-    left, right, one = a.to(FP8), b.to(FP8).t(), torch.ones((), device=device)
-    return lambda: torch._scaled_mm(
-        left, right, scale_a=one, scale_b=one, out_dtype=torch.bfloat16, use_fast_accum=True
+    one = torch.ones((), device=device)
+    multiply = partial(_scaled, one) if precision == "fp8" else torch.matmul
+    dtype = TYPES[precision]
+    a, b = (torch.randn(sets, n, n, device=device).to(dtype) for _ in range(2))
+    return in_rotation([partial(multiply, *pair) for pair in zip(a, b, strict=True)])
+
+
+def _scaled(one: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    return torch._scaled_mm(
+        a, b.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16, use_fast_accum=True
     )
 
 

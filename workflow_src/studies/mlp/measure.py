@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from workflow_src.measure.activities import activities_of
+from workflow_src.measure.l2 import in_rotation, l2_bytes, sets_beyond
 from workflow_src.measure.oom import attempt, free
 from workflow_src.measure.progress import said
 from workflow_src.measure.timing import time_call
@@ -82,9 +83,10 @@ def sweep(point: Point) -> list[Row]:
 
 
 def _with_itself(operation: Callable[[Tensor, Tensor], Tensor], width: int, device: str) -> Call:
-    """A call of `operation` on a (width, width) matrix and itself."""
-    matrix = torch.randn(width, width, device=device)
-    return lambda: operation(matrix, matrix)
+    """A call of `operation` on a (width, width) matrix and itself, in rotation; see measure.l2."""
+    sets = sets_beyond(l2_bytes(device), 2 * 4 * width**2)
+    matrices = torch.randn(sets, width, width, device=device)
+    return in_rotation([partial(operation, matrix, matrix) for matrix in matrices])
 
 
 def _operations(point: Point) -> dict[str, Callable[[], Call]]:

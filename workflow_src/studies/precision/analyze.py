@@ -13,6 +13,7 @@ from workflow_src.common.units import NS_PER_MS
 from workflow_src.render.markdown import limit
 from workflow_src.studies import join_points
 from workflow_src.studies.precision.points import AUTOCAST
+from workflow_src.studies.precision.types import kept, kept_low, narrow_norms, wide_norm
 from workflow_src.studies.rows import busy_ns, calls, filled
 from workflow_src.studies.study import Point, Row
 
@@ -135,6 +136,7 @@ def reason_of(pair: Mapping[str, Any]) -> str:
 def summarize(table: pd.DataFrame) -> dict[str, Any]:
     """Values for the template: causes of the sums' errors, dtypes, autocast's gains and losses."""
     sums, types, speed = (part(table, name) for name in ("accumulation", "dtypes", "speed"))
+    norms = part(table, "layer_norm")
     pairs = compare(speed)
     losses = sorted((p for p in pairs if p["verdict"] == "loses"), key=lambda p: p["speedup"])
     return {
@@ -145,8 +147,11 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
             name: [row for row in sums if cause(row) == name]
             for name in ("rounding", "representation")
         },
-        "low": {name: _kept_low(types, name) for name in ("fp16", "bf16")},
+        "low": {name: kept_low(types, name) for name in ("fp16", "bf16")},
         "tensors": [row["tensor"] for row in types],
+        "norms": norms,
+        "wide_norm": wide_norm(norms),
+        "narrow_norms": narrow_norms(norms),
         "kept": kept(types),
         "gains": [_of_one_kind(pairs, *kind) for kind in _kinds(pairs)],
         "compared": {
@@ -203,30 +208,6 @@ def cause(row: Mapping[str, Any]) -> str:
     """The larger part of a sum's error: "representation" or "rounding"."""
     rounding = abs(row["rounding_error"]) > abs(row["representation_error"])
     return "rounding" if rounding else "representation"
-
-
-def _kept_low(types: Sequence[Mapping[str, Any]], autocast: str) -> list[str]:
-    """The tensors that are not float32 under autocast to `autocast`."""
-    return [row["tensor"] for row in types if row[f"autocast_{autocast}"] != "float32"]
-
-
-KINDS = {
-    "parameters": "(parameter)",
-    "gradients": "(gradient)",
-    "LayerNorm's output": "norm (output)",
-}
-"""What tensors are called together, by what their names end with."""
-
-
-def kept(types: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The kinds of tensors that are float32 under every autocast."""
-    low = {*_kept_low(types, "fp16"), *_kept_low(types, "bf16")}
-    return [
-        words
-        for words, end in KINDS.items()
-        if (mine := {row["tensor"] for row in types if row["tensor"].endswith(end)})
-        and mine.isdisjoint(low)
-    ]
 
 
 def _kinds(pairs: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:

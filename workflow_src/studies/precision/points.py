@@ -27,6 +27,12 @@ STEPS = {"forward": 6, "forward_backward": 6, "scores": 20}
 ADDEND = 0.01
 ADDITIONS = 1000
 
+LAYER_NORM = {"rows": 256, "width": 1024, "deviations": [1.0, 300.0]}
+"""The input of LayerNorm: the square of the larger standard deviation is beyond fp16's 65,504."""
+
+OVERFLOWS = "overflows"
+"""What is said of a variance that isn't finite."""
+
 
 POINT = mapping(
     MODELS
@@ -34,6 +40,7 @@ POINT = mapping(
         "numerics": YES_OR_NO,
         "addend": AMOUNT,
         "additions": POSITIVE,
+        "layer_norm": mapping({"rows": POSITIVE, "width": POSITIVE, "deviations": listed(AMOUNT)}),
         "precisions": listed(choice(CASE_PRECISIONS)),
         "profiled": {"type": "array", "items": choice(CASE_PRECISIONS)},
         "warmup_steps": NOT_NEGATIVE,
@@ -53,6 +60,7 @@ def points(device: str, scale: str, settings: Settings) -> list[Row]:
             "numerics": number == 0,
             "addend": ADDEND,
             "additions": ADDITIONS,
+            "layer_norm": dict(LAYER_NORM),
             "precisions": [*FULL[device], AUTOCAST],
             "profiled": list(PROFILED),
             "context": CONTEXTS[scale],

@@ -18,6 +18,7 @@ def tables(table: pd.DataFrame) -> dict[str, Markup]:
     speed = part(table, "speed")
     return {
         "sums": markdown_table(part(table, "accumulation"), SUM_COLUMNS),
+        "norms": markdown_table(part(table, "layer_norm"), NORM_COLUMNS),
         "speedups": _speedups_table(speed),
         "accumulation": _accumulation_table(part(table, "accumulation")),
         "dtypes": _dtypes_table(part(table, "dtypes")),
@@ -41,6 +42,16 @@ SUM_COLUMNS = (
     Column("error", "error", scientific),
     Column("from 0.01 as stored", "representation_error", scientific),
     Column("from rounding the sum", "rounding_error", scientific),
+)
+
+
+NORM_COLUMNS = (
+    Column("input in", "variant"),
+    Column("its standard deviation", "deviation", number),
+    Column("mean and variance in", "statistics"),
+    Column("largest error of the output", "largest_error", "{:.1e}".format),
+    Column("what storing the output in the input's type costs", "stored_error", "{:.1e}".format),
+    Column("variance", "variance"),
 )
 
 

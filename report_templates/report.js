@@ -1,0 +1,99 @@
+// Long tables with filters for all at once and a CSV each, deep links, and zoom in timelines.
+const AXES = ["size", "context", "precision", "phase"], SAME = { part: "phase" };
+const bar = document.getElementById("filters"), texts = (cells) => [...cells].map((cell) => cell.textContent.trim());
+const headings = [...document.querySelectorAll("h1, h2, h3, h4")];
+const before = (box) => headings.findLast((each) => each.compareDocumentPosition(box) & Node.DOCUMENT_POSITION_FOLLOWING);
+
+// For each long table: the column of each axis, and its DataTable once it was near the screen or filtered.
+const tables = new Map([...document.querySelectorAll("table.long")].map((table) => {
+  const names = texts(table.tHead.rows[0].cells).map((name) => SAME[name] ?? name);
+  return [table, { at: Object.fromEntries(AXES.map((axis) => [axis, names.indexOf(axis)])) }];
+}));
+// What links lead to in them, by id, because a filter takes rows out of the page.
+const targets = new Map([...document.querySelectorAll("table.long [id]")].map((each) => [each.id, each]));
+
+DataTable.ext.search.push((settings, row) => Object.entries(tables.get(settings.nTable).at).every(([axis, at]) =>
+  at < 0 || !bar[axis].value || row[at].trim() === bar[axis].value));
+
+function explore(table) {
+  const found = tables.get(table), box = table.parentElement;
+  if (found.data) return found.data;
+  const tools = document.createElement("div"), shown = document.createElement("span");
+  found.data = new DataTable(table, { paging: false, info: false, order: [], autoWidth: false,
+    layout: { topStart: null, topEnd: null, bottomStart: null, bottomEnd: null },
+    drawCallback() {
+      const { recordsDisplay, recordsTotal } = this.api().page.info();
+      shown.textContent = `${recordsDisplay} of ${recordsTotal} rows`;
+    } });
+  const csv = { extend: "csv", text: "Save as CSV", title: before(box).textContent.trim().replace(/\W+/g, "-") };
+  tools.className = "tools";
+  tools.append(new DataTable.Buttons(found.data, { buttons: [csv] }).container()[0], shown);
+  box.before(tools);
+  return found.data;
+}
+
+const near = new IntersectionObserver((seen) => seen.forEach((each) => each.isIntersecting && explore(each.target)),
+  { rootMargin: "300px" });
+tables.forEach((_, table) => near.observe(table));
+for (const axis of AXES) {
+  const values = new Set(), order = axis === "context" ? (a, b) => a - b : undefined;
+  tables.forEach(({ at }, table) => at[axis] >= 0
+    && texts([...table.tBodies[0].rows].map((row) => row.cells[at[axis]])).forEach((text) => values.add(text)));
+  [...values].sort(order).forEach((value) => bar[axis].add(new Option(value, value)));
+}
+
+function filter() {
+  const found = [...tables.keys()].map((table) => explore(table).search(bar.text.value).draw().page.info().recordsDisplay);
+  const rows = found.reduce((sum, count) => sum + count, 0);
+  bar.querySelector("output").value = `${rows.toLocaleString("en")} rows`;
+}
+bar.addEventListener("input", filter);
+bar.addEventListener("submit", (event) => event.preventDefault());
+bar.addEventListener("reset", () => setTimeout(filter));
+bar.hidden = false;
+
+// #case=small-ctx128-fp32&question=b: that case's rows, at the tables of that question. Any other id: that row.
+function follow() {
+  const id = location.hash.slice(1), asked = new URLSearchParams(id), one = asked.get("case"), question = asked.get("question");
+  const row = targets.get(one ? `case-${one}` : id);
+  if (row && (one || !row.isConnected)) {
+    [...AXES, "text"].forEach((name) => { bar[name].value = one && row.dataset[name] || ""; });
+    filter();
+  }
+  const start = row ? `Tables of (${question})` : `(${question})`;
+  const target = headings.find((each) => each.tagName === "H3" && each.textContent.startsWith(start));
+  if (target || one) (target ?? row)?.scrollIntoView();
+  else if (row) location.replace(location.hash);
+}
+addEventListener("hashchange", follow);
+addEventListener("click", ({ target }) => target.closest("a")?.hash === location.hash && follow());
+follow();
+
+// By key: how far the left end moves, and how wide what is shown becomes, in widths of what is shown.
+const KEYS = { "+": [0.25, 0.5], "-": [-0.5, 2], ArrowLeft: [-0.25, 1], ArrowRight: [0.25, 1], 0: [0, 1e5] };
+for (const svg of document.querySelectorAll("svg.zoom")) {
+  const [, , whole, high] = svg.getAttribute("viewBox").split(" ").map(Number);
+  const picture = svg.ownerSVGElement, { x, width } = svg;
+  const across = ({ clientX }, box = picture.getBoundingClientRect()) => (clientX - box.left) / box.width;
+  const at = (event) => (across(event) * picture.viewBox.baseVal.width - x.baseVal.value) / width.baseVal.value;
+  let left = 0, wide = whole;
+  const show = (by, factor) => {
+    const start = left + by * wide;
+    wide = Math.min(Math.max(factor * wide, whole / 1e4), whole);
+    left = Math.min(Math.max(start, 0), whole - wide);
+    svg.setAttribute("viewBox", `${left} 0 ${wide} ${high}`);
+  };
+  const zoom = (event, factor) => show(at(event) * (1 - factor), factor);
+  svg.addEventListener("click", (event) => zoom(event, event.shiftKey ? 2 : 0.5));
+  svg.addEventListener("dblclick", () => show(...KEYS[0]));
+  svg.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey) return;
+    event.preventDefault();
+    zoom(event, event.deltaY > 0 ? 1.25 : 0.8);
+  }, { passive: false });
+  svg.closest("figure").addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || !KEYS[event.key] || (wide === whole && event.key !== "+")) return;
+    event.preventDefault();
+    show(...KEYS[event.key]);
+  });
+}

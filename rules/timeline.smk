@@ -1,0 +1,29 @@
+# Steps as pictures and for trace viewers. The report shows those of dag.shown_timelines(); any
+# other is made by naming its file.
+localrules:
+    timeline,
+
+
+rule timeline:
+    input:
+        export="results/{tag}/export/{case}",
+        families="workflow_src/traces/families.csv",
+    output:
+        svg=report(
+            "results/{tag}/timelines/{case}.svg",
+            category="Figures",
+            subcategory="Steps",
+            labels={"figure": "{case}"},
+        ),
+        trace="results/{tag}/timelines/{case}.trace.json.gz",
+        speedscope="results/{tag}/timelines/{case}.speedscope.json",
+    log:
+        "results/{tag}/logs/timelines/{case}.log",
+    params:
+        code=dag.code("timeline.make"),
+    message:
+        "Draw the steps of {wildcards.case}"
+    shell:
+        "python -m workflow_src.timeline.make --export {input.export:q} --families {input.families:q}"
+        " --svg {output.svg:q} --trace {output.trace:q} --speedscope {output.speedscope:q}"
+        " > {log:q} 2>&1"

@@ -1,0 +1,320 @@
+"""Ceilings: rates, levels and remarks of known samples, the command, and what exceeds a ceiling."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pytest
+import torch
+
+from tests.synthetic_tables import Sample, write_tables
+from tests.workflow import ROOT
+from workflow_src.common.ceilings import SIZES, SIZES_SCHEMA, over_ceiling, rate_of
+from workflow_src.common.errors import StageError
+from workflow_src.common.schema import violation
+from workflow_src.dag import make_dag, measures
+from workflow_src.measure import ceilings as measuring
+from workflow_src.measure.l2 import in_rotation, sets_beyond
+from workflow_src.plan.config import load
+from workflow_src.report.ceilings import read_ceilings, variables
+from workflow_src.tables.ceilings import COLUMNS, levels, split, table
+
+TINY = {
+    "buffer_mib": 1, "shapes": [[16, 8, 4]], "exponentials": 1024, "wake_s": 0.0,
+    "budget_ms": 0.1, "sample_ms": 0.01,
+}  # fmt: skip
+POINT = {"device": "cpu", "precisions": ["fp32"], "cpu_threads": 1, "sizes": TINY}
+HERE = {"gpu": "", "cpu": "a CPU", "cpu_threads": 2, "driver": "", "cuda": "", "torch": "2.0"}
+ABOUT = {"dtype": "float32", "precision": "fp32", "shape": "8", "layout": "", "reason": ""}
+TIMED = {"status": "ok", "calls_per_sample": 1, "samples_per_group": 5}
+SLOW_THEN_FAST = [2_000_000] * 5 + [1_000_000] * 10
+CLOCKS = {"sm_clock_mhz": [1200, 1980, 1980], "power_w": [690.0, 400.0, 420.0]}
+"""As older runs have them: NVML's power averages, and lags behind by more than a row lasts."""
+
+
+def row(kind: str, name: str, samples_ns: list[int], **other: Any) -> dict[str, Any]:
+    return {"kind": kind, "name": name, "samples_ns": samples_ns} | ABOUT | TIMED | other
+
+
+READ = row("bandwidth", "read", [1_000, 4_000, 2_000], bytes=8_000)
+COPY = row("bandwidth", "copy", [2_000, 2_000, 2_000], bytes=18_000)
+NN = row("compute", "matmul", [1_000], flops=2_000_000, layout="nn")
+TF32 = row("compute", "matmul", [1_000], flops=1_000_000, layout="nt", precision="tf32")
+EXP = row("exponential", "exp in a cache", [500], operations=1_000)
+GONE = ABOUT | {"kind": "exponential", "name": "exp2 in registers", "status": "skipped"}
+
+
+def tabulated(*rows: dict[str, Any]) -> pd.DataFrame:
+    return table({"rows": list(rows), "environment": HERE})
+
+
+def test_rates_are_work_over_the_median_and_the_fastest_sample() -> None:
+    found = tabulated(READ, COPY, NN, EXP)
+    assert list(found.columns) == list(COLUMNS)
+    assert found["median_gb_per_s"].tolist()[:2] == [4.0, 9.0]
+    assert found["best_gb_per_s"].tolist()[:2] == [8.0, 9.0]
+    assert (found["best_tflop_per_s"][2], found["best_giga_exp_per_s"][3]) == (2.0, 2.0)
+    assert rate_of(NN, 4_000) == 0.5
+
+
+def test_the_ceiling_is_the_best_of_its_kind_and_precision() -> None:
+    slower = NN | {"layout": "tn", "samples_ns": [3_000]}
+    found = tabulated(READ, COPY, NN, slower, TF32, GONE | {"reason": "no Triton"}, EXP)
+    assert found["is_ceiling"].tolist() == [False, True, True, False, True, False, True]
+
+
+def test_what_did_not_run_is_no_ceiling_and_says_why() -> None:
+    found = tabulated(GONE | {"reason": "no Triton"})
+    assert found["remark"].tolist() == ["no Triton"] and not found["is_ceiling"].any()
+
+
+def test_samples_on_two_levels_are_named_with_the_clock_but_not_with_the_power() -> None:
+    samples = row("bandwidth", "copy", SLOW_THEN_FAST, bytes=8_000) | CLOCKS
+    assert split(SLOW_THEN_FAST) == 1_500_000
+    fast, slow = levels(samples)
+    assert (fast.share, fast.ms, fast.sm_clock_mhz) == (10 / 15, 1.0, 1980.0)
+    assert (slow.share, slow.ms, slow.sm_clock_mhz) == (5 / 15, 2.0, 1200.0)
+    (line,) = tabulated(samples).to_dict("records")
+    assert line["bimodal"] and line["sm_clock_mhz"] == 1980 and "power_w" not in line
+    assert line["remark"] == (
+        "two levels: 1 ms (67 % of samples, SM at 1980 MHz) and "
+        "2 ms (33 % of samples, SM at 1200 MHz)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("samples", "why"),
+    [
+        ([1_000] * 50, "all are equal"),
+        (list(range(1_000, 1_500, 10)), "evenly spread"),
+        ([1_000] * 49 + [9_000], "one outlier is no level"),
+        ([1_000] * 25 + [1_010] * 25, "levels 1 % apart are one"),
+        ([1_000] * 4 + [2_000] * 4, "too few samples"),
+    ],
+)
+def test_one_level_is_not_taken_for_two(samples: list[int], why: str) -> None:
+    assert split(samples) is None, why
+
+
+def test_levels_without_readings_have_no_clock() -> None:
+    (line,) = tabulated(row("compute", "matmul", SLOW_THEN_FAST, flops=1)).to_dict("records")
+    assert line["remark"] == "two levels: 1 ms (67 % of samples) and 2 ms (33 % of samples)"
+
+
+@pytest.mark.parametrize(
+    ("rate", "ceiling", "over"),
+    [(102.0, 100.0, False), (102.1, 100.0, True), (5.0, None, False), (None, 1.0, False)],
+)
+def test_nothing_exceeds_102_percent_unremarked(
+    rate: float | None, ceiling: float | None, over: bool
+) -> None:
+    assert over_ceiling(rate, ceiling) is over
+
+
+def written(folder: Path, *rows: dict[str, Any]) -> Path:
+    tabulated(*rows).to_csv(folder / "ceilings.csv", index=False)
+    return folder / "ceilings.csv"
+
+
+def test_the_report_shows_the_best_of_each_kind_with_remarks(tmp_path: Path) -> None:
+    two = row("bandwidth", "copy", SLOW_THEN_FAST, bytes=9_000_000)
+    found = read_ceilings(written(tmp_path, READ, two, NN, GONE | {"reason": "no Triton"}))
+    shown = str(found.table())
+    assert "matrix product in fp32" in shown and "   2.00 |" in shown and "SM clock" not in shown
+    same = pd.DataFrame([{name: str(value) for name, value in HERE.items()}])
+    unsteady, lost = found.remarks(same)
+    assert lost == "exponentials: not measured (no Triton)."
+    assert unsteady.startswith("memory, copy 8: two levels: 1 ms (67 % of samples)")
+    *_, other = found.remarks(same.assign(torch="3.0"))
+    assert other == "They were measured with torch '2.0', which none of the cases was."
+
+
+def test_a_table_of_an_older_run_is_shown_without_its_power(tmp_path: Path) -> None:
+    path = written(tmp_path, READ | {"sm_clock_mhz": [1980]})
+    pd.read_csv(path, keep_default_na=False).assign(power_w=155.0).to_csv(path, index=False)
+    shown = str(read_ceilings(path).table())
+    assert "1,980" in shown and "power" not in shown and "155" not in shown
+
+
+def written_answers(folder: Path, **values: float) -> list[Path]:
+    facts = [{"name": name, "case": "c", "value": value} for name, value in values.items()]
+    (folder / "c.json").write_text(json.dumps({"facts": facts}))
+    return [folder / "c.json"]
+
+
+def test_rates_of_answers_above_the_ceiling_are_counted_with_the_highest(tmp_path: Path) -> None:
+    rates = {"softmax/exp/gb_per_s": 9.1, "softmax/sum/gb_per_s": 9.9, "bandwidth_gb_per_s": 99.0}
+    shares = {"moves/norms/add/of_ceiling": 1.2, "moves/norms/of_ceiling": 0.9}
+    answers = written_answers(tmp_path, **rates, **shares)
+    written(tmp_path, READ, COPY)
+    (line,) = variables(tmp_path, answers, pd.DataFrame())["beyond_ceilings"]
+    assert line == (
+        "2 of 4 rates are above 102 % of the ceiling of memory, the highest at 120.0 % "
+        "(norms/add of c): a cache supplied part of the bytes, or more are counted than moved."
+    )
+
+
+def test_rates_of_products_above_the_ceiling_are_counted_by_precision(tmp_path: Path) -> None:
+    products = [("head", "input gradient", 8, 4, 8, 200), ("gate", "forward", 8, 8, 8, 520)]
+    sample = Sample(products={"train_step": [
+        (name, direction, (m, n, k, 1), "gemm", 1, ns) for name, direction, m, n, k, ns in products
+    ]})  # fmt: skip
+    write_tables(tmp_path, sample, Sample(precision="bf16", products=sample.products))
+    written(tmp_path, NN | {"flops": 2_000})
+    (line,) = variables(tmp_path, [], pd.DataFrame())["beyond_ceilings"]
+    assert line == (
+        "1 of 2 rates are above 102 % of the ceiling of matrix products in fp32, the highest at "
+        "128.0 % (0.00256 TFLOP/s, input gradient of output head, 8 x 4 x 8, in the training step "
+        "of small-ctx128-fp32): it was measured too low for them, perhaps at a lower "
+        "clock."
+    )
+
+
+def test_without_ceilings_nothing_exceeds_one(tmp_path: Path) -> None:
+    answers = written_answers(tmp_path, **{"softmax/exp/gb_per_s": 9.1})
+    assert variables(tmp_path, answers, pd.DataFrame()) == {
+        "ceilings": "", "ceiling_remarks": [], "beyond_ceilings": []
+    }  # fmt: skip
+
+
+def test_a_run_without_the_table_has_no_ceilings(tmp_path: Path) -> None:
+    assert not read_ceilings(tmp_path / "ceilings.csv").rows
+    (tmp_path / "ceilings.csv").write_text("kind\nbandwidth\n")
+    with pytest.raises(StageError, match="is not a table of ceilings \\(no column name"):
+        read_ceilings(tmp_path / "ceilings.csv")
+
+
+def test_a_rotation_takes_buffers_in_turn_and_keeps_what_they_gave() -> None:
+    given: list[int] = []
+    run = in_rotation([lambda place=place: given.append(place) or place for place in range(3)])
+    assert [run() for _ in range(4)] == [0, 1, 2, 0]
+    assert given == [0, 1, 2, 0, 1, 2, 0], "each ran once at first"
+
+
+@pytest.mark.parametrize(("l2", "size", "sets"), [(0, 8, 1), (100, 50, 5), (100, 300, 1)])
+def test_sets_of_a_rotation_exceed_the_cache(l2: int, size: int, sets: int) -> None:
+    assert sets_beyond(l2, size) == sets
+
+
+def test_no_sample_of_a_group_starts_on_an_idle_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else each group's first one contains the latency of a launch, which looks like a level."""
+    done: list[str] = []
+    monkeypatch.setattr(measuring, "event_pairs", lambda count: ["timed"] * count)
+    monkeypatch.setattr(measuring, "between_events", lambda pair, call: call() or done.append(pair))
+    monkeypatch.setattr(measuring, "elapsed_ns", lambda pairs: [1] * len(pairs))
+    monkeypatch.setattr(measuring, "sm_clock_mhz", lambda device: 1980)
+    properties = SimpleNamespace(uuid="x")
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda number: properties)
+    found = measuring._group(lambda: done.append("call"), "cuda", 2)
+    assert found == ([1, 1], 1980)
+    assert done == ["call", "call", "timed", "call", "timed"]
+
+
+@pytest.mark.parametrize(
+    ("l2", "elements"), [(50 * 2**20, 1024), (8192, 512), (0, 1024)], ids=["fits", "halved", "none"]
+)
+def test_exponentials_in_a_cache_fit_into_it(
+    monkeypatch: pytest.MonkeyPatch, l2: int, elements: int
+) -> None:
+    """Two tensors in at most half of an L2 cache, if there is one."""
+    monkeypatch.setattr(measuring, "l2_bytes", lambda device: l2)
+    _, cached = measuring.exponentials("cpu", TINY)
+    assert cached["operations"] == elements and cached["shape"] == f"{elements} elements"
+
+
+@pytest.mark.parametrize("layout", measuring.LAYOUTS)
+def test_every_layout_gives_a_product_of_the_shape(layout: str) -> None:
+    result = measuring._product((4, 3, 2), layout, torch.float32, "cpu")()
+    assert isinstance(result, torch.Tensor) and result.shape == (4, 2)
+
+
+def test_precisions_that_a_device_lacks_are_skipped() -> None:
+    rows = measuring.products("cpu", "tf32", TINY)
+    assert {found["status"] for found in rows} == {"skipped"}
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_the_sizes_of_each_device_fit_the_schema(device: str) -> None:
+    assert violation(SIZES[device], SIZES_SCHEMA) is None
+
+
+def command(module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", f"workflow_src.{module}", *arguments],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_the_commands_from_end_to_end(tmp_path: Path) -> None:
+    raw, made = tmp_path / "ceilings.json", tmp_path / "ceilings.csv"
+    ended = command("measure.ceilings", "--point", json.dumps(POINT), "--output", str(raw))
+    assert ended.returncode == 0, ended.stderr
+    rows = json.loads(raw.read_text())["rows"]
+    assert [found["name"] for found in rows] == [
+        "read", "write", "copy", "scale", "triad", *["matmul"] * 3,
+        "exp2 in registers", "exp in a cache",
+    ]  # fmt: skip
+    assert rows[4]["bytes"] == 3 * 2**20 and rows[5]["flops"] == 2 * 16 * 8 * 4
+    assert rows[8]["status"] == "skipped" and rows[9]["operations"] == 1024
+    assert all("sm_clock_mhz" not in found for found in rows)
+    ended = command("tables.ceilings", "--measured", str(raw), "--output", str(made))
+    assert ended.returncode == 0, ended.stderr
+    assert pd.read_csv(made)["is_ceiling"].sum() == 3
+    raw.write_text("{}")
+    ended = command("tables.ceilings", "--measured", str(raw), "--output", str(made))
+    assert ended.returncode == 1 and "is not a measurement of ceilings" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"precisions": ["fp8"]}, "'fp8' is not one of fp32, tf32, bf16, fp16"),
+        ({"sizes": TINY | {"shapes": [[1, 2]]}}, "sizes.shapes.0: "),
+        ({"sizes": {}}, "sizes: the key 'budget_ms' is missing"),
+    ],
+)
+def test_bad_input_is_refused_in_a_sentence(
+    changed: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    output = tmp_path / "ceilings.json"
+    ended = command(
+        "measure.ceilings", "--point", json.dumps(POINT | changed), "--output", str(output)
+    )
+    assert ended.returncode == 2 and said in ended.stderr and not output.exists()
+
+
+def test_the_table_is_an_input_where_it_is_or_may_be_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = dict(load(ROOT / "config.yaml")) | {"device": "cpu", "profiler": "torch"}
+    monkeypatch.chdir(tmp_path)
+    dag = make_dag(config)
+    path = Path("results/quickstart/tables/ceilings.csv")
+    assert dag.ceilings_inputs() == [str(path)] and measures("ceilings")
+    assert Path("results/quickstart/ceilings.json") in dag.measurements()
+    monkeypatch.setattr(sys, "argv", ["snakemake", "--allowed-rules", "answer", "report"])
+    assert dag.ceilings_inputs() == []
+    path.parent.mkdir(parents=True)
+    path.touch()
+    assert dag.ceilings_inputs() == [str(path)]
+
+
+def test_answers_that_hold_rates_against_ceilings_wait_for_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = dict(load(ROOT / "config.yaml")) | {"device": "cpu", "profiler": "torch"}
+    dag = make_dag(config)
+
+    def asked(question: str) -> list[str]:
+        about = SimpleNamespace(tag="quickstart", question=question)
+        return dag.answer_inputs(about).get("ceilings", [])  # type: ignore[arg-type]
+
+    assert asked("c") == asked("e") == ["results/quickstart/tables/ceilings.csv"]
+    assert asked("a") == []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["snakemake", "--allowed-rules", "answer", "report"])
+    assert asked("c") == []

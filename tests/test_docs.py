@@ -1,0 +1,199 @@
+"""Every command in the documentation is one that works, as far as that can be known without it.
+
+Options, settings and targets of snakemake, arguments of `python -m` and targets of make are
+checked. Running the commands takes what RUN_ELSEWHERE names.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.test_arguments import Form, forms, parser_of
+from tests.workflow import ROOT, make_project
+from workflow_src.cli.settings import configured
+from workflow_src.plan.suites import make_plan
+
+DOCUMENTS = ("README.md", "docs/*.md", "benchmarks/README.md", "tools/gpu-host/README.md")
+PROGRAMS = {"make", "snakemake", "python", "python3", "pip", "sh", "."}
+FOLDERS = ("tools/", ".ci/")
+
+RUN_ELSEWHERE = {
+    r"^snakemake .*--cluster ": "Snakemake 7 and Slurm: tests/test_snakemake7.py runs it",
+    r"^pip install -r ": "a network; what the file names is locked and installed by CI's setup",
+    r"^\.ci/slurm_lab ": "root: CI's Slurm job runs it",
+    r"^(\. )?tools/gpu-host/": "a network, or a folder that was packed with one",
+    r"^\. \.venv/bin/activate$": "nothing: every test runs in that environment",
+    r"^tools/cancel_slurm_jobs$": "Slurm: tests/test_slurm.py runs it",
+}
+"""Commands of which only the files that they name are checked, and what running them takes."""
+
+ELSEWHERE = ["cluster=true", "device=cuda", "profiler=nsys"]
+"""Settings with which a command for a GPU can be planned on a machine without one."""
+
+
+def spans(text: str) -> Iterator[str]:
+    """The lines of console blocks, and inline code."""
+    for block in re.findall(r"^```(?:console|bash|sh)\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        yield from re.sub(r"(^|\s)# .*|\s{2,}#.*", "", block, flags=re.MULTILINE).splitlines()
+    rest = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    yield from re.findall(r"(?<!`)`([^`\n]+)`(?!`)", re.sub(r"``.+?``", "", rest))
+
+
+def is_command(span: str) -> bool:
+    words = re.sub(r"^([A-Z_]+=\S+ )+", "", span).split()
+    if words[0].startswith(FOLDERS):
+        return (ROOT / words[0]).is_file() and os.access(ROOT / words[0], os.X_OK)
+    return len(words) > 1 and words[0] in {*PROGRAMS, "--config"} and span != "python -m"
+
+
+def documented() -> list[str]:
+    """Every command in the documentation, once, and every line of a console block."""
+    files = sorted(path for name in DOCUMENTS for path in ROOT.glob(name))
+    texts = {path: path.read_text(encoding="utf-8") for path in files}
+    found = []
+    for text in texts.values():
+        fenced = "".join(re.findall(r"^```(?:console|bash|sh)\n.*?^```", text, re.M | re.S))
+        lines = [line.strip() for line in spans(fenced) if line.strip()]
+        found += lines + [span for span in spans(text) if is_command(span)]
+    return list(dict.fromkeys(command.strip() for command in found))
+
+
+def checked(command: str) -> None:
+    """Fail if the command can't work."""
+    words = shlex.split(re.sub(r"^([A-Z_]+=\S+ )+", "", command))
+    if any(re.search(pattern, command) for pattern in RUN_ELSEWHERE):
+        files = [word for word in words if word.startswith(FOLDERS) or word.endswith(".txt")]
+        assert all((ROOT / file).is_file() for file in files), command
+    elif words[0] == "make":
+        check_make(words[1:])
+    elif words[0] in ("snakemake", "--config"):
+        check_snakemake(words[words[0] == "snakemake" :])
+    elif words[:3] == ["python", "-m", "pytest"]:
+        check_pytest(words[3:])
+    elif words[:2] == ["python", "-m"]:
+        check_module(words[2], words[3:])
+    else:
+        pytest.fail(
+            f"{command!r} is not checked; teach tests/test_docs.py to, or say what it needs"
+        )
+
+
+def check_make(words: list[str]) -> None:
+    ended = subprocess.run(["make", "-n", *words], cwd=ROOT, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def planned(words: list[str]) -> Any:
+    """The arguments of a snakemake command, read by snakemake itself."""
+    from snakemake.cli import parse_args
+
+    return parse_args(words)[1]
+
+
+def check_snakemake(words: list[str]) -> None:
+    """Snakemake knows the options, and the configuration its settings."""
+    given = planned(words)
+    assert {*(given.forcerun or [])} <= rules() | {p for p in given.forcerun or [] if "/" in p}
+    make_plan(configured([*ELSEWHERE, "cpu_threads=1", *(given.config or [])]), Path("nowhere"))
+
+
+@cache
+def rules() -> set[str]:
+    texts = [file.read_text() for file in (ROOT / "rules").glob("*.smk")]
+    return set(re.findall(r"^rule (\w+):", "\n".join(texts), re.MULTILINE))
+
+
+def check_pytest(words: list[str]) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    markers = {line.split(":")[0] for line in project["tool"]["pytest"]["ini_options"]["markers"]}
+    assert words[0] == "-m" and words[1] in markers and len(words) == 2
+
+
+def check_module(module: str, words: list[str]) -> None:
+    """The module is there, and its parser knows the subcommand and the options."""
+    assert (ROOT / module.replace(".", "/")).with_suffix(".py").is_file(), module
+    if not words:
+        return
+    known = [form for form in forms(parser_of(module)) if words[: len(form.words)] == [*form.words]]
+    assert known and accepts(known[0], words), (module, words)
+
+
+def accepts(form: Form, words: list[str]) -> bool:
+    """Whether a form of a command has the options among `words`."""
+    options = {name for action in form.actions for name in action.option_strings}
+    return {word for word in words if word.startswith("-")} <= options
+
+
+def test_the_documentation_has_commands() -> None:
+    found = documented()
+    assert "make report" in found and len(found) > 30
+    assert 'make assemble CONFIG="suite=assignment"' in found, "also those in tables"
+
+
+@pytest.mark.parametrize("command", documented())
+def test_a_documented_command_works_or_needs_what_is_named(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    checked(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "snakemake --cores 1 report.md --nonsense",
+        "snakemake --cores 1 report.md --config stepz=3",
+        "snakemake --cores 1 report.md -R bench",
+        "make repport",
+        "python -m workflow_src.cli.statuses",
+        "python -m workflow_src.cli.status --settings a=b",
+        "python -m workflow_src.cli.publish exports",
+        "python -m pytest -m gpus",
+        "tools/unknown now",
+        "curl example.org",
+    ],
+)
+def test_a_command_that_does_not_work_is_found(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    with pytest.raises((Exception, SystemExit, pytest.fail.Exception)):
+        checked(command)
+
+
+def test_what_runs_elsewhere_is_still_documented() -> None:
+    found = documented()
+    for pattern in RUN_ELSEWHERE:
+        assert any(re.search(pattern, command) for command in found), pattern
+
+
+@pytest.mark.workflow
+def test_the_documented_targets_are_those_of_the_rules(tmp_path: Path) -> None:
+    """One dry run with the targets and the reruns of all commands on this machine."""
+    project = make_project(tmp_path)
+    targets, again = {"report.md"}, set()
+    here = os.getcwd()
+    os.chdir(ROOT)
+    try:
+        for command in documented():
+            if command.startswith("snakemake ") and not re.search("--cluster |profile", command):
+                given = planned(shlex.split(command)[1:])
+                targets |= {str(target) for target in given.targets or ()}
+                again |= set(given.forcerun or ())
+    finally:
+        os.chdir(here)
+    assert len(targets) > 2 and again
+    words = [sys.executable, "-m", "snakemake", "-n", "--cores", "1", *sorted(targets)]
+    ended = subprocess.run(
+        [*words, "-R", *sorted(again)], cwd=project.folder, capture_output=True, text=True
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr

@@ -1,0 +1,68 @@
+"""Ceilings on a GPU, against what its maker states."""
+
+from functools import partial
+from statistics import median
+from typing import Any
+
+import pytest
+import torch
+
+from workflow_src.common.ceilings import SIZES, over_ceiling, rate_of
+from workflow_src.common.devices import cuda_devices
+from workflow_src.measure.ceilings import bandwidths, exponentials, products
+from workflow_src.measure.l2 import in_rotation, l2_bytes, sets_beyond
+from workflow_src.measure.timing import time_call
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not cuda_devices(), reason="needs a CUDA device"),
+]
+
+DATASHEET_GB_PER_S = {"NVIDIA H100 80GB HBM3": 3350.0, "NVIDIA H200": 4800.0}
+"""Memory bandwidth by the driver's name of the GPU, from NVIDIA's datasheets; others pass."""
+
+PRECISIONS = ("fp32", "tf32", "bf16")
+MIB = 2**20
+
+
+def best(rows: list[dict[str, Any]]) -> float:
+    ran = [row for row in rows if row["status"] == "ok"]
+    return max(rate_of(row, min(row["samples_ns"])) for row in ran)
+
+
+def test_bandwidth_is_near_the_datasheets_and_not_above_it() -> None:
+    rows = bandwidths("cuda", SIZES["cuda"])
+    if stated := DATASHEET_GB_PER_S.get(torch.cuda.get_device_name(0)):
+        assert 0.6 * stated <= best(rows) and not over_ceiling(best(rows), stated)
+    assert all(row["bytes"] > 4 * l2_bytes("cuda") for row in rows)
+    for row in rows:
+        groups = -(-len(row["samples_ns"]) // row["samples_per_group"])
+        assert len(row["sm_clock_mhz"]) == groups and "power_w" not in row
+
+
+def test_products_are_faster_in_fewer_bits() -> None:
+    rates = [best(products("cuda", name, SIZES["cuda"])) for name in PRECISIONS]
+    assert rates == sorted(rates) and len(set(rates)) == len(rates)
+
+
+def test_exponentials_in_registers_outrun_those_in_a_cache() -> None:
+    in_registers, in_cache = exponentials("cuda", SIZES["cuda"])
+    assert in_registers["status"] == in_cache["status"] == "ok"
+    assert best([in_registers]) > best([in_cache])
+
+
+def test_a_rotation_beyond_the_l2_cache_is_slower_than_one_set() -> None:
+    """16 MiB copied again and again lies in the cache; in rotation it comes from memory."""
+    nbytes = 16 * MIB
+
+    def copies(sets: int) -> float:
+        pairs = [torch.zeros(2, nbytes // 4, device="cuda").unbind() for _ in range(sets)]
+        call = in_rotation([partial(target.copy_, source) for source, target in pairs])
+
+        def several() -> None:
+            for _ in range(20):
+                call()
+
+        return median(time_call(several, "cuda", 3, 20))
+
+    assert copies(sets_beyond(l2_bytes("cuda"), 2 * nbytes)) > 1.1 * copies(1)

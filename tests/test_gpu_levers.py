@@ -1,0 +1,92 @@
+"""The levers study on a CUDA device: run with `python -m pytest -m gpu`."""
+
+import copy
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+import torch
+
+from workflow_src.common.devices import cuda_devices
+from workflow_src.studies.levers.measure import measure
+from workflow_src.studies.levers.points import PLAIN, Variant, points, variants, with_remedy
+from workflow_src.studies.levers.predict import predictions
+from workflow_src.studies.levers.trial import Trial, case_at
+from workflow_src.traces.families import load_rules
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not cuda_devices(), reason="needs a CUDA device"),
+]
+
+SIZES = {"mini": {"d_model": 128, "d_ff": 256, "layers": 2, "heads": 2}}
+SETTINGS = {"sizes": SIZES, "vocabulary": 500, "levers_cases": ["mini-ctx64-fp32"]}
+SHORT = {"device": "cuda", "steps": 3, "warmup_steps": 2, "copy_elements": 2**24}
+EXACT = {"logits": 1e-4, "gradients": 1e-3}
+NARROW = {"logits": 0.1, "gradients": 0.2}
+
+
+def point(name: str) -> dict[str, Any]:
+    made = {row["variant"]["name"]: row for row in points("cuda", "full", SETTINGS)}
+    return made[name] | SHORT
+
+
+@pytest.mark.parametrize("name", [variant.name for variant in variants("fp32", "cuda")])
+def test_every_variant_runs_and_its_results_are_near(name: str) -> None:
+    given = point(name)
+    rows = measure(given)
+    assert [row for row in rows if row["status"] != "ok"] == []
+    (error,) = [row for row in rows if row["measurement"] == "error"]
+    most = NARROW if given["variant"]["precision"] == "bf16" else EXACT
+    assert error["logits_error"] <= most["logits"]
+    assert error["gradients_error"] <= most["gradients"]
+    phases = [row for row in rows if row["measurement"] == "phase"]
+    assert all(row["device_samples_ns"] and row["activities"] for row in phases)
+    if name == PLAIN:
+        found = predictions({"point": given, "rows": rows}, load_rules())
+        assert set(found["status"]) == {"ok"}
+        assert (found["predicted_ms"] > 0).all()
+
+
+def test_a_graph_of_the_whole_step_updates_as_eager_steps_do() -> None:
+    """Three steps warm up before the capture, which itself runs nothing."""
+    graph = with_remedy(with_remedy(Variant(), "fused"), "graph")
+    given = point("fused") | {"variant": asdict(graph) | {"remedies": list(graph.remedies)}}
+    replayed = Trial(case_at(given), graph)
+    eager = Trial(case_at(given), with_remedy(Variant(), "fused"))
+    start = copy.deepcopy(replayed.workload.model.state_dict())
+    assert all(torch.equal(start[k], v) for k, v in eager.workload.model.state_dict().items())
+    step = replayed.call("train_step")
+    for _ in range(4):
+        step()
+    for _ in range(3 + 4):
+        eager.call("train_step")()
+    found = replayed.workload.model.state_dict()
+    for name, value in eager.workload.model.state_dict().items():
+        assert torch.equal(found[name], value), name
+        assert not torch.equal(start[name], value), name
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("columns", [64, 1000, 40000])
+def test_the_triton_softmax_agrees_with_torch_forward_and_backward(
+    columns: int, dtype: torch.dtype
+) -> None:
+    from workflow_src.ops.softmax import differentiable_softmax
+
+    torch.manual_seed(0)
+    x = 3 * torch.randn(7, columns, device="cuda")
+    x[2, columns // 2 :] = -torch.inf
+    x[3, 1:] = -torch.inf
+    g = torch.randn(7, columns, device="cuda").to(dtype)
+    found = []
+    for softmax in (differentiable_softmax, lambda rows: torch.softmax(rows, dim=-1)):
+        leaf = x.to(dtype).requires_grad_()
+        y = softmax(leaf)
+        found.append((y, *torch.autograd.grad(y, leaf, g)))
+    most = 1e-6 if dtype == torch.float32 else 1e-2
+    for ours, theirs in zip(*found, strict=True):
+        assert float((ours.float() - theirs.float()).abs().max()) <= most * float(
+            theirs.float().abs().max()
+        )
+    assert not found[0][1][2, columns // 2 :].any()

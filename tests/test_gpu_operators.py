@@ -1,0 +1,97 @@
+"""What launched each kernel, on a CUDA device: run with `python -m pytest -m gpu`."""
+
+import json
+import shutil
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workflow_src.common import nsys_cli
+from workflow_src.common.atomic_write import write_json
+from workflow_src.common.case import PHASES, Case
+from workflow_src.common.devices import cuda_devices
+from workflow_src.measure import profiled_run
+from workflow_src.measure.benchmark import benchmark
+from workflow_src.measure.operators import launched
+from workflow_src.measure.workload import Workload
+from workflow_src.tables.case_tables import case_tables
+from workflow_src.traces.export import export
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not cuda_devices(), reason="needs a CUDA device"),
+]
+
+CASE = Case("t", "t", 768, 3072, 6, 12, 10000, 4, 256, "fp32", "naive", "adamw", "cuda")
+VARIANTS = [("fp32", "naive", "adamw"), ("bf16", "naive", "foreach"), ("bf16", "sdpa", "fused")]
+
+
+def tables_of(case: Case, folder: Path) -> Any:
+    """The tables of a case captured under nsys where there is one, else under torch.profiler."""
+    if shutil.which("nsys"):
+        capture = folder / "c.nsys-rep"
+        row = json.dumps(case.as_dict() | {"warmup_steps": 3, "capture_steps": 2})
+        program = [sys.executable, "-m", "workflow_src.measure.profiled_run", "--case", row]
+        nsys_cli.profile(capture, program, "cuda", os_tracing=False)
+    else:
+        capture = folder / "c.kineto.json.gz"
+        profiled_run.profiled_run(case, 3, 2, capture)
+    export(capture, folder / "export", os_tracing=False)
+    result = benchmark(case, 3, 3)
+    write_json(folder / "b.json", result)
+    return result, case_tables(folder / "export", folder / "b.json")
+
+
+@pytest.mark.parametrize(("precision", "attention", "optimizer"), VARIANTS)
+def test_almost_all_device_time_is_explained(
+    tmp_path: Path, precision: str, attention: str, optimizer: str
+) -> None:
+    case = replace(CASE, precision=precision, attention=attention, optimizer=optimizer)
+    result, tables = tables_of(case, tmp_path)
+    alignment, products = tables["alignment"], tables["products"]
+    print(alignment.T.to_string())
+    print(products[products["phase"] == "train_step"].to_string())
+    assert set(alignment["phase"]) == set(PHASES)
+    assert (alignment["aligned_share"] >= 0.99).all()
+    assert (alignment["gemm_share_with_shape"] >= 0.99).all()
+    assert (alignment["flops"] == alignment["flops_expected"]).all()
+    # The loss gathers with a kernel that elsewhere looks up embeddings: 0.6 % of two layers' time.
+    assert (alignment["family_disagreement_share"] <= 0.005).all()
+    assert set(products["layout"]) <= {"nn", "nt", "tn"}
+    assert set(products["direction"]) == {"forward", "input gradient", "weight gradient"}
+    operators = tables["operators"]
+    inside = operators[operators["path"].str.startswith("train_step/")]
+    gemms = inside[inside["family"] == "gemm"]
+    backward = gemms[gemms["forward_operator"] != ""]
+    assert (backward["forward_operator"] == backward["operator"]).all()
+    assert backward["busy_ms_per_step"].sum() > 0.5 * gemms["busy_ms_per_step"].sum()
+    recorded = result["phases"]["train_step"]["launched"]
+    print({name: len(recorded[name]) for name in ("operators", "names", "sequence", "continued")})
+
+
+def test_kernels_of_the_backward_pass_name_their_forward_operator() -> None:
+    """All but those that accumulate gradients, and the first one, which fills a one."""
+    workload = Workload(CASE)
+    for _ in range(2):
+        workload.forward_backward()
+    found = launched(workload.forward_backward, "cuda")
+    operators = [found["operators"][number] for number, _ in found["sequence"] if number >= 0]
+    assert len(operators) >= 0.999 * len(found["sequence"])
+    in_backward = [each for each in operators if each["range"].startswith("backward")]
+    named = [each for each in operators if each["forward_operator"]]
+    print(len(operators), len(named), sorted({each["operator"] for each in in_backward}))
+    assert len(in_backward) < 0.05 * len(named)
+    assert {each["forward_operator"] for each in named} >= {"aten::mm", "aten::bmm", "aten::exp"}
+
+
+def test_what_a_record_of_many_kernels_costs_is_printed() -> None:
+    workload = Workload(replace(CASE, layers=48, context=64, batch=1))
+    workload.train_step()
+    start = time.perf_counter()
+    found = launched(workload.train_step, "cuda")
+    print(f"{len(found['sequence'])} activities: {time.perf_counter() - start:.2f} s")
+    assert len(found["sequence"]) > 10_000

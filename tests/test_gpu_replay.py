@@ -1,0 +1,144 @@
+"""Replays on a CUDA device: run with `python -m pytest -m gpu`."""
+
+from dataclasses import replace
+from statistics import median
+
+import pytest
+import torch
+
+from workflow_src.common.case import PHASES, Case
+from workflow_src.common.devices import cuda_devices
+from workflow_src.common.units import MIB
+from workflow_src.measure.activities import activities_of
+from workflow_src.measure.benchmark import measure, measure_all
+from workflow_src.measure.cuda_graph import NotCapturableError, graphed
+from workflow_src.measure.replay import REPLAYED, replay, replays, works
+from workflow_src.measure.workload import Workload
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not cuda_devices(), reason="needs a CUDA device"),
+]
+
+LAUNCH_BOUND = Case("t", "t", 768, 3072, 4, 12, 10000, 4, 256, "fp32", "naive", "adamw", "cuda")
+"""Its kernels are short, yet long enough for the gaps inside a graph not to matter."""
+EAGER = {phase: {"status": "ok", "reason": ""} for phase in PHASES}
+
+
+@pytest.mark.parametrize("precision", ["fp32", "tf32", "bf16", "fp16"])
+def test_each_phase_is_replayed_after_the_eager_ones(precision: str) -> None:
+    rows = measure_all(replace(LAUNCH_BOUND, precision=precision), 2, 5)
+    for phase in REPLAYED:
+        row, found = rows[phase], rows[phase]["replay"]
+        assert (row["status"], found["status"], found["reason"]) == ("ok", "ok", "")
+        assert len(found["samples_ns"]) == len(found["device_samples_ns"]) == 5
+        print(precision, phase, median(row["samples_ns"]), median(found["samples_ns"]))
+    assert "replay" not in rows["train_step"]
+    assert "replay" not in measure(LAUNCH_BOUND, 1, 1)["forward"]
+
+
+@pytest.mark.parametrize("attention", ["fused_softmax", "sdpa"])
+@pytest.mark.parametrize("optimizer", ["foreach", "fused"])
+def test_each_attention_and_optimizer_can_be_replayed(attention: str, optimizer: str) -> None:
+    case = replace(LAUNCH_BOUND, attention=attention, optimizer=optimizer, precision="bf16")
+    rows = measure_all(case, 1, 2)
+    assert [rows[phase]["replay"]["status"] for phase in REPLAYED] == ["ok", "ok"]
+
+
+@pytest.mark.parametrize("phase", REPLAYED)
+def test_a_replay_takes_as_long_as_its_kernels(phase: str) -> None:
+    """Between its kernels a graph leaves about a microsecond each."""
+    workload = Workload(LAUNCH_BOUND)
+    for _ in range(3):
+        workload.phase(phase)()
+    busy_ns = sum(row["busy_ns"] for row in activities_of(workload.phase(phase), "cuda"))
+    found = replay(workload, phase, 5, 20)
+    device_ns = median(found["device_samples_ns"])
+    print(f"{phase}: replayed {device_ns / 1e6:.3f} ms, busy {busy_ns / 1e6:.3f} ms")
+    assert device_ns == pytest.approx(busy_ns, rel=0.08)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_the_logits_of_a_replay_are_those_of_the_eager_pass(precision: str) -> None:
+    workload = Workload(replace(LAUNCH_BOUND, precision=precision))
+    kept: list[torch.Tensor] = []
+    workload.model.register_forward_hook(lambda *given: kept.append(given[-1]))
+    workload.forward()
+    eager = kept[-1].clone()
+    step = graphed(workload.forward)
+    inside = kept[-1]
+    inside.zero_()
+    step()
+    torch.cuda.synchronize()
+    assert torch.equal(inside, eager)
+
+
+def test_a_replay_computes_the_gradients_of_the_eager_pass() -> None:
+    workload = Workload(LAUNCH_BOUND)
+    weights = list(workload.model.parameters())
+    workload.forward_backward()
+    eager = [weight.grad.clone() for weight in weights if weight.grad is not None]
+    step = graphed(workload.forward_backward)
+    for weight in weights:
+        assert weight.grad is not None
+        weight.grad.zero_()
+    step()
+    torch.cuda.synchronize()
+    for weight, expected in zip(weights, eager, strict=True):
+        torch.testing.assert_close(weight.grad, expected, rtol=1e-3, atol=1e-5)
+
+
+def test_what_reads_a_value_back_cant_be_captured_and_later_work_runs() -> None:
+    workload = Workload(LAUNCH_BOUND)
+    before = torch.cuda.current_stream()
+    x = torch.ones(4, device="cuda")
+    with pytest.raises(NotCapturableError, match="captur") as raised:
+        graphed(lambda: (x + 1).sum().item())
+    print(raised.value)
+    assert "\n" not in str(raised.value)
+    assert works() and torch.cuda.current_stream() == before
+    workload.train_step()
+    assert replay(workload, "forward_backward", 1, 3)["status"] == "ok"
+
+
+def test_a_phase_that_cant_be_captured_spoils_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    workload = Workload(LAUNCH_BOUND)
+    original = Workload.forward
+
+    def reads_back(self: Workload) -> None:
+        original(self)
+        next(iter(self.model.parameters())).sum().item()
+
+    monkeypatch.setattr(Workload, "forward", reads_back)
+    found = dict(replays(workload, EAGER, 1, 3))
+    print(found["forward"])
+    assert found["forward"]["status"] == "not_capturable" and found["forward"]["reason"]
+    assert found["forward_backward"]["status"] == "ok"
+
+
+def test_parameters_are_the_same_after_replays_and_training_goes_on() -> None:
+    workload = Workload(LAUNCH_BOUND)
+    before = {name: value.clone() for name, value in workload.model.state_dict().items()}
+    dict(replays(workload, EAGER, 2, 3))
+    workload.release()
+    for name, value in workload.model.state_dict().items():
+        assert torch.equal(value, before[name])
+    workload.train_step()
+    after = workload.model.state_dict()
+    assert all(torch.isfinite(value).all() for value in after.values())
+    assert not torch.equal(after["embedding.weight"], before["embedding.weight"])
+
+
+def test_a_graph_that_doesnt_fit_is_out_of_memory() -> None:
+    workload = Workload(LAUNCH_BOUND)
+    torch.cuda.empty_cache()
+    total = torch.cuda.get_device_properties(0).total_memory
+    held = torch.cuda.memory_reserved() / total
+    torch.cuda.set_per_process_memory_fraction(min(1.0, held + 8 * MIB / total))
+    try:
+        found = dict(replays(workload, EAGER, 1, 2))
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+    print(found)
+    assert [found[phase]["status"] for phase in REPLAYED] == ["oom", "skipped"]
+    assert works()

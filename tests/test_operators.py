@@ -1,0 +1,517 @@
+"""What launched each activity: recorded with its inputs, aligned with captures, summed up."""
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pytest
+import torch
+from torch._C._profiler import RecordScope, _EventType
+
+from workflow_src.common.atomic_write import write_json
+from workflow_src.common.case import PHASES, Case
+from workflow_src.measure import benchmark, host_calls, operators, processes, profiled_run
+from workflow_src.measure.oom import Row
+from workflow_src.measure.workload import Workload
+from workflow_src.model.flops import forward_work
+from workflow_src.tables.case_tables import case_tables, said_of
+from workflow_src.tables.operators import REST, operator_tables
+from workflow_src.tables.products import expected_flops, product_of
+from workflow_src.tables.traffic import moved_bytes
+from workflow_src.traces.alignment import REACH, align, normal_names
+from workflow_src.traces.export import export
+
+# As many tokens as d_model: sizes alone don't tell a weight's gradient from an input's.
+CASE = Case("t", "tiny", 16, 32, 2, 2, 50, 2, 8, "fp32", "naive", "adamw", "cpu")
+VARIANTS = [("fp32", "naive"), ("bf16", "naive"), ("bf16", "fused_softmax"), ("fp32", "sdpa")]
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Any]:
+    """The case, the benchmark's result and the tables of a tiny model on this CPU, kept."""
+
+    @cache
+    def measure(precision: str, attention: str) -> Any:
+        case = replace(CASE, precision=precision, attention=attention)
+        folder = tmp_path_factory.mktemp("operators")
+        profiled_run.profiled_run(case, 1, 2, folder / "c.kineto.json.gz")
+        export(folder / "c.kineto.json.gz", folder / "export", os_tracing=False)
+        write_json(folder / "b.json", benchmark.benchmark(case, 1, 1))
+        tables = case_tables(folder / "export", folder / "b.json")
+        return case, json.loads((folder / "b.json").read_text()), tables
+
+    return measure
+
+
+@pytest.mark.parametrize(("precision", "attention"), VARIANTS)
+def test_the_flops_of_all_products_are_those_of_the_formulas(
+    measured: Callable[[str, str], Any], precision: str, attention: str
+) -> None:
+    case, _, tables = measured(precision, attention)
+    alignment = tables["alignment"].set_index("phase")
+    assert list(alignment.index) == list(PHASES)
+    assert (alignment["flops"] == alignment["flops_expected"]).all()
+    assert (
+        alignment["flops"] == alignment.loc["forward", "flops"] * pd.Series([1, 3, 3]).array
+    ).all()
+    products = tables["products"]
+    names = {"gate": "feed_forward", "up": "feed_forward", "down": "feed_forward"}
+    work = {each.component: each.flops for each in forward_work(case)}
+    for phase in PHASES:
+        forward = products[(products["phase"] == phase) & (products["direction"] == "forward")]
+        found = forward.groupby(forward["product"].replace(names))["flops_per_step"].sum()
+        absent = {"softmax"} | ({"scores", "values"} if attention == "sdpa" else set())
+        assert found.to_dict() == {name: n for name, n in work.items() if name not in absent}
+
+
+@pytest.mark.parametrize(("precision", "attention"), VARIANTS)
+def test_everything_in_a_capture_is_explained(
+    measured: Callable[[str, str], Any], precision: str, attention: str
+) -> None:
+    alignment = measured(precision, attention)[2]["alignment"]
+    assert (alignment["aligned_share"] >= 0.99).all(), alignment.to_string()
+    assert (alignment["gemm_share_with_shape"] >= 0.99).all(), alignment.to_string()
+    assert (alignment["family_disagreement_share"] == 0).all()
+
+
+def test_each_layer_has_a_gradient_of_its_input_and_of_its_weight(
+    measured: Callable[[str, str], Any],
+) -> None:
+    """The first qkv too: the embedding below it is trained."""
+    products = measured("fp32", "naive")[2]["products"]
+    backward = products[(products["phase"] == "train_step") & (products["direction"] != "forward")]
+    linear = backward[backward["matrices"] == 1]
+    calls = linear.groupby(["product", "direction"])["calls_per_step"].sum().unstack()
+    expected = {name: 2.0 for name in ("qkv", "output", "gate", "up", "down")} | {"head": 1.0}
+    for direction in ("input gradient", "weight gradient"):
+        assert calls[direction].to_dict() == expected
+    layouts = linear.groupby("direction")["layout"].unique().map(list).to_dict()
+    assert layouts == {"input gradient": ["nn"], "weight gradient": ["tn"]}
+    gate = linear[linear["product"] == "gate"].set_index("direction")[["m", "n", "k"]]
+    assert gate.loc["input gradient"].tolist() == [16, 16, 32]
+    assert gate.loc["weight gradient"].tolist() == [32, 16, 16]
+    attention = backward[backward["matrices"] > 1]
+    assert set(attention["direction"]) == {"input gradient"}
+
+
+def test_casts_of_autocast_are_named_with_what_they_cast(
+    measured: Callable[[str, str], Any],
+) -> None:
+    launched = measured("bf16", "naive")[1]["phases"]["forward"]["launched"]
+    casts = [
+        each
+        for each in launched["operators"]
+        if each["operator"] == "aten::copy_" and each["dtypes"][:2] == ["bfloat16", "float32"]
+    ]
+    shapes = {(each["range"], *each["shapes"][0]) for each in casts}
+    weights = {("block/attention/qkv", 48, 16), ("block/feed_forward", 16, 32), ("head", 50, 16)}
+    assert weights < shapes
+
+
+def test_backward_operators_have_the_range_of_their_forward_operator(
+    measured: Callable[[str, str], Any],
+) -> None:
+    launched = measured("fp32", "naive")[1]["phases"]["train_step"]["launched"]
+    found = {
+        each["range"]
+        for each in launched["operators"]
+        if each["forward_operator"] == "aten::exp" and each["operator"] == "aten::mul"
+    }
+    assert found == {"forward/block/attention/softmax"}
+
+
+def test_a_table_of_operators_keeps_all_time_but_that_of_views(
+    measured: Callable[[str, str], Any],
+) -> None:
+    tables = measured("fp32", "naive")[2]
+    kernels = tables["kernels"][tables["kernels"]["family"] != "bookkeeping"]
+    expected = kernels.groupby("phase")["busy_ms_per_step"].sum()
+    found = tables["operators"].groupby("phase")["busy_ms_per_step"].sum()
+    pd.testing.assert_series_equal(found, expected.drop("", errors="ignore"), rtol=1e-3)
+    assert REST in set(tables["operators"]["operator"])
+
+
+def test_a_record_is_kept_small(measured: Callable[[str, str], Any]) -> None:
+    _, result, tables = measured("fp32", "naive")
+    launched = result["phases"]["train_step"]["launched"]
+    assert len(launched["operators"]) < len(launched["sequence"]) / 2
+    assert len(tables["operators"].to_csv()) < 80_000, "all in rows of their own: 72,000"
+
+
+def test_gradients_of_square_products_are_told_apart_by_their_layout() -> None:
+    square = {"operator": "aten::mm", "forward_operator": "aten::mm", "range": "head", "order": 0}
+    square |= {"shapes": [[16, 16], [16, 16]], "dtypes": ["float32", "float32"], "part": 0}
+    for strides, direction in (([1, 16], "weight gradient"), ([16, 1], "input gradient")):
+        found = product_of(square | {"strides": [strides, [16, 1]]}, tokens=16)
+        assert found and found.direction == direction
+    added = {"shapes": [[5], [4, 3], [3, 5]], "dtypes": ["float32"] * 3, "forward_operator": ""}
+    found = product_of(square | added | {"strides": [[1], [3, 1], [1, 3]]}, tokens=4)
+    assert found and (found.m, found.n, found.k, found.layout) == (4, 5, 3, "nt")
+    assert found.flops == 2 * 4 * 5 * 3
+
+
+def test_a_product_of_a_layer_that_seems_to_have_more_of_them_has_no_name_of_its_own() -> None:
+    given = {"operator": "aten::mm", "forward_operator": "", "range": "feed_forward", "part": 0}
+    given |= {"shapes": [[4, 3], [3, 5]], "dtypes": ["float32"] * 2, "strides": [[3, 1], [1, 3]]}
+    names = [product_of(given | {"order": order}, tokens=4) for order in (2, 3)]
+    assert [each and each.product for each in names] == ["down", "feed_forward"]
+
+
+def operator(name: str, *inputs: tuple[list[int], str], **other: Any) -> dict[str, Any]:
+    shapes, dtypes = [each[0] for each in inputs], [each[1] for each in inputs]
+    about = {"operator": name, "forward_operator": "", "range": "", "values": []}
+    return about | {"shapes": shapes, "dtypes": dtypes} | other
+
+
+def gradient(dtype: str, code: int) -> dict[str, Any]:
+    """Softmax's, for an input in a dtype with this number."""
+    inputs = [([4, 8], dtype)] * 2
+    return operator("aten::_softmax_backward_data", *inputs, values=[None, None, -1, code])
+
+
+@pytest.mark.parametrize(
+    ("given", "family", "expected"),
+    [
+        (operator("aten::mul", ([4, 8], "bfloat16"), ([8], "float32")), "elementwise", 96 + 128),
+        (operator("aten::gt", ([4, 8], "float32"), ([], "float32")), "elementwise", 128 + 4 + 32),
+        (operator("aten::add_", ([4, 8], "float32"), ([4, 8], "float32")), "elementwise", 384),
+        (operator("aten::copy_", ([4, 8], "bfloat16"), ([4, 8], "float32")), "copy", 64 + 128),
+        (operator("aten::zero_", ([4, 8], "float32")), "fill", 128),
+        (operator("aten::mm", ([2, 3], "float32"), ([3, 5], "float32")), "gemm", 24 + 60 + 40),
+        (operator("aten::bmm", ([7, 2, 3], "float16"), ([7, 3, 5], "float16")), "gemm", 2 * 217),
+        (operator("aten::sum", ([4, 8], "float32"), values=[None, [-1], True, None]), "", 128 + 16),
+        (operator("aten::sum", ([4, 8], "float32"), ([4], "float32")), "reduction", 128 + 16),
+        (operator("aten::sum", ([], "float32"), values=[None, [-1], True, None]), "", 4 + 4),
+        (operator("aten::sum", ([4, 8], "float32"), values=[None, [-1], True, [1]]), "", None),
+        (operator("aten::_softmax", ([4, 8], "float32")), "softmax", 256),
+        (operator("aten::_softmax", ([4, 8], "float16"), values=[None, 1, True]), "", 32 * 6),
+        (operator("aten::_softmax", ([4, 8], "bfloat16"), values=[None, 1, False]), "", 32 * 4),
+        (gradient("float32", 5), "softmax", 32 * 10),
+        (gradient("float32", 6), "softmax", 32 * 12),
+        (operator("aten::nll_loss_forward", ([4, 8], "float32")), "loss", None),
+        (operator("aten::mul", ([4], "float32"), ([5], "float32")), "elementwise", None),
+        (operator("aten::neg", ([4], "complex64")), "elementwise", None),
+    ],
+)  # fmt: skip
+def test_bytes_are_those_of_inputs_and_outputs(
+    given: dict[str, Any], family: str, expected: int | None
+) -> None:
+    assert moved_bytes(given, family) == expected
+
+
+def test_lists_of_tensors_count_each_tensor() -> None:
+    lists = [([[2], [3]], ["float32", "float32"])] * 4
+    fused = operator("aten::_fused_adamw_")
+    fused |= {"shapes": [each[0] for each in lists], "dtypes": [each[1] for each in lists]}
+    assert moved_bytes(fused, "optimizer") == (4 + 3) * 20
+    assert moved_bytes(fused | {"operator": "aten::_foreach_add_"}, "optimizer") == (4 + 1) * 20
+
+
+def test_what_lies_once_in_memory_is_read_once() -> None:
+    """Views of one storage are different tensors: q, k and v of one product are not read once."""
+    a, b, row = torch.ones(4, 8), torch.ones(4, 8), torch.ones(8)
+
+    @torch.no_grad()
+    def step() -> None:
+        a.addcmul_(b, b)
+        torch.addcmul(a, b[:2].view(4, 4).repeat(1, 2), row.expand(4, 8))
+        torch.mul(a[:2], a[2:])
+        torch._foreach_addcmul_([a], [b], [b])
+
+    found = operators.launched(step, "cpu")["operators"]
+    moved = {each["operator"]: moved_bytes(each, "elementwise") for each in found}
+    whole, half = 4 * 4 * 8, 4 * 2 * 8
+    assert moved["aten::addcmul_"] == moved["aten::_foreach_addcmul_"] == 3 * whole
+    assert moved["aten::addcmul"] == 3 * whole + 4 * 8
+    assert moved["aten::mul"] == 3 * half
+    (twice,) = [each for each in found if each["operator"] == "aten::_foreach_addcmul_"]
+    assert twice["stored"][:3] == [[[4, 8]], [[4, 8]], [None]]
+    del twice["stored"]
+    assert moved_bytes(twice, "elementwise") == 4 * whole, "as in records of older runs"
+
+
+def test_the_record_says_which_operators_one_calls() -> None:
+    x = torch.ones(4, 8)
+    found = operators.launched(lambda: (x.square(), torch.mm(x, x.t())), "cpu")["operators"]
+    calls = {each["operator"]: each.get("calls") for each in found}
+    assert calls["aten::square"] == ["aten::pow"] and "aten::mm" not in calls["aten::mm"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"), [("operator", {"aten::square": 0, "aten::pow": 256}), ("kernel", None)]
+)
+def test_on_a_cpu_bytes_count_with_the_operator_that_does_the_work(
+    kind: str, expected: dict[str, int] | None
+) -> None:
+    """pow looks at types, which is no work, before it raises."""
+    given = ([4, 8], "float32")
+    square = operator("aten::square", given, calls=["aten::pow"])
+    power = operator("aten::pow", given, calls=["aten::result_type", "aten::to"])
+    names = ["aten::square", "aten::pow"]
+    launched = recorded((0, names[0]), (1, names[1])) | {"operators": [square, power]}
+    ranges, activities = captured(*((name, 5) for name in names))
+    result = {"case": CASE.as_dict(), "phases": {"forward": {"launched": launched}}}
+    table = operator_tables(ranges, activities.assign(kind=kind), result)["operators"]
+    found = table.set_index("operator")["bytes_per_step"].to_dict()
+    assert found == (expected or dict.fromkeys(names, 256))
+
+
+LETTERS = list("abcdefghijklmnopqrstuvwxyz")
+
+
+@pytest.mark.parametrize(
+    ("names", "others", "expected"),
+    [
+        (LETTERS, LETTERS, list(range(26))),
+        (LETTERS[:10], [], [-1] * 10),
+        (LETTERS, LETTERS[:5] + LETTERS[8:], [*range(5), -1, -1, -1, *range(5, 23)]),
+        (LETTERS[:5] + LETTERS[8:], LETTERS, [*range(5), *range(8, 26)]),
+        (["x", *LETTERS], LETTERS, [-1, *range(26)]),
+        ([*LETTERS, "x"], LETTERS, [*range(26), -1]),
+        ([*LETTERS[:5], "x", *LETTERS[6:]], LETTERS, [*range(5), -1, *range(6, 26)]),
+        (["a"] * 9 + ["b"], ["a"] * 10 + ["b"], [*range(9), 10]),
+        (list("abc"), list("xyz"), [-1, -1, -1]),
+    ],
+)
+def test_sequences_are_aligned_where_they_agree(
+    names: Sequence[str], others: Sequence[str], expected: list[int]
+) -> None:
+    assert align(names, others).tolist() == expected
+
+
+def test_beyond_reach_only_the_ends_are_aligned() -> None:
+    far = [f"x{n}" for n in range(2 * REACH)]
+    found = align([*LETTERS, *far, *LETTERS], [*LETTERS, *LETTERS]).tolist()
+    assert found == [*range(26), *[-1] * len(far), *range(26, 52)]
+
+
+def test_both_profilers_names_have_the_same_normal_form() -> None:
+    pairs = {
+        "[CUDA memset]": "Memset (Device)",
+        "[CUDA memcpy Device-to-Device]": "Memcpy DtoD (Device -> Device)",
+        "void at::native::vectorized_elementwise_kernel<(int)4, at::native::FillFunctor<float>, "
+        "std::array<char *, (unsigned long)1>>(int, T2, T3)": "void at::native::"
+        "vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >"
+        "(int, at::native::FillFunctor<float>, std::array<char*, 1ul>)",
+        "void cutlass::Kernel2<cutlass_80_simt_sgemm_256x128_8x4_nn_align1>(T1::Params)": "void "
+        "cutlass::Kernel2<cutlass_80_simt_sgemm_256x128_8x4_nn_align1>"
+        "(cutlass_80_simt_sgemm_256x128_8x4_nn_align1::Params)",
+    }
+    nsys, kineto = (normal_names(pd.Series(list(names))) for names in (pairs, pairs.values()))
+    assert nsys.tolist() == kineto.tolist()
+    assert len(set(nsys)) == len(pairs)
+
+
+GEMM, SPLIT, ADD = "nvjet_sm90_sss_128x128", "void splitKreduce_kernel<32>()", "void add_kernel()"
+
+
+def captured(*kernels: tuple[str, int]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The ranges and activities of one forward step with these kernels and durations."""
+    ranges = pd.DataFrame({"phase": ["forward"], "step": [0], "path": ["forward"]})
+    activities = pd.DataFrame(kernels, columns=["name", "duration_ns"])
+    kind = ["set" if name == "[CUDA memset]" else "kernel" for name in activities["name"]]
+    return ranges, activities.assign(kind=kind, start_ns=range(len(kernels)), range=0, operator="")
+
+
+def recorded(*sequence: tuple[int, str], continued: Sequence[Sequence[int]] = ()) -> Row:
+    """The record of a step: two products and an addition, as numbered in `sequence`."""
+    sizes = {"shapes": [[16, 16], [16, 48]], "dtypes": ["float32"] * 2, "range": "block/qkv"}
+    product = operator("aten::mm", order=0, part=0, strides=[[16, 1], [1, 16]]) | sizes
+    addition = operator("aten::add", ([16], "float32"), ([16], "float32"), range="block")
+    names = list(dict.fromkeys(name for _, name in sequence))
+    rows = [[number, names.index(name)] for number, name in sequence]
+    row = {"status": "ok", "reason": "", "operators": [product, addition]}
+    return row | {"names": names, "sequence": rows, "continued": continued}
+
+
+def tables_of(kernels: Sequence[tuple[str, int]], launched: Row | None) -> dict[str, pd.DataFrame]:
+    phases = {"forward": {"launched": launched} if launched else {}}
+    return operator_tables(*captured(*kernels), {"case": CASE.as_dict(), "phases": phases})
+
+
+def test_a_call_of_several_kernels_is_one_product() -> None:
+    launched = recorded(
+        (0, "Memset (Device)"), (0, GEMM), (0, SPLIT), (0, GEMM), (1, ADD),
+        continued=[[1, 0], [2, 0]],
+    )  # fmt: skip
+    kernels = [("[CUDA memset]", 1), (GEMM, 60), (SPLIT, 9), (GEMM, 20), (ADD, 10)]
+    tables = tables_of(kernels, launched)
+    products = tables["products"].set_index("short_name")
+    assert products["flops_per_step"].sum() == 2 * (2 * 16 * 16 * 48)
+    assert products["calls_per_step"].to_dict() == {GEMM: 2, "splitKreduce_kernel": 1}
+    assert (products["product"] == "qkv").all() and (products["layout"] == "nt").all()
+    row = tables["alignment"].iloc[0]
+    assert (row["aligned_share"], row["gemm_share_with_shape"], row["parting"]) == (1.0, 1.0, "")
+    moved = tables["operators"].groupby("operator")["bytes_per_step"].sum()
+    product = 4 * (16 * 16 + 16 * 48 + 16 * 48)
+    assert moved.to_dict() == {"aten::add": 3 * 64, "aten::mm": 2 * product}
+    of_kernels = tables["operators"].groupby("short_name")["bytes_per_step"].sum()
+    assert of_kernels[GEMM] == 2 * product, "not the Memset that clears its workspace"
+
+
+def test_bytes_of_a_call_without_a_kernel_of_its_family_lie_with_its_first_activity() -> None:
+    launched = recorded((0, "Memset (Device)"), (0, "void other()"), continued=[[1, 0]])
+    table = tables_of([("[CUDA memset]", 1), ("void other()", 9)], launched)["operators"]
+    found = table.set_index("family")["bytes_per_step"].to_dict()
+    assert found == {"fill": 4 * (16 * 16 + 2 * 16 * 48), "unknown": 0}
+
+
+def test_where_the_sequences_part_nothing_is_claimed() -> None:
+    launched = recorded((0, GEMM), (1, ADD), (0, GEMM))
+    kernels = [(GEMM, 50), ("void other_kernel()", 20), (ADD, 10), (GEMM, 20)]
+    tables = tables_of(kernels, launched)
+    row = tables["alignment"].iloc[0]
+    assert row["aligned_share"] == 0.8
+    assert row["parting"] == (
+        "1 of 4 activities have no partner, the first is number 2 of step 0: other_kernel"
+    )
+    lost = tables["operators"][tables["operators"]["operator"] == ""]
+    assert lost[["path", "short_name", "calls_per_step"]].values.tolist() == [
+        ["forward", "other_kernel", 1.0]
+    ]
+    assert lost["bytes_per_step"].isna().all(), "nothing is known of them, not that they moved none"
+    assert (
+        said_of(tables["alignment"])[0]
+        == f"forward: 80.00% of device time has an operator; {row['parting']}"
+    )
+
+
+def test_families_that_disagree_are_counted_and_named() -> None:
+    tables = tables_of([(GEMM, 70), (GEMM, 30)], recorded((0, GEMM), (1, GEMM)))
+    row = tables["alignment"].iloc[0]
+    assert row["family_disagreement_share"] == 0.3
+    said = f"{GEMM} is gemm, its operator aten::add is elementwise"
+    assert row["family_disagreement"] == said
+    assert row["gemm_share_with_shape"] == 0.7
+    assert said in said_of(tables["alignment"])[0]
+
+
+@pytest.mark.parametrize(
+    ("launched", "status"),
+    [
+        (None, "missing"),
+        ({"status": "failed", "reason": "RuntimeError: no CUPTI"}, "failed"),
+        ({"status": "oom", "reason": "CUDA out of memory"}, "oom"),
+    ],
+)
+def test_a_record_that_is_missing_is_said_to_be(launched: Row | None, status: str) -> None:
+    tables = tables_of([(GEMM, 70)], launched)
+    assert tables["alignment"]["status"].tolist() == [status]
+    assert tables["alignment"]["flops_expected"].tolist() == [expected_flops(CASE, "forward")]
+    assert len(tables["operators"]) == len(tables["products"]) == 0
+    assert {"phase", "operator"} <= set(tables["operators"].columns)
+    why = f" ({launched['reason']})" if launched else ""
+    assert said_of(tables["alignment"]) == [f"forward: what launched its work is {status}{why}"]
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (RuntimeError("CUPTI_ERROR_UNKNOWN"), "failed"),
+        (ValueError("x"), "failed"),
+        (torch.OutOfMemoryError("CUDA out of memory. Tried"), "oom"),
+    ],
+)
+def test_what_was_timed_is_not_lost_to_a_profiler(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, status: str
+) -> None:
+    def fail(step: object, device: str) -> Row:
+        raise error
+
+    monkeypatch.setattr(operators, "launched", fail)
+    found = benchmark.measure_all(CASE, 0, 1)
+    for phase in PHASES:
+        assert found[phase]["status"] == "ok" and len(found[phase]["samples_ns"]) == 1
+        assert found[phase]["launched"]["status"] == status and found[phase]["launched"]["reason"]
+
+
+def test_a_phase_that_ran_out_of_memory_has_no_record() -> None:
+    rows = {"forward": {"status": "oom", "reason": "x"}}
+    assert operators.add_launched(Workload(CASE), rows) == rows
+    assert operators.add_launched(None, {}) == {}
+
+
+def test_only_the_first_of_several_processes_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def run(command: list[str]) -> SimpleNamespace:
+        monkeypatch.setattr(sys, "argv", command[2:])
+        benchmark.main()
+        return SimpleNamespace(returncode=0)
+
+    def measured(case: Case, warmup_steps: int, steps: int, launched: bool) -> dict[str, Any]:
+        asked.append(launched)
+        return {}
+
+    monkeypatch.setattr(processes, "run_tied", run)
+    monkeypatch.setattr(benchmark, "benchmark", measured)
+    row = CASE.as_dict() | {"warmup_steps": 0, "steps": 1, "processes": 3}
+    processes.in_fresh_processes("workflow_src.measure.benchmark", row, 3)
+    assert asked == [True, False, False]
+
+
+def host_event(name: str, start: int, end: int, number: int, *children: Any, **other: Any) -> Any:
+    scope = other.get("scope", RecordScope.FUNCTION)
+    inputs, sequence = other.get("inputs", []), other.get("sequence", -1)
+    fields = SimpleNamespace(scope=scope, inputs=inputs, sequence_number=sequence)
+    times = {"start_time_ns": start, "end_time_ns": end}
+    about = {"name": name, "correlation_id": number, "children": list(children)}
+    return SimpleNamespace(tag=_EventType.TorchOp, extra_fields=fields, **about, **times)
+
+
+def device_event(
+    name: str, start: int, linked: int, kind: str = "CUDA", marks: bool = False
+) -> Any:
+    values: dict[str, Any] = {
+        "name": name, "start_ns": start, "linked_correlation_id": linked, "correlation_id": 7,
+        "device_type": SimpleNamespace(name=kind), "is_user_annotation": marks,
+        "concrete_inputs": [],
+    }  # fmt: skip
+    return SimpleNamespace(**{key: lambda value=value: value for key, value in values.items()})
+
+
+def test_on_a_gpu_each_activity_has_the_operator_that_launched_it() -> None:
+    """Backward runs on a thread of its own, without ranges; runtime calls reuse numbers."""
+    main = host_event("forward", 0, 50, 1, host_event("qkv", 1, 40, 2,
+        host_event("aten::linear", 2, 30, 3, host_event("aten::mm", 3, 20, 4, sequence=9),
+            sequence=9)), scope=RecordScope.USER_SCOPE)  # fmt: skip
+    main.children[0].extra_fields.scope = RecordScope.USER_SCOPE
+    backward = host_event("backward", 60, 99, 5, scope=RecordScope.USER_SCOPE)
+    node = host_event(f"{host_calls.NODE}MmBackward0", 61, 80, 6,
+        host_event("MmBackward0", 62, 79, 7, host_event("aten::mm", 63, 70, 8)),
+        sequence=9)  # fmt: skip
+    other = host_event(
+        f"{host_calls.NODE}Accumulate", 81, 90, 9, host_event("aten::add_", 82, 83, 10)
+    )
+    events = [
+        device_event("add", 300, 10),
+        device_event("Memset (Device)", 100, 4),
+        device_event("gemm", 110, 4),
+        device_event("gemm", 200, 8),
+        device_event("unknown", 400, 0),
+        device_event("cudaLaunchKernel", 4, 4, kind="CPU"),
+        device_event("forward", 100, 1, marks=True),
+    ]
+    result = SimpleNamespace(
+        experimental_event_tree=lambda: [main, backward, node, other], events=lambda: events
+    )
+    found = operators.compact(result, "cuda")
+    assert [found["names"][name] for _, name in found["sequence"]] == [
+        "Memset (Device)", "gemm", "gemm", "add", "unknown",
+    ]  # fmt: skip
+    assert [number for number, _ in found["sequence"]] == [0, 0, 1, 2, -1]
+    assert found["continued"] == [[1, 0]]
+    said = [(o["operator"], o["forward_operator"], o["range"]) for o in found["operators"]]
+    assert said == [
+        ("aten::mm", "", "forward/qkv"),
+        ("aten::mm", "aten::mm", "forward/qkv"),
+        ("aten::add_", "", "backward"),
+    ]

@@ -1,0 +1,216 @@
+"""Replays of a benchmark: in which order, with which status, and what tables make of them.
+
+No GPU is needed: capturing is replaced. tests/test_gpu_replay.py captures.
+"""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+import pytest
+import torch
+
+from tests.test_processes import phase, result
+from workflow_src.common.case import PHASES, Case
+from workflow_src.measure import alone, benchmark, replay
+from workflow_src.measure.cuda_graph import NotCapturableError, first_error, summary
+from workflow_src.measure.oom import Row
+from workflow_src.measure.processes import merged, merged_phase
+from workflow_src.measure.workload import Workload
+from workflow_src.tables.case_tables import environment, warnings
+from workflow_src.tables.timings import timings
+
+CASE = Case("t", "tiny", 16, 32, 2, 2, 50, 2, 8, "fp32", "naive", "adamw", "cpu")
+EAGER: dict[str, Row] = {name: {"status": "ok", "reason": ""} for name in PHASES}
+MS = 10**6
+
+
+def not_capturable() -> None:
+    raise NotCapturableError("CUDA error: operation not permitted when stream is capturing")
+
+
+def out_of_memory() -> None:
+    raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB. GPU 0 has ...")
+
+
+@pytest.fixture
+def capturing(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Sets what capturing does, and whether CUDA works at each replay."""
+
+    def set_(capture: Callable[[Any], Any], *working: bool) -> None:
+        answers = iter(working or [True] * len(PHASES))
+        monkeypatch.setattr(replay, "graphed", capture)
+        monkeypatch.setattr(replay, "works", lambda: next(answers))
+
+    return set_
+
+
+def replayed(eager: dict[str, Row] = EAGER) -> dict[str, Row]:
+    return dict(replay.replays(Workload(CASE), eager, 2, 3))
+
+
+def test_forward_and_backward_are_replayed_and_all_samples_kept(
+    capturing: Callable[..., None],
+) -> None:
+    capturing(lambda call: call)
+    found = replayed()
+    assert list(found) == ["forward", "forward_backward"]
+    for row in found.values():
+        assert (row["status"], row["reason"], row["device_samples_ns"]) == ("ok", "", [])
+        assert len(row["samples_ns"]) == 3
+
+
+def test_a_call_that_cant_be_captured_is_a_result_with_its_reason(
+    capturing: Callable[..., None],
+) -> None:
+    capturing(lambda call: not_capturable())
+    reason = "CUDA error: operation not permitted when stream is capturing"
+    row = {"status": "not_capturable", "reason": reason}
+    assert replayed() == {"forward": row, "forward_backward": row}
+
+
+def test_nothing_more_is_replayed_once_cuda_is_broken(capturing: Callable[..., None]) -> None:
+    capturing(lambda call: not_capturable(), True, False)
+    assert replayed()["forward_backward"] == {"status": "skipped", "reason": replay.BROKEN}
+
+
+def test_a_graph_that_doesnt_fit_is_oom(capturing: Callable[..., None]) -> None:
+    capturing(lambda call: out_of_memory())
+    found = replayed()
+    assert found["forward"] == {"status": "oom", "reason": "CUDA out of memory"}
+    assert found["forward_backward"]["status"] == "skipped"
+
+
+def test_a_phase_that_didnt_fit_is_not_replayed(capturing: Callable[..., None]) -> None:
+    capturing(lambda call: call)
+    found = replayed(EAGER | {"forward_backward": {"status": "oom", "reason": "CUDA"}})
+    assert found["forward"]["status"] == "ok"
+    assert found["forward_backward"] == {"status": "skipped", "reason": replay.DID_NOT_FIT}
+    none = dict(replay.replays(None, EAGER, 1, 1))
+    assert {row["status"] for row in none.values()} == {"skipped"}
+
+
+def test_any_other_error_fails_the_job(capturing: Callable[..., None]) -> None:
+    def broken(call: object) -> None:
+        raise RuntimeError("an illegal memory access was encountered")
+
+    capturing(broken)
+    with pytest.raises(RuntimeError, match="illegal"):
+        replayed()
+
+
+def test_gradients_and_optimizer_state_are_released_before_a_replay(
+    capturing: Callable[..., None],
+) -> None:
+    workload = Workload(CASE)
+    workload.train_step()
+    held: list[bool] = []
+
+    def capture(call: Callable[[], None]) -> Callable[[], None]:
+        held.append(bool(workload.optimizer.state))
+        held.append(any(p.grad is not None for p in workload.model.parameters()))
+        return call
+
+    capturing(capture)
+    dict(replay.replays(workload, EAGER, 1, 1))
+    assert held == [False] * 4
+
+
+def test_what_was_timed_is_kept_where_cuda_no_longer_works_afterwards(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    speeds = iter([{"host_launch_us": 2.0}])
+
+    def host_speed(device: str) -> dict[str, float]:
+        for speed in speeds:
+            return speed
+        raise RuntimeError("CUDA error: operation failed due to a previous error during capture")
+
+    known = {"host_speed": host_speed, "hold": lambda kind, about: nullcontext("cpu")}
+    for name, simulated in known.items():
+        monkeypatch.setattr(alone, name, simulated)
+    monkeypatch.setattr(alone, "limited_memory", lambda kind, limit: nullcontext())
+    found = alone.measured_alone("c", {"device": "cuda"}, "phases", lambda: {"forward": EAGER})
+    assert found["phases"] == {"forward": EAGER} and found["before"]["host_launch_us"] == 2.0
+    assert "host_launch_us" not in found["after"]
+    row = environment(found, "torch 2").iloc[0]
+    assert row["host_launch_us_before"] == 2.0 and row["warning"] == warnings(found)
+    assert merged([found | {"phases": {}}] * 2)["after"] == found["after"]
+
+
+def test_replays_come_after_all_phases_on_the_same_workload(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    order: list[str] = []
+    made: list[Workload] = []
+    original = benchmark.measure_phase
+
+    def measure(workload: Workload, name: str, *steps: int) -> Row:
+        made.append(workload)
+        order.append(name)
+        return original(workload, name, *steps)
+
+    def replays(workload: Workload, eager: dict[str, Row], *steps: int) -> Any:
+        made.append(workload)
+        order.append("replays")
+        yield "forward", {"status": "oom", "reason": "x"}
+
+    monkeypatch.setattr(benchmark, "measure_phase", measure)
+    monkeypatch.setattr(benchmark, "replays", replays)
+    assert "replay" not in benchmark.measure_all(CASE, 0, 1)["forward"]
+    assert order == list(PHASES)
+    built = benchmark.build(CASE)
+    monkeypatch.setattr(benchmark, "build", lambda case: built)
+    order.clear()
+    made.clear()
+    on_cuda = Case.from_dict(CASE.as_dict() | {"device": "cuda"})
+    found = benchmark.measure_all(on_cuda, 0, 1)
+    assert order == [*PHASES, "replays"] and all(workload is built[0] for workload in made)
+    assert found["forward"]["replay"]["status"] == "oom" and "replay" not in found["train_step"]
+
+
+def test_the_reason_is_the_first_error_without_advice_on_debugging() -> None:
+    try:
+        try:
+            raise RuntimeError("CUDA error: not permitted\nFor debugging consider ...")
+        except RuntimeError:
+            raise RuntimeError("CUDA error: operation failed due to a previous error") from None
+    except RuntimeError as error:
+        assert summary(first_error(error)) == "CUDA error: not permitted"
+    assert summary(RuntimeError()) == "RuntimeError"
+
+
+def with_replay(*samples: int, **replay_row: Any) -> dict[str, Any]:
+    row = {"status": "ok", "reason": "", "samples_ns": [], "device_samples_ns": []}
+    return phase(*samples, replay=row | replay_row)
+
+
+def test_replays_of_several_processes_keep_their_process() -> None:
+    rows = [with_replay(10, samples_ns=[1, 2]), with_replay(20, samples_ns=[3])]
+    found = merged_phase(rows)["replay"]
+    assert (found["samples_ns"], found["process"]) == ([1, 2, 3], [0, 0, 1])
+    rows[1]["replay"] = {"status": "oom", "reason": "CUDA out of memory"}
+    found = merged_phase(rows)
+    assert found["samples_ns"] == [10, 20] and found["replay"] == rows[1]["replay"]
+
+
+def test_processes_without_replay_are_merged_as_before() -> None:
+    assert "replay" not in merged([result(0, 10), result(1, 20)])["phases"]["forward"]
+
+
+def test_known_samples_of_a_replay_give_exact_numbers() -> None:
+    ok = with_replay(9 * MS, samples_ns=[1 * MS, 2 * MS, 3 * MS, 4 * MS, 10 * MS])
+    failed = with_replay(9 * MS, status="not_capturable", reason="why")
+    table = timings({"phases": {"forward": ok, "forward_backward": failed, "train_step": phase(1)}})
+    first, second, third = table.to_dict("records")
+    assert (first["replay_status"], first["replay_samples"]) == ("ok", 5)
+    assert first["replayed_median_ms"] == 3.0 and first["median_ms"] == 9.0
+    assert (first["replayed_p20_ms"], first["replayed_p80_ms"]) == pytest.approx((1.8, 5.2))
+    assert (second["replay_status"], second["replay_reason"]) == ("not_capturable", "why")
+    assert second["replayed_median_ms"] != second["replayed_median_ms"], "empty"
+    assert third["replay_status"] != third["replay_status"], "empty"
+
+
+def test_an_earlier_result_has_no_columns_of_replays() -> None:
+    table = timings({"phases": {"forward": phase(1)}})
+    assert not [name for name in table.columns if name.startswith("replay")]

@@ -1,0 +1,190 @@
+"""The links from an answer's sentences to the values, cases and rows that their numbers show."""
+
+import re
+from functools import cache
+
+import pandas as pd
+import pytest
+
+from tests.questions import answer_question
+from tests.test_answer_d import TEMPLATES
+from tests.workflow import ROOT
+from workflow_src.answers.questions import QUESTIONS
+from workflow_src.report.sources import Linker, Source, row_texts
+
+ROWS = {
+    "case": "small-ctx128-fp32", "brief": "small, context 128", "share": 0.31, "ms": 12.0,
+}  # fmt: skip
+OTHER = {"case": "xl-ctx128-fp32", "brief": "xl, context 128", "share": 0.31, "ms": 40.0}
+FACT = {
+    "case": "small-ctx128-fp32", "name": "gemm", "value": 0.31, "unit": "1", "table": "kernels",
+    "rows": [3, 7], "derived_from": [],
+}  # fmt: skip
+RATIO = FACT | {"name": "ms", "value": 12.0, "unit": "ms", "table": "", "rows": [],
+                "derived_from": ["gemm"]}  # fmt: skip
+ANSWER = {"summary": {"all": [ROWS, OTHER], "median": 0.31}, "facts": [FACT, RATIO]}
+
+
+@pytest.fixture
+def linker() -> Linker:
+    return Linker("b", ANSWER)
+
+
+def test_a_number_beside_a_cases_name_shows_that_cases_value_and_rows(linker):
+    assert linker.link("It is 31.0 % in small, context 128.") == (
+        "It is [31.0](#number-b-1) % in small, context 128."
+    )
+    (source,) = linker.sources.values()
+    assert (source.value.case, source.name) == ("small-ctx128-fp32", "gemm")
+    assert (source.table, source.rows, source.others) == ("kernels", (3, 7), 1)
+
+
+def test_a_number_without_a_case_shows_the_value_highest_in_the_summary(linker):
+    linker.link("A median of 31.0 %.")
+    (source,) = linker.sources.values()
+    assert (source.value.path, source.value.case, source.rows) == ("summary.median", "", ())
+
+
+def test_a_value_computed_from_facts_has_their_rows(linker):
+    linker.link("In small, context 128 it takes 12.0 ms.")
+    (source,) = linker.sources.values()
+    assert (source.name, source.table, source.rows) == ("ms", "kernels", (3, 7))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["## 31.0", "| 31.0 |", "`31.0`", "[31.0](#x)", "context 128", "99.9 of nothing", "fp32"],
+)
+def test_headings_tables_code_links_names_and_unknown_numbers_stay(linker, text):
+    assert linker.link(text) == text
+    assert not linker.sources
+
+
+def test_the_same_number_of_the_same_value_is_one_row(linker):
+    assert linker.link("31.0 % and 31.0 %").count("(#number-b-1)") == 2
+
+
+def test_rows_are_shown_with_their_values(linker):
+    table = pd.DataFrame({"case": "a", "path": ["x", "y"], "busy_ns": [5, 6]}, index=[2, 3])
+    linker.link("It is 31.0 % in small, context 128.")
+    (source,) = linker.sources.values()
+    assert row_texts(source, {"kernels": table}) == ["row 3: path y, busy_ns 6"]
+
+
+def led_to(summary: dict, text: str) -> list[str]:
+    """Where in an answer's summary the numbers of a sentence lead."""
+    linker = Linker("b", {"summary": summary, "facts": []})
+    linker.link(text)
+    return [source.value.path.removeprefix("summary.") for source in linker.sources.values()]
+
+
+@pytest.mark.parametrize(
+    ("summary", "text", "found"),
+    [
+        ({"host_ms": 19.85}, "It matches in 17 of 20 cases.", []),
+        ({"host_ms": 10.3}, "It takes 10.3 % of the time.", []),
+        ({"host_ms": 0.103, "part": 0.103}, "It takes 10.3 % of the time.", ["part"]),
+        ({"limit": 0.1}, "It matches within 10 %.", ["limit"]),
+        ({"changed": -0.0684}, "It changes by -6.8 points.", ["changed"]),
+        ({"share": 0.0684, "ms": 6.84}, "It takes 6.84 ms.", ["ms"]),
+        ({"share": 7.0, "ms": 7.04}, "It takes 7.04 and 9.1 ms.", ["ms"]),
+        ({"launches": 720, "ms": 720.4}, "It took 720 to 801 ms.", ["ms"]),
+        ({"layers": 12, "longer": 12}, "It leads in 12.", []),
+        ({"layers": 12, "text": "12 in fp32 and 3 in bf16"}, "(12 in fp32 and 3 in bf16)",
+         ["text", "text"]),
+        ({"batch": 26, "longer": 26}, "It takes longer in 26.", ["longer"]),
+        ({"evidence": [26], "longer": 3}, "It takes longer in 26.", []),
+        ({"rows": ["a"] * 26}, "It takes longer in 26 of all cases.", []),
+        ({"rows": ["a"] * 26}, "In 26 cases.", ["how many in summary.rows"]),
+        ({"all": [0.1, 0.2, 0.3]}, "From 10.0 % over 20.0 % to 30.0 %.", ["all[0]", "all[2]"]),
+    ],
+)  # fmt: skip
+def test_a_number_leads_only_to_what_fits_its_unit(summary, text, found):
+    assert led_to(summary, text) == found
+
+
+def test_a_median_is_of_no_case_and_a_case_that_is_not_named_is_not_meant():
+    summary = {"rows": [ROWS, OTHER], "all": {"of": {"both": {"share": 0.31}}}}
+    text = "A median of 31.0 %, most in small, context 128."
+    assert led_to(summary, text) == ["all.of.both.share"]
+    assert led_to({"rows": [ROWS, OTHER]}, "It takes 40.0 ms.") == []
+    assert led_to({"rows": [ROWS]}, "It takes 12.0 ms in small, context 128.") == ["rows[0].ms"]
+
+
+def test_the_case_named_nearest_is_meant():
+    text = "In xl, context 128 less than the 31.0 % of small, context 128."
+    assert led_to({"rows": [OTHER, ROWS]}, text) == ["rows[1].share"]
+
+
+def test_of_cases_with_one_short_name_the_line_tells_which_is_meant():
+    def case(precision: str) -> dict:
+        named = f"small, context 128, {precision}"
+        return {"case": precision, "named": named, "brief": "small, context 128", "gb": 19.3}
+
+    summary = {"rows": [case("fp32"), case("bf16")]}
+    for text in (
+        "- small, context 128, bf16: softmax 19.3 GB; a cast from fp32.",
+        "- **bf16**: most in small, context 128: 19.3 GB.",
+    ):
+        assert led_to(summary, text) == ["rows[1].gb"]
+
+
+def test_what_is_of_the_machine_has_its_rows_though_it_is_of_no_case():
+    fact = FACT | {"name": "bandwidth_gb_per_s", "value": 4659.1, "unit": "GB/s"}
+    fact |= {"table": "ceilings", "rows": [3]}
+    linker = Linker("c", {"summary": {"bandwidth": 4659.1}, "facts": [fact]})
+    linker.link("Of 4,659 GB/s, the best measured.")
+    (source,) = linker.sources.values()
+    assert (source.value.case, source.table, source.rows) == ("", "ceilings", (3,))
+
+
+def test_a_fact_of_the_same_name_supports_a_value():
+    zero = FACT | {"name": "other_share", "value": 0.0, "rows": [9]}
+    answer = {"summary": ROWS | {"idle_share": 0.0}, "facts": [zero, zero | {"name": "idle_share"}]}
+    linker = Linker("b", answer)
+    linker.link("It is idle for 0.0 %.")
+    (source,) = linker.sources.values()
+    assert source.name == "idle_share"
+
+
+def test_a_derived_value_has_the_rows_of_the_first_that_it_is_derived_from():
+    speed = FACT | {"name": "speed", "value": 5.0, "rows": [9], "table": "ceilings"}
+    share = RATIO | {"name": "share", "value": 0.31, "derived_from": ["gemm", "speed"]}
+    linker = Linker("c", {"summary": ROWS, "facts": [speed, FACT, share]})
+    linker.link("It is 31.0 % in small, context 128.")
+    (source,) = linker.sources.values()
+    assert (source.name, source.table) == ("share", "kernels")
+
+
+@cache
+def published() -> list[tuple[str, str, Source]]:
+    """Each linked number of the published answers, what follows it, and its source."""
+    found = []
+    for question in QUESTIONS:
+        answer, text = answer_question(question, ROOT / "examples" / "h200" / "tables", TEMPLATES)
+        linker = Linker(question, answer.as_dict())
+        linked = linker.link(text.split("\n## Tables of")[0])
+        by_key = {source.key: source for source in linker.sources.values()}
+        for link in re.finditer(r"\[([^]]*)\]\(#(number-[^)]*)\)", linked):
+            after = re.sub(r"\[([^]]*)\]\(#number-[^)]*\)", r"\1", linked[link.end() :])
+            found.append((link[1], after[:40], by_key[link[2]]))
+    return found
+
+
+def test_published_percentages_lead_to_shares_that_are_printed_so():
+    shares = [each for each in published() if re.match(r" (?:%|points?)", each[1])]
+    assert len(shares) > 150
+    for number, _, source in shares:
+        digits = len(number.partition(".")[2])
+        assert isinstance(source.value.value, float)
+        assert abs(100 * abs(source.value.value) - float(number)) <= 0.501 * 10**-digits
+        assert not re.search(r"_ms\b", source.value.path)
+
+
+def test_published_counts_lead_to_equal_whole_numbers_or_to_their_words():
+    unit = r"(?:,? (?:to|and|of) [\d.,]+)* (?:%|points?|ms|GB|bytes|FLOPs)"
+    counts = [each for each in published() if each[0].isdigit() and not re.match(unit, each[1])]
+    assert len(counts) > 100
+    for number, _, source in counts:
+        value = source.value.value
+        assert number in value if isinstance(value, str) else value == int(number)

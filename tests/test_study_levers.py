@@ -1,0 +1,173 @@
+"""The study levers: what it tries, and what it measures."""
+
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.levers import SETTINGS, SIZES, point, result
+from tests.workflow import ROOT
+from workflow_src.measure import processes
+from workflow_src.measure.workload import Build, Workload
+from workflow_src.plan.config import ConfigError, check, load
+from workflow_src.studies.levers import errors
+from workflow_src.studies.levers import measure as measure_stage
+from workflow_src.studies.levers.measure import measure
+from workflow_src.studies.levers.points import (
+    PLAIN,
+    REMEDIES,
+    Variant,
+    points,
+    stack,
+    variants,
+    with_remedy,
+)
+from workflow_src.studies.levers.trial import Trial, case_at
+from workflow_src.studies.levers.wall_time import PASSES
+
+
+def test_each_remedy_is_tried_alone_and_on_top_of_the_ones_before_it() -> None:
+    names = [variant.name for variant in variants("fp32", "cuda")]
+    assert names[: len(REMEDIES) + 1] == [PLAIN, *REMEDIES]
+    assert names[len(REMEDIES) + 1 :] == [
+        "then_sdpa", "then_fused", "then_graph", "then_compile",
+    ]  # fmt: skip
+    assert len(set(names)) == len(names)
+    last = stack("fp32", "cuda")[-1]
+    assert last.remedies == ("bf16", "sdpa", "fused", "graph", "compile")
+    assert (last.attention, last.optimizer, last.graph, last.compiled) == ("sdpa", "fused", 1, 1)
+
+
+def test_a_bf16_case_is_not_offered_bf16() -> None:
+    assert "bf16" not in [variant.name for variant in variants("bf16", "cuda")]
+    assert stack("bf16", "cuda")[1].remedies == ("sdpa",)
+
+
+def test_the_cases_to_start_with_come_first_and_fewer_can_be_chosen() -> None:
+    sizes = dict.fromkeys(("small", "medium", "2.7B"), SIZES["tiny"])
+    settings = SETTINGS | {"sizes": sizes, "levers_cases": []}
+    cases = list(dict.fromkeys(row["case"] for row in points("cuda", "full", settings)))
+    assert cases[:3] == ["2.7B-ctx256-bf16", "medium-ctx256-bf16", "small-ctx256-fp32"]
+    assert len(cases) == 12
+    chosen = settings | {"levers_cases": ["medium-ctx512-bf16"]}
+    assert {row["context"] for row in points("cuda", "full", chosen)} == {512}
+
+
+@pytest.mark.parametrize(
+    ("cases", "said"),
+    [
+        (["medium"], "levers_cases.0: 'medium' must be made of a size, a context and fp32 or bf16"),
+        (["huge-ctx64-fp32"], "levers_cases: size of 'huge-ctx64-fp32': 'huge' is not one of tiny"),
+    ],
+)
+def test_a_case_that_can_not_be_is_refused(cases: list[str], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        check(load(ROOT / "config.yaml") | {"levers_cases": cases})
+
+
+def test_the_plain_point_holds_its_phases_and_ceilings() -> None:
+    rows = result(PLAIN)["rows"]
+    assert all(row["status"] == "ok" for row in rows)
+    assert [row["phase"] for row in rows if row["measurement"] == "phase"] == list(PASSES)
+    (error,) = [row for row in rows if row["measurement"] == "error"]
+    assert error["logits_error"] == error["gradients_error"] == 0
+    named = {row["name"] for row in rows if row["measurement"] == "ceiling"}
+    assert {"copy", "product fp32", "product bf16", "sdpa bf16_weights", "launching"} <= named
+    assert [row["phase"] for row in rows if row.get("name") == "launching"] == ["forward_backward"]
+
+
+@pytest.mark.parametrize(
+    ("name", "most"), [("sdpa", 1e-4), ("fused", 1e-6), ("bf16", 0.2), ("then_fused", 0.3)]
+)
+def test_variants_run_and_their_results_are_near(name: str, most: float) -> None:
+    rows = result(name)["rows"]
+    assert all(row["status"] == "ok" for row in rows)
+    (error,) = [row for row in rows if row["measurement"] == "error"]
+    assert 0 <= error["logits_error"] <= most and 0 <= error["gradients_error"] <= most
+    assert all(row["activities"] for row in rows if row["measurement"] == "phase")
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("graph", "CUDA graphs need a CUDA device"), ("triton_softmax", "Triton compiles only")],
+)
+def test_what_a_cpu_can_not_do_is_a_status(name: str, why: str) -> None:
+    rows = result(name)["rows"]
+    assert [row["status"] for row in rows] == ["not_supported"] * 3
+    assert all(row["reason"].startswith(why) for row in rows)
+
+
+def test_only_the_first_process_compares_and_profiles() -> None:
+    rows = measure(point("sdpa", process=1))
+    assert [row["measurement"] for row in rows] == ["phase"] * 3
+    assert not any("activities" in row for row in rows)
+
+
+@pytest.mark.parametrize("process", [0, 1])
+def test_the_first_process_compiles_without_what_an_earlier_run_left(
+    process: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    monkeypatch.delenv("TRITON_CACHE_DIR", raising=False)
+    found: list[str] = []
+
+    def compiled(*_: Any) -> dict[str, Any]:
+        found.extend(os.environ.get(name, "") for name in measure_stage.CACHES)
+        return {"measurement": "compile", "status": "oom", "reason": "r"}
+
+    monkeypatch.setattr(measure_stage, "_first_call", compiled)
+    measure(point("compile", process=process))
+    assert (str(tmp_path) in found) == (process == 1)
+    assert not any(Path(path).exists() for path in found if path != str(tmp_path) and path)
+    assert os.environ["TORCHINDUCTOR_CACHE_DIR"] == str(tmp_path)
+    assert "TRITON_CACHE_DIR" not in os.environ
+
+
+def test_no_phase_s_memory_has_the_gradients_of_what_ran_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trial = Trial(case_at(point("sdpa")), Variant.of(point("sdpa")))
+    trial.workload.forward_backward()
+    left: list[bool] = []
+
+    def reset(_: str) -> None:
+        left.append(any(part.grad is not None for part in trial.workload.model.parameters()))
+
+    monkeypatch.setattr(measure_stage, "reset_peak", reset)
+    measure_stage.measure_phases(trial, point("sdpa"), profiled=False)
+    assert left == [False] * 3
+
+
+def test_rows_of_several_processes_are_one_measurement() -> None:
+    def process(ns: int, *others: dict[str, Any]) -> dict[str, Any]:
+        timed = {"measurement": "phase", "phase": "forward", "status": "ok", "samples_ns": [ns]}
+        around = dict.fromkeys(processes.AROUND, ns)
+        return {"rows": [timed | {"peak_memory_mib": ns}, *others]} | around
+
+    only = {"measurement": "error", "status": "ok", "logits_error": 0.5}
+    found = processes.merged_point([process(1, only), process(3)], ("measurement", "phase"))
+    assert found["rows"][0]["samples_ns"] == [1, 3] and found["rows"][0]["process"] == [0, 1]
+    assert found["rows"][0]["peak_memory_mib"] == 3
+    assert found["rows"][1] == only
+
+
+def test_a_relative_error_is_of_the_largest_value() -> None:
+    found, exact = torch.tensor([1.0, 2.5]), torch.tensor([1.0, -2.0])
+    assert errors.relative_error(found, exact) == 2.25
+    assert errors.relative_error(torch.tensor([torch.nan, 1]), exact) == math.inf
+
+
+def test_bf16_weights_leave_nothing_in_float32_but_buffers() -> None:
+    workload = Workload(case_at(point("bf16_weights")), Build(bf16_weights=True))
+    workload.train_step()
+    parameters = list(workload.model.parameters())
+    assert {p.dtype for p in parameters} == {p.grad.dtype for p in parameters} == {torch.bfloat16}  # type: ignore[union-attr]
+    assert workload.logits().dtype == torch.bfloat16
+
+
+def test_a_remedy_is_named_after_what_it_is_put_on() -> None:
+    first = with_remedy(Variant(), "sdpa")
+    assert (first.name, with_remedy(first, "fused").name) == ("sdpa", "then_fused")

@@ -1,0 +1,171 @@
+"""Timelines: idle time as in the ledger, exact times in each format, and pictures that are SVG."""
+
+import gzip
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pandas as pd
+import pytest
+
+from workflow_src.render.flame import flame
+from workflow_src.render.svg import merged
+from workflow_src.tables.case_tables import kernels_table
+from workflow_src.timeline.formats import DEVICE, HOST, IDLE, SCHEMA
+from workflow_src.timeline.make import main
+from workflow_src.timeline.picture import draw
+from workflow_src.timeline.steps import UNKNOWN_CAUSE, Timeline, timeline_of
+from workflow_src.traces.attribution import attribute, device_times, number_steps
+from workflow_src.traces.export import read_trace
+from workflow_src.traces.ledger import ledger
+from workflow_src.traces.trace import CALL_COLUMNS, Trace, no_rows
+
+EXPORT = Path(__file__).parent / "data" / "nsys" / "tiny-ctx64-fp32"
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module")
+def trace() -> Trace:
+    return read_trace(EXPORT)
+
+
+@pytest.fixture(scope="module")
+def found(trace: Trace) -> Timeline:
+    return timeline_of(trace)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("timelines")
+    names = {"svg": "a.svg", "trace": "a.trace.json.gz", "speedscope": "a.speedscope.json"}
+    main([f"--export={EXPORT}", *(f"--{name}={folder / file}" for name, file in names.items())])
+    return folder
+
+
+def test_idle_pieces_add_up_to_the_ledger_and_overlap_no_activity(trace, found):
+    ranges, activities = attribute(trace)
+    table = ledger(device_times(number_steps(ranges), activities), activities, trace.calls)
+    pieces = found.idle.assign(ns=found.idle["end_ns"] - found.idle["start_ns"])
+    sums = pieces.groupby(["phase", "step", "cause"])["ns"].sum()
+    for row in table.to_dict("records"):
+        mine = sums[row["phase"], row["step"]]
+        assert mine.sum() == row["idle_ns"]
+        assert all(row[f"idle_{cause}_ns"] == ns for cause, ns in mine.items())
+    for start, end in found.idle[["start_ns", "end_ns"]].to_numpy():
+        work = found.activities
+        assert not ((work["start_ns"] < end) & (work["end_ns"] > start)).any()
+
+
+def test_without_api_calls_the_cause_of_idle_time_is_not_known(trace):
+    bare = Trace("x", "1", trace.ranges, trace.activities, no_rows(CALL_COLUMNS))
+    assert set(timeline_of(bare).idle["cause"]) == {UNKNOWN_CAUSE}
+
+
+def test_the_picture_has_a_chart_per_phase_as_wide_as_its_step(found):
+    root = ElementTree.fromstring(draw(found))
+    views = [each.attrib["viewBox"].split() for each in root.iter(f"{SVG}svg")][1:]
+    walls = []
+    for phase in ("forward", "forward_backward", "train_step"):
+        step = found.typical_step(phase)
+        walls.append(step["end_ns"] - step["start_ns"])
+    assert [int(view[2]) for view in views] == walls
+    said = [title.text or "" for title in root.iter(f"{SVG}title")]
+    assert any(text.startswith("launch: ") for text in said)
+    assert any(text.startswith("softmax: ") and "elementwise" in text for text in said)
+
+
+def test_the_times_of_families_add_up_to_their_box(found):
+    root = ElementTree.fromstring(draw(found))
+    texts = [title.text.split("\n") for title in root.iter(f"{SVG}title") if "\n" in title.text]
+    assert len(texts) > 10
+    for box, families in texts:
+        (whole,), parts = (re.findall(r"([\d.,]+) ms", text) for text in (box, families))
+        assert sum(map(float, parts)) == pytest.approx(float(whole), rel=0.01), (box, families)
+
+
+def test_a_capture_without_steps_gives_a_picture_that_says_so(trace):
+    none = Trace("x", "1", trace.ranges[:0], trace.activities[:0], trace.calls[:0])
+    assert "The capture holds no step." in draw(timeline_of(none))
+
+
+@pytest.mark.parametrize(
+    ("spans", "expected"),
+    [
+        ([(0, 5), (7, 3)], [(0, 10)]),
+        ([(0, 5), (8, 3)], [(0, 5), (8, 3)]),
+        ([(0, 9), (2, 3), (20, 1)], [(0, 9), (20, 1)]),
+        ([], []),
+    ],
+)
+def test_boxes_closer_than_the_resolution_are_drawn_as_one(spans, expected):
+    assert merged(spans, 3) == expected
+
+
+def test_widths_of_a_flame_chart_are_exact_nanoseconds():
+    times = {("step/a", "gemm"): 70, ("step/a/x", "copy"): 5, ("step", "fill"): 25}
+    root = ElementTree.fromstring(flame({"training step": times}, ["a"]))
+    shown = {
+        path[0].text.split(":")[0]: path.attrib["d"].split("v")[0]
+        for path in root.iter(f"{SVG}path")
+    }
+    assert shown == {"step": "M0 0h100", "step/a": "M25 18h75", "step/a/x": "M95 36h5"}
+    (title,) = [t.text for t in root.iter(f"{SVG}title") if t.text.startswith("step/a:")]
+    assert title == "step/a: 75 ns, 75.0 %\ngemm 70 ns, copy 5 ns"
+
+
+def test_the_trace_for_perfetto_holds_every_range_activity_and_gap(files, found):
+    text = gzip.decompress((files / "a.trace.json.gz").read_bytes())
+    trace = json.loads(text)
+    events = pd.DataFrame([e for e in trace["traceEvents"] if e["ph"] == "X"])
+    for name, kind in (("ts", float), ("dur", float), ("pid", int), ("tid", int), ("name", str)):
+        assert all(isinstance(value, kind) for value in events[name]), name
+    assert (events["ts"] >= 0).all() and (events["dur"] >= 0).all()
+    device = events[events["pid"] == DEVICE]
+    assert len(device) == len(found.activities)
+    assert round(1000 * device["dur"].sum()) == found.activities["duration_ns"].sum()
+    assert {"path", "component", "family"} <= set(device["args"].iloc[0])
+    assert (events["cat"] == "range").sum() == len(found.ranges)
+    assert set(events.loc[events["pid"] == IDLE, "name"]) == set(found.idle["cause"])
+    named = [e for e in trace["traceEvents"] if e["ph"] == "M"]
+    assert {e["pid"] for e in named} == {HOST, DEVICE, IDLE}
+
+
+def test_events_of_one_device_lane_never_overlap(files):
+    trace = json.loads(gzip.decompress((files / "a.trace.json.gz").read_bytes()))
+    lanes: dict[int, float] = {}
+    for event in trace["traceEvents"]:
+        if event["ph"] == "X" and event["pid"] == DEVICE:
+            assert event["ts"] >= lanes.get(event["tid"], 0.0) - 1e-6
+            lanes[event["tid"]] = event["ts"] + event["dur"]
+
+
+def test_speedscope_files_have_the_fields_of_its_format_and_all_device_time(files, trace):
+    """The fields of a sampled profile, from github.com/jlfwong/speedscope, file-format-spec.ts."""
+    file = json.loads((files / "a.speedscope.json").read_text())
+    assert file["$schema"] == SCHEMA and file["activeProfileIndex"] == 0
+    frames = file["shared"]["frames"]
+    assert all(set(frame) == {"name"} and isinstance(frame["name"], str) for frame in frames)
+    ranges, activities = attribute(trace)
+    kernels = kernels_table(number_steps(ranges), activities)
+    assert [p["name"] for p in file["profiles"]] == [
+        "forward",
+        "forward + backward",
+        "training step",
+    ]
+    phases = ("forward", "forward_backward", "train_step")
+    for profile, phase in zip(file["profiles"], phases, strict=True):
+        assert (profile["type"], profile["unit"]) == ("sampled", "nanoseconds")
+        assert len(profile["samples"]) == len(profile["weights"])
+        assert all(0 <= at < len(frames) for stack in profile["samples"] for at in stack)
+        busy = kernels.loc[kernels["phase"] == phase, "busy_ns"].sum()
+        assert profile["startValue"] == 0
+        assert profile["endValue"] == sum(profile["weights"]) == busy
+
+
+def test_equal_captures_give_equal_bytes(files, tmp_path):
+    arguments = [f"--export={EXPORT}", f"--svg={tmp_path / 'a.svg'}"]
+    arguments += [f"--trace={tmp_path / 'a.trace.json.gz'}"]
+    main([*arguments, f"--speedscope={tmp_path / 'a.speedscope.json'}"])
+    for file in files.iterdir():
+        assert (tmp_path / file.name).read_bytes() == file.read_bytes()

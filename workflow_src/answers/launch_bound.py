@@ -1,0 +1,135 @@
+"""How much of the forward pass's time goes to launches: by replay, or else by an estimate.
+
+A replayed CUDA graph runs the same kernels without a launch for each. What it saves of the
+unprofiled time is what the host's launches cost; without a replay, the time in which the device
+has no work stands in.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from workflow_src.answers import wording
+from workflow_src.answers.answer import Fact
+from workflow_src.answers.evidence import Row
+from workflow_src.answers.wording import median_of
+from workflow_src.common.units import NS_PER_MS
+from workflow_src.render import markdown
+
+MOST = 0.5
+"""Launches are why a device is idle if a replay takes away more than this share of idle time."""
+
+IDLE_CAUSES = {
+    "launches": "differ: the device waits for launches for much of the unprofiled time",
+    "other": "differ: the device is idle for much of the unprofiled time, and not for launches",
+}
+"""What the verdict "idle" says in a case that was replayed."""
+
+DERIVED = {
+    "launch_bound_share": ("replayed_median_ms", "median_ms"),
+    "launch_bound_estimate": ("median_ms",),
+    "idle_removed": ("replayed_median_ms", "median_ms"),
+    "idle_cause": ("idle_removed",),
+}
+"""Values computed from others of their case; those that compare with the device's work, `active`,
+also from that."""
+
+WITH_ACTIVE = ("launch_bound_estimate", "idle_removed")
+
+
+def measure(row: Row, timed: pd.DataFrame, steps: pd.DataFrame) -> Row:
+    """What a replay, or an estimate, says of one case whose forward pass takes `median_ms`.
+
+    `row` is the case as measured so far, `timed` its row of timings.csv, `steps` those of
+    ledger.csv, if there are any. Nothing is found on a CPU, which launches nothing.
+    """
+    if row["device"] == "cpu" or "median_ms" not in row:
+        return {"replay_state": "none" if row["device"] == "cpu" else row["median_state"]}
+    found = _replayed(markdown.records(timed)[0], row["median_ms"])
+    if len(steps):
+        found["device_active_ms"] = float(steps["device_active_ns"].median()) / NS_PER_MS
+    active = found.get("device_active_ms", row.get("busy_ms"))
+    if active is None:
+        return found
+    idle = row["median_ms"] - active
+    if "launch_bound_share" not in found:
+        found["launch_bound_estimate"] = max(0.0, idle / row["median_ms"])
+    elif row.get("often_idle") and idle > 0:
+        removed = max(0.0, row["median_ms"] - found["replayed_median_ms"]) / idle
+        found |= {"idle_removed": removed, "idle_cause": "launches" if removed > MOST else "other"}
+    return found
+
+
+def _replayed(timed: Mapping[str, object], median_ms: float) -> Row:
+    """The state of a replay and, if it ran, its median and the share that it saves."""
+    state = str(timed.get("replay_status") or "not_measured")
+    found: Row = {"replay_state": state, "replay_reason": str(timed.get("replay_reason") or "")}
+    if state == "ok":
+        replayed = float(str(timed["replayed_median_ms"]))
+        found["replayed_median_ms"] = replayed
+        found["launch_bound_share"] = max(0.0, 1 - replayed / median_ms)
+    return found
+
+
+def facts_of(row: Row, timed: tuple[int, ...], steps: tuple[int, ...]) -> list[Fact]:
+    """The facts of one case, given the numbers of its rows in timings.csv and ledger.csv."""
+    case, sources = row["case"], {"replayed_median_ms": ("timings", timed)}
+    sources["device_active_ms"] = ("ledger", steps)
+    found = [
+        Fact(case, name, row[name], "ms", table, rows)
+        for name, (table, rows) in sources.items()
+        if name in row
+    ]
+    active = "device_active_ms" if "device_active_ms" in row else "busy_ms"
+    for name, parts in DERIVED.items():
+        if name in row:
+            unit = "" if name == "idle_cause" else "1"
+            every = (*parts, active) if name in WITH_ACTIVE else parts
+            found.append(Fact(case, name, row[name], unit, derived_from=every))
+    return found
+
+
+def summarize(rows: Sequence[Row]) -> Row:
+    """Values for the template, from rows with what `measure` found and their names in words."""
+    tested = [row for row in rows if "launch_bound_share" in row]
+    estimated = [row for row in rows if "launch_bound_estimate" in row]
+    idle = [row for row in tested if "idle_cause" in row]
+    other = [row for row in idle if row["idle_cause"] == "other"]
+    return {
+        "precisions": [
+            precision_row(precision, mine)
+            for precision, mine in wording.by_precision(tested).items()
+        ],
+        "idle": len(idle),
+        "launches": len(idle) - len(other),
+        "by_launches": wording.in_cases(len(idle) - len(other), len(idle)),
+        "other": wording.listed(other),
+        "failed": failed(rows),
+        "estimates": [
+            {"precision": name, "cases": len(m), "share": median_of(m, "launch_bound_estimate")}
+            for name, m in wording.by_precision(estimated).items()
+        ],
+    }
+
+
+def precision_row(precision: str, rows: Sequence[Row]) -> Row:
+    """What replays save in the cases of one precision: the median, and the cases at both ends."""
+    return {
+        "precision": precision,
+        "cases": len(rows),
+        "share": median_of(rows, "launch_bound_share"),
+        "least": min(rows, key=lambda row: row["launch_bound_share"]),
+        "most": max(rows, key=lambda row: row["launch_bound_share"]),
+    }
+
+
+def failed(rows: Sequence[Row]) -> list[Row]:
+    """Why forward passes that were timed were not replayed, with the cases of each reason."""
+    reasons: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        if row.get("replay_reason"):
+            reasons.setdefault((row["replay_state"], row["replay_reason"]), []).append(row)
+    return [
+        {"state": markdown.STATE_WORDS[state], "reason": reason, "listed": wording.listed(mine)}
+        for (state, reason), mine in reasons.items()
+    ]

@@ -1,0 +1,64 @@
+"""The ceilings of a machine: with what they are measured, and when a rate is beyond one."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from workflow_src.common.schema import AMOUNT, POSITIVE, listed, mapping
+
+SIZES: dict[str, dict[str, Any]] = {
+    "cpu": {
+        "buffer_mib": 64,
+        "shapes": [[512, 512, 512], [768, 768, 768], [256, 256, 1024]],
+        "exponentials": 2**18,
+        "wake_s": 0.0,
+        "budget_ms": 20.0,
+        "sample_ms": 1.0,
+    },
+    "cuda": {
+        "buffer_mib": 1024,
+        "shapes": [[2048] * 3, [4096] * 3, [8192] * 3, [2048, 2560, 10240], [4096, 4096, 16384]],
+        "exponentials": 2**22,
+        "wake_s": 0.3,
+        "budget_ms": 100.0,
+        "sample_ms": 1.0,
+    },
+}
+"""By device: MiB of a buffer (on a GPU at least: see measure.ceilings), the (m, k, n) of matrix
+products, squares and those of a model's layers, the elements whose exponentials are taken, seconds
+to keep the device busy at first, and milliseconds to spend per row and, at least, per sample."""
+
+SIZES_SCHEMA = mapping(
+    {
+        "buffer_mib": POSITIVE,
+        "shapes": listed(listed(POSITIVE) | {"minItems": 3, "maxItems": 3}),
+        "exponentials": POSITIVE,
+        "wake_s": AMOUNT,
+        "budget_ms": AMOUNT,
+        "sample_ms": AMOUNT,
+    }
+)
+"""The schema of the sizes."""
+
+RATES: dict[str, tuple[str, str, float]] = {
+    "bandwidth": ("bytes", "gb_per_s", 1.0),
+    "compute": ("flops", "tflop_per_s", 1e-3),
+    "exponential": ("operations", "giga_exp_per_s", 1.0),
+}
+"""By kind of ceiling: the key of a call's work, its rate with unit, and that unit per 1/ns."""
+
+TOLERANCE = 0.02
+"""A rate may exceed a ceiling by this share, as medians of two runs differ by that."""
+
+
+def rate_of(row: Mapping[str, Any], ns: float) -> float:
+    """The rate of a ceiling's call that took `ns` nanoseconds, in the unit of its kind."""
+    work, _, scale = RATES[row["kind"]]
+    return float(row[work] / ns * scale)
+
+
+def over_ceiling(rate: float | None, ceiling: float | None) -> bool:
+    """Whether a rate exceeds 102 % of a ceiling in the same unit; not if either is unknown.
+
+    What does is read from a cache, or the ceiling is none: it must not stand without a remark.
+    """
+    return bool(rate and ceiling and rate > (1 + TOLERANCE) * ceiling)

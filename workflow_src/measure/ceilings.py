@@ -1,0 +1,250 @@
+"""Measure the ceilings of a device: memory bandwidth, matrix products and exponentials.
+
+In a process of its own and before anything else is allocated, because copies in freed and
+reallocated memory can be 10 % slower.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import product
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from workflow_src.common.arguments import Parser, json_of, new_file
+from workflow_src.common.atomic_write import write_json
+from workflow_src.common.case import PRECISIONS
+from workflow_src.common.ceilings import SIZES_SCHEMA
+from workflow_src.common.devices import nvml
+from workflow_src.common.errors import UnavailableError, one_sentence
+from workflow_src.common.plan_row import COLUMNS
+from workflow_src.common.schema import choice, listed, mapping
+from workflow_src.common.units import MIB
+from workflow_src.measure.alone import measured_alone
+from workflow_src.measure.l2 import in_rotation, l2_bytes
+from workflow_src.measure.machine import sm_clock_mhz, use_threads
+from workflow_src.measure.oom import Row, attempt, free
+from workflow_src.measure.progress import said
+from workflow_src.measure.timing import (
+    Call,
+    between_events,
+    elapsed_ns,
+    event_pairs,
+    repeated,
+    time_steps,
+    wake,
+)
+from workflow_src.measure.workload import AUTOCAST, unsupported, use_precision
+
+Sizes = Mapping[str, Any]
+
+POINT = mapping(
+    {
+        "device": choice(("cpu", "cuda")),
+        "precisions": listed(choice(PRECISIONS)),
+        "sizes": SIZES_SCHEMA,
+    },
+    {name: COLUMNS[name] for name in ("cpu_threads", "memory_limit_gib")},
+)
+"""The schema of what is measured."""
+
+TIMES_L2 = 4
+"""A buffer of the bandwidth ceiling is larger than this many times the L2 cache."""
+
+SETS = 2
+"""Sets of buffers that calls of the bandwidth ceiling take in turn."""
+
+STREAMS: dict[str, tuple[int, Callable[..., object]]] = {
+    "read": (1, lambda x: x.sum()),
+    "write": (1, lambda y: y.fill_(1.0)),
+    "copy": (2, lambda y, x: y.copy_(x)),
+    "scale": (2, lambda y, x: torch.mul(x, 0.5, out=y)),
+    "triad": (3, lambda y, x, z: torch.add(x, z, alpha=0.5, out=y)),
+}
+"""The operations of the bandwidth ceiling: the buffers that each reads or writes once."""
+
+FLOAT32 = {"dtype": "float32", "precision": "fp32"}
+
+LAYOUTS = ("nn", "nt", "tn")
+"""Which of the two factors of a product is stored transposed; a linear layer's forward is nt, its
+backward nn and tn."""
+
+GROUP = 5
+"""Samples between two readings of the clock."""
+
+REPEATS = 256
+"""Exponentials of each element in one call of the Triton kernel."""
+
+
+def measure(point: Mapping[str, Any]) -> list[Row]:
+    """A row per ceiling measurement: see bandwidths, products and exponentials."""
+    device, sizes = point["device"], point["sizes"]
+    rows = bandwidths(device, sizes)
+    for precision in point["precisions"]:
+        rows += products(device, precision, sizes)
+    return rows + exponentials(device, sizes)
+
+
+def bandwidths(device: str, sizes: Sizes) -> list[Row]:
+    """Rows of reading, writing, copying, scaling and triad (STREAM's, McCalpin 1995) in float32.
+
+    Each buffer is larger than TIMES_L2 times the L2 cache. `bytes` are those that a call reads and
+    writes. Scaling is a copy by an elementwise kernel, which can be faster than a GPU's copy.
+    """
+    beyond = TIMES_L2 * l2_bytes(device) + MIB
+    elements = max(sizes["buffer_mib"] * MIB, beyond) // torch.float32.itemsize
+    sets: list[list[Tensor]] = []
+    # All at once: buffers in freed and reallocated memory would be slower.
+    allocated = attempt(partial(_allocate, sets, elements, device), partial(free, device))
+    wake(_stream("copy", sets) if sets else bool, device, sizes["wake_s"])
+    rows, shape = [], f"{elements * torch.float32.itemsize / MIB:g} MiB"
+    for name, (count, _) in STREAMS.items():
+        about = {"kind": "bandwidth", "name": name, "shape": shape, "layout": ""} | FLOAT32
+        about |= {"bytes": count * elements * torch.float32.itemsize}
+        make = partial(_stream, name, sets)
+        rows.append(about | (_measured(about, make, device, sizes) if sets else allocated))
+    return rows
+
+
+def _allocate(sets: list[list[Tensor]], elements: int, device: str) -> Row:
+    most = max(count for count, _ in STREAMS.values())
+    sets += [[torch.ones(elements, device=device) for _ in range(most)] for _ in range(SETS)]
+    return {}
+
+
+def _stream(name: str, sets: Sequence[Sequence[Tensor]]) -> Call:
+    """The call of one operation, on another set of buffers each time."""
+    count, operation = STREAMS[name]
+    return in_rotation([partial(operation, *buffers[:count]) for buffers in sets])
+
+
+def products(device: str, precision: str, sizes: Sizes) -> list[Row]:
+    """Rows of matrix products in `precision`: each (m, k, n) of the sizes in each layout.
+
+    The factors are standard normal, because a GPU that draws less power for other numbers runs
+    faster. `flops` of a call: 2 m k n.
+    """
+    use_precision(precision)
+    dtype = AUTOCAST.get(precision, torch.float32)
+    named = {"dtype": str(dtype).removeprefix("torch."), "precision": precision}
+    rows = []
+    for shape, layout in product(sizes["shapes"], LAYOUTS):
+        m, k, n = shape
+        about = {"kind": "compute", "name": "matmul", "layout": layout, "flops": 2 * m * k * n}
+        about |= {"shape": f"{m} x {k} x {n}"} | named
+        if why := unsupported(precision, device):
+            rows.append(about | {"status": "skipped", "reason": why})
+            continue
+        make = partial(_product, (m, k, n), layout, dtype, device)
+        rows.append(about | _measured(about, make, device, sizes))
+    return rows
+
+
+def _product(shape: tuple[int, int, int], layout: str, dtype: torch.dtype, device: str) -> Call:
+    """A call that multiplies an (m, k) by a (k, n) matrix, each stored as the layout says."""
+    m, k, n = shape
+    stored = [(m, k) if layout[0] == "n" else (k, m), (k, n) if layout[1] == "n" else (n, k)]
+    a, b = (torch.randn(rows, columns, device=device, dtype=dtype) for rows, columns in stored)
+    left, right = (a if layout[0] == "n" else a.t()), (b if layout[1] == "n" else b.t())
+    return partial(torch.mm, left, right, out=torch.empty(m, n, device=device, dtype=dtype))
+
+
+def exponentials(device: str, sizes: Sizes) -> list[Row]:
+    """Rows of exponentials in float32: repeated in registers by Triton, and torch's in a cache.
+
+    `operations` are the exponentials of a call. A GPU takes them in its special-function units,
+    which limit softmax and attention with small heads.
+    """
+    elements = sizes["exponentials"]
+    # Two tensors of 4 bytes per element take at most half of a GPU's L2 cache.
+    cached = min(elements, l2_bytes(device) // 16 or elements)
+    kinds = (
+        ("exp2 in registers", elements, REPEATS, partial(_repeated, elements, device)),
+        ("exp in a cache", cached, 1, partial(_exponentials, cached, device)),
+    )
+    rows = []
+    for name, count, repeats, make in kinds:
+        about = {"kind": "exponential", "shape": f"{count} elements", "layout": ""} | FLOAT32
+        about |= {"name": name, "operations": repeats * count}
+        rows.append(about | _measured(about, make, device, sizes))
+    return rows
+
+
+def _repeated(elements: int, device: str) -> Call:
+    """A call of the Triton kernel. Raises UnavailableError where Triton can't run."""
+    if device != "cuda":
+        raise UnavailableError("Triton compiles only for GPUs")
+    # Imported here, because only the CUDA builds of PyTorch include Triton.
+    try:
+        from workflow_src.measure.exp2_kernel import repeat_exp2
+    except ImportError as error:
+        raise UnavailableError("Triton is not installed") from error
+    x = torch.rand(elements, device=device)
+    return partial(repeat_exp2, x, torch.empty_like(x), REPEATS)
+
+
+def _exponentials(elements: int, device: str) -> Call:
+    x = torch.rand(elements, device=device)
+    return partial(torch.exp, x, out=torch.empty_like(x))
+
+
+def _measured(about: Row, make: Callable[[], Call], device: str, sizes: Sizes) -> Row:
+    """The samples of the call that `make` builds, or the status and reason if it can't run."""
+    free(device)
+    name = " ".join(str(about[key]) for key in ("precision", "name", "shape", "layout")).strip()
+    try:
+        row = attempt(lambda: sampled(make(), device, sizes), partial(free, device))
+    except UnavailableError as error:
+        row = {"status": "skipped", "reason": str(error)}
+    return said(name, row)
+
+
+def sampled(call: Call, device: str, sizes: Sizes) -> Row:
+    """`samples_ns` of one call, `calls_per_sample` and `samples_per_group`.
+
+    On a CUDA device also `sm_clock_mhz`, a reading per group of samples, taken while the device
+    works on the group. Not the power: NVML's lags behind by more than a row lasts.
+    """
+    repeat, calls, count = repeated(call, device, sizes["budget_ms"], sizes["sample_ms"])
+    samples: list[int] = []
+    clocks: list[int | None] = []
+    for start in range(0, count, GROUP):
+        taken, clock = _group(repeat, device, min(GROUP, count - start))
+        samples += [round(ns / calls) for ns in taken]
+        clocks.append(clock)
+    found = {"samples_ns": samples, "calls_per_sample": calls, "samples_per_group": GROUP}
+    return found | ({"sm_clock_mhz": clocks} if any(clocks) else {})
+
+
+def _group(call: Call, device: str, count: int) -> tuple[list[int], int | None]:
+    """Nanoseconds of each of `count` calls, and the SM clock of a CUDA device meanwhile."""
+    if device != "cuda":
+        return time_steps(call, lambda: None, count), None
+    pairs = event_pairs(count)
+    # Not timed: on an idle device, the first sample would contain the latency of its launch.
+    call()
+    for pair in pairs:
+        between_events(pair, call)
+    clock = sm_clock_mhz(f"GPU-{torch.cuda.get_device_properties(0).uuid}")
+    return elapsed_ns(pairs), clock
+
+
+@one_sentence()
+def main() -> None:
+    """Measure the ceilings of a device."""
+    parser = Parser(description=__doc__)
+    parser.add_argument(
+        "--point", type=json_of(POINT), required=True, help="what to measure, as JSON"
+    )
+    parser.add_argument("--output", type=new_file, required=True, help="JSON of raw rows")
+    given = parser.parse_args()
+    use_threads(given.point)
+    # NVML stays initialized, so that a reading is quick.
+    with nvml():
+        result = measured_alone("ceilings", given.point, "rows", lambda: measure(given.point))
+    write_json(given.output, {"point": given.point} | result)
+
+
+if __name__ == "__main__":
+    main()

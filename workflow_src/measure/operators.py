@@ -1,0 +1,177 @@
+"""What launched each device activity of a step: the operator, its inputs and its range.
+
+One step of each phase runs under torch.profiler with shapes recorded, after everything timed. Its
+events are read as they are, because a step may have 30,000 kernels and many more operators.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import zip_longest
+from typing import Any
+
+from workflow_src.measure.host_calls import Call, Host, host
+from workflow_src.measure.oom import Row, attempt
+from workflow_src.measure.timing import run_through
+from workflow_src.measure.windows import torch_window
+from workflow_src.measure.workload import Workload
+from workflow_src.model.ranges import listening
+
+LONGEST_REASON = 200
+LONGEST_LIST = 8
+
+
+def described(call: Call, of: Host, values: Sequence[Any]) -> Row:
+    """An operator and its inputs: equal for all calls that differ only in when they ran.
+
+    range: of the forward operator, for one that is part of a backward pass; shapes, dtypes: per
+    input, None where it is no tensor, lists where it is a list of tensors; stored: see `_stored`,
+    where it differs from the shapes; values: whole numbers and lists of them among the other
+    inputs; calls: the operators that it calls itself, if any. A product also has strides, order
+    (among the products of its range, of the forward operator) and part (among those of its backward
+    node).
+    """
+    node = call.node
+    forward = of.forward.get(node.event.extra_fields.sequence_number) if node else None
+    inputs = call.event.extra_fields.inputs
+    row: Row = {
+        "range": of.path(forward or call),
+        "operator": call.name,
+        "forward_operator": forward.name if forward else "",
+        "shapes": [_each(value, lambda tensor: list(tensor.sizes)) for value in inputs],
+        "dtypes": [_each(value, _dtype) for value in inputs],
+        "values": [_whole(value) for value in values],
+    }
+    if (stored := _stored(inputs)) != row["shapes"]:
+        row["stored"] = stored
+    if call.calls:
+        row["calls"] = sorted(call.calls)
+    if call.multiplies:
+        row["strides"] = [_each(value, lambda tensor: list(tensor.strides)) for value in inputs]
+        row["order"] = (forward or call).number
+        row["part"] = call.number if node else 0
+    return row
+
+
+def _stored(inputs: Sequence[Any]) -> list[Any]:
+    """Per input the shape that lies in memory: 1 where it is expanded; None for one given before.
+
+    Views of one storage, such as q, k and v, are different tensors.
+    """
+    seen: set[int] = set()
+
+    def shape(tensor: Any) -> list[int] | None:
+        if tensor.impl_ptr in seen:
+            return None
+        if tensor.impl_ptr:
+            seen.add(tensor.impl_ptr)
+        # Tensors that are sparse, or packed by a library, have no strides.
+        lengths = zip_longest(tensor.sizes, tensor.strides, fillvalue=1)
+        return [size if stride else min(size, 1) for size, stride in lengths]
+
+    return [_each(value, shape) for value in inputs]
+
+
+def _each(value: Any, say: Callable[[Any], Any]) -> Any:
+    """What `say` says of a tensor or of each tensor in a list; None for anything else."""
+    if isinstance(value, list):
+        return [_each(part, say) for part in value]
+    return say(value) if hasattr(value, "sizes") else None
+
+
+def _dtype(tensor: Any) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+def _whole(value: Any) -> Any:
+    if (
+        isinstance(value, list)
+        and len(value) <= LONGEST_LIST
+        and all(isinstance(n, int) for n in value)
+    ):
+        return value
+    return value if isinstance(value, int) else None
+
+
+def _launches(result: Any, calls: Sequence[Call], device: str) -> Iterator[tuple[str, Call | None]]:
+    """Each activity's name with the call that launched it, in the order of one stream."""
+    if device != "cuda":
+        yield from ((call.name, call) for call in calls)
+        return
+    by_id = {call.event.correlation_id: call for call in calls}
+    found = [each for each in result.events() if _is_activity(each)]
+    for each in sorted(found, key=lambda each: each.start_ns()):
+        yield each.name(), by_id.get(each.linked_correlation_id())
+
+
+def _is_activity(event: Any) -> bool:
+    return event.device_type().name != "CPU" and not event.is_user_annotation()
+
+
+def _values(result: Any, calls: Sequence[Call]) -> dict[int, list[Any]]:
+    """The inputs of each call that are no tensors, by its number: lists are not in the tree."""
+    wanted = {call.event.correlation_id: call.name for call in calls}
+    return {
+        event.correlation_id(): list(event.concrete_inputs())
+        for event in result.events()
+        if wanted.get(event.correlation_id()) == event.name()
+    }
+
+
+def compact(result: Any, device: str) -> Row:
+    """A step's device activities with what launched them, each distinct thing written once.
+
+    operators: rows of `described`; names: of activities; sequence: per activity, in order, the
+    number of its operator (-1 if unknown) and of its name; continued: the place in `sequence` of
+    each activity whose call had launched another before, and the place of that call's first.
+    """
+    done = host(result.experimental_event_tree())
+    launches = list(_launches(result, done.calls, device))
+    values = _values(result, [call for _, call in launches if call])
+    operators: dict[str, int] = {}
+    names: dict[str, int] = {}
+    first: dict[Call, int] = {}
+    sequence: list[list[int]] = []
+    continued = []
+    for place, (name, call) in enumerate(launches):
+        operator = -1
+        if call and call in first:
+            continued.append([place, first[call]])
+            operator = sequence[first[call]][0]
+        elif call:
+            first[call] = place
+            text = json.dumps(described(call, done, values.get(call.event.correlation_id, [])))
+            operator = operators.setdefault(text, len(operators))
+        sequence.append([operator, names.setdefault(name, len(names))])
+    about = {"operators": [json.loads(text) for text in operators], "names": list(names)}
+    return about | {"sequence": sequence, "continued": continued}
+
+
+def launched(step: Callable[[], object], device: str) -> Row:
+    """What launched each device activity of one `step`: see `compact`. On a CPU, its operators.
+
+    The step runs twice, first to settle; neither should be the first one ever.
+    """
+    run = partial(run_through, step, device)
+    with torch_window(device, run, shapes=True) as profiler, listening("torch"):
+        run()
+    assert profiler.profiler is not None, "the window has been open"
+    return compact(profiler.profiler.kineto_results, device)
+
+
+def _kept(measure: Callable[[], Row], release: Callable[[], object]) -> Row:
+    """As `attempt`, or status failed: what was timed must not be lost to a profiler's error."""
+    try:
+        return attempt(measure, release)
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}"
+        return {"status": "failed", "reason": " ".join(said.split())[:LONGEST_REASON]}
+
+
+def add_launched(workload: Workload | None, rows: dict[str, Row]) -> dict[str, Row]:
+    """`rows` of phases, those that are ok with `launched`, which has a status of its own."""
+    for phase, row in rows.items():
+        if workload is not None and row["status"] == "ok":
+            measure = partial(launched, workload.phase(phase), workload.case.device)
+            row["launched"] = _kept(measure, workload.release)
+    return rows

@@ -1,0 +1,65 @@
+"""How long jobs took, from what Snakemake keeps of each output, and times in words."""
+
+import base64
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+
+METADATA = Path(".snakemake", "metadata")
+"""Relative to the project's folder, in which snakemake runs."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """What Snakemake keeps of an output: the rule that made it, and how long its job took."""
+
+    rule: str
+    seconds: float
+
+
+def output_of(path: Path, folder: Path) -> str:
+    """The output that a file in one of Snakemake's folders is about; "" if it is about none.
+
+    Its name is the output's path in base64, in pieces if it is long: `@` marks all but the last.
+    """
+    coded = "".join(part.removeprefix("@") for part in path.relative_to(folder).parts)
+    with suppress(ValueError):
+        return base64.urlsafe_b64decode(coded).decode()
+    return ""
+
+
+def records(folder: Path = METADATA) -> dict[str, Record]:
+    """The record of each output that is there, as jobs that failed have records too.
+
+    One that is damaged, or being written, is left out.
+    """
+    found = {}
+    for path in (path for path in folder.rglob("*") if path.is_file()):
+        with suppress(OSError, ValueError, LookupError, TypeError):
+            kept = json.loads(path.read_text(encoding="utf-8"))
+            seconds = float(kept["endtime"]) - float(kept["starttime"])
+            if Path(output := output_of(path, folder)).exists():
+                found[output] = Record(str(kept["rule"]), max(0.0, seconds))
+    return found
+
+
+def by_rule(known: Iterable[Record]) -> dict[str, float]:
+    """The mean seconds of a job of each rule."""
+    seconds = defaultdict(list)
+    for record in known:
+        seconds[record.rule].append(record.seconds)
+    return {rule: mean(times) for rule, times in seconds.items()}
+
+
+def in_words(seconds: float) -> str:
+    """A duration as one would say it: "about 40 s", "about 4 min", "about 2 h 10 min"."""
+    if seconds < 60:
+        return f"about {max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"about {minutes} min"
+    return f"about {minutes // 60} h" + (f" {minutes % 60} min" if minutes % 60 else "")

@@ -1,0 +1,122 @@
+"""The ceilings of the machine: the best rates measured, and remarks on them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from markupsafe import Markup
+
+from workflow_src.answers.command import read_optional
+from workflow_src.answers.moved import bandwidth
+from workflow_src.common.ceilings import RATES
+from workflow_src.common.environment import MEASURED_WITH
+from workflow_src.common.errors import StageError, remake
+from workflow_src.common.reading import reading
+from workflow_src.render.markdown import Column, markdown_table, number, whole
+from workflow_src.report.beyond import beyond
+
+Row = dict[str, Any]
+
+UNITS = {"bandwidth": "GB/s", "compute": "TFLOP/s", "exponential": "10^9 exp/s"}
+"""How each kind's unit is written."""
+
+WORDS = {"bandwidth": "memory", "compute": "matrix product", "exponential": "exponentials"}
+
+NUMBERS = ("best", "median", "sm_clock_mhz")
+NEEDED = ("kind", "name", "precision", "shape", "layout", "status", "remark", "is_ceiling")
+
+
+@dataclass(frozen=True)
+class Ceilings:
+    """The rows of the table of ceilings; none if the run has none."""
+
+    rows: Sequence[Row]
+
+    @property
+    def best(self) -> list[Row]:
+        """The rows that are the best of their kind and precision."""
+        return [row for row in self.rows if row["is_ceiling"]]
+
+    @property
+    def tflop_per_s(self) -> dict[str, float]:
+        """The ceiling of matrix products by precision."""
+        return {row["precision"]: row["best"] for row in self.best if row["kind"] == "compute"}
+
+    def table(self) -> Markup:
+        """A line per ceiling: what reached it, its best and median rate, and the clock."""
+        columns = [
+            Column("ceiling", "ceiling"),
+            Column("reached by", "what"),
+            Column("best", "best", number),
+            Column("median", "median", number),
+            Column("unit", "unit"),
+        ]
+        if any(row["sm_clock_mhz"] is not None for row in self.best):
+            columns.append(Column("SM clock, MHz", "sm_clock_mhz", whole))
+        return markdown_table([row | {"state": "none"} for row in self.best], columns)
+
+    def remarks(self, environments: pd.DataFrame) -> list[str]:
+        """Samples on two levels, ceilings that couldn't be measured, another machine."""
+        found = [
+            f"{row['ceiling']}, {row['what']}: {row['remark']}."
+            for row in self.best
+            if row["remark"]
+        ]
+        kinds = {(row["kind"], row["precision"]) for row in self.best}
+        lost = {
+            row["ceiling"]: row["remark"]
+            for row in self.rows
+            if (row["kind"], row["precision"]) not in kinds
+        }
+        found += [f"{ceiling}: not measured ({why})." for ceiling, why in lost.items()]
+        return found + [
+            f"They were measured with {name} {row[name]!r}, which none of the cases was."
+            for row in self.rows[:1]
+            for name in MEASURED_WITH
+            if row.get(name) and name in environments
+            if row[name] not in set(environments[name].astype(str))
+        ]
+
+
+def read_ceilings(path: Path) -> Ceilings:
+    """The table of ceilings, empty without a file. Raises StageError if it is damaged."""
+    if not path.is_file():
+        return Ceilings([])
+    with reading(path, "a table of ceilings", remake(path), StageError):
+        table = pd.read_csv(path, keep_default_na=False, dtype="str")
+        absent = [name for name in NEEDED if name not in table.columns]
+        if absent:
+            raise ValueError(f"no column {', '.join(absent)}")
+        return Ceilings([_row(row) for row in table.to_dict("records")])
+
+
+def _row(cells: dict[Any, str]) -> Row:
+    unit = RATES[cells["kind"]][1]
+    named = {"best": f"best_{unit}", "median": f"median_{unit}"}
+    values = {name: cells.get(named.get(name, name)) or None for name in NUMBERS}
+    precision = f" in {cells['precision']}" if cells["kind"] == "compute" else ""
+    what = " ".join(cells[name] for name in ("name", "shape", "layout") if cells[name])
+    return (
+        {str(name): cell for name, cell in cells.items()}
+        | {name: None if value is None else float(value) for name, value in values.items()}
+        | {"ceiling": WORDS[cells["kind"]] + precision, "what": what, "unit": UNITS[cells["kind"]]}
+        | {"is_ceiling": cells["is_ceiling"] == "True"}
+    )
+
+
+def variables(
+    tables: Path, answers: Sequence[Path], environments: pd.DataFrame
+) -> dict[str, Markup | list[str]]:
+    """The template variables of the ceilings; empty in a run without them."""
+    found = read_ceilings(tables / "ceilings.csv")
+    memory = bandwidth(read_optional(tables, "ceilings"))
+    products = read_optional(tables, "products")
+    return {
+        "ceilings": found.table() if found.best else Markup(""),
+        "ceiling_remarks": found.remarks(environments),
+        "beyond_ceilings": beyond(
+            answers, products, memory.best if memory else None, found.tflop_per_s
+        ),
+    }

@@ -1,0 +1,192 @@
+"""Analyzes the levers study: what each remedy saved, and how well that was predicted."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from workflow_src.common.errors import StageError, remake
+from workflow_src.common.reading import reading
+from workflow_src.common.remedies import REMEDY_WORDS
+from workflow_src.common.units import NS_PER_MS
+from workflow_src.studies import join_points
+from workflow_src.studies.levers.known import plain_case
+from workflow_src.studies.levers.points import PLAIN, REMEDIES, Variant
+from workflow_src.studies.rows import busy_ns, filled
+from workflow_src.studies.study import Point, Row
+
+STEP = "train_step"
+
+
+def derive(point: Point, rows: list[Row]) -> list[Row]:
+    """A row per phase of the point's variant; times are per as many tokens as the plain batch."""
+    variant, case = Variant.of(point), plain_case(point)
+    extra: Row = {}
+    for row in rows:
+        if row["measurement"] == "error":
+            names = ("logits_error", "gradients_error")
+            extra |= {name: row.get(name) for name in names}
+            extra["error_state"] = row["status"]
+        if row["measurement"] == "compile" and row["status"] == "ok":
+            # Only the first process compiles: the others find the result in a cache on disk.
+            extra["compile_s"] = extra.get("compile_s", 0.0) + row["samples_ns"][0] / 1e9
+    about = {
+        "case": case.case,
+        "size": case.size,
+        "context": case.context,
+        "precision": case.precision,
+        "device": case.device,
+        "variant": variant.name,
+        "remedies": "+".join(variant.remedies),
+        "batches": variant.batches,
+    }
+    phases = [row for row in rows if row["measurement"] == "phase"]
+    return [about | _phase(row, variant.batches) | extra for row in phases]
+
+
+def _phase(row: Row, batches: int) -> Row:
+    kept = {key: row[key] for key in ("phase", "status", "reason")}
+    if row["status"] != "ok":
+        return kept
+    numbers = {
+        "median_ms": row["median_ms"] / batches,
+        "p20_ms": row["p20_ms"] / batches,
+        "p80_ms": row["p80_ms"] / batches,
+        "samples": row["samples"],
+        "processes": len(set(row.get("process", [0]))),
+        "peak_memory_mib": row["peak_memory_mib"],
+    }
+    busy = busy_ns(row["activities"]) / NS_PER_MS / batches if row.get("activities") else None
+    return kept | numbers | {"device_ms": busy}
+
+
+def read_predictions(paths: Sequence[Path]) -> pd.DataFrame:
+    """The predictions of all cases. Raises StageError for a file that holds none."""
+    tables = []
+    for path in paths:
+        with reading(path, "a table of predictions", remake(path), StageError):
+            table = pd.read_csv(path, keep_default_na=False, na_values=[""])
+            table[["case", "variant", "phase", "status"]]
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+
+
+def complete(table: pd.DataFrame, paths: Sequence[Path]) -> pd.DataFrame:
+    """The table with each phase's plain time, saving and prediction, and how the two compare.
+
+    unpredicted: why there are no predictions for a case.
+    """
+    expected = filled(read_predictions(paths))
+    by_key = {
+        (row["case"], row["variant"], row["phase"]): row
+        for row in expected
+        if row["status"] == "ok"
+    }
+    why_not = {
+        row["case"]: {"unpredicted": row["reason"]} for row in expected if row["status"] != "ok"
+    }
+    rows = filled(table)
+    plain = {
+        (row["case"], row["phase"]): row.get("median_ms") for row in rows if row["variant"] == PLAIN
+    }
+    return pd.DataFrame(
+        [
+            row
+            | scored(
+                row,
+                plain.get((row["case"], row["phase"])),
+                by_key.get((row["case"], row["variant"], row["phase"])),
+            )
+            | why_not.get(row["case"], {})
+            for row in rows
+        ]
+    )
+
+
+def scored(row: Row, plain_ms: float | None, expected: Row | None) -> Row:
+    """What is added to a row: the plain time, savings measured and predicted, and the verdict.
+
+    term: where a miss lies, by the larger of two differences: in the device's work, or in what the
+    wall time has beyond it.
+    """
+    found: Row = {"plain_ms": plain_ms}
+    if expected:
+        found |= {key: expected[key] for key in expected if key.startswith("predicted_")}
+        found["why"] = expected["why"]
+        if plain_ms is not None:
+            found["predicted_saving_ms"] = plain_ms - expected["predicted_ms"]
+    if plain_ms is None or row.get("median_ms") is None:
+        return found
+    found["saving_ms"] = plain_ms - row["median_ms"]
+    found["saving_share"] = found["saving_ms"] / plain_ms
+    if not expected:
+        return found
+    inside = expected["predicted_low"] <= row["median_ms"] <= expected["predicted_high"]
+    found["verdict"] = "inside" if inside else "outside"
+    if row.get("device_ms") is not None:
+        work = row["device_ms"] - expected["predicted_device_ms"]
+        rest = row["median_ms"] - expected["predicted_ms"] - work
+        found |= {"off_device_ms": work, "off_rest_ms": rest}
+        found["term"] = "device" if abs(work) >= abs(rest) else "host"
+    return found
+
+
+def steps(table: pd.DataFrame) -> list[Row]:
+    """The rows of training steps, `worded`."""
+    return [worded(row) for row in filled(table) if row["phase"] == STEP]
+
+
+def worded(row: Row) -> Row:
+    """A row with its remedies as a `list`, in `words`, and the `last` of them."""
+    names = row["remedies"].split("+") if row.get("remedies") else []
+    words = [REMEDY_WORDS[name] for name in names] or ["plain"]
+    return row | {"list": names, "words": " + ".join(words), "last": words[-1]}
+
+
+def plain_of(rows: Sequence[Row]) -> Row:
+    """The plain one of a case's rows; empty if it is missing."""
+    return next((row for row in rows if row["variant"] == PLAIN), {})
+
+
+def stacked(rows: Sequence[Row]) -> list[Row]:
+    """Of one case, the plain step and each that puts one more remedy on the one before."""
+    found = [row for row in rows if row["variant"] == PLAIN]
+    longest: list[str] = max((row["list"] for row in rows), key=len, default=[])
+    for count in range(1, len(longest) + 1):
+        found += [row for row in rows if row["list"] == longest[:count]]
+    return found
+
+
+def measured_stack(rows: Sequence[Row]) -> list[Row]:
+    """The steps of a stack that have a time; `added` has the remedies beyond those of the last."""
+    found = [row for row in stacked(rows) if row["status"] == "ok"]
+    before = [0, *(len(row["list"]) for row in found)]
+    return [
+        row | {"added": [REMEDY_WORDS[name] for name in row["list"][count:]]}
+        for count, row in zip(before, found, strict=False)
+    ]
+
+
+def alone(rows: Sequence[Row]) -> list[Row]:
+    """Of one case, the steps with a single remedy."""
+    return [row for row in rows if len(row["list"]) == 1 and row["list"][0] in REMEDIES]
+
+
+def by_case(table: pd.DataFrame) -> dict[str, list[Row]]:
+    """The rows of training steps by case, in the order of the table."""
+    found: dict[str, list[Row]] = {}
+    for row in steps(table):
+        found.setdefault(row["case"], []).append(row)
+    return found
+
+
+def misses(table: pd.DataFrame) -> list[Row]:
+    """The training steps outside their intervals, the worst by share of the plain step first."""
+    rows = [row for row in steps(table) if row.get("verdict") == "outside"]
+    return sorted(
+        rows, key=lambda row: -abs(row["median_ms"] - row["predicted_ms"]) / row["plain_ms"]
+    )
+
+
+if __name__ == "__main__":
+    join_points.main(derive, complete)

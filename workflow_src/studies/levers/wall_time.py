@@ -1,0 +1,147 @@
+"""The wall time of a phase, and its interval, from the work of a variant and the plain phase.
+
+What the plain phase takes beyond its work is taken over, so that a prediction is the measured plain
+time and what the remedies change of it. An error in what they leave alone is on both sides and
+cancels. What is uncertain is what they change, and the luck of the processes: of those that timed
+the plain phase, and of those that the prediction is compared with.
+
+Which errors cancel is computed, not declared: each quantity is moved to both ends of its own 95 %
+interval, the time is predicted again, and the differences are added as the root of the sum of their
+squares (S. J. Kline and F. A. McClintock, "Describing uncertainties in single-sample experiments",
+Mechanical Engineering 75, 1953). Where a remedy takes a launch-bound phase to where the device's
+work is longer, they don't cancel, and the interval is wide.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from workflow_src.studies.levers.effects import State
+from workflow_src.studies.levers.known import LAUNCHES, NOTHING, Known, Part
+from workflow_src.studies.levers.spread import NORMAL_95
+
+GAP_US, GAP_UNSURE = 1.0, 0.5
+"""Time between two kernels of a replayed CUDA graph, and its relative uncertainty: replays of the
+models in small, medium and 2.7B take 1 % to 5 % longer than their kernels."""
+
+BEYOND_UNSURE = 0.5
+"""Of the time beyond work and launching, per share of the launches that change: nothing tells
+whether it belongs to each of them, and changes as they do, or to the step, and stays."""
+
+PASSES = {
+    "forward": ("forward",),
+    "forward_backward": ("forward", "backward"),
+    "train_step": ("forward", "backward", "optimizer"),
+}
+"""The passes that a phase consists of."""
+
+
+class Time(NamedTuple):
+    """A predicted wall time with its 95 % interval, and its two terms, in ms."""
+
+    ms: float
+    low: float
+    high: float
+    device_ms: float
+    launch_ms: float
+
+
+class Terms(NamedTuple):
+    """What the wall time of a phase is predicted from, in ms, launches, and factors of 1.
+
+    wall: the plain phase, measured; same: the device's work that stays; old, new: what is replaced,
+    and by what; before, after: launches; each: the host's time for one, measured apart; gaps: time
+    between the kernels of a graph; price: of launches that change; beyond: of what the plain phase
+    takes beyond its work; luck: of the processes that the prediction is compared with.
+    """
+
+    wall: float
+    same: float
+    old: float
+    new: float
+    before: float
+    after: float
+    each: float
+    gaps: float
+    price: float = 1.0
+    beyond: float = 1.0
+    luck: float = 1.0
+
+    @property
+    def launch(self) -> float:
+        """The host's time to launch once: all launches fit into the plain phase."""
+        return min(self.each, self.wall / max(1.0, self.before))
+
+
+def launched(at: Terms) -> float:
+    """The longer of device work and launching, and what the plain phase takes beyond both."""
+    each = at.price * at.launch
+    launching = min(each * at.before, at.wall)
+    beyond = at.wall - max(at.same + at.old, launching)
+    longer = max(at.same + at.new, launching + each * (at.after - at.before))
+    return at.luck * (longer + at.beyond * beyond)
+
+
+def replayed(at: Terms) -> float:
+    """A graph's device work with short gaps, or the launches that are left outside of it.
+
+    Nothing of the plain phase's wall time is in it, so that none of its errors cancel.
+    """
+    return max(at.same + at.new, at.price * at.launch * at.after) + at.gaps
+
+
+def interval(
+    time: Callable[[Terms], float], at: Terms, unsure: Mapping[str, float]
+) -> tuple[float, float]:
+    """The 95 % interval of a time, from how far off each of its terms may be with 95 %."""
+    ms, below, above = time(at), 0.0, 0.0
+    for name, by in unsure.items():
+        value = getattr(at, name)
+        ends = [at._replace(**{name: max(0.0, value + side)}) for side in (-by, by)]
+        off = [time(end) - ms for end in ends]
+        below, above = below + min(0.0, *off) ** 2, above + max(0.0, *off) ** 2
+    return ms - below**0.5, ms + above**0.5
+
+
+def time_of(known: Known, plain: State, state: State, phase: str) -> Time:
+    """The wall time of a phase of a variant, per as many tokens as the plain batch has."""
+    same, old, new = _changed(plain, state, phase)
+    device, before = same + new, (same + old).calls
+    wall, gaps = known.walls[phase], state.graph * device.calls * GAP_US / 1e3
+    after = launches(state, phase)
+    at = Terms(wall, same.ms, old.ms, new.ms, before, after, known.us_per_call / 1e3, gaps)
+    unsure = {
+        "wall": wall * known.between[phase],
+        "luck": known.between[phase],
+        "same": NORMAL_95 * same.sd,
+        "old": NORMAL_95 * old.sd,
+        "new": NORMAL_95 * new.sd,
+        "gaps": NORMAL_95 * GAP_UNSURE * gaps,
+        "price": NORMAL_95 * LAUNCHES,
+        "beyond": NORMAL_95 * BEYOND_UNSURE * abs(1 - after / max(1.0, before)),
+    }
+    time = replayed if state.graph else launched
+    low, high = interval(time, at, unsure)
+    # A GPU's kernels fit into the phase. A CPU's operators, slowed by the profiler, need not.
+    if same.ms + old.ms <= wall:
+        low = max(low, device.ms - NORMAL_95 * device.sd)
+    found = (time(at), low, high, device.ms, at.launch * after)
+    return Time(*(max(0.0, value) / state.batches for value in found))
+
+
+def _changed(plain: State, state: State, phase: str) -> tuple[Part, Part, Part]:
+    """The device's work that the remedies leave alone, what they replace, and by what."""
+    same = old = new = NOTHING
+    for name, part in plain.parts.items():
+        if name.split()[0] in PASSES[phase]:
+            if state.parts[name] is part:
+                same += part
+            else:
+                old, new = old + part, new + state.parts[name]
+    return same, old, new
+
+
+def launches(state: State, phase: str) -> float:
+    """The launches that the host has to make in a phase: a graph leaves those outside of it."""
+    inside = ("forward", "backward") if state.optimizer == "adamw" else PASSES["train_step"]
+    made = [each for each in PASSES[phase] if not (state.graph and each in inside)]
+    return sum(part.calls for name, part in state.parts.items() if name.split()[0] in made)

@@ -1,0 +1,82 @@
+"""How much of a capture the record of a benchmark explains, and whether the two agree."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from workflow_src.tables.products import CALLERS
+from workflow_src.traces.alignment import NOT_ALIGNED
+from workflow_src.traces.families import families
+
+ALIGNMENT_COLUMNS = (
+    *("phase", "steps", "status", "reason", "aligned_share", "parting"),
+    *("gemm_share_with_shape", "flops", "flops_expected"),
+    *("family_disagreement_share", "family_disagreement"),
+)
+
+Launched = Mapping[str, Any]
+"""What launched the work of a phase, as measure/operators.py records it."""
+
+
+def families_of(launched: Launched) -> pd.Series:
+    """The family of each recorded operator."""
+    return families(pd.Series([each["operator"] for each in launched["operators"]], dtype="str"))
+
+
+def alignment_row(
+    found: pd.DataFrame, launched: Launched, products: pd.DataFrame
+) -> dict[str, Any]:
+    """How much of a phase's device time is explained, and whether families agree."""
+    gemms = found[found["family"] == "gemm"]
+    calling = [
+        number
+        for number, each in enumerate(launched["operators"])
+        if each["operator"] in CALLERS and "order" not in each
+    ]
+    multiplying = gemms[(gemms["kind"] != "operator") | ~gemms["operator"].isin(calling)]
+    return {
+        "aligned_share": _share(found[found["operator"] != NOT_ALIGNED], found),
+        "parting": _parting(found),
+        "gemm_share_with_shape": _share(products, multiplying),
+        "flops": products["flops"].sum() / max(found["step"].nunique(), 1),
+        **_disagreement(found, launched),
+    }
+
+
+def _share(part: pd.DataFrame, whole: pd.DataFrame) -> float:
+    total = int(whole["duration_ns"].sum())
+    return int(part["duration_ns"].sum()) / total if total else 1.0
+
+
+def _parting(found: pd.DataFrame) -> str:
+    """Where the capture and the record part first, or empty."""
+    lost = found[found["place"] == NOT_ALIGNED]
+    if lost.empty:
+        return ""
+    first = lost.iloc[0]
+    number = 1 + int((found["step"] == first["step"]).to_numpy()[: lost.index[0]].sum())
+    return (
+        f"{len(lost)} of {len(found)} activities have no partner, the first is number {number} of "
+        f"step {first['step']}: {first['short_name']}"
+    )
+
+
+def _disagreement(found: pd.DataFrame, launched: Launched) -> dict[str, Any]:
+    """The share of kernel time whose family by name is not its operator's, and the largest case."""
+    names = pd.Series([each["operator"] for each in launched["operators"]], dtype="str")
+    kernels = found[found["kind"].isin(("kernel", "operator")) & (found["operator"] >= 0)]
+    differing = kernels.assign(
+        by_operator=kernels["operator"].map(families_of(launched)),
+        operator_name=kernels["operator"].map(names),
+    )
+    differing = differing[differing["by_operator"] != differing["family"]]
+    example = ""
+    if len(differing):
+        keys = ["family", "by_operator", "operator_name", "short_name"]
+        times = differing.groupby(keys, as_index=False)["duration_ns"].sum()
+        most = times.loc[times["duration_ns"].idxmax()]
+        example = "{short_name} is {family}, its operator {operator_name} is {by_operator}"
+        example = example.format(**most)
+    share = _share(differing, kernels) if len(differing) else 0.0
+    return {"family_disagreement_share": share, "family_disagreement": example}

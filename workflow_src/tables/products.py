@@ -1,0 +1,102 @@
+"""Matrix products of a step: which one, forward or which gradient, with which sizes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from workflow_src.common.case import Case
+from workflow_src.model.flops import MATMUL_COMPONENTS, forward_work
+
+CALLERS = frozenset(
+    f"aten::{name}" for name in ("linear", "matmul", "einsum", "mm", "addmm", "bmm", "baddbmm")
+)
+"""Operators of the family gemm that may multiply by calling another one."""
+
+IN_FEED_FORWARD = ("gate", "up", "down")
+"""The products of the range feed_forward, in order: w1, w3, w2."""
+
+FORWARD, OF_INPUT, OF_WEIGHT = "forward", "input gradient", "weight gradient"
+WITH_BACKWARD = 3
+"""A backward pass has two products of the size of each forward one."""
+
+
+@dataclass(frozen=True)
+class Product:
+    """C = A B with A (m, k) and B (k, n), for each of `matrices` pairs of them.
+
+    layout: for A, then B, n if its rows are contiguous in memory and t if its columns are; empty
+    if unknown. direction: FORWARD, OF_INPUT or OF_WEIGHT.
+    """
+
+    product: str
+    direction: str
+    m: int
+    n: int
+    k: int
+    matrices: int
+    layout: str
+    dtype: str
+
+    @property
+    def flops(self) -> int:
+        """FLOPs: 2 m n k for each pair."""
+        return 2 * self.matrices * self.m * self.n * self.k
+
+
+def product_of(operator: Mapping[str, Any], tokens: int) -> Product | None:
+    """The product that a recorded operator computes; None if it computes none of its own.
+
+    `tokens`: batch x context. Over them a weight's gradient is summed.
+    """
+    if "order" not in operator:
+        return None
+    (*batch, m, k), (*_, n) = operator["shapes"][-2:] if _plain(operator) else _factors(operator)
+    dtype = operator["dtypes"][0]
+    strides = [each for each in operator.get("strides", []) if each][-2:]
+    layout = "".join(_order(each) for each in strides)
+    name = operator["range"].split("/")[-1]
+    if name == "feed_forward" and operator["order"] < len(IN_FEED_FORWARD):
+        # A profiler that lost a range makes two layers look like one; which product is then open.
+        name = IN_FEED_FORWARD[operator["order"]]
+    direction = FORWARD
+    if operator["forward_operator"]:
+        of_weight = not batch and _sums_over_tokens(m, k, layout, tokens)
+        direction = OF_WEIGHT if of_weight else OF_INPUT
+    return Product(name, direction, m, n, k, prod(batch), layout, dtype)
+
+
+def _plain(operator: Mapping[str, Any]) -> bool:
+    return len(operator["shapes"]) == 2
+
+
+def _factors(operator: Mapping[str, Any]) -> list[list[int]]:
+    """The shapes of the two factors: the second and third tensor, after what is added to them."""
+    found: list[list[int]] = [shape for shape in operator["shapes"] if shape][1:3]
+    return found
+
+
+def _order(strides: list[int]) -> str:
+    return "n" if strides[-1] == 1 else "t"
+
+
+def _sums_over_tokens(m: int, k: int, layout: str, tokens: int) -> bool:
+    """Whether a gradient in the backward pass of a linear layer is its weight's.
+
+    If a layer is as wide as there are tokens, the sizes don't tell: there the weight's gradient is
+    the one whose first factor, the output's gradient, is transposed.
+    """
+    if m == k == tokens:
+        return layout.startswith("t")
+    return k == tokens
+
+
+def expected_flops(case: Case, phase: str) -> int:
+    """FLOPs of a phase's matrix products by the closed formulas of model/flops.py.
+
+    Fused attention multiplies in kernels of its own: its two products are left out.
+    """
+    fused = ("scores", "values") if case.attention == "sdpa" else ()
+    counted = [name for name in MATMUL_COMPONENTS if name not in fused]
+    forward = sum(work.flops for work in forward_work(case) if work.component in counted)
+    return forward * (1 if phase == "forward" else WITH_BACKWARD)

@@ -1,0 +1,36 @@
+"""The table of unprofiled times, from a benchmark's raw samples: a row per phase."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.common.summary import by_process, summarize
+from workflow_src.common.units import NS_PER_MS
+
+
+def timings(result: dict[str, Any]) -> pd.DataFrame:
+    """A row per phase of a benchmark: status, summary of its samples (ms), peak memory, replay."""
+    return pd.DataFrame([_row(phase, found) for phase, found in result["phases"].items()])
+
+
+def _row(phase: str, found: dict[str, Any]) -> dict[str, Any]:
+    row = {"phase": phase, "status": found["status"], "reason": found["reason"]}
+    if found["status"] == "ok":
+        samples = found["samples_ns"]
+        row |= summarize(samples)
+        row |= by_process(samples, found.get("process", [0] * len(samples)))
+        row["peak_memory_mib"] = found["peak_memory_mib"]
+    if found.get("device_samples_ns"):
+        row["device_median_ms"] = float(np.median(found["device_samples_ns"])) / NS_PER_MS
+    return row | (_replayed(found["replay"]) if "replay" in found else {})
+
+
+def _replayed(found: dict[str, Any]) -> dict[str, Any]:
+    """A replay's cells: replay_status, replay_reason and, if it ran, a summary of its samples."""
+    row = {"replay_status": found["status"], "replay_reason": found["reason"]}
+    if found["status"] != "ok":
+        return row
+    summary = summarize(found["samples_ns"])
+    times = {f"replayed_{name}": summary[name] for name in ("median_ms", "p20_ms", "p80_ms")}
+    return row | {"replay_samples": summary["samples"]} | times

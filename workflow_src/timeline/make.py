@@ -1,0 +1,40 @@
+"""Draw a case's steps from its export, and write them for Perfetto and for speedscope."""
+
+import gzip
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_file
+from workflow_src.common.atomic_write import write_text, write_whole
+from workflow_src.common.errors import one_sentence
+from workflow_src.timeline.formats import chrome_trace, speedscope
+from workflow_src.timeline.picture import draw
+from workflow_src.timeline.steps import timeline
+from workflow_src.traces.families import RULES, load_rules
+
+
+def write_gzip(path: Path, text: str) -> None:
+    """Write compressed text; equal text gives equal bytes."""
+    write_whole(path, lambda partial: partial.write_bytes(gzip.compress(text.encode(), mtime=0)))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write the timeline of one case."""
+    parser = Parser(prog="workflow_src.timeline.make", description=__doc__)
+    parser.add_argument("--export", type=existing_folder, required=True, help="folder of an export")
+    parser.add_argument("--families", type=existing_file, default=RULES, help="families.csv")
+    parser.add_argument("--svg", type=new_file, required=True, help="the picture")
+    parser.add_argument("--trace", type=new_file, required=True, help="a .trace.json.gz")
+    parser.add_argument("--speedscope", type=new_file, required=True, help="a .speedscope.json")
+    given = parser.parse_args(arguments)
+    case = given.export.name
+    with one_sentence(case):
+        found = timeline(given.export, load_rules(given.families))
+        write_text(given.svg, draw(found))
+        write_gzip(given.trace, json.dumps(chrome_trace(found, case), separators=(",", ":")))
+        write_text(given.speedscope, json.dumps(speedscope(found, case), separators=(",", ":")))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""What a timeline shows of a capture: host ranges, launches, device work, and idle gaps by cause.
+
+All times are integer nanoseconds on the clocks of the Trace.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.answers.components import component_of
+from workflow_src.traces.attribution import NOWHERE, attribute, device_times, number_steps
+from workflow_src.traces.export import read_trace
+from workflow_src.traces.families import families
+from workflow_src.traces.kernel_names import short_names
+from workflow_src.traces.ledger import Gaps, Host, idle_parts
+from workflow_src.traces.trace import OVERHEAD, Trace
+
+UNKNOWN_CAUSE = "cause not recorded"
+"""The cause of idle time in captures without API calls, such as those of a CPU."""
+
+IDLE_COLUMNS = ("phase", "step", "cause", "start_ns", "end_ns")
+
+IN_GAP = ("launch", "unexplained", "synchronization", "profiler", "queued", "tail")
+"""The order in which a gap's causes are drawn. Their lengths are exact; their order is not known
+of all, but the queue and the tail always come last."""
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The steps of a capture.
+
+    ranges: a row per range: start_ns, end_ns, path, name, depth, component, phase, step.
+    activities: a row per activity: start_ns, end_ns, duration_ns, launch_ns, launch_end_ns, path,
+    component, family, short_name, phase, step, in order of start.
+    idle: a row per idle gap and cause: IDLE_COLUMNS.
+    """
+
+    ranges: pd.DataFrame
+    activities: pd.DataFrame
+    idle: pd.DataFrame
+
+    def steps(self, phase: str) -> pd.DataFrame:
+        """The ranges that are steps of `phase`, in order."""
+        outermost = (self.ranges["phase"] == phase) & (self.ranges["depth"] == 0)
+        return self.ranges[outermost].sort_values("step")
+
+    def typical_step(self, phase: str) -> pd.Series:
+        """The step of `phase` with the median wall time; there is at least one."""
+        steps = self.steps(phase)
+        wall = (steps["end_ns"] - steps["start_ns"]).sort_values(kind="stable")
+        typical: pd.Series = steps.loc[wall.index[(len(wall) - 1) // 2]]
+        return typical
+
+
+def timeline(folder: Path, rules: pd.DataFrame | None = None) -> Timeline:
+    """The timeline of an exported capture. Raises TraceError if it isn't one."""
+    return timeline_of(read_trace(folder), rules)
+
+
+def timeline_of(trace: Trace, rules: pd.DataFrame | None = None) -> Timeline:
+    """The timeline of a trace; `rules` are those of families.csv unless given."""
+    ranges, activities = attribute(trace)
+    ranges = device_times(number_steps(ranges), activities)
+    depth = ranges["path"].str.count("/")
+    ranges = ranges.assign(depth=depth, component=ranges["path"].map(_component))
+    return Timeline(ranges, _placed(ranges, activities, rules), _idle(ranges, activities, trace))
+
+
+def _component(path: str) -> str:
+    return component_of(path).name
+
+
+def _placed(
+    ranges: pd.DataFrame, activities: pd.DataFrame, rules: pd.DataFrame | None
+) -> pd.DataFrame:
+    """Activities with the path, phase and step that they were launched in, and their names."""
+    at = activities["range"].to_numpy()
+    paths = np.append(ranges["path"].to_numpy(dtype=object), "")[at]
+    phases = np.append(ranges["phase"].to_numpy(dtype=object), "")[at]
+    steps = np.append(ranges["step"].to_numpy(), NOWHERE)[at]
+    placed = activities.assign(path=paths, phase=phases, step=steps)
+    return placed.assign(
+        component=placed["path"].map(_component),
+        family=families(placed["name"], rules),
+        short_name=short_names(placed["name"]),
+    ).sort_values(["start_ns", "end_ns"], ascending=[True, False], ignore_index=True)
+
+
+def _idle(ranges: pd.DataFrame, activities: pd.DataFrame, trace: Trace) -> pd.DataFrame:
+    steps = ranges[(ranges["phase"] != "") & (ranges["parent"] == NOWHERE)]
+    ordered = activities.sort_values(["start_ns", "end_ns"], ignore_index=True)
+    gaps, host = Gaps.between(ordered), Host.of(ordered, trace.calls)
+    has_calls = bool((trace.calls["kind"] != OVERHEAD).any())
+    rows = []
+    for phase, step, start, end in steps[["phase", "step", "start_ns", "end_ns"]].to_numpy():
+        found, parts = idle_parts(gaps, host, start, end)
+        if not has_calls:
+            parts = {UNKNOWN_CAUSE: found.ends - found.starts}
+        at = found.starts.copy()
+        for cause in IN_GAP if has_calls else (UNKNOWN_CAUSE,):
+            piece = {"start_ns": at, "end_ns": at + parts[cause]}
+            rows.append(pd.DataFrame({"phase": phase, "step": step, "cause": cause, **piece}))
+            at = piece["end_ns"]
+    table = pd.concat(rows) if rows else pd.DataFrame(columns=list(IDLE_COLUMNS))
+    lasting = table[table["end_ns"] > table["start_ns"]]
+    return lasting.sort_values("start_ns", ignore_index=True)
