@@ -113,10 +113,13 @@ def product_list(products: list[Row]) -> str:
 
 def gradients_table(parts: list[Row]) -> Markup:
     """The gradients of those parts of one case that have too many for a sentence."""
-    listed = {row["name"]: row for row in reversed(parts) if row["too_many"]}
+    listed: dict[str, Row] = {}
+    for row in parts:
+        if row["too_many"]:
+            listed.setdefault(row["name"], row)
     rows = [
         product | {"part": row["part"]}
-        for row in reversed(listed.values())
+        for row in listed.values()
         for each in row["gradients"]
         for product in each["products"]
     ]
