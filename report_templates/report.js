@@ -29,6 +29,9 @@ function explore(table) {
   tools.className = "tools";
   tools.append(new DataTable.Buttons(found.data, { buttons: [csv] }).container()[0], shown);
   box.before(tools);
+  // Its rows have other heights now, which would move a row out of view that a link has just led to.
+  const linked = targets.get(location.hash.slice(1));
+  if (table.contains(linked)) linked.scrollIntoView();
   return found.data;
 }
 

@@ -144,13 +144,18 @@ def test_each_number_leads_to_its_row_and_the_row_to_its_case(open_page):
     assert any(".csv row" in text for text in texts(page, f"{rows} td:last-child"))
 
 
-IN_VIEW = "id => { const e = document.getElementById(id), at = e?.getBoundingClientRect().top;"
-IN_VIEW += " return e?.matches(':target') && at > 0 && at < innerHeight; }"
+# Below the filters and the table's own header, too.
+IN_VIEW = """id => {
+  const row = document.getElementById(id), at = row?.cells[0].getBoundingClientRect();
+  const seen = at && document.elementFromPoint(at.left + 2, at.top + 2)?.closest("tr");
+  return row?.matches(":target") && seen === row;
+}"""
+NUMBERS = "main p a[href^='#number-']"
 
 
 def test_a_number_leads_to_its_row_though_a_filter_took_it_away(open_page):
     page = open_page()
-    link = page.locator("main p a[href^='#number-']").first
+    link = page.locator(NUMBERS).first
     row = str(link.get_attribute("href")).removeprefix("#")
     for _ in range(2):
         page.fill("input[name=text]", "no row has this text")
@@ -159,6 +164,29 @@ def test_a_number_leads_to_its_row_though_a_filter_took_it_away(open_page):
         page.wait_for_function(IN_VIEW, arg=row)
         assert page.input_value("input[name=text]") == ""
         assert page.evaluate("location.hash") == f"#{row}"
+
+
+def test_a_number_leads_to_its_row_while_its_table_is_built(open_page):
+    links = open_page().locator(NUMBERS).evaluate_all("all => all.map(a => a.hash.slice(1))")
+    last = {row.split("-")[1]: row for row in links}
+    assert len(last) >= 5, "one per question"
+    for row in last.values():
+        page = open_page()
+        page.locator(f"main p a[href='#{row}']").first.evaluate("link => link.click()")
+        page.wait_for_selector(f".dt-container #{row}", state="attached")
+        page.wait_for_function(IN_VIEW, arg=row)
+
+
+def test_headings_of_a_long_table_stay_in_view(open_page):
+    page = open_page()
+    page.locator("table.long").first.scroll_into_view_if_needed()
+    page.wait_for_selector(".dt-container thead th")
+    page.evaluate("() => { document.querySelector('.table:has(.dt-container)').scrollTop = 300; }")
+    box, head = (
+        page.locator(each).first.bounding_box()
+        for each in (".table:has(.dt-container)", ".dt-container thead th")
+    )
+    assert abs(head["y"] - box["y"]) < 3
 
 
 def test_going_back_filters_for_the_case_before(open_page):
