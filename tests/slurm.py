@@ -36,6 +36,12 @@ def require_slurm() -> None:
         (pytest.fail if os.environ.get("REQUIRE_SLURM") else pytest.skip)(reason)
 
 
+def gpus_of(node: str) -> int:
+    """The number of GPUs that a node has."""
+    (found,) = re.findall(r"CfgTRES=\S*gres/gpu=(\d+)", ask("scontrol", "show", "node", node))
+    return int(found)
+
+
 @dataclass(frozen=True)
 class Job:
     """One job as recorded in the accounting database."""

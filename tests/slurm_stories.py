@@ -18,6 +18,7 @@ from tests.slurm import (
     ask,
     ended_jobs,
     gpus,
+    gpus_of,
     is_running,
     jobs_of,
     maintenance_soon,
@@ -36,7 +37,8 @@ CAPTURE = "results/smoke/capture/tiny-ctx16-fp32.kineto.json.gz"
 
 PREEMPTED_NODE, FAILING_NODE = "lab3", "lab4"
 # One benchmark hits its time limit; the other is canceled. The captures request so much memory
-# that each runs on a node of its own: one is preempted there, and the other's node fails.
+# that each runs on a node of its own: one is preempted there, and the other's node fails. All other
+# jobs fit on the first two nodes together; on these two some would meet the same faults.
 EVENTS = (
     "--set-resources",
     "benchmark:runtime=1 if attempt == 1 and '16' in wildcards.case else 9",
@@ -98,7 +100,7 @@ def states(project: Project) -> list[str]:
 
 def take_every_gpu(node: str) -> None:
     """Run a job of a higher-priority partition, for which others are preempted."""
-    urgent = ["-p", "urgent", "-w", node, "-t", "1", "--gres=gpu:4", "--mem=100"]
+    urgent = ["-p", "urgent", "-w", node, "-t", "1", f"--gres=gpu:{gpus_of(node)}", "--mem=100"]
     ask("sbatch", "--wait", *urgent, "-o", "/dev/null", "--wrap", "sleep 1")
 
 
