@@ -61,6 +61,22 @@ def test_on_a_cpu_activities_are_operators_with_their_self_time(tmp_path: Path) 
     assert trace.total_ns == 5_500
 
 
+def test_an_operator_shorter_than_the_clocks_tick_is_a_call(tmp_path: Path) -> None:
+    path = trace_file(
+        tmp_path,
+        event("cpu_op", "aten::mm", "2.000", "1.000"),
+        event("cpu_op", "aten::resolve_conj", "2.000", "0"),
+        event("cpu_op", "aten::resolve_conj", "2.500", "0.030"),
+        event("cpu_op", "aten::resolve_conj", "3.000", "0.000"),
+    )
+    activities = kineto.read(path).activities
+    assert activities["name"].value_counts()["aten::resolve_conj"] == 3
+    assert activities.groupby("name")["duration_ns"].sum().to_dict() == {
+        "aten::mm": 970,
+        "aten::resolve_conj": 30,
+    }
+
+
 def test_on_a_gpu_kernels_take_the_launch_calls_time_and_thread(tmp_path: Path) -> None:
     path = trace_file(
         tmp_path,

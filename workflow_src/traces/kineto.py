@@ -66,20 +66,23 @@ def _number(arguments: dict[str, Any], key: str) -> int:
 
 
 def _self_times(operators: pd.DataFrame) -> pd.DataFrame:
-    """Operators as activities: the time of each minus that of the operators that it called."""
-    lasting = operators[operators["duration_ns"] > 0].reset_index(drop=True)
-    own = lasting["duration_ns"].to_numpy().copy()
-    for _, rows in lasting.groupby(["process", "thread"]):
+    """Operators as activities: the time of each minus that of the operators that it called.
+
+    One that ended within a tick of the clock called none, and counts as a call of 0 ns.
+    """
+    found = operators.reset_index(drop=True)
+    own = found["duration_ns"].to_numpy().copy()
+    for _, rows in found[found["duration_ns"] > 0].groupby(["process", "thread"]):
         duration, numbers = rows["duration_ns"].to_numpy(), rows.index.to_numpy()
         parent = nest(rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()).parent
         held = parent != NOWHERE
         np.subtract.at(own, numbers[parent[held]], duration[held])
-    return lasting.assign(
+    return found.assign(
         kind="operator",
         duration_ns=own,
-        launch_ns=lasting["start_ns"],
-        launch_end_ns=lasting["start_ns"],
-        operator=lasting["name"],
+        launch_ns=found["start_ns"],
+        launch_end_ns=found["start_ns"],
+        operator=found["name"],
     )
 
 
@@ -96,7 +99,7 @@ def _device_activities(events: pd.DataFrame) -> pd.DataFrame:
     return (
         joined.assign(
             kind=joined["category"].map(KINDS),
-            operator=joined["external"].map(by_id).fillna(""),
+            operator=by_id.reindex(joined["external"]).fillna("").to_numpy(),
         )
         .fillna(dict.fromkeys(integers, NOWHERE))
         .astype(integers)
