@@ -18,7 +18,7 @@ DataTable.ext.search.push((settings, row) => Object.entries(tables.get(settings.
 function explore(table) {
   const found = tables.get(table), box = table.parentElement;
   if (found.data) return found.data;
-  const tools = document.createElement("div"), shown = document.createElement("span");
+  const tools = Object.assign(document.createElement("div"), { className: "tools" }), shown = document.createElement("span");
   found.data = new DataTable(table, { paging: false, info: false, order: [], autoWidth: false,
     layout: { topStart: null, topEnd: null, bottomStart: null, bottomEnd: null },
     drawCallback() {
@@ -26,12 +26,9 @@ function explore(table) {
       shown.textContent = `${recordsDisplay} of ${recordsTotal} rows`;
     } });
   const csv = { extend: "csv", text: "Save as CSV", title: before(box).textContent.trim().replace(/\W+/g, "-") };
-  tools.className = "tools";
   tools.append(new DataTable.Buttons(found.data, { buttons: [csv] }).container()[0], shown);
   box.before(tools);
-  // Its rows have other heights now, which would move a row out of view that a link has just led to.
-  const linked = targets.get(location.hash.slice(1));
-  if (table.contains(linked)) linked.scrollIntoView();
+  table.querySelector(":target")?.scrollIntoView(); // Rows have other heights now, and a linked one has moved.
   return found.data;
 }
 
