@@ -1,3 +1,6 @@
+import subprocess
+
+
 # Before the first job, when nothing has been removed.
 onstart:
     dag.refuse_drift(
@@ -8,3 +11,5 @@ onstart:
 
 onerror:
     print(GO_ON, file=sys.stderr)
+    # Interrupted while it asks for its jobs' states, Snakemake forgets to cancel them.
+    subprocess.run([f"{workflow.basedir}/tools/cancel_slurm_jobs"], check=False)

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from tests.workflow import ROOT, SUITE, Project, make_project
+from workflow_src.answers.questions import QUESTIONS
 from workflow_src.cli import check_numbers
 
 pytestmark = pytest.mark.workflow
@@ -37,10 +38,11 @@ def test_the_answers_for_one_case_need_no_other_case(finished: Project) -> None:
     assert "(e) Softmax" in (finished.folder / target).read_text()
 
 
-def test_every_number_of_its_answers_has_a_source(finished: Project, tmp_path: Path) -> None:
-    answers = finished.folder / "results/smoke/answers"
-    check_numbers.main(["--answers", str(answers), "--output", str(tmp_path / "numbers.csv")])
-    assert len(pd.read_csv(tmp_path / "numbers.csv")) > 50
+def test_every_number_of_its_report_has_a_source(finished: Project, tmp_path: Path) -> None:
+    run = finished.folder / "results/smoke"
+    check_numbers.main(["--results", str(run), "--output", str(tmp_path / "numbers.csv")])
+    parts = set(pd.read_csv(tmp_path / "numbers.csv")["part"])
+    assert {"report.md", *(f"answers/{question}.md" for question in QUESTIONS)} <= parts
 
 
 def test_every_output_has_a_log_that_mirrors_it(finished: Project) -> None:
@@ -151,6 +153,20 @@ def test_a_failed_case_leaves_the_others_and_is_rerun_alone(tmp_path: Path) -> N
     assert "workflow_src.measure.capture" not in project.stages()
     assert project.stages().count("workflow_src.measure.benchmark") == 1
     assert "report.md" in project.results()
+
+
+def test_slurm_jobs_that_snakemake_leaves_when_it_ends_are_canceled(project: Project) -> None:
+    """Its list of jobs is empty while it asks for their states, and so Ctrl-C cancels none."""
+    queued = project.folder / "queued"
+    queued.write_text(f"7|snakejob.benchmark.0.sh||{project.folder.resolve()}\n8|other||/\n")
+    for name, does in {"squeue": f"cat {queued}", "scancel": f'echo "$@" > {queued}'}.items():
+        command = project.folder / "bin" / name
+        command.write_text(f"#!/bin/sh\n{does}\n")
+        command.chmod(0o755)
+    forced = "results/smoke/benchmark/tiny-ctx16-fp32.json", "--forcerun", "benchmark"
+    printed = project.run(*forced, check=False, stage="workflow_src.measure.benchmark")
+    assert "Canceling Slurm jobs: 7" in printed
+    assert queued.read_text() == "7\n"
 
 
 def test_an_incomplete_report_names_what_is_missing(project: Project) -> None:

@@ -15,7 +15,15 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryDirectory
 
 ROOT = Path(__file__).parent.parent
-PARTS = ("Snakefile", "config.yaml", "rules", "profiles", "workflow_src", "report_templates")
+PARTS = (
+    "Snakefile",
+    "config.yaml",
+    "rules",
+    "profiles",
+    "workflow_src",
+    "report_templates",
+    "tools",
+)
 SUITE = ("suite=smoke", "warmup_steps=1", "steps=2", "capture_steps=1", "cpu_threads=1")
 """One thread, because there is a test worker on each core."""
 
