@@ -90,7 +90,13 @@ def test_speedups_are_of_shapes_that_both_have() -> None:
 def test_verdict_counts_large_shapes_alone() -> None:
     small = {"elements": LARGE // 2, "columns": LARGE // 2}
     found = fusion.verdict([row(), row(median_ms=9.0, **small), row("torch", 1.0)])
-    assert found == {"shapes": 1, "shares": [0.9], "short_of_copy": [], "slower": []}
+    assert found == {
+        "shapes": 1,
+        "shares": [0.9],
+        "near_copy": 1,
+        "short_of_copy": [],
+        "slower": [],
+    }
 
 
 def test_verdict_names_what_falls_short_and_what_is_slower() -> None:

@@ -1,34 +1,74 @@
-"""List every number in the text of the answers with the values that it can come from."""
+"""List every number of a run's report with the values that it can come from."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 
 import pandas as pd
+from markupsafe import Markup
 
-from workflow_src.answers.provenance import numerals
+from workflow_src.answers.provenance import Numeral, numerals, numerals_from, values
 from workflow_src.answers.questions import QUESTIONS
 from workflow_src.common.arguments import Parser, existing_folder, new_file
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import StageError, one_sentence, remake
 from workflow_src.common.reading import reading
+from workflow_src.report import report
+from workflow_src.studies.section import Section, read_table
+from workflow_src.studies.study import STUDIES
 
-COLUMNS = ("question", "line", "number", "source", "sources")
+COLUMNS = ("part", "line", "number", "source", "sources")
 
 
-def numbers_of(folder: Path, question: str) -> pd.DataFrame:
-    """A row per number of an answer: its line, its first source, and how many sources there are.
+def answer(folder: Path, question: str) -> list[Numeral]:
+    """The numbers of an answer. Raises StageError if its JSON or Markdown is missing or damaged."""
+    path = folder / f"{question}.json"
+    with reading(path, "an answer", remake(path), StageError):
+        held = json.loads(path.read_text(encoding="utf-8"))
+        return numerals(report.text_of(folder / f"{question}.md"), held)
 
-    Raises StageError if the answer's JSON or Markdown is missing or damaged.
-    """
-    paths = folder / f"{question}.json", folder / f"{question}.md"
-    with reading(paths[0], "an answer", remake(paths[0]), StageError):
-        answer = json.loads(paths[0].read_text(encoding="utf-8"))
-        with reading(paths[1], "Markdown", remake(paths[1]), StageError):
-            text = paths[1].read_text(encoding="utf-8")
-        found = numerals(text, answer)
-    rows = [(question, n.line, n.text, next(iter(n.sources), ""), len(n.sources)) for n in found]
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+def section(text: str, table: pd.DataFrame, study: str) -> list[Numeral]:
+    """The numbers of a study's section, which its sentences and tables take from its table."""
+    made: Section = import_module(f"workflow_src.studies.{study}.section").SECTION
+    return numerals_from(
+        text, values(made.summarize(table), study), values(made.tables(table), study)
+    )
+
+
+def opening(sources: report.Sources, tag: str) -> list[Numeral]:
+    """The numbers of all that report.md says besides the answers and the studies."""
+    about = report.variables(*report.read_tables(sources), sources) | {"suite": "", "tag": tag}
+    text = report.report_text(about, sources, Path(), dict.fromkeys(QUESTIONS, Markup("")))
+    said = {name: value for name, value in about.items() if not isinstance(value, Markup)}
+    return numerals_from(text, values(said, "opening"), values(about, "opening"))
+
+
+def numbers(results: Path, templates: Path) -> pd.DataFrame:
+    """A row per number of a run's report: where it is, its first source, and how many there are."""
+    return pd.DataFrame(_rows(_parts(results, templates)), columns=list(COLUMNS))
+
+
+def _parts(results: Path, templates: Path) -> Iterator[tuple[str, list[Numeral]]]:
+    tables, answers, figures = (results / name for name in ("tables", "answers", "figures"))
+    sources = report.Sources(tables, answers, figures, templates, results / "plan.csv")
+    yield "report.md", opening(sources, results.name)
+    for question in QUESTIONS:
+        yield f"answers/{question}.md", answer(answers, question)
+    for study in STUDIES:
+        path = results / "sections" / f"{study}.md"
+        if path.is_file():
+            table = read_table(tables / "studies" / f"{study}.csv")
+            yield f"sections/{study}.md", section(report.text_of(path), table, study)
+
+
+def _rows(parts: Iterable[tuple[str, list[Numeral]]]) -> list[tuple[str, int, str, str, int]]:
+    return [
+        (part, each.line, each.text, next(iter(each.sources), ""), len(each.sources))
+        for part, found in parts
+        for each in found
+    ]
 
 
 @one_sentence()
@@ -36,20 +76,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Write the list, and fail if nothing supports a number."""
     parser = Parser(prog="workflow_src.cli.check_numbers", description=__doc__)
     parser.add_argument(
-        "--answers", type=existing_folder, required=True, help="folder of a.json, a.md and so on"
+        "--results", type=existing_folder, required=True, help="a run's folder: results/{tag}"
+    )
+    parser.add_argument(
+        "--templates", type=existing_folder, default=Path("report_templates"), help="%(default)s"
     )
     parser.add_argument("--output", type=new_file, required=True, help="a row per number")
     given = parser.parse_args(arguments)
-    numbers = pd.concat([numbers_of(given.answers, q) for q in QUESTIONS], ignore_index=True)
-    write_csv(given.output, numbers)
-    lost = numbers[numbers["sources"] == 0]
+    found = numbers(given.results, given.templates)
+    write_csv(given.output, found)
+    lost = found[found["sources"] == 0]
     if len(lost):
         first = lost.iloc[0]
         raise StageError(
-            f"{len(lost)} of {len(numbers)} numbers come from nothing in the answers, the first "
-            f"of them {first['number']} in line {first['line']} of {first['question']}.md"
+            f"{len(lost)} of {len(found)} numbers come from nothing in the tables, the first of "
+            f"them {first['number']} in line {first['line']} of {first['part']}"
         )
-    print(f"{len(numbers)} numbers, each with a source")
+    print(f"{len(found)} numbers, each with a source")
 
 
 if __name__ == "__main__":

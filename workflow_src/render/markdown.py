@@ -185,18 +185,26 @@ def case_columns(axes: Sequence[str]) -> list[Column]:
     return [Column(axis, axis, plain if axis in COUNTS else str) for axis in axes]
 
 
-def markdown_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> Markup:
+class Table(Markup):
+    """A Markdown table, and the rows that it shows."""
+
+    rows: Sequence[Mapping[str, Any]] = ()
+
+
+def markdown_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> Table:
     """A Markdown table, numbers right-aligned. If any row has a reason, a last column shows it."""
     if any(row.get("reason") for row in rows):
         columns = [*columns, Column("note", "reason")]
     cells = [_cells(row, columns) for row in rows]
     aligned = ["right" if c.text in NUMERIC else "left" for c in columns]
     headings = [escape(column.heading) for column in columns]
-    return Markup(
+    table = Table(
         tabulate(cells, headers=headings, tablefmt="pipe", disable_numparse=True, colalign=aligned)
         if cells
         else "(no rows)"
     )
+    table.rows = rows
+    return table
 
 
 def matrix(rows: Sequence[Mapping[str, Any]], source: str, text: Callable[[Any], str]) -> Markup:

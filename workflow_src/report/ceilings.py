@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from workflow_src.answers.command import read_optional
 from workflow_src.answers.moved import bandwidth
-from workflow_src.common.ceilings import RATES
+from workflow_src.common.ceilings import RATES, TOLERANCE
 from workflow_src.common.environment import MEASURED_WITH
 from workflow_src.common.errors import StageError, remake
 from workflow_src.common.reading import reading
@@ -108,13 +108,14 @@ def _row(cells: dict[Any, str]) -> Row:
 
 def variables(
     tables: Path, answers: Sequence[Path], environments: pd.DataFrame
-) -> dict[str, Markup | list[str]]:
+) -> dict[str, Markup | float | list[str]]:
     """The template variables of the ceilings; empty in a run without them."""
     found = read_ceilings(tables / "ceilings.csv")
     memory = bandwidth(read_optional(tables, "ceilings"))
     products = read_optional(tables, "products")
     return {
         "ceilings": found.table() if found.best else Markup(""),
+        "over_ceiling": TOLERANCE,
         "ceiling_remarks": found.remarks(environments),
         "beyond_ceilings": beyond(
             answers, products, memory.best if memory else None, found.tflop_per_s

@@ -93,18 +93,31 @@ class Report:
     page: str
 
 
+def read_tables(sources: Sources) -> tuple[dict[str, pd.DataFrame], pd.DataFrame]:
+    """The report's tables and plan. Raises StageError if one is missing, damaged or empty."""
+    tables = {name: read_table(sources.tables, name) for name in REPORT_TABLES}
+    plan = read_file(sources.plan, "plan")
+    if plan.empty:
+        raise StageError(f"{sources.plan} is not a plan (no case); {remake(sources.plan)}")
+    return tables, plan
+
+
+def variables(
+    tables: dict[str, pd.DataFrame], plan: pd.DataFrame, sources: Sources
+) -> dict[str, Any]:
+    """What the report says besides the answers and the studies."""
+    of_answers = [sources.answers / f"{question}.json" for question in QUESTIONS]
+    found = ceilings.variables(sources.tables, of_answers, tables["environments"])
+    return context(tables, plan) | found
+
+
 def make_report(sources: Sources, folder: Path, suite: str, tag: str) -> Report:
     """The report of a suite's run, with links relative to `folder`.
 
     Raises StageError if a table, an answer or a section is missing or damaged.
     """
-    tables = {name: read_table(sources.tables, name) for name in REPORT_TABLES}
-    plan = read_file(sources.plan, "plan")
-    if plan.empty:
-        raise StageError(f"{sources.plan} is not a plan (no case); {remake(sources.plan)}")
-    about = context(tables, plan) | {"suite": suite, "tag": tag}
-    of_answers = [sources.answers / f"{question}.json" for question in QUESTIONS]
-    about |= ceilings.variables(sources.tables, of_answers, tables["environments"])
+    tables, plan = read_tables(sources)
+    about = variables(tables, plan, sources) | {"suite": suite, "tag": tag}
     answers = {question: text_of(sources.answers / f"{question}.md") for question in QUESTIONS}
     appendix = appendix_text(about, sources)
     linked, numbers = linked_answers(sources.answers, answers)

@@ -123,6 +123,7 @@ def verdict(rows: Sequence[Row]) -> dict[str, Any]:
     return {
         "shapes": len(tritons),
         "shares": shares,
+        "near_copy": sum(share >= NEAR_COPY for share in shares),
         "short_of_copy": [
             f"{_shape_name(row)} ({percent(row['share_of_copy'])})"
             for row in tritons
@@ -140,18 +141,21 @@ def verdict(rows: Sequence[Row]) -> dict[str, Any]:
 def gains(rows: Sequence[Row]) -> dict[str, Any] | None:
     """What Triton's kernel gains at `rows`, over the written-out operation and torch's own kernel.
 
-    `low`, `high`: how many times as fast as written out; `own`: dtypes by what it gains over
-    torch's own. None without both Triton's and the written-out operation.
+    `low`, `high`: how many times as fast as written out; `own`: what it saves over torch's own, and
+    in which dtypes. None without both Triton's and the written-out operation.
     """
     ratios = speedups(rows, "written_out", "triton")
     if not ratios:
         return None
-    own: dict[str, list[str]] = {}
+    own: dict[str, Row] = {}
     for dtype in dict.fromkeys(row["dtype"] for row in rows):
         mine = [row for row in rows if row["dtype"] == dtype]
-        if faster := speedups(mine, "torch", "triton"):
-            own.setdefault(_gain_words([1 - 1 / ratio for ratio in faster]), []).append(dtype)
-    return {"low": min(ratios), "high": max(ratios), "own": own}
+        if saved := [1 - 1 / ratio for ratio in speedups(mine, "torch", "triton")]:
+            words = _gain_words(saved)
+            found = own.setdefault(words, {"words": words, "dtypes": [], "saved": []})
+            found["dtypes"].append(dtype)
+            found["saved"] += saved
+    return {"low": min(ratios), "high": max(ratios), "own": list(own.values())}
 
 
 def _gain_words(saved: Sequence[float]) -> str:
@@ -219,7 +223,9 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
     ran = [row for row in filled(table) if row["status"] == "ok"]
     small = [row for row in ran if cached(row)]
     faster = [
-        row for row in against_copy(table) if (row["share_of_copy"] or 0) > 1 + NO_SLOWER_WITHIN
+        row | {"ahead": row["share_of_copy"] - 1}
+        for row in against_copy(table)
+        if (row["share_of_copy"] or 0) > 1 + NO_SLOWER_WITHIN
     ]
     rate = bandwidth(ran)
     beyond = [row for row in rows if over_ceiling(row["achieved_gb_per_s"], rate)]

@@ -217,6 +217,7 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
         "edge": edge_verdict(sweep(table, "edge")),
         "tile": f"{TILE[0]}x{TILE[1]}",
         "divisors": divisor_verdict(divisor_classes(fine)),
+        "tried_divisors": DIVISORS,
         "fine_precision": fine[0]["precision"] if fine else "",
         "fine_span": (int(fine[0]["n"]), int(fine[-1]["n"])) if fine else (),
         "drop_limit": DROP,

@@ -25,13 +25,14 @@ def waits(row: Row) -> bool:
 def unsteady(rows: Sequence[Row]) -> list[Row]:
     """The products whose 20th or 80th percentile lies far from their median, the widest first.
 
-    Not those that wait for launches, whose spread is the host's. `fast_tflops`: the rate at the
-    20th percentile.
+    Not those that wait for launches, whose spread is the host's. `fast_tflops`,
+    `slow_tflops`: the rates at the 20th and 80th percentile of the time.
     """
     found = [
         row
         | {
             "fast_tflops": row["tflops"] * row["median_ms"] / row["p20_ms"],
+            "slow_tflops": row["tflops"] * row["median_ms"] / row["p80_ms"],
             "gap": max(1 - row["p20_ms"] / row["median_ms"], row["p80_ms"] / row["median_ms"] - 1),
         }
         for row in rows

@@ -13,6 +13,7 @@ from workflow_src.studies.mlp.points import BASE, Sizes
 from workflow_src.studies.mlp.reading import (
     base_of,
     faster_than_base,
+    growth,
     per_flop,
     readable,
     unseen_work,
@@ -102,7 +103,8 @@ def verdict(against: float) -> str:
 
 def summarize(table: pd.DataFrame) -> dict[str, Any]:
     """Values for the template: ratios against the formula, and where the device is busy."""
-    rows, swept = ratios(table), measured(part(table, "sweep"))
+    rows, found = ratios(table), measured(part(table, "sweep"))
+    swept = sorted(per_flop(found), key=lambda row: int(row["dim"]))
     axes = [_axis_summary(rows, axis) for axis in BASE]
     on_cpu = "cpu" in set(table["device"])
     base_share = next((r["busy_share"] for r in swept if r["dim"] == BASE["dim"]), None)
@@ -115,9 +117,9 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
         "scaled": sum("measured" in row for row in rows if row["axis"] != "base"),
         "axes": [axis for axis in axes if axis["measured"]],
         "on_cpu": on_cpu,
-        "dims": sorted(int(row["dim"]) for row in swept),
-        "swept": sorted(per_flop(swept), key=lambda row: int(row["dim"])),
-        "shares": [row["busy_share"] for row in sorted(swept, key=lambda row: row["dim"])],
+        "dims": [int(row["dim"]) for row in swept],
+        "growth": [growth(*pair) for pair in (swept[-2:], swept[:2]) if len(swept) > 1],
+        "shares": [row["busy_share"] for row in swept],
         "busy_from": busy_from(swept),
         "base_share": base_share,
         "threshold": LAUNCH_BOUND_BELOW,

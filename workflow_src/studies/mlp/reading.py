@@ -38,6 +38,17 @@ def readable(share: float | None, on_cpu: bool) -> bool:
     return on_cpu or share is None or share >= LAUNCH_BOUND_BELOW
 
 
+def growth(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
+    """From one dim to another: how many times the FLOPs, the step and the busy time are."""
+    return {
+        "low": int(low["dim"]),
+        "high": int(high["dim"]),
+        "flops": (high["dim"] / low["dim"]) ** 2,
+        "step": high["median_ms"] / low["median_ms"],
+        "busy": high["busy_ms"] / low["busy_ms"],
+    }
+
+
 def per_flop(rows: Rows) -> list[dict[str, Any]]:
     """Rows of the sweep over dim, each with its FLOPs, step and busy time over the base dim's.
 

@@ -12,7 +12,7 @@ from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.render.markdown import limit
 from workflow_src.studies import join_points
-from workflow_src.studies.precision.points import AUTOCAST
+from workflow_src.studies.precision.points import ADDEND, ADDITIONS, AUTOCAST
 from workflow_src.studies.precision.types import kept, kept_low, narrow_norms, wide_norm
 from workflow_src.studies.rows import busy_ns, calls, filled
 from workflow_src.studies.study import Point, Row
@@ -141,6 +141,7 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
     losses = sorted((p for p in pairs if p["verdict"] == "loses"), key=lambda p: p["speedup"])
     return {
         "sums": sums,
+        "addition": {"addend": ADDEND, "times": ADDITIONS, "exact": ADDEND * ADDITIONS},
         "best": min(sums, key=lambda row: abs(row["error"]), default=None),
         "worst": max(sums, key=lambda row: abs(row["error"]), default=None),
         "causes": {
