@@ -10,31 +10,12 @@ import sys
 from collections.abc import Sequence
 
 from workflow_src.common.arguments import Parser, not_negative, positive, share
+from workflow_src.common.units import GIB
+from workflow_src.model.estimates import largest_parameters, train_seconds
 from workflow_src.model.memory_formulas import STATE_BYTES
 from workflow_src.render.markdown import number
 
-GIB = 2**30
 DAY_S = 86_400
-
-
-def train_seconds(
-    parameters: float, tokens: float, devices: float, peak_flops: float, mfu: float
-) -> float:
-    """Seconds to train: 6 N T / (G x peak x MFU); peak in FLOP/s of one device.
-
-    6 FLOPs per parameter and token: 2 forward, 4 backward (Kaplan et al. 2020, section 2.1).
-    """
-    return 6 * parameters * tokens / (devices * peak_flops * mfu)
-
-
-def largest_parameters(memory_bytes: float, activation_bytes: float) -> int:
-    """Number of parameters that fit with AdamW: (memory - activations) / 16 bytes, rounded down.
-
-    Raises ValueError if activations leave no memory.
-    """
-    if activation_bytes >= memory_bytes:
-        raise ValueError("activations leave no memory for the model")
-    return int((memory_bytes - activation_bytes) // STATE_BYTES)
 
 
 def train_time(given: argparse.Namespace) -> str:

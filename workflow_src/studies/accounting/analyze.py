@@ -17,6 +17,7 @@ from workflow_src.model.flops import forward_work
 from workflow_src.model.memory_formulas import model_row, peak_bytes, phase_flops
 from workflow_src.render.markdown import PHASE_WORDS
 from workflow_src.studies import join_points
+from workflow_src.studies.accounting.estimates import example
 from workflow_src.studies.accounting.reading import (
     FAR_BELOW,
     busy_share,
@@ -251,6 +252,7 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
             f"{row['size']} {row['precision']}" for row in used if over_ceiling(row["mfu"], 1.0)
         ],
         "rooflines": _rooflines(table),
+        "example": example(formulas, used, peak_rates(table)),
         "far": far_below_roof(components(table)),
         "far_below": FAR_BELOW,
         "shown_size": shown_size(components(table)),
