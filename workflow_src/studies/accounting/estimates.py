@@ -9,7 +9,9 @@ from workflow_src.model.memory_formulas import STATE_BYTES
 from workflow_src.studies.study import Row
 
 TOKENS_PER_PARAMETER = 20
-"""About as many as train a model best for its FLOPs (Hoffmann et al. 2022, table 3)."""
+"""About as many as train a model best for its FLOPs (table 3 of SOURCE)."""
+
+SOURCE = "Hoffmann et al. 2022"
 
 MEMORY_GIB = 80
 """The memory of the example's device."""
@@ -23,10 +25,11 @@ def example(
     """Both estimates for the largest model measured, in the precision in which a step is fastest.
 
     models: rows with parameters and activations; steps: training steps with an MFU; rates: by
-    precision, the TFLOP/s of the best matrix product first. None if nothing has an MFU.
+    precision, the TFLOP/s of the best matrix product first. None if nothing has both.
     """
     known = {(row["size"], row["precision"]): row for row in models}
-    ran = [(known[key], row) for row in steps if (key := (row["size"], row["precision"])) in known]
+    pairs = [(known.get((row["size"], row["precision"])), row) for row in steps]
+    ran = [(model, row) for model, row in pairs if model and row["precision"] in rates]
     if not ran:
         return None
     parameters = max(model["parameters"] for model, _ in ran)
@@ -41,6 +44,7 @@ def example(
         "precision": step["precision"],
         "step_flops": STEP_FLOPS,
         "per_parameter": TOKENS_PER_PARAMETER,
+        "source": SOURCE,
         "parameters_billion": parameters / 1e9,
         "tokens_billion": tokens / 1e9,
         "tflop_per_s": tflop_per_s,
