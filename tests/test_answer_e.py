@@ -428,6 +428,18 @@ def test_a_product_s_bytes_may_count_with_the_kernel_that_clears_its_workspace(t
     assert fact(answer, "qk_bytes").value == pytest.approx(4e9)
 
 
+def test_kernels_without_rows_of_their_own_share_their_bytes(tmp_path):
+    folder = with_bytes(tmp_path, written_out(), 5000.0, 1000.0)
+    table = pd.read_csv(folder / "operators.csv")
+    answer, _ = answer_question("e", folder, TEMPLATES)
+    softmax = fact(answer, "softmax_bytes").value
+    small = table.index[table["path"].str.contains("softmax")][-1]
+    table.loc[small, ["operator", "short_name", "shapes", "dtypes"]] = ["the rest", "", "", ""]
+    table.to_csv(folder / "operators.csv", index=False)
+    answer, _ = answer_question("e", folder, TEMPLATES)
+    assert fact(answer, "softmax_bytes").value == pytest.approx(softmax)
+
+
 def test_kernels_that_move_nothing_themselves_are_known(tmp_path):
     """A call's second kernel, or on a CPU an operator that calls another one."""
     folder = with_bytes(tmp_path, written_out(), 5000.0, 1000.0)

@@ -21,6 +21,8 @@ UNKNOWN_WITHIN = 0.01
 
 KERNEL = ["component", "family", "short_name"]
 Key = tuple[str, str, str]
+REST = ""
+"""The kernel of rows in operators.csv that sum up all others of their range and family."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,8 @@ Known = Mapping[Key, Calls]
 def known_of(operators: pd.DataFrame) -> dict[Key, Calls]:
     """The calls whose bytes are known, if only to be none, by component, family and kernel.
 
-    `operators`: one phase's rows of operators.csv. The products of a component share one mean.
+    `operators`: one phase's rows of operators.csv. The products of a component share one mean, and
+    so do the kernels without rows of their own, under REST.
     """
     # Activities without a partner in the record belong to no operator.
     placed = _in_place(operators[operators["operator"] != ""])
@@ -48,11 +51,11 @@ def known_of(operators: pd.DataFrame) -> dict[Key, Calls]:
         gemms = mine[mine["family"] == "gemm"]
         # Tables of older runs, whose raw files may be gone, have the bytes of some products with
         # the Memset that clears their workspace.
-        callers = {*gemms["operator"], *mine.loc[mine["short_name"] == "", "operator"]}
-        clearing = (mine["family"] == "fill") & mine["operator"].isin(callers)
+        callers = {*gemms["operator"], *mine.loc[mine["short_name"] == REST, "operator"]}
+        clearing = (mine["family"] == "fill") & mine["operator"].isin(callers) & (len(gemms) > 0)
         for name in gemms["short_name"]:
             found[str(component), "gemm", name] = _calls(gemms, mine[clearing])
-        others = mine[(mine["family"] != "gemm") & ~clearing & (mine["short_name"] != "")]
+        others = mine[(mine["family"] != "gemm") & ~clearing]
         for (family, name), rows in others.groupby(["family", "short_name"]):
             found[str(component), str(family), str(name)] = _calls(rows, rows.iloc[:0])
     return {key: calls for key, calls in found.items() if calls.bytes_each >= 0}
@@ -98,13 +101,16 @@ def moved(rows: pd.DataFrame, known: Known) -> list[Row]:
     return [row for row in _known_rows(rows, known) if row["bytes"] > 0]
 
 
-def _known_rows(rows: pd.DataFrame, known: Known) -> list[Row]:
+def _known_rows(rows: pd.DataFrame, known: Known, rest: bool = False) -> list[Row]:
+    """A row per kernel of known bytes; with `rest` also of those that are known only together."""
     found = []
     for names, mine in rows.assign(component=_components(rows)).groupby(KERNEL):
         component, family, kernel = map(str, names)
-        if (key := (component, family, kernel)) not in known:
+        together = known.get((component, family, REST)) if rest else None
+        calls = known.get((component, family, kernel), together)
+        if calls is None:
             continue
-        calls, steps = known[key], mine["steps"].max()
+        steps = mine["steps"].max()
         found.append(
             {
                 "component": component,
@@ -124,12 +130,12 @@ def total(rows: pd.DataFrame, known: Known) -> Row | None:
 
     See UNKNOWN_WITHIN.
     """
-    found = _known_rows(rows, known)
+    found = _known_rows(rows, known, rest=True)
     whole = float(rows["busy_ns"].sum() / rows["steps"].max() / 1e6) if len(rows) else 0.0
     if whole - sum(row["ms"] for row in found) > UNKNOWN_WITHIN * whole:
         return None
-    read = tuple(number for row in found if row["bytes"] > 0 for number in row["read"])
-    return {"bytes": sum(row["bytes"] for row in found), "read": read} if read else None
+    read = dict.fromkeys(number for row in found if row["bytes"] > 0 for number in row["read"])
+    return {"bytes": sum(row["bytes"] for row in found), "read": tuple(read)} if read else None
 
 
 @dataclass(frozen=True)
