@@ -178,6 +178,25 @@ def test_the_verdict_on_the_edge(rates, verdict, after, said):
     assert said in text(rows)
 
 
+@pytest.mark.parametrize(
+    ("rates", "said"),
+    [
+        (
+            (700.0, 350.0, 490.0),
+            "n = 2049, changes the rate by -50.0 %; n = 2056, past the edge too but with rows of a "
+            "multiple of 16 bytes, changes it by -30.0 %. So 28.6 % of the rate at that aligned "
+            "size is lost to the odd length of rows, not to the wave.",
+        ),
+        ((700.0, 490.0, 497.0), "16 bytes, changes it by -29.0 %.\n"),
+    ],
+)
+def test_one_row_past_the_edge_is_told_apart_from_an_odd_length(rates, said):
+    sizes = zip((2048, 2049, 2056), rates, strict=True)
+    rows = [row("past_edge", n, rate, multiprocessors=132, edge=2048) for n, rate in sizes]
+    assert said in text(rows)
+    assert matmul.summarize(written(rows[:2]))["past_edge"] is None
+
+
 def test_names_bear_the_assumed_tile_out_or_not():
     rows = edge_rows(500, 510, 520, 300, 310)
     rows[0]["tile"], rows[1]["tile"], rows[2]["tile"] = "256x128", "128x128", ""
@@ -360,5 +379,9 @@ def test_the_fine_sweeps_of_a_gpu_are_around_its_edge(monkeypatch):
     edge = [row for row in rows if row["sweep"] == "edge"]
     assert [row["n"] for row in edge] == list(range(1792, 2305, 32))
     assert {(row["multiprocessors"], row["edge"]) for row in edge} == {(132, 2048)}
-    assert [row["n"] for row in rows[len(edge) :]] == matmul_tiles.divisibility_sizes(2048)
+    past, divided = rows[len(edge) : len(edge) + 3], rows[len(edge) + 3 :]
+    assert [(row["sweep"], row["n"]) for row in past] == [
+        ("past_edge", n) for n in (2048, 2049, 2056)
+    ]
+    assert [row["n"] for row in divided] == matmul_tiles.divisibility_sizes(2048)
     assert set(edge[0]) == {"sweep", "precision", "multiprocessors", "edge", "n", "status"}

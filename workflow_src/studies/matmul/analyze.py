@@ -14,7 +14,7 @@ from workflow_src.render.markdown import plain
 from workflow_src.studies import join_points
 from workflow_src.studies.matmul.points import PRECISIONS
 from workflow_src.studies.matmul.remarks import APART, beyond_median, launch_bound, unsteady
-from workflow_src.studies.matmul.tiles import TILE, tiles, waves
+from workflow_src.studies.matmul.tiles import TILE, sizes_past, tiles, waves
 from workflow_src.studies.rows import busy_ns, calls, filled
 from workflow_src.studies.study import Point, Row
 
@@ -29,7 +29,7 @@ DATASHEET_GPUS = ("NVIDIA H100 80GB HBM3", "NVIDIA H200")
 DROP = 0.05
 """Rates that differ by at least this share count as different."""
 
-SWEEPS = ("sizes", "edge", "divisibility")
+SWEEPS = ("sizes", "edge", "past_edge", "divisibility")
 
 
 def derive(point: Point, rows: list[Row]) -> list[Row]:
@@ -160,6 +160,25 @@ def edge_verdict(rows: Sequence[Row]) -> dict[str, Any] | None:
     }
 
 
+def just_past(rows: Sequence[Row]) -> dict[str, Any] | None:
+    """The rates at an edge, with one more row, and at the next aligned size; None without one.
+
+    `change`: over the rate at the edge; `odd`: the share of the aligned size's rate that one more
+    row is short of.
+    """
+    found = {int(row["n"]): row for row in rows}
+    sizes = sizes_past(min(found)) if found else []
+    if not sizes or not found.keys() >= set(sizes):
+        return None
+    edge, more, aligned = (found[n] for n in sizes)
+    change = {
+        name: row["tflops"] / edge["tflops"] - 1
+        for name, row in {"more": more, "aligned": aligned}.items()
+    }
+    odd = 1 - more["tflops"] / aligned["tflops"]
+    return {"edge": edge, "more": more, "aligned": aligned, "change": change, "odd": odd}
+
+
 def divisor_classes(rows: Sequence[Row]) -> list[Row]:
     """The median and range of the rates for each divisor, largest divisor first."""
     found: dict[int, list[Row]] = {}
@@ -215,6 +234,7 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
             if (ran := sorted({row["ran"] for row in mine if row.get("ran")} - {precision}))
         ],
         "edge": edge_verdict(sweep(table, "edge")),
+        "past_edge": just_past(sweep(table, "past_edge")),
         "tile": f"{TILE[0]}x{TILE[1]}",
         "divisors": divisor_verdict(divisor_classes(fine)),
         "tried_divisors": DIVISORS,

@@ -14,7 +14,7 @@ from workflow_src.measure.progress import said
 from workflow_src.measure.timing import time_within
 from workflow_src.measure.workload import unsupported, use_precision
 from workflow_src.studies.matmul.points import POINT
-from workflow_src.studies.matmul.tiles import divisibility_sizes, edge_near, edge_sizes
+from workflow_src.studies.matmul.tiles import divisibility_sizes, edge_near, edge_sizes, sizes_past
 from workflow_src.studies.run_point import main
 from workflow_src.studies.study import Point, Row
 
@@ -41,7 +41,7 @@ def measure_sizes(point: Point) -> list[Row]:
 
 
 def measure_fine(point: Point) -> list[Row]:
-    """A row per size across the tile edge nearest to `near`, and per divisibility size."""
+    """A row per size across the tile edge nearest to `near`, just past it, and per divisibility."""
     about = {"sweep": "edge", "precision": point["precision"]}
     if point["device"] != "cuda":
         why = "a CPU has no multiprocessors that process tiles in waves"
@@ -52,6 +52,8 @@ def measure_fine(point: Point) -> list[Row]:
         about |= {"multiprocessors": there, "edge": edge}
         sizes = edge_sizes(edge, point["reach"], point["step"])
         rows = [about | row for row in measure_shuffled(sizes, point)]
+        just_past = about | {"sweep": "past_edge"}
+        rows += [just_past | row for row in measure_shuffled(sizes_past(edge), point)]
     about = {"sweep": "divisibility", "precision": point["precision"]}
     return rows + [about | row for row in measure_shuffled(divisibility_sizes(edge), point)]
 

@@ -67,6 +67,7 @@ def tables(table: pd.DataFrame) -> dict[str, Markup]:
         "peaks": _peaks_table(peaks(rows)),
         "sizes": _sizes_table(rows, sweep(table, "sizes", "oom")),
         "edge": markdown_table(sweep(table, "edge"), EDGE_COLUMNS),
+        "past_edge": markdown_table(sweep(table, "past_edge"), EDGE_COLUMNS),
         "divisors": markdown_table(classes, DIVISOR_COLUMNS),
     }
 

@@ -10,6 +10,9 @@ from math import ceil
 TILE = (128, 256)
 """The assumed tile, rows by columns; kernel names say which one ran."""
 
+ALIGNED = 8
+"""Rows of a multiple of so many numbers of 16 bits start at multiples of 16 bytes."""
+
 
 def tiles(n: int) -> int:
     """Number of tiles of shape TILE that cover an n x n matrix."""
@@ -37,6 +40,14 @@ def edge_near(n: int, multiprocessors: int) -> int:
 def edge_sizes(edge: int, reach: int, step: int) -> list[int]:
     """Sizes from `reach` below to `reach` above an edge, including the edge itself."""
     return [n for n in range(edge - reach, edge + reach + 1, step) if n > 0]
+
+
+def sizes_past(edge: int) -> list[int]:
+    """An edge, one more row and column, and the next size whose rows are a multiple of 16 bytes.
+
+    Both larger sizes need another wave; in 16 bits or wider, only the last one's rows are aligned.
+    """
+    return [edge, edge + 1, edge + ALIGNED]
 
 
 def divisibility_sizes(top: int) -> list[int]:
