@@ -22,6 +22,7 @@ from workflow_src.studies.attention.module import (
     measure_module,
     module_task,
 )
+from workflow_src.studies.attention.plain import PackedAttention, PlainAttention, shapes
 from workflow_src.studies.attention.section import SECTION
 from workflow_src.studies.join_points import table_rows
 from workflow_src.studies.section import read_table
@@ -34,10 +35,11 @@ RULES = load_rules(ROOT / "workflow_src" / "traces" / "families.csv")
 OOM = {"status": "oom", "reason": "CUDA out of memory", "median_ms": None, "peak_mib": None}
 
 
-CORES, COMPILED, MODULE = (
+CORES, COMPILED, MODULE, PLAIN = (
     point | {"device": "cpu", "budget_ms": 1.0} for point in points.points("cpu", "small", SETTINGS)
 )
 SMALL_CORES = CORES | {"contexts": [16, 64], "head_sizes": [64], "profiled_contexts": [64]}
+SMALL_PLAIN = PLAIN | {"batches": [2, 3], "contexts": [8, 16], "width": 16}
 SMALL_MODULE = MODULE | {"batch": 2, "width": 16, "contexts": [10], "passes": 3}
 
 
@@ -521,7 +523,7 @@ def test_the_module_keeps_its_shape_and_cores_agree_in_it():
 @pytest.mark.parametrize(("device", "scale"), points.CONTEXTS)
 def test_points_have_ids_of_their_own(device, scale):
     found = points.points(device, scale, SETTINGS)
-    assert [point["point"] for point in found] == ["cores", "compiled", "module"]
+    assert [point["point"] for point in found] == ["cores", "compiled", "module", "plain"]
     assert json.loads(json.dumps(found)) == found
 
 
@@ -578,3 +580,70 @@ def test_the_budget_of_a_point_sets_how_many_samples_are_taken():
     mine = module_task(SMALL_MODULE, "naive", 10)
     few, many = (task.time_backward(mine, budget)["samples_ns"] for budget in (1e-6, 1e6))
     assert (len(few), len(many)) == (5, 50)
+
+
+def test_the_plain_module_is_attention_without_a_mask() -> None:
+    torch.manual_seed(0)
+    block, x = PlainAttention(16), torch.randn(2, 8, 16)
+    q, k, v = block.q(x), block.k(x), block.v(x)
+    expected = block.output(torch.nn.functional.scaled_dot_product_attention(q, k, v))
+    torch.testing.assert_close(block(x), expected)
+    assert block.q.bias is not None
+
+
+def test_the_packed_module_is_causal_attention_with_the_same_weights() -> None:
+    torch.manual_seed(0)
+    block, x = PackedAttention(16, 8), torch.randn(2, 8, 16)
+    q, k, v = (x @ part.t() for part in block.qkv.weight.chunk(3))
+    mixed = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+    torch.testing.assert_close(block(x), block.output(mixed))
+
+
+def test_the_plain_module_beside_ours_on_a_cpu() -> None:
+    assert list(shapes(SMALL_PLAIN)) == [(2, 8), (2, 16), (3, 8)]
+    rows = derived(measure(SMALL_PLAIN))
+    times = [row for row in rows if row["sweep"] == "plain"]
+    assert [(row["implementation"], row["batch"], row["context"]) for row in times] == [
+        (name, *shape) for shape in shapes(SMALL_PLAIN) for name in ("plain", "packed")
+    ]
+    products = {
+        name: {
+            row["product"]
+            for row in rows
+            if (row["sweep"], row["implementation"], row.get("family"))
+            == ("plain_kernel", name, "gemm")
+        }
+        for name in ("plain", "packed")
+    }
+    assert products["plain"] >= {"q", "k", "v", "scores", "values", "output"}
+    assert products["packed"] >= {"qkv", "scores", "values", "output"}
+    said = text([*rows, *pair("naive", 128, 1.0, 10.0)], gpu="")
+    assert "Attention as it is often first written" in said
+    assert "At batch 2 and context 16 the plain module spends most on" in said
+    assert "forward at batch 2 and context 16 (profiled times)" in said
+
+
+def plain_rows(implementation: str, shape: tuple[int, int], ms: float) -> list[dict]:
+    batch, context = shape
+    about = {"implementation": implementation, "batch": batch, "context": context, "heads": 1}
+    about |= {"precision": "fp32", "head_size": 256, "status": "ok", "reason": "", "median_ms": ms}
+    parts = {"scores": 0.5, "softmax": 0.3, "values": 0.2}
+    return [about | {"sweep": "plain", "phase": "forward"}] + [
+        about
+        | {"sweep": "plain_kernel", "product": product, "kernel": f"{product}_kernel"}
+        | {"family": "gemm", "calls": 1, "busy_ms": share * ms}
+        for product, share in parts.items()
+    ]
+
+
+def test_what_the_section_says_of_the_plain_module() -> None:
+    rows = [
+        *(plain_rows("plain", (8, 128), 1.0) + plain_rows("packed", (8, 128), 2.0)),
+        *(plain_rows("plain", (8, 512), 9.0) + plain_rows("packed", (8, 512), 6.0)),
+        *plain_rows("plain", (32, 128), 3.0),
+    ]
+    said = text([*pair("naive", 128, 1.0, 10.0), *rows])
+    assert "takes 0.500 (batch 8, context 128) to 1.50 times (batch 8, context 512) as long" in said
+    assert "spends most on QK^T and its scaling: 4.50 ms, 50.0 % of its kernels' time" in said
+    assert "scores_kernel" in said
+    assert "first written" not in text(pair("naive", 128, 1.0, 10.0))

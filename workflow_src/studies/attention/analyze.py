@@ -7,7 +7,8 @@ from typing import Any
 import pandas as pd
 
 from workflow_src.studies import join_points
-from workflow_src.studies.attention.kernels import counted, kernel_count, kernel_rows
+from workflow_src.studies.attention.kernels import counted, kernel_count, kernel_rows, product_rows
+from workflow_src.studies.attention.plain_summary import summarize_plain
 from workflow_src.studies.attention.points import SHOWN_HEAD_SIZE
 from workflow_src.studies.attention.waiting import SHOWN_AS_ALL, busy_share, launching, most_kernels
 from workflow_src.studies.rows import filled
@@ -22,6 +23,8 @@ WORDS = {
     "sdpa_flash": "SDPA flash",
     "sdpa_cudnn": "SDPA cuDNN",
     "sdpa": "SDPA",
+    "plain": "plain",
+    "packed": "this project's",
 }
 """Names of the implementations in the report, by id and in display order."""
 
@@ -40,13 +43,15 @@ def derive(point: Point, rows: list[Row]) -> list[Row]:
 def _derived(row: Row) -> list[Row]:
     if row["status"] != "ok":
         return [row]
+    if row["sweep"] == "plain":
+        return [row, *(row | found for found in product_rows(row["activities"]))]
     if row["sweep"] in ("kernel", "nsys"):
         return [row | found for found in kernel_rows(row["activities"])]
     return [row | kernel_count(row)]
 
 
 def sweep(table: pd.DataFrame, name: str) -> list[Row]:
-    """The rows of one sweep: cores ("core"), "module", or its kernels ("kernel", "nsys")."""
+    """The rows of a sweep: "core", "module", its "kernel" and "nsys", "plain" or "plain_kernel"."""
     rows = [row for row in filled(table) if row["sweep"] == name]
     return [row | {"words": WORDS[row["implementation"]]} for row in rows]
 
@@ -217,6 +222,7 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
         "on_cpu": not any(row.get("gpu") for row in [*cores, *module]),
         "changes": module_changes(module, sweep(table, "kernel")),
         "nsys": counted(sweep(table, "nsys"), sweep(table, "kernel")),
+        "plain": summarize_plain(sweep(table, "plain"), sweep(table, "plain_kernel")),
         "skipped": reasons([*cores, *module], "skipped"),
         "oom": ran_out([*cores, *module]),
     }

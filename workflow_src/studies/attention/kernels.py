@@ -53,6 +53,19 @@ def kernel_rows(activities: Iterable[Row]) -> list[Row]:
     return sorted(found, key=lambda row: float(row["busy_ms"]), reverse=True)
 
 
+def product_rows(activities: Iterable[Row]) -> list[Row]:
+    """A row (sweep "plain_kernel") per range and kernel of a module: calls, busy time (ms)."""
+    grouped: dict[tuple[str, str, str], list[Row]] = {}
+    for activity in working(activities):
+        key = (activity["range"], activity["short_name"], activity["family"])
+        grouped.setdefault(key, []).append(activity)
+    return [
+        {"sweep": "plain_kernel", "product": product, "kernel": kernel, "family": family}
+        | {"calls": calls(mine), "busy_ms": busy_ns(mine) / NS_PER_MS}
+        for (product, kernel, family), mine in grouped.items()
+    ]
+
+
 def counted(summed: Sequence[Row], kernels: Sequence[Row]) -> Row | None:
     """How many kernels nsys summarizes, and which ones torch.profiler counts differently per pass.
 

@@ -1,18 +1,22 @@
-"""Measures the attention study: its cores, or the module with nsys's summary of its kernels."""
+"""Measures the attention study: its cores, the module with nsys's summary, or the plain module."""
 
 from workflow_src.studies.attention.cores import measure_cores
 from workflow_src.studies.attention.module import measure_module
 from workflow_src.studies.attention.nsys_summary import measure_summaries
+from workflow_src.studies.attention.plain import measure_plain
 from workflow_src.studies.attention.points import POINT
 from workflow_src.studies.run_point import main
 from workflow_src.studies.study import Point, Row
 
 
 def measure(point: Point) -> list[Row]:
-    """Rows of sweep "core", one per implementation, shape and phase, or the point "module".
+    """Rows of sweep "core" per implementation, shape and phase, or those of another point.
 
-    The latter's are of sweep "module" per version and phase, and "kernel" and "nsys" per version.
+    Of "module": of sweep "module" per version and phase, and "kernel" and "nsys" per version; of
+    "plain": of sweep "plain" per module and shape.
     """
+    if point["point"] == "plain":
+        return measure_plain(point)
     if point["point"] == "module":
         return measure_module(point) + measure_summaries(point)
     return measure_cores(point)

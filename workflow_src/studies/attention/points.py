@@ -18,6 +18,9 @@ EAGER = ("naive", "fused_softmax", "sdpa_math", "sdpa_efficient", "sdpa_flash", 
 VERSIONS = ("naive", "sdpa")
 """The module's attention: before and after PyTorch's own operator replaces it."""
 
+MODULES = ("plain", "packed")
+"""Attention as it is often first written, and with this project's choices (see plain.py)."""
+
 CONTEXTS = {
     ("cpu", "small"): [64, 128, 256],
     ("cpu", "full"): [128, 256, 512, 1024],
@@ -63,16 +66,27 @@ MODULE = mapping(
         "passes": POSITIVE,
     }
 )
-POINT = mapping_by("point", {"cores": CORES, "compiled": CORES, "module": MODULE})
+PLAIN = mapping(
+    {
+        "implementations": listed(choice(MODULES)),
+        "precision": choice(PRECISIONS.values()),
+        "batches": listed(POSITIVE),
+        "contexts": listed(POSITIVE),
+        "width": POSITIVE,
+        "budget_ms": AMOUNT,
+    }
+)
+POINT = mapping_by("point", {"cores": CORES, "compiled": CORES, "module": MODULE, "plain": PLAIN})
 """The schema of a point."""
 
 
 def points(device: str, scale: str, settings: Settings) -> list[Row]:
-    """A point for the eager cores, one for the compiled core and one for the module."""
+    """A point each for the eager cores, the compiled core, the module and the plain module."""
     return [
         {"point": "cores", "implementations": list(EAGER)} | _cores(device, scale),
         {"point": "compiled", "implementations": ["compiled"]} | _cores(device, scale),
         {"point": "module", "implementations": list(VERSIONS)} | _module(device, scale),
+        {"point": "plain", "implementations": list(MODULES)} | _plain(scale),
     ]
 
 
@@ -87,6 +101,17 @@ def _cores(device: str, scale: str) -> Row:
         "compile": scale == "full",
         "profiled_head_size": SHOWN_HEAD_SIZE,
         "profiled_contexts": contexts[::2],
+        "budget_ms": BUDGET_MS,
+    }
+
+
+def _plain(scale: str) -> Row:
+    full = scale == "full"
+    return {
+        "precision": "fp32",
+        "batches": [8, 32, 128] if full else [4, 16],
+        "contexts": [128, 512, 2048] if full else [64, 128],
+        "width": 256 if full else 64,
         "budget_ms": BUDGET_MS,
     }
 

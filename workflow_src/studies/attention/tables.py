@@ -26,6 +26,7 @@ from workflow_src.studies.attention.analyze import (
     sweep,
     totals,
 )
+from workflow_src.studies.attention.plain_summary import plain_tables
 from workflow_src.studies.attention.points import VERSIONS
 from workflow_src.studies.attention.waiting import busy_share
 from workflow_src.studies.rows import TIME_COLUMNS
@@ -60,7 +61,9 @@ def tables(table: pd.DataFrame) -> dict[str, Markup]:
         "memory": memory_table(shown),
         "launches": launches_table(shown),
         "module": module_table(module),
-    } | kernel_tables(sweep(table, "kernel"), sweep(table, "nsys"))
+        **plain_tables(sweep(table, "plain"), sweep(table, "plain_kernel")),
+        **kernel_tables(sweep(table, "kernel"), sweep(table, "nsys")),
+    }
 
 
 def _pivot(
