@@ -73,7 +73,7 @@ def test_every_verdict_on_the_forward_time_says_so(ask, host, busy, span, expect
     assert ("don't match" in text) == (expected != "match")
     said = {
         "idle": NO_WORK_HIDES,
-        "profiler_overhead": "the idle time arises under the profiler",
+        "profiler_overhead": "the idle time grows under the profiler",
         "faster_profiled": "which no cost of the profiler can explain: small, context 128",
         "not_waited_for": "the profiled time is too short: small, context 128",
         "unexplained": "No device activity was recorded",

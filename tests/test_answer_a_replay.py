@@ -79,7 +79,7 @@ def test_each_precision_says_its_median_and_the_cases_at_both_ends(ask):
     ) in body
     assert (
         "Where the GPU works for less than 80 % of the unprofiled time and a replay was made, it "
-        "takes away most of the idle time in all 3 cases so tested, so that launches are why."
+        "takes away most of the idle time in all 3 cases so tested, so the launches are the cause."
     ) in body
     matrix = text.split("that a replay saves:\n\n")[1]
     assert "| small           | 50.0 % | 75.0 % | 60.0 % |" in matrix
@@ -96,8 +96,8 @@ def test_the_verdict_on_an_idle_device_names_the_cause_that_was_tested(ask):
     causes = {each.case: each.value for each in answer.facts if each.name == "idle_cause"}
     assert list(causes.values()) == ["launches", "other"]
     assert (
-        "in 1 of 2 cases so tested, so that launches are why; in small, context 256 it doesn't, "
-        "and launches are not why." in text
+        "in 1 of 2 cases so tested, so the launches are the cause; in small, context 256 it "
+        "doesn't, and launches are not why." in text
     )
     table = text.split("## Tables of")[1]
     assert "differ: the device waits for launches for much of the unprofiled time" in table

@@ -127,9 +127,12 @@ def test_the_change_is_split_into_backward_s_and_the_optimizer_s(ask):
 def test_a_fall_is_blamed_on_backward_where_backward_takes_off_more(ask):
     poor = step(forward=0.8, backward=0.4, optimizer_ms=1, context=256)
     _, text = ask(step(0.8, 0.8, 10), poor)
-    assert "Where it falls, the optimizer takes off more than backward in 1 of 2 cases." in text
     assert (
-        "Backward takes off more than the optimizer in 1 of 2 (small, context 256, all at" in text
+        "Where it falls, the optimizer lowers it more than backward does in 1 of 2 cases." in text
+    )
+    assert (
+        "Backward lowers it more than the optimizer does in 1 of 2 (small, context 256, all at"
+        in text
     )
     assert (
         "Backward's own share is more than 1 point below that of the same step's forward in 1 of "
@@ -148,7 +151,7 @@ def test_precisions_are_told_apart(ask):
     assert short(text) == (
         "In fp32 matrix multiplication's share of device time is a median of 80.0 % in the "
         "forward pass and 60.0 % in a training step; in bf16 30.0 % and 25.5 %. Where it falls, "
-        "the optimizer takes off more than backward in all 4 cases."
+        "the optimizer lowers it more than backward does in all 4 cases."
     )
     assert (
         "above it in both cases (the largest difference: +6.0 points in small, context 128)" in text

@@ -133,8 +133,8 @@ def test_each_kernel_s_rate_follows_from_the_elements(ask):
         "the scores that masking makes, which only moves bytes, runs at 4,000 GB/s, so the "
         "exponential and the sum take about as long as moving the bytes alone would (90 % of that "
         "rate or more). The others reach less of that copy's rate: division 40.0 %, maximum 50.0 % "
-        "and subtraction 50.0 %. By their names, subtraction and division aren't vectorized, as "
-        "the exponential is."
+        "and subtraction 50.0 %. Going by the kernels' names, the exponential is vectorized and "
+        "subtraction and division aren't."
     ) in prose(text)
     assert "14.0 ms / (6.00 ms + 4.00 ms) = 1.40 in fp32." in text
 

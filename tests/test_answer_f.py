@@ -96,7 +96,7 @@ def test_a_precision_that_was_measured_is_a_remedy_that_was_tried(ask):
     _, text = ask(*samples)
     assert short(text).startswith(
         "Of what the suite's cases vary, bf16 pays most in the median: "
-        "a training step takes a median of 60.0 % of its time with fp32."
+        "a training step takes a median of 60.0 % as long as with fp32."
     )
     assert (
         "- **bf16 in place of fp32**: a median of 60.0 % over 2 cases, from 40.0 % "
@@ -106,6 +106,10 @@ def test_a_precision_that_was_measured_is_a_remedy_that_was_tried(ask):
 
 def test_what_makes_a_step_slower_is_said_to(ask):
     _, text = ask(sample(), sample(precision="bf16", median=55.0))
+    assert (
+        "Of what the suite's cases vary, nothing pays: with bf16 a training step takes 110.0 % as "
+        "long as with fp32."
+    ) in short(text)
     assert "Slower in small, context 128, bf16." in text
     assert "110.0 % (small, context 128, bf16: 50.0 and 55.0 ms)." in text
 
@@ -170,8 +174,8 @@ def test_a_replay_that_saves_more_than_the_bound_is_explained(ask):
     answer, text = ask(replayed(36.0), replayed(39.0, context=256), replayed(46.0, context=512))
     assert (
         "Of the replayed cases, the replay saved more than the bound in 2 of 3 cases, most in "
-        "small, context 128 (28.0 % against 20.0 %): the bound counts the device's work as it ran "
-        "under the profiler; without the profiler it is shorter." in text
+        "small, context 128 (28.0 % against 20.0 %). The bound is computed from the whole step"
+        in text
     )
     assert not unsupported(text, answer.as_dict())
 
@@ -232,8 +236,8 @@ def test_what_the_study_levers_measured_is_said_first(with_levers):
     assert short(text).startswith(
         "In small, context 128, bf16 torch.compile alone saves 40.0 % of the training step; "
         "sdpa, fused AdamW and a CUDA graph together 75.0 % (100 to 25.0 ms). "
-        "Over all cases, by bounds from their tables alone, remedies could save up to 20.0 % of "
-        "the step (idle time)"
+        "Over all cases, going by bounds from their tables alone, remedies could save up to "
+        "20.0 % of the step (idle time)"
     )
     case = "small-ctx128-bf16"
     timed = fact(answer, "levers/then_graph/median_ms", case)
@@ -270,7 +274,8 @@ def test_cases_are_ranked_by_the_most_that_they_save_whether_by_one_remedy_or_se
 
 def test_remedies_that_save_nothing_are_not_recommended(with_levers):
     _, text = with_levers([lever("plain", 100.0), lever("fused", 104.0, "fused")])
-    assert short(text).startswith("No remedy was tried")
+    said = "In small, context 128, bf16 no remedy that was tried makes the training step shorter."
+    assert short(text).startswith(said)
     _, text = with_levers([lever("compile", 60.0, "compile")])
     assert short(text).startswith("No remedy was tried"), "without a plain step"
 

@@ -177,7 +177,7 @@ def test_rates_of_products_above_the_ceiling_are_counted_by_precision(tmp_path: 
 def test_without_ceilings_nothing_exceeds_one(tmp_path: Path) -> None:
     answers = written_answers(tmp_path, **{"softmax/exp/gb_per_s": 9.1})
     assert variables(tmp_path, answers, pd.DataFrame()) == {
-        "ceilings": "", "ceiling_remarks": [], "beyond_ceilings": []
+        "ceilings": "", "over_ceiling": 0.02, "ceiling_remarks": [], "beyond_ceilings": []
     }  # fmt: skip
 
 

@@ -109,6 +109,9 @@ def test_an_older_run_is_published_without_the_tables_added_since(tmp_path: Path
     assert list(public_tables(tmp_path)) == ["tables/timings.csv"]
 
 
+NOT_YET = {"plain"}
+
+
 @pytest.mark.parametrize("study", STUDIES)
 def test_published_study_tables_are_derived_from_the_published_points(
     tmp_path: Path, study: str
@@ -119,8 +122,9 @@ def test_published_study_tables_are_derived_from_the_published_points(
     )
     files = [published / "studies" / study / f"{point}.json" for point in dag.points(study)]
     analyze = importlib.import_module(f"workflow_src.studies.{study}.analyze")
-    # Of the levers, the device time at hand was enough for some of the points.
-    points = [file for file in files if file.is_file()] if study == "levers" else files
+    # Not measured on a GPU yet: some of the levers' points, and the plain attention module.
+    points = [file for file in files if file.is_file() or file.stem not in NOT_YET]
+    points = [file for file in points if file.is_file()] if study == "levers" else points
     table = join(points, analyze.derive, load_rules())
     if study == "levers":
         table = analyze.complete(table, sorted(published.glob("predictions/levers/*.csv")))

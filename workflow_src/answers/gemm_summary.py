@@ -46,7 +46,7 @@ def _effects(pairs: Sequence[Row]) -> Row:
 
 
 def causes(pairs: Sequence[Row]) -> Row:
-    """In how many of the cases whose share falls the optimizer takes off more than backward."""
+    """In how many of the cases whose share falls the optimizer lowers it more."""
     falling = [pair for pair in pairs if pair["verdict"] == "falls" and "by_optimizer" in pair]
     optimizer = [pair for pair in falling if pair["by_optimizer"] < pair["by_backward"]]
     backward = [pair for pair in falling if pair not in optimizer]

@@ -6,7 +6,7 @@ import pandas as pd
 
 from workflow_src.answers.answer import Fact
 from workflow_src.answers.evidence import Row
-from workflow_src.common.remedies import REMEDY_WORDS
+from workflow_src.common.remedies import in_words
 from workflow_src.render.markdown import records
 
 PHASE = "train_step"
@@ -28,7 +28,7 @@ def measured(table: pd.DataFrame) -> list[Row]:
     broken = (done["error_state"] == "ok") & done["gradients_error"].isna()
     done = done.assign(row=done.index, broken=broken)
     found = [_case(records(mine)) for _, mine in done.groupby("case", sort=False)]
-    return [case for case in found if case.get("first") or case.get("best")]
+    return [case for case in found if case.get("tried")]
 
 
 def _case(rows: Sequence[Row]) -> Row:
@@ -42,6 +42,7 @@ def _case(rows: Sequence[Row]) -> Row:
     alone = [each for each in tried if each["count"] == 1]
     several = [each for each in tried if each["count"] > 1]
     return about | {
+        "tried": len(rows) - 1,
         "plain_ms": plain["median_ms"],
         "row": plain["row"],
         "first": max(alone, key=lambda each: each["share"], default=None),
@@ -51,7 +52,7 @@ def _case(rows: Sequence[Row]) -> Row:
 
 
 def _tried(row: Row) -> Row:
-    names = [REMEDY_WORDS[name] for name in row["remedies"].split("+")]
+    names = [in_words(name) for name in row["remedies"].split("+")]
     words = " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
     found = {"variant": row["variant"], "words": words, "count": len(names), "row": row["row"]}
     return found | {"median_ms": row["median_ms"], "share": row["saving_share"]}
@@ -66,7 +67,7 @@ def in_short(cases: Sequence[Row]) -> list[Row]:
 
 
 def _largest_share(case: Row) -> float:
-    return max(float(each["share"]) for each in (case["first"], case["best"]) if each)
+    return max((float(each["share"]) for each in (case["first"], case["best"]) if each), default=0)
 
 
 def facts_of(case: Row) -> list[Fact]:

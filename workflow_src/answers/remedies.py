@@ -40,7 +40,7 @@ REMEDIES = {
     "casts": Remedy(
         "casts",
         "casts between float32 and the lower precision",
-        f"weights kept in the lower precision, {TRIED}",
+        f"weights kept in the lower precision for theirs, sdpa for those in attention, {TRIED}",
     ),
     "attention": Remedy(
         "attention",

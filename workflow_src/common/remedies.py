@@ -13,3 +13,8 @@ REMEDY_WORDS = {
     "batch_x2": "twice the batch",
 }
 """By the name in the column remedies of the study's table, where "+" joins several."""
+
+
+def in_words(name: str) -> str:
+    """A remedy in words; its name, if a table of another version has one that isn't known here."""
+    return REMEDY_WORDS.get(name, name)

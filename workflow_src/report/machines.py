@@ -106,10 +106,9 @@ def uneven_hosts(environments: pd.DataFrame) -> list[Row]:
                 return []
             worst = environments["case"].iloc[speeds.argmax()]
             text = (
-                f"slower hosts: {what} took up to {number(speeds.max())} us before "
-                f"{slow.sum()} of {_where(speeds)} (most before {worst}), and "
-                f"{number(speeds.min())} us where it was fastest: times that depend on the host "
-                "can't be compared"
+                f"slower hosts: in {slow.sum()} of {_where(speeds)} {what} took longer beforehand "
+                f"than where it was fastest, up to {number(speeds.max())} us ({worst}) against "
+                f"{number(speeds.min())} us: times that depend on the host can't be compared"
             )
             cases = [str(case) for case in environments.loc[slow, "case"]]
             return [{"text": text, "cases": cases, "told": True}]

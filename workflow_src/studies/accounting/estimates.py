@@ -24,7 +24,7 @@ def example(
 ) -> dict[str, Any] | None:
     """Both estimates for the largest model measured, in the precision in which a step is fastest.
 
-    models: rows with parameters and activations; steps: training steps with an MFU; rates: by
+    models: rows with parameters; steps: training steps with an MFU; rates: by
     precision, the TFLOP/s of the best matrix product first. None if nothing has both.
     """
     known = {(row["size"], row["precision"]): row for row in models}
@@ -34,11 +34,9 @@ def example(
         return None
     parameters = max(model["parameters"] for model, _ in ran)
     largest = [pair for pair in ran if pair[0]["parameters"] == parameters]
-    model, step = min(largest, key=lambda pair: float(pair[1]["median_ms"]))
+    _, step = min(largest, key=lambda pair: float(pair[1]["median_ms"]))
     tokens, tflop_per_s = TOKENS_PER_PARAMETER * parameters, rates[step["precision"]][0]
     seconds = train_seconds(parameters, tokens, 1, tflop_per_s * 1e12, step["mfu"])
-    activations = model["activations_mib"] * MIB
-    fits = activations < MEMORY_GIB * GIB
     return {
         "size": step["size"],
         "precision": step["precision"],
@@ -51,7 +49,8 @@ def example(
         "mfu": step["mfu"],
         "days": seconds / DAY_S,
         "memory_gib": MEMORY_GIB,
-        "activations_gib": activations / GIB,
         "state_bytes": STATE_BYTES,
-        "fits_billion": largest_parameters(MEMORY_GIB * GIB, activations) / 1e9 if fits else None,
+        "fits_billion": largest_parameters(MEMORY_GIB * GIB, 0) / 1e9,
+        "state_gib": STATE_BYTES * parameters / GIB,
+        "peak_gib": step["peak_mib"] * MIB / GIB if step.get("peak_mib") else None,
     }

@@ -7,11 +7,11 @@ import pandas as pd
 
 from workflow_src.common.errors import StageError, remake
 from workflow_src.common.reading import reading
-from workflow_src.common.remedies import REMEDY_WORDS
+from workflow_src.common.remedies import in_words
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.studies import join_points
 from workflow_src.studies.levers.known import plain_case
-from workflow_src.studies.levers.points import PLAIN, REMEDIES, Variant
+from workflow_src.studies.levers.points import PLAIN, Variant, stack
 from workflow_src.studies.rows import busy_ns, filled
 from workflow_src.studies.study import Point, Row
 
@@ -139,7 +139,7 @@ def steps(table: pd.DataFrame) -> list[Row]:
 def worded(row: Row) -> Row:
     """A row with its remedies as a `list`, in `words`, and the `last` of them."""
     names = row["remedies"].split("+") if row.get("remedies") else []
-    words = [REMEDY_WORDS[name] for name in names] or ["plain"]
+    words = [in_words(name) for name in names] or ["plain"]
     return row | {"list": names, "words": " + ".join(words), "last": words[-1]}
 
 
@@ -150,11 +150,10 @@ def plain_of(rows: Sequence[Row]) -> Row:
 
 def stacked(rows: Sequence[Row]) -> list[Row]:
     """Of one case, the plain step and each that puts one more remedy on the one before."""
-    found = [row for row in rows if row["variant"] == PLAIN]
-    longest: list[str] = max((row["list"] for row in rows), key=len, default=[])
-    for count in range(1, len(longest) + 1):
-        found += [row for row in rows if row["list"] == longest[:count]]
-    return found
+    about = next(iter(rows), {})
+    known = stack(about["precision"], about["device"]) if "precision" in about else []
+    order = [each.name for each in known]
+    return [row for name in order for row in rows if row["variant"] == name]
 
 
 def measured_stack(rows: Sequence[Row]) -> list[Row]:
@@ -162,14 +161,14 @@ def measured_stack(rows: Sequence[Row]) -> list[Row]:
     found = [row for row in stacked(rows) if row["status"] == "ok"]
     before = [0, *(len(row["list"]) for row in found)]
     return [
-        row | {"added": [REMEDY_WORDS[name] for name in row["list"][count:]]}
+        row | {"added": [in_words(name) for name in row["list"][count:]]}
         for count, row in zip(before, found, strict=False)
     ]
 
 
 def alone(rows: Sequence[Row]) -> list[Row]:
     """Of one case, the steps with a single remedy."""
-    return [row for row in rows if len(row["list"]) == 1 and row["list"][0] in REMEDIES]
+    return [row for row in rows if len(row["list"]) == 1]
 
 
 def by_case(table: pd.DataFrame) -> dict[str, list[Row]]:

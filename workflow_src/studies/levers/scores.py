@@ -18,13 +18,15 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
     """Values for the template: predictions inside their intervals, and how wide these are."""
     rows = steps(table)
     judged = [row for row in rows if row.get("verdict")]
+    widths = [each for name, mine in by_case(table).items() for each in _widths(name, mine)]
     return {
         "judged": judged,
         "unpredicted": {r["case"]: r["unpredicted"] for r in rows if r.get("unpredicted")},
         "inside": [row for row in judged if row["verdict"] == "inside"],
         "misses": misses(table),
         "width_aim": WIDTH_AIM,
-        "widths": [each for name, rows in by_case(table).items() for each in _widths(name, rows)],
+        "wide": sum(each["width"] > WIDTH_AIM for each in widths),
+        "widths": widths,
         "bottomless": [row for row in judged if row["predicted_low"] == 0],
         "device": device(judged),
     }

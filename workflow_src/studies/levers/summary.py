@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_src.common.remedies import REMEDY_WORDS
+from workflow_src.common.remedies import in_words
 from workflow_src.render.markdown import signed_number
 from workflow_src.studies.levers import scores
 from workflow_src.studies.levers.analyze import alone, by_case, measured_stack, plain_of, steps
@@ -31,10 +31,15 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
 
 
 def _case(name: str, rows: Sequence[Row]) -> Row:
-    """What the section says of one case."""
+    """What the section says of one case.
+
+    More batches in a step save no time of the same step, and broken gradients nothing at all.
+    """
     plain = plain_of(rows)
-    tried = [row for row in alone(rows) if row.get("saving_share") is not None]
-    done = [row for row in rows if row["status"] == "ok"]
+    errors = _errors(rows, plain)
+    done = [row for row in rows if row["status"] == "ok" and not (row.get("batches") or 1) > 1]
+    done = [row for row in done if row["words"] not in errors["broken"]]
+    tried = [row for row in alone(done) if row.get("saving_share") is not None]
     best = max(tried, key=lambda row: float(row["saving_share"]), default=None)
     gains = [
         row | {"step_ms": before["median_ms"] - row["median_ms"]}
@@ -44,13 +49,19 @@ def _case(name: str, rows: Sequence[Row]) -> Row:
         "case": name,
         "plain_ms": plain.get("median_ms"),
         "plain_reason": plain.get("reason", ""),
+        "ran": done,
         "first": best if best and best["saving_share"] >= WORTH else None,
         "gains": gains,
         "alone": len(tried),
         "least": min(done, key=lambda row: float(row["median_ms"]), default=None),
-        "not_worth": [row["last"] for row in tried if row["saving_share"] < WORTH],
+        "not_worth": [row["last"] for row in tried if 0 <= row["saving_share"] < WORTH],
+        "slower": [
+            {"words": row["last"], "share": -row["saving_share"]}
+            for row in sorted(tried, key=lambda row: float(row["saving_share"]))
+            if row["saving_share"] < 0
+        ],
         "absent": _absent(rows),
-        "errors": _errors(rows, plain),
+        "errors": errors,
     }
 
 
@@ -59,9 +70,9 @@ def _absent(rows: Sequence[Row]) -> list[str]:
     there = {row["variant"] for row in rows}
     every = variants(rows[0]["precision"], rows[0]["device"]) if "precision" in rows[0] else []
     lacking = [each.remedies for each in every if each.name not in there and each.remedies]
-    single = [REMEDY_WORDS[names[0]] for names in lacking if len(names) == 1]
-    on_top = [REMEDY_WORDS[names[-1]] for names in lacking if len(names) > 1]
-    parts = [", ".join(single), "on top of the others " + ", ".join(on_top) if on_top else ""]
+    single = [in_words(names[0]) for names in lacking if len(names) == 1]
+    on_top = [in_words(names[-1]) for names in lacking if len(names) > 1]
+    parts = [", ".join(single), "nor, on top of the others, " + ", ".join(on_top) if on_top else ""]
     return [part for part in parts if part]
 
 
@@ -69,10 +80,12 @@ def _errors(rows: Sequence[Row], plain: Row) -> Row:
     """Errors of gradients against float32: the plain step's own, and by how much others differ.
 
     least and most: the variants with the smallest and the largest error, with the difference to
-    the plain one's in percentage points; broken: those whose gradients are not finite.
+    the plain one's in percentage points; broken: those whose gradients are not finite, though the
+    plain one's are; plain_broken: whether those aren't.
     """
     compared = [row for row in rows if row.get("error_state") == "ok" and row is not plain]
     own = plain.get("gradients_error")
+    plain_broken = plain.get("error_state") == "ok" and own is None
     known = [row for row in compared if row.get("gradients_error") is not None]
     for row in known:
         row["points"] = signed_number(100 * (row["gradients_error"] - (own or 0.0)))
@@ -81,5 +94,10 @@ def _errors(rows: Sequence[Row], plain: Row) -> Row:
         "plain": own,
         "least": ordered[0] if ordered else None,
         "most": ordered[-1] if ordered else None,
-        "broken": [row["words"] for row in compared if row.get("gradients_error") is None],
+        "broken": [
+            row["words"]
+            for row in compared
+            if row.get("gradients_error") is None and not plain_broken
+        ],
+        "plain_broken": plain_broken,
     }

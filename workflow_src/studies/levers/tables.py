@@ -22,7 +22,7 @@ from workflow_src.studies.levers.analyze import (
     steps,
     worded,
 )
-from workflow_src.studies.levers.points import PLAIN
+from workflow_src.studies.levers.points import PLAIN, remedies_for
 from workflow_src.studies.rows import filled
 from workflow_src.studies.study import Row
 
@@ -47,8 +47,12 @@ def _savings(table: pd.DataFrame) -> Markup:
     for case, rows in cases.items():
         plain = plain_of(rows)
         for row in alone(rows):
-            line = lines.setdefault(row["last"], {"remedy": row["last"]})
-            line[case], line[f"state/{case}"] = row.get("saving_share"), row["status"]
+            line = lines.setdefault(row["last"], {"remedy": row["last"]} | {
+                f"state/{other}": "none" for other, mine in cases.items()
+                if row["list"][0] not in remedies_for(mine[0]["precision"])
+            })  # fmt: skip
+            line[case] = row.get("saving_share")
+            line[f"state/{case}"] = "none" if row["status"] == "ok" else row["status"]
             line[f"memory/{case}"] = memory_change(row, plain)
     columns = [Column("remedy alone", "remedy")]
     for case in cases:
