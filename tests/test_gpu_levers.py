@@ -8,6 +8,8 @@ import pytest
 import torch
 
 from workflow_src.common.devices import cuda_devices
+from workflow_src.measure.timing import time_call
+from workflow_src.studies.levers.ceilings import copying
 from workflow_src.studies.levers.measure import measure
 from workflow_src.studies.levers.points import PLAIN, Variant, points, variants, with_remedy
 from workflow_src.studies.levers.predict import predictions
@@ -29,6 +31,14 @@ NARROW = {"logits": 0.1, "gradients": 0.2}
 def point(name: str) -> dict[str, Any]:
     made = {row["variant"]["name"]: row for row in points("cuda", "full", SETTINGS)}
     return made[name] | SHORT
+
+
+def test_the_copy_of_the_predictions_runs_at_the_rate_of_memory() -> None:
+    """Replayed as a graph, as all ceilings of the plain point are."""
+    given = point(PLAIN) | {"copy_elements": 2**28, "ceiling_steps": 10}
+    (row,) = [row for row in measure(given) if row.get("name") == "copy"]
+    eager = time_call(copying(given), "cuda", 3, 10)
+    assert sorted(row["samples_ns"])[5] < 1.1 * sorted(eager)[5]
 
 
 @pytest.mark.parametrize("name", [variant.name for variant in variants("fp32", "cuda")])
