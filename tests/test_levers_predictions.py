@@ -17,12 +17,13 @@ from workflow_src.studies.levers import analyze
 from workflow_src.studies.levers.effects import (
     State,
     _softmax,
+    attend,
     bf16_weights,
     double,
     graph,
     optimize,
 )
-from workflow_src.studies.levers.known import KINDS, Known, Part, plain_case
+from workflow_src.studies.levers.known import KINDS, Known, Part, _optimizer_price, plain_case
 from workflow_src.studies.levers.known import known as read_known
 from workflow_src.studies.levers.points import PLAIN, variants
 from workflow_src.studies.levers.predict import predictions
@@ -124,9 +125,65 @@ def test_bf16_weights_say_what_products_gain_where_they_do(precision: str) -> No
     pieces = {("naive", "bf16_weights", each): Part(1.0, 0.1, 3) for each in PASSES["train_step"]}
     given = known(pieces=pieces)
     (why,) = bf16_weights(given, State(given.parts, precision)).why
-    rest = "0 ms of casts go away, and the optimizer moves half the bytes"
-    gain = "products take 0.25 times as long in bf16, "
-    assert why == (gain + rest if precision == "fp32" else rest)
+    rest = " ms for 0 ms, and the optimizer moves half the bytes"
+    gain = "products take 0.25 times as long in bf16, casts take "
+    assert why.startswith(gain if precision == "fp32" else "casts take ") and why.endswith(rest)
+
+
+def test_with_bf16_weights_norms_and_rotary_positions_still_cast() -> None:
+    """Of two layers: two casts in each of five norms, and q and k cast back in each layer."""
+    pieces = {("naive", "bf16_weights", each): Part(1.0, 0.1, 3) for each in PASSES["train_step"]}
+    given = known(pieces=pieces)
+    parts = bf16_weights(given, State(given.parts, "bf16")).parts
+    case = given.case
+    bytes_each = 6 * case.batch * case.context * case.d_model
+    assert case.layers == 2 and parts["forward casts"].calls == 14
+    assert parts["forward casts"].ms == pytest.approx(14 * bytes_each / 28)
+    assert parts["backward casts"].calls == 28
+
+
+def test_a_multi_tensor_kernel_takes_320_blocks_of_65536_elements() -> None:
+    given = known()
+    large = replace(given.case, layers=100, d_model=4096, d_ff=16384)
+    given = replace(given, case=large)
+    fused, foreach = (
+        optimize(name)(given, State(given.parts, "fp32")).parts["optimizer"].calls
+        for name in ("fused", "foreach")
+    )
+    assert fused == pytest.approx(given.parameters / 20_971_520) and foreach == 8 * fused
+
+
+def test_the_optimizers_launches_cost_at_most_what_the_plain_step_takes_beyond_backward() -> None:
+    assert _optimizer_price({"forward_backward": 60.0, "train_step": 67.0}, 1400, 10.0) == 0.5
+    assert _optimizer_price({"forward_backward": 60.0, "train_step": 90.0}, 1400, 10.0) == 1.0
+    assert _optimizer_price({"forward_backward": 60.0, "train_step": 59.0}, 1400, 10.0) == 0.1
+    assert _optimizer_price({"forward_backward": 60.0, "train_step": 67.0}, 0, 10.0) == 1.0
+    cheap = replace(known(us_per_call=100.0), optimizer_price=0.5)
+    state = optimize("fused")(cheap, State(cheap.parts, "fp32"))
+    assert state.parts["optimizer"].calls == 0.5
+
+
+def test_the_triton_softmax_writes_the_narrow_type_itself() -> None:
+    pieces = {
+        (name, "bf16", each): Part(100.0, 1.0, 9)
+        for name in ("naive", "softmax")
+        for each in PASSES["train_step"]
+    }
+    given = known(pieces=pieces | {("naive", "bf16", each): Part(9e6, 1.0, 20)
+                                   for each in PASSES["train_step"]})  # fmt: skip
+    plain = State(given.parts, "bf16")
+    torchs, tritons = (
+        attend(name)(given, plain).parts["forward core"]
+        for name in ("fused_softmax", "triton_softmax")
+    )
+    assert torchs.calls - tritons.calls == 2 * given.case.layers
+
+
+def test_casts_that_stay_the_same_are_no_more_uncertain_with_twice_the_batch() -> None:
+    casts = Part(1e-9, 1e-10, 4)
+    given = known()
+    state = State(given.parts | {"forward casts": casts}, "bf16")
+    assert double(given, state).parts["forward casts"].sd == pytest.approx(casts.sd)
 
 
 def test_a_step_takes_the_longer_of_device_work_and_launching() -> None:

@@ -15,9 +15,9 @@ FUSED_BYTES = 28
 FOREACH_BYTES = 80
 """Per parameter: 8 elementwise passes of torch's foreach AdamW, over two to four tensors each."""
 
-TENSORS_AT_ONCE = 2**21
-"""Elements that one launch of a multi-tensor kernel takes: 320 blocks of 65,536, about a tenth of
-that being usual where tensors are small."""
+ELEMENTS_AT_ONCE = 320 * 65_536
+"""What one launch of a multi-tensor kernel takes: 320 blocks of 65,536 elements (PyTorch's
+ATen/native/cuda/MultiTensorApply.cuh)."""
 
 PASSES_UNSURE = 0.15
 """A kernel that moves known bytes seldom runs at a copy's rate exactly."""
@@ -34,6 +34,12 @@ wide, the norms still compute in float32."""
 
 COARSE = 0.2
 """Of a factor that was only counted from the model's tensors."""
+
+CAST_BYTES = 6
+"""Per element: a cast between float32 and bf16 reads one and writes the other."""
+
+STREAM_CASTS_UNSURE = 0.5
+"""How many casts backward makes is not derived: twice forward's are assumed."""
 
 LINEAR_CASTS = 12
 """Bytes per weight of a linear layer: cast to bf16 in forward, its gradient cast back."""
@@ -70,6 +76,7 @@ def _cores(known: Known, state: State, attention: str, mode: str) -> Parts:
         core = known.pieces[piece, mode, each]
         if attention in ("fused_softmax", "triton_softmax"):
             core = core.without(known.pieces["softmax", mode, each])
+            core = core.without(_spared(known, attention, mode))
             core += _softmax(known, attention, mode, each)
         scale = layers * state.batches
         found[f"{each} core"] = core.times(scale, 0.1, layers)
@@ -85,6 +92,14 @@ def _softmax(known: Known, attention: str, mode: str, which: str) -> Part:
     moved = fused_softmax_bytes(attention, precision, widens, which) * elements
     casts = widens and attention != "triton_softmax"
     return known.moving(moved, 2 if casts else 1, PASSES_UNSURE)
+
+
+def _spared(known: Known, attention: str, mode: str) -> Part:
+    """One block's cast of softmax's result, which the Triton softmax writes in bf16 itself."""
+    case = known.case
+    if attention != "triton_softmax" or mode != "bf16" or case.device == "cpu":
+        return NOTHING
+    return known.moving(CAST_BYTES * case.batch * case.heads * case.context**2, 1, PASSES_UNSURE)
 
 
 def attend(attention: str) -> Callable[[Known, State], State]:
@@ -107,8 +122,9 @@ def optimize(optimizer: str) -> Callable[[Known, State], State]:
     def effect(known: Known, state: State) -> State:
         narrow = 0.5 if state.mode == "bf16_weights" else 1.0
         each = FUSED_BYTES if optimizer == "fused" else FOREACH_BYTES
-        launches = (1 if optimizer == "fused" else 8) * known.parameters / TENSORS_AT_ONCE
-        new = known.moving(each * narrow * known.parameters, max(1.0, launches), PASSES_UNSURE)
+        passes = 1 if optimizer == "fused" else 8
+        launches = passes * max(1.0, known.parameters / ELEMENTS_AT_ONCE) * known.optimizer_price
+        new = known.moving(each * narrow * known.parameters, launches, PASSES_UNSURE)
         before = state.parts["optimizer"].ms
         why = f"{each * narrow:g} bytes per parameter: {_shown(before)} become {_shown(new.ms)}"
         return state.changed({"optimizer": new}, why, optimizer=optimizer)
@@ -148,6 +164,16 @@ def autocast(known: Known, state: State) -> State:
     return state.changed(new, why, mode="bf16")
 
 
+def _stream_casts(known: Known, state: State, which: str) -> Part:
+    """With bf16 weights: norms and rotary positions compute in float32, and cast to it and back."""
+    case = known.case
+    casts = 2 * (2 * case.layers + 1) + 2 * case.layers
+    stream = case.batch * case.context * case.d_model * state.batches
+    passes = 1 if which == "forward" else 2
+    moved = passes * casts * CAST_BYTES * stream
+    return known.moving(moved, passes * casts, STREAM_CASTS_UNSURE)
+
+
 def bf16_weights(known: Known, state: State) -> State:
     """Parameters in bfloat16, without autocast."""
     new, why = _cores(known, state, state.attention, "bf16_weights"), ""
@@ -155,11 +181,16 @@ def bf16_weights(known: Known, state: State) -> State:
         new |= _products(known, state)
         why = f"products take {_narrower(known):.3g} times as long in bf16, "
     for which in ("forward", "backward"):
-        new[f"{which} casts"] = NOTHING
+        new[f"{which} casts"] = _stream_casts(known, state, which)
         new[f"{which} pointwise"] = state.parts[f"{which} pointwise"].times(STREAM_HALVES, COARSE)
     new["optimizer"] = state.parts["optimizer"].times(0.5, PASSES_UNSURE)
-    casts = sum(state.parts[f"{which} casts"].ms for which in ("forward", "backward"))
-    why += f"{_shown(casts)} of casts go away, and the optimizer moves half the bytes"
+    before, after = (
+        sum(parts[f"{which} casts"].ms for which in ("forward", "backward"))
+        for parts in (state.parts, new)
+    )
+    why += (
+        f"casts take {_shown(after)} for {_shown(before)}, and the optimizer moves half the bytes"
+    )
     return state.changed(new, why, mode="bf16_weights")
 
 
@@ -187,8 +218,7 @@ def compiled(known: Known, state: State) -> State:
             softmax = known.pieces["softmax", mode, which]
             scale = known.case.layers * state.batches
             chain = softmax.times(scale, 0.1, known.case.layers)
-            core = state.parts[f"{which} core"]
-            new[f"{which} core"] = core.without(chain) + _fused(chain, 0.5)
+            new[f"{which} core"] = _fused_within(state.parts[f"{which} core"], chain, 0.5)
     before = sum(state.parts[name].ms for name in new)
     after = sum(part.ms for part in new.values())
     why = (
@@ -204,6 +234,13 @@ def _fused(part: Part, left: float) -> Part:
     return Part(part.ms * left, sd, part.calls * left)
 
 
+def _fused_within(part: Part, chain: Part, left: float) -> Part:
+    """A part in which a chain becomes one kernel."""
+    saved = chain.ms * (1 - left)
+    sd = (part.sd**2 + (saved * FUSION_UNSURE) ** 2) ** 0.5
+    return Part(max(0.0, part.ms - saved), sd, max(0.0, part.calls - chain.calls * (1 - left)))
+
+
 def double(known: Known, state: State) -> State:
     """A batch twice as large: the optimizer, the casts of weights and the launches stay."""
     new: Parts = {}
@@ -214,7 +251,7 @@ def double(known: Known, state: State) -> State:
             if kind == "casts":
                 kept = known.moving(LINEAR_CASTS / 2 * _weights(known), 0, COARSE)
                 kept = kept if kept.ms < part.ms else part
-            twice = part.without(kept).times(2, 0.1)
+            twice = NOTHING if kept is part else part.without(kept).times(2, 0.1)
             new[f"{which} {kind}"] = replace(twice + replace(kept, calls=0), calls=part.calls)
     why = "twice the work by tokens for the same launches and the same optimizer, per token"
     return state.changed(new, why, batches=2 * state.batches)

@@ -21,6 +21,9 @@ CAST = re.compile(r"bfloat16_copy|float16_copy|unrolled_elementwise.*direct_copy
 COPY_BYTES = 8
 """What a copy moves per float32 element: it reads and writes it."""
 
+LEAST_PRICE = 0.1
+"""Where walls of phases are too noisy to tell what the optimizer's launches take."""
+
 LAUNCHES = 0.25
 """Relative uncertainty of the time to launch: operators differ in it, and so do processes."""
 
@@ -63,8 +66,9 @@ class Known:
     parts: its work; walls: the median wall time (ms) of each phase; between: how far off each may
     be for the luck of its processes, relative, with 95 %; bytes_per_ms: a copy's; product: ms of
     one product by type; pieces: attention's core and softmax in one block, by name, mode and pass;
-    us_per_call: of a launch, 0 on a CPU; chain: elementwise kernels in a row, on average; gated:
-    the feed-forward layer's share of elementwise time.
+    us_per_call: of a launch in forward and backward, 0 on a CPU; chain: elementwise kernels in a
+    row, on average; gated: the feed-forward layer's share of elementwise time; optimizer_price: of
+    a launch in the optimizer, as a share of us_per_call, by which its launches are counted.
     """
 
     case: Case
@@ -77,6 +81,7 @@ class Known:
     us_per_call: float
     chain: float
     gated: float
+    optimizer_price: float = 1.0
 
     @property
     def parameters(self) -> int:
@@ -117,15 +122,17 @@ def known(point: Point, rows: Sequence[Row], case: Case) -> Known:
     optimizer = [a for a in phases["train_step"]["activities"] if a["range"] == "optimizer"]
     parts = _forward(forward)
     parts |= _backward(both, forward, ceilings, case)
-    parts |= {"optimizer": _part(optimizer)}
     copied = ceilings["copy", ""]
     rate = point["copy_elements"] * COPY_BYTES / copied["median_ms"]
     launching = ceilings["launching", "forward_backward"]["median_ms"]
     us = 1e3 * launching / max(1, calls(both)) if case.device == "cuda" else 0.0
+    walls = {phase: row["median_ms"] for phase, row in phases.items()}
+    price = _optimizer_price(walls, calls(optimizer), us)
+    parts |= {"optimizer": _part(optimizer).times(1, calls=price)}
     return Known(
         case=case,
         parts=parts,
-        walls={phase: row["median_ms"] for phase, row in phases.items()},
+        walls=walls,
         between={phase: between(row) for phase, row in phases.items()},
         bytes_per_ms=Part(rate, rate * relative(copied)),
         product={
@@ -135,8 +142,20 @@ def known(point: Point, rows: Sequence[Row], case: Case) -> Known:
         },
         pieces=pieces,
         us_per_call=us,
+        optimizer_price=price,
         **_chains(forward, case),
     )
+
+
+def _optimizer_price(walls: dict[str, float], launches: int, us: float) -> float:
+    """What the host takes for a launch of the optimizer, as a share of `us`; at most 1.
+
+    It is at most what the plain training step takes beyond forward + backward, per launch.
+    """
+    beyond_us = 1e3 * (walls["train_step"] - walls["forward_backward"])
+    if not launches or not us:
+        return 1.0
+    return min(1.0, max(LEAST_PRICE, beyond_us / launches / us))
 
 
 def kind_of(activity: Row) -> str:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from workflow_src.studies.levers.effects import State
 from workflow_src.studies.levers.known import LAUNCHES, NOTHING, Known, Part
-from workflow_src.studies.levers.spread import NORMAL_95
+from workflow_src.studies.levers.spread import MEASURED, NORMAL_95
 
 GAP_US, GAP_UNSURE = 1.0, 0.5
 """Time between two kernels of a replayed CUDA graph, and its relative uncertainty: replays of the
@@ -84,9 +84,10 @@ def launched(at: Terms) -> float:
 def replayed(at: Terms) -> float:
     """A graph's device work with short gaps, or the launches that are left outside of it.
 
-    Nothing of the plain phase's wall time is in it, so that none of its errors cancel.
+    Nothing of the plain phase's wall time is in it, so none of its errors cancel. Processes that
+    replay graphs differ less than those that launch.
     """
-    return max(at.same + at.new, at.price * at.launch * at.after) + at.gaps
+    return at.luck * (max(at.same + at.new, at.price * at.launch * at.after) + at.gaps)
 
 
 def interval(
@@ -111,7 +112,7 @@ def time_of(known: Known, plain: State, state: State, phase: str) -> Time:
     at = Terms(wall, same.ms, old.ms, new.ms, before, after, known.us_per_call / 1e3, gaps)
     unsure = {
         "wall": wall * known.between[phase],
-        "luck": known.between[phase],
+        "luck": NORMAL_95 * MEASURED if state.graph else known.between[phase],
         "same": NORMAL_95 * same.sd,
         "old": NORMAL_95 * old.sd,
         "new": NORMAL_95 * new.sd,
