@@ -73,7 +73,13 @@ def warnings(environments: pd.DataFrame) -> list[Row]:
         for case, text in zip(environments["case"], environments[column], strict=True)
         if text
     ]
-    return grouped(given) + uneven_hosts(environments)
+    return grouped(given, _checked(environments)) + uneven_hosts(environments)
+
+
+def _checked(environments: pd.DataFrame) -> str:
+    """In how many cases the host's speed was measured, if not in all: " (of 12 in which ...)"."""
+    known = max(int(_speeds(environments, name).notna().sum()) for name in HOST_SPEEDS)
+    return "" if known == len(environments) else f" (of {known} in which it was measured)"
 
 
 def warning_table(environments: pd.DataFrame) -> Markup:

@@ -29,8 +29,8 @@ class Kind:
 HOST_CHANGED = Kind(
     r"the host's speed changed \([^()]* took ([\d.]+) us before, ([\d.]+) us after\)",
     lambda before, after: max(before, after) / (min(before, after) or math.inf),
-    "the host's speed changed while {count} cases were measured, most in {worst} ({figures}): "
-    "times that depend on the host can't be compared with those of other cases",
+    "the host's speed changed while {count} cases{checked} were measured, most in {worst} "
+    "({figures}): times that depend on the host can't be compared with those of other cases",
 )
 SHARED = Kind(
     r"device shared with (\d+) other process(?:es)?",
@@ -45,17 +45,18 @@ BUSY = Kind(
 KINDS = (HOST_CHANGED, SHARED, BUSY)
 
 
-def grouped(warnings: Iterable[tuple[str, str]]) -> list[Row]:
+def grouped(warnings: Iterable[tuple[str, str]], checked: str = "") -> list[Row]:
     """A row per kind of warning, given (case, its warnings joined by "; ").
 
-    "text" is said of "cases". "told" is whether it names their number and the worst of them itself.
+    checked: of how many cases the host's speed is known, where it isn't of all. "text" is said of
+    "cases". "told" is whether it names their number and the worst of them itself.
     """
     found: dict[str, list[tuple[float, str, str]]] = {}
     for case, texts in warnings:
         for text in texts.split("; "):
             kind, bad = _kind_of(text)
             found.setdefault(kind, []).append((bad, case, text))
-    return [_row(kind, given) for kind, given in found.items()]
+    return [_row(kind, given, checked) for kind, given in found.items()]
 
 
 def _kind_of(text: str) -> tuple[str, float]:
@@ -65,12 +66,12 @@ def _kind_of(text: str) -> tuple[str, float]:
     return text, 0.0
 
 
-def _row(kind: str, given: list[tuple[float, str, str]]) -> Row:
+def _row(kind: str, given: list[tuple[float, str, str]], checked: str) -> Row:
     cases = list(dict.fromkeys(case for _, case, _ in given))
     if len(cases) == 1 or len({text for _, _, text in given}) == 1:
         texts = dict.fromkeys(text for _, _, text in given)
         return {"text": "; ".join(texts), "cases": cases, "told": False}
     _, worst, text = max(given, key=lambda each: each[0])
     figures = text.partition("(")[2].rstrip(")") or text.partition("with ")[2]
-    said = kind.format(count=len(cases), worst=worst, figures=figures)
+    said = kind.format(count=len(cases), checked=checked, worst=worst, figures=figures)
     return {"text": said, "cases": cases, "told": True}
