@@ -291,7 +291,7 @@ def test_a_share_above_the_ceiling_is_explained(tmp_path):
     _, text = answer_question("c", folder, TEMPLATES)
     assert "Above 102 %, so a cache such as the L2 supplied part of the bytes, or more" in text
     assert [row[-1] for row in cells(text) if "aten::exp" in row] == [
-        "above 102 %: a cache supplied part"
+        "above 102 %: a cache supplied part, or too much is counted"
     ]
 
 

@@ -440,6 +440,21 @@ def test_kernels_without_rows_of_their_own_share_their_bytes(tmp_path):
     assert fact(answer, "softmax_bytes").value == pytest.approx(softmax)
 
 
+@pytest.mark.parametrize("lost", [{"bytes_per_step": None}, {"operator": ""}])
+def test_unknown_bytes_are_not_those_of_the_rest(tmp_path, lost):
+    folder = with_bytes(tmp_path, written_out(), 5000.0, 1000.0)
+    table = pd.read_csv(folder / "operators.csv")
+    first, *_, last = table.index[table["path"].str.contains("softmax")]
+    table.loc[last, ["operator", "short_name", "shapes", "dtypes"]] = ["the rest", "", "", ""]
+    table.loc[last, "family"] = table.loc[first, "family"]
+    table = table.assign(**{name: table[name].astype(object) for name in lost})
+    for name, value in lost.items():
+        table.loc[first, name] = value
+    table.to_csv(folder / "operators.csv", index=False)
+    _, text = answer_question("e", folder, TEMPLATES)
+    assert "FLOPs and bytes are counted by formula" in text
+
+
 def test_kernels_that_move_nothing_themselves_are_known(tmp_path):
     """A call's second kernel, or on a CPU an operator that calls another one."""
     folder = with_bytes(tmp_path, written_out(), 5000.0, 1000.0)

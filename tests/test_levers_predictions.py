@@ -163,6 +163,15 @@ def test_the_optimizers_launches_cost_at_most_what_the_plain_step_takes_beyond_b
     assert state.parts["optimizer"].calls == 0.5
 
 
+def test_the_gaps_of_a_graph_are_between_all_kernels() -> None:
+    """Of 100 + 200 kernels, and 300 of the optimizer that count as 30 launches."""
+    parts = PARTS | {"optimizer": Part(30.0, 0.0, 30)}
+    given = replace(known(parts=parts), optimizer_price=0.1)
+    plain = State(given.parts, "fp32")
+    whole = time_of(given, plain, graph(given, replace(plain, optimizer="fused")), "train_step")
+    assert whole.ms == pytest.approx(60 + 600 * 1e-3)
+
+
 def test_the_triton_softmax_writes_the_narrow_type_itself() -> None:
     pieces = {
         (name, "bf16", each): Part(100.0, 1.0, 9)

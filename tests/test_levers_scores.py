@@ -102,7 +102,7 @@ def test_the_section_says_what_pays_what_does_not_and_what_memory_it_takes() -> 
     assert "fused AdamW saves nothing there (it takes 2.00 ms longer)." in text
     assert "Longer, each alone: fused AdamW (by 1.0 %)." in text
     assert "**With torch.compile its gradients are not finite**, so that time is no" in text
-    assert "; nor, on top of the others, a CUDA graph, torch.compile." in text
+    assert "; on top of the others a CUDA graph, torch.compile." in text
     (line,) = (line for line in text.splitlines() if line.startswith("| sdpa"))
     assert [cell.strip() for cell in line.split("|")[2:4]] == ["20.0 %", "-10.0 %"]
 
@@ -234,3 +234,10 @@ def test_only_the_stack_is_called_on_top_of_each_other() -> None:
 def test_every_remedy_has_words_and_an_effect() -> None:
     assert set(REMEDIES) == set(REMEDY_WORDS) == set(EFFECTS)
     assert "zzz pays most" in section(tried(PLAIN, 100.0, 40.0), tried("zzz", 50.0, 20.0))
+
+
+def test_no_step_with_broken_gradients_is_booked_as_a_saving() -> None:
+    broken = {"gradients_error": None}
+    rows = [tried(PLAIN, 100.0, 40.0), tried("sdpa", 80.0, 20.0, **broken)]
+    text = section(*rows, tried("then_fused", 70.0, 20.0, remedies="sdpa+fused"))
+    assert "in this order: sdpa and fused AdamW together save 30.0 ms." in text

@@ -646,4 +646,8 @@ def test_what_the_section_says_of_the_plain_module() -> None:
     assert "takes 0.500 (batch 8, context 128) to 1.50 times (batch 8, context 512) as long" in said
     assert "spends most on QK^T and its scaling: 4.50 ms, 50.0 % of its kernels' time" in said
     assert "scores_kernel" in said
+    rows[0] |= {"status": "oom", "reason": "full", "median_ms": None}
+    assert "Out of memory: plain, forward, context 128" in text(
+        [*pair("naive", 128, 1.0, 1.0), *rows]
+    )
     assert "first written" not in text(pair("naive", 128, 1.0, 10.0))

@@ -42,7 +42,7 @@ def test_every_number_of_its_report_has_a_source(finished: Project, tmp_path: Pa
     run = finished.folder / "results/smoke"
     check_numbers.main(["--results", str(run), "--output", str(tmp_path / "numbers.csv")])
     parts = set(pd.read_csv(tmp_path / "numbers.csv")["part"])
-    assert {"report.md", *(f"answers/{question}.md" for question in QUESTIONS)} <= parts
+    assert {"opening", *(f"answers/{question}.md" for question in QUESTIONS)} <= parts
 
 
 def test_every_output_has_a_log_that_mirrors_it(finished: Project) -> None:

@@ -19,7 +19,7 @@ from workflow_src.render.markdown import Column
 PHASE = "forward"
 
 BEYOND = 1 + TOLERANCE
-REMARK = f"above {markdown.limit(BEYOND)}: a cache supplied part"
+REMARK = f"above {markdown.limit(BEYOND)}: a cache supplied part, or too much is counted"
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ theirs. Bytes are therefore taken per call, and multiplied by the calls in kerne
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import nan
 
 import pandas as pd
 
@@ -34,19 +35,27 @@ class Calls:
     evidence: tuple[int, ...]
 
 
+UNKNOWN = Calls(nan, "", ())
 Known = Mapping[Key, Calls]
 
 
 def known_of(operators: pd.DataFrame) -> dict[Key, Calls]:
-    """The calls whose bytes are known, if only to be none, by component, family and kernel.
+    """What is known of calls' bytes, if only that they are none, by component, family and kernel.
 
     `operators`: one phase's rows of operators.csv. The products of a component share one mean, and
-    so do the kernels without rows of their own, under REST.
+    so do the kernels without rows of their own, under REST. Those with rows that don't tell their
+    bytes have none (nan).
     """
     # Activities without a partner in the record belong to no operator.
     placed = _in_place(operators[operators["operator"] != ""])
     placed = placed.assign(component=_components(placed))
-    found: dict[Key, Calls] = {}
+    found = {
+        (component_of(path).name, family, name): UNKNOWN
+        for path, family, name in zip(
+            *(operators[key].astype(str) for key in ("path", "family", "short_name")), strict=True
+        )
+        if name != REST
+    }
     for component, mine in placed.groupby("component"):
         gemms = mine[mine["family"] == "gemm"]
         # Tables of older runs, whose raw files may be gone, have the bytes of some products with
@@ -58,7 +67,7 @@ def known_of(operators: pd.DataFrame) -> dict[Key, Calls]:
         others = mine[(mine["family"] != "gemm") & ~clearing]
         for (family, name), rows in others.groupby(["family", "short_name"]):
             found[str(component), str(family), str(name)] = _calls(rows, rows.iloc[:0])
-    return {key: calls for key, calls in found.items() if calls.bytes_each >= 0}
+    return found
 
 
 def _in_place(operators: pd.DataFrame) -> pd.DataFrame:
@@ -108,7 +117,7 @@ def _known_rows(rows: pd.DataFrame, known: Known, rest: bool = False) -> list[Ro
         component, family, kernel = map(str, names)
         together = known.get((component, family, REST)) if rest else None
         calls = known.get((component, family, kernel), together)
-        if calls is None:
+        if calls is None or not calls.bytes_each >= 0:
             continue
         steps = mine["steps"].max()
         found.append(

@@ -1,4 +1,7 @@
-"""List every number of a run's report with the values that it can come from."""
+"""List every number of a run's report.md with the values that it can come from.
+
+Lines are those of each part by itself; of report.md without its answers and studies, as `opening`.
+"""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -53,7 +56,7 @@ def numbers(results: Path, templates: Path) -> pd.DataFrame:
 def _parts(results: Path, templates: Path) -> Iterator[tuple[str, list[Numeral]]]:
     tables, answers, figures = (results / name for name in ("tables", "answers", "figures"))
     sources = report.Sources(tables, answers, figures, templates, results / "plan.csv")
-    yield "report.md", opening(sources, results.name)
+    yield "opening", opening(sources, results.name)
     for question in QUESTIONS:
         yield f"answers/{question}.md", answer(answers, question)
     for study in STUDIES:

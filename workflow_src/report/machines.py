@@ -6,7 +6,7 @@ from markupsafe import Markup
 from workflow_src.answers.evidence import Row
 from workflow_src.common.case import CASE_COLUMNS
 from workflow_src.common.environment import HOST_SPEEDS, PRIVATE, SAME_EVERYWHERE
-from workflow_src.render.markdown import Column, between, markdown_table, number, records
+from workflow_src.render.markdown import Column, between, limit, markdown_table, number, records
 from workflow_src.report.warnings import grouped
 
 VALUES_SHOWN = 3
@@ -112,9 +112,10 @@ def uneven_hosts(environments: pd.DataFrame) -> list[Row]:
                 return []
             worst = environments["case"].iloc[speeds.argmax()]
             text = (
-                f"slower hosts: in {slow.sum()} of {_where(speeds)} {what} took longer beforehand "
-                f"than where it was fastest, up to {number(speeds.max())} us ({worst}) against "
-                f"{number(speeds.min())} us: times that depend on the host can't be compared"
+                f"slower hosts: in {slow.sum()} of {_where(speeds)} {what} took beforehand more "
+                f"than {limit(UNEVEN - 1)} longer than where it was fastest, up to "
+                f"{number(speeds.max())} us ({worst}) against {number(speeds.min())} us: "
+                "times that depend on the host can't be compared"
             )
             cases = [str(case) for case in environments.loc[slow, "case"]]
             return [{"text": text, "cases": cases, "told": True}]

@@ -197,7 +197,7 @@ def ran_out(rows: Sequence[Row]) -> list[str]:
 
 def summarize(table: pd.DataFrame) -> dict[str, Any]:
     """Values for the template: what is fastest where, how memory grows, what SDPA changes."""
-    cores, module = sweep(table, "core"), sweep(table, "module")
+    cores, module, plain = (sweep(table, name) for name in ("core", "module", "plain"))
     whole = totals(cores)
     head_size = shown_head_size(whole)
     shown = of_head_size(whole, head_size)
@@ -222,9 +222,9 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
         "on_cpu": not any(row.get("gpu") for row in [*cores, *module]),
         "changes": module_changes(module, sweep(table, "kernel")),
         "nsys": counted(sweep(table, "nsys"), sweep(table, "kernel")),
-        "plain": summarize_plain(sweep(table, "plain"), sweep(table, "plain_kernel")),
-        "skipped": reasons([*cores, *module], "skipped"),
-        "oom": ran_out([*cores, *module]),
+        "plain": summarize_plain(plain, sweep(table, "plain_kernel")),
+        "skipped": reasons([*cores, *module, *plain], "skipped"),
+        "oom": ran_out([*cores, *module, *plain]),
     }
 
 

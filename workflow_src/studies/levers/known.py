@@ -30,7 +30,10 @@ LAUNCHES = 0.25
 
 @dataclass(frozen=True)
 class Part:
-    """Some of a step's work: device time (ms), its standard uncertainty (ms), and launches."""
+    """Some of a step's work: device time (ms), its standard uncertainty (ms), and launches.
+
+    Launches of the optimizer are counted by their price (see Known).
+    """
 
     ms: float = 0.0
     sd: float = 0.0

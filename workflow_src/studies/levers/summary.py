@@ -43,7 +43,7 @@ def _case(name: str, rows: Sequence[Row]) -> Row:
     best = max(tried, key=lambda row: float(row["saving_share"]), default=None)
     gains = [
         row | {"step_ms": before["median_ms"] - row["median_ms"]}
-        for before, row in pairwise(measured_stack(rows))
+        for before, row in pairwise(measured_stack(done))
     ]
     return {
         "case": name,
@@ -72,7 +72,7 @@ def _absent(rows: Sequence[Row]) -> list[str]:
     lacking = [each.remedies for each in every if each.name not in there and each.remedies]
     single = [in_words(names[0]) for names in lacking if len(names) == 1]
     on_top = [in_words(names[-1]) for names in lacking if len(names) > 1]
-    parts = [", ".join(single), "nor, on top of the others, " + ", ".join(on_top) if on_top else ""]
+    parts = [", ".join(single), "on top of the others " + ", ".join(on_top) if on_top else ""]
     return [part for part in parts if part]
 
 

@@ -107,7 +107,7 @@ def time_of(known: Known, plain: State, state: State, phase: str) -> Time:
     """The wall time of a phase of a variant, per as many tokens as the plain batch has."""
     same, old, new = _changed(plain, state, phase)
     device, before = same + new, (same + old).calls
-    wall, gaps = known.walls[phase], state.graph * device.calls * GAP_US / 1e3
+    wall, gaps = known.walls[phase], state.graph * _kernels(known, state, phase) * GAP_US / 1e3
     after = launches(state, phase)
     at = Terms(wall, same.ms, old.ms, new.ms, before, after, known.us_per_call / 1e3, gaps)
     unsure = {
@@ -139,6 +139,16 @@ def _changed(plain: State, state: State, phase: str) -> tuple[Part, Part, Part]:
             else:
                 old, new = old + part, new + state.parts[name]
     return same, old, new
+
+
+def _kernels(known: Known, state: State, phase: str) -> float:
+    """How many kernels a phase runs: the optimizer's launches are counted by their price."""
+    counted = ((name, part.calls) for name, part in state.parts.items())
+    return sum(
+        calls / (known.optimizer_price if name == "optimizer" else 1.0)
+        for name, calls in counted
+        if name.split()[0] in PASSES[phase]
+    )
 
 
 def launches(state: State, phase: str) -> float:
