@@ -48,7 +48,7 @@ def open_page(browser: Any, report: Path) -> Iterator[Callable[..., Any]]:
 
     def opened(place: str = "", **options: Any) -> Any:
         contexts.append(browser.new_context(**options))
-        contexts[-1].set_default_timeout(10_000)
+        contexts[-1].set_default_timeout(30_000)
         page = contexts[-1].new_page()
         page.wrong, page.requests = [], []
         page.on("pageerror", lambda error: page.wrong.append(str(error)))

@@ -156,7 +156,10 @@ def test_an_nsys_too_old_is_refused(stand_in: Callable[..., None]) -> None:
     ("shell", "said"),
     [
         ("exit 0", "never opened the capture range"),
-        ("touch {out}.qdstrm", "importer did not run; install the library that it misses"),
+        (
+            "touch {out}.qdstrm",
+            "importer failed, or did not run; install the library that it misses",
+        ),
         ("exit 3", "ended with status 3"),
         ("touch {out}.nsys-rep; exit 1", "ended with status 1"),
     ],
@@ -167,6 +170,15 @@ def test_each_failure_of_nsys_has_its_own_message(
     stand_in(shell.format(out=tmp_path / "c"))
     with pytest.raises(TraceError, match=said):
         nsys_cli.profile(tmp_path / "c.nsys-rep", ["true"], "cuda", os_tracing=False)
+
+
+def test_a_failed_import_is_tried_once_more(
+    tmp_path: Path, stand_in: Callable[[str], None]
+) -> None:
+    out = tmp_path / "c"
+    stand_in(f"if mkdir {out}; then touch {out}.qdstrm; exit 1; else touch {out}.nsys-rep; fi")
+    nsys_cli.profile(tmp_path / "c.nsys-rep", ["true"], "cuda", os_tracing=False)
+    assert not (tmp_path / "c.qdstrm").exists()
 
 
 def test_the_program_opens_the_window_on_cuda_and_sampling_is_off() -> None:

@@ -55,20 +55,30 @@ def profile_command(
 def profile(output: Path, program: Sequence[str], device: str, os_tracing: bool) -> None:
     """Run `program` under nsys and write its capture to `output`.
 
+    Once more if nsys's importer fails, which it may do for no lasting reason (seen with 2023.4).
     Raises TraceError, with the cause, if the program failed or nsys left no report.
     """
     version()
-    status = run_tied(profile_command(output, program, device, os_tracing)).returncode
+    command = profile_command(output, program, device, os_tracing)
+    status = run_tied(command).returncode
+    if _not_imported(output):
+        output.with_suffix(".qdstrm").unlink()
+        status = run_tied(command).returncode
     if output.is_file() and status == 0:
         return
     raise TraceError(_what_went_wrong(output, status))
 
 
+def _not_imported(output: Path) -> bool:
+    return output.with_suffix(".qdstrm").is_file() and not output.is_file()
+
+
 def _what_went_wrong(output: Path, status: int) -> str:
-    if output.with_suffix(".qdstrm").is_file():
+    if _not_imported(output):
         return (
-            f"nsys left {output.stem}.qdstrm and no report: its importer did not run; install the "
-            "library that it misses (libdw1 on Debian and Ubuntu) and capture again"
+            f"nsys left {output.stem}.qdstrm and no report, twice: its importer failed, or did not "
+            "run; install the library that it misses (libdw1 on Debian and Ubuntu) and capture "
+            "again"
         )
     if output.is_file() or status:
         return f"the program under nsys {how_it_ended(status)}"
