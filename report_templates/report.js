@@ -63,7 +63,7 @@ function follow() {
   const start = row ? `Tables of (${question})` : `(${question})`;
   const target = headings.find((each) => each.tagName === "H3" && each.textContent.startsWith(start));
   if (target || one) (target ?? row)?.scrollIntoView();
-  else if (row) location.replace(location.hash), requestAnimationFrame(() => row.scrollIntoView());
+  else if (row) location.replace(location.hash), [0, 500].forEach((ms) => setTimeout(() => row.scrollIntoView(), ms));
 }
 addEventListener("hashchange", follow);
 addEventListener("click", ({ target }) => target.closest("a")?.hash === location.hash && follow());
