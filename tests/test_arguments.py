@@ -33,7 +33,7 @@ from workflow_src.plan.write_plan import SETTINGS
 from workflow_src.traces.families import RULES
 
 MEASURES = re.compile(
-    r"measure\.(benchmark|capture|profiled_run)|\.measure$|nsys_summary|cross_check"
+    r"measure\.(benchmark|capture|profiled_run)|\.measure$|nsys_summary|warmup\.cause|cross_check"
 )
 """The commands that measure when nothing is wrong with their arguments."""
 

@@ -132,7 +132,7 @@ BEHAVIOR = [
     ),
     pytest.param(
         "common/nsys_cli.py", '"--cpuctxsw=none"', '"--cpuctxsw=process-tree"',
-        {"capture", "attention point"}, id="how nsys captures",
+        {"capture", "attention point", "warmup point"}, id="how nsys captures",
     ),
     pytest.param(
         "common/nsys_cli.py", '    "cuda_api_sum",\n', "", {"export"}, id="a report of nsys stats"

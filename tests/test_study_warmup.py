@@ -1,4 +1,5 @@
 import json
+import subprocess
 from pathlib import Path
 
 import pandas as pd
@@ -7,6 +8,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.simulated_gpu import MAIN, Recording
+from workflow_src.cli import check_numbers
+from workflow_src.common.errors import TraceError
+from workflow_src.common.schema import sentence, violation
 from workflow_src.common.summary import spread
 from workflow_src.measure import phases
 from workflow_src.measure.oom import attempt
@@ -16,9 +21,19 @@ from workflow_src.studies.models import case_of
 from workflow_src.studies.rows import filled
 from workflow_src.studies.section import read_table
 from workflow_src.studies.warmup import analyze as warmup
+from workflow_src.studies.warmup import cause as cause_of
 from workflow_src.studies.warmup.analyze import SETTLED_WITHIN, settled_after, settled_median
+from workflow_src.studies.warmup.host_time import (
+    CATEGORIES,
+    Call,
+    Step,
+    category_of,
+    host_time,
+    sorted_calls,
+)
+from workflow_src.studies.warmup.host_time import read as host_times_of
 from workflow_src.studies.warmup.measure import measure
-from workflow_src.studies.warmup.points import points
+from workflow_src.studies.warmup.points import POINT, points
 from workflow_src.studies.warmup.section import SECTION
 from workflow_src.traces.families import load_rules
 
@@ -64,11 +79,32 @@ def test_sizes_and_vocabulary_are_those_of_the_configuration():
 
 
 def test_a_point_is_one_run_of_one_size():
-    ids = [point["point"] for point in points("cuda", "full", SETTINGS)]
-    assert ids == [
-        f"{size}-ctx256-warmup{steps}" for size in ("small", "large") for steps in (0, 1, 5)
-    ]
+    ids = [point["point"] for point in points("cpu", "full", SETTINGS)]
+    sizes = ("small", "medium", "large", "xl", "2.7B")
+    assert ids == [f"{size}-ctx256-warmup{steps}" for size in sizes for steps in (0, 1, 5)]
     assert len(points("cpu", "small", SETTINGS)) == 3
+
+
+def test_the_cause_is_a_point_of_the_smallest_and_the_largest_size_on_a_gpu():
+    def causes(device, scale, settings=SETTINGS):
+        found = points(device, scale, settings)
+        return [point["point"] for point in found if point.get("cause")]
+
+    assert causes("cuda", "full") == ["small-ctx256-cause", "2.7B-ctx256-cause"]
+    assert causes("cuda", "small") == ["tiny-ctx64-cause"]
+    assert causes("cpu", "full") == causes("cpu", "small") == []
+    few = SETTINGS | {"sizes": {size: SETTINGS["sizes"][size] for size in ("medium", "xl")}}
+    assert causes("cuda", "full", few) == ["medium-ctx256-cause", "xl-ctx256-cause"]
+    assert causes("cuda", "full", SETTINGS | {"sizes": {}}) == []
+
+
+def test_a_point_says_what_it_needs_of_its_kind():
+    run, *_, cause = points("cuda", "small", SETTINGS)
+    assert violation(run, POINT) is violation(cause, POINT) is None
+    for point, key in ((run, "warmup_steps"), (cause, "repeats"), (cause, "steps")):
+        less = {name: value for name, value in point.items() if name != key}
+        assert sentence(violation(less, POINT)) == f"the key {key!r} is missing"
+    assert "must be true or false" in sentence(violation(run | {"cause": 1}, POINT))
 
 
 def test_numbers_of_known_steps(tmp_path):
@@ -248,3 +284,353 @@ def test_a_model_that_does_not_fit_is_measured_in_no_phase(monkeypatch):
     rows = measure(points("cpu", "small", SETTINGS)[0] | {"device": "cpu"})
     assert [row["status"] for row in rows] == ["oom", "skipped"]
     assert rows[1]["reason"] == "the model itself did not fit"
+
+
+@pytest.mark.parametrize(
+    ("name", "category"),
+    [
+        ("cudaLaunchKernel_v7000", "launch"),
+        ("cudaLaunchKernelExC_v11060", "launch"),
+        ("cuLaunchKernelEx", "launch"),
+        ("cudaGraphLaunch_v10000", "launch"),
+        ("cudaMalloc_v3020", "allocate"),
+        ("cudaHostAlloc_v3020", "allocate"),
+        ("cudaFree_v3020", "allocate"),
+        ("cuMemAlloc_v2", "allocate"),
+        ("cuLibraryLoadData", "load"),
+        ("cuLibraryGetKernel", "load"),
+        ("cuModuleLoadDataEx", "load"),
+        ("cuModuleGetFunction", "load"),
+        ("cuKernelGetFunction", "load"),
+        ("cudaFuncGetAttributes_v3020", "load"),
+        ("cudaDeviceSynchronize_v3020", "synchronize"),
+        ("cudaEventSynchronize_v3020", "synchronize"),
+        ("cudaMemcpyAsync_v3020", "other_call"),
+        ("cudaStreamIsCapturing_v10000", "other_call"),
+        ("cudaMemGetInfo_v3020", "other_call"),
+    ],
+)
+def test_what_a_call_does_by_its_name(name, category):
+    assert category_of(name) == category
+
+
+LAUNCH, MALLOC, WAIT = "cudaLaunchKernel_v7000", "cudaMalloc_v3020", "cudaDeviceSynchronize_v3020"
+OTHER = MAIN + 1
+"""Another thread of the process, such as autograd's."""
+
+
+def test_the_parts_of_a_step_add_up_with_nested_calls_and_two_threads():
+    calls = [
+        Call(1, 110, 150, LAUNCH, ("a",)),
+        Call(1, 120, 130, "cuLibraryLoadData"),  # A part of the launch around it.
+        Call(2, 140, 170, MALLOC),  # The first 10 ns are the launch's, which began before.
+        Call(1, 145, 149, MALLOC),  # Nested, too.
+        Call(1, 155, 160, LAUNCH, ("a",)),  # Hidden by the other thread's call, but counted.
+        Call(1, 180, 190, LAUNCH, ("b", "a")),
+        Call(1, 190, 220, WAIT),  # Goes on after the step.
+        Call(2, 90, 105, "cudaMemcpyAsync_v3020"),  # Began before the step.
+    ]
+    found = host_time(Step("forward", 100, 200), sorted_calls(calls))
+    assert found.wall_ns == 100 == sum(found.ns.values())
+    assert found.ns == dict.fromkeys(CATEGORIES, 0) | {
+        "other_call": 5,
+        "first_launch": 40 + 10,
+        "allocate": 20,
+        "synchronize": 10,
+        "outside": 5 + 10,
+    }
+    assert found.calls == {
+        "first_launch": 2, "launch": 1, "load": 0, "synchronize": 1, "allocate": 1, "other_call": 0,
+    }  # fmt: skip
+    assert found.kernels == 2
+
+
+def test_a_kernel_launched_inside_another_call_is_launched_by_it():
+    inner = Call(1, 2, 8, "cuLaunchKernel", ("a",))
+    first, again = Call(1, 0, 9, LAUNCH), Call(1, 10, 12, LAUNCH, ("a",))
+    found = sorted_calls([again, inner, first])
+    assert [(call.category, call.new_kernels) for call in found] == [
+        ("first_launch", 1),
+        ("launch", 0),
+    ]
+
+
+CALLS = st.builds(
+    lambda thread, start, length, name, kernel: Call(thread, start, start + length, name, kernel),
+    st.integers(1, 3),
+    st.integers(0, 300),
+    st.integers(0, 80),
+    st.sampled_from([LAUNCH, MALLOC, WAIT, "cuLibraryLoadData", "cudaMemcpyAsync_v3020"]),
+    st.lists(st.sampled_from("abc"), max_size=2).map(tuple),
+)
+
+
+@given(st.lists(CALLS, max_size=30))
+def test_the_parts_of_any_steps_add_up_exactly(calls):
+    ordered = sorted_calls(calls)
+    steps = [Step("forward", start, start + 100) for start in (50, 150, 250)]
+    found = [host_time(step, ordered) for step in steps]
+    for time in found:
+        assert sum(time.ns.values()) == time.wall_ns == 100
+        assert min(time.ns.values()) >= 0
+    in_all = host_time(Step("forward", 50, 350), ordered)
+    assert in_all.ns == {name: sum(time.ns[name] for time in found) for name in CATEGORIES}
+
+
+def capture(folder: Path, steps: int = 4) -> Path:
+    """An export with steps of 1,000 ns: a launch each, whose first takes longer, and a wait."""
+    recording = Recording()
+    now = 0
+    for phase, kernel in (("forward", "k"), ("forward_backward", "l")):
+        for number in range(steps):
+            took = 600 if number == 0 else 10 + number
+            recording.range(phase, now, now + 1_000)
+            recording.range("forward", now + 50, now + 900)  # The model's own, inside the step.
+            recording.kernel((now + 100, now + 100 + took), (now + 800, now + 850), kernel)
+            recording.call(WAIT, now + 800, now + 900)
+            number_of = recording.names["cudaLaunchKernel_v7000"]
+            recording.calls.append((now + 90, now + 95, OTHER, None, number_of))
+            now += 2_000
+    return recording.write(folder) / "trace.sqlite"
+
+
+def test_an_export_of_nsys_becomes_a_row_per_phase_and_step(tmp_path):
+    rows = cause_of.traced_rows(capture(tmp_path), 4)
+    assert [(row["phase"], row["step"]) for row in rows] == [
+        (phase, step) for phase in ("forward", "forward_backward") for step in range(4)
+    ]
+    assert json.loads(json.dumps(rows)) == rows
+    first, second = rows[:2]
+    assert first["wall_ns"] == 1_000 and first["kernels"] == 1
+    assert first["ns"] == {
+        "first_launch": 600, "launch": 5, "load": 0, "synchronize": 100, "allocate": 0,
+        "other_call": 0, "outside": 295,
+    }  # fmt: skip
+    assert (second["ns"]["first_launch"], second["ns"]["launch"]) == (0, 11 + 5)
+    assert [row["kernels"] for row in rows] == [1, 0, 0, 0, 1, 0, 0, 0]
+    with pytest.raises(TraceError, match="nsys recorded 4 of 6 steps of forward"):
+        cause_of.traced_rows(tmp_path / "trace.sqlite", 6)
+    (tmp_path / "empty.sqlite").write_bytes(b"")
+    with pytest.raises(TraceError, match="no such table: NVTX_EVENTS"):
+        cause_of.traced_rows(tmp_path / "empty.sqlite", 6)
+
+
+@pytest.mark.parametrize("case", ["tiny-ctx64-fp32", "tiny-ctx64-bf16-sdpa-fused"])
+def test_the_parts_of_recorded_steps_of_an_h200_add_up(case):
+    steps, calls = host_times_of(ROOT / "tests" / "data" / "nsys" / case / "trace.sqlite")
+    assert {"forward", "forward_backward", "train_step"} < {step.name for step in steps}
+    for step in steps:
+        found = host_time(step, calls)
+        assert sum(found.ns.values()) == found.wall_ns > 0
+    first = host_time(steps[0], calls)
+    assert first.kernels > 3 and first.calls["first_launch"] > 3
+    assert host_time(steps[1], calls).kernels == 0
+
+
+def test_what_is_derived_of_a_capture_and_of_trials(tmp_path):
+    traced = [ABOUT | row for row in cause_of.traced_rows(capture(tmp_path), 4)]
+    timed = trials("forward", 0, "EAGER", [30, 12, 10, 10])
+    rows = warmup.derive({"cause": True}, [*traced, timed])
+    whole, first = rows[:2]
+    common = {key: ABOUT[key] for key in ("config", "size", "context", "batch")}
+    common |= {"sweep": "traced", "status": "ok", "reason": "", "phase": "forward"}
+    assert whole == common | {
+        "part": "whole", "first_step_ms": 0.001, "settled_ms": 0.001, "extra_ms": 0.0,
+    }  # fmt: skip
+    assert first == common | {
+        "part": "first_launch", "first_step_ms": 0.0006, "settled_ms": 0.0, "extra_ms": 0.0006,
+        "first_calls": 1, "settled_calls": 0, "kernels": 1,
+    }  # fmt: skip
+    assert rows[2]["settled_ms"] == pytest.approx(0.0000175) and rows[2]["settled_calls"] == 2
+    assert [row["part"] for row in rows[:8]] == ["whole", *CATEGORIES]
+    assert len(rows) == 2 * 8 + 1
+    assert rows[-1] == ABOUT | {
+        "sweep": "loading", "loading": "EAGER", "process": 0, "status": "ok", "reason": "",
+        "phase": "forward", "first_step_ms": 30.0, "settled_ms": 10.0, "extra_ms": 20.0,
+        "build_ms": 500.0,
+    }  # fmt: skip
+
+
+def trials(phase: str, process: int, mode: str, steps: list[float], **other: object) -> dict:
+    """A raw row of sweep loading."""
+    ns = [round(step * MS) for step in steps]
+    about = ABOUT | {"sweep": "loading", "phase": phase, "loading": mode, "process": process}
+    build = {"LAZY": 200, "EAGER": 500}[mode] * MS
+    return about | {"status": "ok", "reason": "", "build_ns": build, "steps_ns": ns} | other
+
+
+def traced(phase: str, step: int, **ms: float) -> dict:
+    """A raw row of sweep traced, with time in the categories of `ms`; the first runs 41 kernels."""
+    ns = dict.fromkeys(CATEGORIES, 0) | {name: round(value * MS) for name, value in ms.items()}
+    calls = {name: 3 for name in CATEGORIES if name != "outside"}
+    row = ABOUT | {"sweep": "traced", "status": "ok", "reason": "", "phase": phase, "step": step}
+    kernels = 0 if step else 41
+    return row | {"wall_ns": sum(ns.values()), "ns": ns, "calls": calls, "kernels": kernels}
+
+
+TRACED = [
+    traced("forward", 0, first_launch=120.4, outside=50, synchronize=24.6, allocate=5),
+    *(traced("forward", step, launch=2, outside=3, synchronize=5) for step in (1, 2, 3)),
+]
+
+
+def trial(lazy: float, eager: float) -> list[dict]:
+    """Two processes of each mode; the other one of a mode is 2 ms slower."""
+    firsts = {"LAZY": lazy, "EAGER": eager}
+    return [
+        trials("forward", process, mode, [firsts[mode] + process - process % 2, 9, 10, 10])
+        for process, mode in enumerate(("LAZY", "EAGER", "LAZY", "EAGER"))
+    ]
+
+
+def cause_text(folder: Path, *rows: dict, run: bool = True) -> str:
+    """The section and appendix of a run without warm-up and of the cause's rows."""
+    for name, point, held in (
+        ("a", {"point": "a"}, [raw(0, COLD)] if run else []),
+        ("b", {"point": "b", "cause": True}, rows),
+    ):
+        result = {"point": point, "rows": held, "environment": {"gpu": "NVIDIA H200"}}
+        (folder / f"{name}.json").write_text(json.dumps(result))
+    table = join([folder / "a.json", folder / "b.json"], warmup.derive, RULES)
+    table.to_csv(folder / "t.csv", index=False)
+    table = read_table(folder / "t.csv")
+    assert "<svg" in SECTION.svg(table)
+    said = SECTION.markdown(table, ROOT / "report_templates")
+    lost = [number for number in check_numbers.section(said, table, "warmup") if not number.sources]
+    assert lost == []
+    return said + SECTION.appendix(table, ROOT / "report_templates")
+
+
+def test_the_section_says_what_first_steps_spend_their_time_on_and_that_loading_explains_it(
+    tmp_path,
+):
+    said = cause_text(tmp_path, *TRACED, *trial(189, 44))
+    assert (
+        "- t, forward: of the 190 ms that the first step takes longer under nsys, 120 ms go to "
+        "launching 41 kernels for the first time, 47.0 ms to the host's work outside CUDA calls "
+        "(Python, PyTorch and its libraries) and 19.6 ms to waiting for the device. Without nsys "
+        "and with all code loaded beforehand, the first step takes 45.0 ms instead of 190 ms "
+        "(medians of 2 processes each), so loading code explains 80.6 % of its extra time.\n"
+    ) in said
+    assert "starting CUDA and building the model then takes 500 ms instead of 200 ms in t." in said
+    assert "was not recorded" not in said
+    assert "The cause was recorded in t only. It is fp32 at context 8 only, one run" in said
+    cells = [[c.strip() for c in line.strip("|").split("|")] for line in said.splitlines()]
+    dash = "\N{EN DASH}"
+    assert ["t", "forward", "the whole step", "200", "10.0", "+190", dash, dash] in cells
+    assert ["t", "forward", "other launches", "0", "2.00", "-2.00", "3", "3"] in cells
+    assert ["t, forward", "190", "45.0", "10.0", "10.0", "80.6 %", "200", "500"] in cells
+
+
+def test_the_section_says_that_loading_is_not_the_main_cause(tmp_path):
+    said = cause_text(tmp_path, *TRACED, *trial(189, 144))
+    assert (
+        "the first step takes 145 ms instead of 190 ms (medians of 2 processes each): loading code "
+        "explains only 25.0 % of its extra time, so it isn't the main cause."
+    ) in said
+    assert "(medians of 2 processes each): no less, so loading code isn't the cause." in cause_text(
+        tmp_path, *TRACED, *trial(189, 200)
+    )
+    assert "by default it takes no longer than a settled step (10.0 ms)." in cause_text(
+        tmp_path, *TRACED, *trial(8, 8)
+    )
+    flat = [traced("forward", step, outside=10) for step in range(4)]
+    assert "under nsys the first step takes no longer than a settled one (10.0 and 10.0" in (
+        cause_text(tmp_path, *flat)
+    )
+
+
+def test_without_a_capture_the_section_says_why_and_what_the_trial_showed(tmp_path):
+    skipped = ABOUT | {"sweep": "traced", "status": "skipped", "reason": "nsys is not on the PATH"}
+    del skipped["phase"]
+    said = cause_text(tmp_path, skipped, *trial(189, 44))
+    assert "- t, forward: with all code loaded beforehand, the first step takes 45.0 ms" in said
+    assert "- In t, nsys recorded no first step: nsys is not on the PATH." in said
+    assert "What else a first step spends its time on was not recorded. It is fp32" in said
+    failed = ABOUT | {"sweep": "loading", "status": "skipped", "reason": "the program ended"}
+    nothing = cause_text(tmp_path, skipped, failed, failed)
+    assert "**Why.** What the extra time is spent on was to be recorded, but" in nothing
+    assert nothing.count("- In t, a trial of how code is loaded failed: the program ended.") == 1
+    assert "What a first step spends its time on was not recorded; likely" in nothing
+    assert "the usual reasons: libraries load, memory is allocated and clocks rise." in nothing
+    assert "No step was measured." in cause_text(tmp_path, *TRACED, run=False)
+
+
+CAUSE = points("cuda", "small", SETTINGS)[-1] | {"device": "cuda"}
+
+
+def test_the_cause_is_measured_by_one_program_under_nsys_and_without(monkeypatch, tmp_path):
+    """Here without nsys and without a GPU: what runs is the program's command."""
+    ran: list[tuple[str, list[str]]] = []
+
+    def told() -> str:
+        return cause_of.os.environ["CUDA_MODULE_LOADING"]
+
+    def profile(output, program, device, os_tracing):
+        ran.append((f"nsys {told()}", program))
+
+    def export(output, database):
+        capture(database.parent, CAUSE["steps"]).rename(database)
+
+    def run_tied(program):
+        ran.append((told(), program))
+        times = {"forward": [3, 2], "forward_backward": [5, 4]}
+        Path(program[-1]).write_text(json.dumps({"build_ns": 7, "steps_ns": times}))
+        return subprocess.CompletedProcess(program, 0)
+
+    monkeypatch.setattr(cause_of, "run_tied", run_tied)
+    monkeypatch.setattr(cause_of.nsys_cli, "profile", profile)
+    monkeypatch.setattr(cause_of.nsys_cli, "export_sqlite", export)
+    monkeypatch.delenv("CUDA_MODULE_LOADING", raising=False)
+    rows = measure(CAUSE)
+    assert [how for how, _ in ran] == ["nsys LAZY", "LAZY", "EAGER", "LAZY", "EAGER"]
+    assert "CUDA_MODULE_LOADING" not in cause_of.os.environ
+    for _, program in ran:
+        assert program[1:4] == ["-m", "workflow_src.studies.warmup.cause", "--point"]
+        assert json.loads(program[4]) == CAUSE
+    assert [row["sweep"] for row in rows] == ["traced"] * 12 + ["loading"] * 8
+    assert {(row["status"], row["config"]) for row in rows} == {("ok", "tiny-ctx64-fp32")}
+    assert [row["steps_ns"] for row in rows[12:14]] == [[3, 2], [5, 4]]
+    assert [row["loading"] for row in rows[12::2]] == ["LAZY", "EAGER", "LAZY", "EAGER"]
+    assert measure(CAUSE | {"device": "cpu"}) == []
+
+
+def test_a_program_that_fails_is_a_row(monkeypatch):
+    def missing(*_, **__):
+        raise TraceError("nsys is not on the PATH")
+
+    monkeypatch.setattr(cause_of.nsys_cli, "profile", missing)
+    ended = subprocess.CompletedProcess([], 3)
+    monkeypatch.setattr(cause_of, "run_tied", lambda program: ended)
+    rows = measure(CAUSE)
+    assert [(row["sweep"], row["status"]) for row in rows] == [
+        ("traced", "skipped"),
+        *[("loading", "skipped")] * 4,
+    ]
+    assert rows[0]["reason"] == "nsys is not on the PATH"
+    assert rows[1]["reason"].startswith("the program ended with status 3;")
+
+
+def test_the_program_runs_the_first_steps_of_both_phases(monkeypatch, tmp_path):
+    point = CAUSE | {"device": "cpu", "context": 8, "steps": 2}
+    output = tmp_path / "steps.json"
+    monkeypatch.setattr("sys.argv", ["", "--point", json.dumps(point), "--output", str(output)])
+    cause_of.main()
+    found = json.loads(output.read_text())
+    assert found["build_ns"] > 0
+    assert {phase: len(ns) for phase, ns in found["steps_ns"].items()} == {
+        "forward": 2,
+        "forward_backward": 2,
+    }
+
+
+def test_a_figure_of_five_sizes_has_rows_of_panels(tmp_path):
+    rows = [
+        raw(0, COLD, size=size, phase=phase)
+        for size in ("small", "medium", "large", "xl", "2.7B")
+        for phase in ("forward", "forward_backward")
+    ]
+    drawn = SECTION.figure(joined(tmp_path, *rows))
+    assert len(drawn.axes) == 10
+    assert tuple(drawn.get_size_inches()) == pytest.approx((2.9 * 4 + 2.2, 3.2 * 3))
+    text(tmp_path, *rows)

@@ -93,16 +93,21 @@ def export(capture: Path, folder: Path, os_tracing: bool) -> None:
 
     Raises TraceError if nsys fails.
     """
-    version()
     database = folder / "trace.sqlite"
+    export_sqlite(capture, database)
+    for report in (*REPORTS, "osrt_sum") if os_tracing else REPORTS:
+        (folder / f"{report}.csv").write_text(stats(database, report), encoding="utf-8")
+
+
+def export_sqlite(capture: Path, database: Path) -> None:
+    """Export a capture as SQLite to `database`. Raises TraceError if nsys fails."""
+    version()
     try:
         _run(["nsys", "export", "-t", "sqlite", "--force-overwrite=true", "-o", database, capture])
     except TraceError as error:
         raise TraceError(f"{error}; {remake(capture)}, or use the nsys that made it") from None
     if not database.is_file():
         raise TraceError(f"nsys export made no SQLite of {capture.name}; {remake(capture)}")
-    for report in (*REPORTS, "osrt_sum") if os_tracing else REPORTS:
-        (folder / f"{report}.csv").write_text(stats(database, report), encoding="utf-8")
 
 
 def stats(source: Path, report: str) -> str:

@@ -11,16 +11,20 @@ from workflow_src.render.markdown import PHASE_WORDS
 from workflow_src.studies import join_points
 from workflow_src.studies.rows import filled
 from workflow_src.studies.study import Point, Row
-
-SETTLED_WITHIN = 0.10
-"""A step is settled if it differs from the settled median by at most this share."""
+from workflow_src.studies.warmup import causes
+from workflow_src.studies.warmup.settled import SETTLED_WITHIN, settled_after, settled_median
 
 MEAN_WITHIN = 0.05
 """A warm-up is enough if the mean then differs from the settled median by at most this share."""
 
 
 def derive(point: Point, rows: list[Row]) -> list[Row]:
-    """The rows with totals, the first step and the settled median of all steps (ms)."""
+    """The rows with totals, the first step and the settled median of all steps (ms).
+
+    Of a point of the cause, the rows of `causes.derive`.
+    """
+    if point.get("cause"):
+        return causes.derive(rows)
     return [row | _derived(row) if row["status"] == "ok" else row for row in rows]
 
 
@@ -36,25 +40,14 @@ def _derived(row: Row) -> Row:
     }
 
 
-def settled_median(values: Sequence[float]) -> float:
-    """The median of the last half of `values`."""
-    return statistics.median(values[len(values) // 2 :])
-
-
-def settled_after(values: Sequence[float], within: float = SETTLED_WITHIN) -> int | None:
-    """Number of steps after which all others lie within a share of the settled median.
-
-    None if even the last one does not.
-    """
-    settled = settled_median(values)
-    apart = [i for i, value in enumerate(values) if abs(value - settled) > within * settled]
-    steps = apart[-1] + 1 if apart else 0
-    return steps if steps < len(values) else None
+def runs_of(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The table's rows of runs with a number of warm-up steps; those of the cause have a sweep."""
+    return [row for row in filled(table) if not row.get("sweep")]
 
 
 def compared(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """The table's rows; measured ones with the ratios of first step and mean to settled median."""
-    rows = filled(table)
+    """The runs; measured ones with the ratios of first step and mean to settled median."""
+    rows = runs_of(table)
     for row in measured(rows):
         row["first_ratio"] = row["first_step_ms"] / row["settled_ms"]
         row["mean_ratio"] = row["mean_ms"] / row["settled_ms"]
@@ -112,6 +105,7 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
             for phase in dict.fromkeys(line["phase"] for line in lines)
         },
         "extra": same_extra(lines),
+        "causes": causes.summarize(filled(table)),
         "worst": _worst_means(rows),
         "enough": enough(rows),
         "steady": steady_only(rows),

@@ -1,5 +1,6 @@
 """The figure of the warm-up study."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,25 +11,30 @@ from matplotlib.figure import Figure
 
 from workflow_src.render.drawing import LINE_COLORS, label_left, legend_of, log_values, nothing
 from workflow_src.render.markdown import PHASE_WORDS
-from workflow_src.studies.rows import filled
-from workflow_src.studies.warmup.analyze import measured
+from workflow_src.studies.warmup.analyze import measured, runs_of
 
 Rows = Sequence[dict[str, Any]]
+
+ACROSS = 4
+"""Panels side by side: two sizes with both phases."""
 
 
 def figure(table: pd.DataFrame) -> Figure:
     """A panel per size and phase: mean with std, median and first step over warm-up steps."""
     panels: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for row in sorted(measured(filled(table)), key=lambda row: int(row["warmup_steps"])):
+    for row in sorted(measured(runs_of(table)), key=lambda row: int(row["warmup_steps"])):
         panels.setdefault((row["size"], row["phase"]), []).append(row)
     if not panels:
         return nothing("no step was measured")
-    drawn, grid = plt.subplots(
-        1, len(panels), figsize=(2.9 * len(panels) + 2.2, 3.2), squeeze=False, layout="constrained"
-    )
-    for axes, ((size, phase), mine) in zip(grid.flat, panels.items(), strict=True):
+    columns = min(len(panels), ACROSS)
+    down = math.ceil(len(panels) / columns)
+    size = (2.9 * columns + 2.2, 3.2 * down)
+    drawn, grid = plt.subplots(down, columns, figsize=size, squeeze=False, layout="constrained")
+    for axes, ((name, phase), mine) in zip(grid.flat, panels.items(), strict=False):
         draw_panel(axes, mine)
-        axes.set_title(f"{size}, {PHASE_WORDS[phase]}", fontsize=10)
+        axes.set_title(f"{name}, {PHASE_WORDS[phase]}", fontsize=10)
+    for axes in grid.flat[len(panels) :]:
+        axes.remove()
     label_left(drawn, "ms a step")
     legend_of(drawn)
     return drawn

@@ -8,9 +8,14 @@ from workflow_src.render.markdown import (
     Column,
     markdown_table,
     number,
+    percent,
     plain,
+    signed_number,
     signed_percent,
+    whole,
 )
+from workflow_src.studies.rows import filled
+from workflow_src.studies.warmup import causes
 from workflow_src.studies.warmup.analyze import by_phase, compared, named
 
 NUMBERS = {
@@ -33,11 +38,37 @@ COLUMNS = (
     *(Column(heading, key, number, "status") for heading, key in NUMBERS.items()),
     Column("steps until settled", "settled_text", str, "status"),
 )
+PART_COLUMNS = (
+    Column("size", "size"),
+    Column("phase", "phase"),
+    Column("the host's time", "words"),
+    Column("first step, ms", "first_step_ms", number),
+    Column("settled step, ms", "settled_ms", number),
+    Column("difference, ms", "extra_ms", signed_number),
+    Column("calls, first step", "first_calls", whole, "no_calls"),
+    Column("calls, settled step", "settled_calls", whole, "no_calls"),
+)
+TRIAL_COLUMNS = (
+    Column("phase", "named"),
+    Column("first step, ms", "lazy_first_step_ms", number),
+    Column("first step, loaded before, ms", "eager_first_step_ms", number),
+    Column("settled step, ms", "lazy_settled_ms", number),
+    Column("settled step, loaded before, ms", "eager_settled_ms", number),
+    Column("extra time explained", "share", percent, "no_share"),
+    Column("start, ms", "lazy_build_ms", number),
+    Column("start, loaded before, ms", "eager_build_ms", number),
+)
 
 
 def tables(table: pd.DataFrame) -> dict[str, Markup]:
-    """A row per size and phase, and one per run and phase."""
-    return {"phases": _phases_table(table), "runs": _runs_table(table)}
+    """A row per size and phase, and one per run and phase; those of the cause of first steps."""
+    rows = filled(table)
+    return {
+        "phases": _phases_table(table),
+        "runs": _runs_table(table),
+        "causes": markdown_table(causes.part_lines(rows), PART_COLUMNS),
+        "loading": markdown_table(causes.trial_lines(rows), TRIAL_COLUMNS),
+    }
 
 
 def _phases_table(table: pd.DataFrame) -> Markup:

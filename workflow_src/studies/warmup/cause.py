@@ -1,0 +1,174 @@
+"""Why first steps are slow: the host's time under nsys, and a trial with all code loaded before."""
+
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from workflow_src.common import nsys_cli
+from workflow_src.common.arguments import Parser, new_file
+from workflow_src.common.atomic_write import write_json
+from workflow_src.common.errors import StageError, TraceError
+from workflow_src.common.subprocesses import how_it_ended, run_tied
+from workflow_src.measure.machine import use_threads
+from workflow_src.measure.memory_limit import limited_memory
+from workflow_src.measure.timing import time_steps
+from workflow_src.measure.windows import nsys_window
+from workflow_src.measure.workload import Workload
+from workflow_src.model.ranges import range_
+from workflow_src.studies.models import case_of, with_known_sizes
+from workflow_src.studies.run_point import point_of
+from workflow_src.studies.study import Point, Row
+from workflow_src.studies.warmup.host_time import host_time, read
+from workflow_src.studies.warmup.points import POINT
+
+PHASES = ("forward", "forward_backward")
+MODES = ("LAZY", "EAGER")
+"""When CUDA loads a kernel's code: at its first launch, or all of it when CUDA starts."""
+
+LOADING = "CUDA_MODULE_LOADING"
+"""The environment variable by which CUDA chooses; it is read when CUDA starts."""
+
+
+def about(point: Point) -> Row:
+    """What the rows of a point have in common."""
+    case = case_of(point, point["size"], "fp32")
+    return {
+        "config": case.case,
+        "size": case.size,
+        "context": case.context,
+        "batch": case.batch,
+    }
+
+
+def measure_cause(point: Point) -> list[Row]:
+    """Rows of sweep "traced" per phase and step, and of sweep "loading" per process and phase.
+
+    Empty on a CPU, which loads no kernels.
+    """
+    if point["device"] != "cuda":
+        return []
+    return [about(point) | row for row in (*_traced(point), *_loading(point))]
+
+
+def _traced(point: Point) -> list[Row]:
+    """The program once under nsys: per step, its wall time (ns) split into host_time.CATEGORIES."""
+    try:
+        with tempfile.TemporaryDirectory() as folder, code_loaded(MODES[0]):
+            capture = Path(folder, "first.nsys-rep")
+            given = _program(point, Path(folder, "steps.json"))
+            nsys_cli.profile(capture, given, point["device"], os_tracing=False)
+            database = capture.with_suffix(".sqlite")
+            nsys_cli.export_sqlite(capture, database)
+            return traced_rows(database, point["steps"])
+    except TraceError as error:
+        return [{"sweep": "traced", "status": "skipped", "reason": str(error)}]
+
+
+def traced_rows(database: Path, steps: int) -> list[Row]:
+    """A row per phase and step of an export. Raises TraceError unless it has `steps` of each."""
+    ranges, calls = read(database)
+    rows = []
+    for phase in PHASES:
+        mine = [step for step in ranges if step.name == phase]
+        if len(mine) != steps:
+            raise TraceError(f"nsys recorded {len(mine)} of {steps} steps of {phase}")
+        rows += [
+            {"sweep": "traced", "status": "ok", "reason": "", "phase": phase, "step": number}
+            | asdict(host_time(step, calls))
+            for number, step in enumerate(mine)
+        ]
+    return rows
+
+
+def _loading(point: Point) -> list[Row]:
+    """The program without nsys, in `repeats` processes for each of MODES, taking turns."""
+    rows = []
+    for process, mode in enumerate(MODES * point["repeats"]):
+        labels = {"sweep": "loading", "loading": mode, "process": process}
+        rows += [labels | row for row in _timed(point, mode)]
+    return rows
+
+
+def _timed(point: Point, mode: str) -> list[Row]:
+    """A row per phase: the times (ns) of its steps, and of building the model, in one process."""
+    try:
+        found = _run(point, mode)
+    except StageError as error:
+        return [{"status": "skipped", "reason": str(error)}]
+    done = {"status": "ok", "reason": "", "build_ns": found["build_ns"]}
+    return [done | {"phase": phase, "steps_ns": ns} for phase, ns in found["steps_ns"].items()]
+
+
+def _run(point: Point, mode: str) -> dict[str, Any]:
+    """What the program writes. Raises StageError if it fails."""
+    with tempfile.TemporaryDirectory() as folder, code_loaded(mode):
+        output = Path(folder, "steps.json")
+        status = run_tied(_program(point, output)).returncode
+        if status:
+            raise StageError(f"the program {how_it_ended(status)}")
+        found: dict[str, Any] = json.loads(output.read_text(encoding="utf-8"))
+        return found
+
+
+@contextmanager
+def code_loaded(mode: str) -> Iterator[None]:
+    """Have the programs started inside load code as `mode` says, whatever this one was told."""
+    before = os.environ.get(LOADING)
+    os.environ[LOADING] = mode
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[LOADING]
+        else:
+            os.environ[LOADING] = before
+
+
+def _program(point: Point, output: Path) -> list[str]:
+    given = ["--point", json.dumps(dict(point)), "--output", str(output)]
+    return [sys.executable, "-m", __name__, *given]
+
+
+def run(point: Point) -> dict[str, Any]:
+    """The program: build the model, then the first steps of each phase in nsys's window.
+
+    build_ns: time until the model is built, in which CUDA starts; steps_ns: of each step, by phase.
+    """
+    start = time.perf_counter_ns()
+    workload = Workload(case_of(point, point["size"], "fp32"))
+    workload.synchronize()
+    build_ns = time.perf_counter_ns() - start
+
+    def step(phase: str) -> None:
+        with range_(phase):
+            workload.phase(phase)()
+            workload.synchronize()
+
+    wait, steps = workload.synchronize, point["steps"]
+    with nsys_window(point["device"]):
+        found = {phase: time_steps(partial(step, phase), wait, steps) for phase in PHASES}
+    return {"build_ns": build_ns, "steps_ns": found}
+
+
+def main() -> None:
+    """Run the first steps of this process, and write how long each took."""
+    parser = Parser(description=__doc__)
+    check = point_of(POINT, with_known_sizes)
+    parser.add_argument("--point", type=check, required=True, help="the point as JSON")
+    parser.add_argument("--output", type=new_file, required=True, help="times as JSON")
+    given = parser.parse_args()
+    use_threads(given.point)
+    with limited_memory(given.point["device"], given.point.get("memory_limit_gib")):
+        write_json(given.output, run(given.point))
+
+
+if __name__ == "__main__":
+    main()

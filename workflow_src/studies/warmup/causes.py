@@ -1,0 +1,201 @@
+"""Analyzes why first steps are slow: what the host did in them, and whether loading explains it."""
+
+import statistics
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from workflow_src.common.units import NS_PER_MS
+from workflow_src.render.markdown import PHASE_WORDS
+from workflow_src.studies.study import Row
+from workflow_src.studies.warmup.host_time import CATEGORIES, FIRST_LAUNCH, OUTSIDE
+from workflow_src.studies.warmup.settled import settled_median
+
+WHOLE = "whole"
+PARTS = (WHOLE, *CATEGORIES)
+"""The rows of a phase: the whole step, and each category of the host's time in it."""
+
+WORDS = {
+    WHOLE: "the whole step",
+    FIRST_LAUNCH: "first launches of kernels",
+    "launch": "other launches",
+    "load": "loading and looking up code",
+    "synchronize": "waiting for the device",
+    "allocate": "allocating and freeing memory",
+    "other_call": "other CUDA calls",
+    OUTSIDE: "outside CUDA calls",
+}
+"""The parts in words, as a table shows them."""
+
+MENTIONED = 0.05
+"""A part is mentioned if it is at least this share of what the first step takes longer."""
+
+MAIN = 0.5
+"""Loading is the main cause if loading beforehand saves at least this share of the extra time."""
+
+LAZY, EAGER = "LAZY", "EAGER"
+
+
+def derive(rows: Iterable[Row]) -> list[Row]:
+    """The table's rows: a row per phase and part of a traced step, and per process and phase.
+
+    first_step_ms: of the first step; settled_ms: the median of the last half of the steps, of each
+    part by itself; extra_ms: their difference. Rows without a measurement stay as they are.
+    """
+    traced: dict[str, list[Row]] = {}
+    found = []
+    for row in rows:
+        if row["status"] != "ok":
+            found.append(row)
+        elif row["sweep"] == "traced":
+            traced.setdefault(row["phase"], []).append(row)
+        else:
+            times = _times([ns / NS_PER_MS for ns in row["steps_ns"]])
+            found.append(_unlisted(row) | times | {"build_ms": row["build_ns"] / NS_PER_MS})
+    return [part for steps in traced.values() for part in _parts(steps)] + found
+
+
+def _unlisted(row: Row) -> Row:
+    return {key: value for key, value in row.items() if key not in ("steps_ns", "build_ns")}
+
+
+def _times(steps: Sequence[float]) -> Row:
+    settled = settled_median(steps)
+    return {"first_step_ms": steps[0], "settled_ms": settled, "extra_ms": steps[0] - settled}
+
+
+def _parts(steps: Sequence[Row]) -> list[Row]:
+    """A row per part of a phase's steps, which are in order."""
+    same = ("config", "size", "context", "batch", "sweep", "status", "reason", "phase")
+    about = {key: steps[0][key] for key in same if key in steps[0]}
+    found = []
+    for part in PARTS:
+        ns = [step["wall_ns"] if part == WHOLE else step["ns"][part] for step in steps]
+        row = about | {"part": part} | _times([value / NS_PER_MS for value in ns])
+        calls = [step["calls"].get(part) for step in steps]
+        if calls[0] is not None:
+            row |= {"first_calls": calls[0], "settled_calls": settled_median(calls)}
+        kernels = {"kernels": steps[0]["kernels"]} if part == FIRST_LAUNCH else {}
+        found.append(row | kernels)
+    return found
+
+
+def summarize(rows: Sequence[Row]) -> dict[str, Any]:
+    """What the rows of a table say about the cause, by size and phase; the reasons of gaps.
+
+    recorded, tested: the sizes that have a trace, and a trial with code loaded beforehand.
+    """
+    mine = [row for row in rows if row.get("sweep")]
+    ran = [row for row in mine if row["status"] == "ok"]
+    keys = dict.fromkeys((row["size"], row["phase"]) for row in ran)
+    lines = [_line(size, phase, ran) for size, phase in keys]
+    lines = [line for line in lines if line["traced"] or line["trial"]]
+    return {
+        "lines": lines,
+        "recorded": list(dict.fromkeys(line["size"] for line in lines if line["traced"])),
+        "tested": list(dict.fromkeys(line["size"] for line in lines if line["trial"])),
+        "builds": _builds(ran),
+        "problems": list(dict.fromkeys(_problem(row) for row in mine if row["status"] != "ok")),
+    }
+
+
+def _problem(row: Row) -> str:
+    what = "nsys recorded no first step"
+    what = what if row["sweep"] == "traced" else "a trial of how code is loaded failed"
+    return f"In {row['size']}, {what}: {row['reason']}"
+
+
+def _line(size: str, phase: str, ran: Sequence[Row]) -> Row:
+    mine = [row for row in ran if (row["size"], row["phase"]) == (size, phase)]
+    named = f"{size}, {PHASE_WORDS[phase]}"
+    return {"size": size, "named": named, "traced": _traced(mine), "trial": _trial(mine)}
+
+
+def _traced(rows: Sequence[Row]) -> dict[str, Any] | None:
+    """The whole step, and the parts that make up what the first one takes longer, largest first."""
+    parts = {row["part"]: row for row in rows if row["sweep"] == "traced"}
+    if not parts:
+        return None
+    whole = parts.pop(WHOLE)
+    least = MENTIONED * whole["extra_ms"]
+    longer = [row for row in parts.values() if row["extra_ms"] >= least > 0]
+    ordered = sorted(longer, key=lambda row: -float(row["extra_ms"]))
+    return {"whole": whole, "parts": [row | {"purpose": _purpose(row)} for row in ordered]}
+
+
+PURPOSES = {
+    "launch": "to other launches",
+    "load": "to loading and looking up code",
+    "synchronize": "to waiting for the device",
+    "allocate": "to allocating and freeing memory",
+    "other_call": "to other CUDA calls",
+    OUTSIDE: "to the host's work outside CUDA calls (Python, PyTorch and its libraries)",
+}
+
+
+def _purpose(row: Row) -> str:
+    """What the time of a part goes to, as the end of a sentence."""
+    if row["part"] != FIRST_LAUNCH:
+        return PURPOSES[row["part"]]
+    kernels = int(row["kernels"])
+    return f"to launching {kernels:,} kernel{'' if kernels == 1 else 's'} for the first time"
+
+
+def _trial(rows: Sequence[Row]) -> dict[str, Any] | None:
+    """First steps with code loaded at first launches and beforehand, and what that explains.
+
+    share: how much of what a first step takes longer is saved; None if it takes no longer.
+    """
+    lazy, eager = _of_mode(rows, LAZY), _of_mode(rows, EAGER)
+    if not lazy or not eager:
+        return None
+    extra, saved = lazy["extra_ms"], lazy["first_step_ms"] - eager["first_step_ms"]
+    share = saved / extra if extra > 0 else None
+    main = share is not None and share >= MAIN
+    return {"lazy": lazy, "eager": eager, "share": share, "main": main}
+
+
+def _of_mode(rows: Sequence[Row], mode: str) -> dict[str, Any] | None:
+    """Medians over the processes that load code in one way."""
+    mine = [row for row in rows if row["sweep"] == "loading" and row["loading"] == mode]
+    if not mine:
+        return None
+    names = ("first_step_ms", "settled_ms", "build_ms")
+    found = {name: statistics.median(float(row[name]) for row in mine) for name in names}
+    extra = found["first_step_ms"] - found["settled_ms"]
+    return found | {"extra_ms": extra, "processes": len(mine)}
+
+
+def _builds(ran: Sequence[Row]) -> list[Row]:
+    """Per size, CUDA's start and the model's building, where loading beforehand makes it longer."""
+    found = []
+    for size in dict.fromkeys(row["size"] for row in ran):
+        mine = [row for row in ran if row["size"] == size]
+        lazy, eager = _of_mode(mine, LAZY), _of_mode(mine, EAGER)
+        if lazy and eager and eager["build_ms"] > lazy["build_ms"]:
+            times = {"lazy_ms": lazy["build_ms"], "eager_ms": eager["build_ms"]}
+            found.append({"size": size} | times)
+    return found
+
+
+def part_lines(rows: Sequence[Row]) -> list[Row]:
+    """A line per size, phase and part, for a table; calls are missing where there are none."""
+    return [
+        row | {"phase": PHASE_WORDS[row["phase"]], "words": WORDS[row["part"]], "no_calls": "none"}
+        for row in rows
+        if row.get("sweep") == "traced" and row["status"] == "ok"
+    ]
+
+
+def trial_lines(rows: Sequence[Row]) -> list[Row]:
+    """A line per size and phase with both ways of loading code, for a table."""
+    return [
+        line
+        | {
+            f"{mode}_{key}": value
+            for mode in ("lazy", "eager")
+            for key, value in trial[mode].items()
+        }
+        | {"share": trial["share"], "no_share": "none"}
+        for line in summarize(rows)["lines"]
+        if (trial := line["trial"])
+    ]
