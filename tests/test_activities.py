@@ -1,5 +1,6 @@
 """Device activities of a call, compared with the trace of the same call."""
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -112,3 +113,27 @@ def test_on_a_gpu_kernels_and_operators_are_those_of_the_trace(tmp_path: Path, p
     }
     ranges = {row["range"] for row in rows if row["kind"] == "kernel"}
     assert {"qkv", "scores", "softmax", "values", "output", "feed_forward", "head"} <= ranges
+
+
+@pytest.mark.parametrize(
+    ("cuda", "given", "expected"),
+    [
+        ("13.0", None, "1"),
+        ("12.6", None, "1"),
+        ("12.4", None, None),
+        ("11.8", None, None),
+        (None, None, None),
+        ("13.0", "0", "0"),
+    ],
+)
+def test_cupti_detaches_after_a_session_where_that_is_safe(
+    monkeypatch: pytest.MonkeyPatch, cuda: str | None, given: str | None, expected: str | None
+) -> None:
+    """Before CUDA 12.6 a process that replays graphs crashes at its next session."""
+    monkeypatch.setenv("TEARDOWN_CUPTI", given or "")
+    if given is None:
+        monkeypatch.delenv("TEARDOWN_CUPTI")
+    monkeypatch.setattr(torch.version, "cuda", cuda)
+    with torch_window("cpu", work):
+        work()
+    assert os.environ.get("TEARDOWN_CUPTI") == expected

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -214,3 +215,25 @@ def test_the_environment_of_a_result_names_the_device(tmp_path: Path) -> None:
     write_json(tmp_path / "benchmark.json", result)
     tables = case_tables(tmp_path / "export", tmp_path / "benchmark.json")
     assert tables["captures"]["family_coverage"][0] > 0.99
+
+
+LAUNCHES_AROUND_A_PROFILE = """
+import torch
+from workflow_src.measure.activities import activities_of
+from workflow_src.measure.host import host_speed
+
+fastest = lambda: min(host_speed("cuda")["host_operation_us"] for _ in range(5))
+before = fastest()
+activities_of(lambda: torch.ones(8, device="cuda").add_(1), "cuda")
+print(fastest() / before)
+"""
+
+
+@pytest.mark.parametrize(("detached", "slower"), [("1", False), ("0", True)])
+def test_a_profiler_slows_later_launches_unless_it_detaches(detached: str, slower: bool) -> None:
+    command = [sys.executable, "-c", LAUNCHES_AROUND_A_PROFILE]
+    known = os.environ | {"TEARDOWN_CUPTI": detached}
+    ended = subprocess.run(command, env=known, capture_output=True, text=True, check=True)
+    ratio = float(ended.stdout.split()[-1])
+    print(f"TEARDOWN_CUPTI={detached}: an operation takes {ratio:.2f} times as long afterwards")
+    assert (ratio > 1.2) == slower

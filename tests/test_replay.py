@@ -157,14 +157,14 @@ def test_replays_come_after_all_phases_on_the_same_workload(
 
     monkeypatch.setattr(benchmark, "measure_phase", measure)
     monkeypatch.setattr(benchmark, "replays", replays)
-    assert "replay" not in benchmark.measure_all(CASE, 0, 1)["forward"]
+    assert "replay" not in benchmark.measure_all(CASE, 0, 1)[1]["forward"]
     assert order == list(PHASES)
     built = benchmark.build(CASE)
     monkeypatch.setattr(benchmark, "build", lambda case: built)
     order.clear()
     made.clear()
     on_cuda = Case.from_dict(CASE.as_dict() | {"device": "cuda"})
-    found = benchmark.measure_all(on_cuda, 0, 1)
+    _, found = benchmark.measure_all(on_cuda, 0, 1)
     assert order == [*PHASES, "replays"] and all(workload is built[0] for workload in made)
     assert found["forward"]["replay"]["status"] == "oom" and "replay" not in found["train_step"]
 

@@ -15,12 +15,18 @@ from workflow_src.measure.progress import observed
 
 
 def measured_alone(
-    name: str, job: Mapping[str, Any], key: str, measure: Callable[[], Any]
+    name: str,
+    job: Mapping[str, Any],
+    key: str,
+    measure: Callable[[], Any],
+    finish: Callable[[Any], Any] = lambda found: found,
 ) -> dict[str, Any]:
     """The result of `measure` under `key`, with environment, device states and times beside it.
 
     `job` is a case or a study's point called `name`, with its device and, if it has one, its
-    memory limit. Raises StageError if there is no such device, or less memory than that limit.
+    memory limit. `finish` completes the result, still alone on the device, where the state after
+    measuring has been recorded: a profiler slows the launches of the process that it ran in. Raises
+    StageError if there is no such device, or less memory than that limit.
     """
     kind = job["device"]
     # What was imported is no garbage, and looking through it takes 0.1 s before each row.
@@ -30,13 +36,15 @@ def measured_alone(
         started_at, neighbors = now(), Neighbors(device)
         with limited_memory(kind, job.get("memory_limit_gib")), observed(neighbors.look):
             found = measure()
+            after = state(device) | _speed_after(kind)
+            found = finish(found)
         neighbors.look()
         return {
             key: found,
             "environment": hardware(device) | software() | {"node": node(), "device_name": device},
             "before": before,
             "during": neighbors.state(),
-            "after": state(device) | _speed_after(kind),
+            "after": after,
             "locks_are_shared": locks_are_shared(),
             "started_at": started_at,
             "ended_at": now(),

@@ -51,24 +51,31 @@ def measure_built(case: Case, built: Built, warmup_steps: int, steps: int) -> di
     return dict(run_built(case, built, run))
 
 
-def measure_all(case: Case, warmup_steps: int, steps: int, launched: bool = True) -> dict[str, Row]:
-    """As `measure`; rows also have `replay`, on a CUDA device, and `launched`, unless told not to.
+def measure_all(case: Case, warmup_steps: int, steps: int) -> tuple[Built, dict[str, Row]]:
+    """As `measure`, with the workload; on a CUDA device rows also have `replay`.
 
-    See measure/replay.py and measure/operators.py.
+    See measure/replay.py.
     """
     built = build(case)
     rows = measure_built(case, built, warmup_steps, steps)
     if case.device == "cuda":
         for phase, replay in replays(built[0], rows, warmup_steps, steps):
             rows[phase]["replay"] = said(f"{case.case} {phase}, replayed", replay)
-    return add_launched(built[0], rows) if launched else rows
+    return built, rows
+
+
+def completed(found: tuple[Built, dict[str, Row]], launched: bool = True) -> dict[str, Row]:
+    """The rows of `measure_all`, with `launched` (measure/operators.py) unless told not to."""
+    (workload, _), rows = found
+    return add_launched(workload, rows) if launched else rows
 
 
 def benchmark(case: Case, warmup_steps: int, steps: int, launched: bool = True) -> dict[str, Any]:
     """The complete result of one case, measured with the device to itself."""
     about = {"case": case.as_dict(), "warmup_steps": warmup_steps}
-    run = partial(measure_all, case, warmup_steps, steps, launched)
-    return about | measured_alone(case.case, case.as_dict(), "phases", run)
+    run = partial(measure_all, case, warmup_steps, steps)
+    finish = partial(completed, launched=launched)
+    return about | measured_alone(case.case, case.as_dict(), "phases", run, finish)
 
 
 @one_sentence()

@@ -1,5 +1,6 @@
 """The profilers' capture windows: only what runs inside one is captured."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -7,7 +8,11 @@ from pathlib import Path
 import torch
 from torch.profiler import ProfilerActivity, profile, schedule
 
+from workflow_src.measure.timing import synchronize
 from workflow_src.model.ranges import listening
+
+DETACHABLE = (12, 6)
+"""The first CUDA version in which a process that replays graphs survives CUPTI's detaching."""
 
 
 @contextmanager
@@ -29,8 +34,10 @@ def torch_window(
     """Open torch.profiler's window; the yielded profile holds its events afterwards.
 
     Kineto drops kernels at the very start of a session, so `settle` runs first, in its warm-up.
-    With `shapes`, operators' inputs are recorded.
+    With `shapes`, operators' inputs are recorded. What the process launches afterwards takes as
+    long as before.
     """
+    _detach_afterwards()
     activities = [ProfilerActivity.CPU]
     if device == "cuda":
         activities.append(ProfilerActivity.CUDA)
@@ -39,6 +46,19 @@ def torch_window(
         settle()
         profiler.step()
         yield profiler
+    # CUPTI detaches in the next call, which must not be one that is timed.
+    synchronize(device)
+
+
+def _detach_afterwards() -> None:
+    """Have CUPTI, which records CUDA's activities, detach from the process after a session.
+
+    Kineto leaves it attached, and every later launch takes longer, by half on an H200's host:
+    https://github.com/pytorch/pytorch/issues/144455.
+    """
+    version = tuple(int(part) for part in (torch.version.cuda or "0").split("."))
+    if version >= DETACHABLE:
+        os.environ.setdefault("TEARDOWN_CUPTI", "1")
 
 
 @contextmanager
