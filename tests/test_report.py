@@ -268,6 +268,14 @@ def test_contents_lead_to_every_section(reported):
     assert links[0] == ("In one minute", "in-one-minute")
 
 
+def test_an_answer_is_repeated_in_two_sentences_at_most():
+    answer = "## (x) What?\n\nOne takes 1 ms.\nTwo takes\t2 ms.\nThree takes 3 ms.\n\n- a list\n"
+    assert report.short_answer(answer) == "One takes 1 ms. Two takes 2 ms."
+    partial = "## (x) What?\n\n**Partial**: a case is missing.\n\nOne takes 1 ms.\n"
+    assert report.short_answer(partial) == "Partial: One takes 1 ms."
+    assert report.short_answer("## (x) What?\n") == ""
+
+
 def test_studies_that_did_not_run_are_named_with_what_turns_them_on(reported, tmp_path):
     text, _ = reported(SAMPLE)
     assert "None was chosen; warmup, precision," in text

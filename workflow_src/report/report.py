@@ -180,12 +180,17 @@ def long_tables(section: Path) -> Path:
     return section.with_suffix(".appendix.md")
 
 
+IN_SHORT = 2
+"""The most sentences of an answer that the report begins with."""
+
+
 def short_answer(text: str) -> Markup:
-    """The first paragraph of an answer, which answers its question in short."""
+    """The first sentences of an answer, a line each, which answer its question in short."""
     paragraphs = [part for part in text.strip().split("\n\n")[1:] if part.strip()]
     partial = "Partial: " if paragraphs and paragraphs[0].startswith("**Partial") else ""
     first = paragraphs[1:] if partial else paragraphs
-    return Markup(partial + " ".join(first[0].split()) if first else "")
+    sentences = first[0].strip().splitlines()[:IN_SHORT] if first else []
+    return Markup(partial + " ".join(" ".join(sentences).split()) if first else "")
 
 
 def one_page(report: str, appendix: str, tag: str) -> str:

@@ -93,7 +93,6 @@ def summarize(rows: Sequence[Row]) -> dict[str, Any]:
         "lines": lines,
         "recorded": list(dict.fromkeys(line["size"] for line in lines if line["traced"])),
         "tested": list(dict.fromkeys(line["size"] for line in lines if line["trial"])),
-        "builds": _builds(ran),
         "problems": list(dict.fromkeys(_problem(row) for row in mine if row["status"] != "ok")),
     }
 
@@ -143,7 +142,8 @@ def _purpose(row: Row) -> str:
 def _trial(rows: Sequence[Row]) -> dict[str, Any] | None:
     """First steps with code loaded at first launches and beforehand, and what that explains.
 
-    share: how much of what a first step takes longer is saved; None if it takes no longer.
+    share: how much of what a first step takes longer is saved; None if it takes no longer. longer:
+    the first step takes longer by more than MENTIONED of it, as one that loads a library does.
     """
     lazy, eager = _of_mode(rows, LAZY), _of_mode(rows, EAGER)
     if not lazy or not eager:
@@ -151,7 +151,8 @@ def _trial(rows: Sequence[Row]) -> dict[str, Any] | None:
     extra, saved = lazy["extra_ms"], lazy["first_step_ms"] - eager["first_step_ms"]
     share = saved / extra if extra > 0 else None
     main = share is not None and share >= MAIN
-    return {"lazy": lazy, "eager": eager, "share": share, "main": main}
+    longer = -saved > MENTIONED * lazy["first_step_ms"]
+    return {"lazy": lazy, "eager": eager, "share": share, "main": main, "longer": longer}
 
 
 def _of_mode(rows: Sequence[Row], mode: str) -> dict[str, Any] | None:
@@ -163,18 +164,6 @@ def _of_mode(rows: Sequence[Row], mode: str) -> dict[str, Any] | None:
     found = {name: statistics.median(float(row[name]) for row in mine) for name in names}
     extra = found["first_step_ms"] - found["settled_ms"]
     return found | {"extra_ms": extra, "processes": len(mine)}
-
-
-def _builds(ran: Sequence[Row]) -> list[Row]:
-    """Per size, CUDA's start and the model's building, where loading beforehand makes it longer."""
-    found = []
-    for size in dict.fromkeys(row["size"] for row in ran):
-        mine = [row for row in ran if row["size"] == size]
-        lazy, eager = _of_mode(mine, LAZY), _of_mode(mine, EAGER)
-        if lazy and eager and eager["build_ms"] > lazy["build_ms"]:
-            times = {"lazy_ms": lazy["build_ms"], "eager_ms": eager["build_ms"]}
-            found.append({"size": size} | times)
-    return found
 
 
 def part_lines(rows: Sequence[Row]) -> list[Row]:
