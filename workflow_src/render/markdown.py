@@ -198,13 +198,27 @@ def markdown_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column])
     cells = [_cells(row, columns) for row in rows]
     aligned = ["right" if c.text in NUMERIC else "left" for c in columns]
     headings = [escape(column.heading) for column in columns]
-    table = Table(
-        tabulate(cells, headers=headings, tablefmt="pipe", disable_numparse=True, colalign=aligned)
-        if cells
-        else "(no rows)"
-    )
+    table = Table(_laid_out(cells, headings, aligned) if cells else "(no rows)")
     table.rows = rows
     return table
+
+
+WIDE = 140
+"""Characters of a table's line from which on its columns no longer line up on a screen."""
+
+
+def _laid_out(
+    cells: Sequence[Sequence[str]], headings: Sequence[str], aligned: Sequence[str]
+) -> str:
+    """The table as text, its columns padded to line up unless a line is too long to show them."""
+    text = tabulate(
+        cells, headers=headings, tablefmt="pipe", disable_numparse=True, colalign=aligned
+    )
+    lines = text.splitlines()
+    if len(lines[0]) <= WIDE:
+        return text
+    lines[1] = re.sub("-+", "---", lines[1])
+    return "\n".join(re.sub(" {2,}", " ", line) for line in lines)
 
 
 def matrix(rows: Sequence[Mapping[str, Any]], source: str, text: Callable[[Any], str]) -> Markup:
@@ -227,11 +241,7 @@ def matrix(rows: Sequence[Mapping[str, Any]], source: str, text: Callable[[Any],
         ]
         headings = [escape(f"{label}, context"), *map(plain, contexts)]
         aligned = ["left"] + ["right"] * len(contexts)
-        parts.append(
-            tabulate(
-                lines, headers=headings, tablefmt="pipe", disable_numparse=True, colalign=aligned
-            )
-        )
+        parts.append(_laid_out(lines, headings, aligned))
     return Markup("\n\n".join(parts) or "(no rows)")
 
 
