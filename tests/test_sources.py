@@ -69,6 +69,8 @@ def test_rows_are_shown_with_their_values(linker):
     linker.link("It is 31.0 % in small, context 128.")
     (source,) = linker.sources.values()
     assert row_texts(source, {"kernels": table}) == ["row 3: path y, busy_ns 6"]
+    private = table.assign(node="secret-host", device_name="GPU-secret")
+    assert row_texts(source, {"kernels": private}) == row_texts(source, {"kernels": table})
 
 
 def led_to(summary: dict, text: str) -> list[str]:

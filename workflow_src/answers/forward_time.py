@@ -3,7 +3,7 @@
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.answers import api_time, command, evidence, launch_bound, step_ledger
+from workflow_src.answers import api_time, command, evidence, hosts, launch_bound, step_ledger
 from workflow_src.answers.answer import Answer, Fact
 from workflow_src.answers.evidence import Row, State
 from workflow_src.answers.forward_summary import summarize
@@ -149,14 +149,18 @@ def answer(
     captures: pd.DataFrame,
     ledger: pd.DataFrame,
     api_calls: pd.DataFrame,
+    environments: pd.DataFrame,
 ) -> Answer:
     """Answer (a) from timings.csv, ranges.csv, captures.csv and, if there, the optional tables."""
     cases = evidence.cases_of(timings, captures, ranges)
     rows = [measure(case, timings, ranges, captures, ledger) for case in cases]
     facts = [fact for row in rows for fact in facts_of(row, timings, ranges, ledger)]
+    timed = [row["case"] for row in rows if "median_ms" in row]
+    measured_on = hosts.hosts_of(timed, environments)
+    facts += hosts.facts_of(measured_on)
     limits = {"match_within": MATCH_WITHIN, "working_limit": LAUNCH_BOUND_BELOW}
     summary = summarize(rows, evidence.words(cases), VERDICTS) | limits
-    summary["api"] = api_time.summarize(api_calls)
+    summary |= {"api": api_time.summarize(api_calls), "hosts": hosts.summarize(measured_on)}
     frames = {"times": pd.DataFrame(rows)}
     return evidence.answered("a", TITLE, cases, states_of(rows), captures, facts, frames, summary)
 
@@ -168,14 +172,17 @@ def states_of(rows: list[Row]) -> dict[tuple[str, str], State]:
     return profiled | {(case, "unprofiled"): State("not_measured") for case in missing}
 
 
-def time_and_share(value: tuple[float, float]) -> str:
-    """A time in ms, and in brackets the share of it in which the device works, if it is known."""
-    ms, share = value
+def time_and_share(value: tuple[float, float, str]) -> str:
+    """A time in ms, in brackets the share of it in which the device works, and the host's mark.
+
+    The share is left out where it isn't known.
+    """
+    ms, share, mark = value
     if share != share:
-        return f"{markdown.number(ms)} ms"
+        return f"{markdown.number(ms)} ms{mark}"
     # A share just below the limit would look like the limit.
     digits = 1 if share < LAUNCH_BOUND_BELOW <= round(share, 2) else 0
-    return f"{markdown.number(ms)} ms ({100 * share:.{digits}f} %)"
+    return f"{markdown.number(ms)} ms ({100 * share:.{digits}f} %){mark}"
 
 
 def said_of(row: Row) -> str | None:
@@ -206,7 +213,8 @@ def tables(answer: Answer) -> dict[str, Markup]:
     ]
     for row in rows:
         if row.get("median_ms", float("nan")) > 0:
-            row["shown"] = (row["median_ms"], row.get("working_share", float("nan")))
+            mark = answer.summary["hosts"]["marks"].get(row["case"], "")
+            row["shown"] = (row["median_ms"], row.get("working_share", float("nan")), mark)
         row["said"] = said_of(row)
         row["state"] = row["median_state"] if row["state"] == "ok" else row["state"]
     replayed = [row | {"state": row["replay_state"]} for row in rows] if tested else []

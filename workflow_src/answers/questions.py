@@ -32,7 +32,9 @@ AS_RAN = ("operators", "ceilings")
 
 QUESTIONS: dict[str, Question] = {
     "a": Question(
-        "forward_time", ("timings", "ranges", "captures"), optional=("ledger", "api_calls")
+        "forward_time",
+        ("timings", "ranges", "captures"),
+        optional=("ledger", "api_calls", "environments"),
     ),
     "b": Question(
         "top_kernel", ("timings", "kernels", "captures", "ranges"), optional=("products",)

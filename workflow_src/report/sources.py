@@ -16,6 +16,7 @@ import pandas as pd
 from workflow_src.answers.evidence import OF_THE_MACHINE
 from workflow_src.answers.provenance import NUMERAL, texts
 from workflow_src.common.case import CASE_COLUMNS
+from workflow_src.common.environment import PRIVATE
 from workflow_src.report.fits import is_bare
 from workflow_src.report.values import BY_VALUE, Value, walk
 
@@ -114,7 +115,7 @@ def row_texts(source: Source, tables: Mapping[str, pd.DataFrame]) -> list[str]:
     if table is None:
         return []
     shown = [row for row in source.rows if row in table.index][:ROWS_SHOWN]
-    columns = [c for c in table.columns if c not in (*CASE_COLUMNS, "name")]
+    columns = [c for c in table.columns if c not in (*CASE_COLUMNS, *PRIVATE, "name")]
     found = []
     for row in shown:
         cells = [f"{c} {v}" for c, v in table.loc[row, columns].items() if v != "" and v == v]

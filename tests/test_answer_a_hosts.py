@@ -1,0 +1,157 @@
+"""Answer (a): times measured on hosts of several kinds are told apart."""
+
+import pandas as pd
+import pytest
+
+from tests.questions import answer_question
+from tests.synthetic_tables import Sample, write_tables
+from tests.test_answer_a import ROOT, TEMPLATES
+from tests.test_answer_a_replay import paragraph
+from workflow_src.answers import hosts, one_case
+from workflow_src.answers.answer import Answer, Fact
+from workflow_src.answers.provenance import unsupported
+
+THE_REST = "; the GPU's part of a time should be nearly the same on each, the rest is the host's."
+
+
+@pytest.fixture
+def ask(tmp_path):
+    def asked(*samples: Sample) -> tuple[Answer, str]:
+        return answer_question("a", write_tables(tmp_path, *samples), TEMPLATES)
+
+    return asked
+
+
+def on(context: int, cores: int | None = None, us: float | None = None, **others) -> Sample:
+    """A case on a host with so many cores, on which a launch takes `us`."""
+    environment = {"cpu_cores": cores, "host_launch_us_before": us}
+    if "cpu" in others:
+        environment["cpu"] = others.pop("cpu")
+    return Sample(context=context, environment=environment, **others)
+
+
+def matrix(text: str) -> list[str]:
+    """The cells of the first table's only line."""
+    (line, *_) = [line for line in text.splitlines() if line.startswith("| small ")]
+    return [cell.strip() for cell in line.strip("|").split("|")][1:]
+
+
+def sentence(text: str) -> str:
+    return paragraph(text, "†")
+
+
+def test_with_one_kind_of_host_the_text_is_that_without_any_record_of_hosts(tmp_path):
+    folder = write_tables(tmp_path, on(128, 64, 4.0), on(256, 64, 9.0))
+    answer, text = answer_question("a", folder, TEMPLATES)
+    assert matrix(text) == ["12.0 ms (100 %)"] * 2 and "host with" not in text
+    assert answer.summary["hosts"] == {"marks": {}, "marked": []}
+    assert not any(fact.table == "environments" for fact in answer.facts)
+    (folder / "environments.csv").unlink()
+    assert answer_question("a", folder, TEMPLATES)[1] == text
+
+
+def test_the_times_of_another_kind_of_host_are_marked(ask):
+    _, text = ask(on(128, 64), on(256, 16), on(512, 64))
+    assert matrix(text) == ["12.0 ms (100 %)", "12.0 ms (100 %)†", "12.0 ms (100 %)"]
+    said = "† measured on a host with 16 CPU cores, all others with 64"
+    assert sentence(text) == said + THE_REST
+
+
+def test_of_three_kinds_two_are_marked_and_the_speed_of_launches_is_said_where_known(ask):
+    answer, text = ask(
+        on(128, 16, 3.5), on(256, 64), on(512, 32, 4.0), on(1024, 64), on(2048, 32, 4.5)
+    )
+    # Both 64 and 32 have two cases, and the kind with more cores is the usual one.
+    assert [cell[-1] for cell in matrix(text)] == ["‡", ")", "†", ")", "†"]
+    assert sentence(text) == (
+        "† measured on a host with 32 CPU cores (a launch takes a median of 4.25 us there), ‡ with "
+        "16 (a launch takes 3.50 us there), all others with 64" + THE_REST
+    )
+    assert unsupported(text, answer.as_dict()) == []
+
+
+def test_what_the_sentence_says_are_facts_with_their_rows(ask):
+    answer, _ = ask(on(128, 16, 3.5), on(256, 64))
+    case = Sample().case
+    assert [fact for fact in answer.facts if fact.table == "environments"] == [
+        Fact(case, "cpu_cores", 16, "", "environments", (2,)),
+        Fact(case, "host_launch_us", 3.5, "us", "environments", (2,)),
+        Fact(Sample(context=256).case, "cpu_cores", 64, "", "environments", (3,)),
+    ]
+
+
+def test_which_kind_is_usual_does_not_depend_on_the_order_of_cases(ask):
+    for cores in ((16, 64), (64, 16)):
+        _, text = ask(*(on(128 * 2**place, each) for place, each in enumerate(cores)))
+        assert [cell[-1] for cell in matrix(text)] == [")" if c == 64 else "†" for c in cores]
+
+
+def test_hosts_with_as_many_cores_are_told_apart_by_their_cpu(ask):
+    answer, text = ask(on(128, 64, cpu="EPYC 9554"), on(256, 64), on(512, 64))
+    said = "† measured on a host with the CPU EPYC 9554, all others with the CPU Some CPU"
+    assert sentence(text) == said + THE_REST
+    assert unsupported(text, answer.as_dict()) == []
+
+
+def test_where_cores_and_cpu_vary_both_are_said(ask):
+    _, text = ask(on(128, 1, 4.0, cpu="EPYC"), on(256, 64), on(512, 64))
+    assert sentence(text).startswith(
+        "† measured on a host with 1 CPU core (EPYC; a launch takes 4.00 us there), all others "
+        "with 64 (Some CPU); "
+    )
+
+
+def test_a_host_that_was_not_recorded_is_a_kind_of_its_own(ask):
+    _, text = ask(on(128), on(256, 64), on(512, 64))
+    said = "† measured on a host with an unrecorded number of CPU cores, all others with 64"
+    assert sentence(text) == said + THE_REST
+    _, text = ask(on(128), on(256), on(512, 64))
+    said = "† measured on a host with 64 CPU cores, all others with an unrecorded number"
+    assert sentence(text) == said + THE_REST
+
+
+def test_a_case_without_a_time_has_no_mark_and_no_host(ask):
+    without = {"forward": ("oom", "CUDA out of memory")}
+    _, text = ask(on(128, 64), on(256, 16, status=without))
+    assert matrix(text) == ["12.0 ms (100 %)", "OOM"] and "host with" not in text
+
+
+def test_on_several_gpus_nothing_is_said_of_the_gpu_s_part(ask):
+    other = Sample(context=256, environment={"cpu_cores": 16, "gpu": "Other GPU"})
+    _, text = ask(on(128, 64), other, on(512, 64))
+    assert sentence(text) == "† measured on a host with 16 CPU cores, all others with 64."
+
+
+def test_on_a_cpu_all_of_a_time_depends_on_the_host(ask):
+    _, text = ask(*(on(128 * 2**n, cores, device="cpu") for n, cores in enumerate((64, 16, 64))))
+    assert sentence(text).endswith("all others with 64; all of a time depends on the host.")
+
+
+def test_marks_are_doubled_after_the_third():
+    assert [hosts.mark_of(place) for place in range(5)] == ["†", "‡", "§", "††", "‡‡"]
+
+
+def test_one_case_is_of_one_kind_of_host(tmp_path):
+    short, long = on(128, 16), on(256, 64)
+    folder = write_tables(tmp_path, short, long, on(512, 64))
+    for sample in (short, long):
+        text = one_case.answers(one_case.tables_of(folder, sample.front), TEMPLATES)["a"]
+        assert matrix(text) == ["12.0 ms (100 %)"] and "†" not in text
+
+
+def test_the_published_cases_carry_the_mark_of_their_host():
+    folder = ROOT / "examples" / "h200" / "tables"
+    environments = pd.read_csv(folder / "environments.csv").set_index("case")
+    answer, text = answer_question("a", folder, TEMPLATES)
+    assert unsupported(text, answer.as_dict()) == []
+    found = answer.summary["hosts"]
+    if not found["marked"]:
+        assert len(environments.groupby(["cpu", "cpu_cores"])) == 1
+        return
+    kinds = {each["mark"]: each for each in (*found["marked"], found["usual"])}
+    for case, row in environments.iterrows():
+        said = kinds[found["marks"].get(case, "")]
+        assert (said["cpu"], said["cores"]) == (row["cpu"], row["cpu_cores"])
+    for each in found["marked"]:
+        mine = environments[environments["cpu_cores"] == each["cores"]]["host_launch_us_before"]
+        assert each["launch_us"] == pytest.approx(mine.median())

@@ -1,0 +1,133 @@
+"""Which kinds of hosts the cases were measured on, and the marks that tell their times apart.
+
+Where launches set the pace, a time depends on the host as much as on the GPU, so that a table with
+cases of several kinds of hosts must not look as if one host had measured them all.
+"""
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from workflow_src.answers import evidence
+from workflow_src.answers.answer import Fact
+from workflow_src.answers.evidence import Row
+from workflow_src.render import markdown
+
+MARKS = "†‡§"
+"""In the order of their use; then they are doubled, as those of footnotes are."""
+
+LAUNCH = "host_launch_us_before"
+"""The column with the time of a launch on the host, measured before the case."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """What environments.csv says of the host of one case: "" or None where it doesn't."""
+
+    cpu: str = ""
+    cores: int | None = None
+    launch_us: float | None = None
+    gpu: str = ""
+    rows: tuple[int, ...] = ()
+
+    @property
+    def kind(self) -> tuple[str, int | None]:
+        """What tells kinds of hosts apart."""
+        return self.cpu, self.cores
+
+
+Kind = tuple[str, int | None]
+Hosts = dict[str, Host]
+"""The host of each case."""
+
+
+def hosts_of(cases: Sequence[str], environments: pd.DataFrame) -> Hosts:
+    """The host of each of the cases, in their order."""
+    return {case: _host(evidence.of(environments, case)) for case in cases}
+
+
+def _host(mine: pd.DataFrame) -> Host:
+    """The host of the case whose rows of environments.csv are given."""
+    if mine.empty:
+        return Host()
+    row = markdown.records(mine)[0]
+    cores, launch_us = _number(row.get("cpu_cores")), _number(row.get(LAUNCH))
+    whole = None if cores is None else int(cores)
+    cpu, gpu = (str(row.get(name, "")) for name in ("cpu", "gpu"))
+    return Host(cpu, whole, launch_us, gpu, evidence.row_numbers(mine))
+
+
+def _number(text: object) -> float | None:
+    """A cell of environments.csv, all of which are text, as a number."""
+    found = float(pd.to_numeric(str(text), errors="coerce"))
+    return None if found != found else found
+
+
+def by_kind(hosts: Hosts) -> dict[Kind, list[str]]:
+    """The cases of each kind of host: first the kind of most cases, then by cores, most first.
+
+    Of kinds with equally many cases the one with more cores comes first, so that the order of the
+    tables' rows makes no difference.
+    """
+    kinds: dict[Kind, list[str]] = {}
+    for case, host in hosts.items():
+        kinds.setdefault(host.kind, []).append(case)
+    ranked = sorted(kinds, key=lambda kind: (-(kind[1] or 0), kind[0]))
+    usual = max(ranked, key=lambda kind: len(kinds[kind]), default=None)
+    return {kind: kinds[kind] for kind in sorted(ranked, key=lambda kind: kind != usual)}
+
+
+def mark_of(place: int) -> str:
+    """The mark of a kind of host, counted from 0 without the usual kind."""
+    return MARKS[place % len(MARKS)] * (place // len(MARKS) + 1)
+
+
+def summarize(hosts: Hosts) -> Row:
+    """Values for the template, and the mark of each case whose host isn't of the usual kind.
+
+    "marked" describes the kinds with a mark, and "usual" the kind without. Nothing is marked if
+    all hosts are of one kind.
+    """
+    kinds = by_kind(hosts)
+    if len(kinds) < 2:
+        return {"marks": {}, "marked": []}
+    usual, *others = kinds
+    marks = {kind: mark_of(place) for place, kind in enumerate(others)}
+    gpus = {host.gpu for host in hosts.values()}
+    return {
+        "marks": {case: mark for kind, mark in marks.items() for case in kinds[kind]},
+        "marked": [described(kind, kinds[kind], hosts, mark) for kind, mark in marks.items()],
+        "usual": described(usual, kinds[usual], hosts),
+        "cpus_vary": len({cpu for cpu, _ in kinds}) > 1,
+        "cores_vary": len({cores for _, cores in kinds}) > 1,
+        "one_gpu": len(gpus) == 1 and "" not in gpus,
+    }
+
+
+def described(kind: Kind, cases: Sequence[str], hosts: Hosts, mark: str = "") -> Row:
+    """A kind of host, with the median time of a launch where any was measured."""
+    speeds = [us for case in cases if (us := hosts[case].launch_us) is not None]
+    return {
+        "mark": mark,
+        "cpu": kind[0],
+        "cores": kind[1],
+        "launch_us": statistics.median(speeds) if speeds else None,
+        "several": len(speeds) > 1,
+    }
+
+
+def facts_of(hosts: Hosts) -> list[Fact]:
+    """What the text says of hosts, case by case: nothing where all are of one kind."""
+    if len(by_kind(hosts)) < 2:
+        return []
+    values = [
+        Fact(case, name, value, unit, "environments", host.rows)
+        for case, host in hosts.items()
+        for name, value, unit in (
+            ("cpu_cores", host.cores, ""),
+            ("host_launch_us", host.launch_us, "us"),
+        )
+    ]
+    return [fact for fact in values if fact.value is not None]
