@@ -238,7 +238,7 @@ def test_precisions_are_told_apart_and_casts_are_named(tmp_path):
         "In the forward pass, a cast to bf16: 38 calls a pass: 36 feed-forward (3 x 12 layers) + "
         "2 output head; 62.5 % of device time in small, context 128, bf16. Under autocast"
     ) in text
-    assert "Weights kept in bf16 would spare the weights' casts; what that does" in text
+    assert "Weights kept in bf16 would spare the weights' casts; what that makes" in text
     assert (
         "In backward, a cast to float32: 38 calls a pass, 60.0 % of device time in small, context "
         "128, bf16. There are as many as the forward pass has casts to a narrower type"

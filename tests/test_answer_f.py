@@ -180,6 +180,23 @@ def test_a_replay_that_saves_more_than_the_bound_is_explained(ask):
     assert not unsupported(text, answer.as_dict())
 
 
+def test_cases_of_different_hosts_are_not_compared(ask):
+    """On another host a launch-bound step takes another time for no change of its own."""
+    hosts = {"fp32": {128: 64, 256: 64}, "bf16": {128: 64, 256: 16}}
+    samples = [
+        sample(ms, precision=precision, context=context, environment={"cpu_cores": cores})
+        for (precision, at), ms in zip(hosts.items(), (50.0, 25.0), strict=True)
+        for context, cores in at.items()
+    ]
+    _, text = ask(*samples)
+    assert (
+        "- **bf16 in place of fp32**: 50.0 % (small, context 128, bf16: 50.0 and 25.0 ms). Left "
+        "out, measured on another kind of host: 1.\n" in text
+    )
+    _, apart = ask(*(each for each in samples if each.context == 256))
+    assert "in place of" not in apart
+
+
 def test_a_replay_is_a_remedy_that_was_tried(ask):
     _, text = ask(replayed(42.0))
     assert short(text).startswith("Besides a replay, no remedy was tried; of the training step")
@@ -314,4 +331,4 @@ def test_a_damaged_table_of_the_study_is_refused(with_levers):
 
 def test_bounds_name_the_study_that_tries_what_a_suite_can_not(ask):
     _, text = ask(sample(precision="bf16"))
-    assert "can't try yet" not in text and text.count("tried in the study levers") == 2
+    assert "can't try yet" not in text and text.count("tried by the study levers") == 2

@@ -254,8 +254,11 @@ def test_the_section_where_things_are_otherwise() -> None:
     spread = [component("scores", 5, 6.0), component("scores", 20, 1.0)]
     said = text(odd, *[r | {"gpu": ""} for r in (*spread, *CEILINGS)]).replace("H200", "")
     assert "HFU counts the FLOPs recomputed as well." in said and "(above the measured peak" in said
-    assert "on either side, by size: scores and mask (QK^T)" in said
-    assert "than the roof, as is possible for data that stays in a cache: scores and mask" in said
+    assert "on either side, by size: scores, scaling and mask" in said
+    assert (
+        "than the roof, as is possible for data that stays in a cache: scores, scaling and mask"
+        in said
+    )
 
 
 def test_the_section_without_measurements() -> None:
@@ -478,8 +481,9 @@ def test_the_table_of_a_measured_point_has_the_published_columns() -> None:
     rows = table_rows(result, accounting.derive, load_rules())
     found = {column for row in rows for column in row}
     published = ROOT / "examples/h200/tables/studies/accounting.csv"
-    # The sides and elements of earlier ceilings are shapes now.
-    assert set(pd.read_csv(published, nrows=0).columns) - {"side", "elements"} <= found
+    # The sides and elements of earlier ceilings are shapes now; profilers have been detached since.
+    old = {"side", "elements", "profiler_stayed"}
+    assert set(pd.read_csv(published, nrows=0).columns) - old <= found
     assert both(pd.DataFrame(rows)).count("| one ") == 1 + 1 + 3 + 7
 
 

@@ -21,7 +21,7 @@ from workflow_src.studies.matmul.analyze import kernel_of, tile_of
 from workflow_src.studies.matmul.points import SIZES, points
 from workflow_src.studies.matmul.section import SECTION
 from workflow_src.studies.rows import filled
-from workflow_src.studies.section import read_table
+from workflow_src.studies.section import STAYED, read_table
 from workflow_src.traces.families import load_rules
 
 ROOT = Path(__file__).parent.parent
@@ -385,3 +385,26 @@ def test_the_fine_sweeps_of_a_gpu_are_around_its_edge(monkeypatch):
     ]
     assert [row["n"] for row in divided] == matmul_tiles.divisibility_sizes(2048)
     assert set(edge[0]) == {"sweep", "precision", "multiprocessors", "edge", "n", "status"}
+
+
+@pytest.mark.parametrize(
+    ("gpu", "detaches", "profiled", "said"),
+    [
+        ("NVIDIA H200", None, True, True),
+        ("NVIDIA H200", False, True, True),
+        ("NVIDIA H200", True, True, False),
+        ("NVIDIA H200", None, False, False),
+        ("", None, True, False),
+    ],
+)
+def test_a_section_says_that_a_profiler_stayed_attached(
+    tmp_path, gpu: str, detaches: bool | None, profiled: bool, said: bool
+) -> None:
+    activities = {"activities": []} if profiled else {}
+    raw = {"sweep": "sizes", "precision": "fp32", "n": 64, "status": "skipped", "reason": "r"}
+    result = {"point": {"point": "p"}, "rows": [raw | activities], "environment": {"gpu": gpu}}
+    result |= {} if detaches is None else {"profiler_detaches": detaches}
+    (tmp_path / "p.json").write_text(json.dumps(result))
+    table = read_back(join([tmp_path / "p.json"], lambda point, rows: rows, RULES))
+    assert ("profiler_stayed" in table) == said
+    assert SECTION.markdown(table, TEMPLATES).endswith(f"\n{STAYED}\n") == said

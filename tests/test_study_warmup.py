@@ -510,7 +510,8 @@ def test_the_section_says_what_first_steps_spend_their_time_on_and_that_loading_
         "first time, 47.0 ms to the host's work outside CUDA calls (Python, PyTorch and its "
         "libraries) and 19.6 ms to waiting for the device. Without nsys and with all code loaded "
         "early, the first step takes 45.0 ms instead of 190 ms "
-        "(medians of 2 processes each), so loading code explains 80.6 % of its extra time.\n"
+        "(medians of 2 processes each), so loading code explains 80.6 % of the 180 ms "
+        "that it takes longer than a settled step.\n"
     ) in said
     assert "was not recorded" not in said
     assert "The cause was recorded in t only. It is fp32 at context 8 only, one run" in said
@@ -525,14 +526,16 @@ def test_the_section_says_that_loading_is_not_the_main_cause(tmp_path):
     said = cause_text(tmp_path, *TRACED, *trial(189, 144))
     assert (
         "the first step takes 145 ms instead of 190 ms (medians of 2 processes each): loading code "
-        "explains only 25.0 % of its extra time, so it isn't the main cause."
+        "explains only 25.0 % of the 180 ms that it takes longer than a settled step, so it isn't "
+        "the main cause."
     ) in said
     assert "(medians of 2 processes each): no less, so loading code isn't the cause." in cause_text(
         tmp_path, *TRACED, *trial(189, 191)
     )
     assert (
-        "takes 2,000 ms instead of 190 ms (medians of 2 processes each): the step itself loads "
-        "libraries, such as cuBLAS, and then all of their code, so that the trial can't tell here."
+        "takes 2,000 ms instead of 190 ms (medians of 2 processes each). Here the trial tells "
+        "nothing: libraries that are loaded in this very step, such as cuBLAS, then load all of "
+        "their code in it."
     ) in cause_text(tmp_path, *TRACED, *trial(189, 1999))
     assert "by default it takes no longer than a settled step (10.0 ms)." in cause_text(
         tmp_path, *TRACED, *trial(8, 8)

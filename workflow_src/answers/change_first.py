@@ -3,7 +3,7 @@
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.answers import command, evidence, remedies
+from workflow_src.answers import command, evidence, hosts, remedies
 from workflow_src.answers import levers as study
 from workflow_src.answers.answer import Answer, Fact
 from workflow_src.answers.change_summary import summarize
@@ -92,11 +92,17 @@ def answer(
     ranges: pd.DataFrame,
     kernels: pd.DataFrame,
     captures: pd.DataFrame,
+    environments: pd.DataFrame,
     levers: pd.DataFrame,
 ) -> Answer:
-    """Answer (f) from timings.csv, ranges.csv, kernels.csv, captures.csv and studies/levers.csv."""
+    """Answer (f) from timings.csv, ranges.csv, kernels.csv, captures.csv and studies/levers.csv.
+
+    From environments.csv, on which kind of host each case was measured.
+    """
     cases = evidence.cases_of(timings, captures)
     rows = [measure(case, timings, ranges, kernels, captures) for case in cases]
+    measured_on = hosts.hosts_of([row["case"] for row in rows], environments)
+    rows = [row | {"host": measured_on[row["case"]].kind} for row in rows]
     states = {(row["case"], ""): State(row["state"], row["reason"]) for row in rows}
     tried = study.measured(levers)
     facts = [fact for row in rows for fact in facts_of(row)]
@@ -107,10 +113,14 @@ def answer(
     )
 
 
-def largest(value: tuple[float, str, bool]) -> str:
-    """A share of the step, and what it is: "43 % optimizer"; marked where launches come first."""
-    share, key, waits = value
-    return f"{100 * share:.0f} % {REMEDIES[key].short}" + (" \N{DAGGER}" if waits else "")
+def largest(value: tuple[float, float, str, bool]) -> str:
+    """A step's time (ms), a share of it, and what it is; marked where launches come first.
+
+    For example "67.0 ms: 43 % optimizer".
+    """
+    median_ms, share, key, waits = value
+    mark = " \N{DAGGER}" if waits else ""
+    return f"{markdown.number(median_ms)} ms: {100 * share:.0f} % {REMEDIES[key].short}{mark}"
 
 
 def tables(answer: Answer) -> dict[str, Markup]:
@@ -119,7 +129,8 @@ def tables(answer: Answer) -> dict[str, Markup]:
     for row in rows:
         row["bound_state"] = "none" if row["state"] == "ok" else row["state"]
         if row.get("largest_share", float("nan")) == row.get("largest_share"):
-            row["shown"] = (row["largest_share"], row["largest"], row["waits"])
+            shown = ("median_ms", "largest_share", "largest", "waits")
+            row["shown"] = tuple(row[name] for name in shown)
     there = answer.summary["remedies"]
     columns = [
         *markdown.case_columns(evidence.axes(rows)),

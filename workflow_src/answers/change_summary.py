@@ -76,27 +76,31 @@ def tried(rows: Sequence[Row]) -> list[Row]:
     """What was measured in two variants: a row per axis and pair of values, the largest gain first.
 
     `ratio` is the median of the training step's time with the second value over that with the
-    first, over the cases that differ in nothing else.
+    first, over the cases that differ in nothing else, not even in their kind of host; `elsewhere`,
+    how many pairs do differ in that.
     """
     found = []
     for axis, values in PLAIN.items():
         there = [value for value in values if any(row[axis] == value for row in rows)]
         for plain, better in combinations(there, 2):
-            pairs = _pairs(rows, axis, plain, better)
+            every = _pairs(rows, axis, plain, better)
+            pairs = [row for row in every if row["same_host"]]
             if pairs:
-                found.append(_tried_row(axis, plain, better, pairs))
+                left_out = {"elsewhere": len(every) - len(pairs)}
+                found.append(_tried_row(axis, plain, better, pairs) | left_out)
     return sorted(found, key=lambda row: row["ratio"])
 
 
 def _pairs(rows: Sequence[Row], axis: str, plain: str, better: str) -> list[Row]:
-    """Each case with the better value, with "ratio" to its plain one."""
+    """Each case with the better value, with "ratio" to its plain one, and "same_host"."""
     before = {wording.all_but(row, axis): row for row in rows if row[axis] == plain}
     pairs = []
     for row in rows:
         other = before.get(wording.all_but(row, axis))
         if row[axis] == better and other is not None:
             ratio = row["median_ms"] / other["median_ms"]
-            pairs.append(row | {"ratio": ratio, "before_ms": other["median_ms"]})
+            about = {"before_ms": other["median_ms"], "same_host": row["host"] == other["host"]}
+            pairs.append(row | about | {"ratio": ratio})
     return pairs
 
 

@@ -67,7 +67,7 @@ def _replayed(timed: Mapping[str, object], median_ms: float) -> Row:
     if state == "ok":
         replayed = float(str(timed["replayed_median_ms"]))
         found["replayed_median_ms"] = replayed
-        found["launch_bound_share"] = max(0.0, 1 - replayed / median_ms)
+        found["launch_bound_share"] = 1 - replayed / median_ms
     return found
 
 

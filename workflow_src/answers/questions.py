@@ -43,7 +43,10 @@ QUESTIONS: dict[str, Question] = {
     "d": Question("gemm_share", ("timings", "kernels", "captures")),
     "e": Question("softmax_matmul", ("timings", "kernels", "captures", "work"), AS_RAN),
     "f": Question(
-        "change_first", ("timings", "ranges", "kernels", "captures"), studies=("levers",)
+        "change_first",
+        ("timings", "ranges", "kernels", "captures"),
+        optional=("environments",),
+        studies=("levers",),
     ),
 }
 

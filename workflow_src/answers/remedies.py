@@ -11,7 +11,7 @@ from workflow_src.answers.evidence import Row, row_numbers, under
 ATTENTION = "train_step/forward/block/attention"
 
 
-TRIED = "tried in the study levers (--config 'studies=[levers]')"
+TRIED = "tried by the study levers (studies: [levers])"
 """How to try what no case of a suite can be."""
 
 

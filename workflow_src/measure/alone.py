@@ -12,6 +12,7 @@ from workflow_src.measure.machine import hardware, node, now, software, state
 from workflow_src.measure.memory_limit import limited_memory
 from workflow_src.measure.neighbors import Neighbors
 from workflow_src.measure.progress import observed
+from workflow_src.measure.windows import detaches
 
 
 def measured_alone(
@@ -46,6 +47,7 @@ def measured_alone(
             "during": neighbors.state(),
             "after": after,
             "locks_are_shared": locks_are_shared(),
+            "profiler_detaches": detaches(kind),
             "started_at": started_at,
             "ended_at": now(),
         }

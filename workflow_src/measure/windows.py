@@ -11,6 +11,9 @@ from torch.profiler import ProfilerActivity, profile, schedule
 from workflow_src.measure.timing import synchronize
 from workflow_src.model.ranges import listening
 
+DETACH = "TEARDOWN_CUPTI"
+"""The environment variable by which Kineto decides whether CUPTI detaches: if it is 1."""
+
 DETACHABLE = (12, 6)
 """The first CUDA version in which a process that replays graphs survives CUPTI's detaching."""
 
@@ -56,9 +59,18 @@ def _detach_afterwards() -> None:
     Kineto leaves it attached, and every later launch takes longer, by half on an H200's host:
     https://github.com/pytorch/pytorch/issues/144455.
     """
+    if _detachable():
+        os.environ.setdefault(DETACH, "1")
+
+
+def detaches(device: str) -> bool:
+    """Whether a session leaves what this process does afterwards on a device as fast as before."""
+    return device == "cpu" or (_detachable() and os.environ.get(DETACH, "1") == "1")
+
+
+def _detachable() -> bool:
     version = tuple(int(part) for part in (torch.version.cuda or "0").split("."))
-    if version >= DETACHABLE:
-        os.environ.setdefault("TEARDOWN_CUPTI", "1")
+    return version >= DETACHABLE
 
 
 @contextmanager

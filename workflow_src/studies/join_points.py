@@ -50,9 +50,20 @@ def prepared(row: Row, rules: pd.DataFrame) -> Row:
     return row | lists | (spread(row["samples_ns"]) if "samples_ns" in row else {})
 
 
+def profiler_stayed(result: dict[str, Any]) -> bool:
+    """Whether a profiler stayed attached to a point's process after its first session."""
+    on_gpu = bool(result["environment"].get("gpu"))
+    profiled = any(key.endswith("activities") for row in result["rows"] for key in row)
+    return on_gpu and profiled and not result.get("profiler_detaches", False)
+
+
 def table_rows(result: dict[str, Any], derive: Derive, rules: pd.DataFrame) -> list[Row]:
-    """The table rows of one point: its id, what was derived (scalars only), and the environment."""
+    """The table rows of one point: its id, what was derived (scalars only), and the environment.
+
+    With `profiler_stayed`, which is True, only where it did.
+    """
     around = {key: result["environment"].get(key, "") for key in MEASURED_WITH}
+    around |= {"profiler_stayed": True} if profiler_stayed(result) else {}
     point = result["point"]
     rows = derive(point, [prepared(row, rules) for row in result["rows"]])
     return [

@@ -17,6 +17,12 @@ from workflow_src.common.reading import reading
 from workflow_src.render.drawing import svg
 from workflow_src.render.markdown import template_in
 
+STAYED = (
+    "**Measured with torch.profiler attached**, which slows every launch after its first session: "
+    "times that wait for launches are too long here, and busy shares too small."
+)
+"""Said where a table's points were measured so, as all were before profilers were detached."""
+
 
 @dataclass(frozen=True)
 class Section:
@@ -38,7 +44,9 @@ class Section:
         `picture`: the Markdown image of the figure, which goes where the template says or last.
         """
         text = self._rendered(table, templates, self.study, picture)
-        return text if picture in text else f"{text}\n{picture}\n"
+        text = text if picture in text else f"{text}\n{picture}\n"
+        stayed = table.get("profiler_stayed", pd.Series(dtype="str")).astype("str")
+        return f"{text}\n{STAYED}\n" if (stayed == "True").any() else text
 
     def appendix(self, table: pd.DataFrame, templates: Path) -> str:
         """The study's long tables, for the report's appendix; "" if it has no template for them."""

@@ -9,7 +9,7 @@ from workflow_src.studies.study import Row
 
 COMPONENTS = {
     "qkv": "q/k/v projections",
-    "scores": "scores and mask (QK^T)",
+    "scores": "scores, scaling and mask",
     "softmax": "softmax",
     "values": "values (AV)",
     "output": "attention output projection",

@@ -28,7 +28,7 @@ WORDS = {
 }
 """Names of the implementations in the report, by id and in display order."""
 
-HEADINGS = WORDS | {"naive": "written out (naive)", "compiled": "torch.compile of it"}
+HEADINGS = WORDS | {"naive": "written out (naive)", "compiled": "written out, compiled"}
 """Their names as headings of columns, where "naive" says what it is called elsewhere."""
 
 QUADRATIC_FROM = 1.5

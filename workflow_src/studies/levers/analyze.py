@@ -60,6 +60,22 @@ def _phase(row: Row, batches: int) -> Row:
     return kept | numbers | {"device_ms": busy}
 
 
+def device_saving(row: Row, plain: Row) -> float | None:
+    """The share of the plain step's device time that a variant saves; None if unknown."""
+    if not plain.get("device_ms") or not row.get("device_ms"):
+        return None
+    return float(1 - row["device_ms"] / plain["device_ms"])
+
+
+def broken(row: Row, plain: Row) -> bool:
+    """Whether a variant's gradients are not finite, though the plain step's are."""
+    return (
+        row.get("error_state") == "ok"
+        and row.get("gradients_error") is None
+        and plain.get("gradients_error") is not None
+    )
+
+
 def read_predictions(paths: Sequence[Path]) -> pd.DataFrame:
     """The predictions of all cases. Raises StageError for a file that holds none."""
     tables = []

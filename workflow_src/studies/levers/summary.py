@@ -9,7 +9,14 @@ import pandas as pd
 from workflow_src.common.remedies import in_words
 from workflow_src.render.markdown import signed_number
 from workflow_src.studies.levers import scores
-from workflow_src.studies.levers.analyze import alone, by_case, measured_stack, plain_of, steps
+from workflow_src.studies.levers.analyze import (
+    alone,
+    by_case,
+    device_saving,
+    measured_stack,
+    plain_of,
+    steps,
+)
 from workflow_src.studies.levers.points import PLAIN, variants
 from workflow_src.studies.study import Row
 
@@ -55,14 +62,26 @@ def _case(name: str, rows: Sequence[Row]) -> Row:
         "alone": len(tried),
         "least": min(done, key=lambda row: float(row["median_ms"]), default=None),
         "not_worth": [row["last"] for row in tried if 0 <= row["saving_share"] < WORTH],
-        "slower": [
-            {"words": row["last"], "share": -row["saving_share"]}
-            for row in sorted(tried, key=lambda row: float(row["saving_share"]))
-            if row["saving_share"] < 0
-        ],
+        "slower": _slower(tried, plain),
         "absent": _absent(rows),
         "errors": errors,
     }
+
+
+def _slower(tried: Sequence[Row], plain: Row) -> Row:
+    """The remedies that make a step longer, the worst first; lighter: those of them with less work.
+
+    least and most: the shares of the device's work that these save, if there are any.
+    """
+    rows = [
+        {"words": row["last"], "share": -row["saving_share"], "device": device_saving(row, plain)}
+        for row in sorted(tried, key=lambda row: float(row["saving_share"]))
+        if row["saving_share"] < 0
+    ]
+    lighter = [row for row in rows if (row["device"] or 0.0) >= WORTH]
+    shares = sorted(row["device"] for row in lighter)
+    ends = {"least": shares[0], "most": shares[-1]} if shares else {}
+    return {"rows": rows, "lighter": [row["words"] for row in lighter]} | ends
 
 
 def _absent(rows: Sequence[Row]) -> list[str]:

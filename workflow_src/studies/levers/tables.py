@@ -15,7 +15,9 @@ from workflow_src.render.markdown import (
 )
 from workflow_src.studies.levers.analyze import (
     alone,
+    broken,
     by_case,
+    device_saving,
     misses,
     plain_of,
     stacked,
@@ -51,14 +53,20 @@ def _savings(table: pd.DataFrame) -> Markup:
                 f"state/{other}": "none" for other, mine in cases.items()
                 if row["list"][0] not in remedies_for(mine[0]["precision"])
             })  # fmt: skip
-            line[case] = row.get("saving_share")
-            line[f"state/{case}"] = "none" if row["status"] == "ok" else row["status"]
+            line[case] = None if broken(row, plain) else row.get("saving_share")
+            line[f"state/{case}"] = "not_finite" if broken(row, plain) else _state(row)
+            line[f"device/{case}"] = device_saving(row, plain)
             line[f"memory/{case}"] = memory_change(row, plain)
     columns = [Column("remedy alone", "remedy")]
     for case in cases:
         columns += [Column(f"{case} saves", case, percent, f"state/{case}")]
+        columns += [Column("of the device's work", f"device/{case}", percent, f"state/{case}")]
         columns += [Column("memory", f"memory/{case}", signed_percent, f"state/{case}")]
     return markdown_table(list(lines.values()), columns)
+
+
+def _state(row: Row) -> str:
+    return "none" if row["status"] == "ok" else str(row["status"])
 
 
 def memory_change(row: Row, plain: Row) -> float | None:

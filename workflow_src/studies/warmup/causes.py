@@ -118,7 +118,9 @@ def _traced(rows: Sequence[Row]) -> dict[str, Any] | None:
     least = MENTIONED * whole["extra_ms"]
     longer = [row for row in parts.values() if row["extra_ms"] >= least > 0]
     ordered = sorted(longer, key=lambda row: -float(row["extra_ms"]))
-    return {"whole": whole, "parts": [row | {"purpose": _purpose(row)} for row in ordered]}
+    less = sum(float(row["extra_ms"]) for row in longer) > whole["extra_ms"]
+    named = [row | {"purpose": _purpose(row)} for row in ordered]
+    return {"whole": whole, "parts": named, "less": less}
 
 
 PURPOSES = {
