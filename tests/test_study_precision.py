@@ -315,7 +315,9 @@ def test_a_small_point_is_measured_whole():
     assert set(table["status"]) == {"ok"}
     assert set(table["part"]) == {"accumulation", "dtypes", "layer_norm", "speed"}
     published = ROOT / "examples/h200/tables/studies/precision.csv"
-    assert set(pd.read_csv(published, nrows=0).columns) <= set(table.columns)
+    # Profilers have been detached since.
+    old = {"profiler_stayed"}
+    assert set(pd.read_csv(published, nrows=0).columns) - old <= set(table.columns)
     pairs = precision.compare(precision.part(table, "speed"))
     assert [pair["measurement"] for pair in pairs] == ["forward", "forward_backward", "scores"]
     assert pairs[0]["conversions"] > 0
