@@ -240,8 +240,9 @@ def test_precisions_are_told_apart_and_casts_are_named(tmp_path):
     ) in text
     assert "Weights kept in bf16 would spare the weights' casts; what that makes" in text
     assert (
-        "In backward, a cast to float32: 38 calls a pass, 60.0 % of device time in small, context "
-        "128, bf16. There are as many as the forward pass has casts to a narrower type"
+        "In backward, a cast to float32: 38 calls a pass (3 x 12 layers + 2), 60.0 % of device "
+        "time in small, context 128, bf16. There are as many as the forward pass has casts to a "
+        "narrower type"
     ) in text
     case = "small-ctx128-bf16"
     assert fact(answer, "backward/casts in forward", case).value == 38
@@ -254,6 +255,21 @@ def test_a_division_in_softmax_is_explained(ask):
     _, text = ask(Sample(kernels={"forward": [*FORWARD, division]}))
     assert "Where no matrix product leads" in text
     assert "12 calls a pass in softmax, 47.4 % of device time." in text
+
+
+@pytest.mark.parametrize(("calls", "explained"), [(36, True), (24, False)])
+def test_three_divisions_a_layer_are_the_gradient_of_softmax_s(tmp_path, calls, explained):
+    name = "aten::div"
+    forward = [*FORWARD, ("forward/block/attention/softmax", name, "elementwise", 12, 1_000_000)]
+    both = [(f"forward_backward/{path}", *rest) for path, *rest in forward]
+    both += [("forward_backward/backward", name, "elementwise", calls, 90_000_000)]
+    folder = write_tables(tmp_path, Sample(kernels={"forward": forward, "forward_backward": both}))
+    add_layers(folder, 12)
+    _, text = answer_question("b", folder, TEMPLATES)
+    (said,) = [line for line in text.splitlines() if line.startswith("- In backward, a division")]
+    assert f"{calls} calls a pass ({calls // 12} x 12 layers), " in said
+    assert ("takes three: one for its numerator, two for its divisor." in said) == explained
+    assert ("The same kernel runs in the forward pass's softmax." in said) != explained
 
 
 def test_ties_go_to_the_first_by_name(ask):

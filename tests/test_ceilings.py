@@ -133,6 +133,16 @@ def test_the_report_shows_the_best_of_each_kind_with_remarks(tmp_path: Path) -> 
     assert other == "They were measured with torch '2.0', which none of the cases was."
 
 
+def test_where_a_copy_is_not_the_fastest_it_is_said_what_one_reaches(tmp_path: Path) -> None:
+    copies = row("bandwidth", "copy", [2_000_000] * 4, bytes=4_000_000)
+    fast = row("bandwidth", "write", [1_000_000] * 4, bytes=4_000_000)
+    (said,) = read_ceilings(written(tmp_path, copies, fast)).remarks(pd.DataFrame())
+    assert said == (
+        "Memory: write is the fastest; a copy, which reads as much as it writes, reaches 2.00 GB/s."
+    )
+    assert read_ceilings(written(tmp_path, copies)).remarks(pd.DataFrame()) == []
+
+
 def test_a_table_of_an_older_run_is_shown_without_its_power(tmp_path: Path) -> None:
     path = written(tmp_path, READ | {"sm_clock_mhz": [1980]})
     pd.read_csv(path, keep_default_na=False).assign(power_w=155.0).to_csv(path, index=False)

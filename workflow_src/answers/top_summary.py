@@ -260,7 +260,19 @@ def reason(rows: Sequence[Row]) -> str:
         return "casts_back"
     if what == "division" and all(found == {"softmax"} for found in components):
         return "softmax_division"
+    if what == "division" and all(_thrice_a_layer(row) for row in rows):
+        return "division_gradient"
     return "rotary" if all(found == {"rotary positions"} for found in components) else ""
+
+
+def _thrice_a_layer(row: Row) -> bool:
+    """Whether backward's divisions are three for each of softmax's, of which a layer has one.
+
+    PyTorch's gradient of a / b is g / b for a, and -g (a / b) / b for b.
+    """
+    layers = row.get("layers")
+    in_softmax = row.get("runs_in_forward") == ["softmax"]
+    return bool(in_softmax and layers and row["calls_per_step"] == 3 * layers)
 
 
 def layout_rows(products: Sequence[Row]) -> list[Row]:

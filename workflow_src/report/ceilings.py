@@ -58,7 +58,7 @@ class Ceilings:
         return markdown_table([row | {"state": "none"} for row in self.best], columns)
 
     def remarks(self, environments: pd.DataFrame) -> list[str]:
-        """Samples on two levels, ceilings that couldn't be measured, another machine."""
+        """What a copy reaches, samples on two levels, what wasn't measured, another machine."""
         found = [
             f"{row['ceiling']}, {row['what']}: {row['remark']}."
             for row in self.best
@@ -71,12 +71,23 @@ class Ceilings:
             if (row["kind"], row["precision"]) not in kinds
         }
         found += [f"{ceiling}: not measured ({why})." for ceiling, why in lost.items()]
-        return found + [
+        return [*self._of_copies(), *found] + [
             f"They were measured with {name} {row[name]!r}, which none of the cases was."
             for row in self.rows[:1]
             for name in MEASURED_WITH
             if row.get(name) and name in environments
             if row[name] not in set(environments[name].astype(str))
+        ]
+
+    def _of_copies(self) -> list[str]:
+        """What a copy reaches of a memory ceiling that isn't one: most kernels also read."""
+        best = [row for row in self.best if row["kind"] == "bandwidth" and row["name"] != "copy"]
+        copies = [row["best"] for row in self.rows if row["name"] == "copy" and row["best"]]
+        if not best or not copies:
+            return []
+        return [
+            f"Memory: {best[0]['name']} is the fastest; a copy, which reads as much as it writes, "
+            f"reaches {number(max(copies))} GB/s."
         ]
 
 
