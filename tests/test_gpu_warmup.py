@@ -25,7 +25,7 @@ def test_the_host_time_of_first_steps_adds_up_and_every_trial_runs() -> None:
     *_, point = points("cuda", "small", SETTINGS)
     point |= {"device": "cuda", "steps": 4, "repeats": 1}
     rows = measure(point)
-    assert [(row["status"], row["reason"]) for row in rows] == [("ok", "")] * (2 * 4 + 2 * 2)
+    assert [(row["status"], row["reason"]) for row in rows] == [("ok", "")] * (2 * 4 + 3 * 2)
     traced = [row for row in rows if row["sweep"] == "traced"]
     for row in traced:
         assert set(row["ns"]) == set(CATEGORIES)

@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from workflow_src.common import nsys_cli
 from workflow_src.common.arguments import Parser, new_file
 from workflow_src.common.atomic_write import write_json
@@ -30,8 +32,14 @@ from workflow_src.studies.warmup.host_time import host_time, read
 from workflow_src.studies.warmup.points import POINT
 
 PHASES = ("forward", "forward_backward")
-MODES = ("LAZY", "EAGER")
-"""When CUDA loads a kernel's code: at its first launch, or all of it when CUDA starts."""
+LAZY, EAGER = "LAZY", "EAGER"
+"""When CUDA loads a kernel's code: at its first launch, or with the library that it belongs to."""
+
+TRIALS = ((LAZY, False), (LAZY, True), (EAGER, True))
+"""How a process of the trial loads code, and whether a product starts cuBLAS before the first step.
+
+Where that step starts cuBLAS itself, EAGER has all of cuBLAS's code loaded in it.
+"""
 
 LOADING = "CUDA_MODULE_LOADING"
 """The environment variable by which CUDA chooses; it is read when CUDA starts."""
@@ -61,7 +69,7 @@ def measure_cause(point: Point) -> list[Row]:
 def _traced(point: Point) -> list[Row]:
     """The program once under nsys: per step, its wall time (ns) split into host_time.CATEGORIES."""
     try:
-        with tempfile.TemporaryDirectory() as folder, code_loaded(MODES[0]):
+        with tempfile.TemporaryDirectory() as folder, code_loaded(LAZY):
             capture = Path(folder, "first.nsys-rep")
             given = _program(point, Path(folder, "steps.json"))
             nsys_cli.profile(capture, given, point["device"], os_tracing=False)
@@ -89,11 +97,11 @@ def traced_rows(database: Path, steps: int) -> list[Row]:
 
 
 def _loading(point: Point) -> list[Row]:
-    """The program without nsys, in `repeats` processes for each of MODES, taking turns."""
+    """The program without nsys, in `repeats` processes for each of TRIALS, taking turns."""
     rows = []
-    for process, mode in enumerate(MODES * point["repeats"]):
-        labels = {"sweep": "loading", "loading": mode, "process": process}
-        rows += [labels | row for row in _timed(point, mode)]
+    for process, (mode, prepared) in enumerate(TRIALS * point["repeats"]):
+        labels = {"sweep": "loading", "loading": mode, "prepared": prepared, "process": process}
+        rows += [labels | row for row in _timed({**point, "prepared": prepared}, mode)]
     return rows
 
 
@@ -146,6 +154,8 @@ def run(point: Point) -> dict[str, Any]:
     workload = Workload(case_of(point, point["size"], "fp32"))
     workload.synchronize()
     build_ns = time.perf_counter_ns() - start
+    if point.get("prepared"):
+        _start_cublas(workload.device)
 
     def step(phase: str) -> None:
         with range_(phase):
@@ -156,6 +166,12 @@ def run(point: Point) -> dict[str, Any]:
     with nsys_window(point["device"]):
         found = {phase: time_steps(partial(step, phase), wait, steps) for phase in PHASES}
     return {"build_ns": build_ns, "steps_ns": found}
+
+
+def _start_cublas(device: torch.device) -> None:
+    """Multiply two matrices, which loads cuBLAS and makes its handle and workspace."""
+    one = torch.ones(8, 8, device=device)
+    (one @ one).sum().item()
 
 
 def main() -> None:

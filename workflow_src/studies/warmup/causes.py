@@ -146,20 +146,31 @@ def _trial(rows: Sequence[Row]) -> dict[str, Any] | None:
 
     share: how much of what a first step takes longer is saved; None if it takes no longer. longer:
     the first step takes longer by more than MENTIONED of it, as one that loads a library does.
+    prepared: whether cuBLAS had been started before these first steps, which plain_ms and
+    library_share say the effect of.
     """
-    lazy, eager = _of_mode(rows, LAZY), _of_mode(rows, EAGER)
-    if not lazy or not eager:
+    prepared = any(_is_prepared(row) for row in rows)
+    lazy, eager = _of_mode(rows, LAZY, prepared), _of_mode(rows, EAGER, prepared)
+    plain = _of_mode(rows, LAZY, False)
+    if not lazy or not eager or not plain:
         return None
-    extra, saved = lazy["extra_ms"], lazy["first_step_ms"] - eager["first_step_ms"]
+    extra, saved = plain["extra_ms"], lazy["first_step_ms"] - eager["first_step_ms"]
     share = saved / extra if extra > 0 else None
     main = share is not None and share >= MAIN
     longer = -saved > MENTIONED * lazy["first_step_ms"]
-    return {"lazy": lazy, "eager": eager, "share": share, "main": main, "longer": longer}
+    found = {"lazy": lazy, "eager": eager, "share": share, "main": main, "longer": longer}
+    started = (plain["first_step_ms"] - lazy["first_step_ms"]) / extra if extra > 0 else None
+    return found | {"prepared": prepared, "plain": plain, "library_share": started}
 
 
-def _of_mode(rows: Sequence[Row], mode: str) -> dict[str, Any] | None:
-    """Medians over the processes that load code in one way."""
+def _is_prepared(row: Row) -> bool:
+    return str(row.get("prepared", "")) == "True"
+
+
+def _of_mode(rows: Sequence[Row], mode: str, prepared: bool) -> dict[str, Any] | None:
+    """Medians over the processes that load code in one way, with cuBLAS started before or not."""
     mine = [row for row in rows if row["sweep"] == "loading" and row["loading"] == mode]
+    mine = [row for row in mine if _is_prepared(row) == prepared]
     if not mine:
         return None
     names = ("first_step_ms", "settled_ms", "build_ms")

@@ -14,7 +14,9 @@ CAUSE_STEPS, REPEATS = 6, 2
 """Steps of each phase where the cause is recorded, and processes for each way of loading code."""
 
 
-POINT = mapping(MODELS | {"size": TEXT, "steps": POSITIVE}, {"cause": YES_OR_NO}) | {
+POINT = mapping(
+    MODELS | {"size": TEXT, "steps": POSITIVE}, {"cause": YES_OR_NO, "prepared": YES_OR_NO}
+) | {
     "if": mapping({"cause": {"const": True}}),
     "then": mapping({"repeats": POSITIVE}),
     "else": mapping({"warmup_steps": NOT_NEGATIVE}),
