@@ -534,8 +534,8 @@ def test_the_section_says_that_loading_is_not_the_main_cause(tmp_path):
     )
     assert (
         "takes 2,000 ms instead of 190 ms (medians of 2 processes each). Here the trial tells "
-        "nothing: libraries that are loaded in this very step, such as cuBLAS, then load all of "
-        "their code in it."
+        "nothing: probably libraries that are loaded in this very step, such as cuBLAS, then load "
+        "all of their code in it."
     ) in cause_text(tmp_path, *TRACED, *trial(189, 1999))
     assert "by default it takes no longer than a settled step (10.0 ms)." in cause_text(
         tmp_path, *TRACED, *trial(8, 8)
