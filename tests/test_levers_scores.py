@@ -254,7 +254,7 @@ def test_what_a_remedy_saves_of_the_device_s_work_stands_beside_the_step_s_time(
     assert ["torch.compile", "not finite", "25.0 %", "+0.0 %"] in cells
     assert (
         "Longer, each alone: bf16 weights (by 40.0 %), fused AdamW (by 1.0 %). Yet the device's "
-        "own work falls with bf16 weights, by 25.0 %: what got longer is the host's launching, "
-        "which another host or a CUDA graph changes." in said
+        "own work falls with bf16 weights, by 25.0 %: what got longer is the time beyond it, in "
+        "which the device waits." in said
     )
     assert "Yet the device's" not in SECTION.markdown(TRIED, templates)

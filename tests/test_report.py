@@ -8,6 +8,7 @@ import pytest
 
 from tests.questions import answer_question
 from tests.synthetic_tables import Sample, write_tables
+from tests.workflow import ROOT
 from workflow_src.answers import figures
 from workflow_src.answers.evidence import read_table
 from workflow_src.answers.questions import FIGURES, QUESTIONS
@@ -266,6 +267,14 @@ def test_contents_lead_to_every_section(reported):
     assert [title for title, _ in links] == re.findall(r"^##+ (.+)$", text, flags=re.MULTILINE)
     assert all(f'id="{name}"' in page for _, name in links)
     assert links[0] == ("In one minute", "in-one-minute")
+
+
+def test_every_short_answer_ends_with_its_sentence(reported):
+    text, _ = reported(SAMPLE)
+    answers = re.findall(r"^- \*\*\([a-f]\)\*\* (.+)$", text, flags=re.MULTILINE)
+    published = (ROOT / "examples" / "h200" / "report.md").read_text()
+    answers += re.findall(r"^- \*\*\([a-f]\)\*\* (.+)$", published, flags=re.MULTILINE)
+    assert len(answers) == 2 * 6 and all(answer.endswith(".") for answer in answers)
 
 
 def test_an_answer_is_repeated_in_two_sentences_at_most():

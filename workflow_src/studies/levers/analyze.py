@@ -69,11 +69,11 @@ def device_saving(row: Row, plain: Row) -> float | None:
 
 def broken(row: Row, plain: Row) -> bool:
     """Whether a variant's gradients are not finite, though the plain step's are."""
-    return (
-        row.get("error_state") == "ok"
-        and row.get("gradients_error") is None
-        and plain.get("gradients_error") is not None
-    )
+    return _not_finite(row) and not _not_finite(plain)
+
+
+def _not_finite(row: Row) -> bool:
+    return row.get("error_state") == "ok" and row.get("gradients_error") is None
 
 
 def read_predictions(paths: Sequence[Path]) -> pd.DataFrame:

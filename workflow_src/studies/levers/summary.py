@@ -11,6 +11,7 @@ from workflow_src.render.markdown import signed_number
 from workflow_src.studies.levers import scores
 from workflow_src.studies.levers.analyze import (
     alone,
+    broken,
     by_case,
     device_saving,
     measured_stack,
@@ -113,10 +114,6 @@ def _errors(rows: Sequence[Row], plain: Row) -> Row:
         "plain": own,
         "least": ordered[0] if ordered else None,
         "most": ordered[-1] if ordered else None,
-        "broken": [
-            row["words"]
-            for row in compared
-            if row.get("gradients_error") is None and not plain_broken
-        ],
+        "broken": [row["words"] for row in compared if broken(row, plain)],
         "plain_broken": plain_broken,
     }

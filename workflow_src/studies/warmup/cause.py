@@ -29,12 +29,9 @@ from workflow_src.studies.models import case_of, with_known_sizes
 from workflow_src.studies.run_point import point_of
 from workflow_src.studies.study import Point, Row
 from workflow_src.studies.warmup.host_time import host_time, read
-from workflow_src.studies.warmup.points import POINT
+from workflow_src.studies.warmup.points import EAGER, LAZY, POINT
 
 PHASES = ("forward", "forward_backward")
-LAZY, EAGER = "LAZY", "EAGER"
-"""When CUDA loads a kernel's code: at its first launch, or with the library that it belongs to."""
-
 TRIALS = ((LAZY, False), (LAZY, True), (EAGER, True))
 """How a process of the trial loads code, and whether a product starts cuBLAS before the first step.
 

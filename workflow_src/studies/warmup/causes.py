@@ -8,6 +8,7 @@ from workflow_src.common.units import NS_PER_MS
 from workflow_src.render.markdown import PHASE_WORDS
 from workflow_src.studies.study import Row
 from workflow_src.studies.warmup.host_time import CATEGORIES, FIRST_LAUNCH, OUTSIDE
+from workflow_src.studies.warmup.points import EAGER, LAZY
 from workflow_src.studies.warmup.settled import settled_median
 
 WHOLE = "whole"
@@ -31,8 +32,6 @@ MENTIONED = 0.05
 
 MAIN = 0.5
 """Loading is the main cause if loading beforehand saves at least this share of the extra time."""
-
-LAZY, EAGER = "LAZY", "EAGER"
 
 
 def derive(rows: Iterable[Row]) -> list[Row]:

@@ -10,6 +10,9 @@ CONTEXTS = {"small": 64, "full": 256}
 BATCH = 4
 STEPS = 10
 
+LAZY, EAGER = "LAZY", "EAGER"
+"""When CUDA loads a kernel's code: at its first launch, or with the library that it belongs to."""
+
 CAUSE_STEPS, REPEATS = 6, 2
 """Steps of each phase where the cause is recorded, and processes for each way of loading code."""
 

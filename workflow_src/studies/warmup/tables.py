@@ -51,12 +51,12 @@ PART_COLUMNS = (
 TRIAL_COLUMNS = (
     Column("phase", "named"),
     Column("first step, ms", "lazy_first_step_ms", number),
-    Column("first step, loaded before, ms", "eager_first_step_ms", number),
+    Column("first step, loaded early, ms", "eager_first_step_ms", number),
     Column("settled step, ms", "lazy_settled_ms", number),
-    Column("settled step, loaded before, ms", "eager_settled_ms", number),
+    Column("settled step, loaded early, ms", "eager_settled_ms", number),
     Column("extra time explained", "share", percent, "no_share"),
     Column("start, ms", "lazy_build_ms", number),
-    Column("start, loaded before, ms", "eager_build_ms", number),
+    Column("start, loaded early, ms", "eager_build_ms", number),
 )
 
 
