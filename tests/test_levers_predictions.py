@@ -23,7 +23,14 @@ from workflow_src.studies.levers.effects import (
     graph,
     optimize,
 )
-from workflow_src.studies.levers.known import KINDS, Known, Part, _optimizer_price, plain_case
+from workflow_src.studies.levers.known import (
+    KINDS,
+    Known,
+    Part,
+    _gap_us,
+    _optimizer_price,
+    plain_case,
+)
 from workflow_src.studies.levers.known import known as read_known
 from workflow_src.studies.levers.points import PLAIN, variants
 from workflow_src.studies.levers.predict import predictions
@@ -46,6 +53,7 @@ def known(**other: Any) -> Known:
         "parts": PARTS,
         "walls": {"forward": 10.0, "forward_backward": 30.0, "train_step": 60.0},
         "between": dict.fromkeys(PASSES, 0.0),
+        "luck": dict.fromkeys(PASSES, 0.0),
         "bytes_per_ms": Part(28.0, 0.0),
         "product": {"fp32": 1.0, "bf16": 0.25},
         "pieces": {},
@@ -163,13 +171,25 @@ def test_the_optimizers_launches_cost_at_most_what_the_plain_step_takes_beyond_b
     assert state.parts["optimizer"].calls == 0.5
 
 
-def test_the_gaps_of_a_graph_are_between_all_kernels() -> None:
+def test_the_gaps_of_a_graph_are_between_all_its_kernels() -> None:
     """Of 100 + 200 kernels, and 300 of the optimizer that count as 30 launches."""
     parts = PARTS | {"optimizer": Part(30.0, 0.0, 30)}
     given = replace(known(parts=parts), optimizer_price=0.1)
     plain = State(given.parts, "fp32")
     whole = time_of(given, plain, graph(given, replace(plain, optimizer="fused")), "train_step")
     assert whole.ms == pytest.approx(60 + 600 * 1e-3)
+    outside = time_of(given, plain, graph(given, plain), "train_step")
+    assert outside.ms == pytest.approx(60 + 300 * 1e-3), "AdamW written out isn't in the graph"
+    short = replace(given, gap_us=0.5)
+    assert time_of(short, plain, graph(given, plain), "forward").ms == pytest.approx(10 + 0.05)
+
+
+def test_the_gap_comes_from_a_replayed_chain_of_kernels() -> None:
+    """200 kernels of 2 us take 480 us when replayed: 0.4 us each beyond their own time."""
+    chain = {"median_ms": 0.48, "activities": [activity("", "elementwise", 0.4, calls=200)]}
+    assert _gap_us(chain) == pytest.approx(0.4)
+    assert _gap_us(chain | {"median_ms": 0.3}) == 0.0
+    assert _gap_us(None) == 1.0, "points without that ceiling"
 
 
 def test_the_triton_softmax_writes_the_narrow_type_itself() -> None:
@@ -212,11 +232,12 @@ def test_nothing_changed_is_as_uncertain_as_the_processes_and_no_more(us: float)
     """The plain wall time is measured: errors of work and launching cancel."""
     parts = {name: replace(part, sd=part.ms / 2) for name, part in PARTS.items()}
     walls = {"forward": 12.0, "forward_backward": 40.0, "train_step": 80.0}
-    given = known(parts=parts, walls=walls, us_per_call=us, between=dict.fromkeys(PASSES, 0.03))
+    given = known(parts=parts, walls=walls, us_per_call=us, between=dict.fromkeys(PASSES, 0.03),
+                  luck=dict.fromkeys(PASSES, 0.04))  # fmt: skip
     plain = State(given.parts, "fp32")
     for phase, wall in walls.items():
         found = time_of(given, plain, plain, phase)
-        apart = 2**0.5 * 0.03 * wall
+        apart = math.hypot(0.03, 0.04) * wall
         assert found[:3] == pytest.approx((wall, wall - apart, wall + apart))
 
 
@@ -247,7 +268,9 @@ def test_where_the_device_becomes_the_longer_term_errors_do_not_cancel() -> None
 @pytest.mark.parametrize("us", [0.0, 50.0, 200.0, 5000.0])
 def test_no_step_is_expected_to_take_less_than_the_device_works(us: float) -> None:
     """However long a launch took where it was measured apart: all fit into the plain phase."""
-    given = known(us_per_call=us, between=dict.fromkeys(PASSES, 0.2))
+    given = known(
+        us_per_call=us, between=dict.fromkeys(PASSES, 0.2), luck=dict.fromkeys(PASSES, 0.2)
+    )
     plain = State(given.parts, "fp32")
     works = (Part(5.0, 1.0, 3), Part(29.0, 0.5, 300), Part(40.0, 9.0, 1), Part(30.0, 0.0, 900))
     for work in works:
@@ -266,6 +289,7 @@ def test_the_luck_of_few_processes_is_badly_known() -> None:
     samples = [ns for ns in (90, 100, 110) for _ in range(8)]
     row = {"samples_ns": samples, "process": process}
     assert between(row) == pytest.approx(4.303 * 0.1 / 3**0.5)
+    assert between(row, 1) == pytest.approx(4.303 * 0.1), "of a single process more"
     same = {"samples_ns": [100] * 24, "process": process}
     assert between(same) == pytest.approx(1.96 * 0.02)
     one = {"samples_ns": [100, 100], "median_ms": 1.0, "p20_ms": 0.9, "p80_ms": 1.1}

@@ -13,7 +13,7 @@ from tests.workflow import ROOT
 from workflow_src.measure import processes
 from workflow_src.measure.workload import Build, Workload
 from workflow_src.plan.config import ConfigError, check, load
-from workflow_src.studies.levers import errors
+from workflow_src.studies.levers import analyze, errors
 from workflow_src.studies.levers import measure as measure_stage
 from workflow_src.studies.levers.measure import measure
 from workflow_src.studies.levers.points import (
@@ -27,6 +27,8 @@ from workflow_src.studies.levers.points import (
 )
 from workflow_src.studies.levers.trial import Trial, case_at
 from workflow_src.studies.levers.wall_time import PASSES
+
+SKIPPED = {"phase": "train_step", "status": "skipped", "reason": "r"}
 
 
 def test_each_remedy_is_tried_alone_and_on_top_of_the_ones_before_it() -> None:
@@ -54,6 +56,14 @@ def test_the_cases_to_start_with_come_first_and_fewer_can_be_chosen() -> None:
     assert len(cases) == 12
     chosen = settings | {"levers_cases": ["medium-ctx512-bf16"]}
     assert {row["context"] for row in points("cuda", "full", chosen)} == {512}
+
+
+def test_the_plain_variant_runs_in_more_processes_which_every_saving_rests_on() -> None:
+    sizes = {"medium": SIZES["tiny"]}
+    settings = SETTINGS | {"sizes": sizes, "levers_cases": ["medium-ctx256-bf16"]}
+    plain, *others = points("cuda", "full", settings)
+    assert (plain["processes"], plain["other_processes"]) == (6, 3)
+    assert {row["processes"] for row in others} == {3}
 
 
 @pytest.mark.parametrize(
@@ -171,3 +181,33 @@ def test_bf16_weights_leave_nothing_in_float32_but_buffers() -> None:
 def test_a_remedy_is_named_after_what_it_is_put_on() -> None:
     first = with_remedy(Variant(), "sdpa")
     assert (first.name, with_remedy(first, "fused").name) == ("sdpa", "then_fused")
+
+
+@pytest.mark.parametrize(("finite", "again"), [(True, []), (False, [True])])
+def test_broken_gradients_of_a_compiled_model_are_tried_again_rounded(
+    finite: bool, again: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: list[bool] = []
+
+    class Tried(measure_stage.Trial):
+        def __init__(self, case: Any, variant: Any, rounded: bool = False) -> None:
+            super().__init__(case, variant, rounded)
+            built.append(self.workload.build.options == {"emulate_precision_casts": True})
+
+    def errors(trial: Any, reference: Any) -> dict[str, Any]:
+        assert reference.gradients
+        fine = finite or trial.workload.build.rounded
+        return {"logits_error": 0.1, "gradients_error": 0.2 if fine else None}
+
+    monkeypatch.setattr(measure_stage, "Trial", Tried)
+    monkeypatch.setattr(measure_stage, "errors", errors)
+    made = point("compile")
+    rows = measure(made)
+    assert built == [False, *again]
+    assert [r["gradients_error"] for r in rows if r["measurement"] == "rounded_error"] == (
+        [0.2] * len(again)
+    )
+    kept = [row for row in rows if row["measurement"] != "phase"]
+    (step,) = analyze.derive(made, [*kept, {"measurement": "phase", **SKIPPED}])
+    assert step.get("rounded_gradients_error") == (None if finite else 0.2)
+    assert step.get("rounded_state") == (None if finite else "ok")

@@ -42,11 +42,18 @@ class Build:
 
     bf16_weights: parameters are kept in bfloat16, and nothing runs under autocast. compiled: the
     model runs under torch.compile. capturable: torch's optimizers can be part of a CUDA graph.
+    rounded: compiled kernels round to bf16 wherever plain ones do, which they otherwise leave out.
     """
 
     bf16_weights: bool = False
     compiled: bool = False
     capturable: bool = False
+    rounded: bool = False
+
+    @property
+    def options(self) -> dict[str, str | int | bool | Callable[..., object]] | None:
+        """What torch.compile is told; None leaves its own choices."""
+        return {"emulate_precision_casts": True} if self.rounded else None
 
 
 USUAL = Build()
@@ -68,7 +75,7 @@ class Workload:
             for parameter in self.model.parameters():
                 parameter.data = parameter.data.bfloat16()
         self.run: Callable[[Tensor], Tensor] = (
-            torch.compile(self.model) if build.compiled else self.model
+            torch.compile(self.model, options=build.options) if build.compiled else self.model
         )
         parameters = self.model.parameters()
         self.optimizer = build_optimizer(case.optimizer, parameters, build.capturable)

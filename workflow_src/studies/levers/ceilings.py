@@ -18,6 +18,10 @@ from workflow_src.measure.workload import AUTOCAST, Workload, use_precision
 from workflow_src.model.attention import attention_core, written_out_softmax
 from workflow_src.studies.study import Point, Row
 
+CHAIN = 200
+"""Kernels in the chain that tells the time between two of a CUDA graph: so many that the graph's
+own start, some 5 us, hardly counts."""
+
 SHORT_CONTEXT = 16
 """Tokens of the batch whose steps are so short that launching them takes all the time."""
 
@@ -26,7 +30,7 @@ MODES = {"fp32": ("fp32", "bf16", "bf16_weights"), "bf16": ("bf16", "bf16_weight
 
 
 def ceilings(case: Case, point: Point) -> Iterator[Row]:
-    """A row each of kind "ceiling": a copy, products, pieces of attention, and launching."""
+    """A row each of kind "ceiling": a copy, products, pieces of attention, gaps and launching."""
     use_precision("fp32")
     yield _row(point, {"name": "copy"}, partial(copying, point))
     for mode in dict.fromkeys((case.precision, "bf16")):
@@ -37,6 +41,8 @@ def ceilings(case: Case, point: Point) -> Iterator[Row]:
                 make = partial(attention_piece, case, piece, mode, phase == "forward")
                 about = {"name": f"{piece} {mode}", "phase": phase}
                 yield _row(point, about, make, profiled=True)
+    if point["device"] == "cuda":
+        yield _row(point, {"name": "gaps"}, partial(short_kernels, case), profiled=True)
     yield _launching(case, point)
 
 
@@ -81,6 +87,17 @@ def product(case: Case, mode: str) -> Call:
     a = torch.randn(tokens, case.d_model, device=case.device, dtype=dtype)
     b = torch.randn(case.d_model, case.d_ff, device=case.device, dtype=dtype)
     return lambda: a @ b
+
+
+def short_kernels(case: Case) -> Call:
+    """A call that runs CHAIN elementwise kernels on the residual stream, one after another."""
+    stream = torch.zeros(case.batch, case.context, case.d_model, device=case.device)
+
+    def run() -> None:
+        for _ in range(CHAIN):
+            stream.add_(1.0)
+
+    return run
 
 
 def attention_piece(case: Case, piece: str, mode: str, forward: bool) -> Call:

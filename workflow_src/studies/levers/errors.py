@@ -3,17 +3,24 @@
 import math
 from dataclasses import dataclass, replace
 
+import torch
 from torch import Tensor
 
 from workflow_src.common.case import Case
+from workflow_src.common.units import MIB
+from workflow_src.measure.memory import peak_memory_mib, reset_peak
 from workflow_src.measure.workload import Workload
 from workflow_src.studies.levers.trial import Trial
 from workflow_src.studies.study import Row
 
+ROOM = 4
+"""A reference stays on a CUDA device that has so many times the memory that making it took:
+moving the gradients of a large model to the host and back takes longer than all else."""
+
 
 @dataclass(frozen=True)
 class Reference:
-    """What the plain model computes in float32, kept on the host: logits, gradients by name."""
+    """What the plain model computes in float32: logits, gradients by name."""
 
     logits: Tensor
     gradients: dict[str, Tensor]
@@ -22,10 +29,22 @@ class Reference:
 def reference_of(case: Case) -> Reference:
     """The reference for a variant's case: the same seed and batch. May run out of memory."""
     plain = replace(case, precision="fp32", attention="naive", optimizer="adamw")
+    reset_peak(case.device)
     workload = Workload(plain)
-    logits = workload.logits().cpu()
+    logits = workload.logits()
     workload.forward_backward()
-    return Reference(logits, {name: gradient.cpu() for name, gradient in gradients(workload)})
+    place = case.device if _has_room(case.device) else "cpu"
+    found = {name: gradient.to(place) for name, gradient in gradients(workload)}
+    return Reference(logits.to(place), found)
+
+
+def _has_room(device: str) -> bool:
+    """Whether a CUDA device has ROOM for what this process has just made on it."""
+    if device != "cuda":
+        return True
+    total = torch.cuda.get_device_properties(0).total_memory
+    allowed = total * torch.cuda.get_per_process_memory_fraction()
+    return ROOM * peak_memory_mib(device) * MIB < allowed
 
 
 def gradients(workload: Workload) -> list[tuple[str, Tensor]]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from workflow_src.common.case import Case
-from workflow_src.common.units import NS_PER_MS
+from workflow_src.common.units import NS_PER_MS, NS_PER_US
 from workflow_src.model.flops import parameter_count
 from workflow_src.studies.levers.spread import MEASURED, between, relative
 from workflow_src.studies.models import case_of
@@ -23,6 +23,9 @@ COPY_BYTES = 8
 
 LEAST_PRICE = 0.1
 """Where walls of phases are too noisy to tell what the optimizer's launches take."""
+
+GAP_US = 1.0
+"""Between two kernels of a replayed CUDA graph, of points older than the ceiling that tells it."""
 
 LAUNCHES = 0.25
 """Relative uncertainty of the time to launch: operators differ in it, and so do processes."""
@@ -67,8 +70,9 @@ class Known:
     """The plain variant of a case, measured.
 
     parts: its work; walls: the median wall time (ms) of each phase; between: how far off each may
-    be for the luck of its processes, relative, with 95 %; bytes_per_ms: a copy's; product: ms of
-    one product by type; pieces: attention's core and softmax in one block, by name, mode and pass;
+    be for the luck of its processes, relative, with 95 %; luck: the same of a variant's, which may
+    be fewer; bytes_per_ms: a copy's; product: ms of one product by type; pieces: attention's core
+    and softmax in one block, by name, mode and pass; gap_us: between kernels of a replayed graph;
     us_per_call: of a launch in forward and backward, 0 on a CPU; chain: elementwise kernels in a
     row, on average; gated: the feed-forward layer's share of elementwise time; optimizer_price: of
     a launch in the optimizer, as a share of us_per_call, by which its launches are counted.
@@ -78,6 +82,7 @@ class Known:
     parts: Parts
     walls: dict[str, float]
     between: dict[str, float]
+    luck: dict[str, float]
     bytes_per_ms: Part
     product: dict[str, float]
     pieces: dict[tuple[str, str, str], Part]
@@ -85,6 +90,7 @@ class Known:
     chain: float
     gated: float
     optimizer_price: float = 1.0
+    gap_us: float = GAP_US
 
     @property
     def parameters(self) -> int:
@@ -130,6 +136,7 @@ def known(point: Point, rows: Sequence[Row], case: Case) -> Known:
     launching = ceilings["launching", "forward_backward"]["median_ms"]
     us = 1e3 * launching / max(1, calls(both)) if case.device == "cuda" else 0.0
     walls = {phase: row["median_ms"] for phase, row in phases.items()}
+    others = point.get("other_processes", point["processes"])
     price = _optimizer_price(walls, calls(optimizer), us)
     parts |= {"optimizer": _part(optimizer).times(1, calls=price)}
     return Known(
@@ -137,6 +144,7 @@ def known(point: Point, rows: Sequence[Row], case: Case) -> Known:
         parts=parts,
         walls=walls,
         between={phase: between(row) for phase, row in phases.items()},
+        luck={phase: between(row, others) for phase, row in phases.items()},
         bytes_per_ms=Part(rate, rate * relative(copied)),
         product={
             name.split()[1]: row["median_ms"]
@@ -146,6 +154,7 @@ def known(point: Point, rows: Sequence[Row], case: Case) -> Known:
         pieces=pieces,
         us_per_call=us,
         optimizer_price=price,
+        gap_us=_gap_us(ceilings.get(("gaps", ""))),
         **_chains(forward, case),
     )
 
@@ -159,6 +168,14 @@ def _optimizer_price(walls: dict[str, float], launches: int, us: float) -> float
     if not launches or not us:
         return 1.0
     return min(1.0, max(LEAST_PRICE, beyond_us / launches / us))
+
+
+def _gap_us(chain: Row | None) -> float:
+    """What a replayed chain of kernels takes beyond their own time, per kernel."""
+    if chain is None:
+        return GAP_US
+    beyond_us = 1e3 * chain["median_ms"] - busy_ns(chain["activities"]) / NS_PER_US
+    return float(max(0.0, beyond_us / max(1, calls(chain["activities"]))))
 
 
 def kind_of(activity: Row) -> str:

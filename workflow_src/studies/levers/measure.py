@@ -29,7 +29,8 @@ from workflow_src.studies.study import Point, Row
 def measure(point: Point) -> list[Row]:
     """Rows by `measurement`: "phase" for each phase, "compile", "error" and "ceiling".
 
-    The first of several processes does all; the others only time the phases.
+    "rounded_error" joins them where compiled gradients are not finite. The first of several
+    processes does all; the others only time the phases.
     """
     variant, case = Variant.of(point), case_at(point)
     why = needs(case, variant)
@@ -43,12 +44,14 @@ def measure(point: Point) -> list[Row]:
     compiled = _compile(trial, cold=first)
     if any(row["status"] != "ok" for row in compiled):
         return no_phases(next(row for row in compiled if row["status"] != "ok"))
-    rows = [*compiled, *([_errors(trial, reference)] if first else [])]
+    error = _errors(trial, reference) if first else {}
     reference.clear()
-    rows += measure_phases(trial, point, profiled=first)
+    rows = [*compiled, *([error] if error else []), *measure_phases(trial, point, profiled=first)]
+    del trial
+    free(case.device)
+    if variant.compiled and error.get("gradients_error", 0.0) is None:
+        rows.append(_rounded(case, variant))
     if first and variant.name == PLAIN:
-        del trial
-        free(case.device)
         rows += ceilings(case, point)
     return rows
 
@@ -67,12 +70,12 @@ def _reference(case: Case) -> Row:
     return row
 
 
-def _build(case: Case, variant: Variant) -> tuple[Trial | None, Row]:
+def _build(case: Case, variant: Variant, rounded: bool = False) -> tuple[Trial | None, Row]:
     made: list[Trial] = []
 
     def make() -> Row:
         try:
-            made.append(Trial(case, variant))
+            made.append(Trial(case, variant, rounded))
         except UnavailableError as error:
             return {"status": "not_supported", "reason": str(error)}
         return {}
@@ -141,6 +144,17 @@ def _errors(trial: Trial, reference: Row) -> Row:
     row = attempt(compared, trial.workload.release)
     free(trial.workload.case.device)
     return {"measurement": "error"} | row
+
+
+def _rounded(case: Case, variant: Variant) -> Row:
+    """The errors again, with values rounded inside of compiled kernels as between plain ones.
+
+    Tells whether it is by leaving such roundings out that compiling breaks the results.
+    """
+    reference = _reference(case)
+    trial, built = _build(case, variant, rounded=True)
+    row = built if trial is None else _errors(trial, reference)
+    return row | {"measurement": "rounded_error"}
 
 
 def measure_phases(trial: Trial, point: Point, profiled: bool) -> list[Row]:

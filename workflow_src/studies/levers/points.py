@@ -87,6 +87,9 @@ SCALES: dict[str, Row] = {
     },
 }
 
+PLAIN_PROCESSES = {"small": 1, "full": 6}
+"""Processes of the plain variant, which every saving and every prediction rests on."""
+
 VARIANT = mapping(
     {
         "name": TEXT,
@@ -112,7 +115,8 @@ POINT = mapping(
         "processes": POSITIVE | {"maximum": 1000},
         "copy_elements": POSITIVE,
         "ceiling_steps": POSITIVE,
-    }
+    },
+    {"other_processes": POSITIVE | {"maximum": 1000}},
 )
 """The schema of a point."""
 
@@ -160,5 +164,14 @@ def points(device: str, scale: str, settings: Settings) -> list[Row]:
         about |= {"precision": precision, "batch": BATCH} | SCALES[scale]
         for variant in variants(precision, device):
             made = asdict(variant) | {"remedies": list(variant.remedies)}
-            found.append({"point": f"{case}.{variant.name}"} | about | {"variant": made})
+            row = {"point": f"{case}.{variant.name}"} | about | _processes(scale, variant)
+            found.append(row | {"variant": made})
     return found
+
+
+def _processes(scale: str, variant: Variant) -> Row:
+    """How many processes measure a variant; the plain one's point also says how many others do."""
+    others: int = SCALES[scale]["processes"]
+    if variant.name == PLAIN:
+        return {"processes": PLAIN_PROCESSES[scale], "other_processes": others}
+    return {"processes": others}

@@ -20,11 +20,12 @@ def relative(row: Row) -> float:
     return float(max(MEASURED, half / row["median_ms"]))
 
 
-def between(row: Row) -> float:
+def between(row: Row, count: int | None = None) -> float:
     """How far off a wall time may be for the luck of its processes, relative, with 95 %.
 
-    From the medians of the processes; the mean of n of them is n ** 0.5 times as sure as one. Of a
-    single process, the spread of its samples has to do.
+    From the medians of the row's processes, for a time that comes from `count` others, or from
+    these; the mean of n of them is n ** 0.5 times as sure as one. Of a single process, the spread
+    of its samples has to do.
     """
     numbers = row.get("process", [0] * len(row["samples_ns"]))
     groups: dict[int, list[float]] = {}
@@ -35,4 +36,4 @@ def between(row: Row) -> float:
         return NORMAL_95 * relative(row)
     student = STUDENT_95[min(len(medians) - 2, len(STUDENT_95) - 1)]
     spread = statistics.stdev(medians) / statistics.mean(medians)
-    return float(max(NORMAL_95 * MEASURED, student * spread / len(medians) ** 0.5))
+    return float(max(NORMAL_95 * MEASURED, student * spread / (count or len(medians)) ** 0.5))

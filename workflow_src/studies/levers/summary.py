@@ -101,7 +101,8 @@ def _errors(rows: Sequence[Row], plain: Row) -> Row:
 
     least and most: the variants with the smallest and the largest error, with the difference to
     the plain one's in percentage points; broken: those whose gradients are not finite, though the
-    plain one's are; plain_broken: whether those aren't.
+    plain one's are; mended: those of these that are finite once values inside of compiled kernels
+    are rounded; unmended: those that aren't even so; plain_broken: whether the plain one's aren't.
     """
     compared = [row for row in rows if row.get("error_state") == "ok" and row is not plain]
     own = plain.get("gradients_error")
@@ -109,11 +110,15 @@ def _errors(rows: Sequence[Row], plain: Row) -> Row:
     known = [row for row in compared if row.get("gradients_error") is not None]
     for row in known:
         row["points"] = signed_number(100 * (row["gradients_error"] - (own or 0.0)))
+    broke = [row for row in compared if broken(row, plain)]
+    again = [row for row in broke if row.get("rounded_state") == "ok"]
     ordered = sorted(known, key=lambda row: float(row["gradients_error"]))
     return {
         "plain": own,
         "least": ordered[0] if ordered else None,
         "most": ordered[-1] if ordered else None,
-        "broken": [row["words"] for row in compared if broken(row, plain)],
+        "broken": [row["words"] for row in broke],
+        "mended": [r for r in again if r.get("rounded_gradients_error") is not None],
+        "unmended": [r["words"] for r in again if r.get("rounded_gradients_error") is None],
         "plain_broken": plain_broken,
     }

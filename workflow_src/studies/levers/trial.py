@@ -36,11 +36,14 @@ def needs(case: Case, variant: Variant) -> str:
 class Trial:
     """The workload of a variant, and the call that runs each of its phases."""
 
-    def __init__(self, case: Case, variant: Variant) -> None:
-        """Build the workload. May run out of memory; raises UnavailableError without Triton."""
+    def __init__(self, case: Case, variant: Variant, rounded: bool = False) -> None:
+        """Build the workload. May run out of memory; raises UnavailableError without Triton.
+
+        `rounded`: see Build.
+        """
         self.variant = variant
         self.whole_graph = variant.graph and variant.optimizer != "adamw"
-        build = Build(variant.bf16_weights, variant.compiled, capturable=self.whole_graph)
+        build = Build(variant.bf16_weights, variant.compiled, self.whole_graph, rounded)
         self.workload = Workload(case, build)
 
     def call(self, phase: str) -> Call:

@@ -19,9 +19,9 @@ from workflow_src.studies.levers.effects import State
 from workflow_src.studies.levers.known import LAUNCHES, NOTHING, Known, Part
 from workflow_src.studies.levers.spread import MEASURED, NORMAL_95
 
-GAP_US, GAP_UNSURE = 1.0, 0.5
-"""Time between two kernels of a replayed CUDA graph, and its relative uncertainty: replays of the
-models in small, medium and 2.7B take 1 % to 5 % longer than their kernels."""
+GAP_UNSURE = 0.5
+"""Relative uncertainty of the time between two kernels of a replayed CUDA graph, measured between
+short ones of one kind: it hides behind the end of a longer one."""
 
 BEYOND_UNSURE = 0.5
 """Of the time beyond work and launching, per share of the launches that change: nothing tells
@@ -107,12 +107,12 @@ def time_of(known: Known, plain: State, state: State, phase: str) -> Time:
     """The wall time of a phase of a variant, per as many tokens as the plain batch has."""
     same, old, new = _changed(plain, state, phase)
     device, before = same + new, (same + old).calls
-    wall, gaps = known.walls[phase], state.graph * _kernels(known, state, phase) * GAP_US / 1e3
+    wall, gaps = known.walls[phase], _kernels(known, state, phase) * known.gap_us / 1e3
     after = launches(state, phase)
     at = Terms(wall, same.ms, old.ms, new.ms, before, after, known.us_per_call / 1e3, gaps)
     unsure = {
         "wall": wall * known.between[phase],
-        "luck": NORMAL_95 * MEASURED if state.graph else known.between[phase],
+        "luck": NORMAL_95 * MEASURED if state.graph else known.luck[phase],
         "same": NORMAL_95 * same.sd,
         "old": NORMAL_95 * old.sd,
         "new": NORMAL_95 * new.sd,
@@ -141,18 +141,23 @@ def _changed(plain: State, state: State, phase: str) -> tuple[Part, Part, Part]:
     return same, old, new
 
 
+def captured(state: State) -> tuple[str, ...]:
+    """The passes that a graph replays: AdamW written out stays outside of it."""
+    if not state.graph:
+        return ()
+    return ("forward", "backward") if state.optimizer == "adamw" else PASSES["train_step"]
+
+
 def _kernels(known: Known, state: State, phase: str) -> float:
-    """How many kernels a phase runs: the optimizer's launches are counted by their price."""
-    counted = ((name, part.calls) for name, part in state.parts.items())
+    """How many kernels of a phase a graph replays: the optimizer's are counted by their price."""
     return sum(
-        calls / (known.optimizer_price if name == "optimizer" else 1.0)
-        for name, calls in counted
-        if name.split()[0] in PASSES[phase]
+        part.calls / (known.optimizer_price if name == "optimizer" else 1.0)
+        for name, part in state.parts.items()
+        if name.split()[0] in PASSES[phase] and name.split()[0] in captured(state)
     )
 
 
 def launches(state: State, phase: str) -> float:
     """The launches that the host has to make in a phase: a graph leaves those outside of it."""
-    inside = ("forward", "backward") if state.optimizer == "adamw" else PASSES["train_step"]
-    made = [each for each in PASSES[phase] if not (state.graph and each in inside)]
+    made = [each for each in PASSES[phase] if each not in captured(state)]
     return sum(part.calls for name, part in state.parts.items() if name.split()[0] in made)
