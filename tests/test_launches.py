@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from tests.simulated_gpu import Recording
 from workflow_src.traces.attribution import attribute, number_steps
+from workflow_src.traces.call_kinds import call_kinds
 from workflow_src.traces.export import read_trace
 from workflow_src.traces.launches import (
     api_calls,
-    call_kinds,
     launch_delays,
     launches,
     queue_depths,

@@ -5,6 +5,7 @@ import pandas as pd
 
 from workflow_src.common.units import NS_PER_US
 from workflow_src.traces.attribution import NOWHERE
+from workflow_src.traces.call_kinds import call_kinds
 from workflow_src.traces.intervals import Indices
 from workflow_src.traces.trace import OVERHEAD
 
@@ -14,16 +15,6 @@ SHORT_US = (5, 10)
 DELAY_BOUNDS_US = (0, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 """Bounds of the histogram of launch delays. A negative delay means that the kernel started before
 its launch call returned."""
-
-KINDS = {
-    "launch": r"Launch(?:Kernel|Cooperative|HostFunc|Grid)|GraphLaunch|^cuLaunch",
-    "synchronize": r"Synchronize",
-    "memcpy": r"Memcpy",
-    "memset": r"Memset",
-    "malloc": r"Malloc|MemAlloc|HostAlloc|MemCreate",
-    "free": r"Free|MemRelease",
-}
-"""What an API call does, by the first pattern found in its name; anything else is "other"."""
 
 LAUNCH_COLUMNS = (
     "phase",
@@ -99,18 +90,10 @@ def launch_delays(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFram
     return table[["phase", "from_us", "to_us", "kernels", "delay_ns"]]
 
 
-def call_kinds(names: pd.Series) -> pd.Series:
-    """The kind of each API call: a key of KINDS, or "other"."""
-    kinds = pd.Series("other", index=names.index)
-    for kind, pattern in reversed(KINDS.items()):
-        kinds[names.str.contains(pattern, regex=True)] = kind
-    return kinds
-
-
 def api_calls(ranges: pd.DataFrame, calls: pd.DataFrame) -> pd.DataFrame:
     """A row per phase and API call that began in a step of it, on any thread.
 
-    phase, steps, kind (see KINDS), name, calls and total_ns over all steps.
+    phase, steps, kind (see call_kinds), name, calls and total_ns over all steps.
     """
     steps = ranges[(ranges["phase"] != "") & (ranges["parent"] == NOWHERE)].sort_values("start_ns")
     calls = calls[calls["kind"] != OVERHEAD]

@@ -1,0 +1,35 @@
+"""What a call to the CUDA runtime or driver does, by its name."""
+
+import re
+
+import pandas as pd
+
+KINDS = {
+    "launch": r"Launch(?:Kernel|Cooperative|HostFunc|Grid)|GraphLaunch|^cuLaunch",
+    "synchronize": r"Synchronize",
+    "memcpy": r"Memcpy",
+    "memset": r"Memset",
+    "malloc": r"Malloc|MemAlloc|HostAlloc|MemCreate",
+    "free": r"Free|MemRelease",
+}
+"""What an API call does, by the first pattern found in its name; anything else is "other"."""
+
+OF_OTHERS = {
+    "load": r"Library|Module|(?:Kernel|Func)(?:Get|Set|Load)|GetKernel|GetFunc",
+    "map": r"MemAddress|MemMap|MemSetAccess|MemUnmap",
+}
+"""What calls of kind "other" do, where that matters: load and look up code, map memory."""
+
+
+def kind_of(name: str) -> str:
+    """The kind of an API call: a key of KINDS or, failing that, of OF_OTHERS, or "other"."""
+    patterns = (KINDS | OF_OTHERS).items()
+    return next((kind for kind, pattern in patterns if re.search(pattern, name)), "other")
+
+
+def call_kinds(names: pd.Series) -> pd.Series:
+    """The kind of each API call: a key of KINDS, or "other"."""
+    kinds = pd.Series("other", index=names.index)
+    for kind, pattern in reversed(KINDS.items()):
+        kinds[names.str.contains(pattern, regex=True)] = kind
+    return kinds
