@@ -67,6 +67,22 @@ BEHAVIOR = [
         {"accounting table"}, id="a formula of memory",
     ),
     pytest.param(
+        "studies/warmup/nsys_export.py", "AND n.domainId = 0", "", {"warmup point"},
+        id="what the point of a first step's cause keeps",
+    ),
+    pytest.param(
+        "studies/warmup/host_time.py", '"map": "allocate"', '"map": "load"', {"warmup table"},
+        id="how a first step's time is split",
+    ),
+    pytest.param(
+        "traces/call_kinds.py", "Library|Module|", "Library|", {"warmup table"},
+        id="which CUDA calls load code",
+    ),
+    pytest.param(
+        "traces/call_kinds.py", "|GraphLaunch", "", {"case_tables", "warmup table"},
+        id="which CUDA calls launch work",
+    ),
+    pytest.param(
         "studies/levers/effects.py", "FUSED_BYTES = 28", "FUSED_BYTES = 24",
         {"levers prediction"}, id="what a remedy is expected to do",
     ),

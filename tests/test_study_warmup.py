@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.simulated_gpu import MAIN, Recording
 from workflow_src.cli import check_numbers
+from workflow_src.common.atomic_write import write_json
 from workflow_src.common.errors import TraceError
 from workflow_src.common.schema import sentence, violation
 from workflow_src.common.summary import spread
@@ -26,13 +28,13 @@ from workflow_src.studies.warmup.analyze import SETTLED_WITHIN, settled_after, s
 from workflow_src.studies.warmup.host_time import (
     CATEGORIES,
     Call,
-    Step,
     category_of,
     host_time,
     sorted_calls,
+    split,
 )
-from workflow_src.studies.warmup.host_time import read as host_times_of
 from workflow_src.studies.warmup.measure import measure
+from workflow_src.studies.warmup.nsys_export import recorded
 from workflow_src.studies.warmup.points import POINT, points
 from workflow_src.studies.warmup.section import SECTION
 from workflow_src.traces.families import load_rules
@@ -297,6 +299,11 @@ def test_a_model_that_does_not_fit_is_measured_in_no_phase(monkeypatch):
         ("cudaHostAlloc_v3020", "allocate"),
         ("cudaFree_v3020", "allocate"),
         ("cuMemAlloc_v2", "allocate"),
+        ("cuMemRelease", "allocate"),
+        ("cuMemCreate", "allocate"),
+        ("cuMemMap", "allocate"),
+        ("cuMemAddressReserve", "allocate"),
+        ("cuMemSetAccess", "allocate"),
         ("cuLibraryLoadData", "load"),
         ("cuLibraryGetKernel", "load"),
         ("cuModuleLoadDataEx", "load"),
@@ -307,6 +314,7 @@ def test_a_model_that_does_not_fit_is_measured_in_no_phase(monkeypatch):
         ("cudaEventSynchronize_v3020", "synchronize"),
         ("cudaMemcpyAsync_v3020", "other_call"),
         ("cudaStreamIsCapturing_v10000", "other_call"),
+        ("cudaMemsetAsync_v3020", "other_call"),
         ("cudaMemGetInfo_v3020", "other_call"),
     ],
 )
@@ -330,7 +338,7 @@ def test_the_parts_of_a_step_add_up_with_nested_calls_and_two_threads():
         Call(1, 190, 220, WAIT),  # Goes on after the step.
         Call(2, 90, 105, "cudaMemcpyAsync_v3020"),  # Began before the step.
     ]
-    found = host_time(Step("forward", 100, 200), sorted_calls(calls))
+    found = host_time(100, 200, sorted_calls(calls))
     assert found.wall_ns == 100 == sum(found.ns.values())
     assert found.ns == dict.fromkeys(CATEGORIES, 0) | {
         "other_call": 5,
@@ -368,12 +376,11 @@ CALLS = st.builds(
 @given(st.lists(CALLS, max_size=30))
 def test_the_parts_of_any_steps_add_up_exactly(calls):
     ordered = sorted_calls(calls)
-    steps = [Step("forward", start, start + 100) for start in (50, 150, 250)]
-    found = [host_time(step, ordered) for step in steps]
+    found = [host_time(start, start + 100, ordered) for start in (50, 150, 250)]
     for time in found:
         assert sum(time.ns.values()) == time.wall_ns == 100
         assert min(time.ns.values()) >= 0
-    in_all = host_time(Step("forward", 50, 350), ordered)
+    in_all = host_time(50, 350, ordered)
     assert in_all.ns == {name: sum(time.ns[name] for time in found) for name in CATEGORIES}
 
 
@@ -394,12 +401,37 @@ def capture(folder: Path, steps: int = 4) -> Path:
     return recording.write(folder) / "trace.sqlite"
 
 
-def test_an_export_of_nsys_becomes_a_row_per_phase_and_step(tmp_path):
-    rows = cause_of.traced_rows(capture(tmp_path), 4)
+def test_a_point_keeps_the_steps_and_calls_of_an_export(tmp_path):
+    row = cause_of.traced_row(capture(tmp_path), 4)
+    assert json.loads(json.dumps(row)) == row
+    starts = range(0, 16_000, 2_000)
+    ranges = [[start, start + 1_000] for start in starts]
+    assert row["steps"] == {"forward": ranges[:4], "forward_backward": ranges[4:]}
+    launch = "cudaLaunchKernel_v7000"
+    assert row["calls"] == [
+        {"name": launch, "kernels": ["k"]},
+        {"name": WAIT, "kernels": []},
+        {"name": launch, "kernels": ["l"]},
+        {"name": launch, "kernels": []},
+    ]
+    main, other = row["threads"]
+    assert main["call"] == [0, 1] * 4 + [2, 1] * 4
+    assert main["later_ns"] == [100, *[700, 1_300] * 7, 700]
+    assert main["took_ns"][:4] == [600, 100, 11, 100]
+    assert other == {"call": [3] * 8, "later_ns": [90, *[2_000] * 7], "took_ns": [5] * 8}
+    with pytest.raises(TraceError, match="nsys recorded 4 of 6 steps of forward"):
+        cause_of.traced_row(tmp_path / "trace.sqlite", 6)
+    (tmp_path / "empty.sqlite").write_bytes(b"")
+    with pytest.raises(TraceError, match="no such table: NVTX_EVENTS"):
+        cause_of.traced_row(tmp_path / "empty.sqlite", 6)
+
+
+def test_what_a_point_keeps_is_split_into_a_row_per_phase_and_step(tmp_path):
+    rows = split(cause_of.traced_row(capture(tmp_path), 4))
     assert [(row["phase"], row["step"]) for row in rows] == [
         (phase, step) for phase in ("forward", "forward_backward") for step in range(4)
     ]
-    assert json.loads(json.dumps(rows)) == rows
+    assert {(row["sweep"], row["status"], row["reason"]) for row in rows} == {("traced", "ok", "")}
     first, second = rows[:2]
     assert first["wall_ns"] == 1_000 and first["kernels"] == 1
     assert first["ns"] == {
@@ -408,32 +440,59 @@ def test_an_export_of_nsys_becomes_a_row_per_phase_and_step(tmp_path):
     }  # fmt: skip
     assert (second["ns"]["first_launch"], second["ns"]["launch"]) == (0, 11 + 5)
     assert [row["kernels"] for row in rows] == [1, 0, 0, 0, 1, 0, 0, 0]
-    with pytest.raises(TraceError, match="nsys recorded 4 of 6 steps of forward"):
-        cause_of.traced_rows(tmp_path / "trace.sqlite", 6)
-    (tmp_path / "empty.sqlite").write_bytes(b"")
-    with pytest.raises(TraceError, match="no such table: NVTX_EVENTS"):
-        cause_of.traced_rows(tmp_path / "empty.sqlite", 6)
+
+
+def test_a_kernel_that_ran_between_steps_is_not_launched_for_the_first_time_in_one(tmp_path):
+    recording = Recording()
+    recording.kernel((10, 20), (30, 40), "before the first step")
+    recording.range("forward", 100, 200)
+    recording.kernel((110, 120), (130, 140), "before the first step")
+    recording.kernel((210, 220), (230, 240), "between steps")
+    recording.range("forward", 300, 400)
+    recording.kernel((310, 320), (330, 340), "between steps")
+    recording.kernel((330, 345), (350, 360), "new")
+    rows = split(recorded(recording.write(tmp_path) / "trace.sqlite", ("forward",)))
+    assert [row["kernels"] for row in rows] == [0, 1]
+    assert [row["ns"]["launch"] for row in rows] == [10, 10]
+    assert rows[1]["ns"]["first_launch"] == 15
 
 
 @pytest.mark.parametrize("case", ["tiny-ctx64-fp32", "tiny-ctx64-bf16-sdpa-fused"])
-def test_the_parts_of_recorded_steps_of_an_h200_add_up(case):
-    steps, calls = host_times_of(ROOT / "tests" / "data" / "nsys" / case / "trace.sqlite")
-    assert {"forward", "forward_backward", "train_step"} < {step.name for step in steps}
-    for step in steps:
-        found = host_time(step, calls)
-        assert sum(found.ns.values()) == found.wall_ns > 0
-    first = host_time(steps[0], calls)
-    assert first.kernels > 3 and first.calls["first_launch"] > 3
-    assert host_time(steps[1], calls).kernels == 0
+def test_the_parts_of_recorded_steps_of_an_h200_add_up(case, tmp_path):
+    phases = ("forward", "forward_backward", "train_step")
+    found = recorded(ROOT / "tests" / "data" / "nsys" / case / "trace.sqlite", phases)
+    calls = sum(len(thread["call"]) for thread in found["threads"])
+    write_json(tmp_path / "point.json", {"rows": [found]})
+    assert (tmp_path / "point.json").stat().st_size < 20 * calls + 40_000, "small enough to keep"
+    rows = split(found)
+    assert {row["phase"] for row in rows} == set(phases)
+    for row in rows:
+        assert sum(row["ns"].values()) == row["wall_ns"] > 0
+    assert rows[0]["kernels"] > 3 and rows[0]["calls"]["first_launch"] > 3
+    assert rows[1]["kernels"] == 0
+
+
+def test_points_whose_steps_were_split_when_measured_are_read_as_before(tmp_path):
+    published = ROOT / "examples" / "h200"
+    point = published / "studies" / "warmup" / "small-ctx256-cause.json"
+    assert {"ns", "wall_ns"} < json.loads(point.read_text())["rows"][0].keys()
+    join([point], warmup.derive, RULES).to_csv(tmp_path / "t.csv", index=False)
+    made = filled(read_table(tmp_path / "t.csv"))
+    table = filled(read_table(published / "tables" / "studies" / "warmup.csv"))
+    expected = [row for row in table if row["point"] == point.stem]
+    assert len(made) == len(expected) > 16
+    for mine, row in zip(made, expected, strict=True):
+        assert mine.items() <= row.items()
+        assert {name for name in row if row[name] is not None} <= mine.keys()
 
 
 def test_what_is_derived_of_a_capture_and_of_trials(tmp_path):
-    traced = [ABOUT | row for row in cause_of.traced_rows(capture(tmp_path), 4)]
+    about = {key: ABOUT[key] for key in ("config", "size", "context", "batch")}
+    traced = about | cause_of.traced_row(capture(tmp_path), 4)
     timed = trials("forward", 0, "EAGER", [30, 12, 10, 10])
-    rows = warmup.derive({"cause": True}, [*traced, timed])
+    rows = warmup.derive({"cause": True}, [traced, timed])
     whole, first = rows[:2]
-    common = {key: ABOUT[key] for key in ("config", "size", "context", "batch")}
-    common |= {"sweep": "traced", "status": "ok", "reason": "", "phase": "forward"}
+    common = about | {"sweep": "traced", "status": "ok", "reason": "", "phase": "forward"}
     assert whole == common | {
         "part": "whole", "first_step_ms": 0.001, "settled_ms": 0.001, "extra_ms": 0.0,
     }  # fmt: skip
@@ -460,7 +519,7 @@ def trials(phase: str, process: int, mode: str, steps: list[float], **other: obj
 
 
 def traced(phase: str, step: int, **ms: float) -> dict:
-    """A raw row of sweep traced, with time in the categories of `ms`; the first runs 41 kernels."""
+    """A step of sweep traced, with time in the categories of `ms`; the first runs 41 kernels."""
     ns = dict.fromkeys(CATEGORIES, 0) | {name: round(value * MS) for name, value in ms.items()}
     calls = {name: 3 for name in CATEGORIES if name != "outside"}
     row = ABOUT | {"sweep": "traced", "status": "ok", "reason": "", "phase": phase, "step": step}
@@ -586,7 +645,7 @@ def test_the_cause_is_measured_by_one_program_under_nsys_and_without(monkeypatch
     ran: list[tuple[str, list[str]]] = []
 
     def told() -> str:
-        return cause_of.os.environ["CUDA_MODULE_LOADING"]
+        return os.environ["CUDA_MODULE_LOADING"]
 
     def profile(output, program, device, os_tracing):
         ran.append((f"nsys {told()}", program))
@@ -606,17 +665,17 @@ def test_the_cause_is_measured_by_one_program_under_nsys_and_without(monkeypatch
     monkeypatch.delenv("CUDA_MODULE_LOADING", raising=False)
     rows = measure(CAUSE)
     assert [how for how, _ in ran] == ["nsys LAZY", *["LAZY", "LAZY", "EAGER"] * 2]
-    assert "CUDA_MODULE_LOADING" not in cause_of.os.environ
+    assert "CUDA_MODULE_LOADING" not in os.environ
     for _, program in ran:
         assert program[1:4] == ["-m", "workflow_src.studies.warmup.cause", "--point"]
         assert json.loads(program[4]).items() >= CAUSE.items()
     prepared = [json.loads(program[4]).get("prepared") for _, program in ran]
     assert prepared == [None, *[False, True, True] * 2]
-    assert [row["sweep"] for row in rows] == ["traced"] * 12 + ["loading"] * 12
+    assert [row["sweep"] for row in rows] == ["traced"] + ["loading"] * 12
     assert {(row["status"], row["config"]) for row in rows} == {("ok", "tiny-ctx64-fp32")}
-    assert [row["steps_ns"] for row in rows[12:14]] == [[3, 2], [5, 4]]
-    assert [row["loading"] for row in rows[12::2]] == ["LAZY", "LAZY", "EAGER"] * 2
-    assert [row["prepared"] for row in rows[12::2]] == prepared[1:]
+    assert [row["steps_ns"] for row in rows[1:3]] == [[3, 2], [5, 4]]
+    assert [row["loading"] for row in rows[1::2]] == ["LAZY", "LAZY", "EAGER"] * 2
+    assert [row["prepared"] for row in rows[1::2]] == prepared[1:]
     assert measure(CAUSE | {"device": "cpu"}) == []
 
 

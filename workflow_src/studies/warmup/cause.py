@@ -1,4 +1,4 @@
-"""Why first steps are slow: the host's time under nsys, and a trial with all code loaded before."""
+"""Why first steps are slow: CUDA calls under nsys, and a trial with all code loaded before."""
 
 import json
 import os
@@ -7,7 +7,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ from workflow_src.model.ranges import range_
 from workflow_src.studies.models import case_of, with_known_sizes
 from workflow_src.studies.run_point import point_of
 from workflow_src.studies.study import Point, Row
-from workflow_src.studies.warmup.host_time import host_time, read
+from workflow_src.studies.warmup.nsys_export import recorded
 from workflow_src.studies.warmup.points import EAGER, LAZY, POINT
 
 PHASES = ("forward", "forward_backward")
@@ -54,17 +53,17 @@ def about(point: Point) -> Row:
 
 
 def measure_cause(point: Point) -> list[Row]:
-    """Rows of sweep "traced" per phase and step, and of sweep "loading" per process and phase.
+    """A row of sweep "traced", and rows of sweep "loading" per process and phase.
 
     Empty on a CPU, which loads no kernels.
     """
     if point["device"] != "cuda":
         return []
-    return [about(point) | row for row in (*_traced(point), *_loading(point))]
+    return [about(point) | row for row in (_traced(point), *_loading(point))]
 
 
-def _traced(point: Point) -> list[Row]:
-    """The program once under nsys: per step, its wall time (ns) split into host_time.CATEGORIES."""
+def _traced(point: Point) -> Row:
+    """The program once under nsys: its steps and CUDA calls, or why there are none."""
     try:
         with tempfile.TemporaryDirectory() as folder, code_loaded(LAZY):
             capture = Path(folder, "first.nsys-rep")
@@ -72,25 +71,18 @@ def _traced(point: Point) -> list[Row]:
             nsys_cli.profile(capture, given, point["device"], os_tracing=False)
             database = capture.with_suffix(".sqlite")
             nsys_cli.export_sqlite(capture, database)
-            return traced_rows(database, point["steps"])
+            return traced_row(database, point["steps"])
     except TraceError as error:
-        return [{"sweep": "traced", "status": "skipped", "reason": str(error)}]
+        return {"sweep": "traced", "status": "skipped", "reason": str(error)}
 
 
-def traced_rows(database: Path, steps: int) -> list[Row]:
-    """A row per phase and step of an export. Raises TraceError unless it has `steps` of each."""
-    ranges, calls = read(database)
-    rows = []
-    for phase in PHASES:
-        mine = [step for step in ranges if step.name == phase]
+def traced_row(database: Path, steps: int) -> Row:
+    """The row of an export. Raises TraceError unless it has `steps` steps of each phase."""
+    found = recorded(database, PHASES)
+    for phase, mine in found["steps"].items():
         if len(mine) != steps:
             raise TraceError(f"nsys recorded {len(mine)} of {steps} steps of {phase}")
-        rows += [
-            {"sweep": "traced", "status": "ok", "reason": "", "phase": phase, "step": number}
-            | asdict(host_time(step, calls))
-            for number, step in enumerate(mine)
-        ]
-    return rows
+    return {"sweep": "traced", "status": "ok", "reason": ""} | found
 
 
 def _loading(point: Point) -> list[Row]:

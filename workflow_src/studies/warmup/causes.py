@@ -7,7 +7,7 @@ from typing import Any
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.render.markdown import PHASE_WORDS
 from workflow_src.studies.study import Row
-from workflow_src.studies.warmup.host_time import CATEGORIES, FIRST_LAUNCH, OUTSIDE
+from workflow_src.studies.warmup.host_time import CATEGORIES, FIRST_LAUNCH, OUTSIDE, split
 from workflow_src.studies.warmup.points import EAGER, LAZY
 from workflow_src.studies.warmup.settled import settled_median
 
@@ -35,7 +35,7 @@ MAIN = 0.5
 
 
 def derive(rows: Iterable[Row]) -> list[Row]:
-    """The table's rows: a row per phase and part of a traced step, and per process and phase.
+    """The table's rows: a row per phase and part of traced steps, and per process and phase.
 
     first_step_ms: of the first step; settled_ms: the median of the last half of the steps, of each
     part by itself; extra_ms: their difference. Rows without a measurement stay as they are.
@@ -46,7 +46,9 @@ def derive(rows: Iterable[Row]) -> list[Row]:
         if row["status"] != "ok":
             found.append(row)
         elif row["sweep"] == "traced":
-            traced.setdefault(row["phase"], []).append(row)
+            # Points measured before points kept the calls have a row per step, already split.
+            for step in split(row) if "threads" in row else [row]:
+                traced.setdefault(step["phase"], []).append(step)
         else:
             times = _times([ns / NS_PER_MS for ns in row["steps_ns"]])
             found.append(_unlisted(row) | times | {"build_ms": row["build_ns"] / NS_PER_MS})

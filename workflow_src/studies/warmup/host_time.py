@@ -1,27 +1,30 @@
-"""What a host does during the steps of a capture: its time split by the CUDA calls in progress."""
+"""What the host does during the steps of a capture: its time split by the CUDA calls in progress.
 
-import re
-import sqlite3
+The steps and calls are those that a point keeps; see `nsys_export.recorded`.
+"""
+
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import asdict, dataclass
+from functools import cache
+from itertools import accumulate
 
-from workflow_src.common.errors import TraceError
+from workflow_src.studies.study import Row
+from workflow_src.traces.call_kinds import kind_of
 
 FIRST_LAUNCH, LAUNCH, OTHER_CALL, OUTSIDE = "first_launch", "launch", "other_call", "outside"
-KINDS = {
-    LAUNCH: r"Launch(?:Kernel|Cooperative|HostFunc|Grid)|GraphLaunch|^cuLaunch",
-    "load": r"Library|Module|(?:Kernel|Func)(?:Get|Set|Load)|GetKernel|GetFunc",
-    "synchronize": r"Synchronize",
-    "allocate": r"Malloc|MemAlloc|HostAlloc|MemCreate|MemAddress|MemMap|MemSetAccess"
-    r"|Free|MemRelease|MemUnmap",
+OF_KIND = {
+    "launch": LAUNCH,
+    "load": "load",
+    "synchronize": "synchronize",
+    "malloc": "allocate",
+    "map": "allocate",
+    "free": "allocate",
 }
-"""What a CUDA call does, by the first pattern found in its name; anything else is OTHER_CALL."""
+"""The category of a CUDA call by its kind (see call_kinds.kind_of); others are OTHER_CALL."""
 
-CATEGORIES = (FIRST_LAUNCH, *KINDS, OTHER_CALL, OUTSIDE)
-"""What the host's time is split into: kinds of calls, and the time outside of all calls.
+CATEGORIES = (FIRST_LAUNCH, *dict.fromkeys(OF_KIND.values()), OTHER_CALL, OUTSIDE)
+"""What the host's time is split into: categories of calls, and the time outside of all calls.
 
 FIRST_LAUNCH: launches of a kernel that, by name, had not run before in the capture.
 """
@@ -29,7 +32,7 @@ FIRST_LAUNCH: launches of a kernel that, by name, had not run before in the capt
 
 @dataclass(frozen=True)
 class Call:
-    """A CUDA call: its thread, its start and end (host clock, ns), its name, what it launched."""
+    """A CUDA call: its thread, its start and end (ns), its name, the kernels that it launched."""
 
     thread: int
     start: int
@@ -49,15 +52,6 @@ class Sorted:
 
 
 @dataclass(frozen=True)
-class Step:
-    """A step's range: its name and its start and end (host clock, ns)."""
-
-    name: str
-    start: int
-    end: int
-
-
-@dataclass(frozen=True)
 class HostTime:
     """The host's time in a step (ns) by category, which adds up to its wall time exactly.
 
@@ -70,10 +64,30 @@ class HostTime:
     kernels: int
 
 
+def split(recorded: Row) -> list[Row]:
+    """A row per phase and step of a row that keeps a capture, with HostTime instead of calls."""
+    calls = sorted_calls(list(calls_of(recorded)))
+    about = {key: recorded[key] for key in recorded if key not in ("steps", "calls", "threads")}
+    return [
+        about | {"phase": phase, "step": number} | asdict(host_time(start, end, calls))
+        for phase, steps in recorded["steps"].items()
+        for number, (start, end) in enumerate(steps)
+    ]
+
+
+def calls_of(recorded: Row) -> Iterator[Call]:
+    """The calls of a row that keeps a capture, thread by thread."""
+    known = [(call["name"], tuple(call["kernels"])) for call in recorded["calls"]]
+    for number, thread in enumerate(recorded["threads"]):
+        starts = accumulate(thread["later_ns"])
+        for place, start, took in zip(thread["call"], starts, thread["took_ns"], strict=True):
+            yield Call(number, start, start + took, *known[place])
+
+
+@cache
 def category_of(name: str) -> str:
     """The category of a CUDA call by its name alone, which doesn't tell first launches apart."""
-    found = (kind for kind, pattern in KINDS.items() if re.search(pattern, name))
-    return next(found, OTHER_CALL)
+    return OF_KIND.get(kind_of(name), OTHER_CALL)
 
 
 def outermost(calls: Sequence[Call]) -> Iterator[Call]:
@@ -107,65 +121,20 @@ def sorted_calls(calls: Sequence[Call]) -> list[Sorted]:
     return found
 
 
-def host_time(step: Step, calls: Sequence[Sorted]) -> HostTime:
-    """The host's time in a step; where calls of several threads overlap, the earliest counts."""
+def host_time(start: int, end: int, calls: Sequence[Sorted]) -> HostTime:
+    """The host's time from `start` to `end` (ns) of a step.
+
+    Where calls of several threads overlap, the earliest counts.
+    """
     ns = dict.fromkeys(CATEGORIES, 0)
-    covered = step.start
+    covered = start
     for call in calls:
-        begin, end = max(call.start, covered), min(call.end, step.end)
-        if end > begin:
-            ns[call.category] += end - begin
-            covered = end
-    wall_ns = step.end - step.start
-    ns[OUTSIDE] = wall_ns - sum(ns.values())
-    begun = [call for call in calls if step.start <= call.start < step.end]
+        begin, until = max(call.start, covered), min(call.end, end)
+        if until > begin:
+            ns[call.category] += until - begin
+            covered = until
+    ns[OUTSIDE] = end - start - sum(ns.values())
+    begun = [call for call in calls if start <= call.start < end]
     counted = Counter(call.category for call in begun)
     counts = {name: counted[name] for name in CATEGORIES if name != OUTSIDE}
-    return HostTime(wall_ns, ns, counts, sum(call.new_kernels for call in begun))
-
-
-_RANGES = """
-SELECT coalesce(n.text, s.value), n.start, n.end
-FROM NVTX_EVENTS n LEFT JOIN StringIds s ON s.id = n.textId
-WHERE n.eventType = 59 AND n.domainId = 0 AND n.end IS NOT NULL ORDER BY n.start, n.end DESC
-"""
-"""Ranges that a thread pushed and popped (59), in the default domain."""
-
-_CALLS = """
-SELECT r.globalTid, r.start, r.end, coalesce(s.value, ''), r.correlationId
-FROM CUPTI_ACTIVITY_KIND_RUNTIME r LEFT JOIN StringIds s ON s.id = r.nameId
-"""
-
-_KERNELS = """
-SELECT k.correlationId, s.value
-FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds s ON s.id = k.demangledName
-"""
-
-
-def read(database: Path) -> tuple[list[Step], list[Sorted]]:
-    """Steps and CUDA calls in an nsys SQLite export of one process.
-
-    Raises TraceError if the export has no ranges, calls or kernels.
-    """
-    try:
-        with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
-            steps = list(_steps(connection.execute(_RANGES).fetchall()))
-            launched: dict[int, list[str]] = {}
-            for correlation, name in connection.execute(_KERNELS):
-                launched.setdefault(correlation, []).append(name)
-            calls = [
-                Call(thread, start, end, name, tuple(launched.get(correlation, ())))
-                for thread, start, end, name, correlation in connection.execute(_CALLS)
-            ]
-    except sqlite3.Error as error:
-        raise TraceError(f"nsys's export of the first steps can't be read ({error})") from error
-    return steps, sorted_calls(calls)
-
-
-def _steps(ranges: Sequence[tuple[str, int, int]]) -> Iterator[Step]:
-    """The ranges that lie in no other; the model emits ranges of its own inside a step."""
-    until = -1
-    for name, start, end in ranges:
-        if start >= until:
-            yield Step(name, start, end)
-            until = end
+    return HostTime(end - start, ns, counts, sum(call.new_kernels for call in begun))
