@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from workflow_src.common.case import PHASES, Case
+from workflow_src.common.environment_variables import environment_variables
 from workflow_src.common.errors import UnavailableError
 from workflow_src.measure.activities import activities_of
 from workflow_src.measure.benchmark import timed_steps
@@ -91,17 +92,11 @@ CACHES = {"TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
 @contextmanager
 def empty_caches() -> Iterator[None]:
     """Nothing compiled before is found, by this run or another."""
-    kept = {name: os.environ.get(name) for name in CACHES}
     # Turning torch's caches off would leave Triton's binaries and a C++ compiler's in place.
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        os.environ |= {name: os.path.join(folder, part) for name, part in CACHES.items()}
-        try:
+        folders = {name: os.path.join(folder, part) for name, part in CACHES.items()}
+        with environment_variables(folders):
             yield
-        finally:
-            for name, value in kept.items():
-                os.environ.pop(name)
-                if value is not None:
-                    os.environ[name] = value
 
 
 def _compile(trial: Trial, cold: bool) -> list[Row]:

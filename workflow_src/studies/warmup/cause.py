@@ -1,12 +1,9 @@
 """Why first steps are slow: CUDA calls under nsys, and a trial with all code loaded before."""
 
 import json
-import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +13,7 @@ import torch
 from workflow_src.common import nsys_cli
 from workflow_src.common.arguments import Parser, new_file
 from workflow_src.common.atomic_write import write_json
+from workflow_src.common.environment_variables import environment_variables
 from workflow_src.common.errors import StageError, TraceError
 from workflow_src.common.subprocesses import how_it_ended, run_tied
 from workflow_src.measure.machine import use_threads
@@ -65,7 +63,7 @@ def measure_cause(point: Point) -> list[Row]:
 def _traced(point: Point) -> Row:
     """The program once under nsys: its steps and CUDA calls, or why there are none."""
     try:
-        with tempfile.TemporaryDirectory() as folder, code_loaded(LAZY):
+        with tempfile.TemporaryDirectory() as folder, environment_variables({LOADING: LAZY}):
             capture = Path(folder, "first.nsys-rep")
             given = _program(point, Path(folder, "steps.json"))
             nsys_cli.profile(capture, given, point["device"], os_tracing=False)
@@ -106,27 +104,13 @@ def _timed(point: Point, mode: str) -> list[Row]:
 
 def _run(point: Point, mode: str) -> dict[str, Any]:
     """What the program writes. Raises StageError if it fails."""
-    with tempfile.TemporaryDirectory() as folder, code_loaded(mode):
+    with tempfile.TemporaryDirectory() as folder, environment_variables({LOADING: mode}):
         output = Path(folder, "steps.json")
         status = run_tied(_program(point, output)).returncode
         if status:
             raise StageError(f"the program {how_it_ended(status)}")
         found: dict[str, Any] = json.loads(output.read_text(encoding="utf-8"))
         return found
-
-
-@contextmanager
-def code_loaded(mode: str) -> Iterator[None]:
-    """Have the programs started inside load code as `mode` says, whatever this one was told."""
-    before = os.environ.get(LOADING)
-    os.environ[LOADING] = mode
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[LOADING]
-        else:
-            os.environ[LOADING] = before
 
 
 def _program(point: Point, output: Path) -> list[str]:
