@@ -21,7 +21,7 @@ from workflow_src.studies.matmul.analyze import kernel_of, tile_of
 from workflow_src.studies.matmul.points import SIZES, points
 from workflow_src.studies.matmul.section import SECTION
 from workflow_src.studies.rows import filled
-from workflow_src.studies.section import STAYED, read_table
+from workflow_src.studies.section import STAYED, read_table, stayed
 from workflow_src.traces.families import load_rules
 
 ROOT = Path(__file__).parent.parent
@@ -407,4 +407,10 @@ def test_a_section_says_that_a_profiler_stayed_attached(
     (tmp_path / "p.json").write_text(json.dumps(result))
     table = read_back(join([tmp_path / "p.json"], lambda point, rows: rows, RULES))
     assert ("profiler_stayed" in table) == said
-    assert SECTION.markdown(table, TEMPLATES).endswith(f"\n{STAYED}\n") == said
+    whole = STAYED.format(which="")
+    assert SECTION.markdown(table, TEMPLATES).endswith(f"\n{whole}\n") == said
+    assert stayed(table) == (f"\n{whole}\n" if said else "")
+    detached = table.assign(point="q").drop(columns="profiler_stayed", errors="ignore")
+    assert stayed(pd.concat([table, detached])) == (
+        f"\n{STAYED.format(which=' (p)')}\n" if said else ""
+    )

@@ -18,10 +18,11 @@ from workflow_src.render.drawing import svg
 from workflow_src.render.markdown import template_in
 
 STAYED = (
-    "**Measured with torch.profiler attached**, which slows every launch after its first session: "
-    "times that wait for launches are too long here, and busy shares too small."
+    "**Measured with torch.profiler attached**{which}, which slows every launch after its first "
+    "session: times that wait for launches are too long here, and busy shares too small."
 )
-"""Said where a table's points were measured so, as all were before profilers were detached."""
+"""Said where a table's points were measured so, as all were before profilers were detached; which:
+those points, in parentheses, where others weren't."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,7 @@ class Section:
         """
         text = self._rendered(table, templates, self.study, picture)
         text = text if picture in text else f"{text}\n{picture}\n"
-        stayed = table.get("profiler_stayed", pd.Series(dtype="str")).astype("str")
-        return f"{text}\n{STAYED}\n" if (stayed == "True").any() else text
+        return text + stayed(table)
 
     def appendix(self, table: pd.DataFrame, templates: Path) -> str:
         """The study's long tables, for the report's appendix; "" if it has no template for them."""
@@ -70,6 +70,17 @@ class Section:
     def svg(self, table: pd.DataFrame) -> str:
         """The study's figure as SVG; equal tables give identical bytes."""
         return svg(lambda: self.figure(table), f"study_{self.study}")
+
+
+def stayed(table: pd.DataFrame) -> str:
+    """STAYED, of the points whose process kept a profiler attached; empty if there are none."""
+    if "profiler_stayed" not in table:
+        return ""
+    attached = table["profiler_stayed"].astype("str") == "True"
+    if not attached.any():
+        return ""
+    points = ", ".join(dict.fromkeys(table.loc[attached, "point"].astype("str")))
+    return "\n" + STAYED.format(which="" if attached.all() else f" ({points})") + "\n"
 
 
 def read_table(path: Path) -> pd.DataFrame:
