@@ -1,5 +1,6 @@
 """(c) What besides matrix multiplication takes time in the forward pass?"""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -94,10 +95,12 @@ def answer(
     captures: pd.DataFrame,
     operators: pd.DataFrame,
     ceilings: pd.DataFrame,
+    example: Row | None = None,
 ) -> Answer:
     """Answer (c) from timings.csv, kernels.csv and captures.csv.
 
     operators.csv and ceilings.csv, which may be empty, add bytes and the rate to hold them against.
+    `example` is the case to work through; see example_case.
     """
     cases = evidence.cases_of(timings, captures)
     rows = [measure(case, timings, kernels, captures) for case in cases]
@@ -114,7 +117,7 @@ def answer(
         facts += facts_of(row, found, kernels)
         facts += component_bytes.facts_of(row["case"], moves.get(row["case"]))
         above += [{c: row[c] for c in cases[0]} | kernel for kernel in found]
-    summary = other_summary.summarize(rows) | {"shown_above": SHOWN_ABOVE}
+    summary = other_summary.summarize(rows, example) | {"shown_above": SHOWN_ABOVE}
     summary |= component_bytes.summarize(summary["beside"], summary["measured"], moves)
     operations: list[Row] = []
     for row in summary["beside"]:
@@ -138,7 +141,7 @@ def tables(answer: Answer) -> dict[str, Markup]:
     last = summary["beside"][-1]["precision"] if summary["beside"] else ""
     return {
         "matrix": markdown.matrix(rows, "besides", markdown.percent),
-        "components": component_table(summary["beside"]),
+        "components": component_table(summary["beside"], summary),
         "operations": operation_table([line for line in lines if line["precision"] == last]),
         "all_operations": operation_table(lines),
         "growths": growth_table(summary["growths"]),
@@ -149,31 +152,40 @@ def tables(answer: Answer) -> dict[str, Markup]:
     }
 
 
-def component_table(beside: list[Row]) -> Markup:
-    """One size and context by component: at each precision its share, and without products."""
-    names = other_summary.visible(beside)
+def component_table(beside: list[Row], summary: Mapping[str, Any]) -> Markup:
+    """One size and context by component: at each precision its share, and without products.
+
+    Beside the latter stands the median over all cases of the precision, if they are several.
+    """
+    names, medians = other_summary.visible(beside), summary["medians"]
     columns = [Column("component", "component")]
     for row in beside:
         precision = row["precision"]
         columns.append(Column(precision, f"{precision}/share", markdown.percent))
         columns.append(Column("besides products", f"{precision}/besides", markdown.percent))
-    lines = [_component_line(name, beside) for name in names]
-    return markdown.markdown_table([*lines, _total_line(beside)] if lines else [], columns)
+        if precision in medians:
+            columns.append(Column("median", f"{precision}/median", markdown.percent))
+    lines = [_component_line(name, beside, medians) for name in names]
+    last = _total_line(beside, summary["precisions"])
+    return markdown.markdown_table([*lines, last] if lines else [], columns)
 
 
-def _component_line(name: str, beside: list[Row]) -> Row:
+def _component_line(name: str, beside: list[Row], medians: Row) -> Row:
     line: Row = {"component": name}
     for row in beside:
+        precision = row["precision"]
         found = row["components"].get(name, {"share": 0.0, "besides": 0.0})
-        line |= {f"{row['precision']}/{key}": found[key] for key in ("share", "besides")}
+        line |= {f"{precision}/{key}": found[key] for key in ("share", "besides")}
+        line[f"{precision}/median"] = medians.get(precision, {}).get(name, 0.0)
     return line
 
 
-def _total_line(beside: list[Row]) -> Row:
+def _total_line(beside: list[Row], precisions: list[Row]) -> Row:
+    """The whole pass: all of it, what of it is besides products, and the median of that."""
     line: Row = {"component": "forward pass"}
     for row in beside:
         line |= {f"{row['precision']}/share": 1.0, f"{row['precision']}/besides": row["besides"]}
-    return line
+    return line | {f"{row['precision']}/median": row["besides"] for row in precisions}
 
 
 def operation_lines(rows: list[Row]) -> list[Row]:
