@@ -137,9 +137,10 @@ def test_backward_without_products_or_without_anything_else_is_not_compared():
         ([24, 12, 1], None, "37 = 24 feed-forward + 12 QK^T + head"),
         ([24], 12, "24 = 12 x 2 feed-forward"),
         ([5, 1], 12, "6 = 5 feed-forward + QK^T"),
+        ([24, 12, 12, 12, 24], 12, "84 = 12 x (2 feed-forward + 5 elsewhere)"),
     ],
 )
 def test_calls_by_layer(calls, layers, text):
-    names = ("feed-forward", "QK^T", "output head")
+    names = ("feed-forward", "QK^T", "output head", "AV", "q/k/v projections")
     places = [{"place": name, "calls": float(n)} for name, n in zip(names, calls, strict=False)]
     assert layer_calls.by_layer(float(sum(calls)), places, layers) == text

@@ -38,6 +38,7 @@ def summarize(rows: Sequence[Row], example: Row | None = None) -> Row:
         "tried": tried([row for row in named if "median_ms" in row]),
         "working_limit": LAUNCH_BOUND_BELOW,
         "worked": worked,
+        "worked_hosts": len({row["host"] for row in worked}),
         "said": example_case.said(worked[0] if worked else None, example, OWN, len(bounded)),
     }
 

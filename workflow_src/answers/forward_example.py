@@ -1,6 +1,6 @@
 """The example of answer (a): one size and context at each precision, and why it takes longer."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
@@ -38,11 +38,16 @@ def slowed(rows: Sequence[Row]) -> Row | None:
     }
 
 
-def table(rows: Sequence[Row], on_cpu: bool) -> Markup:
-    """The example's times at each precision, with digits enough to check the shares by hand."""
-    shown: list[Row] = [row | {"state": "ok"} for row in rows]
+def table(rows: Sequence[Row], on_cpu: bool, marks: Mapping[str, str]) -> Markup:
+    """The example's times at each precision, with digits enough to check the shares by hand.
+
+    `marks` tell cases of other kinds of hosts than the usual one.
+    """
+    shown = [
+        row | {"state": "ok", "on": row["precision"] + marks.get(row["case"], "")} for row in rows
+    ]
     columns = [
-        Column("precision", "precision"),
+        Column("precision", "on"),
         Column("unprofiled: ms", "median_ms", markdown.precise),
         Column(PROFILED, "host_ms", markdown.precise),
         Column("operators run: ms" if on_cpu else "the GPU works: ms", "busy_ms", markdown.precise),

@@ -232,7 +232,9 @@ def tables(answer: Answer) -> dict[str, Markup]:
     replayed = [row | {"state": row["replay_state"]} for row in rows] if tested else []
     return {
         "times": markdown.markdown_table(rows, columns),
-        "worked": forward_example.table(answer.summary["worked"], on_cpu),
+        "worked": forward_example.table(
+            answer.summary["worked"], on_cpu, answer.summary["hosts"]["marks"]
+        ),
         "ledger": step_ledger.table(answer.summary["ledger"]),
         "api": api_time.table(answer.summary["api"]),
         "launch_bound": markdown.matrix(replayed, "launch_bound_share", markdown.percent),

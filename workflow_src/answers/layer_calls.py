@@ -15,14 +15,22 @@ SHORT = {
 """Places in a table's cell, where they are called otherwise than in sentences."""
 
 
+NAMED = 4
+"""The most places in a layer that a cell names."""
+
+
 def by_layer(calls: float, places: Sequence[Row], layers: Any) -> str:
     """A kernel's calls by place, in each layer and besides: "25 = 12 x (QK^T + AV) + head".
 
-    Without layers the calls at each place: "13 = 12 QK^T + head".
+    Of more than NAMED places in a layer the first and how many elsewhere. Without layers the calls
+    at each place: "13 = 12 QK^T + head".
     """
     known = layers and layers == layers and layers > 1
     inside = [p for p in places if known and p["calls"] % layers == 0]
-    terms = [_times(place["calls"] / layers, place) for place in inside]
+    named = inside if len(inside) <= NAMED else inside[:1]
+    terms = [_times(place["calls"] / layers, place) for place in named]
+    if others := sum(place["calls"] / layers for place in inside if place not in named):
+        terms.append(f"{markdown.calls(others)} elsewhere")
     besides = [_times(place["calls"], place) for place in places if place not in inside]
     each = f"({' + '.join(terms)})" if len(terms) > 1 else "".join(terms)
     parts = [f"{int(layers)} x {each}", *besides] if inside else besides
