@@ -3,6 +3,7 @@
 import importlib
 import re
 from collections.abc import Callable, Mapping
+from inspect import signature
 from pathlib import Path
 from types import ModuleType
 
@@ -57,8 +58,13 @@ def render(
 
 
 def answer_from(folder: Path, question: str, answer: Callable[..., Answer]) -> Answer:
-    """The answer that `answer` gives from the tables in `folder`, with the run's example."""
-    return answer(**read_tables(folder, question), example=example_case.read(folder))
+    """The answer that `answer` gives from the tables in `folder`.
+
+    If it takes an `example`, that is the run's: see example_case.
+    """
+    takes = "example" in signature(answer).parameters
+    chosen = {"example": example_case.read(folder)} if takes else {}
+    return answer(**read_tables(folder, question), **chosen)
 
 
 @one_sentence()
