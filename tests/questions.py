@@ -9,7 +9,7 @@ from workflow_src.answers.answer import Answer
 def answer_question(question: str, tables: Path, templates: Path) -> tuple[Answer, str]:
     """The answer to a question from a folder of tables, and its Markdown with the appendix."""
     module = command.module_of(question)
-    found = module.answer(**command.read_tables(tables, question))
+    found = command.answer_from(tables, question, module.answer)
     shown = module.tables(found)
     parts = [command.render(found, shown, templates, part) for part in ("answer", "appendix")]
     return found, "\n".join(parts)

@@ -63,36 +63,43 @@ def test_each_product_of_the_top_kernel_is_shown_with_its_sizes_calls_and_time(a
     answer, text = ask(known())
     rows = cells(text)
     gate = ["feed-forward gate and up", "512 x 3072 x 768", "24", "2 x 12 layers", "5.000"]
-    assert [*gate, "50.0 %"] in rows
+    assert ["forward", *gate, "50.0 %"] in rows
     head = ["output head", "512 x 1000 x 768", "1", "\N{EN DASH}", "1.000", "10.0 %"]
-    assert head in rows
-    assert ["together", "", "37", "3 x 12 layers + 1", "8.000", "80.0 %"] in rows
+    assert ["forward", *head] in rows
+    assert ["forward", "together", "", "37", "3 x 12 layers + 1", "8.000", "80.0 %"] in rows
     assert by_hand(text).startswith("24 + 12 + 1 = 37 calls, and 8.000 of 10.00 ms are 80.0 %.")
     assert not unsupported(text, answer.as_dict())
 
 
 def test_backward_by_hand_says_which_gradients_and_whose(ask):
     _, text = ask(known())
+    gate = ["input gradient of feed-forward gate and up", "512 x 768 x 3072", "24", "2 x 12 layers"]
+    assert ["backward", *gate, "7.000", "35.0 %"] in cells(text)
+    scores = ["input gradient of QK^T", "128 x 64 x 128, batch of 48", "12", "1 x 12 layers"]
+    assert ["backward", *scores, "1.500", "7.5 %"] in cells(text)
+    together = ["backward", "together", "", "37", "3 x 12 layers + 1", "9.000", "45.0 %"]
+    assert together in cells(text)
     assert (
-        "45.0 %: the input gradients (nn) of feed-forward gate and up (512 x 768 x 3072; 24 "
-        "calls), QK^T (128 x 64 x 128, batch of 48; 12 calls), output head (512 x 768 x 1000; 1 "
-        "call). The multiplications differ: these are gradients of products on the forward pass's "
-        "top kernel (feed-forward gate and up, output head) and of products that ran on others "
-        "there (QK^T)."
+        "In backward it is another: 37 calls (3 x 12 layers + 1), 9.000 of 20.00 ms, 45.0 %. The "
+        "multiplications differ: these are gradients of products on the forward pass's top kernel "
+        "(feed-forward gate and up, output head) and of products that ran on others there (QK^T). "
+        "In both together it is backward's again: 37 calls (3 x 12 layers + 1), 9.000 of 30.00 ms, "
+        "30.0 %."
     ) in by_hand(text)
 
 
 def test_more_gradients_than_a_sentence_can_name_are_in_a_table(ask):
-    more = [
-        (name, "weight gradient", (n, 768, 512, 1), NN, 1, 10_000)
-        for name, n in (("qkv", 2304), ("output", 769))
+    turned: list[Product] = [
+        (name, "input gradient", (n, 768, 512, 1), TN, 1, 10_000)
+        for n, name in enumerate(("gate", "up", "qkv", "values", "scores"), 769)
     ]
-    kernels = [("forward_backward/backward", NN, "gemm", 39, 4_520_000)]
-    sample = known({"forward": FORWARD, "forward_backward": [*BACKWARD, *more]})
-    sample = replace(sample, kernels=sample.kernels | {"forward_backward": kernels})
-    answer, text = ask(sample)
-    assert "4.520 of 4.520 ms, 100.0 %: the gradients listed in the appendix." in by_hand(text)
-    row = ["weight gradient", "attention output projection", "769 x 768 x 512", "1", "0.01000"]
+    gradient = ("forward_backward/backward", TN, "gemm", 5, 50_000)
+    both = [(f"forward_backward/{path}", *rest) for path, *rest in FORWARD_B] + [gradient]
+    sample = known({"forward": FORWARD, "forward_backward": [*FORWARD, *turned]})
+    both += [("forward_backward/backward", "other", "gemm", 1, 60_000)]
+    answer, text = ask(replace(sample, kernels=sample.kernels | {"forward_backward": both}))
+    assert "besides those products it runs the gradients listed in the appendix." in by_hand(text)
+    row = ["input gradient", "feed-forward gate", "769 x 768 x 512", "1", "0.01000"]
     assert row in cells(text)
     assert not unsupported(text, answer.as_dict())
 
@@ -127,14 +134,13 @@ def test_a_kernel_of_forward_that_computes_gradients_too_says_which(ask):
 def test_over_several_cases_products_are_counted_by_precision(ask):
     alike = {"forward": FORWARD, "forward_backward": BACKWARD[2:3]}
     answer, text = ask(known(), known(context=256), known(alike, context=512), casting())
-    (paragraph,) = [part for part in text.split("\n\n") if part.startswith("**By product**")]
-    assert " ".join(paragraph.split()) == (
-        "**By product**, where the products' sizes are known. In fp32 the forward pass's top "
-        "kernel runs feed-forward gate and up in 3, attention output projection in 3 and output "
-        "head in 3 of 3. Backward's runs input gradients in 2 of 2; of the products they belong "
-        "to, the forward pass's top kernel ran some in 2. A gradient is never the same "
-        "multiplication as its product: it takes other matrices."
-    )
+    products = "feed-forward gate and up: 3; attention output projection: 3; output head: 3"
+    assert ["fp32", "3", products, "2", "input gradient: 2", "some: 2"] in cells(text)
+    assert (
+        "Backward's are gradients, which multiply other matrices, so they are never the same "
+        "multiplications; in both cases some also belong to products that ran on another kernel in "
+        "the forward pass."
+    ) in text
     assert not unsupported(text, answer.as_dict())
 
 
@@ -152,9 +158,9 @@ def test_an_older_run_without_products_says_what_it_said(tmp_path):
     assert "aren't told apart by component. The same multiplication" in text
 
 
-def test_of_cases_as_typical_the_one_worked_by_hand_has_products(ask):
+def test_the_example_worked_by_hand_has_products(ask):
     _, text = ask(known({}), known(context=256), known({}, context=512))
-    assert "**By hand**, for small, context 256, a typical case" in text
+    assert "**By hand**, for small, context 256, the example" in text
 
 
 def test_a_cases_own_tables_say_the_same(tmp_path):

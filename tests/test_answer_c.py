@@ -147,7 +147,10 @@ def test_precisions_are_compared_over_the_same_cases(ask):
         "else 100.0 %: the rest doesn't get faster, so it is more of the pass."
     ) in text
     assert "It is 20.0 % in both cases" not in text
-    assert "- **fp32**: it is 20.0 % in both cases. By component" in text
+    assert (
+        "- **fp32**: it is 20.0 % in both cases. By family of kernels, where above 3 % in the"
+        in text
+    )
 
 
 def test_the_rest_is_not_said_to_gain_less_where_it_gains_more(ask):

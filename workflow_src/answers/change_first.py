@@ -94,10 +94,12 @@ def answer(
     captures: pd.DataFrame,
     environments: pd.DataFrame,
     levers: pd.DataFrame,
+    example: Row | None = None,
 ) -> Answer:
     """Answer (f) from timings.csv, ranges.csv, kernels.csv, captures.csv and studies/levers.csv.
 
-    From environments.csv, on which kind of host each case was measured.
+    From environments.csv, on which kind of host each case was measured. `example` is the case to
+    work through; see example_case.
     """
     cases = evidence.cases_of(timings, captures)
     rows = [measure(case, timings, ranges, kernels, captures) for case in cases]
@@ -107,7 +109,7 @@ def answer(
     tried = study.measured(levers)
     facts = [fact for row in rows for fact in facts_of(row)]
     facts += [fact for case in tried for fact in study.facts_of(case)]
-    summary = summarize(rows) | {"levers": tried, "levers_short": study.in_short(tried)}
+    summary = summarize(rows, example) | {"levers": tried, "levers_short": study.in_short(tried)}
     return evidence.answered(
         "f", TITLE, cases, states, captures, facts, {"cases": pd.DataFrame(rows)}, summary
     )
@@ -143,8 +145,30 @@ def tables(answer: Answer) -> dict[str, Markup]:
     return {
         "matrix": markdown.matrix(rows, "shown", largest),
         "bounds": bounds_table(answer),
+        "worked": worked_table(answer),
         "by_case": markdown.markdown_table(rows, columns),
     }
+
+
+def worked_table(answer: Answer) -> Markup:
+    """One size and context by hand: at each precision the step and what remedies could save."""
+    worked = answer.summary["worked"]
+    columns = [
+        Column("precision", "precision"),
+        Column("step: ms", "median_ms", markdown.precise),
+        Column("device's work: ms", "busy_ms", markdown.precise),
+    ]
+    keys = [key for key in answer.summary["remedies"] if any(key in r["savings"] for r in worked)]
+    for key in keys:
+        columns.append(Column(f"{REMEDIES[key].short}: ms", f"{key}_ms", markdown.precise))
+        columns.append(Column("share", f"{key}_share", markdown.percent))
+    lines = [
+        row
+        | {"state": "none", "busy_ms": row["savings"]["idle"]["busy_ms"]}
+        | {f"{key}_ms": saving["ms"] for key, saving in row["savings"].items()}
+        for row in worked
+    ]
+    return markdown.markdown_table(lines, columns)
 
 
 def bounds_table(answer: Answer) -> Markup:

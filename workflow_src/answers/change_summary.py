@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import combinations
 
-from workflow_src.answers import wording
+from workflow_src.answers import example_case, wording
 from workflow_src.answers.evidence import Row
 from workflow_src.answers.remedies import REMEDIES
 from workflow_src.answers.wording import median_of
@@ -13,14 +13,21 @@ from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
 PLAIN = {"precision": PRECISIONS, "attention": ATTENTIONS, "optimizer": OPTIMIZERS}
 """The axes along which one case is another's remedy, from plain to better."""
 
+OWN = "a typical case"
+
 SAME_WITHIN = 0.02
 """A step that changes by at most this share is called the same."""
 
 
-def summarize(rows: Sequence[Row]) -> Row:
-    """Values for the template, from the rows that `change_first.measure` gives."""
+def summarize(rows: Sequence[Row], example: Row | None = None) -> Row:
+    """Values for the template, from the rows that `change_first.measure` gives.
+
+    `example` is the case to work through; see example_case.
+    """
     named = wording.named(rows)
     bounded = [row for row in named if "savings" in row]
+    own = wording.nearest_to_median(_last(bounded), lambda row: row["largest_share"])
+    worked = example_case.beside(bounded, example) or ([own] if own else [])
     precisions = [precision_row(name, mine) for name, mine in wording.by_precision(bounded).items()]
     return {
         "bounded": bounded,
@@ -30,7 +37,9 @@ def summarize(rows: Sequence[Row]) -> Row:
         "beyond_bound": beyond_bound(bounded),
         "tried": tried([row for row in named if "median_ms" in row]),
         "working_limit": LAUNCH_BOUND_BELOW,
-        "chosen": wording.nearest_to_median(_last(bounded), lambda row: row["largest_share"]),
+        "worked": worked,
+        "worked_hosts": len({row["host"] for row in worked}),
+        "said": example_case.said(worked[0] if worked else None, example, OWN, len(bounded)),
     }
 
 

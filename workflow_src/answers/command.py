@@ -3,12 +3,14 @@
 import importlib
 import re
 from collections.abc import Callable, Mapping
+from inspect import signature
 from pathlib import Path
 from types import ModuleType
 
 import pandas as pd
 from markupsafe import Markup
 
+from workflow_src.answers import example_case
 from workflow_src.answers.answer import Answer
 from workflow_src.answers.evidence import Row, empty_table, read_table
 from workflow_src.answers.questions import QUESTIONS
@@ -55,6 +57,16 @@ def render(
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
+def answer_from(folder: Path, question: str, answer: Callable[..., Answer]) -> Answer:
+    """The answer that `answer` gives from the tables in `folder`.
+
+    If it takes an `example`, that is the run's: see example_case.
+    """
+    takes = "example" in signature(answer).parameters
+    chosen = {"example": example_case.read(folder)} if takes else {}
+    return answer(**read_tables(folder, question), **chosen)
+
+
 @one_sentence()
 def main(
     question: str,
@@ -71,7 +83,7 @@ def main(
     parser.add_argument("--markdown", type=new_file, required=True, help="the answer")
     parser.add_argument("--appendix", type=new_file, required=True, help="its long tables")
     given = parser.parse_args()
-    found = answer(**read_tables(given.tables, question))
+    found = answer_from(given.tables, question, answer)
     shown = tables(found)
     texts = [render(found, shown, given.templates, part) for part in ("answer", "appendix")]
     write_json(given.json, found.as_dict())

@@ -2,18 +2,30 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from workflow_src.answers import launch_bound, step_ledger, wording
+from workflow_src.answers import (
+    example_case,
+    forward_example,
+    launch_bound,
+    step_ledger,
+    wording,
+)
 from workflow_src.answers.evidence import Row
 from workflow_src.answers.wording import median_of
 
 
-def summarize(rows: Sequence[Row], words: Mapping[str, str], kinds: Iterable[str]) -> Row:
+def summarize(
+    rows: Sequence[Row],
+    words: Mapping[str, str],
+    kinds: Iterable[str],
+    example: Row | None = None,
+) -> Row:
     """Values for the template, from the rows that `forward_time.measure` gives.
 
-    `kinds` are all verdicts that a row may have.
+    `kinds` are all verdicts that a row may have, `example` is the case to work through.
     """
     named = wording.named(rows)
     compared = [row for row in named if "verdict" in row]
+    worked = [r for r in example_case.beside(compared, example) if "working_share" in r]
     verdicts = {kind: [row for row in compared if row["verdict"] == kind] for kind in kinds}
     return {
         "works": wording.works(words),
@@ -30,6 +42,9 @@ def summarize(rows: Sequence[Row], words: Mapping[str, str], kinds: Iterable[str
         "idle_yet_matching": wording.listed(
             [row for row in verdicts["match"] if row.get("often_idle")]
         ),
+        "example": example,
+        "worked": worked if len(compared) > 1 else [],
+        "slowed": forward_example.slowed(worked),
         "examples": examples(verdicts),
         "processes": between_processes(named),
         "launch_bound": launch_bound.summarize(named),

@@ -3,7 +3,15 @@
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.answers import api_time, command, evidence, hosts, launch_bound, step_ledger
+from workflow_src.answers import (
+    api_time,
+    command,
+    evidence,
+    forward_example,
+    hosts,
+    launch_bound,
+    step_ledger,
+)
 from workflow_src.answers.answer import Answer, Fact
 from workflow_src.answers.evidence import Row, State
 from workflow_src.answers.forward_summary import summarize
@@ -150,8 +158,12 @@ def answer(
     ledger: pd.DataFrame,
     api_calls: pd.DataFrame,
     environments: pd.DataFrame,
+    example: Row | None = None,
 ) -> Answer:
-    """Answer (a) from timings.csv, ranges.csv, captures.csv and, if there, the optional tables."""
+    """Answer (a) from timings.csv, ranges.csv, captures.csv and, if there, the optional tables.
+
+    `example` is the case to work through; see example_case.
+    """
     cases = evidence.cases_of(timings, captures, ranges)
     rows = [measure(case, timings, ranges, captures, ledger) for case in cases]
     facts = [fact for row in rows for fact in facts_of(row, timings, ranges, ledger)]
@@ -159,7 +171,7 @@ def answer(
     measured_on = hosts.hosts_of(timed, environments)
     facts += hosts.facts_of(measured_on)
     limits = {"match_within": MATCH_WITHIN, "working_limit": LAUNCH_BOUND_BELOW}
-    summary = summarize(rows, evidence.words(cases), VERDICTS) | limits
+    summary = summarize(rows, evidence.words(cases), VERDICTS, example) | limits
     summary |= {"api": api_time.summarize(api_calls), "hosts": hosts.summarize(measured_on)}
     frames = {"times": pd.DataFrame(rows)}
     return evidence.answered("a", TITLE, cases, states_of(rows), captures, facts, frames, summary)
@@ -220,6 +232,9 @@ def tables(answer: Answer) -> dict[str, Markup]:
     replayed = [row | {"state": row["replay_state"]} for row in rows] if tested else []
     return {
         "times": markdown.markdown_table(rows, columns),
+        "worked": forward_example.table(
+            answer.summary["worked"], on_cpu, answer.summary["hosts"]["marks"]
+        ),
         "ledger": step_ledger.table(answer.summary["ledger"]),
         "api": api_time.table(answer.summary["api"]),
         "launch_bound": markdown.matrix(replayed, "launch_bound_share", markdown.percent),

@@ -5,7 +5,15 @@ from collections.abc import Mapping
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.answers import command, evidence, gemm_summary, step_parts, wording
+from workflow_src.answers import (
+    backward_share,
+    command,
+    evidence,
+    example_case,
+    gemm_summary,
+    step_parts,
+    wording,
+)
 from workflow_src.answers.answer import Answer, Fact
 from workflow_src.answers.evidence import Row, State
 from workflow_src.answers.shares import family_shares
@@ -110,8 +118,16 @@ def pair_facts(pair: Row) -> list[Fact]:
     ]
 
 
-def answer(timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame) -> Answer:
-    """Answer (d) from timings.csv, kernels.csv and captures.csv."""
+def answer(
+    timings: pd.DataFrame,
+    kernels: pd.DataFrame,
+    captures: pd.DataFrame,
+    example: Row | None = None,
+) -> Answer:
+    """Answer (d) from timings.csv, kernels.csv and captures.csv.
+
+    `example` is the case to work through; see example_case.
+    """
     cases = evidence.cases_of(timings, captures)
     rows = [measure(c, phase, timings, kernels, captures) for c in cases for phase in PHASES]
     states = {(r["case"], PHASE_WORDS[r["phase"]]): State(r["state"], r["reason"]) for r in rows}
@@ -121,22 +137,26 @@ def answer(timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame)
             mine = evidence.of(kernels, row["case"], "train_step")
             parts[row["case"]] = step_parts.parts_of(mine)
     pairs = compare(rows, parts)
+    for pair in pairs:
+        step = evidence.of(kernels, pair["case"], "train_step")
+        pair |= {"backward": backward_share.measure(pair["parts"], step)}
     facts = [fact for row in rows for fact in facts_of(row, kernels)]
     facts += [fact for case, found in parts.items() for fact in step_parts.facts_of(case, found)]
     facts += [fact for pair in pairs for fact in pair_facts(pair)]
+    facts += [f for p in pairs for f in backward_share.facts_of(p["case"], p["backward"])]
     frames = {
         "shares": pd.DataFrame(rows),
         "parts": pd.DataFrame([c | part for c in cases for part in parts[c["case"]]]),
     }
-    summary = summarize(rows, pairs)
+    summary = summarize(rows, pairs, example)
     return evidence.answered("d", TITLE, cases, states, captures, facts, frames, summary)
 
 
-def summarize(rows: list[Row], pairs: list[Row]) -> Row:
+def summarize(rows: list[Row], pairs: list[Row], example: Row | None = None) -> Row:
     """Values for the template: how the share changes at each precision, and what changes it."""
     named = wording.named(pairs)
     known = [pair for pair in named if "by_optimizer" in pair]
-    chosen = gemm_summary.example(named)
+    chosen = example_case.pick(known, example) or gemm_summary.own(named)
     fused = [row for row in rows if row["shares"].get("attention") and row["phase"] == "forward"]
     return {
         "pairs": named,
@@ -148,6 +168,8 @@ def summarize(rows: list[Row], pairs: list[Row]) -> Row:
         "optimizers": gemm_summary.optimizers(known),
         "replaced": gemm_summary.replaced(known),
         "chosen": chosen,
+        "said": example_case.said(chosen, example, "a typical case", len(named)),
+        "backwards": backward_share.summarize([p | p["backward"] for p in known if p["backward"]]),
         "beside": gemm_summary.beside(known, chosen) if chosen else [],
         "fused": len(fused),
         "changed_by": UNCHANGED_WITHIN,
@@ -207,6 +229,7 @@ def tables(answer: Answer) -> dict[str, Markup]:
         "shares": markdown.markdown_table(rows, columns),
         "matrix": change_matrix(rows, answer.summary["pairs"]),
         "parts": parts_table(beside) if beside else Markup(""),
+        "backwards": backward_share.table(answer.summary["backwards"]),
         "all_parts": all_parts(markdown.records(answer.rows["parts"])),
     }
 

@@ -133,7 +133,7 @@ def _but_optimizer(case: Row) -> tuple[object, ...]:
     return tuple(case[c] for c in CASE_COLUMNS if c not in ("case", "optimizer"))
 
 
-def example(pairs: Sequence[Row]) -> Row | None:
+def own(pairs: Sequence[Row]) -> Row | None:
     """A typical case to work through: its fall is nearest to the median of its precision.
 
     The precision is the first one. None if no case's parts are known.

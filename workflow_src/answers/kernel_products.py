@@ -169,5 +169,17 @@ def by_precision(rows: Sequence[Row]) -> list[Row]:
     return found
 
 
+def gradients_of(precisions: Sequence[Row]) -> Row | None:
+    """In how many cases backward's gradients belong to products of other kernels, too; or None.
+
+    `precisions` are the rows of by_precision.
+    """
+    counts: Counter[str] = sum((Counter(row["overlap"]) for row in precisions), Counter())
+    if not counts:
+        return None
+    some = counts["some"] + counts["none"]
+    return {"some": some, "in_cases": wording.in_cases(some, counts.total())}
+
+
 def _overlap(pair: Row) -> str:
     return "none" if not pair["shared"] else "some" if pair["others"] else "all"

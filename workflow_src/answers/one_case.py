@@ -45,7 +45,8 @@ def answers(tables: Mapping[str, pd.DataFrame], templates: Path) -> dict[str, Ma
     found = {}
     for question, asked in QUESTIONS.items():
         module = module_of(question)
-        answer = module.answer(**{name: tables[name] for name in asked.every_table})
+        of_question = {name: tables[name] for name in asked.every_table}
+        answer = module.answer(**of_question)
         shown = module.tables(answer)
         texts = [render(answer, shown, templates, part) for part in ("answer", "appendix")]
         # The file has no section above the questions, so that headings move up one level.

@@ -5,7 +5,13 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.answers import command, component_bytes, evidence, other_summary
+from workflow_src.answers import (
+    command,
+    component_bytes,
+    component_table,
+    evidence,
+    other_summary,
+)
 from workflow_src.answers.answer import Answer, Fact
 from workflow_src.answers.component_shares import (
     MATMUL_FAMILIES,
@@ -94,10 +100,12 @@ def answer(
     captures: pd.DataFrame,
     operators: pd.DataFrame,
     ceilings: pd.DataFrame,
+    example: Row | None = None,
 ) -> Answer:
     """Answer (c) from timings.csv, kernels.csv and captures.csv.
 
     operators.csv and ceilings.csv, which may be empty, add bytes and the rate to hold them against.
+    `example` is the case to work through; see example_case.
     """
     cases = evidence.cases_of(timings, captures)
     rows = [measure(case, timings, kernels, captures) for case in cases]
@@ -114,7 +122,7 @@ def answer(
         facts += facts_of(row, found, kernels)
         facts += component_bytes.facts_of(row["case"], moves.get(row["case"]))
         above += [{c: row[c] for c in cases[0]} | kernel for kernel in found]
-    summary = other_summary.summarize(rows) | {"shown_above": SHOWN_ABOVE}
+    summary = other_summary.summarize(rows, example) | {"shown_above": SHOWN_ABOVE}
     summary |= component_bytes.summarize(summary["beside"], summary["measured"], moves)
     operations: list[Row] = []
     for row in summary["beside"]:
@@ -138,7 +146,7 @@ def tables(answer: Answer) -> dict[str, Markup]:
     last = summary["beside"][-1]["precision"] if summary["beside"] else ""
     return {
         "matrix": markdown.matrix(rows, "besides", markdown.percent),
-        "components": component_table(summary["beside"]),
+        "components": component_table.table(summary["beside"], summary),
         "operations": operation_table([line for line in lines if line["precision"] == last]),
         "all_operations": operation_table(lines),
         "growths": growth_table(summary["growths"]),
@@ -147,33 +155,6 @@ def tables(answer: Answer) -> dict[str, Markup]:
         "all_components": all_components(rows),
         "moves": component_bytes.table(markdown.records(answer.rows["moves"])),
     }
-
-
-def component_table(beside: list[Row]) -> Markup:
-    """One size and context by component: at each precision its share, and without products."""
-    names = other_summary.visible(beside)
-    columns = [Column("component", "component")]
-    for row in beside:
-        precision = row["precision"]
-        columns.append(Column(precision, f"{precision}/share", markdown.percent))
-        columns.append(Column("besides products", f"{precision}/besides", markdown.percent))
-    lines = [_component_line(name, beside) for name in names]
-    return markdown.markdown_table([*lines, _total_line(beside)] if lines else [], columns)
-
-
-def _component_line(name: str, beside: list[Row]) -> Row:
-    line: Row = {"component": name}
-    for row in beside:
-        found = row["components"].get(name, {"share": 0.0, "besides": 0.0})
-        line |= {f"{row['precision']}/{key}": found[key] for key in ("share", "besides")}
-    return line
-
-
-def _total_line(beside: list[Row]) -> Row:
-    line: Row = {"component": "forward pass"}
-    for row in beside:
-        line |= {f"{row['precision']}/share": 1.0, f"{row['precision']}/besides": row["besides"]}
-    return line
 
 
 def operation_lines(rows: list[Row]) -> list[Row]:

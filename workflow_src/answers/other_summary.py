@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from workflow_src.answers import components, evidence, wording
+from workflow_src.answers import components, evidence, example_case, wording
 from workflow_src.answers.component_shares import MATMUL_FAMILIES
 from workflow_src.answers.context_growth import (
     STEADY_WITHIN,
@@ -22,15 +22,20 @@ MATTERS_ABOVE = 0.03
 VISIBLE = 0.0005
 """Components below this share would show as 0.0 %."""
 
+OWN = "a typical size at the longest context measured"
+
 SHOWN_ABOVE = 0.01
 """Families with more than this share in some case have a column in the appendix."""
 
 
-def summarize(rows: Sequence[Row]) -> Row:
-    """Values for the template, from the rows that `other_kernels.measure` gives."""
+def summarize(rows: Sequence[Row], example: Row | None = None) -> Row:
+    """Values for the template, from the rows that `other_kernels.measure` gives.
+
+    `example` is the case to work through; see example_case.
+    """
     measured = [row for row in wording.named(rows) if "besides" in row]
     by_precision = wording.by_precision(measured)
-    beside = chosen_beside(measured)
+    beside = example_case.beside(measured, example) or chosen_beside(measured)
     growths = [
         {"precision": name} | grown
         for name, mine in by_precision.items()
@@ -50,6 +55,8 @@ def summarize(rows: Sequence[Row]) -> Row:
         "square_grows_fastest": all(map(square_fastest, growths)),
         "replaced": replaced(measured),
         "beside": beside,
+        "medians": medians(by_precision, beside),
+        "said": example_case.said(beside[0] if beside else None, example, OWN, len(measured)),
         "parts": parts(beside[0]) if beside else [],
         "matters_above": MATTERS_ABOVE,
         "steady_within": STEADY_WITHIN,
@@ -106,6 +113,19 @@ def _ranked(shares: Mapping[str, float]) -> list[tuple[str, float]]:
     """Names and shares above MATTERS_ABOVE, largest first; at least the largest."""
     ranked = sorted(shares.items(), key=lambda item: (-item[1], item[0]))
     return [item for place, item in enumerate(ranked) if item[1] > MATTERS_ABOVE or place == 0]
+
+
+def medians(by_precision: Mapping[str, Sequence[Row]], beside: Sequence[Row]) -> Row:
+    """Each component's median share of the pass besides products, by precision and name.
+
+    For the precisions of `beside` with several cases.
+    """
+    shown = {row["precision"] for row in beside}
+    return {
+        precision: {name: _median(rows, partial(in_component, name=name)) for name in names}
+        for precision, rows in by_precision.items()
+        if precision in shown and len(rows) > 1 and (names := component_names(rows))
+    }
 
 
 def component_names(rows: Sequence[Row]) -> list[str]:

@@ -207,11 +207,12 @@ def answer(
     work: pd.DataFrame,
     operators: pd.DataFrame,
     ceilings: pd.DataFrame,
+    example: Row | None = None,
 ) -> Answer:
     """Answer (e) from timings.csv, kernels.csv, captures.csv and work.csv.
 
     operators.csv gives the bytes of shapes that ran and ceilings.csv the rates to hold them
-    against; either may be empty.
+    against; either may be empty. `example` is the case to work through; see example_case.
     """
     cases, best = evidence.cases_of(timings, captures), Ceilings.of(ceilings)
     rows = [
@@ -221,7 +222,7 @@ def answer(
     states = {(row["case"], ""): State(row["state"], row["reason"]) for row in rows}
     states |= {(case, "FLOPs and bytes"): State("not_measured") for case in uncounted}
     facts = [fact for row in rows for fact in (*facts_of(row, kernels, work), *best.facts_of(row))]
-    summary = summarize(rows)
+    summary = summarize(rows, example, best.bandwidth.best if best.bandwidth else None)
     summary |= {"ceilings": best.summarize(summary["timed"])}
     frames = {
         "ratios": pd.DataFrame([{k: v for k, v in row.items() if k not in NESTED} for row in rows]),

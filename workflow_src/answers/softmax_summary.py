@@ -3,11 +3,12 @@
 import statistics
 from collections.abc import Sequence
 
-from workflow_src.answers import wording
+from workflow_src.answers import example_case, wording
 from workflow_src.answers.evidence import Row, over_contexts
 from workflow_src.answers.softmax_steps import CAST, HALF, REST, shown_steps
 from workflow_src.answers.wording import median_of
 from workflow_src.common.case import ATTENTIONS, NEEDS_CUDA
+from workflow_src.common.ceilings import over_ceiling
 from workflow_src.common.traffic import PASSES
 
 COMPARED = tuple(name for name in ATTENTIONS if name != NEEDS_CUDA["attention"])
@@ -19,12 +20,20 @@ STEADY_WITHIN = 0.10
 SAME_WITHIN = 0.05
 """Times that differ by at most this share count as the same."""
 
+OWN = "where softmax takes longest"
+
 PACE = 0.90
 """A kernel at this share of a plain copy's rate or above keeps the pace of a copy."""
 
 
-def summarize(rows: Sequence[Row]) -> Row:
-    """Values for the template, from the rows that `softmax_matmul.measure` gives."""
+def summarize(
+    rows: Sequence[Row], example: Row | None = None, gb_per_s: float | None = None
+) -> Row:
+    """Values for the template, from the rows that `softmax_matmul.measure` gives.
+
+    `example` is the case to work through, unless one of its kernels is faster than memory's best
+    rate, `gb_per_s`, by which a cache must have supplied part of its bytes.
+    """
     named = wording.named(rows)
     timed = [row for row in named if "time_ratio" in row]
     written_out = [row for row in timed if row["attention"] == "naive"]
@@ -32,7 +41,9 @@ def summarize(rows: Sequence[Row]) -> Row:
     attentions = {row["attention"] for row in named}
     precisions = wording.by_precision(mine)
     found = changes(mine)
-    chosen = longest(mine)
+    shown = example_case.beside(mine, example)
+    cached = any(faster(row, gb_per_s) for row in shown)
+    chosen = longest(mine) if cached or not shown else shown[0]
     return {
         "timed": mine,
         "precisions": [precision_row(name, found) for name, found in precisions.items()],
@@ -42,6 +53,8 @@ def summarize(rows: Sequence[Row]) -> Row:
         "trends": [each for name, found in precisions.items() if (each := trend(name, found))],
         "slowest": slowest_steps(mine),
         "chosen": chosen,
+        "said": example_case.said(chosen, None if cached else example, OWN, len(mine)),
+        "cached": example if cached else None,
         "beside": [
             row | {"shown_steps": shown_steps(row)}
             for row in (beside(mine, chosen) if chosen else [])
@@ -184,6 +197,12 @@ def longest(rows: Sequence[Row]) -> Row | None:
     """The case to work through: of the first precision the one whose softmax takes longest."""
     first = next(iter(wording.by_precision(rows).values()), [])
     return max(first, key=lambda row: float(row["softmax_ms"])) if first else None
+
+
+def faster(row: Row, gb_per_s: float | None) -> bool:
+    """Whether some kernel of a case's softmax exceeds a rate by more than its tolerance."""
+    rates = [step["gb_per_s"] for step in row["steps"] if "gb_per_s" in step]
+    return bool(gb_per_s) and any(over_ceiling(rate, gb_per_s) for rate in rates)
 
 
 def beside(rows: Sequence[Row], chosen: Row) -> list[Row]:

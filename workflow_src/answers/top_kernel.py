@@ -153,9 +153,10 @@ def answer(
     captures: pd.DataFrame,
     ranges: pd.DataFrame,
     products: pd.DataFrame,
+    example: Row | None = None,
 ) -> Answer:
     """Answer (b) from timings.csv, kernels.csv, captures.csv, ranges.csv and, if there is one,
-    products.csv."""
+    products.csv. `example` is the case to work through; see example_case."""
     cases = evidence.cases_of(timings, captures)
     rows, facts = [], []
     for case in cases:
@@ -175,7 +176,7 @@ def answer(
     facts += [fact for pair in pairs for fact in pair_fact(pair)]
     facts += [fact for row in by_layout for fact in layouts.facts_of(row)]
     title = TITLE.format(**evidence.words(cases))
-    summary = summarize(rows, pairs, by_layout)
+    summary = summarize(rows, pairs, by_layout, example)
     frames = {"tops": pd.DataFrame(rows)}
     return evidence.answered("b", title, cases, states, captures, facts, frames, summary)
 

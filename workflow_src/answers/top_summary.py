@@ -4,11 +4,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from workflow_src.answers import kernel_products, kernel_words, layouts, wording
+from workflow_src.answers import (
+    example_case,
+    kernel_products,
+    kernel_words,
+    layouts,
+    top_example,
+    wording,
+)
 from workflow_src.answers.evidence import Row
 from workflow_src.answers.kernel_words import MATRIX_PRODUCT
+from workflow_src.answers.layer_calls import factored, in_layers
 from workflow_src.answers.wording import median_of
-from workflow_src.render import markdown
 
 PARTS = {
     "forward": "forward",
@@ -19,9 +26,6 @@ PARTS = {
 
 REDUCED = ("bf16", "fp16")
 """Precisions in which autocast casts the inputs of matrix products."""
-
-AS_NEAR = 0.01
-"""Cases are as typical as each other if their shares are this near to the median alike."""
 
 LIKENESS_WORDS = {
     "same": "the same by whole name",
@@ -66,23 +70,19 @@ def compare(rows: Sequence[Row]) -> list[Row]:
     ]
 
 
-def _with_shares(row: Row) -> Row:
-    """The row with the share of the part that each place and product has."""
-    whole = row["ms_of_part"]
-    return row | {
-        name: [part | {"share": part["ms"] / whole} for part in row[name]]
-        for name in ("places", "products")
-    }
-
-
-def summarize(rows: Sequence[Row], pairs: Sequence[Row], by_layout: Sequence[Row]) -> Row:
+def summarize(
+    rows: Sequence[Row],
+    pairs: Sequence[Row],
+    by_layout: Sequence[Row],
+    example: Row | None = None,
+) -> Row:
     """Values for the template, from the rows of `top_kernel.measure` and `compare`.
 
-    `by_layout` are the rows of layouts.measure.
+    `by_layout` are the rows of layouts.measure, `example` is the case to work through.
     """
     named = [_in_words(row) for row in wording.named(rows) if "name" in row]
     forward = [row for row in named if row["part"] == "forward"]
-    chosen = example(forward)
+    chosen = example_case.pick(forward, example) or top_example.own(forward)
     beside = {row["part"]: row for row in named if chosen and row["case"] == chosen["case"]}
     return {
         "forward": forward,
@@ -92,11 +92,16 @@ def summarize(rows: Sequence[Row], pairs: Sequence[Row], by_layout: Sequence[Row
         ],
         "likeness": likenesses(pairs),
         "always_same": always_same(pairs),
-        "others": others(named),
+        "others": others(named, example),
         "layouts": layout_rows(by_layout),
-        "products": kernel_products.by_precision(named),
-        "chosen": chosen and _with_shares(chosen),
+        "in_layers": any(row["of_layers"] for row in forward),
+        "products": (products := kernel_products.by_precision(named)),
+        "gradients_of": kernel_products.gradients_of(products),
+        "chosen": chosen,
+        "worked": top_example.lines(chosen, beside) if chosen else [],
+        "said": example_case.said(chosen, example, "a typical case", len(forward)),
         "beside": beside,
+        "listed": top_example.listed(beside),
         "against_forward": kernel_products.beside_forward(chosen, beside.get("backward")),
         "alike": {
             p["part"]: p["likeness"] for p in pairs if chosen and p["case"] == chosen["case"]
@@ -189,45 +194,12 @@ def always_same(pairs: Sequence[Row]) -> int:
     return cases[0] if len(set(cases)) == 1 and all(pair["same"] for pair in pairs) else 0
 
 
-def in_layers(places: Sequence[Row], layers: Any) -> str:
-    """The calls at each place: "24 feed-forward (2 x 12 layers) + 1 output head"."""
-    return " + ".join(_at(place, layers) for place in places)
-
-
-def _at(place: Row, layers: Any) -> str:
-    calls = f"{markdown.calls(place['calls'])} {place['place']}"
-    each = in_each_layer(place, layers)
-    return f"{calls} ({each})" if each else calls
-
-
-def in_each_layer(place: Row, layers: Any) -> str:
-    """A place's calls as a multiple of the layers: "2 x 12 layers"; "" if they aren't one.
-
-    Of calls in backward a few may be the output head's.
-    """
-    calls = place["calls"]
-    if place.get("component") == "backward":
-        return factored(calls, layers)
-    known = layers and layers == layers and layers > 1
-    return f"{int(calls // layers)} x {int(layers)} layers" if known and calls % layers == 0 else ""
-
-
-def factored(calls: float, layers: Any) -> str:
-    """Calls as a multiple of layers and at most two more: "3 x 12 layers + 1"; "" if they aren't.
-
-    With few layers there would be several ways to write it.
-    """
-    if not layers or layers != layers or layers < 4 or calls != int(calls) or calls < layers:
-        return ""
-    each, more = divmod(int(calls), int(layers))
-    return f"{each} x {int(layers)} layers" + (f" + {more}" if more else "") if more <= 2 else ""
-
-
-def others(rows: Sequence[Row]) -> list[Row]:
+def others(rows: Sequence[Row], example: Row | None = None) -> list[Row]:
     """What leads forward or backward other than matrix products, and where it runs.
 
-    A row per part and operation, with the case in which its share is largest. `reason` is a key
-    for the template, or "" where the tables don't show why.
+    A row per part and operation, with the example at one of its precisions or else the case in
+    which its share is largest. `reason` is a key for the template, or "" where the tables don't
+    show why.
     """
     found: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
@@ -238,15 +210,19 @@ def others(rows: Sequence[Row]) -> list[Row]:
             "part": part,
             "does": kernel_words.with_article(what),
             "cases": len(mine),
-            "example": (example := max(mine, key=lambda row: row["share"])),
-            "calls": in_layers(example["places"], example.get("layers")),
+            "example": (shown := example_case.any_of(mine, example) or _largest(mine)),
+            "calls": in_layers(shown["places"], shown.get("layers")),
             "reason": reason(mine),
-            "runs_in_forward": example.get("runs_in_forward", []),
+            "runs_in_forward": shown.get("runs_in_forward", []),
         }
         for (part, what), mine in sorted(
             found.items(), key=lambda item: (item[0][0] != "forward", -len(item[1]), item[0][1])
         )
     ]
+
+
+def _largest(rows: Sequence[Row]) -> Row:
+    return max(rows, key=lambda row: float(row["share"]))
 
 
 def reason(rows: Sequence[Row]) -> str:
@@ -291,18 +267,3 @@ def layout_rows(products: Sequence[Row]) -> list[Row]:
         times = [{"s": layouts.total(r, "backward") / layouts.total(r, "forward")} for r in rows]
         found.append(row | {"times": median_of(times, "s")})
     return found
-
-
-def example(forward: Sequence[Row]) -> Row | None:
-    """A typical case to work through: of the first precision, that nearest to its median share.
-
-    If products are known of others that are as near to a percentage point, the first of those.
-    """
-    first = next(iter(wording.by_precision(forward).values()), [])
-    nearest = wording.nearest_to_median(first, lambda row: float(row["share"]))
-    if not nearest or nearest["products"]:
-        return nearest
-    middle = median_of(first, "share")
-    limit = abs(nearest["share"] - middle) + AS_NEAR
-    near = (r for r in first if r["products"] and abs(r["share"] - middle) <= limit)
-    return next(near, nearest)

@@ -4,40 +4,39 @@ from typing import Any
 
 from markupsafe import Markup
 
-from workflow_src.answers import evidence, kernel_products, kernel_words
+from workflow_src.answers import evidence, kernel_products, kernel_words, top_example
 from workflow_src.answers.answer import Answer
 from workflow_src.answers.evidence import Row
-from workflow_src.answers.top_summary import (
-    LIKENESS_WORDS,
-    PARTS,
-    factored,
-    in_each_layer,
-    in_layers,
-)
+from workflow_src.answers.layer_calls import by_layer, in_layers
+from workflow_src.answers.top_summary import LIKENESS_WORDS, PARTS
 from workflow_src.render import markdown
 from workflow_src.render.markdown import PHASE_WORDS, Column
 
 
-def leader(value: tuple[float, str, str, int]) -> str:
-    """A share, what the kernel does, and where: "42 % matrix product, feed-forward + 2"."""
-    share, does, place, more = value
-    where = f", {place}{f' + {more}' if more else ''}"
-    return f"{100 * share:.0f} % {does}{where}"
+def leader(value: tuple[float, str, str]) -> str:
+    """A share, what the kernel does, how often and where.
+
+    For example "42 % product: 25 = 12 x (feed-forward + output) + head".
+    """
+    share, does, calls = value
+    return f"{100 * share:.0f} % {does}: {calls}"
+
+
+def _calls(row: Row) -> str:
+    """A kernel's calls by place; where most of its time is in backward, the layout instead."""
+    calls, places = row["calls_per_step"], row["places"]
+    if row["part"] == "backward" or places[0]["component"] == "backward":
+        return f"{markdown.calls(calls)} in {row['layout'] or 'backward'}"
+    return by_layer(calls, places, row.get("layers"))
 
 
 def _shown(row: Row) -> Row:
     if not isinstance(row.get("places"), list):
         return row
-    first = row["places"][0]
-    more = len(row["places"]) - 1
     does = row["what"].replace(kernel_words.MATRIX_PRODUCT, "product")
-    if row["part"] == "backward" or first["component"] == "backward":
-        place = row["layout"] or "backward"
-    else:
-        place = first["place"]
     layers = row.get("layers")
     return row | {
-        "leader": (row["share"], does, place, more),
+        "leader": (row["share"], does, _calls(row)),
         "where": product_list(row["products"]) or in_layers(row["places"], layers),
     }
 
@@ -65,8 +64,9 @@ def tables(answer: Answer) -> dict[str, Markup]:
         },
         "likeness": likeness_table(answer.summary["likeness"]),
         "layouts": layouts_table(answer.summary["layouts"]),
-        "places": places_table(answer.summary["chosen"]),
-        "gradients": gradients_table(list(answer.summary["beside"].values())),
+        "worked": top_example.table(answer.summary["worked"], answer.summary["chosen"]),
+        "products": products_table(answer.summary["products"], terms["kernel"]),
+        "gradients": gradients_table(answer.summary["listed"]),
     }
 
 
@@ -111,51 +111,36 @@ def product_list(products: list[Row]) -> str:
     )
 
 
-def gradients_table(parts: list[Row]) -> Markup:
-    """The gradients of those parts of one case that have too many for a sentence."""
-    listed: dict[str, Row] = {}
-    for row in parts:
-        if row["too_many"]:
-            listed.setdefault(row["name"], row)
-    rows = [
-        product | {"part": row["part"]}
-        for row in listed.values()
-        for each in row["gradients"]
-        for product in each["products"]
-    ]
+def products_table(rows: list[Row], kernel: str) -> Markup:
+    """Which products the top kernels run, and in how many cases each, a row per precision."""
     columns = [
-        *([Column("top of", "part", PHASE_WORDS.__getitem__)] if len(listed) > 1 else []),
+        Column("precision", "precision"),
+        Column("forward: cases", "forward", markdown.whole),
+        Column(f"on its top {kernel}", "multiplies", _counted),
+        Column("backward: cases", "backward", markdown.whole),
+        Column(f"on its top {kernel}", "directions", _counted),
+        Column("whose products were on forward's", "overlap", _overlap),
+    ]
+    return markdown.markdown_table([row | {"state": "none"} for row in rows], columns)
+
+
+def _counted(found: list[tuple[str, int]]) -> str:
+    """Words with their counts: "QK^T: 4; output head: 1"."""
+    return "; ".join(f"{word}: {count}" for word, count in found) or markdown.DASH
+
+
+def _overlap(found: dict[str, int]) -> str:
+    return _counted([(word, found[word]) for word in ("all", "some", "none") if word in found])
+
+
+def gradients_table(parts: list[Row]) -> Markup:
+    """The gradients that some parts' top kernels compute."""
+    rows = [product for row in parts for each in row["gradients"] for product in each["products"]]
+    columns = [
         Column("gradient", "direction"),
         Column("of", "label"),
         Column("M x N x K", "sizes"),
         Column("calls per pass", "calls", markdown.calls),
         Column("ms per pass", "ms", markdown.precise),
-    ]
-    return markdown.markdown_table(rows, columns)
-
-
-def places_table(chosen: Row | None) -> Markup:
-    """What one case's top kernel multiplies in the forward pass, or else where, with the sum."""
-    if not chosen:
-        return Markup("")
-    layers, products = chosen.get("layers"), chosen["products"]
-    calls, ms = chosen["calls_per_step"], chosen["busy_ms_per_step"]
-    rows = [
-        {"place": part.get("label")}
-        | part
-        | {"layers": in_each_layer(part, layers) or markdown.DASH}
-        for part in products or chosen["places"]
-    ]
-    if rows[1:]:
-        each = factored(calls, layers) or markdown.DASH
-        whole = {"calls": calls, "ms": ms, "layers": each, "share": chosen["share"], "sizes": ""}
-        rows.append({"place": "together"} | whole)
-    columns = [
-        Column("product" if products else "where", "place"),
-        *([Column("M x N x K", "sizes")] if products else []),
-        Column("calls per pass", "calls", markdown.calls),
-        *([Column(f"of {layers} layers", "layers")] if layers else []),
-        Column("ms per pass", "ms", markdown.precise),
-        Column("share of the pass", "share", markdown.percent),
     ]
     return markdown.markdown_table(rows, columns)

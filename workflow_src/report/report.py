@@ -12,6 +12,7 @@ import pandas as pd
 from markdown.extensions.toc import slugify  # type: ignore[import-untyped,unused-ignore]
 from markupsafe import Markup
 
+from workflow_src.answers import example_case
 from workflow_src.answers.evidence import cases_of, read_file, read_table
 from workflow_src.answers.questions import FIGURES, QUESTIONS, REPORT_TABLES
 from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_file
@@ -47,7 +48,9 @@ class Sources:
     timelines: tuple[Path, ...] = ()
 
 
-def context(tables: dict[str, pd.DataFrame], plan: pd.DataFrame) -> dict[str, Any]:
+def context(
+    tables: dict[str, pd.DataFrame], plan: pd.DataFrame, example: dict[str, Any] | None
+) -> dict[str, Any]:
     """The template variables of the report's opening, computed from the tables and the plan."""
     timings, captures, kernels = tables["timings"], tables["captures"], tables["kernels"]
     environments = tables["environments"]
@@ -66,6 +69,7 @@ def context(tables: dict[str, pd.DataFrame], plan: pd.DataFrame) -> dict[str, An
         "mixed": machines.mixed(environments),
         "warnings": machines.warnings(environments),
         "warned": machines.warning_table(environments),
+        "example": example,
         "status": overview.status_table(cases, timings, captures),
         "timed": timed,
         "timing": overview.timing_table(timed),
@@ -108,7 +112,7 @@ def variables(
     """What the report says besides the answers and the studies."""
     of_answers = [sources.answers / f"{question}.json" for question in QUESTIONS]
     found = ceilings.variables(sources.tables, of_answers, tables["environments"])
-    return context(tables, plan) | found
+    return context(tables, plan, example_case.read(sources.tables)) | found
 
 
 def make_report(sources: Sources, folder: Path, suite: str, tag: str) -> Report:
