@@ -21,7 +21,7 @@ from workflow_src.studies.matmul.analyze import kernel_of, tile_of
 from workflow_src.studies.matmul.points import SIZES, points
 from workflow_src.studies.matmul.section import SECTION
 from workflow_src.studies.rows import filled
-from workflow_src.studies.section import STAYED, read_table, stayed
+from workflow_src.studies.section import STAYED, read_table, stayed, unsteady
 from workflow_src.traces.families import load_rules
 
 ROOT = Path(__file__).parent.parent
@@ -414,3 +414,29 @@ def test_a_section_says_that_a_profiler_stayed_attached(
     assert stayed(pd.concat([table, detached])) == (
         f"\n{STAYED.format(which=' (p)')}\n" if said else ""
     )
+
+
+@pytest.mark.parametrize(
+    ("gpu", "speeds", "said"),
+    [
+        ("NVIDIA H200", [(6.0, 6.5), (6.1, 9.3)], "6.00 to 9.30 us"),
+        ("NVIDIA H200", [(6.0, 6.5), (6.1, 6.2)], ""),
+        ("", [(6.0, 6.5), (6.1, 9.3)], ""),
+        ("NVIDIA H200", [], ""),
+    ],
+)
+def test_a_section_says_that_its_host_was_unsteady(
+    tmp_path, gpu: str, speeds: list[tuple[float, float]], said: str
+) -> None:
+    raw = {"sweep": "sizes", "precision": "fp32", "n": 64, "status": "skipped", "reason": "r"}
+    result = {"point": {"point": "p"}, "rows": [raw], "environment": {"gpu": gpu}}
+    result["processes"] = [
+        {
+            side: {"host_operation_us": us}
+            for side, us in zip(("before", "after"), pair, strict=True)
+        }
+        for pair in speeds
+    ]
+    (tmp_path / "p.json").write_text(json.dumps(result))
+    text = unsteady(read_back(join([tmp_path / "p.json"], lambda point, rows: rows, RULES)))
+    assert ("An unsteady host" in text) == bool(said) and said in text

@@ -18,7 +18,7 @@ from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import StageError, one_sentence, remake
 from workflow_src.common.reading import reading
 from workflow_src.report import report
-from workflow_src.studies.section import Section, read_table
+from workflow_src.studies.section import Section, host_speed, read_table
 from workflow_src.studies.study import STUDIES
 
 COLUMNS = ("part", "line", "number", "source", "sources")
@@ -35,9 +35,8 @@ def answer(folder: Path, question: str) -> list[Numeral]:
 def section(text: str, table: pd.DataFrame, study: str) -> list[Numeral]:
     """The numbers of a study's section, which its sentences and tables take from its table."""
     made: Section = import_module(f"workflow_src.studies.{study}.section").SECTION
-    return numerals_from(
-        text, values(made.summarize(table), study), values(made.tables(table), study)
-    )
+    said = made.summarize(table) | {"host_operation_us": host_speed(table)}
+    return numerals_from(text, values(said, study), values(made.tables(table), study))
 
 
 def opening(sources: report.Sources, tag: str) -> list[Numeral]:

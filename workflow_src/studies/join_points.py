@@ -57,13 +57,28 @@ def profiler_stayed(result: dict[str, Any]) -> bool:
     return on_gpu and profiled and not result.get("profiler_detaches", False)
 
 
+def host_speed(result: dict[str, Any]) -> Row:
+    """The fastest and slowest eager operation (us) that a GPU's host did around the processes.
+
+    That after measuring doesn't count where a profiler had stayed. Empty for older results.
+    """
+    sides = ("before",) if profiler_stayed(result) else ("before", "after")
+    processes = result.get("processes", [result])
+    around = [process.get(side, {}) for process in processes for side in sides]
+    found = [each["host_operation_us"] for each in around if "host_operation_us" in each]
+    if not found or not result["environment"].get("gpu"):
+        return {}
+    return {"host_operation_us_least": min(found), "host_operation_us_most": max(found)}
+
+
 def table_rows(result: dict[str, Any], derive: Derive, rules: pd.DataFrame) -> list[Row]:
     """The table rows of one point: its id, what was derived (scalars only), and the environment.
 
-    With `profiler_stayed`, which is True, only where it did.
+    With `profiler_stayed`, which is True, only where it did, and `host_speed` on a GPU's host.
     """
     around = {key: result["environment"].get(key, "") for key in MEASURED_WITH}
     around |= {"profiler_stayed": True} if profiler_stayed(result) else {}
+    around |= host_speed(result)
     point = result["point"]
     rows = derive(point, [prepared(row, rules) for row in result["rows"]])
     return [

@@ -14,15 +14,22 @@ from workflow_src.common.arguments import Parser, existing_file, existing_folder
 from workflow_src.common.atomic_write import write_text
 from workflow_src.common.errors import StageError, one_sentence, remake
 from workflow_src.common.reading import reading
+from workflow_src.common.thresholds import HOST_CHANGED
 from workflow_src.render.drawing import svg
-from workflow_src.render.markdown import template_in
+from workflow_src.render.markdown import number, template_in
 
 STAYED = (
-    "**Measured with torch.profiler attached**{which}, which slows every launch after its first "
-    "session: times that wait for launches are too long here, and busy shares too small."
+    "**Measured with torch.profiler attached**{which}, which slows launches: times that wait for "
+    "them are too long here, and busy shares too small."
 )
 """Said where a table's points were measured so, as all were before profilers were detached; which:
 those points, in parentheses, where others weren't."""
+
+UNSTEADY = (
+    "**An unsteady host**: an eager operation took {least} to {most} us around these measurements, "
+    "and times that wait for launches change as much."
+)
+"""Said where the host's speed changed by HOST_CHANGED or more between a table's processes."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +53,7 @@ class Section:
         """
         text = self._rendered(table, templates, self.study, picture)
         text = text if picture in text else f"{text}\n{picture}\n"
-        return text + stayed(table)
+        return text + stayed(table) + unsteady(table)
 
     def appendix(self, table: pd.DataFrame, templates: Path) -> str:
         """The study's long tables, for the report's appendix; "" if it has no template for them."""
@@ -81,6 +88,22 @@ def stayed(table: pd.DataFrame) -> str:
         return ""
     points = ", ".join(dict.fromkeys(table.loc[attached, "point"].astype("str")))
     return "\n" + STAYED.format(which="" if attached.all() else f" ({points})") + "\n"
+
+
+def host_speed(table: pd.DataFrame) -> dict[str, float]:
+    """The `least` and `most` us of an eager operation around a table's processes, if measured."""
+    if "host_operation_us_least" not in table:
+        return {}
+    least, most = (pd.to_numeric(table[f"host_operation_us_{end}"]) for end in ("least", "most"))
+    return {"least": least.min(), "most": most.max()}
+
+
+def unsteady(table: pd.DataFrame) -> str:
+    """UNSTEADY, if the host was; empty if it wasn't, or if its speed wasn't measured."""
+    speed = host_speed(table)
+    if not speed or not speed["most"] > HOST_CHANGED * speed["least"]:
+        return ""
+    return "\n" + UNSTEADY.format(**{end: number(us) for end, us in speed.items()}) + "\n"
 
 
 def read_table(path: Path) -> pd.DataFrame:

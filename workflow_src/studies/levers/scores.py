@@ -18,18 +18,26 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
     """Values for the template: predictions inside their intervals, and how wide these are."""
     rows = steps(table)
     judged = [row for row in rows if row.get("verdict")]
-    widths = [each for name, mine in by_case(table).items() for each in _widths(name, mine)]
+    cases = by_case(table)
+    widths = [each for name, mine in cases.items() for each in _widths(name, mine)]
+    spans = [span for mine in cases.values() for span in _spans(mine)]
     return {
         "judged": judged,
         "unpredicted": {r["case"]: r["unpredicted"] for r in rows if r.get("unpredicted")},
         "inside": [row for row in judged if row["verdict"] == "inside"],
         "misses": misses(table),
         "width_aim": WIDTH_AIM,
-        "wide": sum(each["width"] > WIDTH_AIM for each in widths),
+        "width": statistics.median(spans) if spans else None,
         "widths": widths,
         "bottomless": [row for row in judged if row["predicted_low"] == 0],
         "device": device(judged),
     }
+
+
+def _spans(rows: Sequence[Row]) -> list[float]:
+    """How wide the interval of each judged step is, as a share of the plain one."""
+    judged = [row for row in rows if row.get("verdict")]
+    return [(row["predicted_high"] - row["predicted_low"]) / row["plain_ms"] for row in judged]
 
 
 def _widths(name: str, rows: Sequence[Row]) -> list[Row]:
@@ -37,10 +45,9 @@ def _widths(name: str, rows: Sequence[Row]) -> list[Row]:
 
     working_share: the device's share of the plain step, where launching bounds it.
     """
-    judged = [row for row in rows if row.get("verdict")]
-    if not judged:
+    spans = _spans(rows)
+    if not spans:
         return []
-    spans = [(row["predicted_high"] - row["predicted_low"]) / row["plain_ms"] for row in judged]
     found: Row = {"case": name, "width": statistics.median(spans)}
     plain = plain_of(rows)
     if plain.get("device") == "cuda" and plain.get("device_ms") and plain.get("median_ms"):
