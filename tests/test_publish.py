@@ -109,7 +109,7 @@ def test_an_older_run_is_published_without_the_tables_added_since(tmp_path: Path
     assert list(public_tables(tmp_path)) == ["tables/timings.csv"]
 
 
-NOT_YET = {"plain", "2.7B-ctx256-cause"}
+NOT_YET = {"2.7B-ctx256-cause"}
 
 
 @pytest.mark.parametrize("study", STUDIES)
@@ -122,8 +122,8 @@ def test_published_study_tables_are_derived_from_the_published_points(
     )
     files = [published / "studies" / study / f"{point}.json" for point in dag.points(study)]
     analyze = importlib.import_module(f"workflow_src.studies.{study}.analyze")
-    # Not measured on a GPU yet: some of the levers' points, the plain attention module, and the
-    # cause of the largest model's first steps.
+    # Not measured on a GPU yet: some of the levers' points, and the cause of the largest model's
+    # first steps.
     points = [file for file in files if file.is_file() or file.stem not in NOT_YET]
     points = [file for file in points if file.is_file()] if study == "levers" else points
     table = join(points, analyze.derive, load_rules())

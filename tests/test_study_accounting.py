@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from tests.studies import ON_GPU
 from tests.workflow import ROOT
 from workflow_src.common.case import Case
 from workflow_src.common.devices import cuda_devices
@@ -477,13 +478,11 @@ def test_a_profile_that_runs_out_of_memory_leaves_the_phases(
 
 def test_the_table_of_a_measured_point_has_the_published_columns() -> None:
     point = small_point()
-    result = {"point": point, "rows": accounting_measure.measure(point), "environment": {}}
+    result = ON_GPU | {"point": point, "rows": accounting_measure.measure(point)}
     rows = table_rows(result, accounting.derive, load_rules())
     found = {column for row in rows for column in row}
     published = ROOT / "examples/h200/tables/studies/accounting.csv"
-    # The sides and elements of earlier ceilings are shapes now; profilers have been detached since.
-    old = {"side", "elements", "profiler_stayed"}
-    assert set(pd.read_csv(published, nrows=0).columns) - old <= found
+    assert set(pd.read_csv(published, nrows=0).columns) <= found
     assert both(pd.DataFrame(rows)).count("| one ") == 1 + 1 + 3 + 7
 
 

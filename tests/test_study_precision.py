@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 import torch
 
+from tests.studies import ON_GPU
 from workflow_src.measure import phases
 from workflow_src.plan.config import load
 from workflow_src.studies.join_points import prepared, table_rows
@@ -310,14 +311,12 @@ def test_a_small_point_is_measured_whole():
     assert all(DERIVED.isdisjoint(row) for row in raw)
     kinds = {key for row in raw for kind in row.get("activities", []) for key in kind}
     assert kinds == {"range", "kind", "operator", "name", "calls", "busy_ns"}
-    result = {"point": point, "rows": raw, "environment": {}}
+    result = ON_GPU | {"point": point, "rows": raw}
     table = pd.DataFrame(table_rows(result, precision.derive, load_rules()))
     assert set(table["status"]) == {"ok"}
     assert set(table["part"]) == {"accumulation", "dtypes", "layer_norm", "speed"}
     published = ROOT / "examples/h200/tables/studies/precision.csv"
-    # Profilers have been detached since.
-    old = {"profiler_stayed"}
-    assert set(pd.read_csv(published, nrows=0).columns) - old <= set(table.columns)
+    assert set(pd.read_csv(published, nrows=0).columns) <= set(table.columns)
     pairs = precision.compare(precision.part(table, "speed"))
     assert [pair["measurement"] for pair in pairs] == ["forward", "forward_backward", "scores"]
     assert pairs[0]["conversions"] > 0
