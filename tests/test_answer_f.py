@@ -254,8 +254,8 @@ def test_what_the_study_levers_measured_is_said_first(with_levers):
     assert short(text).startswith(
         "In small, context 128, bf16 torch.compile alone saves 40.0 % of the training step; "
         "sdpa, fused AdamW and a CUDA graph together 75.0 % (100 to 25.0 ms). "
-        "Over all cases, going by bounds from their tables alone, remedies could save up to "
-        "20.0 % of the step (idle time)"
+        "Over all cases, by upper bounds computed from each one's profile, remedies could save "
+        "up to 20.0 % of the step (idle time)"
     )
     case = "small-ctx128-bf16"
     timed = fact(answer, "levers/then_graph/median_ms", case)

@@ -100,8 +100,8 @@ def test_on_a_gpu_it_does_not(reported):
     text, _ = reported(SAMPLE)
     assert "operator" not in text
     assert (
-        "1 case on Some GPU, profiled with nsys (torch 2.13.0, profiler 2025.1, Python 3.12.1)."
-        in text
+        "1 case of 1 decoder-only Transformer on Some GPU, profiled with nsys (torch 2.13.0, "
+        "profiler 2025.1, Python 3.12.1): " in text
     )
 
 
@@ -320,7 +320,7 @@ def test_without_captures_the_report_says_so(reported):
 
 def test_nothing_measured_still_gives_a_report(reported):
     text, page = reported()
-    assert "0 cases on an unrecorded device" in text
+    assert "0 cases of 0 decoder-only Transformers on an unrecorded device" in text
     assert page.endswith("</html>\n")
 
 

@@ -115,13 +115,17 @@ def answer(
     )
 
 
+WAITS = "\N{PILCROW SIGN}"
+"""Marks a step in which launches come first; daggers mark hosts in (a)."""
+
+
 def largest(value: tuple[float, float, str, bool]) -> str:
     """A step's time (ms), a share of it, and what it is; marked where launches come first.
 
     For example "67.0 ms: 43 % optimizer".
     """
     median_ms, share, key, waits = value
-    mark = " \N{DAGGER}" if waits else ""
+    mark = f" {WAITS}" if waits else ""
     return f"{markdown.number(median_ms)} ms: {100 * share:.0f} % {REMEDIES[key].short}{mark}"
 
 

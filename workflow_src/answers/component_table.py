@@ -23,7 +23,7 @@ def table(beside: list[Row], summary: Mapping[str, Any]) -> Markup:
         columns.append(Column(precision, f"{precision}/share", markdown.percent))
         columns.append(Column("besides products", f"{precision}/besides", markdown.percent))
         if precision in medians:
-            columns.append(Column("median", f"{precision}/median", markdown.percent))
+            columns.append(Column("all cases", f"{precision}/median", markdown.percent))
     lines = [_component_line(name, beside, medians) for name in names]
     last = _total_line(beside, summary["precisions"])
     return markdown.markdown_table([*lines, last] if lines else [], columns)

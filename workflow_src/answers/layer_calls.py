@@ -25,8 +25,7 @@ def by_layer(calls: float, places: Sequence[Row], layers: Any) -> str:
     Of more than NAMED places in a layer the first and how many elsewhere. Without layers the calls
     at each place: "13 = 12 QK^T + head".
     """
-    known = layers and layers == layers and layers > 1
-    inside = [p for p in places if known and p["calls"] % layers == 0]
+    inside = _inside(places, layers)
     named = inside if len(inside) <= NAMED else inside[:1]
     terms = [_times(place["calls"] / layers, place) for place in named]
     if others := sum(place["calls"] / layers for place in inside if place not in named):
@@ -35,6 +34,19 @@ def by_layer(calls: float, places: Sequence[Row], layers: Any) -> str:
     each = f"({' + '.join(terms)})" if len(terms) > 1 else "".join(terms)
     parts = [f"{int(layers)} x {each}", *besides] if inside else besides
     return f"{markdown.calls(calls)} = {' + '.join(parts)}"
+
+
+def _inside(places: Sequence[Row], layers: Any) -> list[Row]:
+    """The places that every layer has."""
+    known = layers and layers == layers and layers > 1
+    return [place for place in places if known and place["calls"] % layers == 0]
+
+
+def elsewhere(places: Sequence[Row], layers: Any) -> str:
+    """What `by_layer` sums up as elsewhere, for one layer: "2 q/k/v + values"; "" for nothing."""
+    inside = _inside(places, layers)
+    others = inside[1:] if len(inside) > NAMED else []
+    return " + ".join(sorted(_times(place["calls"] / layers, place) for place in others))
 
 
 def _times(count: float, place: Row) -> str:

@@ -14,7 +14,7 @@ from workflow_src.answers import (
 )
 from workflow_src.answers.evidence import Row
 from workflow_src.answers.kernel_words import MATRIX_PRODUCT
-from workflow_src.answers.layer_calls import factored, in_layers
+from workflow_src.answers.layer_calls import elsewhere, factored, in_layers
 from workflow_src.answers.wording import median_of
 
 PARTS = {
@@ -95,6 +95,9 @@ def summarize(
         "others": others(named, example),
         "layouts": layout_rows(by_layout),
         "in_layers": any(row["of_layers"] for row in forward),
+        "elsewhere": sorted(
+            {elsewhere(row["places"], row.get("layers")) for row in forward} - {""}
+        ),
         "products": (products := kernel_products.by_precision(named)),
         "gradients_of": kernel_products.gradients_of(products),
         "chosen": chosen,

@@ -1,5 +1,6 @@
 """Analyzes the levers study: what each remedy saved, and how well that was predicted."""
 
+import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -56,11 +57,35 @@ def _phase(row: Row, batches: int) -> Row:
         "p20_ms": row["p20_ms"] / batches,
         "p80_ms": row["p80_ms"] / batches,
         "samples": row["samples"],
-        "processes": len(set(row.get("process", [0]))),
+        **_processes(row, batches),
         "peak_memory_mib": row["peak_memory_mib"],
     }
     busy = busy_ns(row["activities"]) / NS_PER_MS / batches if row.get("activities") else None
     return kept | numbers | {"device_ms": busy}
+
+
+def _processes(row: Row, batches: int) -> Row:
+    """How many processes there were, and the medians of the fastest and the slowest."""
+    numbers = row.get("process", [0] * len(row["samples_ns"]))
+    groups: dict[int, list[float]] = {}
+    for number, ns in zip(numbers, row["samples_ns"], strict=True):
+        groups.setdefault(number, []).append(ns / NS_PER_MS / batches)
+    medians = [statistics.median(group) for group in groups.values()]
+    ends = {"fastest_process_ms": min(medians), "slowest_process_ms": max(medians)}
+    return {"processes": len(medians)} | (ends if len(medians) > 1 else {})
+
+
+def shown(row: Row, plain: Row) -> bool:
+    """Whether a step differs from the plain one by more than processes do among themselves.
+
+    Where both ran in several, the medians of theirs must not overlap.
+    """
+    if not (row.get("slowest_process_ms") and plain.get("slowest_process_ms")):
+        return True
+    return bool(
+        row["slowest_process_ms"] < plain["fastest_process_ms"]
+        or row["fastest_process_ms"] > plain["slowest_process_ms"]
+    )
 
 
 def device_saving(row: Row, plain: Row) -> float | None:

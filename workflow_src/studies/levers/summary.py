@@ -16,6 +16,7 @@ from workflow_src.studies.levers.analyze import (
     device_saving,
     measured_stack,
     plain_of,
+    shown,
     steps,
 )
 from workflow_src.studies.levers.points import PLAIN, variants
@@ -47,7 +48,8 @@ def _case(name: str, rows: Sequence[Row]) -> Row:
     errors = _errors(rows, plain)
     done = [row for row in rows if row["status"] == "ok" and not (row.get("batches") or 1) > 1]
     done = [row for row in done if row["words"] not in errors["broken"]]
-    tried = [row for row in alone(done) if row.get("saving_share") is not None]
+    every = [row for row in alone(done) if row.get("saving_share") is not None]
+    tried = [row for row in every if shown(row, plain)]
     best = max(tried, key=lambda row: float(row["saving_share"]), default=None)
     gains = [
         row | {"step_ms": before["median_ms"] - row["median_ms"]}
@@ -60,7 +62,8 @@ def _case(name: str, rows: Sequence[Row]) -> Row:
         "ran": done,
         "first": best if best and best["saving_share"] >= WORTH else None,
         "gains": gains,
-        "alone": len(tried),
+        "alone": len(every),
+        "unsure": [row for row in every if row not in tried],
         "least": min(done, key=lambda row: float(row["median_ms"]), default=None),
         "not_worth": [row["last"] for row in tried if 0 <= row["saving_share"] < WORTH],
         "slower": _slower(tried, plain),
