@@ -18,16 +18,16 @@ DataTable.ext.search.push((settings, row) => Object.entries(tables.get(settings.
 function explore(table) {
   const found = tables.get(table), box = table.parentElement;
   if (found.data) return found.data;
-  const tools = Object.assign(document.createElement("div"), { className: "tools" }), shown = document.createElement("span");
+  const shown = document.createElement("span");
   found.data = new DataTable(table, { paging: false, info: false, order: [], autoWidth: false,
     layout: { topStart: null, topEnd: null, bottomStart: null, bottomEnd: null },
     drawCallback() {
       const { recordsDisplay, recordsTotal } = this.api().page.info();
       shown.textContent = `${recordsDisplay} of ${recordsTotal} rows`;
+      box.classList.toggle("few", recordsDisplay <= 6);
     } });
   const csv = { extend: "csv", text: "Save as CSV", title: before(box).textContent.trim().replace(/\W+/g, "-") };
-  tools.append(new DataTable.Buttons(found.data, { buttons: [csv] }).container()[0], shown);
-  box.before(tools);
+  box.previousElementSibling.append(new DataTable.Buttons(found.data, { buttons: [csv] }).container()[0], shown);
   table.querySelector(":target")?.scrollIntoView(); // Rows have other heights now, and a linked one has moved.
   return found.data;
 }
@@ -50,7 +50,7 @@ function filter() {
 bar.addEventListener("input", filter);
 bar.addEventListener("submit", (event) => event.preventDefault());
 bar.addEventListener("reset", () => setTimeout(filter));
-bar.hidden = false;
+bar.inert = false;
 
 // #case=small-ctx128-fp32&question=b: that case's rows, at the tables of that question. Any other id: that row.
 function follow() {
@@ -63,7 +63,7 @@ function follow() {
   const start = row ? `Tables of (${question})` : `(${question})`;
   const target = headings.find((each) => each.tagName === "H3" && each.textContent.startsWith(start));
   if (target || one) (target ?? row)?.scrollIntoView();
-  else if (row) location.replace(location.hash), [0, 500].forEach((ms) => setTimeout(() => row.scrollIntoView(), ms));
+  else if (row) location.replace(location.hash);
 }
 addEventListener("hashchange", follow);
 addEventListener("click", ({ target }) => target.closest("a")?.hash === location.hash && follow());

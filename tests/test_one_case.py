@@ -8,6 +8,7 @@ import pytest
 from tests.synthetic_tables import Sample, write_tables
 from tests.test_answers import TEMPLATES
 from workflow_src.answers import one_case
+from workflow_src.answers.evidence import TableError
 from workflow_src.answers.questions import QUESTIONS
 from workflow_src.common.case import CASE_COLUMNS
 
@@ -57,3 +58,21 @@ def test_a_case_s_own_tables_which_lack_its_columns_give_the_same_text(written, 
         table = table[table["case"] == SHORT.case].drop(columns=list(CASE_COLUMNS))
         table.to_csv(own / path.name, index=False)
     assert written(SHORT.case, own) == written(SHORT.case)
+
+
+def ceilings(folder: Path, precision: str = "fp32") -> None:
+    rate = {"kind": "bandwidth", "name": "copy", "precision": precision, "best_gb_per_s": 4000.0}
+    pd.DataFrame([rate | {"best_giga_exp_per_s": None}]).to_csv(folder / "ceilings.csv")
+
+
+def test_ceilings_which_belong_to_no_case_are_read_with_any_case_s_tables(written, tmp_path):
+    ceilings(tmp_path / "tables")
+    assert written(SHORT.case)
+    read = one_case.tables_of(tmp_path / "tables", SHORT.front)["ceilings"]
+    assert list(read["best_gb_per_s"]) == [4000.0] and not read.columns.has_duplicates
+
+
+def test_a_ceiling_of_an_unknown_precision_is_named(written, tmp_path):
+    ceilings(tmp_path / "tables", "fp8")
+    with pytest.raises(TableError, match="precision: 'fp8' is not one of fp32, tf32, bf16, fp16"):
+        one_case.tables_of(tmp_path / "tables", SHORT.front)

@@ -89,7 +89,8 @@ class State:
 def read_table(directory: Path, name: str, case: Row | None = None) -> pd.DataFrame:
     """The table `name`.csv in `directory`, indexed by row number; the header is row 1.
 
-    A case's own tables, which lack the case's columns, get them from `case`.
+    A case's own tables, which lack the case's columns, get them from `case`, but not those whose
+    rows belong to no case.
 
     Empty cells become "" in text columns and NaN in others. In `environments`, all columns but
     the case's are text. Raises TableError if the file doesn't exist, if it has
@@ -116,10 +117,10 @@ def _read_table(path: Path, name: str, case: Row) -> pd.DataFrame:
     types = dict.fromkeys(text, "object")
     table = pd.read_csv(path, dtype=types, keep_default_na=False, na_values=[""])
     table[text] = table[text].fillna("")
-    if case and "case" not in header:
-        table = table.assign(**{column: case[column] for column in CASE_COLUMNS})
-        header += CASE_COLUMNS
     front = () if name in OF_THE_MACHINE else CASE_COLUMNS
+    if case and "case" not in header:
+        table = table.assign(**{column: case[column] for column in front})
+        header += front
     absent = [c for c in (*front, *COLUMNS[name].split()) if c not in header]
     if absent and len(table):
         raise ValueError(f"no column {', '.join(absent)}")

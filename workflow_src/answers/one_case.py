@@ -9,7 +9,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from workflow_src.answers.command import module_of, read_tables, render
-from workflow_src.answers.evidence import of, read_file
+from workflow_src.answers.evidence import OF_THE_MACHINE, of, read_file
 from workflow_src.answers.questions import QUESTIONS
 from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_file
 from workflow_src.common.atomic_write import write_text
@@ -32,12 +32,15 @@ def planned(path: Path, case: str) -> dict[str, Any]:
 
 
 def tables_of(folder: Path, case: dict[str, Any]) -> dict[str, pd.DataFrame]:
-    """The rows of one case in all tables that the questions need.
+    """The rows of one case in all tables that the questions need, and those of no case.
 
     `folder` holds the case's own tables, or those of all cases joined.
     """
     tables = read_tables(folder, *QUESTIONS, case=case)
-    return {name: of(table, case["case"]) for name, table in tables.items()}
+    return {
+        name: table if name in OF_THE_MACHINE else of(table, case["case"])
+        for name, table in tables.items()
+    }
 
 
 def answers(tables: Mapping[str, pd.DataFrame], templates: Path) -> dict[str, Markup]:

@@ -18,6 +18,9 @@ from workflow_src.common.reading import reading
 LONG = 12
 """A table with more rows is one to search, sort and filter."""
 
+LONG_TABLE = (' class="long"', '<div class="tools"></div>')
+"""The class of such a table, and what stands before its box."""
+
 EXPORTED = re.compile(r"export\s*\{.*?\b([\w$]+) as default\b.*?\};?", re.DOTALL)
 
 
@@ -64,15 +67,18 @@ def _own_ids(svg: str, name: str) -> str:
 
 
 def framed_tables(body: str) -> str:
-    """Each table in a box of its own that scrolls; one with many rows is of class "long"."""
+    """Each table in a box of its own that scrolls; one with many rows is of class "long".
+
+    Before that is a box for its tools, which scripts fill.
+    """
     numbers = count(1)
 
     def framed(match: re.Match[str]) -> str:
         table = match[0]
-        long = ' class="long"' if table.count("<tr>") - 1 > LONG else ""
+        long, tools = LONG_TABLE if table.count("<tr>") - 1 > LONG else ("", "")
         label = f'role="group" aria-label="table {next(numbers)}"'
         table = table.replace("<table>", f"<table{long}>", 1)
-        return f'<div class="table" tabindex="0" {label}>{table}</div>'
+        return f'{tools}<div class="table" tabindex="0" {label}>{table}</div>'
 
     return re.sub(r"<table>.*?</table>", framed, body, flags=re.DOTALL)
 
