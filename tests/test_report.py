@@ -320,7 +320,7 @@ def test_without_captures_the_report_says_so(reported):
 
 def test_nothing_measured_still_gives_a_report(reported):
     text, page = reported()
-    assert "0 cases of 0 decoder-only Transformers on an unrecorded device" in text
+    assert "0 cases of 1 decoder-only Transformer on an unrecorded device" in text
     assert page.endswith("</html>\n")
 
 

@@ -20,14 +20,14 @@ from workflow_src.render.markdown import number, template_in
 
 STAYED = (
     "**Measured with torch.profiler attached**{which}, which slows launches: times that wait for "
-    "them are too long here, and busy shares too small."
+    "them are too long, busy shares too small."
 )
 """Said where a table's points were measured so, as all were before profilers were detached; which:
 those points, in parentheses, where others weren't."""
 
 UNSTEADY = (
-    "**An unsteady host**: an eager operation took {least} to {most} us around these measurements, "
-    "and times that wait for launches change as much."
+    "**An unsteady host**: an eager operation took {least} to {most} us, and times that wait for "
+    "launches change as much."
 )
 """Said where the host's speed changed by HOST_CHANGED or more between a table's processes."""
 
