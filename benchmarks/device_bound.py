@@ -28,23 +28,27 @@ BUSY = 0.9
 SLOWDOWNS = (0.01, 0.02, 0.03)
 
 
-def by_process(row: Row) -> list[list[float]]:
-    """The times (ms) of each process of a phase."""
+def by_process(row: Row, first: int) -> list[list[float]]:
+    """The times (ms) of each process of a phase, from number `first` on."""
     groups: dict[int, list[float]] = {}
     for number, ns in zip(row["process"], row["samples_ns"], strict=True):
         groups.setdefault(number, []).append(ns / NS_PER_MS)
-    return list(groups.values())
+    return [group for number, group in groups.items() if number >= first]
 
 
 def device_bound(path: Path) -> Processes:
-    """The processes of a point by phase; empty unless it has several, and is device-bound."""
-    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    """The processes of a point by phase; empty unless it has several, and is device-bound.
+
+    Without the first one where it kept a profiler attached, which slows launches in it alone.
+    """
+    result = json.loads(path.read_text(encoding="utf-8"))
+    rows, first = result["rows"], 0 if result.get("profiler_detaches") else 1
     phases = [row for row in rows if row["measurement"] == "phase" and row["status"] == "ok"]
     known = {row["phase"]: row for row in phases if row.get("process") and row.get("activities")}
     for row in known.values():
         if busy_ns(row["activities"]) < BUSY * np.median(row["samples_ns"]):
             return {}
-    return {phase: by_process(known[phase]) for phase in PHASES} if len(known) == 3 else {}
+    return {phase: by_process(known[phase], first) for phase in PHASES} if len(known) == 3 else {}
 
 
 def relative(groups: Sequence[Sequence[float]]) -> Iterator[list[float]]:
@@ -60,7 +64,7 @@ def main() -> None:
     """Pool the device-bound processes, and print false alarms and slowdowns found."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("points", type=Path, nargs="+", help="points of the study levers")
-    parser.add_argument("--per-run", type=int, nargs="*", default=[5, 7, 10])
+    parser.add_argument("--per-run", type=int, nargs="*", default=[6, 8])
     given = parser.parse_args()
     found = {path: processes for path in given.points if (processes := device_bound(path))}
     print("device-bound:", ", ".join(path.stem for path in found))
