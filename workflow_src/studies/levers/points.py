@@ -115,8 +115,8 @@ POINT = mapping(
         "processes": POSITIVE | {"maximum": 1000},
         "copy_elements": POSITIVE,
         "ceiling_steps": POSITIVE,
-    },
-    {"other_processes": POSITIVE | {"maximum": 1000}},
+        "other_processes": POSITIVE | {"maximum": 1000},
+    }
 )
 """The schema of a point."""
 
@@ -170,8 +170,7 @@ def points(device: str, scale: str, settings: Settings) -> list[Row]:
 
 
 def _processes(scale: str, variant: Variant) -> Row:
-    """How many processes measure a variant; the plain one's point also says how many others do."""
+    """How many processes measure a variant, and any but the plain one."""
     others: int = SCALES[scale]["processes"]
-    if variant.name == PLAIN:
-        return {"processes": PLAIN_PROCESSES[scale], "other_processes": others}
-    return {"processes": others}
+    mine = PLAIN_PROCESSES[scale] if variant.name == PLAIN else others
+    return {"processes": mine, "other_processes": others}
