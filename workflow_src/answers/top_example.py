@@ -11,6 +11,9 @@ from workflow_src.answers.wording import median_of
 from workflow_src.render import markdown
 from workflow_src.render.markdown import PHASE_WORDS, Column
 
+SHOWN, MOST = 3, 5
+"""Of more than MOST products of a kernel SHOWN have lines of their own."""
+
 AS_NEAR = 0.01
 """Cases are as typical as each other if their shares are this near to the median alike."""
 
@@ -49,7 +52,7 @@ def _lines(row: Row, parts: Sequence[Row]) -> list[Row]:
         {"place": part.get("title", part.get("place"))}
         | {key: part[key] for key in ("sizes", "calls", "ms") if key in part}
         | {"layers": in_each_layer(part, layers) or markdown.DASH, "share": part["ms"] / whole}
-        for part in parts
+        for part in _most(parts)
     ]
     if len(found) > 1:
         calls, ms = row["calls_per_step"], row["busy_ms_per_step"]
@@ -57,6 +60,15 @@ def _lines(row: Row, parts: Sequence[Row]) -> list[Row]:
         total = {"place": "together", "sizes": "", "calls": calls, "layers": each, "ms": ms}
         found.append(total | {"share": row["share"]})
     return [{"part": row["part"]} | line for line in found]
+
+
+def _most(parts: Sequence[Row]) -> list[Row]:
+    """The parts that take most time, and the rest of many as one."""
+    if len(parts) <= MOST:
+        return list(parts)
+    rest = parts[SHOWN:]
+    sums = {key: sum(part[key] for part in rest) for key in ("calls", "ms")}
+    return [*parts[:SHOWN], {"place": f"{len(rest)} others", "sizes": ""} | sums]
 
 
 def listed(beside: Mapping[str, Row]) -> list[Row]:
