@@ -252,7 +252,8 @@ def with_levers(tmp_path):
 def test_what_the_study_levers_measured_is_said_first(with_levers):
     answer, text = with_levers(LEVERS)
     assert short(text).startswith(
-        "In small, context 128, bf16 torch.compile alone saves 40.0 % of the training step; "
+        "In the study levers' own runs, in small, context 128, bf16 torch.compile alone saves "
+        "40.0 % of the training step; "
         "sdpa, fused AdamW and a CUDA graph together 75.0 % (100 to 25.0 ms). "
         "Over all cases, by upper bounds computed from each one's profile, remedies could save "
         "up to 20.0 % of the step (idle time)"
@@ -292,8 +293,8 @@ def test_cases_are_ranked_by_the_most_that_they_save_whether_by_one_remedy_or_se
 
 def test_remedies_that_save_nothing_are_not_recommended(with_levers):
     _, text = with_levers([lever("plain", 100.0), lever("fused", 104.0, "fused")])
-    said = "In small, context 128, bf16 no remedy that was tried makes the training step shorter."
-    assert short(text).startswith(said)
+    said = "in small, context 128, bf16 no remedy that was tried makes the training step shorter."
+    assert short(text).startswith(f"In the study levers' own runs, {said}")
     _, text = with_levers([lever("compile", 60.0, "compile")])
     assert short(text).startswith("No remedy was tried"), "without a plain step"
 
@@ -309,7 +310,7 @@ def test_neither_broken_gradients_nor_more_batches_are_recommended(with_levers):
         lever("then_compile", 20.0, "sdpa+compile", **sound | {"gradients_error": None}),
     ]
     answer, text = with_levers(rows)
-    assert "In small, context 128, bf16 a CUDA graph alone saves 30.0 % of the" in short(text)
+    assert "runs, in small, context 128, bf16 a CUDA graph alone saves 30.0 % of the" in short(text)
     assert (
         "written out plainly: see above. Left out because gradients are not finite with it: "
         "torch.compile, sdpa and torch.compile in small, context 128, bf16." in text

@@ -52,8 +52,8 @@ def test_a_variant_that_did_not_run_has_a_prediction_and_no_verdict() -> None:
 def test_the_section_says_how_wide_intervals_are_and_scores_device_work_apart() -> None:
     text = SECTION.markdown(TRIED, ROOT / "report_templates")
     assert "right?**\n3 of 3 training steps took as long as predicted" in text
-    assert "a median of 60.0 %; the aim, at most 20 %, was missed. 1 interval begins at 0," in text
-    assert "varies with it: a (the device works for 40.0 % of a median of 100 ms, with" in text
+    assert "a median of 60.0 %; the aim for it, at most 20 %, was missed. 1 interval" in text
+    assert "step's time: a (the device works for 40.0 % of a median of 100 ms, with" in text
     assert "a fifth of the samples below 95.0 and a fifth above 105)" in text
     assert (
         "predicted within a median of 5.0 % of what was measured; the worst is a with "
@@ -131,8 +131,8 @@ def test_the_widths_of_all_cases_are_judged_together() -> None:
     narrow = {"predicted_low": 95.0, "predicted_high": 105.0}
     other = TRIED.assign(case="b", **narrow)
     text = SECTION.markdown(pd.concat([TRIED, other]), ROOT / "report_templates")
-    assert "plain step: a median of 15.0 % (60.0 % in a, 10.0 % in b); the aim" in text
-    assert "at most 20 %, was reached in all, though not in each." in text
+    assert "plain step: a median of 15.0 % (60.0 % in a, 10.0 % in b); the aim for both " in text
+    assert "together, at most 20 %, was reached." in text
 
 
 def test_a_difference_that_processes_show_among_themselves_is_none() -> None:
