@@ -19,6 +19,7 @@ import numpy as np
 from benchmarks.compare import Processes, describe, outcome, random_pairs
 from workflow_src.common.case import PHASES
 from workflow_src.common.units import NS_PER_MS
+from workflow_src.studies.levers.spread import by_process
 from workflow_src.studies.rows import busy_ns
 from workflow_src.studies.study import Row
 
@@ -28,12 +29,10 @@ BUSY = 0.9
 SLOWDOWNS = (0.01, 0.02, 0.03)
 
 
-def by_process(row: Row, first: int) -> list[list[float]]:
+def times(row: Row, first: int) -> list[list[float]]:
     """The times (ms) of each process of a phase, from number `first` on."""
-    groups: dict[int, list[float]] = {}
-    for number, ns in zip(row["process"], row["samples_ns"], strict=True):
-        groups.setdefault(number, []).append(ns / NS_PER_MS)
-    return [group for number, group in groups.items() if number >= first]
+    groups = by_process(row).items()
+    return [[ns / NS_PER_MS for ns in group] for number, group in groups if number >= first]
 
 
 def device_bound(path: Path) -> Processes:
@@ -48,7 +47,7 @@ def device_bound(path: Path) -> Processes:
     for row in known.values():
         if busy_ns(row["activities"]) < BUSY * np.median(row["samples_ns"]):
             return {}
-    return {phase: by_process(known[phase], first) for phase in PHASES} if len(known) == 3 else {}
+    return {phase: times(known[phase], first) for phase in PHASES} if len(known) == 3 else {}
 
 
 def relative(groups: Sequence[Sequence[float]]) -> Iterator[list[float]]:

@@ -439,4 +439,4 @@ def test_a_section_says_that_its_host_was_unsteady(
     ]
     (tmp_path / "p.json").write_text(json.dumps(result))
     text = unsteady(read_back(join([tmp_path / "p.json"], lambda point, rows: rows, RULES)))
-    assert ("An unsteady host" in text) == bool(said) and said in text
+    assert ("Unsteady host" in text) == bool(said) and said in text

@@ -26,8 +26,8 @@ STAYED = (
 those points, in parentheses, where others weren't."""
 
 UNSTEADY = (
-    "**An unsteady host**: an eager operation took {least} to {most} us, and times that wait for "
-    "launches change as much."
+    "**Unsteady host**: an eager operation took {least} to {most} us, and times that wait for "
+    "launches may change as much."
 )
 """Said where the host's speed changed by HOST_CHANGED or more between a table's processes."""
 

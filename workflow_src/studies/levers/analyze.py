@@ -13,6 +13,7 @@ from workflow_src.common.units import NS_PER_MS
 from workflow_src.studies import join_points
 from workflow_src.studies.levers.known import plain_case
 from workflow_src.studies.levers.points import PLAIN, Variant, stack
+from workflow_src.studies.levers.spread import by_process
 from workflow_src.studies.rows import busy_ns, filled
 from workflow_src.studies.study import Point, Row
 
@@ -66,11 +67,8 @@ def _phase(row: Row, batches: int) -> Row:
 
 def _processes(row: Row, batches: int) -> Row:
     """How many processes there were, and the medians of the fastest and the slowest."""
-    numbers = row.get("process", [0] * len(row["samples_ns"]))
-    groups: dict[int, list[float]] = {}
-    for number, ns in zip(numbers, row["samples_ns"], strict=True):
-        groups.setdefault(number, []).append(ns / NS_PER_MS / batches)
-    medians = [statistics.median(group) for group in groups.values()]
+    groups = by_process(row).values()
+    medians = [statistics.median(group) / NS_PER_MS / batches for group in groups]
     ends = {"fastest_process_ms": min(medians), "slowest_process_ms": max(medians)}
     return {"processes": len(medians)} | (ends if len(medians) > 1 else {})
 

@@ -20,6 +20,15 @@ def relative(row: Row) -> float:
     return float(max(MEASURED, half / row["median_ms"]))
 
 
+def by_process(row: Row) -> dict[int, list[int]]:
+    """The samples (ns) of each process by its number; of old points those of one, 0."""
+    numbers = row.get("process", [0] * len(row["samples_ns"]))
+    groups: dict[int, list[int]] = {}
+    for number, ns in zip(numbers, row["samples_ns"], strict=True):
+        groups.setdefault(number, []).append(ns)
+    return groups
+
+
 def between(row: Row, count: int | None = None) -> float:
     """How far off a wall time may be for the luck of its processes, relative, with 95 %.
 
@@ -27,11 +36,7 @@ def between(row: Row, count: int | None = None) -> float:
     these; the mean of n of them is n ** 0.5 times as sure as one. Of a single process, the spread
     of its samples has to do.
     """
-    numbers = row.get("process", [0] * len(row["samples_ns"]))
-    groups: dict[int, list[float]] = {}
-    for number, ns in zip(numbers, row["samples_ns"], strict=True):
-        groups.setdefault(number, []).append(ns)
-    medians = [statistics.median(group) for group in groups.values()]
+    medians = [statistics.median(group) for group in by_process(row).values()]
     if len(medians) < 2:
         return NORMAL_95 * relative(row)
     student = STUDENT_95[min(len(medians) - 2, len(STUDENT_95) - 1)]
