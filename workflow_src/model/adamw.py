@@ -5,6 +5,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, overload
 
 import torch
+
+# Torch imports it when the first optimizer is made, which takes seconds; a device is held then.
+import torch._dynamo
 from torch import Tensor
 from torch.optim import Optimizer
 
