@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from tests.leftovers import end, marking, still_there
+from tests.leftovers import described, end, marking, still_there
 from tests.skips import pytest_terminal_summary as pytest_terminal_summary
 from tests.workflow import Project, end_servers, make_project
 from workflow_src.common import device_locks
@@ -101,7 +101,7 @@ def no_process_left_behind() -> Iterator[None]:
         with marking(mark):
             yield
             end_servers()
-            left = still_there(mark)
+            left = [described(process, it) for process, it in still_there(mark).items()]
         end(mark)
     finally:
         guard.communicate()

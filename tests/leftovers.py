@@ -6,6 +6,7 @@ all processes with that mark.
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -28,13 +29,20 @@ def marked(mark: str) -> dict[int, str]:
             names = (process / "environ").read_bytes().split(b"\0")
             if f"{VARIABLE}={mark}".encode() in names and not ended:
                 command = (process / "cmdline").read_bytes().replace(b"\0", b" ")
-                found[int(process.name)] = command.decode(errors="replace")[:200].strip()
+                found[int(process.name)] = command.decode(errors="replace").strip()
     found.pop(os.getpid(), None)
     return {
         number: what
         for number, what in found.items()
         if not any(helper in what for helper in END_BY_THEMSELVES)
     }
+
+
+def described(process: int, command: str) -> str:
+    """A command with its parent, its state and its age, which say how it came to be left."""
+    about = ["ps", "-o", "ppid=,stat=,etimes=", "-p", str(process)]
+    found = " ".join(subprocess.run(about, capture_output=True, text=True).stdout.split())
+    return f"{command} (its parent, state and age in seconds: {found or 'it has ended'})"
 
 
 def still_there(mark: str, grace_s: float = GRACE_S) -> dict[int, str]:
