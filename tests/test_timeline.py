@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pandas as pd
 import pytest
 
-from workflow_src.render.flame import flame
+from workflow_src.render.flame import Spent, flame
 from workflow_src.render.svg import merged
 from workflow_src.tables.case_tables import kernels_table
 from workflow_src.timeline.formats import DEVICE, HOST, IDLE, SCHEMA
@@ -103,7 +103,11 @@ def test_boxes_closer_than_the_resolution_are_drawn_as_one(spans, expected):
 
 
 def test_widths_of_a_flame_chart_are_exact_nanoseconds():
-    times = {("step/a", "gemm"): 70, ("step/a/x", "copy"): 5, ("step", "fill"): 25}
+    times = {
+        ("step/a", "gemm"): Spent(70),
+        ("step/a/x", "copy"): Spent(5),
+        ("step", "fill"): Spent(25),
+    }
     root = ElementTree.fromstring(flame({"training step": times}, ["a"]))
     shown = {
         path[0].text.split(":")[0]: path.attrib["d"].split("v")[0]

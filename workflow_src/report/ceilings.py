@@ -44,6 +44,11 @@ class Ceilings:
         """The ceiling of matrix products by precision."""
         return {row["precision"]: row["best"] for row in self.best if row["kind"] == "compute"}
 
+    @property
+    def gb_per_s(self) -> float | None:
+        """The ceiling of memory, if it was measured."""
+        return next((row["best"] for row in self.best if row["kind"] == "bandwidth"), None)
+
     def table(self) -> Markup:
         """A line per ceiling: what reached it, its best and median rate, and the clock."""
         columns = [

@@ -13,6 +13,7 @@ from markdown.extensions.toc import slugify  # type: ignore[import-untyped,unuse
 from markupsafe import Markup
 
 from workflow_src.answers import example_case
+from workflow_src.answers.command import read_optional
 from workflow_src.answers.evidence import cases_of, read_file, read_table
 from workflow_src.answers.questions import FIGURES, QUESTIONS, REPORT_TABLES
 from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_file
@@ -22,12 +23,13 @@ from workflow_src.common.reading import reading
 from workflow_src.render import markdown as present
 from workflow_src.render.html import make_html
 from workflow_src.report import ceilings, explore, machines, overview, pictures, setting
+from workflow_src.report.device_time import Tables
 from workflow_src.report.sources import Linker, Source
 from workflow_src.studies.study import STUDIES
 
 FIGURE_TEXTS = {
     "forward_time": "Unprofiled time of the forward pass over context length, by model size",
-    "family_shares": "Share of each family in the time of each phase, by case",
+    "family_shares": "Share of each family, and of the optimizer, in each phase's time, by case",
     "softmax_matmul": "Softmax against attention's matrix multiplications: time, FLOPs, bytes",
 }
 
@@ -127,12 +129,24 @@ def make_report(sources: Sources, folder: Path, suite: str, tag: str) -> Report:
     linked, numbers = linked_answers(sources.answers, answers)
     whole = one_page(report_text(about, sources, folder, linked), appendix, tag)
     cases = explore.cases(plan, tag)
-    shown = pictures.text(sources.timelines, folder, tables["kernels"], tables["captures"], tag)
+    charts = charts_of(tables, sources, about["example"])
+    shown = pictures.text(sources.timelines, folder, charts, tables["captures"], tag)
     parts = explore.parts(numbers, cases, tables, sources.tables, tag, sources.templates)
-    parts |= pictures.parts(sources.timelines, tables["kernels"], tables["captures"])
+    parts |= pictures.parts(charts)
     appended = whole.replace("\n## Appendix\n", f"\n{shown}\n## Appendix\n") + explore.TEXT
     page = make_html(appended, folder, sources.templates, parts)
     return Report(report_text(about, sources, folder, answers), appendix, page)
+
+
+def charts_of(
+    tables: dict[str, pd.DataFrame], sources: Sources, example: dict[str, Any] | None
+) -> pictures.Charts:
+    """The flame charts of the example at each precision, and of the cases with a timeline."""
+    operators, products = (read_optional(sources.tables, n) for n in ("operators", "products"))
+    found = Tables(tables["kernels"], operators, products)
+    rates = ceilings.read_ceilings(sources.tables / "ceilings.csv")
+    cases = example["cases"] if example else []
+    return pictures.charts(sources.timelines, tables["captures"], found, rates, cases)
 
 
 def linked_answers(
