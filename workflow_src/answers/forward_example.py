@@ -51,8 +51,8 @@ def table(rows: Sequence[Row], on_cpu: bool, marks: Mapping[str, str]) -> Markup
         Column("unprofiled: ms", "median_ms", markdown.precise),
         Column(PROFILED, "host_ms", markdown.precise),
         Column("operators run: ms" if on_cpu else "the GPU works: ms", "busy_ms", markdown.precise),
-        Column("of the first", "working_share", markdown.percent),
-        Column("of the second", "busy_share", markdown.percent),
+        Column("works / unprofiled", "working_share", markdown.percent),
+        Column("works / profiled", "busy_share", markdown.percent),
     ]
     if any("idle_launch_ledger_ms" in row for row in rows):
         columns.append(Column("waits for a launch: ms", "idle_launch_ledger_ms", markdown.precise))

@@ -6,6 +6,7 @@ from workflow_src.answers import (
     example_case,
     forward_example,
     launch_bound,
+    launch_queue,
     step_ledger,
     wording,
 )
@@ -49,6 +50,7 @@ def summarize(
         "processes": between_processes(named),
         "launch_bound": launch_bound.summarize(named),
         "ledger": step_ledger.summarize(named),
+        "launches": launch_queue.summarize(named),
     }
 
 

@@ -10,6 +10,7 @@ from workflow_src.answers import (
     forward_example,
     hosts,
     launch_bound,
+    launch_queue,
     step_ledger,
 )
 from workflow_src.answers.answer import Answer, Fact
@@ -75,11 +76,12 @@ def measure(
     ranges: pd.DataFrame,
     captures: pd.DataFrame,
     ledger: pd.DataFrame,
+    launches: pd.DataFrame,
 ) -> Row:
     """One case's times in ms (medians over steps), their ratios and the verdict on them.
 
     busy_share is the device's share of the profiled time, working_share that of the unprofiled;
-    what `launch_bound.measure` and `step_ledger.measure` find is added.
+    what `launch_bound`, `step_ledger` and `launch_queue` find is added.
     """
     name = case["case"]
     steps = evidence.of(ranges, name, PHASE)
@@ -95,7 +97,8 @@ def measure(
     row |= _compared(row)
     timed, kept = evidence.of(timings, name, PHASE), evidence.of(ledger, name, PHASE)
     row |= launch_bound.measure(row, timed, kept)
-    return row | step_ledger.measure(row["device"], kept)
+    row |= step_ledger.measure(row["device"], kept)
+    return row | launch_queue.measure(row["device"], evidence.of(launches, name, PHASE))
 
 
 def _unprofiled(timings: pd.DataFrame, name: str) -> Row:
@@ -128,7 +131,11 @@ def _compared(row: Row) -> Row:
 
 
 def facts_of(
-    row: Row, timings: pd.DataFrame, ranges: pd.DataFrame, ledger: pd.DataFrame
+    row: Row,
+    timings: pd.DataFrame,
+    ranges: pd.DataFrame,
+    ledger: pd.DataFrame,
+    launches: pd.DataFrame,
 ) -> list[Fact]:
     """The facts of one measured case."""
     case = row["case"]
@@ -148,7 +155,10 @@ def facts_of(
         if name in row
     ]
     kept = evidence.row_numbers(evidence.of(ledger, case, PHASE))
-    return found + launch_bound.facts_of(row, timed, kept) + step_ledger.facts_of(row, kept)
+    found += launch_bound.facts_of(row, timed, kept) + step_ledger.facts_of(row, kept)
+    return found + launch_queue.facts_of(
+        row, evidence.row_numbers(evidence.of(launches, case, PHASE))
+    )
 
 
 def answer(
@@ -156,6 +166,7 @@ def answer(
     ranges: pd.DataFrame,
     captures: pd.DataFrame,
     ledger: pd.DataFrame,
+    launches: pd.DataFrame,
     api_calls: pd.DataFrame,
     environments: pd.DataFrame,
     example: Row | None = None,
@@ -165,14 +176,19 @@ def answer(
     `example` is the case to work through; see example_case.
     """
     cases = evidence.cases_of(timings, captures, ranges)
-    rows = [measure(case, timings, ranges, captures, ledger) for case in cases]
-    facts = [fact for row in rows for fact in facts_of(row, timings, ranges, ledger)]
+    rows = [measure(case, timings, ranges, captures, ledger, launches) for case in cases]
+    facts = [fact for row in rows for fact in facts_of(row, timings, ranges, ledger, launches)]
     timed = [row["case"] for row in rows if "median_ms" in row]
     measured_on = hosts.hosts_of(timed, environments)
     facts += hosts.facts_of(measured_on)
     limits = {"match_within": MATCH_WITHIN, "working_limit": LAUNCH_BOUND_BELOW}
     summary = summarize(rows, evidence.words(cases), VERDICTS, example) | limits
     summary |= {"api": api_time.summarize(api_calls), "hosts": hosts.summarize(measured_on)}
+    summary["launch_bound"]["apart"] = hosts.apart(
+        [row["case"] for row in rows if "launch_bound_share" in row],
+        [row["case"] for row in rows if "launch_bound_estimate" in row],
+        measured_on,
+    )
     frames = {"times": pd.DataFrame(rows)}
     return evidence.answered("a", TITLE, cases, states_of(rows), captures, facts, frames, summary)
 
@@ -236,6 +252,7 @@ def tables(answer: Answer) -> dict[str, Markup]:
             answer.summary["worked"], on_cpu, answer.summary["hosts"]["marks"]
         ),
         "ledger": step_ledger.table(answer.summary["ledger"]),
+        "launches": launch_queue.table(answer.summary["launches"]),
         "api": api_time.table(answer.summary["api"]),
         "launch_bound": markdown.matrix(replayed, "launch_bound_share", markdown.percent),
         "overhead": markdown.matrix(rows, "overhead", markdown.signed_percent),

@@ -106,6 +106,12 @@ def summarize(hosts: Hosts) -> Row:
     }
 
 
+def apart(some: Sequence[str], others: Sequence[str], hosts: Hosts) -> bool:
+    """Whether these cases and those were measured on different kinds of hosts altogether."""
+    kinds, rest = ({hosts[case].kind for case in cases} for cases in (some, others))
+    return bool(kinds and rest) and not kinds & rest
+
+
 def described(kind: Kind, cases: Sequence[str], hosts: Hosts, mark: str = "") -> Row:
     """A kind of host, with the median time of a launch where any was measured."""
     speeds = [us for case in cases if (us := hosts[case].launch_us) is not None]

@@ -34,7 +34,7 @@ QUESTIONS: dict[str, Question] = {
     "a": Question(
         "forward_time",
         ("timings", "ranges", "captures"),
-        optional=("ledger", "api_calls", "environments"),
+        optional=("ledger", "launches", "api_calls", "environments"),
     ),
     "b": Question(
         "top_kernel", ("timings", "kernels", "captures", "ranges"), optional=("products",)
