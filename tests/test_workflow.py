@@ -155,6 +155,26 @@ def test_a_failed_case_leaves_the_others_and_is_rerun_alone(tmp_path: Path) -> N
     assert "report.md" in project.results()
 
 
+@pytest.mark.parametrize(
+    ("file", "stage"),
+    [
+        ("benchmark/tiny-ctx16-fp32.json", "workflow_src.measure.benchmark"),
+        ("tables/tiny-ctx16-fp32/kernels.csv", "workflow_src.tables.case_tables"),
+    ],
+)
+def test_what_a_failed_job_lost_is_made_by_the_next_run(
+    project: Project, file: str, stage: str
+) -> None:
+    """Of a finished run: what was made from it before is there, and hides that it is missing."""
+    target = f"results/smoke/{file}"
+    project.run("-R", target, check=False, stage=stage)
+    assert target not in project.results()
+    rule = stage.rpartition(".")[2]
+    assert {rule: 1, "join": 1, "report": 1}.items() <= project.stale().items()
+    project.run()
+    assert target in project.results() and project.stale() == {}
+
+
 def test_slurm_jobs_that_snakemake_leaves_when_it_ends_are_canceled(project: Project) -> None:
     """Its list of jobs is empty while it asks for their states, and so Ctrl-C cancels none."""
     queued = project.folder / "queued"

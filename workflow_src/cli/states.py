@@ -106,7 +106,7 @@ def state(output: Output, known: Known) -> State:
     if path in known.begun:
         if known.since is not None and known.begun[path] >= known.since:
             return State(output, "running")
-        return State(output, "interrupted", "snakemake was killed while it ran")
+        return State(output, "interrupted", "snakemake ended before it was made")
     there = output.path.exists()
     if output.message not in known.reasons and (there or not output.left_out):
         return _complete(output)
