@@ -112,7 +112,7 @@ def test_cases_of_a_slower_host_are_told_apart() -> None:
     table = pd.DataFrame({"case": ["a", "b", "c"], "host_launch_us_before": ["4.0", "4.3", "9.0"]})
     (warning,) = uneven_hosts(table)
     assert warning["cases"] == ["c"]
-    assert "in 1 of 3 cases a launch took beforehand more than 10 % longer" in warning["text"]
+    assert "before 1 of 3 cases a launch took more than 10 % longer" in warning["text"]
     assert "up to 9.00 us (c) against 4.00 us" in warning["text"]
     assert uneven_hosts(table.head(2)) == []
     assert uneven_hosts(table[["case"]]) == []
@@ -122,7 +122,7 @@ def test_only_cases_whose_host_was_measured_are_counted() -> None:
     speeds = {"host_launch_us_before": ["4.0", "9.0", ""]}
     table = pd.DataFrame({"case": ["a", "b", "c"], **speeds})
     (warning,) = uneven_hosts(table)
-    assert "in 1 of the 2 cases where it was measured a launch took beforehand" in warning["text"]
+    assert "before 1 of the 2 cases where it was measured a launch took" in warning["text"]
     said = {"speeds": ["a launch 4.00 to 9.00 us"]}
     assert host_speeds(table) == said | {"before": "2 of 3 cases"}
     assert host_speeds(table.head(2)) == said | {"before": "each case"}

@@ -116,7 +116,11 @@ def _brief(each: Row) -> Row:
     def kept(row: Row) -> Row:
         return {key: row[key] for key in ("operator", "gb", "of_ceiling") if key in row}
 
-    over = [kernel["operator"] for kernel in each["kernels"] if kernel.get("over")]
+    over = [
+        f"{kernel['operator']} in {each['component']}"
+        for kernel in each["kernels"]
+        if kernel.get("over")
+    ]
     top = kept(each["kernels"][0])
     about = {"component": each["component"], "kernels": len(each["kernels"])}
     return about | kept(each) | {"top": top, "over": over}

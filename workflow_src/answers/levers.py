@@ -19,8 +19,9 @@ IN_SHORT = 2
 def measured(table: pd.DataFrame) -> list[Row]:
     """A row per case whose plain training step and a remedy were timed, in the table's order.
 
-    first: the remedy that saves most alone; best: the fastest step with several. Either may be
-    None, if none of its kind saves anything. broken: what would save time, but has gradients that
+    first: the remedy that saves most alone; near: those alone whose processes overlap with its;
+    best: the fastest step with several. first and best may be None, if none of their kind saves
+    anything. broken: what would save time, but has gradients that
     are not finite. More batches in a step are left out: they save no time of the same step.
     """
     done = table[(table["phase"] == PHASE) & (table["status"] == "ok")]
@@ -41,11 +42,13 @@ def _case(rows: Sequence[Row]) -> Row:
     tried = [_tried(row) for row in saving if not row["broken"]]
     alone = [each for each in tried if each["count"] == 1]
     several = [each for each in tried if each["count"] > 1]
+    first = max(alone, key=lambda each: each["share"], default=None)
     return about | {
         "tried": len(rows) - 1,
         "plain_ms": plain["median_ms"],
         "row": plain["row"],
-        "first": max(alone, key=lambda each: each["share"], default=None),
+        "first": first,
+        "near": [each["words"] for each in alone if first and overlap(each, first)],
         "best": max(several, key=lambda each: each["share"], default=None),
         "broken": [_tried(row)["words"] for row in saving if row["broken"]],
     }
@@ -55,7 +58,16 @@ def _tried(row: Row) -> Row:
     names = [in_words(name) for name in row["remedies"].split("+")]
     words = " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
     found = {"variant": row["variant"], "words": words, "count": len(names), "row": row["row"]}
+    ends = [row.get(f"{end}_process_ms") for end in ("fastest", "slowest")]
+    found["ends"] = ends if all(end is not None and end == end for end in ends) else []
     return found | {"median_ms": row["median_ms"], "share": row["saving_share"]}
+
+
+def overlap(one: Row, other: Row) -> bool:
+    """Whether two variants' processes took no different times: from fastest to slowest, in ms."""
+    if one is other or not one["ends"] or not other["ends"]:
+        return False
+    return bool(one["ends"][0] <= other["ends"][1] and other["ends"][0] <= one["ends"][1])
 
 
 def in_short(cases: Sequence[Row]) -> list[Row]:

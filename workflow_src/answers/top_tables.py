@@ -119,7 +119,7 @@ def products_table(rows: list[Row], kernel: str) -> Markup:
         Column(f"on its top {kernel}", "multiplies", _counted),
         Column("backward: cases", "backward", markdown.whole),
         Column(f"on its top {kernel}", "directions", _counted),
-        Column("whose products were on forward's", "overlap", _overlap),
+        Column("forward counterparts on forward's top kernel", "overlap", _overlap),
     ]
     return markdown.markdown_table([row | {"state": "none"} for row in rows], columns)
 

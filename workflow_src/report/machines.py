@@ -112,8 +112,8 @@ def uneven_hosts(environments: pd.DataFrame) -> list[Row]:
                 return []
             worst = environments["case"].iloc[speeds.argmax()]
             text = (
-                f"slower hosts: in {slow.sum()} of {_where(speeds)} {what} took beforehand more "
-                f"than {limit(UNEVEN - 1)} longer than where it was fastest, up to "
+                f"slower hosts: before {slow.sum()} of {_where(speeds)} {what} took more than "
+                f"{limit(UNEVEN - 1)} longer than on the fastest host, up to "
                 f"{number(speeds.max())} us ({worst}) against {number(speeds.min())} us: "
                 "times that depend on the host can't be compared"
             )
