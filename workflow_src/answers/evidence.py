@@ -31,8 +31,8 @@ COLUMNS = {
     "environments": "",
     "api_calls": "phase steps kind calls total_ns",
     "ledger": "phase step wall_ns device_active_ns idle_ns",
-    "products": "phase product direction m n k short_name calls_per_step busy_ms_per_step "
-    "flops_per_step",
+    "products": "phase product direction m n k matrices short_name kernels_per_step "
+    "busy_ms_per_step flops_per_step",
     "operators": "phase path family operator shapes dtypes short_name calls_per_step "
     "bytes_per_step",
     "ceilings": "kind name best_gb_per_s best_giga_exp_per_s",
@@ -50,7 +50,7 @@ OPTIONAL_COLUMNS = {
 
 _FILLED = """instances host_ms busy_ms span_ms calls steps warmup_steps capture_steps busy_ns
 total_ns attributed_ns outside_ns outside_share flops bytes wall_ns device_active_ns idle_ns
-m n k calls_per_step busy_ms_per_step flops_per_step"""
+m n k matrices calls_per_step kernels_per_step busy_ms_per_step flops_per_step"""
 FILLED = frozenset(_FILLED.split())
 """The columns with a number in every row; those of timings are empty if a phase didn't run."""
 
