@@ -22,7 +22,7 @@ from workflow_src.tables.alignment import (
 from workflow_src.tables.paths import with_paths
 from workflow_src.tables.product_names import call_names, named_by_range, products_of
 from workflow_src.tables.products import calls_per_step, expected_flops
-from workflow_src.tables.traffic import moved_bytes
+from workflow_src.tables.traffic import moved_bytes, moved_on_cpu
 from workflow_src.traces.alignment import NOT_ALIGNED, align, normal_names
 from workflow_src.traces.families import families
 from workflow_src.traces.kernel_names import short_names
@@ -104,7 +104,7 @@ def operators_table(found: pd.DataFrame, launched: Launched) -> pd.DataFrame:
     product may first clear a workspace) or else with its first, and are missing where unknown.
     """
     own = families_of(launched)
-    moved = _bytes_on_cpu if (found["kind"] == "operator").any() else moved_bytes
+    moved = moved_on_cpu if (found["kind"] == "operator").any() else moved_bytes
     pairs = zip(launched["operators"], own, strict=True)
     amounts = pd.Series([moved(each, family) for each, family in pairs], dtype="float64")
     known = found["operator"] != NOT_ALIGNED
@@ -128,15 +128,6 @@ def _with_rest(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(**{
         name: table[name].mask(rest, value) for name, value in ({"operator": REST} | about).items()
     })  # fmt: skip
-
-
-def _bytes_on_cpu(operator: Mapping[str, Any], family: str) -> int | None:
-    """As moved_bytes, but 0 for a call that leaves its work to another of its family.
-
-    On a CPU both are activities, on a GPU only what launches something is.
-    """
-    called = families(pd.Series(operator.get("calls", []), dtype="str"))
-    return 0 if family in set(called) else moved_bytes(operator, family)
 
 
 def _in_words(operator: Mapping[str, Any]) -> dict[str, Any]:
