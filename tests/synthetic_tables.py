@@ -144,8 +144,9 @@ class Sample:
         for phase, products in self.products.items():
             for product, direction, (m, n, k, each), name, calls, ns in products:
                 row: dict[str, Any] = {"phase": phase, "product": product, "direction": direction}
-                row |= {"m": m, "n": n, "k": k, "short_name": name, "calls_per_step": calls}
+                row |= {"m": m, "n": n, "k": k, "matrices": each, "short_name": name}
                 row |= {
+                    "kernels_per_step": calls,
                     "busy_ms_per_step": ns / 1e6,
                     "flops_per_step": 2 * m * n * k * each * calls,
                 }

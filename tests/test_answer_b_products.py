@@ -11,7 +11,7 @@ from tests.synthetic_tables import Product, Sample, write_tables
 from tests.test_answer_b import BOTH_B, FORWARD_B, TEMPLATES, XMMA, add_layers, casting, fact
 from workflow_src.answers import one_case
 from workflow_src.answers.answer import Fact
-from workflow_src.answers.kernel_products import label
+from workflow_src.answers.kernel_products import against_forward, label
 from workflow_src.answers.provenance import unsupported
 from workflow_src.common.case import CASE_COLUMNS
 
@@ -144,6 +144,22 @@ def test_over_several_cases_products_are_counted_by_precision(ask):
     assert not unsupported(text, answer.as_dict())
 
 
+def test_one_of_two_products_is_one_of_those_with_its_sizes_or_said_to_be_either(ask):
+    mixed = [("gate or up", *FORWARD[2][1:]) if row[0] == "block" else row for row in FORWARD]
+    assert ask(known({"forward": mixed}))[1] == ask(known({"forward": FORWARD}))[1]
+    only = [("gate or up", *FORWARD[0][1:]), *FORWARD[3:]]
+    only[0] = (*only[0][:4], 24, 5_000_000)
+    row = ["feed-forward gate or up", "512 x 3072 x 768", "24"]
+    assert row in [each[:3] for each in cells(ask(known({"forward": only}))[1])]
+
+
+def test_a_gradient_of_either_of_two_products_is_one_of_those_that_ran_forward():
+    forward, backward = ({"products": [{"names": [n]}]} for n in ("up", "gate or up"))
+    assert against_forward(forward, backward) == {"shared": ["up"], "others": ["gate"]}
+    both = {"products": [{"names": ["gate", "up"]}]}
+    assert against_forward(both, backward) == {"shared": ["gate", "up"], "others": []}
+
+
 def test_products_that_dont_account_for_every_call_are_left_out(ask):
     fewer = {"forward": FORWARD[1:], "forward_backward": BACKWARD[1:]}
     assert ask(known(fewer))[1] == ask(known({}))[1]
@@ -189,6 +205,7 @@ def case_text(folder: Path, sample: Sample) -> str:
         (["gate", "up", "down"], "feed-forward gate, up and down"),
         (["output", "gate", "up", "head"],
          "attention output projection, feed-forward gate and up, output head"),
+        (["gate or up"], "feed-forward gate or up"),
         ([], "other products"),
     ],
 )  # fmt: skip

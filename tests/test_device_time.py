@@ -34,7 +34,10 @@ OPERATORS = [
 ]
 """Path, family, forward operator, ms and bytes per step. 0.4 ms of backward have no operator."""
 
-PRODUCTS = [("gate", "forward", 3e9), ("up", "forward", 3e9), ("gate", "input gradient", 9e9)]
+PRODUCTS = [
+    *(("gate", "forward", 3e9), ("up", "forward", 2e9), ("gate or up", "forward", 1e9)),
+    ("gate", "input gradient", 9e9),
+]
 """Product, direction, FLOPs per step."""
 
 

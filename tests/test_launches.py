@@ -16,6 +16,7 @@ from workflow_src.traces.launches import (
     api_calls,
     launch_delays,
     launches,
+    mean_depths,
     queue_depths,
 )
 
@@ -60,6 +61,36 @@ def test_launches_of_a_phase(made: Tables) -> None:
     # Delays are 2, 54, 48 and -1 us; the launches found 0, 0, 1 and 0 in the queue.
     assert row["delay_median_us"] == 25.0
     assert (row["depth_median"], row["depth_max"], row["empty_queue_share"]) == (0, 1, 0.75)
+
+
+def test_the_depth_of_the_queue_over_a_step(made: Tables) -> None:
+    """Over two steps of 200 and 100 us.
+
+    Two kernels wait from 10 and 20 us until 69 and 73 us, one from 1 to 8 us, and in the other
+    step one from 310 to 315 us.
+    """
+    (row,) = made[0].to_dict("records")
+    tenths = [row[f"depth_tenth_{n}"] for n in range(1, 11)]
+    # The parts are of 20 us in the first step, and of 10 us in the second.
+    first = [(7 + 10) / 20, 40 / 20, 40 / 20, (9 + 13) / 20, *[0] * 6]
+    second = [0, 5 / 10, *[0] * 8]
+    expected = [(a + b) / 2 for a, b in zip(first, second, strict=True)]
+    assert tenths == pytest.approx(expected)
+
+
+def test_what_waits_beyond_its_step_counts_only_inside_of_it() -> None:
+    found = mean_depths(np.array([1050]), np.array([9999]), 1000, 1100)
+    assert found.tolist() == [0.0] * 5 + [1.0] * 5
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 99), st.integers(0, 60)), max_size=20))
+def test_the_mean_depth_agrees_with_counting_at_each_moment(pairs: list[tuple[int, int]]) -> None:
+    launch = np.array([at for at, _ in pairs], dtype=np.int64)
+    start = np.array([at + wait for at, wait in pairs], dtype=np.int64)
+    depth = [((launch <= at) & (start > at)).sum() for at in range(100)]
+    expected = np.reshape(depth, (10, 10)).mean(axis=1)
+    assert mean_depths(launch, start, 0, 100) == pytest.approx(expected)
 
 
 def test_the_histogram_of_launch_delays(made: Tables) -> None:

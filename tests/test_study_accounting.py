@@ -4,6 +4,7 @@ import math
 import subprocess
 import sys
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pandas as pd
@@ -36,6 +37,7 @@ from workflow_src.studies.accounting import analyze as accounting
 from workflow_src.studies.accounting import measure as accounting_measure
 from workflow_src.studies.accounting.points import points
 from workflow_src.studies.accounting.section import SECTION
+from workflow_src.studies.accounting.work import component_work
 from workflow_src.studies.join_points import prepared, table_rows
 from workflow_src.traces.families import load_rules
 
@@ -408,6 +410,84 @@ def test_components_by_hand() -> None:
     assert all("busy_ms" not in found[name] for name in ("scores", "values", "output", "head"))
 
 
+@cache
+def launched_by(precision: str = "fp32") -> dict[str, Any]:
+    """What launched the work of a forward pass of CASE with two layers, as a point keeps it."""
+    case = replace(CASE, layers=2, precision=precision)
+    found: dict[str, Any] = accounting_measure.measure_forward(case, 1)["launched"]
+    return found
+
+
+def work_of(launched: dict[str, Any] | None, precision: str = "fp32") -> dict[str, Any]:
+    case = replace(CASE, layers=2, precision=precision)
+    return {row["component"]: row for row in component_work(case, launched)}
+
+
+def test_the_bytes_of_components_are_those_that_were_recorded() -> None:
+    """What the formula leaves out: copies in another layout, and casts by autocast."""
+    formula, found = work_of(None), work_of(launched_by())
+    assert {row["work_from"] for row in found.values()} == {"shapes"}
+    assert all("work_from" not in row for row in formula.values())
+    for name, row in found.items():
+        assert row["flops"] == formula[name]["flops"], name
+    for name in ("qkv", "feed_forward", "head"):
+        assert found[name]["bytes"] == formula[name]["bytes"]
+    # Heads are merged by a copy of 32 x 8 elements in each of two layers.
+    assert found["output"]["bytes"] - formula["output"]["bytes"] == 2 * 4 * 2 * 32 * 8
+    formula, found = work_of(None, "bf16"), work_of(launched_by("bf16"), "bf16")
+    # Weight and input are read in float32 and written in bf16.
+    casts = 2 * (4 + 2) * (32 * 8 + 8 * 24)
+    assert found["qkv"]["bytes"] - formula["qkv"]["bytes"] == casts
+
+
+def test_a_component_whose_range_was_lost_in_a_layer_is_by_formula() -> None:
+    whole = launched_by()
+    (first, *_) = (n for n, each in enumerate(whole["operators"]) if each["range"].endswith("qkv"))
+    place = next(at for at, (n, _) in enumerate(whole["sequence"]) if n == first)
+    outside = whole["operators"][first] | {"range": "block/attention"}
+    sequence = [list(each) for each in whole["sequence"]]
+    sequence[place][0] = len(whole["operators"])
+    lost = whole | {"operators": [*whole["operators"], outside], "sequence": sequence}
+    found = work_of(lost)
+    assert found["qkv"] == work_of(None)["qkv"] | {"work_from": "formula"}
+    assert found["output"]["work_from"] == "shapes"
+
+
+def test_bytes_that_a_record_does_not_tell_are_by_formula() -> None:
+    whole = launched_by()
+    odd = [
+        each | {"operator": "aten::odd"} if each["operator"] == "aten::exp" else each
+        for each in whole["operators"]
+    ]
+    assert work_of(whole | {"operators": odd})["softmax"]["work_from"] == "formula"
+    failed = work_of({"status": "failed", "reason": "no CUPTI"})
+    assert {row["work_from"] for row in failed.values()} == {"formula"}
+
+
+def test_the_section_says_what_tells_the_bytes() -> None:
+    old = text(component("qkv", 50, 8.0), *CEILINGS)
+    assert "the fewest that their kernels as written out could move, so that" in old
+    assert "bytes by" not in old
+    new = component("qkv", 50, 8.0) | {"work_from": "shapes"}
+    said = text(new, *CEILINGS)
+    assert "by the shapes and types recorded in a pass of its own" in said
+    assert "by formula" not in said and "bytes by" in said
+    mixed = text(new, component("softmax", 2, 1.0) | {"work_from": "formula"}, *CEILINGS)
+    assert "where the record doesn't tell them (softmax in fp32), they are by formula" in mixed
+
+
+def test_the_figure_says_which_bytes_it_divides_by() -> None:
+    rows = [component("qkv", 50, 8.0), component("softmax", 2, 1.0)]
+    for sources, label in (
+        ((None, None), "FLOPs per byte of minimum traffic"),
+        (("shapes", "shapes"), "FLOPs per byte moved"),
+        (("shapes", "formula"), "FLOPs per byte<"),
+    ):
+        pairs = zip(rows, sources, strict=True)
+        mine = [row | ({"work_from": by} if by else {}) for row, by in pairs]
+        assert label in SECTION.svg(pd.DataFrame([*mine, *CEILINGS]))
+
+
 def test_what_ran_out_of_memory_keeps_its_formulas() -> None:
     about = {"status": "oom", "reason": "CUDA out of memory"}
     phase_row = {"measurement": "phase", "phase": "forward", "memory_before_mib": 1.0}
@@ -439,7 +519,9 @@ def test_a_quick_measurement_on_the_cpu() -> None:
     assert {key for kind in raw[3]["activities"] for key in kind} == {
         "range", "kind", "operator", "name", "calls", "busy_ns",
     }  # fmt: skip
+    assert raw[3]["launched"]["status"] == "ok"
     rows = derived(raw)
+    assert {row["work_from"] for row in rows[4:11]} == {"shapes"}
     kinds = [row["measurement"] for row in rows]
     assert kinds == ["model", *["phase"] * 3, *["component"] * 7, *["ceiling"] * 8]
     assert all(row["status"] == "ok" for row in rows)

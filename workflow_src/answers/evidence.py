@@ -33,8 +33,8 @@ COLUMNS = {
     "launches": "phase kernels kernels_under_5us kernels_under_10us delay_median_us depth_median "
     "empty_queue_share",
     "ledger": "phase step wall_ns device_active_ns idle_ns",
-    "products": "phase product direction m n k short_name calls_per_step busy_ms_per_step "
-    "flops_per_step",
+    "products": "phase product direction m n k matrices short_name kernels_per_step "
+    "busy_ms_per_step flops_per_step",
     "operators": "phase path family operator shapes dtypes short_name calls_per_step "
     "bytes_per_step",
     "ceilings": "kind name best_gb_per_s best_giga_exp_per_s",
@@ -52,7 +52,7 @@ OPTIONAL_COLUMNS = {
 
 _FILLED = """instances host_ms busy_ms span_ms calls steps warmup_steps capture_steps busy_ns
 total_ns attributed_ns outside_ns outside_share flops bytes wall_ns device_active_ns idle_ns
-m n k calls_per_step busy_ms_per_step flops_per_step"""
+m n k matrices calls_per_step kernels_per_step busy_ms_per_step flops_per_step"""
 FILLED = frozenset(_FILLED.split())
 """The columns with a number in every row; those of timings are empty if a phase didn't run."""
 

@@ -13,61 +13,64 @@ from workflow_src.answers.evidence import Row, row_numbers
 FORWARD = "forward"
 
 FEED_FORWARD = ("gate", "up", "down")
+GATE_OR_UP = "gate or up"
+"""One of the two, which have the same sizes, where nothing tells which."""
+
 WORDS = {
     "qkv": "q/k/v projections",
     "scores": "QK^T",
     "values": "AV",
     "output": "attention output projection",
     **{name: f"feed-forward {name}" for name in FEED_FORWARD},
+    GATE_OR_UP: "feed-forward gate or up",
     "head": "output head",
 }
 """The products by their names in products.csv, in the order in which the model runs them."""
 
 UNNAMED = "other products"
-"""Where the profiler lost the range of a product and no named one has its sizes."""
+"""Where neither sizes nor a range tell which product it is, and no named one has its sizes."""
 
 IN_A_SENTENCE = 4
 """More gradients than this are listed in a table."""
 
-SIZES = ["direction", "m", "n", "k", "each"]
+SIZES = ["direction", "m", "n", "k", "matrices"]
 
 
 def measure(kernel: Row, phase: str, products: pd.DataFrame) -> list[Row]:
     """The products that a kernel computes in one part of a case, most time first.
 
     `kernel` is a row of top_kernel.measure, `phase` that of its part. Products of the same sizes
-    and direction are one row: calls and ms a pass, `names`, `label` and `sizes` in words. Empty
-    unless they account for every call of the kernel.
+    and direction are one row: the kernel's calls and ms a pass, `names`, `label` and `sizes` in
+    words. Empty unless they account for every call of the kernel, of which a product may take two.
     """
     mine = evidence.of(products, kernel["case"], phase)
     mine = mine[mine["short_name"] == kernel["short_name"]]
     if kernel["part"] == "backward":
         mine = mine[mine["direction"] != FORWARD]
-    if mine.empty or abs(mine["calls_per_step"].sum() - kernel["calls_per_step"]) > 1e-6:
+    if mine.empty or abs(mine["kernels_per_step"].sum() - kernel["calls_per_step"]) > 1e-6:
         return []
-    once = 2 * mine["m"] * mine["n"] * mine["k"] * mine["calls_per_step"]
-    # FLOPs are zero for what a product runs besides its first kernel.
-    each = (mine["flops_per_step"] / once.where(once > 0)).round().clip(lower=1).fillna(1)
-    found = [_product(rows) for _, rows in mine.assign(each=each).groupby(SIZES)]
+    found = [_product(rows) for _, rows in mine.groupby(SIZES)]
     return sorted(found, key=lambda product: (-product["ms"], product["sizes"]))
 
 
 def _product(rows: pd.DataFrame) -> Row:
     """The products of one size and direction as one row.
 
-    One without a name of its own, because the profiler lost its range, is one of those that have.
+    One without a name of its own is one of those that have.
     """
     present = set(rows["product"])
+    if present & set(FEED_FORWARD):
+        present.discard(GATE_OR_UP)
     names = [name for name in WORDS if name in present]
     direction, said = str(rows["direction"].iloc[0]), label(names)
-    m, n, k, each = (int(rows[name].iloc[0]) for name in SIZES[1:])
+    m, n, k, matrices = (int(rows[name].iloc[0]) for name in SIZES[1:])
     return {
         "direction": direction,
         "names": names,
         "label": said,
         "title": said if direction == FORWARD else f"{direction} of {said}",
-        "sizes": f"{m} x {n} x {k}" + (f", batch of {each}" if each > 1 else ""),
-        "calls": float(rows["calls_per_step"].sum()),
+        "sizes": f"{m} x {n} x {k}" + (f", batch of {matrices}" if matrices > 1 else ""),
+        "calls": float(rows["kernels_per_step"].sum()),
         "ms": float(rows["busy_ms_per_step"].sum()),
         "evidence": row_numbers(rows),
     }
@@ -119,8 +122,10 @@ def too_many(row: Row) -> bool:
 
 
 def names_of(row: Row) -> list[str]:
-    """The names of the products of a row, in the model's order."""
+    """The names of the products of a row, in the model's order; one of two stands for both."""
     present = {name for product in row.get("products", []) for name in product["names"]}
+    if GATE_OR_UP in present:
+        present = (present - {GATE_OR_UP}) | set(FEED_FORWARD[:2])
     return [name for name in WORDS if name in present]
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from workflow_src.answers.evidence import of
-from workflow_src.answers.kernel_products import FEED_FORWARD, FORWARD
+from workflow_src.answers.kernel_products import FEED_FORWARD, FORWARD, GATE_OR_UP
 from workflow_src.answers.moved import UNKNOWN_WITHIN
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.render.flame import Spent, Times
@@ -105,7 +105,8 @@ def _multiplied(
 
     A product is known by the last part of its path, and by whether it is a gradient.
     """
-    name = products["product"].where(~products["product"].isin(FEED_FORWARD), "feed_forward")
+    inside = products["product"].isin((*FEED_FORWARD, GATE_OR_UP))
+    name = products["product"].mask(inside, "feed_forward")
     flops = products["flops_per_step"].groupby([name, products["direction"] != FORWARD]).sum()
     paths = operators.loc[operators["family"] == PRODUCTS, "path"].drop_duplicates()
     places = [(path.rpartition("/")[2], BACKWARD in path) for path in paths]

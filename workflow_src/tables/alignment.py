@@ -5,13 +5,14 @@ from typing import Any
 
 import pandas as pd
 
+from workflow_src.tables.product_names import KNOWN
 from workflow_src.tables.products import CALLERS
 from workflow_src.traces.alignment import NOT_ALIGNED
 from workflow_src.traces.families import families
 
 ALIGNMENT_COLUMNS = (
     *("phase", "steps", "status", "reason", "aligned_share", "parting"),
-    *("gemm_share_with_shape", "flops", "flops_expected"),
+    *("gemm_share_with_shape", "gemm_share_with_product", "flops", "flops_expected"),
     *("family_disagreement_share", "family_disagreement"),
 )
 
@@ -39,6 +40,7 @@ def alignment_row(
         "aligned_share": _share(found[found["operator"] != NOT_ALIGNED], found),
         "parting": _parting(found),
         "gemm_share_with_shape": _share(products, multiplying),
+        "gemm_share_with_product": _share(products[products["product"].isin(KNOWN)], multiplying),
         "flops": products["flops"].sum() / max(found["step"].nunique(), 1),
         **_disagreement(found, launched),
     }

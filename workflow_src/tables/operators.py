@@ -19,8 +19,10 @@ from workflow_src.tables.alignment import (
     alignment_row,
     families_of,
 )
-from workflow_src.tables.products import expected_flops, product_of
-from workflow_src.tables.traffic import moved_bytes
+from workflow_src.tables.paths import with_paths
+from workflow_src.tables.product_names import call_names, named_by_range, products_of
+from workflow_src.tables.products import calls_per_step, expected_flops
+from workflow_src.tables.traffic import moved_bytes, moved_on_cpu
 from workflow_src.traces.alignment import NOT_ALIGNED, align, normal_names
 from workflow_src.traces.families import families
 from workflow_src.traces.kernel_names import short_names
@@ -42,7 +44,10 @@ PRODUCT_KEYS = (
     *("phase", "product", "direction", "m", "n", "k", "matrices", "layout", "dtype"),
     "short_name",
 )
-PRODUCT_COLUMNS = (*PRODUCT_KEYS, "calls_per_step", "busy_ms_per_step", "flops_per_step")
+PRODUCT_COLUMNS = (
+    *PRODUCT_KEYS,
+    *("calls_per_step", "kernels_per_step", "busy_ms_per_step", "flops_per_step"),
+)
 
 
 def in_steps(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
@@ -79,6 +84,18 @@ def with_operators(steps: pd.DataFrame, launched: Launched) -> pd.DataFrame:
     return steps.assign(place=place, operator=operator, call=first[place])
 
 
+def with_records(found: pd.DataFrame, launched: Launched, case: Case) -> pd.DataFrame:
+    """A phase's activities with WORDS of the operator of each, its product's name and its path.
+
+    product: what sizes and order tell; empty for what is no product, and where they don't tell.
+    """
+    words = pd.DataFrame([_in_words(each) for each in launched["operators"]], columns=list(WORDS))
+    table = found.merge(words, how="left", left_on="operator", right_index=True)
+    table[list(WORDS)] = table[list(WORDS)].fillna("")
+    names = call_names(launched, case)
+    return with_paths(table.assign(product=[names.get(call, "") for call in table["call"]]))
+
+
 def operators_table(found: pd.DataFrame, launched: Launched) -> pd.DataFrame:
     """A row per range, operator, inputs and activity of a phase; what only views is left out.
 
@@ -87,19 +104,15 @@ def operators_table(found: pd.DataFrame, launched: Launched) -> pd.DataFrame:
     product may first clear a workspace) or else with its first, and are missing where unknown.
     """
     own = families_of(launched)
-    moved = _bytes_on_cpu if (found["kind"] == "operator").any() else moved_bytes
+    moved = moved_on_cpu if (found["kind"] == "operator").any() else moved_bytes
     pairs = zip(launched["operators"], own, strict=True)
-    rows = [_in_words(each) | {"bytes": moved(each, family)} for each, family in pairs]
-    operators = pd.DataFrame(rows, columns=[*WORDS, "bytes"]).astype({"bytes": "float64"})
-    table = found.merge(operators, how="left", left_on="operator", right_index=True)
-    known = table["operator"] != NOT_ALIGNED
-    within = table["phase"] + "/" + table["range_path"].fillna("")
-    table["path"] = table["path"].where(~known, within.str.rstrip("/"))
-    other = table["operator"].map(own) != table["family"]
-    ordered = table.assign(other=other).sort_values("other", kind="stable")
-    table["bytes"] = table["bytes"].mask(ordered.duplicated(["step", "call"]) & known, 0.0)
-    table = table.assign(operator=table["operator_name"]).fillna(
-        dict.fromkeys(("operator", "forward_operator", "shapes", "dtypes"), "")
+    amounts = pd.Series([moved(each, family) for each, family in pairs], dtype="float64")
+    known = found["operator"] != NOT_ALIGNED
+    other = found["operator"].map(own) != found["family"]
+    ordered = found.assign(other=other).sort_values("other", kind="stable")
+    again = ordered.duplicated(["step", "call"]) & known
+    table = found.assign(
+        bytes=found["operator"].map(amounts).mask(again, 0.0), operator=found["operator_name"]
     )
     table = _with_rest(table[table["family"] != "bookkeeping"])
     return _per_step(table, OPERATOR_KEYS, "bytes")[list(OPERATOR_COLUMNS)]
@@ -115,15 +128,6 @@ def _with_rest(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(**{
         name: table[name].mask(rest, value) for name, value in ({"operator": REST} | about).items()
     })  # fmt: skip
-
-
-def _bytes_on_cpu(operator: Mapping[str, Any], family: str) -> int | None:
-    """As moved_bytes, but 0 for a call that leaves its work to another of its family.
-
-    On a CPU both are activities, on a GPU only what launches something is.
-    """
-    called = families(pd.Series(operator.get("calls", []), dtype="str"))
-    return 0 if family in set(called) else moved_bytes(operator, family)
 
 
 def _in_words(operator: Mapping[str, Any]) -> dict[str, Any]:
@@ -171,27 +175,32 @@ def _per_step(table: pd.DataFrame, keys: tuple[str, ...], amount: str) -> pd.Dat
 def with_products(found: pd.DataFrame, launched: Launched, case: Case) -> pd.DataFrame:
     """The activities of a phase that are matrix products, with the columns of a product.
 
-    A call's FLOPs count with the first of its kernels in the family gemm: others clear its
-    workspace, or add up what it split.
+    found: as of with_records. A call's FLOPs count with the first of a call's kernels in the
+    family gemm: others clear its workspace, or add up what it split.
     """
-    tokens = case.batch * case.context
-    known = [product_of(each, tokens) for each in launched["operators"]]
+    known = products_of(launched["operators"], case)
     rows = {
         number: asdict(each) | {"dtype": _dtype(each.dtype), "flops": each.flops}
-        for number, each in enumerate(known)
-        if each
+        for number, each in known.items()
     }
-    columns = [*PRODUCT_KEYS[1:-1], "flops"]
+    columns = [*PRODUCT_KEYS[2:-1], "flops"]
     products = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
     gemms = found[(found["family"] == "gemm") & found["operator"].isin(products.index)]
     table = gemms.merge(products, left_on="operator", right_index=True)
     again = table.duplicated(["step", "call"])
-    return table.assign(flops=table["flops"].where(~again, 0))
+    asked = zip(table["product"], table["operator"], table["path"], strict=True)
+    names = [told or named_by_range(known[number], path, case) for told, number, path in asked]
+    return table.assign(product=names, flops=table["flops"].where(~again, 0))
 
 
 def products_table(products: pd.DataFrame) -> pd.DataFrame:
-    """A row per product, sizes and kernel of a phase."""
-    return _per_step(products, PRODUCT_KEYS, "flops")[list(PRODUCT_COLUMNS)]
+    """A row per product, sizes and kernel of a phase.
+
+    A call counts with its first kernel, as its FLOPs do; kernels_per_step counts each.
+    """
+    table = _per_step(products, PRODUCT_KEYS, "flops")
+    table = table.rename(columns={"calls_per_step": "kernels_per_step"})
+    return table.assign(calls_per_step=calls_per_step(table))[list(PRODUCT_COLUMNS)]
 
 
 def operator_tables(
@@ -213,7 +222,8 @@ def operator_tables(
         row = {"phase": phase, "steps": of_phase["step"].nunique(), "status": launched["status"]}
         row |= {"reason": launched.get("reason", ""), "flops_expected": expected_flops(case, phase)}
         if launched["status"] == "ok":
-            found = with_operators(of_phase.reset_index(drop=True), launched)
+            aligned = with_operators(of_phase.reset_index(drop=True), launched)
+            found = with_records(aligned, launched, case)
             multiplied = with_products(found, launched, case)
             operators.append(operators_table(found, launched))
             products.append(products_table(multiplied))

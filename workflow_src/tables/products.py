@@ -1,9 +1,11 @@
-"""Matrix products of a step: which one, forward or which gradient, with which sizes."""
+"""Matrix products of a step: forward or which gradient, with which sizes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
+
+import pandas as pd
 
 from workflow_src.common.case import Case
 from workflow_src.model.flops import MATMUL_COMPONENTS, forward_work
@@ -12,9 +14,6 @@ CALLERS = frozenset(
     f"aten::{name}" for name in ("linear", "matmul", "einsum", "mm", "addmm", "bmm", "baddbmm")
 )
 """Operators of the family gemm that may multiply by calling another one."""
-
-IN_FEED_FORWARD = ("gate", "up", "down")
-"""The products of the range feed_forward, in order: w1, w3, w2."""
 
 FORWARD, OF_INPUT, OF_WEIGHT = "forward", "input gradient", "weight gradient"
 WITH_BACKWARD = 3
@@ -29,7 +28,6 @@ class Product:
     if unknown. direction: FORWARD, OF_INPUT or OF_WEIGHT.
     """
 
-    product: str
     direction: str
     m: int
     n: int
@@ -55,15 +53,11 @@ def product_of(operator: Mapping[str, Any], tokens: int) -> Product | None:
     dtype = operator["dtypes"][0]
     strides = [each for each in operator.get("strides", []) if each][-2:]
     layout = "".join(_order(each) for each in strides)
-    name = operator["range"].split("/")[-1]
-    if name == "feed_forward" and operator["order"] < len(IN_FEED_FORWARD):
-        # A profiler that lost a range makes two layers look like one; which product is then open.
-        name = IN_FEED_FORWARD[operator["order"]]
     direction = FORWARD
     if operator["forward_operator"]:
         of_weight = not batch and _sums_over_tokens(m, k, layout, tokens)
         direction = OF_WEIGHT if of_weight else OF_INPUT
-    return Product(name, direction, m, n, k, prod(batch), layout, dtype)
+    return Product(direction, m, n, k, prod(batch), layout, dtype)
 
 
 def _plain(operator: Mapping[str, Any]) -> bool:
@@ -89,6 +83,16 @@ def _sums_over_tokens(m: int, k: int, layout: str, tokens: int) -> bool:
     if m == k == tokens:
         return layout.startswith("t")
     return k == tokens
+
+
+def calls_per_step(products: pd.DataFrame) -> pd.Series:
+    """The calls of each row of products.csv: how often its FLOPs are those of its sizes.
+
+    0 for kernels that only take part in a call which has its FLOPs elsewhere, as adding up what a
+    product split.
+    """
+    once = 2 * products[["m", "n", "k", "matrices"]].astype("float64").prod(axis=1)
+    return products["flops_per_step"] / once
 
 
 def expected_flops(case: Case, phase: str) -> int:

@@ -10,6 +10,9 @@ from math import prod
 from typing import Any
 
 import numpy as np
+import pandas as pd
+
+from workflow_src.traces.families import families
 
 SIZES = {
     **{"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2},
@@ -67,6 +70,15 @@ def moved_bytes(operator: Operator, family: str) -> int | None:
         return None if written is None else written + _read(operator)
     except (LookupError, ValueError, TypeError, ArithmeticError):
         return None
+
+
+def moved_on_cpu(operator: Operator, family: str) -> int | None:
+    """As moved_bytes, but 0 for a call that leaves its work to another of its family.
+
+    On a CPU both are activities, on a GPU only what launches something is.
+    """
+    called = families(pd.Series(operator.get("calls", []), dtype="str"))
+    return 0 if family in set(called) else moved_bytes(operator, family)
 
 
 def _written(operator: Operator, family: str) -> int | None:

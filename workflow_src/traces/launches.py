@@ -1,6 +1,7 @@
 """How a phase's work is launched: delays, short kernels, depth of the queue, time in API calls."""
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.common.units import NS_PER_US
@@ -16,6 +17,13 @@ DELAY_BOUNDS_US = (0, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 """Bounds of the histogram of launch delays. A negative delay means that the kernel started before
 its launch call returned."""
 
+Depths = npt.NDArray[np.float64]
+
+PARTS = 10
+"""Equal parts of a step, over which the depth of the queue is given."""
+
+DEPTHS = tuple(f"depth_tenth_{n}" for n in range(1, PARTS + 1))
+
 LAUNCH_COLUMNS = (
     "phase",
     "launches",
@@ -25,13 +33,21 @@ LAUNCH_COLUMNS = (
     "depth_median",
     "depth_max",
     "empty_queue_share",
+    *DEPTHS,
 )
 
 
+def _steps(ranges: pd.DataFrame) -> pd.DataFrame:
+    """The ranges that are whole steps, in the order in which they began."""
+    return ranges[(ranges["phase"] != "") & (ranges["parent"] == NOWHERE)].sort_values("start_ns")
+
+
 def _in_steps(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
-    """Activities launched in a step, by a call in the capture, with their `phase`."""
-    phase = np.append(ranges["phase"].to_numpy(dtype=object), "")[activities["range"].to_numpy()]
-    placed = activities.assign(phase=phase)
+    """Activities launched in a step, by a call in the capture, with their `phase` and `step`."""
+    at = activities["range"].to_numpy()
+    phase = np.append(ranges["phase"].to_numpy(dtype=object), "")[at]
+    step = np.append(ranges["step"].to_numpy(dtype=object), NOWHERE)[at]
+    placed = activities.assign(phase=phase, step=step)
     launched = (placed["kind"] != "operator") & (placed["launch_ns"] != NOWHERE)
     return placed[launched & (placed["phase"] != "")]
 
@@ -47,14 +63,37 @@ def queue_depths(launch: Indices, start: Indices) -> Indices:
     return np.asarray(depth, dtype=np.int64)
 
 
+def mean_depths(launch: Indices, start: Indices, begin: int, end: int) -> Depths:
+    """The mean depth of the launch queue in each of PARTS equal parts of a step.
+
+    An activity is in the queue from the start of its launch call to its own start. begin and end
+    are those of the step; as launch and start, in ns.
+    """
+    edges = np.linspace(0, end - begin, PARTS + 1)
+    from_ns, to_ns = (each[:, np.newaxis] - begin for each in (launch, start))
+    queued = np.minimum(to_ns, edges[1:]) - np.maximum(from_ns, edges[:-1])
+    return np.asarray(np.maximum(queued, 0).sum(axis=0) / np.diff(edges), dtype=np.float64)
+
+
+def _depths(steps: pd.DataFrame, launched: pd.DataFrame) -> dict[str, float]:
+    """The mean of mean_depths over the steps of a phase."""
+    found = []
+    for _, step in steps.iterrows():
+        mine = launched[launched["step"] == step["step"]]
+        launch, start = (mine[name].to_numpy(np.int64) for name in ("launch_ns", "start_ns"))
+        found.append(mean_depths(launch, start, int(step["start_ns"]), int(step["end_ns"])))
+    return dict(zip(DEPTHS, np.mean(found, axis=0).round(6).tolist(), strict=True))
+
+
 def launches(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
     """A row per phase, over all of its steps; no rows if the capture has no launches.
 
     launches: of kernels, copies and sets; kernels; kernels_under_{n}us and their device time
     kernels_under_{n}us_ns; delay_median_us: from the end of a kernel's launch call to its start;
     depth_median and depth_max of the queue that a launch found, and the share of launches that
-    found it empty.
+    found it empty; depth_tenth_{n}: its mean depth in the n-th tenth of a step's time on the host.
     """
+    steps = _steps(ranges)
     launched = _in_steps(ranges, activities)
     depth = queue_depths(launched["launch_ns"].to_numpy(), launched["start_ns"].to_numpy())
     launched = launched.assign(depth=depth, delay=launched["start_ns"] - launched["launch_end_ns"])
@@ -68,7 +107,8 @@ def launches(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
             row[f"kernels_under_{bound}us_ns"] = int(short.sum())
         row["delay_median_us"] = kernels["delay"].median() / NS_PER_US
         row |= {"depth_median": found["depth"].median(), "depth_max": found["depth"].max()}
-        rows.append(row | {"empty_queue_share": (found["depth"] == 0).mean()})
+        row |= {"empty_queue_share": (found["depth"] == 0).mean()}
+        rows.append(row | _depths(steps[steps["phase"] == phase], found))
     return pd.DataFrame(rows, columns=list(LAUNCH_COLUMNS))
 
 
@@ -95,7 +135,7 @@ def api_calls(ranges: pd.DataFrame, calls: pd.DataFrame) -> pd.DataFrame:
 
     phase, steps, kind (see call_kinds), name, calls and total_ns over all steps.
     """
-    steps = ranges[(ranges["phase"] != "") & (ranges["parent"] == NOWHERE)].sort_values("start_ns")
+    steps = _steps(ranges)
     calls = calls[calls["kind"] != OVERHEAD]
     begins = calls["start_ns"].to_numpy()
     at = np.searchsorted(steps["start_ns"].to_numpy(), begins, side="right") - 1

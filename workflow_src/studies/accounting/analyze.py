@@ -13,7 +13,6 @@ from workflow_src.common.case import Case
 from workflow_src.common.ceilings import RATES, over_ceiling, rate_of
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
 from workflow_src.common.units import MIB, NS_PER_MS
-from workflow_src.model.flops import forward_work
 from workflow_src.model.memory_formulas import model_row, peak_bytes, phase_flops
 from workflow_src.render.markdown import PHASE_WORDS
 from workflow_src.studies import join_points
@@ -21,6 +20,7 @@ from workflow_src.studies.accounting.estimates import example
 from workflow_src.studies.accounting.reading import (
     FAR_BELOW,
     busy_share,
+    by_source,
     ends_by_precision,
     far_below_roof,
     in_words,
@@ -28,6 +28,7 @@ from workflow_src.studies.accounting.reading import (
     shown_size,
     waiting,
 )
+from workflow_src.studies.accounting.work import component_work
 from workflow_src.studies.models import case_of
 from workflow_src.studies.rows import busy_ns, filled
 from workflow_src.studies.study import Point, Row
@@ -102,7 +103,7 @@ def utilization(flops: int, median_ms: float, peak_tflop_per_s: float) -> Row:
 
 
 def _components(case: Case, row: Row) -> list[Row]:
-    """A row per component of flops.forward_work: its work, and its device time in one pass.
+    """A row per component of a forward pass: its work (component_work), and its device time.
 
     Device time counts for the component that has the name of its innermost model range.
     """
@@ -110,12 +111,11 @@ def _components(case: Case, row: Row) -> list[Row]:
     for activity in row.get("activities", []):
         busy_ns[activity["range"]] += activity["busy_ns"]
     made = []
-    for component, flops, moved in forward_work(case):
-        found = {"component": component, "flops": flops, "bytes": moved}
-        found |= {"flops_per_byte": flops / moved}
-        if busy_ns[component]:
-            busy_ms = busy_ns[component] / row["steps"] / NS_PER_MS
-            found |= {"busy_ms": busy_ms, "tflop_per_s": tflop_per_s(flops, busy_ms)}
+    for work in component_work(case, row.get("launched")):
+        found = work | {"flops_per_byte": work["flops"] / work["bytes"]}
+        if ns := busy_ns[work["component"]]:
+            busy_ms = ns / row["steps"] / NS_PER_MS
+            found |= {"busy_ms": busy_ms, "tflop_per_s": tflop_per_s(work["flops"], busy_ms)}
         made.append(row | found)
     return made
 
@@ -253,6 +253,7 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
         ],
         "rooflines": _rooflines(table),
         "example": example(formulas, used, peak_rates(table)),
+        "sources": by_source(components(table)),
         "far": far_below_roof(components(table)),
         "far_below": FAR_BELOW,
         "shown_size": shown_size(components(table)),

@@ -11,6 +11,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from workflow_src.render.drawing import LINE_COLORS, MARKERS, label_left, legend_of, nothing
 from workflow_src.studies.accounting.analyze import components, peak_rates, roof
+from workflow_src.studies.accounting.work import FORMULA, SHAPES
 from workflow_src.studies.study import Row
 
 Rows = Sequence[Row]
@@ -38,11 +39,19 @@ def figure(table: pd.DataFrame) -> Figure:
         _roof(axes, mine, rates[precision])
         _points(axes, mine, names, sizes)
         axes.set_title(precision, fontsize=10)
-        axes.set_xlabel("FLOPs per byte of minimum traffic")
+        axes.set_xlabel(f"FLOPs per byte{_bytes_in_words(mine)}")
     _keys(grid.flat[0], names, sizes)
     label_left(drawn, "TFLOP/s")
     legend_of(drawn)
     return drawn
+
+
+def _bytes_in_words(rows: Rows) -> str:
+    """Which bytes those of the components are; nothing if not all are of one kind."""
+    sources = {row.get("work_from") or FORMULA for row in rows}
+    if len(sources) > 1:
+        return ""
+    return " moved" if sources == {SHAPES} else " of minimum traffic"
 
 
 def _roof(axes: Axes, rows: Rows, rates: tuple[float, float]) -> None:

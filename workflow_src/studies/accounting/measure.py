@@ -8,6 +8,7 @@ from workflow_src.measure.benchmark import measure as measure_phases
 from workflow_src.measure.ceilings import bandwidths, products
 from workflow_src.measure.memory import memory_before_mib
 from workflow_src.measure.oom import attempt, free
+from workflow_src.measure.operators import add_profiles, read_profiles
 from workflow_src.measure.progress import said
 from workflow_src.measure.workload import Workload
 from workflow_src.studies.accounting.points import POINT
@@ -54,7 +55,10 @@ def measure_size(case: Case, warmup_steps: int, steps: int) -> list[Row]:
 
 
 def measure_forward(case: Case, steps: int) -> Row:
-    """The `activities` of `steps` forward passes together, each with its model range."""
+    """The `activities` of `steps` forward passes together, each with its model range.
+
+    Also what `launched` each in a pass of its own (measure/operators.py), with its own status.
+    """
 
     def profiled() -> Row:
         workload = Workload(case)
@@ -63,7 +67,9 @@ def measure_forward(case: Case, steps: int) -> Row:
             for _ in range(steps):
                 workload.forward()
 
-        return {"steps": steps, "activities": activities_of(run, case.device, ranges=True)}
+        found = activities_of(run, case.device, ranges=True)
+        passes = read_profiles(add_profiles(workload, {"forward": {"status": "ok"}}), case.device)
+        return {"steps": steps, "activities": found, "launched": passes["forward"]["launched"]}
 
     return attempt(profiled, partial(free, case.device))
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
 from workflow_src.render.markdown import percent
+from workflow_src.studies.accounting.work import FORMULA, SHAPES
 from workflow_src.studies.study import Row
 
 COMPONENTS = {
@@ -70,6 +71,16 @@ def shorter_whole(phases: Sequence[Row]) -> list[dict[str, Row]]:
 def shown_size(rows: Sequence[Row]) -> str:
     """The size whose components the report shows: the one that takes longest; "" without any."""
     return str(max(rows, key=lambda row: float(row["busy_ms"]))["size"]) if rows else ""
+
+
+def by_source(rows: Sequence[Row]) -> dict[str, list[str]]:
+    """The components of the size shown by what tells their bytes (work.py), in words."""
+    found: dict[str, list[str]] = {SHAPES: [], FORMULA: []}
+    for row in rows:
+        if row["size"] == shown_size(rows):
+            name = f"{row['words']} in {row['precision']}"
+            found[row.get("work_from") or FORMULA].append(name)
+    return found
 
 
 def far_below_roof(rows: Sequence[Row]) -> list[str]:

@@ -157,6 +157,8 @@ def _components_table(rows: Sequence[Row]) -> Markup:
         Column("share of roof", "of_roof", percent),
         Column("roof is", "bound"),
     ]
+    if any(row.get("work_from") for row in rows):
+        columns.append(Column("bytes by", "work_from"))
     return markdown_table(rows, columns)
 
 

@@ -1,0 +1,89 @@
+"""What launched an activity is placed by the capture's ranges, which the record may have lost."""
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tests.test_operators import operator
+from tests.test_product_names import PLAIN, lost, record
+from workflow_src.tables.operators import operator_tables
+
+KEYS = ["family", "operator", "forward_operator", "shapes", "dtypes"]
+
+
+def captured(launched: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """A capture of the recorded training step in which each activity ran in its recorded range.
+
+    A gradient ran in backward.
+    """
+    operators = [launched["operators"][number] for number, _ in launched["sequence"]]
+    paths = ["backward" if each["forward_operator"] else each["range"] for each in operators]
+    ranges = pd.DataFrame({"path": [f"train_step/{path}".rstrip("/") for path in paths]})
+    names = [launched["names"][name] for _, name in launched["sequence"]]
+    activities = pd.DataFrame({"name": names, "range": range(len(names))}).assign(
+        start_ns=range(len(names)), duration_ns=1000, kind="operator", operator=""
+    )
+    return ranges.assign(phase="train_step", step=0), activities
+
+
+def operators_of(capture: Any, launched: Any) -> pd.DataFrame:
+    """operators.csv of a capture by a record."""
+    launched = launched | {"status": "ok", "reason": ""}
+    result = {"case": PLAIN.as_dict(), "phases": {"train_step": {"launched": launched}}}
+    return operator_tables(*capture, result)["operators"]
+
+
+def by_path(table: pd.DataFrame) -> dict[Any, float]:
+    sums = table.groupby(["path", *KEYS])["busy_ms_per_step"].sum()
+    return {key: round(value, 6) for key, value in sums.items()}
+
+
+@pytest.mark.parametrize("name", ["softmax", "qkv", "feed_forward", "attention", "block"])
+def test_what_runs_forward_has_the_captures_range_if_the_record_lost_it(name: str) -> None:
+    launched = record(PLAIN)
+    capture = captured(launched)
+    whole, after = (operators_of(capture, each) for each in (launched, lost(launched, name)))
+    forward, again = (each[each["forward_operator"] == ""] for each in (whole, after))
+    assert by_path(forward) == by_path(again)
+    assert name in "/".join(forward["path"]).split("/")
+
+
+@pytest.mark.parametrize("name", ["softmax", "qkv", "output", "scores", "values"])
+def test_a_gradient_has_the_captured_range_of_its_forward_operator(name: str) -> None:
+    """Where the record ties it to operators of a single one: products by name, too."""
+    launched = record(PLAIN)
+    capture = captured(launched)
+    whole, after = (operators_of(capture, each) for each in (launched, lost(launched, name)))
+    tied = {"softmax": "aten::exp", "scores": "aten::bmm", "values": "aten::bmm"}
+    source = tied.get(name, "aten::mm")
+    before, found = (each[each["forward_operator"] == source] for each in (whole, after))
+    assert len(before) and by_path(before) == by_path(found)
+    assert before["path"].str.endswith(f"/{name}").any()
+
+
+def test_a_gradient_that_cant_be_tied_to_one_range_keeps_the_recorded_one() -> None:
+    given = [([4, 8], "float32")]
+    silu, div = (operator(name, *given, range="forward/block") for name in ("silu", "aten::div"))
+    backward = div | {"operator": "aten::neg", "forward_operator": "aten::div"}
+    launched = {"operators": [silu, div, backward], "names": ["a", "b", "c"], "continued": []}
+    launched["sequence"] = [[0, 0], [1, 1], [1, 1], [2, 2]]
+    ranges, activities = captured(launched)
+    ranges["path"] = [
+        *("train_step/forward/block/x", "train_step/forward/block/x"),
+        *("train_step/forward/block/y", "train_step/backward"),
+    ]
+    table = operators_of((ranges, activities), launched).set_index("operator")["path"]
+    assert table["aten::neg"] == "train_step/forward/block"
+    ranges["path"] = ranges["path"].str.replace("y", "x")
+    table = operators_of((ranges, activities), launched).set_index("operator")["path"]
+    assert table["aten::neg"] == "train_step/forward/block/x"
+
+
+def test_the_path_of_what_has_no_partner_is_the_captures() -> None:
+    launched = record(PLAIN)
+    ranges, activities = captured(launched)
+    activities.loc[5, "name"] = "void other()"
+    table = operators_of((ranges, activities), launched)
+    (row,) = table[table["operator"] == ""].to_dict("records")
+    assert row["path"] == ranges["path"][5]

@@ -1,0 +1,237 @@
+"""Matrix products are named by what their sizes say, though a profiler may lose ranges."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tests.test_operators import CASE, GEMM, captured, operator
+from workflow_src.cli import correct_products
+from workflow_src.common.case import CASE_COLUMNS, Case
+from workflow_src.measure.operators import compact, profiled
+from workflow_src.measure.workload import Workload
+from workflow_src.tables.operators import operator_tables
+from workflow_src.tables.product_names import (
+    GATE_OR_UP,
+    IN_FEED_FORWARD,
+    KNOWN,
+    NAMES,
+    call_names,
+    fitting,
+    named,
+)
+from workflow_src.tables.products import FORWARD, OF_INPUT, OF_WEIGHT, Product
+
+# No two of its dimensions coincide.
+PLAIN = replace(CASE, context=6, batch=3, vocabulary=50)
+PUBLISHED = Path(__file__).parents[1] / "examples" / "h200"
+
+
+def product(direction: str, *sizes: int, layout: str = "nn") -> Product:
+    return Product(direction, *sizes, layout=layout, dtype="fp32")  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("found", "names"),
+    [
+        (product(FORWARD, 18, 48, 16, 1), ["qkv"]),
+        (product(FORWARD, 6, 6, 8, 6), ["scores"]),
+        (product(FORWARD, 6, 8, 6, 6), ["values"]),
+        (product(FORWARD, 18, 16, 16, 1), ["output"]),
+        (product(FORWARD, 18, 32, 16, 1), ["gate", "up"]),
+        (product(FORWARD, 18, 16, 32, 1), ["down"]),
+        (product(FORWARD, 18, 50, 16, 1), ["head"]),
+        (product(OF_INPUT, 18, 16, 48, 1), ["qkv"]),
+        (product(OF_WEIGHT, 48, 16, 18, 1), ["qkv"]),
+        (product(OF_INPUT, 18, 32, 16, 1), ["down"]),
+        (product(OF_WEIGHT, 16, 32, 18, 1), ["down"]),
+        (product(OF_INPUT, 6, 8, 6, 6, layout="nn"), ["scores"]),
+        (product(OF_INPUT, 6, 8, 6, 6, layout="tn"), ["values"]),
+        (product(OF_INPUT, 6, 8, 6, 6, layout=""), ["scores", "values"]),
+        (product(OF_INPUT, 8, 6, 6, 6, layout="tn"), ["scores"]),
+        (product(OF_INPUT, 6, 6, 8, 6, layout="nt"), ["values"]),
+        (product(FORWARD, 18, 48, 17, 1), []),
+    ],
+)
+def test_sizes_tell_which_product_one_is(found: Product, names: Sequence[str]) -> None:
+    assert list(fitting(found, PLAIN)) == names
+
+
+@pytest.mark.parametrize(
+    ("fit", "said", "name"),
+    [
+        (["down"], "block", "down"),
+        (["down"], "up", "down"),
+        (["output"], "feed_forward", "output"),
+        (["gate", "up"], "up", "up"),
+        (["gate", "up"], "block", GATE_OR_UP),
+        (["qkv", "gate", "up"], "feed_forward", GATE_OR_UP),
+        (["output", "head"], "head", "head"),
+        (["output", "head"], "forward", "forward"),
+        (["gate", "up", "down"], "feed_forward", "feed_forward"),
+        ([], "block", "block"),
+    ],
+)
+def test_a_range_decides_only_between_what_fits_and_else_nothing_is_claimed(
+    fit: Sequence[str], said: str, name: str
+) -> None:
+    assert named(fit, said) == name
+
+
+@cache
+def record(case: Case) -> Any:
+    """What launched the work of a training step on this CPU."""
+    workload = Workload(case)
+    workload.train_step()
+    return compact(profiled(workload.train_step, "cpu"), "cpu")
+
+
+def by_recorded_range(each: Any) -> str:
+    """The name by a whole record's range, and by the order of the forward operator within it."""
+    last = each["range"].rpartition("/")[2]
+    return IN_FEED_FORWARD[each["order"]] if last == "feed_forward" else str(last)
+
+
+def names_of(launched: Any, case: Case) -> list[tuple[str, str]]:
+    """For each product of a record the name that sizes and order tell, and that of its range."""
+    found = call_names(launched, case).items()
+    numbers = [launched["sequence"][place][0] for place, _ in found]
+    operators = [launched["operators"][number] for number in numbers]
+    return [(name, by_recorded_range(o)) for (_, name), o in zip(found, operators, strict=True)]
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("attention", ["naive", "sdpa"])
+def test_sizes_and_order_tell_what_whole_ranges_say(precision: str, attention: str) -> None:
+    case = replace(PLAIN, precision=precision, attention=attention)
+    found = names_of(record(case), case)
+    per_layer = 7 if attention == "naive" else 5
+    assert len(found) == 3 * (per_layer * case.layers + 1)
+    assert all(name == said for name, said in found), found
+
+
+@pytest.mark.parametrize(
+    ("sizes", "told"),
+    [
+        ({"d_ff": 16}, set(NAMES)),
+        ({"d_ff": 48}, set(NAMES)),
+        ({"context": 8}, set(NAMES)),
+        ({"vocabulary": 16}, set(NAMES) - {"output", "head"}),
+        ({"vocabulary": 32}, set(NAMES) - {"gate", "up", "head"}),
+        ({"vocabulary": 16, "d_ff": 16}, set(NAMES) - {"output", *IN_FEED_FORWARD, "head"}),
+    ],
+)
+def test_where_dimensions_coincide_order_tells_or_nothing_is_said(
+    sizes: dict[str, int], told: set[str]
+) -> None:
+    """The head runs once, not in each layer, so that its place among equals isn't a cycle's."""
+    case = replace(PLAIN, **sizes)
+    found = names_of(record(case), case)
+    assert {said for name, said in found if name == said} == told
+    assert {name for name, said in found if name != said} <= {""}
+
+
+def test_a_step_with_fewer_products_than_layers_make_has_no_order() -> None:
+    launched = record(PLAIN)
+    fewer = launched | {"sequence": launched["sequence"][: len(launched["sequence"]) // 5]}
+    names = {name for name, _ in names_of(fewer, PLAIN)}
+    assert "" in names and not names & {"gate", "up"} and "qkv" in names
+
+
+def lost(launched: Any, name: str) -> Any:
+    """The record with every second operator outside of the ranges of this name."""
+    cut = [
+        each | {"range": each["range"].replace(f"/{name}", "")} for each in launched["operators"]
+    ]
+    sequence = [
+        [number + len(cut) * (place % 2), said]
+        for place, (number, said) in enumerate(launched["sequence"])
+    ]
+    return launched | {"operators": [*launched["operators"], *cut], "sequence": sequence}
+
+
+@pytest.mark.parametrize("name", ["feed_forward", "attention", "qkv", "block"])
+def test_a_product_whose_range_was_lost_has_its_name(name: str) -> None:
+    launched = record(PLAIN)
+    before, after = call_names(launched, PLAIN), call_names(lost(launched, name), PLAIN)
+    assert before == after and set(after.values()) == set(NAMES)
+
+
+def alone(range_: str, *shapes: list[int]) -> dict[str, pd.DataFrame]:
+    """The tables of a forward step that is one product in this range of the capture."""
+    given = [(shape, "float32") for shape in shapes]
+    product = operator("aten::mm", *given, order=0, part=0, strides=[[1, 1]] * 2)
+    launched = {"status": "ok", "reason": "", "operators": [product], "names": [GEMM]}
+    launched |= {"sequence": [[0, 0]], "continued": []}
+    ranges, activities = captured((GEMM, 5))
+    result = {"case": PLAIN.as_dict(), "phases": {"forward": {"launched": launched}}}
+    return operator_tables(ranges.assign(path=range_), activities, result)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "name", "share"),
+    [
+        (([18, 16], [16, 48]), "qkv", 1.0),
+        (([18, 16], [16, 32]), GATE_OR_UP, 1.0),
+        (([18, 16], [16, 7]), "block", 0.0),
+    ],
+)
+def test_the_share_of_products_with_a_name_is_in_the_alignment(
+    shapes: Any, name: str, share: float
+) -> None:
+    tables = alone("forward/block", *shapes)
+    assert tables["products"]["product"].tolist() == [name]
+    assert tables["alignment"]["gemm_share_with_product"].tolist() == [share]
+
+
+def test_a_table_named_by_ranges_is_corrected_from_itself() -> None:
+    front = dict.fromkeys(CASE_COLUMNS, "") | {"case": "t"}
+    sizes = {"direction": "forward", "m": 18, "n": 16, "k": 32, "matrices": 1}
+    down = front | {"phase": "forward", "layout": "nt", "dtype": "fp32", "short_name": "g"} | sizes
+    flops = 2 * 18 * 16 * 32
+    rows = [
+        down | {"product": "down", "calls_per_step": 1.0, "flops_per_step": flops},
+        down | {"product": "up", "calls_per_step": 1.0, "flops_per_step": flops},
+        down | {"product": "block", "calls_per_step": 2.0, "flops_per_step": 0, "short_name": "s"},
+        down | {"product": "block", "calls_per_step": 1.0, "flops_per_step": flops, "n": 32}
+        | {"k": 16},
+    ]  # fmt: skip
+    table = pd.DataFrame(rows).assign(busy_ms_per_step=[0.1, 0.2, 0.5, 0.4])
+    plan = pd.DataFrame([PLAIN.as_dict()])
+    found = correct_products.corrected(table, plan)
+    columns = ["product", "calls_per_step", "kernels_per_step", "busy_ms_per_step"]
+    assert found[columns].values.tolist() == [
+        ["down", 0.0, 2.0, 0.5], [GATE_OR_UP, 1.0, 1.0, 0.4], ["down", 2.0, 2.0, 0.3],
+    ]  # fmt: skip
+    pd.testing.assert_frame_equal(
+        correct_products.corrected(found, plan).reset_index(drop=True),
+        found.reset_index(drop=True),
+    )
+
+
+def test_every_published_product_has_a_name_and_runs_once_per_layer() -> None:
+    products = pd.read_csv(PUBLISHED / "tables" / "products.csv")
+    plan = pd.read_csv(PUBLISHED / "plan.csv").set_index("case")
+    assert set(products["product"]) <= KNOWN
+    either = {"gate": GATE_OR_UP, "up": GATE_OR_UP}
+    name = products["product"].replace(either)
+    keys = ["case", "phase", "direction", "product"]
+    calls = products.assign(product=name).groupby(keys)["calls_per_step"].sum().reset_index()
+    layers = calls["case"].map(plan["layers"]).where(calls["product"] != "head", 1)
+    twice = calls["product"] == GATE_OR_UP
+    twice |= (calls["direction"] == OF_INPUT) & calls["product"].isin(["scores", "values"])
+    assert (calls["calls_per_step"] == layers * (1 + twice)).all()
+
+
+def test_the_correction_of_a_published_run_changes_nothing_more(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    (folder / "tables").mkdir(parents=True)
+    for name in ("plan.csv", "tables/products.csv"):
+        (folder / name).write_bytes((PUBLISHED / name).read_bytes())
+    correct_products.main(["--results", str(folder)])
+    made, published = (each / "tables" / "products.csv" for each in (folder, PUBLISHED))
+    assert made.read_text() == published.read_text()
