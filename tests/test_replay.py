@@ -225,7 +225,9 @@ def test_replays_of_several_processes_keep_their_process() -> None:
     assert (found["samples_ns"], found["process"]) == ([1, 2, 3], [0, 0, 1])
     rows[1]["replay"] = {"status": "oom", "reason": "CUDA out of memory"}
     found = merged_phase(rows)
-    assert found["samples_ns"] == [10, 20] and found["replay"] == rows[1]["replay"]
+    said = "CUDA out of memory (in 1 of 2 processes)"
+    assert found["samples_ns"] == [10, 20]
+    assert found["replay"] == {"status": "oom", "reason": said}
 
 
 def test_processes_without_replay_are_merged_as_before() -> None:
