@@ -131,6 +131,12 @@ def test_a_replay_that_ran_out_of_memory_is_listed(ask):
     assert "Not replayed (OOM: CUDA out of memory): small, context 128." in text
 
 
+def test_a_replay_that_failed_is_listed(ask):
+    failed = {"forward": ("failed", REASON)}
+    _, text = ask(timed(20.0, 3.0, 19.0, not_replayed=failed))
+    assert f"Not replayed (failed: {REASON}): small, context 128." in text
+
+
 def test_without_replay_the_ledgers_device_work_is_the_estimate_and_no_cause(ask):
     answer, text = ask(timed(20.0, 3.5, 19.0, active_ms={"forward": 3.0}))
     assert fact(answer, "device_active_ms") == Fact(

@@ -16,7 +16,7 @@ from workflow_src.common.case import PHASES, Case
 from workflow_src.common.devices import cuda_devices
 from workflow_src.measure import profiled_run
 from workflow_src.measure.benchmark import benchmark
-from workflow_src.measure.operators import compact, profiled
+from workflow_src.measure.operators import launched
 from workflow_src.measure.workload import Workload
 from workflow_src.tables.case_tables import case_tables
 from workflow_src.traces.export import export
@@ -78,7 +78,7 @@ def test_kernels_of_the_backward_pass_name_their_forward_operator() -> None:
     workload = Workload(CASE)
     for _ in range(2):
         workload.forward_backward()
-    found = compact(profiled(workload.forward_backward, "cuda"), "cuda")
+    found = launched(workload.forward_backward, "cuda")
     operators = [found["operators"][number] for number, _ in found["sequence"] if number >= 0]
     assert len(operators) >= 0.999 * len(found["sequence"])
     in_backward = [each for each in operators if each["range"].startswith("backward")]
@@ -92,6 +92,6 @@ def test_what_a_record_of_many_kernels_costs_is_printed() -> None:
     workload = Workload(replace(CASE, layers=48, context=64, batch=1))
     workload.train_step()
     start = time.perf_counter()
-    found = compact(profiled(workload.train_step, "cuda"), "cuda")
+    found = launched(workload.train_step, "cuda")
     print(f"{len(found['sequence'])} activities: {time.perf_counter() - start:.2f} s")
     assert len(found["sequence"]) > 10_000

@@ -116,6 +116,18 @@ def test_a_phase_that_cant_be_captured_spoils_no_other(monkeypatch: pytest.Monke
     assert found["forward_backward"]["status"] == "ok"
 
 
+def test_an_error_while_warming_up_spoils_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    workload = Workload(LAUNCH_BOUND)
+
+    def mismatched(self: Workload) -> None:
+        torch.mm(torch.ones(2, 3, device="cuda"), torch.ones(2, 3, device="cuda"))
+
+    monkeypatch.setattr(Workload, "forward", mismatched)
+    found = dict(replays(workload, EAGER, 1, 3))
+    assert found["forward"]["status"] == "failed" and "mat1" in found["forward"]["reason"]
+    assert found["forward_backward"]["status"] == "ok"
+
+
 def test_parameters_are_the_same_after_replays_and_training_goes_on() -> None:
     workload = Workload(LAUNCH_BOUND)
     before = {name: value.clone() for name, value in workload.model.state_dict().items()}

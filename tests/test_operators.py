@@ -20,7 +20,6 @@ from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import PHASES, Case
 from workflow_src.measure import alone, benchmark, host_calls, operators, processes, profiled_run
 from workflow_src.measure.oom import Row
-from workflow_src.measure.operators import compact, profiled
 from workflow_src.measure.workload import Workload
 from workflow_src.model.flops import forward_work
 from workflow_src.tables.case_tables import case_tables, said_of
@@ -224,7 +223,7 @@ def test_what_lies_once_in_memory_is_read_once() -> None:
         torch.mul(a[:2], a[2:])
         torch._foreach_addcmul_([a], [b], [b])
 
-    found = compact(profiled(step, "cpu"), "cpu")["operators"]
+    found = operators.launched(step, "cpu")["operators"]
     moved = {each["operator"]: moved_bytes(each, "elementwise") for each in found}
     whole, half = 4 * 4 * 8, 4 * 2 * 8
     assert moved["aten::addcmul_"] == moved["aten::_foreach_addcmul_"] == 3 * whole
@@ -238,7 +237,7 @@ def test_what_lies_once_in_memory_is_read_once() -> None:
 
 def test_the_record_says_which_operators_one_calls() -> None:
     x = torch.ones(4, 8)
-    found = compact(profiled(lambda: (x.square(), torch.mm(x, x.t())), "cpu"), "cpu")["operators"]
+    found = operators.launched(lambda: (x.square(), torch.mm(x, x.t())), "cpu")["operators"]
     calls = {each["operator"]: each.get("calls") for each in found}
     assert calls["aten::square"] == ["aten::pow"] and "aten::mm" not in calls["aten::mm"]
 
@@ -419,16 +418,14 @@ def test_a_record_that_is_missing_is_said_to_be(launched: Row | None, status: st
         (torch.OutOfMemoryError("CUDA out of memory. Tried"), "oom"),
     ],
 )
-@pytest.mark.parametrize("broken", ["profiled", "compact"])
 def test_what_was_timed_is_not_lost_to_a_profiler(
-    monkeypatch: pytest.MonkeyPatch, error: Exception, status: str, broken: str
+    monkeypatch: pytest.MonkeyPatch, error: Exception, status: str
 ) -> None:
-    def fail(*arguments: object) -> Row:
+    def fail(step: object, device: str) -> Row:
         raise error
 
-    monkeypatch.setattr(operators, broken, fail)
-    profiles = benchmark.completed(benchmark.measure_all(CASE, 0, 1))
-    found = operators.read_profiles(profiles, "cpu")
+    monkeypatch.setattr(operators, "launched", fail)
+    found = benchmark.completed(benchmark.measure_all(CASE, 0, 1))
     for phase in PHASES:
         assert found[phase]["status"] == "ok" and len(found[phase]["samples_ns"]) == 1
         assert found[phase]["launched"]["status"] == status and found[phase]["launched"]["reason"]
@@ -436,11 +433,12 @@ def test_what_was_timed_is_not_lost_to_a_profiler(
 
 def test_a_phase_that_ran_out_of_memory_has_no_record() -> None:
     rows = {"forward": {"status": "oom", "reason": "x"}}
-    assert operators.add_profiles(Workload(CASE), rows) == rows
-    assert operators.add_profiles(None, {}) == {}
+    assert operators.add_launched(Workload(CASE), rows) == rows
+    assert operators.add_launched(None, {}) == {}
 
 
-def test_a_device_is_not_held_while_a_profile_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_profiles_are_read_while_the_device_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who holds it next waits until this process has ended, and for 10 s at most."""
     order = []
 
     @contextmanager
@@ -451,7 +449,7 @@ def test_a_device_is_not_held_while_a_profile_is_read(monkeypatch: pytest.Monkey
     monkeypatch.setattr(alone, "hold", held)
     monkeypatch.setattr(operators, "compact", lambda *_: order.append("read") or {})
     benchmark.benchmark(CASE, 0, 1)
-    assert order == ["released", *["read"] * len(PHASES)]
+    assert order == [*["read"] * len(PHASES), "released"]
 
 
 def test_importing_what_measures_imports_all_that_an_optimizer_needs() -> None:

@@ -13,11 +13,12 @@ from workflow_src.common.errors import StageError
 from workflow_src.common.summary import by_process
 from workflow_src.measure import benchmark
 from workflow_src.measure.host import host_speed
-from workflow_src.measure.processes import in_fresh_processes, merged, merged_phase
+from workflow_src.measure.processes import in_fresh_processes, merged, merged_phase, merged_point
 from workflow_src.plan.config import ConfigError, load
 from workflow_src.plan.suites import make_plan
 from workflow_src.report.machines import host_speeds, uneven_hosts
-from workflow_src.tables.case_tables import host_changes
+from workflow_src.report.warnings import grouped
+from workflow_src.tables.case_tables import environment, host_changes, warnings
 from workflow_src.tables.timings import timings
 
 TIMES = "an eager operation took 1.00 us before, 1.30 us after"
@@ -33,7 +34,8 @@ def phase(*samples: int, **other: Any) -> dict[str, Any]:
 def result(number: int, *samples: int) -> dict[str, Any]:
     around = {"before": {"host_operation_us": 1.0}, "during": {}, "after": {}}
     times = {"started_at": f"start {number}", "ended_at": f"end {number}"}
-    return {"phases": {"forward": phase(*samples)}, "environment": {}} | around | times
+    about = {"environment": {}, "locks_are_shared": True}
+    return {"phases": {"forward": phase(*samples)}} | about | around | times
 
 
 def test_samples_of_all_processes_keep_their_process() -> None:
@@ -48,7 +50,24 @@ def test_samples_of_all_processes_keep_their_process() -> None:
 def test_the_peak_is_that_of_any_process_and_a_failure_that_of_the_phase() -> None:
     assert merged_phase([phase(1, peak_memory_mib=5.0), phase(2)])["peak_memory_mib"] == 5.0
     full = {"status": "oom", "reason": "CUDA out of memory"}
-    assert merged_phase([phase(1), full]) == full
+    said = "CUDA out of memory (in 1 of 2 processes)"
+    assert merged_phase([phase(1), full]) == full | {"reason": said}
+    assert merged_phase([full, full]) == full
+
+
+def test_a_study_says_in_how_many_processes_a_phase_failed_whichever_it_was() -> None:
+    about = {"measurement": "phase", "phase": "forward"}
+    full = {"status": "oom", "reason": "CUDA out of memory"}
+    around = {key: value for key, value in result(0).items() if key != "phases"}
+    rows = [full, phase(1), phase(2)]
+    point = merged_point([around | {"rows": [about | row]} for row in rows], tuple(about))
+    assert point["rows"] == [about | full | {"reason": full["reason"] + " (in 1 of 3 processes)"}]
+
+
+def test_locks_are_shared_if_they_were_for_every_process() -> None:
+    hidden = result(1, 20) | {"locks_are_shared": False}
+    assert merged([result(0, 10), result(1, 20)])["locks_are_shared"]
+    assert not merged([result(0, 10), hidden])["locks_are_shared"]
 
 
 def test_spread_within_and_between_processes() -> None:
@@ -102,6 +121,38 @@ def test_the_speed_of_a_cpus_host_has_no_launches() -> None:
 def test_a_host_that_changed_its_speed_is_a_reason_to_doubt(after: float, said: list[str]) -> None:
     around = {"before": {"host_operation_us": 1.0}, "after": {"host_operation_us": after}}
     assert host_changes([around]) == said
+
+
+def process(before: float, after: float, **state: float) -> dict[str, Any]:
+    name = "host_operation_us"
+    return {"before": {name: before} | state, "during": {}, "after": {name: after}}
+
+
+def test_a_host_that_changed_in_several_processes_is_doubted_with_the_worst() -> None:
+    (said,) = host_changes([process(1.0, 1.0), process(1.0, 1.3), process(2.0, 1.0)])
+    assert said == (
+        "the host's speed changed (in 2 of 3 processes, most where an eager operation took "
+        "2.00 us before, 1.00 us after)"
+    )
+    (row,) = grouped([("a", said), ("b", f"the host's speed changed ({TIMES})")])
+    assert row["cases"] == ["a", "b"] and ", most in a (in 2 of 3 processes, " in row["text"]
+
+
+def test_a_machine_that_was_busy_before_any_process_is_doubted() -> None:
+    around = [process(1.0, 1.0, load_average=load) for load in (0.5, 9.0, 0.5)]
+    found = result(0) | {"processes": around, "environment": {"cpu_cores": 2}}
+    assert warnings(found) == "busy (load 9.0 on 2 cores)"
+
+
+def test_the_hosts_speed_is_the_median_of_all_processes() -> None:
+    """The rest is the state before the first and after the last."""
+    around = [process(1.0, 2.0), process(5.0, 6.0), process(3.0, 3.0)]
+    about = {"environment": {"cpu_cores": 2}, "before": {"load_average": 1, "host_operation_us": 1}}
+    row = environment(result(0) | about | {"processes": around}, "torch 2").iloc[0]
+    assert (row["host_operation_us_before"], row["host_operation_us_after"]) == (3.0, 3.0)
+    assert row["load_average_before"] == 1
+    earlier = environment(result(0) | about, "torch 2").iloc[0]
+    assert earlier["host_operation_us_before"] == 1
 
 
 def test_an_earlier_result_without_host_speeds_is_not_doubted() -> None:

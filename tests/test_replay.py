@@ -90,13 +90,47 @@ def test_a_phase_that_didnt_fit_is_not_replayed(capturing: Callable[..., None]) 
     assert {row["status"] for row in none.values()} == {"skipped"}
 
 
-def test_any_other_error_fails_the_job(capturing: Callable[..., None]) -> None:
+def failing(*arguments: object) -> None:
+    raise RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED. Advice\nMore advice")
+
+
+@pytest.mark.parametrize(
+    "capture", [failing, lambda call: failing], ids=["in the warm-up", "while replaying"]
+)
+def test_an_error_of_a_replay_costs_no_samples_where_cuda_still_works(
+    capturing: Callable[..., None], capture: Callable[[Any], Any]
+) -> None:
+    capturing(capture, *[True] * 4)
+    row = {"status": "failed", "reason": "CUDA error: CUBLAS_STATUS_ALLOC_FAILED"}
+    assert replayed() == {"forward": row, "forward_backward": row}
+
+
+def test_an_error_of_a_replay_that_leaves_the_device_broken_fails_the_job(
+    capturing: Callable[..., None],
+) -> None:
     def broken(call: object) -> None:
         raise RuntimeError("an illegal memory access was encountered")
 
-    capturing(broken)
+    capturing(broken, True, False)
     with pytest.raises(RuntimeError, match="illegal"):
         replayed()
+
+
+@pytest.mark.parametrize(
+    ("error", "works"),
+    [
+        (torch.OutOfMemoryError("CUDA out of memory"), True),
+        (RuntimeError("CUDA error: an illegal memory access was encountered"), False),
+    ],
+)
+def test_a_full_device_works_and_one_with_a_lasting_error_does_not(
+    monkeypatch: pytest.MonkeyPatch, error: RuntimeError, works: bool
+) -> None:
+    def raise_() -> None:
+        raise error
+
+    monkeypatch.setattr(torch.cuda, "synchronize", raise_)
+    assert replay.works() is works
 
 
 def test_gradients_and_optimizer_state_are_released_before_a_replay(
@@ -191,7 +225,9 @@ def test_replays_of_several_processes_keep_their_process() -> None:
     assert (found["samples_ns"], found["process"]) == ([1, 2, 3], [0, 0, 1])
     rows[1]["replay"] = {"status": "oom", "reason": "CUDA out of memory"}
     found = merged_phase(rows)
-    assert found["samples_ns"] == [10, 20] and found["replay"] == rows[1]["replay"]
+    said = "CUDA out of memory (in 1 of 2 processes)"
+    assert found["samples_ns"] == [10, 20]
+    assert found["replay"] == {"status": "oom", "reason": said}
 
 
 def test_processes_without_replay_are_merged_as_before() -> None:

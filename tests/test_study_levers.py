@@ -155,6 +155,7 @@ def test_rows_of_several_processes_are_one_measurement() -> None:
     def process(ns: int, *others: dict[str, Any]) -> dict[str, Any]:
         timed = {"measurement": "phase", "phase": "forward", "status": "ok", "samples_ns": [ns]}
         around = dict.fromkeys(processes.AROUND, ns)
+        around["locks_are_shared"] = True
         return {"rows": [timed | {"peak_memory_mib": ns}, *others]} | around
 
     only = {"measurement": "error", "status": "ok", "logits_error": 0.5}

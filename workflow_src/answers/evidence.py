@@ -63,7 +63,7 @@ TEXT_COLUMNS = (frozenset(CASE_COLUMNS) - frozenset(COUNTS)) | frozenset(TEXTS.s
 STATUSES = ("ok", "oom", "skipped", "not_measured", "missing")
 """What the column status may say."""
 
-REPLAY_STATUSES = ("ok", "oom", "skipped", "not_capturable")
+REPLAY_STATUSES = ("ok", "oom", "skipped", "not_capturable", "failed")
 """What the column replay_status may say; it is empty where nothing was replayed."""
 
 ALLOWED = {

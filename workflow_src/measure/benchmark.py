@@ -15,7 +15,7 @@ from workflow_src.measure.alone import measured_alone
 from workflow_src.measure.machine import use_threads
 from workflow_src.measure.memory import peak_memory_mib, reset_peak
 from workflow_src.measure.oom import Row
-from workflow_src.measure.operators import add_profiles, read_profiles
+from workflow_src.measure.operators import add_launched
 from workflow_src.measure.phases import Built, build, run_built
 from workflow_src.measure.processes import in_fresh_processes, merged
 from workflow_src.measure.progress import said
@@ -65,9 +65,9 @@ def measure_all(case: Case, warmup_steps: int, steps: int) -> tuple[Built, dict[
 
 
 def completed(found: tuple[Built, dict[str, Row]], launched: bool = True) -> dict[str, Row]:
-    """The rows of `measure_all`, with profiles (measure/operators.py) unless told not to."""
+    """The rows of `measure_all`, with `launched` (measure/operators.py) unless told not to."""
     (workload, _), rows = found
-    return add_profiles(workload, rows) if launched else rows
+    return add_launched(workload, rows) if launched else rows
 
 
 def benchmark(case: Case, warmup_steps: int, steps: int, launched: bool = True) -> dict[str, Any]:
@@ -75,9 +75,7 @@ def benchmark(case: Case, warmup_steps: int, steps: int, launched: bool = True) 
     about = {"case": case.as_dict(), "warmup_steps": warmup_steps}
     run = partial(measure_all, case, warmup_steps, steps)
     finish = partial(completed, launched=launched)
-    result = measured_alone(case.case, case.as_dict(), "phases", run, finish)
-    # The device is free again: reading the profiles takes a while.
-    return about | result | {"phases": read_profiles(result["phases"], case.device)}
+    return about | measured_alone(case.case, case.as_dict(), "phases", run, finish)
 
 
 @one_sentence()

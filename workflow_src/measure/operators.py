@@ -147,8 +147,8 @@ def compact(result: Any, device: str) -> Row:
     return about | {"sequence": sequence, "continued": continued}
 
 
-def profiled(step: Callable[[], object], device: str) -> Any:
-    """The profile of one `step`, for `compact`.
+def launched(step: Callable[[], object], device: str) -> Row:
+    """What launched each device activity of one `step`: see `compact`. On a CPU, its operators.
 
     The step runs twice, first to settle; neither should be the first one ever.
     """
@@ -156,10 +156,10 @@ def profiled(step: Callable[[], object], device: str) -> Any:
     with torch_window(device, run, shapes=True) as profiler, listening("torch"):
         run()
     assert profiler.profiler is not None, "the window has been open"
-    return profiler.profiler.kineto_results
+    return compact(profiler.profiler.kineto_results, device)
 
 
-def _kept(measure: Callable[[], Row], release: Callable[[], object] = lambda: None) -> Row:
+def _kept(measure: Callable[[], Row], release: Callable[[], object]) -> Row:
     """As `attempt`, or status failed: what was timed must not be lost to a profiler's error."""
     try:
         return attempt(measure, release)
@@ -168,24 +168,10 @@ def _kept(measure: Callable[[], Row], release: Callable[[], object] = lambda: No
         return {"status": "failed", "reason": " ".join(said.split())[:LONGEST_REASON]}
 
 
-def add_profiles(workload: Workload | None, rows: dict[str, Row]) -> dict[str, Row]:
-    """`rows` of phases, those that are ok with the `profile` of a step under `launched`.
-
-    `launched` has a status of its own. `read_profiles` reads the profiles, which needs no device.
-    """
+def add_launched(workload: Workload | None, rows: dict[str, Row]) -> dict[str, Row]:
+    """`rows` of phases, those that are ok with `launched`, which has a status of its own."""
     for phase, row in rows.items():
         if workload is not None and row["status"] == "ok":
-            row["launched"] = _kept(partial(_profile, workload, phase), workload.release)
-    return rows
-
-
-def _profile(workload: Workload, phase: str) -> Row:
-    return {"profile": profiled(workload.phase(phase), workload.case.device)}
-
-
-def read_profiles(rows: dict[str, Row], device: str) -> dict[str, Row]:
-    """`rows` of `add_profiles`, with what launched each activity (`compact`) for the profiles."""
-    for row in rows.values():
-        if profile := row.get("launched", {}).pop("profile", None):
-            row["launched"] = _kept(partial(compact, profile, device))
+            measure = partial(launched, workload.phase(phase), workload.case.device)
+            row["launched"] = _kept(measure, workload.release)
     return rows

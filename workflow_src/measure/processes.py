@@ -58,21 +58,26 @@ def merged(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def merged_point(results: Sequence[dict[str, Any]], keys: Sequence[str]) -> dict[str, Any]:
     """The results of several processes for one study point as one, as `merged` does.
 
-    Rows that agree in `keys` are one measurement. A row that only the first process has, such as
-    one of a profile, is kept as it is.
+    Rows that agree in `keys` are one measurement. One without samples in any process, such as one
+    of a profile, is the first process's.
     """
     found: dict[tuple[Any, ...], list[Row]] = {}
     for result in results:
         for row in result["rows"]:
             found.setdefault(tuple(row.get(key) for key in keys), []).append(row)
-    rows = [merged_phase(same) if "samples_ns" in same[0] else same[0] for same in found.values()]
+    rows = [
+        merged_phase(same) if any("samples_ns" in row for row in same) else same[0]
+        for same in found.values()
+    ]
     return results[0] | {"rows": rows} | _around(results)
 
 
 def _around(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """What was recorded around each process, and the end of the last."""
+    """What was recorded around each process, the end of the last, and if all shared locks."""
     around = [{key: result[key] for key in AROUND} for result in results]
-    return {key: results[-1][key] for key in ("after", "ended_at")} | {"processes": around}
+    last = {key: results[-1][key] for key in ("after", "ended_at")}
+    shared = all(result["locks_are_shared"] for result in results)
+    return last | {"processes": around, "locks_are_shared": shared}
 
 
 def merged_phase(rows: Sequence[Row]) -> Row:
@@ -87,10 +92,19 @@ def merged_phase(rows: Sequence[Row]) -> Row:
 
 
 def merged_samples(rows: Sequence[Row]) -> Row:
-    """The samples of all processes in order, each with its process, or the first row without."""
-    for row in rows:
-        if row["status"] != "ok":
-            return row
+    """The samples of all processes in order, each with its process, if there are any in each.
+
+    Else the first row without, with the number of such processes in its reason. The samples of the
+    others are dropped: a phase and its replay are compared, which must be of the same processes,
+    and a phase that fits in some processes is none to count on.
+    """
+    lost = [row for row in rows if row["status"] != "ok"]
+    if len(lost) == len(rows):
+        return lost[0]
+    if lost:
+        return lost[0] | {
+            "reason": f"{lost[0]['reason']} (in {len(lost)} of {len(rows)} processes)"
+        }
     samples = {
         name: [ns for row in rows for ns in row[name]] for name in SAMPLES if name in rows[0]
     }

@@ -1,13 +1,13 @@
 """Replays phases of a workload as CUDA graphs: what they take without a launch for each kernel.
 
-Capturing may fail, so replays come after all that is measured without them.
+Capturing and replaying may fail, so both come after all that is measured without them.
 """
 
 from collections.abc import Iterator, Mapping
 
 import torch
 
-from workflow_src.measure.cuda_graph import NotCapturableError, graphed
+from workflow_src.measure.cuda_graph import NotCapturableError, first_error, graphed, summary
 from workflow_src.measure.oom import Row, in_turn
 from workflow_src.measure.timing import sample_steps
 from workflow_src.measure.workload import Workload
@@ -24,8 +24,8 @@ def replays(
 ) -> Iterator[tuple[str, Row]]:
     """Each of REPLAYED with the row of its replay, given the rows of all phases without one.
 
-    A row has `samples_ns` and `device_samples_ns`, or the status oom, skipped or not_capturable
-    and the reason. `workload` is None if the model itself did not fit.
+    A row has `samples_ns` and `device_samples_ns`, or the status oom, skipped, not_capturable or
+    failed and the reason. `workload` is None if the model itself did not fit.
     """
 
     def run(phase: str) -> Row:
@@ -40,17 +40,30 @@ def replays(
 
 
 def replay(workload: Workload, phase: str, warmup_steps: int, steps: int) -> Row:
-    """Time one phase as a CUDA graph; raw samples (ns), or the status not_capturable."""
+    """Time one phase as a CUDA graph; raw samples (ns), or the status not_capturable or failed.
+
+    Raises what torch raises if memory runs out, or if the device no longer works afterwards: what
+    broke it may have spoiled what was timed before.
+    """
     try:
         step = graphed(workload.phase(phase))
+        return sample_steps(step, workload.case.device, warmup_steps, steps)
     except NotCapturableError as error:
         return {"status": "not_capturable", "reason": str(error)}
-    return sample_steps(step, workload.case.device, warmup_steps, steps)
+    except torch.OutOfMemoryError:
+        raise
+    except RuntimeError as error:
+        if not works():
+            raise
+        return {"status": "failed", "reason": summary(first_error(error))}
 
 
 def works() -> bool:
-    """Whether the current device still computes."""
+    """Whether the current device still computes; one whose memory is full does."""
     try:
+        torch.cuda.synchronize()
         return torch.ones(1, device="cuda").add(1).item() == 2
+    except torch.OutOfMemoryError:
+        return True
     except RuntimeError:
         return False

@@ -30,6 +30,7 @@ STATE_WORDS = {
     "skipped": "skipped",
     "not_supported": "not supported",
     "not_capturable": "not capturable",
+    "failed": "failed",
     "not_measured": "not measured",
     "no_activity": "no device activity",
     "not_finite": "not finite",

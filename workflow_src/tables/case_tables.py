@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -117,7 +118,8 @@ def warnings(result: dict[str, Any]) -> str:
     sharing = max(state.get("other_processes", 0) for state in states)
     others = f"{sharing} other process{'' if sharing == 1 else 'es'}"
     found += [f"device shared with {others}"] if sharing else []
-    load, cores = result["before"].get("load_average", 0.0), result["environment"]["cpu_cores"]
+    load = max(part["before"].get("load_average", 0.0) for part in around)
+    cores = result["environment"]["cpu_cores"]
     found += [f"busy (load {load:.1f} on {cores} cores)"] if load > BUSY_LOAD * cores else []
     found += host_changes(around)
     if not result.get("locks_are_shared", True):
@@ -126,16 +128,32 @@ def warnings(result: dict[str, Any]) -> str:
 
 
 def host_changes(around: list[dict[str, Any]]) -> list[str]:
-    """What is to be said where the host's speed changed while a process measured."""
+    """What is to be said where the host's speed changed while a process measured.
+
+    The times are of the process in which it changed most; of several, it says how many such.
+    """
     found = []
     for name, what in HOST_SPEEDS.items():
-        for part in around:
-            speeds = [part[when][name] for when in ("before", "after") if name in part[when]]
-            if len(speeds) == 2 and max(speeds) > HOST_CHANGED * min(speeds):
-                times = f"{speeds[0]:.2f} us before, {speeds[1]:.2f} us after"
-                found.append(f"the host's speed changed ({what} took {times})")
-                break
+        pairs = [(part["before"].get(name), part["after"].get(name)) for part in around]
+        changed = [each for each in pairs if all(each) and max(each) > HOST_CHANGED * min(each)]
+        if changed:
+            before, after = max(changed, key=lambda each: max(each) / min(each))
+            several = f"in {len(changed)} of {len(around)} processes, most where "
+            where = several if len(around) > 1 else ""
+            times = f"{before:.2f} us before, {after:.2f} us after"
+            found.append(f"the host's speed changed ({where}{what} took {times})")
     return found
+
+
+def _readings(result: dict[str, Any], when: str) -> dict[str, Any]:
+    """The state before or after measuring: of several processes, before the first, after the last.
+
+    The host's speed, which differs most from process to process, is the median of all.
+    """
+    around = [part[when] for part in result.get("processes", [result])]
+    known = {name: [part[name] for part in around if name in part] for name in HOST_SPEEDS}
+    medians = {name: median(speeds) for name, speeds in known.items() if speeds}
+    return {**result[when], **medians}
 
 
 def environment(result: dict[str, Any], profiler_version: str) -> pd.DataFrame:
@@ -143,7 +161,7 @@ def environment(result: dict[str, Any], profiler_version: str) -> pd.DataFrame:
     readings = {
         f"{name}_{when}": value
         for when in ("before", "after")
-        for name, value in result[when].items()
+        for name, value in _readings(result, when).items()
         if not isinstance(value, list)
     }
     when = {key: result[key] for key in ("started_at", "ended_at")}
