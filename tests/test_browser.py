@@ -83,6 +83,27 @@ def test_it_fits_any_screen_and_requests_nothing(open_page, width):
     assert page.wrong == [] and len(page.requests) == 1
 
 
+TOO_WIDE = """() => {
+  const { clientWidth } = document.documentElement;
+  const cells = [...document.querySelectorAll("td, th")];
+  return [...document.querySelectorAll("table")].map((table) => table.getBoundingClientRect().right)
+    .filter((right) => right > clientWidth).length
+    + cells.filter((cell) => cell.scrollWidth > cell.clientWidth + 1).length;
+}"""
+# Of A4 at 96 pixels per inch, without margins.
+PAPER = 718
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_no_table_is_wider_than_printed_paper(open_page, scripts):
+    page = open_page(viewport={"width": PAPER, "height": 1000}, java_script_enabled=scripts)
+    page.emulate_media(media="print")
+    if scripts:
+        page.evaluate(READ_ALL)
+        page.wait_for_function("!document.querySelector('.tools:empty')")
+    assert page.evaluate(TOO_WIDE) == 0
+
+
 SHIFTS = """new PerformanceObserver((seen) => seen.getEntries().forEach((each) => {
   window.shifts = (window.shifts ?? 0) + each.value;
 })).observe({ type: "layout-shift", buffered: true })"""

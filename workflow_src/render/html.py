@@ -21,6 +21,9 @@ LONG = 12
 LONG_TABLE = (' class="long"', '<div class="tools"></div>')
 """The class of such a table, and what stands before its box."""
 
+LONG_WORD = re.compile(r"<td(?=[^>]*>[^<]*[^<\s]{20})")
+"""A cell with a word that is broken where paper is too narrow for it: a kernel's name."""
+
 EXPORTED = re.compile(r"export\s*\{.*?\b([\w$]+) as default\b.*?\};?", re.DOTALL)
 
 
@@ -77,7 +80,7 @@ def framed_tables(body: str) -> str:
         table = match[0]
         long, tools = LONG_TABLE if table.count("<tr>") - 1 > LONG else ("", "")
         label = f'role="group" aria-label="table {next(numbers)}"'
-        table = table.replace("<table>", f"<table{long}>", 1)
+        table = LONG_WORD.sub('<td class="word"', table).replace("<table>", f"<table{long}>", 1)
         return f'{tools}<div class="table" tabindex="0" {label}>{table}</div>'
 
     return re.sub(r"<table>.*?</table>", framed, body, flags=re.DOTALL)
