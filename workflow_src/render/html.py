@@ -2,10 +2,11 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import jinja2
 import markdown  # type: ignore[import-untyped,unused-ignore]
@@ -14,12 +15,17 @@ from markupsafe import Markup
 
 from workflow_src.common.errors import StageError, remake
 from workflow_src.common.reading import reading
+from workflow_src.render.rows import Axes, with_data
 
 LONG = 12
 """A table with more rows is one to search, sort and filter."""
 
 LONG_TABLE = (' class="long"', '<div class="tools"></div>')
 """The class of such a table, and what stands before its box."""
+
+CELL = re.compile(r'<td(?: style="text-align: (?P<side>\w+);")?>(?P<text>[^<]*)')
+LONG_WORD = re.compile(r"\S{20}")
+"""What is broken where paper is too narrow for it: a kernel's name."""
 
 EXPORTED = re.compile(r"export\s*\{.*?\b([\w$]+) as default\b.*?\};?", re.DOTALL)
 
@@ -77,10 +83,17 @@ def framed_tables(body: str) -> str:
         table = match[0]
         long, tools = LONG_TABLE if table.count("<tr>") - 1 > LONG else ("", "")
         label = f'role="group" aria-label="table {next(numbers)}"'
-        table = table.replace("<table>", f"<table{long}>", 1)
+        table = CELL.sub(_classed, table).replace("<table>", f"<table{long}>", 1)
         return f'{tools}<div class="table" tabindex="0" {label}>{table}</div>'
 
     return re.sub(r"<table>.*?</table>", framed, body, flags=re.DOTALL)
+
+
+def _classed(cell: re.Match[str]) -> str:
+    """The start of a cell with short classes, because a page has tens of thousands of cells."""
+    right, word = cell["side"] == "right", bool(LONG_WORD.search(cell["text"]))
+    classes = " ".join(["right"] * right + ["word"] * word)
+    return (f'<td class="{classes}">' if classes else "<td>") + cell["text"]
 
 
 def data_tables() -> tuple[Markup, Markup]:
@@ -106,23 +119,31 @@ def data_tables() -> tuple[Markup, Markup]:
 
 
 def make_html(
-    text: str, folder: Path, templates: Path, parts: Mapping[str, Markup] | None = None
+    text: str,
+    folder: Path,
+    templates: Path,
+    parts: Mapping[str, Markup] | None = None,
+    plan: Sequence[Mapping[str, Any]] = (),
 ) -> str:
     """The Markdown `text`, with links relative to `folder`, as one self-contained HTML page.
 
     A paragraph that says only {{name}} is replaced by the HTML that `parts` has under that name.
+    Long tables are filtered by the axes of the cases of `plan`, or by those that they name.
     """
     converted, contents = to_html(text)
     body = framed_tables(inline_figures(converted, folder))
     body = re.sub(r"<p>(<figure .*?</figure>)</p>", r"\1", body, flags=re.DOTALL)
     for name, part in (parts or {}).items():
         body = body.replace(f"<p>{{{{{name}}}}}</p>", part)
+    axes = Axes.of(body, plan)
+    body = with_data(body, axes)
     style, program = data_tables() if 'class="long"' in body else (Markup(), Markup())
     title = text.splitlines()[0].lstrip("# ")
     return html_template(templates, "report.html.j2").render(
         title=title,
         body=Markup(body),
         contents=Markup(contents),
+        filters=axes.values,
         table_style=style,
         table_program=program,
     )

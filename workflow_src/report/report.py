@@ -134,7 +134,7 @@ def make_report(sources: Sources, folder: Path, suite: str, tag: str) -> Report:
     parts = explore.parts(numbers, cases, tables, sources.tables, tag, sources.templates)
     parts |= pictures.parts(charts)
     appended = whole.replace("\n## Appendix\n", f"\n{shown}\n## Appendix\n") + explore.TEXT
-    page = make_html(appended, folder, sources.templates, parts)
+    page = make_html(appended, folder, sources.templates, parts, present.records(plan))
     return Report(report_text(about, sources, folder, answers), appendix, page)
 
 
