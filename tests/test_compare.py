@@ -2,7 +2,10 @@
 
 import itertools
 import json
+import os
 import re
+import shutil
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +15,7 @@ import pandas as pd
 import pytest
 
 from tests.synthetic_tables import FORWARD, Kernel, Sample, write_tables
-from tests.workflow import ROOT, Project
+from tests.workflow import ROOT, Project, run_and_wait
 from workflow_src.common.errors import StageError
 from workflow_src.compare import compare, gate
 from workflow_src.compare.device import ledger_changes
@@ -491,3 +494,23 @@ def test_snakemake_compares_and_measures_nothing(project: Project) -> None:
     assert project.stale(target) == {"compare": 1}
     printed = project.run(target.replace("before/c", "none/c"), check=False)
     assert "--b: 'results/none' does not exist" in printed and "double '/'" not in printed
+
+
+@pytest.mark.workflow
+def test_make_ends_with_error_2_where_runs_cannot_be_compared(project: Project) -> None:
+    """And with the gate's status otherwise, so that Error 1 means "slower" alone."""
+    shutil.copy(ROOT / "Makefile", project.folder)
+    run(project.folder / "results" / "before", Sample(), seed=0)
+    run(project.folder / "results" / "after", Sample(), seed=1, scale=1.1)
+
+    def error(*given: str) -> list[str]:
+        command = ["make", "-o", ".venv/installed", "compare", *given]
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        status, said = run_and_wait(command, project.folder, os.environ | {"PATH": path})
+        assert status == 2, said
+        return re.findall(r"compare\] Error (\d)", said)
+
+    assert error("A=results/before") == ["2"], "an argument is missing"
+    assert error("A=results/before", "B=results/none") == ["2"]
+    assert error("A=results/before", "B=results/after") == ["1"]
+    assert error("A=results/smoke", "B=results/smoke") == ["3"]
