@@ -55,11 +55,12 @@ assemble: .venv/installed
 rewrite: .venv/installed
 	snakemake --cores $(CORES) report.md --allowed-rules $(RENDER) --config $(CONFIG)
 
-# Ends with the verdict: Error 1 (B is slower) or Error 3 (can't tell); make's own status is then 2.
+# Ends with the verdict: Error 1 (B is slower), 2 (can't be compared) or 3 (can't tell); make's own
+# status is then 2. Snakemake ends with 1 whatever failed, which would mean "slower".
 COMPARED = results/compare/$(A:/=)/with/$(B:/=)
 compare: .venv/installed
 	@test -n "$(A)" -a -n "$(B)" || { echo "make compare A=results/x B=examples/h200"; exit 2; }
-	snakemake --cores $(CORES) $(COMPARED)/compare.md
+	snakemake --cores $(CORES) $(COMPARED)/compare.md || exit 2
 	python -m workflow_src.compare.gate --comparison $(COMPARED)/compare.json
 
 # After snakemake was killed: cancel the Slurm jobs that it left, then remove its lock.

@@ -2,7 +2,10 @@
 
 import itertools
 import json
+import os
 import re
+import shutil
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +15,7 @@ import pandas as pd
 import pytest
 
 from tests.synthetic_tables import FORWARD, Kernel, Sample, write_tables
-from tests.workflow import ROOT, Project
+from tests.workflow import ROOT, Project, run_and_wait
 from workflow_src.common.errors import StageError
 from workflow_src.compare import compare, gate
 from workflow_src.compare.device import ledger_changes
@@ -135,7 +138,8 @@ def test_equal_runs_show_no_difference(tmp_path: Path) -> None:
     assert found.said.startswith("No difference shown between A and B beyond 1 %. The intervals")
     text = page(found)
     assert "Nothing that is recorded about hardware, versions and settings differs." in text
-    assert "No difference beyond 1 % is shown in any phase." in text
+    assert "No phase took longer or less by more than 1 %." in text
+    assert found.advice == "" and found.commands == []
 
 
 def test_a_slowdown_is_found_with_its_ratio(tmp_path: Path) -> None:
@@ -191,7 +195,8 @@ def test_published_tables_alone_give_a_ratio_and_no_interval(tmp_path: Path) -> 
     found = compared(a, b)
     assert found.status == 3 and {row["basis"] for row in found.times} == {"medians"}
     assert found.said == (
-        "Can't tell whether B is slower than A: all 3 phases have only one process in A or in B."
+        "Can't tell whether B is slower than A: all 3 phases have only one process in A or in B. "
+        "As measured, in B no phase took more than 1 % longer or less."
     )
 
 
@@ -267,7 +272,10 @@ def test_environments_come_first(tmp_path: Path) -> None:
     ]
     text = page(found)
     headings = re.findall("^## (.*)$", text, flags=re.MULTILINE)
-    assert headings[:2] == ["What differs in the environments", "Unprofiled time"]
+    assert headings[:2] == [
+        "What differs in the environments",
+        "Largest changes of unprofiled time",
+    ]
     assert "1 of 1 cases was measured with a warning" in text
 
 
@@ -278,7 +286,11 @@ def test_no_verdict_on_what_was_measured_with_a_warning(tmp_path: Path) -> None:
     assert found.status == 3
     assert found.said == (
         "Can't tell whether B is slower than A: all 3 phases were measured with a warning in A or "
-        "in B."
+        "in B. As measured, in B all 3 phases took more than 1 % longer (up to 1.500 times the "
+        "time, small-ctx128-fp32, forward + backward)."
+    )
+    assert found.advice == (
+        "Measure small-ctx128-fp32 again on a quiet machine, so that no warning is left."
     )
 
 
@@ -360,8 +372,9 @@ def test_phases_that_ran_in_one_run_only(tmp_path: Path) -> None:
     assert found.status == 3
     assert found.said == (
         "Can't tell whether B is slower than A: small-ctx128-fp32 (training step) ran in A and "
-        "not in B."
+        "not in B. As measured, in B no phase took more than 1 % longer or less."
     )
+    assert re.search(r"\| training step +\| ok +\| oom", page(found)), "and not train_step"
     assert compared(b, a).status == 0, "what B gained is no reason to fail"
 
 
@@ -491,3 +504,23 @@ def test_snakemake_compares_and_measures_nothing(project: Project) -> None:
     assert project.stale(target) == {"compare": 1}
     printed = project.run(target.replace("before/c", "none/c"), check=False)
     assert "--b: 'results/none' does not exist" in printed and "double '/'" not in printed
+
+
+@pytest.mark.workflow
+def test_make_ends_with_error_2_where_runs_cannot_be_compared(project: Project) -> None:
+    """And with the gate's status otherwise, so that Error 1 means "slower" alone."""
+    shutil.copy(ROOT / "Makefile", project.folder)
+    run(project.folder / "results" / "before", Sample(), seed=0)
+    run(project.folder / "results" / "after", Sample(), seed=1, scale=1.1)
+
+    def error(*given: str) -> list[str]:
+        command = ["make", "-o", ".venv/installed", "compare", *given]
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        status, said = run_and_wait(command, project.folder, os.environ | {"PATH": path})
+        assert status == 2, said
+        return re.findall(r"compare\] Error (\d)", said)
+
+    assert error("A=results/before") == ["2"], "an argument is missing"
+    assert error("A=results/before", "B=results/none") == ["2"]
+    assert error("A=results/before", "B=results/after") == ["1"]
+    assert error("A=results/smoke", "B=results/smoke") == ["3"]

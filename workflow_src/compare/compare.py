@@ -6,7 +6,7 @@ Nothing is measured. The exit status only says whether the comparison was made;
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,9 @@ from workflow_src.common.arguments import Parser, existing_folder, new_folder, s
 from workflow_src.common.atomic_write import write_csv, write_json, write_text
 from workflow_src.common.case import CASE_COLUMNS
 from workflow_src.common.errors import StageError
-from workflow_src.compare import wording
-from workflow_src.compare.device import ALIKE, device_times, kernel_changes, ledger_changes
+from workflow_src.compare import shown, wording
+from workflow_src.compare.advice import advice, commands
+from workflow_src.compare.device import device_times, kernel_changes, ledger_changes
 from workflow_src.compare.environments import differences, other_work, warned
 from workflow_src.compare.gate import usage_status
 from workflow_src.compare.resampling import LEVEL
@@ -28,7 +29,6 @@ from workflow_src.compare.runs import Run, read_run
 from workflow_src.compare.times import (
     ALPHA,
     THRESHOLD,
-    VERDICTS,
     WIDEST,
     both,
     compared,
@@ -67,8 +67,18 @@ class Comparison:
 
     @property
     def said(self) -> str:
-        """The verdict, in one or two sentences."""
+        """The verdict, in one to three sentences."""
         return sentences(self.times, self.absent, self.threshold)
+
+    @property
+    def advice(self) -> str:
+        """What a verdict on all phases takes; "" if there is one."""
+        return advice(self.times)
+
+    @property
+    def commands(self) -> list[str]:
+        """The commands of that advice, if they are known."""
+        return commands(self.times, {"a": self.a.name, "b": self.b.name})
 
 
 def compare(a: Run, b: Run, threshold: float = THRESHOLD) -> Comparison:
@@ -95,23 +105,31 @@ def compare(a: Run, b: Run, threshold: float = THRESHOLD) -> Comparison:
     )
 
 
-def text_of(found: Comparison, templates: Path) -> str:
-    """The comparison as Markdown."""
+def text_of(found: Comparison, templates: Path, whole: bool = False) -> str:
+    """The comparison as Markdown, with its longest tables if it is to be `whole`."""
     summary, called = summaries(found.times), words(found.cases)
+    longer, less = shown.beyond(found.times, found.threshold)
+    moved = shown.moved(found.ledger, found.threshold)
     text = template_in(templates, TEMPLATE).render(
         found=found,
+        whole=whole or max(len(found.times), len(found.device)) <= shown.SHOWN,
         words=called,
+        # Escaping would show in a block of code; a line break would end it.
+        commands=[Markup("    " + " ".join(command.split())) for command in found.commands],
         alone=[sum(c not in theirs for c in mine) for mine, theirs in _case_names(found)],
         warned=sorted({c for run in (found.a, found.b) for c in warned(run, _names(found.cases))}),
         summary=summary,
-        counts={word: sum(row["verdict"] == word for row in found.times) for word in VERDICTS},
+        beyond=len(longer + less),
+        largest=shown.LARGEST,
         changes=pd.Series([row["change"] for row in found.kernels], dtype=str).value_counts(),
+        kernels=len(shown.by_short_name(found.kernels)),
         device=pd.Series([row["verdict"] for row in found.device], dtype=str).value_counts(),
-        tables=tables(found, summary, called["kernel"]),
+        moved=moved,
+        tables=tables(found, summary, moved, called),
         alpha=ALPHA,
         level=LEVEL,
         widest=max(WIDEST, found.threshold),
-        shown=wording.SHOWN,
+        shown=shown.SHOWN,
         fewest=fewest_processes(max(1, len(found.times))),
     )
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
@@ -126,22 +144,23 @@ def _case_names(found: Comparison) -> list[tuple[set[str], set[str]]]:
     return [(a, b), (b, a)]
 
 
-def tables(found: Comparison, summary: Sequence[Row], what: str) -> dict[str, Markup]:
-    """All tables of the text; `what` is "kernel" or "operator"."""
-    heads = {"what": "what", "a": "A", "b": "B"}
-    gone = {"case": "case", "phase": "phase", "a_status": "A", "b_status": "B"}
-    noted = [row for row in found.times if row["verdict"] in VERDICTS[:2]]
-    changed = [row for row in found.device if row["verdict"] != ALIKE]
+def tables(
+    found: Comparison, summary: Sequence[Row], moved: Sequence[Row], called: Mapping[str, str]
+) -> dict[str, Markup]:
+    """All tables of the text; `called` are the words for its cases' device."""
+    largest = shown.largest(found.times, found.device, found.threshold)
+    changed = shown.changed(found.device)[: shown.SHOWN]
+    kernels = shown.by_short_name(found.kernels)[: shown.SHOWN]
     return {
-        "environments": wording.plain_table(found.environments, heads),
+        "environments": wording.environments_table(found.environments),
         "summary": wording.summary_table(summary),
-        "noted": wording.times_table(noted[: wording.SHOWN]) if noted else Markup(),
+        "largest": wording.largest_table(largest, called["device_time"]) if largest else Markup(),
         "times": wording.times_table(found.times) if found.times else Markup(),
-        "absent": wording.plain_table(found.absent, gone),
-        "changed": wording.device_table(changed[: wording.SHOWN]) if changed else Markup(),
+        "absent": wording.absent_table(found.absent),
+        "changed": wording.changed_table(changed) if changed else Markup(),
         "device": wording.device_table(found.device) if found.device else Markup(),
-        "kernels": wording.kernel_table(found.kernels, what),
-        "ledger": wording.ledger_table(found.ledger),
+        "kernels": wording.kernel_table(kernels, called["kernel"]),
+        "ledger": wording.ledger_table(moved[: shown.SHOWN]),
     }
 
 
@@ -153,6 +172,8 @@ def as_dict(found: Comparison) -> dict[str, Any]:
         "threshold": found.threshold,
         "status": found.status,
         "verdict": found.said,
+        "advice": found.advice,
+        "commands": found.commands,
         "environments": found.environments,
         "other_work": found.other_work,
         "times": [_plain(row) for row in found.times],
@@ -179,9 +200,8 @@ def csvs(found: Comparison) -> dict[str, pd.DataFrame]:
 
 def write(found: Comparison, folder: Path, templates: Path) -> None:
     """Write a comparison into a folder, the JSON with the verdict last."""
-    text = text_of(found, templates)
-    page = make_html(text, folder, templates)
-    write_text(folder / "compare.md", text)
+    page = make_html(text_of(found, templates, whole=True), folder, templates)
+    write_text(folder / "compare.md", text_of(found, templates))
     write_text(folder / "compare.html", page)
     for name, table in csvs(found).items():
         write_csv(folder / f"{name}.csv", table)

@@ -33,13 +33,17 @@ def usage_status() -> Iterator[None]:
 
 
 def read_verdict(path: Path) -> tuple[int, str]:
-    """The status and the sentence of a comparison's JSON. Raises StageError if it has none."""
+    """The status and the text of a comparison's JSON. Raises StageError if it has none.
+
+    The text is the verdict, what a better one takes, and the commands for that, a line each.
+    """
     with reading(path, "a comparison", "run make compare again", StageError):
         found = json.loads(path.read_text(encoding="utf-8"))
-        status, said = found["status"], str(found["verdict"])
+        status = found["status"]
+        lines = (found["verdict"], found["advice"], *found["commands"])
         if type(status) is not int or status not in STATUSES:
             raise ValueError(f"status {status!r} is none of {STATUSES}")
-        return status, said
+        return status, "\n".join(str(line) for line in lines if line)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

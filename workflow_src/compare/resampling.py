@@ -55,3 +55,7 @@ def interval_of_extremes(
     if confidence < LEVEL or not all(map(math.isfinite, (*a, *b))):
         return None
     return b[0] / a[1], b[1] / a[0]
+
+
+FEWEST_EXTREMES = next(n for n in range(2, 100) if interval_of_extremes((1, 1), (1, 1), n, n))
+"""The fewest processes of each run for such an interval."""

@@ -40,6 +40,15 @@ WIDEST = 0.05
 SLOWER, FASTER, SAME, UNKNOWN = "slower", "faster", "no difference shown", "can't tell"
 VERDICTS = (SLOWER, FASTER, SAME, UNKNOWN)
 
+ONE, FEW, WARNED, SPREAD = (
+    *("one process", "too few processes"),
+    *("measured with a warning", "too much spread"),
+)
+"""Why a phase has no verdict."""
+
+TOO_FEW = (ONE, FEW)
+"""Reasons that go away with more processes."""
+
 BOUNDS = ("device", "cpu", "launch", "unknown")
 """What bounds a phase: device work (on a CPU, where nothing is launched, its own work), launches,
 or unknown where nothing was captured."""
@@ -152,7 +161,7 @@ def judged(row: Row, tests: int, threshold: float) -> dict[str, str]:
     have its load in common, so that they differ from those of another time without a cause.
     """
     if row["warned"] and not math.isnan(row["p"]):
-        return {"verdict": UNKNOWN, "why": "measured with a warning"}
+        return {"verdict": UNKNOWN, "why": WARNED}
     shown = row["adjusted"] < ALPHA
     if shown and row["ratio"] > 1 + threshold:
         return {"verdict": SLOWER, "why": ""}
@@ -165,11 +174,11 @@ def judged(row: Row, tests: int, threshold: float) -> dict[str, str]:
 def _doubt(row: Row, tests: int, widest: float) -> str:
     """Why a row can't be said to be the same; "" if it can."""
     if math.isnan(row["p"]):
-        return "one process"
+        return ONE
     if row["smallest"] * tests >= ALPHA or math.isnan(row["low"]):
-        return "too few processes"
+        return FEW
     known = row["low"] >= 1 / (1 + widest) and row["high"] <= 1 + widest
-    return "" if known else "too much spread"
+    return "" if known else SPREAD
 
 
 def fewest_processes(tests: int) -> int:

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from workflow_src.answers.evidence import Row
-from workflow_src.compare.times import FASTER, SLOWER, UNKNOWN
+from workflow_src.compare.shown import beyond
+from workflow_src.compare.times import FASTER, FEW, ONE, SLOWER, SPREAD, UNKNOWN, WARNED
 from workflow_src.render.markdown import PHASE_WORDS, limit, ratio
 
 Pick = Callable[..., Row]
@@ -16,10 +17,10 @@ NO_LONGER = ("oom", "skipped", "not_measured", "missing")
 """What became of a phase that ran in A; one that isn't in B's plan is not held against B."""
 
 REASONS = {
-    "one process": ("has", "have", "only one process in A or in B"),
-    "too few processes": ("has", "have", "too few processes for a test of so many phases"),
-    "measured with a warning": ("was", "were", "measured with a warning in A or in B"),
-    "too much spread": ("varies", "vary", "too much between processes"),
+    ONE: ("has", "have", "only one process in A or in B"),
+    FEW: ("has", "have", "too few processes for a test of so many phases"),
+    WARNED: ("was", "were", "measured with a warning in A or in B"),
+    SPREAD: ("varies", "vary", "too much between processes"),
 }
 """Why nothing can be told of some phases: what one does, what several do, and the rest."""
 
@@ -40,7 +41,7 @@ def lost(absent: Sequence[Row]) -> list[Row]:
 
 
 def sentences(rows: Sequence[Row], absent: Sequence[Row], threshold: float) -> str:
-    """What was found, in one or two sentences."""
+    """What was found, in one to three sentences."""
     if not rows:
         return "Can't tell: no phase of a case has a time in both runs."
     found = {word: [row for row in rows if row["verdict"] == word] for word in (SLOWER, FASTER)}
@@ -52,7 +53,8 @@ def sentences(rows: Sequence[Row], absent: Sequence[Row], threshold: float) -> s
     doubts = _doubts(rows, absent)
     if doubts:
         faster = f" It is faster in {_share(found[FASTER], rows)}." if found[FASTER] else ""
-        return f"Can't tell whether B is slower than A: {'; '.join(doubts)}.{faster}"
+        seen = as_measured(rows, threshold)
+        return f"Can't tell whether B is slower than A: {'; '.join(doubts)}.{faster} {seen}"
     if found[FASTER]:
         return (
             f"B is nowhere slower than A, and faster in {_share(found[FASTER], rows)}; "
@@ -65,6 +67,25 @@ def _most(some: Sequence[Row], rows: Sequence[Row], most: Pick) -> str:
     row = most(some, key=lambda each: float(each["ratio"]))
     which = "it" if len(rows) == 1 else f"most in {_name(row)}, which"
     return f"{which} takes {ratio(row['ratio'])} times as long"
+
+
+def as_measured(rows: Sequence[Row], threshold: float) -> str:
+    """How many phases took longer and less in B, and the extremes: observed, not shown."""
+    longer, less = beyond(rows, threshold)
+    by = f"more than {limit(threshold)}"
+    said = []
+    if longer:
+        said.append(f"{_share(longer, rows)} took {by} longer ({_extreme(longer, rows, max)})")
+    if less:
+        said.append(f"{_share(less, rows)} took {by} less time ({_extreme(less, rows, min)})")
+    return f"As measured, in B {' and '.join(said) or f'no phase took {by} longer or less'}."
+
+
+def _extreme(some: Sequence[Row], rows: Sequence[Row], most: Pick) -> str:
+    row = most(some, key=lambda each: float(each["ratio"]))
+    most_of_all = "" if len(some) == 1 else "up to " if row["ratio"] > 1 else "down to "
+    where = "" if len(rows) == 1 else f", {row['case']}, {PHASE_WORDS[row['phase']]}"
+    return f"{most_of_all}{ratio(row['ratio'])} times the time{where}"
 
 
 def _doubts(rows: Sequence[Row], absent: Sequence[Row]) -> list[str]:
