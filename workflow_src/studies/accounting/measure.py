@@ -8,7 +8,7 @@ from workflow_src.measure.benchmark import measure as measure_phases
 from workflow_src.measure.ceilings import bandwidths, products
 from workflow_src.measure.memory import memory_before_mib
 from workflow_src.measure.oom import attempt, free
-from workflow_src.measure.operators import add_profiles, read_profiles
+from workflow_src.measure.operators import add_launched
 from workflow_src.measure.progress import said
 from workflow_src.measure.workload import Workload
 from workflow_src.studies.accounting.points import POINT
@@ -68,7 +68,7 @@ def measure_forward(case: Case, steps: int) -> Row:
                 workload.forward()
 
         found = activities_of(run, case.device, ranges=True)
-        passes = read_profiles(add_profiles(workload, {"forward": {"status": "ok"}}), case.device)
+        passes = add_launched(workload, {"forward": {"status": "ok"}})
         return {"steps": steps, "activities": found, "launched": passes["forward"]["launched"]}
 
     return attempt(profiled, partial(free, case.device))
