@@ -210,7 +210,7 @@ def test_a_run_in_progress_is_told_apart_from_one_that_was_killed(
     assert "device: cpu is held by process" in printed and "for tiny-ctx16-fp32" in printed
     assert "left: 25 jobs" in printed
     printed = told(project, monkeypatch)
-    assert "interrupted: benchmark of 2: snakemake was killed" in printed
+    assert "interrupted: benchmark of 2: snakemake ended before" in printed
     assert "locked: snakemake was killed here (`make unlock`)" in printed
     assert "device: " not in printed.split("environment")[0].split("\n\n")[-1]
     assert running.is_locked(), "the command leaves locks alone"
