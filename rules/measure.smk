@@ -11,11 +11,12 @@ rule benchmark:
         runtime=dag.case_minutes,
     params:
         row=dag.benchmark_row,
-        code=dag.code("measure.benchmark"),
+        module=dag.benchmark_module,
+        code=dag.benchmark_code,
     message:
         "Benchmark {wildcards.case}"
     shell:
-        "python -m workflow_src.measure.benchmark --case {params.row:q} --output {output:q}"
+        "python -m {params.module} --case {params.row:q} --output {output:q}"
         " 2>&1 | tee -i {log:q}"
 
 

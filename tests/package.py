@@ -12,6 +12,7 @@ from workflow_src.studies.study import STUDIES
 STAGES = {
     "plan": "plan.write_plan",
     "benchmark": "measure.benchmark",
+    "benchmark in processes": "measure.benchmark_processes",
     "capture": "measure.capture",
     "ceilings": "measure.ceilings",
     "export": "traces.export",
@@ -30,7 +31,8 @@ STAGES = {
 }
 """Every stage that a rule runs, with its module."""
 
-MEASURING = {"benchmark", "capture", "ceilings", *(f"{study} point" for study in STUDIES)}
+BENCHMARKS = {"benchmark", "benchmark in processes"}
+MEASURING = {*BENCHMARKS, "capture", "ceilings", *(f"{study} point" for study in STUDIES)}
 
 
 def copy_package(folder: Path) -> Path:

@@ -452,15 +452,33 @@ def test_profiles_are_read_while_the_device_is_held(monkeypatch: pytest.MonkeyPa
     assert order == [*["read"] * len(PHASES), "released"]
 
 
-def test_importing_what_measures_imports_all_that_an_optimizer_needs() -> None:
+OPTIMIZER = "torch.optim.AdamW([torch.ones(1, requires_grad=True)])"
+PROFILER = "window = torch.profiler.profile(); window.start(); window.stop()"
+
+
+@pytest.mark.parametrize(
+    ("module", "use"),
+    [
+        ("measure.workload", OPTIMIZER),
+        ("measure.activities", PROFILER),
+        *((f"studies.{study}.measure", PROFILER) for study in ("matmul", "fusion")),
+        ("studies.mlp.measure", OPTIMIZER),
+    ],
+)
+def test_importing_what_measures_imports_all_that_it_needs(module: str, use: str) -> None:
     """Otherwise torch imports its compiler when a device is held already."""
     code = (
-        "import sys, torch, workflow_src.measure.workload; before = set(sys.modules);"
-        "torch.optim.AdamW([torch.ones(1, requires_grad=True)]); "
-        "print(len(set(sys.modules) - before))"
+        f"import sys, torch, torch.profiler, workflow_src.{module}; before = set(sys.modules);"
+        f"{use}; print('\\n', len(set(sys.modules) - before))"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert int(found.stdout) < 20
+    assert int(found.stdout.split()[-1]) < 20
+
+
+def test_what_needs_no_compiler_imports_none() -> None:
+    code = "import sys, workflow_src.measure.ceilings; print('torch._dynamo' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "False\n"
 
 
 def test_only_the_first_of_several_processes_is_asked(

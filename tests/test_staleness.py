@@ -9,14 +9,23 @@ from pathlib import Path
 
 import pytest
 
-from tests.package import MEASURING, STAGES, changed, copy_package, edit, fingerprints, move
+from tests.package import (
+    BENCHMARKS,
+    MEASURING,
+    STAGES,
+    changed,
+    copy_package,
+    edit,
+    fingerprints,
+    move,
+)
 from tests.workflow import ROOT
 from workflow_src.studies.study import STUDIES
 
 TABLES_OF_STUDIES = {f"{study} table" for study in STUDIES} | {"levers prediction"}
 SECTIONS = {f"{study} section" for study in STUDIES}
 ANSWERS = {stage for stage in STAGES if stage.startswith("answer ")}
-RUN_A_MODEL = {"benchmark", "capture"} | {
+RUN_A_MODEL = {*BENCHMARKS, "capture"} | {
     f"{study} point" for study in ("warmup", "precision", "accounting", "levers")
 }
 RUN_THE_SOFTMAX = {*RUN_A_MODEL, "attention point", "fusion point"}
@@ -116,6 +125,11 @@ BEHAVIOR = [
     pytest.param(
         "common/device_locks.py", "POLL_S = 0.2", "POLL_S = 0.3", MEASURING,
         id="how a device is locked",
+    ),
+    pytest.param(
+        "measure/processes.py", "for _ in row[", "for _ in 2 * row[",
+        {"benchmark in processes", *(f"{study} point" for study in STUDIES)},
+        id="how several processes are merged",
     ),
     pytest.param(
         "measure/timing.py", "time.perf_counter_ns() - start", "time.time_ns() - start",
@@ -312,6 +326,6 @@ def test_every_rule_passes_the_fingerprint_of_what_it_runs() -> None:
     found = []
     for rule in re.split(r"^rule ", rules, flags=re.MULTILINE)[1:]:
         (runs,) = re.findall(r'"python -m (\S+?)[" ]', rule)
-        (code,) = re.findall(r"code=dag\.(?:code\(\"(.+)\"\)|answer_code)", rule)
+        (code,) = re.findall(r"code=dag\.(?:code\(\"(.+)\"\)|(?:answer|benchmark)_code)", rule)
         found.append((runs.removeprefix("workflow_src."), code or "{params.module}"))
     assert found and all(runs == code for runs, code in found), found

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 
+# Torch's profiler imports it in its first session, which takes seconds; a device is held then.
+import torch._dynamo  # noqa: F401
 from torch.autograd.profiler_util import FunctionEvent
 
 from workflow_src.common.units import NS_PER_US

@@ -1,6 +1,7 @@
-"""Benchmark one case: raw samples of every phase and its replay, unprofiled; the environment.
+"""Benchmark one case in one process: raw samples of every phase and its replay, the environment.
 
-Last, after everything timed, a profiler finds out what launched each phase's work.
+None of it is profiled. Last, after everything timed, a profiler finds out what launched each
+phase's work.
 """
 
 from functools import partial
@@ -17,7 +18,6 @@ from workflow_src.measure.memory import peak_memory_mib, reset_peak
 from workflow_src.measure.oom import Row
 from workflow_src.measure.operators import add_launched
 from workflow_src.measure.phases import Built, build, run_built
-from workflow_src.measure.processes import in_fresh_processes, merged
 from workflow_src.measure.progress import said
 from workflow_src.measure.replay import replays
 from workflow_src.measure.timing import Call, sample_steps
@@ -80,7 +80,7 @@ def benchmark(case: Case, warmup_steps: int, steps: int, launched: bool = True) 
 
 @one_sentence()
 def main() -> None:
-    """Benchmark one plan row."""
+    """Benchmark one plan row in this process; see benchmark_processes for several."""
     parser = Parser(description=__doc__)
     parser.add_argument(
         "--case",
@@ -92,9 +92,7 @@ def main() -> None:
     arguments = parser.parse_args()
     row = arguments.case
     if row["processes"] > 1:
-        results = in_fresh_processes("workflow_src.measure.benchmark", row, row["processes"])
-        write_json(arguments.output, merged(results))
-        return
+        parser.error("argument --case: several processes are what benchmark_processes runs")
     use_threads(row)
     settings = (row["warmup_steps"], row["steps"], row.get("process", 0) == 0)
     result = benchmark(Case.from_dict(row), *settings)

@@ -25,6 +25,7 @@ from workflow_src.measure.alone import measured_alone
 from workflow_src.measure.l2 import in_rotation, l2_bytes
 from workflow_src.measure.machine import sm_clock_mhz, use_threads
 from workflow_src.measure.oom import Row, attempt, free
+from workflow_src.measure.precision import AUTOCAST, unsupported, use_precision
 from workflow_src.measure.progress import said
 from workflow_src.measure.timing import (
     Call,
@@ -35,7 +36,6 @@ from workflow_src.measure.timing import (
     time_steps,
     wake,
 )
-from workflow_src.measure.workload import AUTOCAST, unsupported, use_precision
 
 Sizes = Mapping[str, Any]
 

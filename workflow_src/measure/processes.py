@@ -13,7 +13,8 @@ from typing import Any
 
 from workflow_src.common.errors import StageError
 from workflow_src.common.subprocesses import how_it_ended, run_tied
-from workflow_src.measure.oom import Row
+
+Row = dict[str, Any]
 
 SAMPLES = ("samples_ns", "device_samples_ns")
 AROUND = ("before", "during", "after", "started_at", "ended_at")

@@ -9,31 +9,12 @@ from torch import Tensor
 
 from workflow_src.common.case import Case
 from workflow_src.measure.oom import free
+from workflow_src.measure.precision import AUTOCAST, use_precision
 from workflow_src.measure.timing import synchronize
 from workflow_src.model.adamw import build_optimizer
 from workflow_src.model.loss import cross_entropy
 from workflow_src.model.ranges import range_
 from workflow_src.model.transformer import build_model
-
-AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
-
-
-def use_precision(precision: str) -> None:
-    """Allow TF32 tensor cores in float32 matrix products for "tf32", and forbid them otherwise."""
-    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
-    torch.backends.cudnn.allow_tf32 = precision == "tf32"
-
-
-NEEDS = {"tf32": (8, 0), "fp8": (8, 9)}
-"""The minimum compute capability for each precision that needs one."""
-
-
-def unsupported(precision: str, device: str) -> str:
-    """Why this device can't multiply in `precision`; empty if it can."""
-    needs = NEEDS.get(precision)
-    if needs is None or (device == "cuda" and torch.cuda.get_device_capability() >= needs):
-        return ""
-    return f"{precision} needs a CUDA device of compute capability {needs[0]}.{needs[1]} or later"
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,10 @@ from workflow_src.common.case import Case
 from workflow_src.measure.activities import activities_of
 from workflow_src.measure.cuda_graph import NotCapturableError, graphed
 from workflow_src.measure.oom import attempt, free
+from workflow_src.measure.precision import AUTOCAST, use_precision
 from workflow_src.measure.progress import said
 from workflow_src.measure.timing import Call, time_call, time_steps
-from workflow_src.measure.workload import AUTOCAST, Workload, use_precision
+from workflow_src.measure.workload import Workload
 from workflow_src.model.attention import attention_core, written_out_softmax
 from workflow_src.studies.study import Point, Row
 

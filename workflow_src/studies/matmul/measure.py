@@ -10,9 +10,9 @@ from torch import Tensor
 from workflow_src.measure.activities import activities_of
 from workflow_src.measure.l2 import in_rotation, l2_bytes, sets_beyond
 from workflow_src.measure.oom import attempt, free
+from workflow_src.measure.precision import unsupported, use_precision
 from workflow_src.measure.progress import said
 from workflow_src.measure.timing import time_within
-from workflow_src.measure.workload import unsupported, use_precision
 from workflow_src.studies.matmul.points import POINT
 from workflow_src.studies.matmul.tiles import divisibility_sizes, edge_near, edge_sizes, sizes_past
 from workflow_src.studies.run_point import main

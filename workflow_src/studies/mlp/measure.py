@@ -9,9 +9,9 @@ from torch import Tensor, nn
 from workflow_src.measure.activities import activities_of
 from workflow_src.measure.l2 import in_rotation, l2_bytes, sets_beyond
 from workflow_src.measure.oom import attempt, free
+from workflow_src.measure.precision import use_precision
 from workflow_src.measure.progress import said
 from workflow_src.measure.timing import time_call
-from workflow_src.measure.workload import use_precision
 from workflow_src.studies.mlp.points import POINT, Sizes, scaled
 from workflow_src.studies.run_point import main
 from workflow_src.studies.study import Point, Row

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor, nn
 
-from workflow_src.measure.workload import AUTOCAST
+from workflow_src.measure.precision import AUTOCAST
 from workflow_src.studies.study import Point, Row
 
 

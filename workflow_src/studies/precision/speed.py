@@ -9,9 +9,10 @@ from workflow_src.common.case import Case
 from workflow_src.measure.activities import activities_of
 from workflow_src.measure.oom import attempt, free
 from workflow_src.measure.phases import run_phases
+from workflow_src.measure.precision import AUTOCAST, use_precision
 from workflow_src.measure.progress import said
 from workflow_src.measure.timing import time_call
-from workflow_src.measure.workload import AUTOCAST, Workload, use_precision
+from workflow_src.measure.workload import Workload
 from workflow_src.studies.models import case_of
 from workflow_src.studies.study import Point, Row
 

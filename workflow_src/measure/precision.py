@@ -1,0 +1,27 @@
+"""Precisions of matrix products: their types, TF32, and what a device can't do.
+
+Apart from the workload, whose optimizers need torch's compiler, which takes seconds to import.
+"""
+
+import torch
+
+AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
+"""The type in which matrix products run under autocast."""
+
+
+def use_precision(precision: str) -> None:
+    """Allow TF32 tensor cores in float32 matrix products for "tf32", and forbid them otherwise."""
+    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+    torch.backends.cudnn.allow_tf32 = precision == "tf32"
+
+
+NEEDS = {"tf32": (8, 0), "fp8": (8, 9)}
+"""The minimum compute capability for each precision that needs one."""
+
+
+def unsupported(precision: str, device: str) -> str:
+    """Why this device can't multiply in `precision`; empty if it can."""
+    needs = NEEDS.get(precision)
+    if needs is None or (device == "cuda" and torch.cuda.get_device_capability() >= needs):
+        return ""
+    return f"{precision} needs a CUDA device of compute capability {needs[0]}.{needs[1]} or later"
