@@ -143,5 +143,5 @@ def _about(names: Sequence[str], cells: Sequence[str], axes: Axes) -> dict[str, 
     """What a row is of, by axis. Of two columns with one heading, that of the axis comes first."""
     row = dict(zip(reversed(names), reversed(cells), strict=True))
     part = row.get(PHASE, row.get(PART, ""))
-    named = {**row, PHASE: WHOLE.get(part, part)} | axes.cases.get(row.get(CASE, ""), {})
+    named = {**row, PHASE: WHOLE.get(part, part), **axes.cases.get(row.get(CASE, ""), {})}
     return {axis: named[axis] for axis in axes.values if named.get(axis) in axes.values[axis]}
