@@ -1,10 +1,6 @@
-// Long tables with filters for all at once and a CSV each, deep links, and zoom in pictures.
+// Long tables with filters for all at once and a CSV each, deep links, and pictures that tell and zoom.
 const bar = document.getElementById("filters"), axes = [...bar.querySelectorAll("select")];
-const headings = [...document.querySelectorAll("h1, h2, h3, h4")];
-const before = (box) => headings.findLast((each) => each.compareDocumentPosition(box) & Node.DOCUMENT_POSITION_FOLLOWING);
-
-// Each long table, and its DataTable once it was near the screen or filtered.
-const tables = new Map([...document.querySelectorAll("table.long")].map((table) => [table, null]));
+const tables = [...document.querySelectorAll("table.long")];
 // What links lead to in them, by id, because a filter takes rows out of the page.
 const targets = new Map([...document.querySelectorAll("table.long [id]")].map((each) => [each.id, each]));
 
@@ -15,9 +11,10 @@ DataTable.ext.search.push((settings, _, at) => axes.every(({ name, value }) =>
 for (const [direction, sign] of [["asc", 1], ["desc", -1]])
   DataTable.ext.type.order[`num-${direction}`] = (a, b) => (a === -Infinity) - (b === -Infinity) || sign * (a - b) || 0;
 
+// The DataTable of a long table, made once it is near the screen or filtered.
 function explore(table) {
-  if (tables.get(table)) return tables.get(table);
-  const box = table.parentElement, shown = document.createElement("span");
+  if (DataTable.isDataTable(table)) return new DataTable.Api(table);
+  const box = table.parentElement, tools = box.previousElementSibling, shown = document.createElement("span");
   const data = new DataTable(table, { paging: false, info: false, order: [], autoWidth: false,
     layout: { topStart: null, topEnd: null, bottomStart: null, bottomEnd: null },
     drawCallback() {
@@ -26,74 +23,77 @@ function explore(table) {
       box.classList.toggle("few", recordsDisplay <= 6);
       box.hidden = !recordsDisplay;
     } });
-  const csv = { extend: "csv", text: "Save as CSV", title: before(box).textContent.trim().replace(/\W+/g, "-") };
-  box.previousElementSibling.append(new DataTable.Buttons(data, { buttons: [csv] }).container()[0], shown);
-  tables.set(table, data);
+  const csv = { extend: "csv", text: "Save as CSV", title: tools.dataset.title };
+  tools.append(new DataTable.Buttons(data, { buttons: [csv] }).container()[0], shown);
   table.querySelector(":target")?.scrollIntoView(); // Rows have other heights now, and a linked one has moved.
   return data;
 }
+const near = (all) => all.forEach(({ isIntersecting, target }) => isIntersecting && explore(target));
+tables.forEach((table) => new IntersectionObserver(near, { rootMargin: "300px" }).observe(table));
 
-const near = new IntersectionObserver((seen) => seen.forEach((each) => each.isIntersecting && explore(each.target)),
-  { rootMargin: "300px" });
-tables.forEach((_, table) => near.observe(table));
-
-let later;
 function filter() {
-  const found = [...tables.keys()].map((table) => explore(table).search(bar.text.value).draw().page.info().recordsDisplay);
-  const rows = found.reduce((sum, count) => sum + count, 0);
-  bar.elements.found.value = `${rows.toLocaleString("en")} rows`;
+  const rows = tables.map((table) => explore(table).search(bar.text.value).draw().page.info().recordsDisplay);
+  bar.elements.found.value = `${rows.reduce((sum, count) => sum + count, 0).toLocaleString("en")} rows`;
 }
-function filterSoon(delay) { // A word is typed faster than all tables are searched.
-  clearTimeout(later);
-  later = setTimeout(filter, delay);
-}
-bar.addEventListener("input", ({ target }) => filterSoon(target === bar.text ? 250 : 0));
-bar.addEventListener("submit", (event) => event.preventDefault());
-bar.addEventListener("reset", () => filterSoon(0));
+let later; // A word is typed faster than all tables are searched.
+const soon = (delay) => { clearTimeout(later); later = setTimeout(filter, delay); };
+for (const kind of ["input", "reset"]) bar.addEventListener(kind, ({ target }) => soon(target === bar.text ? 250 : 0));
 bar.inert = false;
 
 // #case=small-ctx128-fp32&question=b: that case's rows, at the tables of that question. Any other id: that row.
 function follow() {
-  const id = location.hash.slice(1), asked = new URLSearchParams(id), one = asked.get("case"), question = asked.get("question");
+  const id = location.hash.slice(1), asked = new URLSearchParams(id), one = asked.get("case");
   const row = targets.get(one ? `case-${one}` : id);
   if (row && (one || !row.isConnected)) {
-    axes.forEach((axis) => { axis.value = one && row.dataset[axis.name] || ""; });
-    bar.text.value = "";
+    [...axes, bar.text].forEach((input) => { input.value = one && row.dataset[input.name] || ""; });
     filter();
   }
-  const start = row ? `Tables of (${question})` : `(${question})`;
-  const target = headings.find((each) => each.tagName === "H3" && each.textContent.startsWith(start));
-  if (target || one) (target ?? row)?.scrollIntoView();
+  if (one) (document.getElementById(`tables-of-${asked.get("question")}`) ?? row)?.scrollIntoView();
   else if (row) location.replace(location.hash);
 }
 addEventListener("hashchange", follow);
 addEventListener("click", ({ target }) => target.closest("a")?.hash === location.hash && follow());
 follow();
+const nav = document.querySelector("nav");
+nav.addEventListener("click", ({ target }) => target.closest("a") && nav.hidePopover?.());
 
 // By key or button: how far the left end moves, and how wide what is shown becomes, in widths of what is shown.
 const KEYS = { "+": [0.25, 0.5], "-": [-0.5, 2], ArrowLeft: [-0.25, 1], ArrowRight: [0.25, 1], 0: [0, 1e5] };
-for (const svg of document.querySelectorAll("svg.zoom")) {
-  const [, , whole, high] = svg.getAttribute("viewBox").split(" ").map(Number);
-  const picture = svg.ownerSVGElement, { x, width } = svg;
-  const across = ({ clientX }, box = picture.getBoundingClientRect()) => (clientX - box.left) / box.width;
-  const at = (event) => (across(event) * picture.viewBox.baseVal.width - x.baseVal.value) / width.baseVal.value;
-  let left = 0, wide = whole;
+function zoomable(svg) {
+  const [, , whole, high] = svg.getAttribute("viewBox").split(" ").map(Number), names = [...svg.nextElementSibling.children];
+  let [x, across] = [svg.x, svg.width].map((length) => length.baseVal.value), left = 0, wide = whole;
   const show = (by, factor) => {
     const start = left + by * wide;
     wide = Math.min(Math.max(factor * wide, whole / 1e4), whole);
     left = Math.min(Math.max(start, 0), whole - wide);
     svg.setAttribute("viewBox", `${left} 0 ${wide} ${high}`);
+    svg.classList.toggle("zoomed", wide < whole);
+    for (const name of names) {
+      const [from, long] = name.dataset.span.split(" ").map(Number), first = Math.max(from, left);
+      const room = (Math.min(from + long, left + wide) - first) * across / wide;
+      name.setAttribute("x", x + (first - left) * across / wide + 4);
+      name.setAttribute("visibility", room > 6.5 * name.textContent.length + 8 ? "visible" : "hidden");
+    }
   };
-  const zoom = (event, factor) => show(at(event) * (1 - factor), factor);
-  svg.addEventListener("click", (event) => zoom(event, event.shiftKey ? 2 : 0.5));
-  svg.addEventListener("wheel", (event) => {
-    if (!event.ctrlKey) return;
+  svg.addEventListener("click", ({ clientX, shiftKey, pointerType }) => {
+    const back = svg.previousElementSibling.getBoundingClientRect(), factor = shiftKey ? 2 : 0.5;
+    if (pointerType !== "touch") show((clientX - back.left) / back.width * (1 - factor), factor);
+  });
+  return show;
+}
+for (const figure of document.querySelectorAll("figure:has(svg.zoom)")) {
+  const shows = [...figure.querySelectorAll("svg.zoom")].map(zoomable), boxes = [...figure.querySelectorAll("svg.zoom path")];
+  const press = (key) => KEYS[key] && shows.forEach((show) => show(...KEYS[key]));
+  const tell = (box) => {
+    boxes.forEach((each) => each.classList.toggle("told", each === box));
+    figure.querySelector("output").value = box.textContent;
+  };
+  figure.addEventListener("pointerover", ({ target }) => boxes.includes(target) && tell(target));
+  figure.addEventListener("click", ({ target }) => press(target.value));
+  figure.addEventListener("keydown", (event) => {
+    const { key } = event, step = { ArrowUp: -1, ArrowDown: 1 }[key], told = boxes.findIndex((box) => box.matches(".told"));
+    if (event.ctrlKey || event.metaKey || !(step || key === "+" || KEYS[key] && figure.querySelector(".zoomed"))) return;
     event.preventDefault();
-    zoom(event, event.deltaY > 0 ? 1.25 : 0.8);
-  }, { passive: false });
-  svg.closest("figure").addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || !KEYS[event.key] || (wide === whole && event.key !== "+")) return;
-    event.preventDefault();
-    show(...KEYS[event.key]);
+    step ? tell(boxes[Math.min(Math.max(told + step, 0), boxes.length - 1)]) : press(key);
   });
 }

@@ -15,6 +15,7 @@ from tests.test_report import write_report
 pytestmark = pytest.mark.browser
 
 READY = "#filters:not([inert])"
+WIDTHS = (390, 820, 1280)
 
 
 def chromium() -> str:
@@ -58,7 +59,7 @@ def open_page(browser: Any, report: Path) -> Iterator[Callable[..., Any]]:
         page.on("request", lambda request: page.requests.append(request.url))
         page.goto(report.as_uri() + place)
         if options.get("java_script_enabled", True):
-            page.wait_for_selector(READY)
+            page.wait_for_selector(READY, state="attached")
         return page
 
     yield opened
@@ -70,15 +71,28 @@ def texts(page: Any, selector: str) -> list[str]:
     return [text.strip() for text in page.locator(selector).all_text_contents()]
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1440, "dark")])
-def test_it_is_accessible(open_page, width, scheme):
+def violations(page: Any) -> list[tuple[str, str]]:
+    """What axe finds wrong, and the first place of each."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe: chromium")
-    page = open_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
     found = axe.Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
-    assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
+    return [(each["id"], each["nodes"][0]["html"]) for each in found]
 
 
-@pytest.mark.parametrize("width", [390, 820, 1440])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_it_is_accessible(open_page, width, scheme):
+    page = open_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    assert violations(page) == []
+
+
+@pytest.mark.parametrize("button", ["Contents", "Filter"])
+def test_what_opens_on_a_narrow_screen_is_accessible(open_page, button):
+    page = open_page(viewport={"width": 390, "height": 900}, color_scheme="dark")
+    page.click(f"text='{button}'")
+    assert violations(page) == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
 def test_it_fits_any_screen_and_requests_nothing(open_page, width):
     page = open_page(viewport={"width": width, "height": 900})
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -236,7 +250,7 @@ def test_each_number_leads_to_its_row_and_the_row_to_its_case(open_page):
     assert missing == []
     rows = "tr[id^='number-']"
     assert page.locator(f"{rows} a[href^='#case-']").count() > 0
-    assert any(".csv row" in text for text in texts(page, f"{rows} td:last-child"))
+    assert any(".csv row" in text for text in texts(page, f"{rows} td:nth-child(2)"))
 
 
 # Below the filters and the table's own header, too.
@@ -272,6 +286,45 @@ def test_a_number_leads_to_its_row_while_its_table_is_built(open_page):
         page.wait_for_function(IN_VIEW, arg=row)
 
 
+# Whether the second cell of a row is inside of its table's box from left to right, and has text.
+WHOLE = """id => {
+  const cell = document.getElementById(id).cells[1], at = cell.getBoundingClientRect();
+  const box = cell.closest(".table").getBoundingClientRect();
+  return cell.textContent.trim() && box.left <= at.left && at.right <= box.right + 1;
+}"""
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_what_a_link_leads_to_is_on_the_screen(open_page, width):
+    page = open_page(viewport={"width": width, "height": 900})
+    number = str(page.locator(NUMBERS).first.get_attribute("href"))
+    for row in (number.removeprefix("#"), "case-medium-ctx256-fp32"):
+        page.evaluate("id => { location.hash = id; }", row)
+        page.wait_for_function(IN_VIEW, arg=row)
+        assert page.evaluate(WHOLE, row)
+
+
+@pytest.mark.parametrize("width", [390, 820])
+def test_on_a_narrow_screen_contents_and_filters_open_above_the_page(open_page, width):
+    page = open_page(viewport={"width": width, "height": 900})
+    page.locator("#timings").scroll_into_view_if_needed()
+    contents, filters = page.locator("#contents"), page.locator("#filters")
+    assert not contents.is_visible() and not filters.is_visible()
+    page.click("text='Contents'")
+    assert contents.is_visible()
+    page.keyboard.press("Escape")
+    assert not contents.is_visible()
+    page.click("text='Contents'")
+    page.click("#contents a[href='#timings']")
+    assert not contents.is_visible()
+    page.click("text='Filter'")
+    page.select_option("select[name=size]", "medium")
+    page.wait_for_function(FILTERED)
+    assert page.locator("output[name=found]").bounding_box()["y"] < 50
+    page.mouse.click(width / 2, 800)
+    assert not filters.is_visible()
+
+
 def test_headings_of_a_long_table_stay_in_view(open_page):
     page = open_page()
     page.locator("table.long").first.scroll_into_view_if_needed()
@@ -294,14 +347,70 @@ def test_going_back_filters_for_the_case_before(open_page):
     assert page.input_value("select[name=context]") == "256"
 
 
-def test_a_chart_is_zoomed_by_clicks(open_page):
+def shown(chart: Any) -> list[float]:
+    return [float(part) for part in str(chart.get_attribute("viewBox")).split()]
+
+
+def test_a_chart_is_zoomed_by_clicks_and_buttons(open_page):
     page = open_page()
-    chart = page.locator("svg.zoom").first
-    chart.scroll_into_view_if_needed()
-    before = chart.get_attribute("viewBox").split()
+    figure = page.locator("figure:has(svg.zoom)").first
+    chart, reset = figure.locator("svg.zoom").first, figure.locator("text='Reset'")
+    before = shown(chart)
+    assert not reset.is_visible()
     chart.locator("path").first.dblclick(position={"x": 20, "y": 5})
-    after = chart.get_attribute("viewBox").split()
-    assert float(after[2]) == float(before[2]) / 4, "two quick clicks are two"
+    assert shown(chart)[2] == before[2] / 4, "two quick clicks are two"
+    reset.click()
+    assert shown(chart) == before
+    figure.locator("text='Zoom in'").click()
+    assert shown(chart)[2] == before[2] / 2
+    figure.locator("text='Zoom out'").click()
+    assert shown(chart) == before and not reset.is_visible()
+
+
+# Of each name that is shown: how far it begins and ends outside of what is shown of its box.
+OUTSIDE = """figure => [...figure.querySelectorAll(".names text")].flatMap((name) => {
+  if (name.getAttribute("visibility") === "hidden") return [];
+  const [start, length] = name.dataset.span.split(" ").map(Number);
+  const chart = name.parentElement.previousElementSibling;
+  const [left, , wide] = chart.getAttribute("viewBox").split(" ").map(Number);
+  const box = chart.previousElementSibling.getBoundingClientRect();
+  const at = name.getBoundingClientRect();
+  const edge = (ns) => box.left + box.width * Math.min(Math.max((ns - left) / wide, 0), 1);
+  return [edge(start) - at.left, at.right - edge(start + length)];
+})"""
+
+
+def test_names_stay_inside_of_their_boxes_while_a_chart_is_zoomed(open_page):
+    figure = open_page().locator("figure:has(svg.zoom)").first
+    seen = []
+    for _ in range(4):
+        found = figure.evaluate(OUTSIDE)
+        assert max(found) <= 0
+        seen.append(len(found))
+        figure.locator("text='Zoom in'").click()
+    assert seen[0] > 6 and len(set(seen)) > 1
+
+
+def test_a_box_tells_below_its_picture_when_it_is_pointed_at_or_chosen_by_keys(open_page):
+    page = open_page()
+    figure = page.locator("figure:has(svg.zoom)").first
+    said, boxes = figure.locator("output"), figure.locator("svg.zoom path")
+    boxes.first.hover(position={"x": 20, "y": 5})
+    assert said.text_content() == boxes.first.text_content()
+    figure.focus()
+    for key, place in [("ArrowDown", 1), ("ArrowDown", 2), ("ArrowUp", 1)]:
+        page.keyboard.press(key)
+        assert said.text_content() == boxes.nth(place).text_content()
+
+
+def test_a_tap_on_a_box_tells_and_does_not_zoom(open_page):
+    page = open_page(viewport={"width": 390, "height": 900}, has_touch=True)
+    figure = page.locator("figure:has(svg.zoom)").first
+    chart = figure.locator("svg.zoom").first
+    before, box = shown(chart), chart.locator("path").first
+    box.tap(position={"x": 20, "y": 5})
+    assert figure.locator("output").text_content() == box.text_content()
+    assert shown(chart) == before
 
 
 def test_a_chart_is_zoomed_by_keys_and_its_boxes_have_names(open_page):
@@ -309,17 +418,13 @@ def test_a_chart_is_zoomed_by_keys_and_its_boxes_have_names(open_page):
     figure = page.locator("figure:has(svg.zoom)").first
     assert figure.get_attribute("role") == "group" and figure.get_attribute("aria-label")
     chart = figure.locator("svg.zoom").first
-
-    def shown() -> list[float]:
-        return [float(part) for part in str(chart.get_attribute("viewBox")).split()]
-
-    _, _, whole, _ = shown()
+    _, _, whole, _ = shown(chart)
     figure.focus()
     for key, left, wide in [
         ("ArrowRight", 0, 1), ("+", 0.25, 0.5), ("ArrowLeft", 0.125, 0.5), ("-", 0, 1),
         ("+", 0.25, 0.5), ("ArrowRight", 0.375, 0.5), ("0", 0, 1),
     ]:  # fmt: skip
         page.keyboard.press(key)
-        assert (shown()[0], shown()[2]) == (left * whole, wide * whole), key
+        assert shown(chart)[:3] == [left * whole, 0, wide * whole], key
     boxes = page.get_by_role("group", name=str(figure.get_attribute("aria-label")))
     assert "forward" in boxes.aria_snapshot()

@@ -8,7 +8,7 @@ import pytest
 from workflow_src.answers.command import read_optional
 from workflow_src.answers.evidence import read_table
 from workflow_src.common.case import PHASES
-from workflow_src.render.flame import Spent, flame
+from workflow_src.render.flame import Phase, Spent, flame
 from workflow_src.report.ceilings import Ceilings, read_ceilings
 from workflow_src.report.device_time import Tables, device_time
 
@@ -111,7 +111,7 @@ def test_a_box_gives_the_share_of_its_ceiling_where_most_of_its_time_is_known() 
         ("step/b", "copy"): Spent(94, 94.0),
         ("step/c", "copy"): Spent(6),
     }
-    chart = flame({"training step": times}, ["a", "b", "c"])
+    chart = flame([Phase("training step", 3, times)], ["a", "b", "c"])
     assert "step: 200 ns, 100.0 %\ngemm 100 ns (55.0 % of its ceiling), copy 100 ns<" in chart
     assert "step/b: 104 ns, 52.0 %\ncopy 94 ns (100.0 % of its ceiling)" in chart
 

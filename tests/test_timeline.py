@@ -3,18 +3,20 @@
 import gzip
 import json
 import re
+from itertools import combinations
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from workflow_src.render.flame import Spent, flame
-from workflow_src.render.svg import merged
+from workflow_src.render.flame import Phase, Spent, flame
+from workflow_src.render.svg import COLORS, merged
 from workflow_src.tables.case_tables import kernels_table
 from workflow_src.timeline.formats import DEVICE, HOST, IDLE, SCHEMA
 from workflow_src.timeline.make import main
-from workflow_src.timeline.picture import draw
+from workflow_src.timeline.picture import CAUSE_COLORS, draw
 from workflow_src.timeline.steps import UNKNOWN_CAUSE, Timeline, timeline_of
 from workflow_src.traces.attribution import attribute, device_times, number_steps
 from workflow_src.traces.export import read_trace
@@ -108,7 +110,7 @@ def test_widths_of_a_flame_chart_are_exact_nanoseconds():
         ("step/a/x", "copy"): Spent(5),
         ("step", "fill"): Spent(25),
     }
-    root = ElementTree.fromstring(flame({"training step": times}, ["a"]))
+    root = ElementTree.fromstring(flame([Phase("training step", 3, times)], ["a"]))
     shown = {
         path[0].text.split(":")[0]: path.attrib["d"].split("v")[0]
         for path in root.iter(f"{SVG}path")
@@ -116,6 +118,54 @@ def test_widths_of_a_flame_chart_are_exact_nanoseconds():
     assert shown == {"step": "M0 0h100", "step/a": "M25 18h75", "step/a/x": "M95 36h5"}
     (title,) = [t.text for t in root.iter(f"{SVG}title") if t.text.startswith("step/a:")]
     assert title == "step/a: 75 ns, 75.0 %\ngemm 70 ns, copy 5 ns"
+
+
+def test_a_flame_chart_says_what_a_step_takes_and_names_the_boxes_that_are_wide_enough():
+    times = {("step/feed_forward", "gemm"): Spent(9_000_000), ("step/x/thin", "copy"): Spent(1000)}
+    root = ElementTree.fromstring(flame([Phase("training step", 2, times)], []))
+    said = [text.text for text in root.iter(f"{SVG}text")]
+    assert "training step: 4.50 ms per step (9,001,000 ns in 2 steps)" in said
+    names = {
+        text.text: text.attrib["visibility"]
+        for text in root.iter(f"{SVG}text")
+        if "data-span" in text.attrib
+    }
+    assert names == {"step": "visible", "feed_forward": "visible", "x": "hidden", "thin": "hidden"}
+
+
+TO_LMS = [
+    (0.4122214708, 0.5363325363, 0.0514459929),
+    (0.2119034982, 0.6806995451, 0.1073969566),
+    (0.0883024619, 0.2817188376, 0.6299787005),
+]
+TO_OKLAB = [
+    (0.2104542553, 0.7936177850, -0.0040720468),
+    (1.9779984951, -2.4285922050, 0.4505937099),
+    (0.0259040371, 0.7827717662, -0.8086757660),
+]
+"""The matrices of Oklab, a space in which distance is difference seen (Ottosson, 2020)."""
+
+
+def linear(color: str) -> np.ndarray:
+    parts = np.array([int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)])
+    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+
+
+def test_no_two_colors_of_a_picture_look_alike():
+    colors = [*COLORS, *CAUSE_COLORS.values()]
+    seen = [np.array(TO_OKLAB) @ np.cbrt(np.array(TO_LMS) @ linear(color)) for color in colors]
+    apart = {
+        pair: float(np.linalg.norm(seen[pair[0]] - seen[pair[1]]))
+        for pair in combinations(range(len(colors)), 2)
+    }
+    nearest = min(apart, key=apart.__getitem__)
+    assert apart[nearest] > 0.075, [colors[at] for at in nearest]
+
+
+@pytest.mark.parametrize("color", COLORS)
+def test_dark_names_can_be_read_in_a_box_of_each_color(color):
+    light, ink = (linear(each) @ (0.2126, 0.7152, 0.0722) + 0.05 for each in (color, "#1a1a1a"))
+    assert light / ink >= 4.5
 
 
 def test_the_trace_for_perfetto_holds_every_range_activity_and_gap(files, found):

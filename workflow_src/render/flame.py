@@ -34,16 +34,32 @@ Times = Mapping[tuple[str, str], Spent]
 """Device time by range path and family."""
 
 
-def flame(phases: Mapping[str, Times], order: Sequence[str]) -> str:
-    """A chart per phase, by its title: a row per depth of path, ranges in the order of `order`."""
-    there = {part for times in phases.values() for part in _parts(times)}
+@dataclass(frozen=True)
+class Phase:
+    """A phase's name, and its device time over the `steps` that were captured."""
+
+    name: str
+    steps: int
+    times: Times
+
+    @property
+    def title(self) -> str:
+        """What a step takes, and the exact sum that it comes from."""
+        total = sum(spent.ns for spent in self.times.values())
+        counted = f"{total:,} ns in {self.steps} step{'' if self.steps == 1 else 's'}"
+        return f"{self.name}: {milliseconds(total / self.steps)} per step ({counted})"
+
+
+def flame(phases: Sequence[Phase], order: Sequence[str]) -> str:
+    """A chart per phase: a row per depth of path, ranges in the order of `order`."""
+    there = {part for phase in phases for part in _parts(phase.times)}
     colors = palette(sorted(there, key=lambda name: _rank(name, order)))
     parts, top = [], 4.0
-    for title, times in phases.items():
-        total = sum(spent.ns for spent in times.values())
-        boxes = list(_boxes(times, colors, order))
+    for phase in phases:
+        total = sum(spent.ns for spent in phase.times.values())
+        boxes = list(_boxes(phase.times, colors, order))
         height = max((each.top + each.height for each in boxes), default=float(EMPTY_HEIGHT))
-        parts.append(label(f"{title}: {milliseconds(total)}", 4, top + 14, weight="bold"))
+        parts.append(label(phase.title, 4, top + 14, weight="bold"))
         top += TITLE
         parts += [_depth_label(depth, top) for depth in range(round(height / HIGH))]
         parts.append(chart(boxes, top, total, height))
@@ -82,7 +98,8 @@ def _boxes(times: Times, colors: Mapping[str, str], order: Sequence[str]) -> Ite
     for path, ns in widths.items():
         name = path.rpartition("/")[2]
         text = f"{path}: {ns:,} ns, {100 * ns / total:.1f} %\n{_families(times, path)}"
-        yield Boxes(HIGH * path.count("/"), HIGH - 1, colors[name], text, [(starts[path], ns)])
+        span = [(starts[path], ns)]
+        yield Boxes(HIGH * path.count("/"), HIGH - 1, colors[name], text, span, name)
 
 
 def _ordered(times: Times, order: Sequence[str]) -> list[tuple[tuple[str, str], Spent]]:

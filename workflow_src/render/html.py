@@ -20,9 +20,15 @@ from workflow_src.render.rows import Axes, with_data
 LONG = 12
 """A table with more rows is one to search, sort and filter."""
 
-LONG_TABLE = (' class="long"', '<div class="tools"></div>')
-"""The class of such a table, and what stands before its box."""
+HINT = "Point at a box, tap it, or choose it by the arrows up and down: it says more here."
+TELLING = Markup(
+    '<figcaption><span><button type="button" value="+">Zoom in</button> '
+    '<button type="button" value="-">Zoom out</button> '
+    '<button type="button" value="0">Reset</button></span><output>{}</output></figcaption>'
+).format(HINT)
+"""What stands below a picture with charts to zoom."""
 
+HEADING = re.compile(r'<h\d id="([^"]*)"')
 CELL = re.compile(r'<td(?: style="text-align: (?P<side>\w+);")?>(?P<text>[^<]*)')
 LONG_WORD = re.compile(r"\S{20}")
 """What is broken where paper is too narrow for it: a kernel's name."""
@@ -62,9 +68,9 @@ def inline_figures(body: str, folder: Path) -> str:
 
 def figure(svg: str, label: str) -> Markup:
     """An SVG as a figure. One with charts to zoom is a group, so that their boxes can be read."""
-    role = "group" if 'class="zoom"' in svg else "img"
+    role, caption = ("group", TELLING) if 'class="zoom"' in svg else ("img", "")
     opening = Markup('<figure role="{}" aria-label="{}" tabindex="0">').format(role, label)
-    return opening + Markup(svg + "</figure>")
+    return opening + Markup(svg) + caption + Markup("</figure>")
 
 
 def _own_ids(svg: str, name: str) -> str:
@@ -75,13 +81,16 @@ def _own_ids(svg: str, name: str) -> str:
 def framed_tables(body: str) -> str:
     """Each table in a box of its own that scrolls; one with many rows is of class "long".
 
-    Before that is a box for its tools, which scripts fill.
+    Before that is a box for its tools, which scripts fill; its title is the heading's id.
     """
     numbers = count(1)
 
     def framed(match: re.Match[str]) -> str:
         table = match[0]
-        long, tools = LONG_TABLE if table.count("<tr>") - 1 > LONG else ("", "")
+        long, tools = "", ""
+        if table.count("<tr>") - 1 > LONG:
+            title = (HEADING.findall(body, 0, match.start()) or [""])[-1]
+            long, tools = ' class="long"', f'<div class="tools" data-title="{title}"></div>'
         label = f'role="group" aria-label="table {next(numbers)}"'
         table = CELL.sub(_classed, table).replace("<table>", f"<table{long}>", 1)
         return f'{tools}<div class="table" tabindex="0" {label}>{table}</div>'

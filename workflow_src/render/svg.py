@@ -19,11 +19,15 @@ WIDTH, LEFT = 1000, 90
 FONT = 'font-family="system-ui, DejaVu Sans, sans-serif" font-size="11"'
 EMPTY_HEIGHT = 24
 
-# Paul Tol's qualitative schemes "muted", "light" and "bright": https://sronpersonalpages.nl/~pault/
+CHARACTER, MARGIN = 6.5, 8
+"""About the width of a character, and what a box is wider than a name in it; scripts know both."""
+
+# Light enough for dark names, and found by a search for colors that stay apart, also for readers
+# who don't tell red from green: see test_no_two_colors_of_a_picture_look_alike.
 COLORS = re.findall(
     r"\S+",
-    "#77AADD #EE8866 #EEDD88 #FFAABB #99DDFF #44BB99 #BBCC33 #AAAA00 #CC6677 #88CCEE #DDCC77 "
-    "#AA4499 #44AA99 #999933 #882255 #BBBBBB #4477AA #CCBB44",
+    "#FBBB87 #1BC3F3 #1CB657 #8EFAF9 #F7EA3C #F889AD #A78DB2 #AB79F5 #A3C003 #E3B7F8 #EAE8BA "
+    "#A7D8C1 #E79D7B #BCDB3B #88BACE #EF6C22 #55AC89 #6D9BD5",
 )
 
 
@@ -36,7 +40,8 @@ def palette(names: Iterable[str]) -> dict[str, str]:
 class Boxes:
     """Boxes of one color in one lane, with one text for all that shows while one is hovered.
 
-    spans: start and length of each (ns).
+    spans: start and length of each (ns). name: what is written into it, if it is one and wide
+    enough.
     """
 
     top: float
@@ -44,6 +49,7 @@ class Boxes:
     color: str
     text: str
     spans: Sequence[tuple[int, int]]
+    name: str = ""
 
     def svg(self) -> str:
         """The boxes as one path."""
@@ -52,6 +58,17 @@ class Boxes:
             f"M{start} {self.top:g}h{length}v{high}h-{length}z" for start, length in self.spans
         )
         return f'<path fill="{self.color}" d="{outline}"><title>{escape(self.text)}</title></path>'
+
+    def label(self, top: float, width_ns: int) -> str:
+        """The name of one box in a chart as wide as `width_ns` that stands at `top`, or ""."""
+        if not self.name:
+            return ""
+        ((start, length),) = self.spans
+        scale = (WIDTH - LEFT) / width_ns
+        room = length * scale > CHARACTER * len(self.name) + MARGIN
+        place = f'x="{LEFT + start * scale + MARGIN / 2:.1f}" y="{top + self.top + 13:g}"'
+        shown = f'data-span="{start} {length}" visibility="{"visible" if room else "hidden"}"'
+        return f"<text {place} {shown}>{escape(self.name)}</text>"
 
 
 def merged(spans: Iterable[tuple[int, int]], resolution: int) -> list[tuple[int, int]]:
@@ -73,7 +90,9 @@ def chart(boxes: Sequence[Boxes], top: float, width_ns: int, height: float) -> s
     inner = "".join(each.svg() for each in boxes)
     # Outside of the inner SVG, because browsers leave out rectangles as wide as a second.
     back = f'<rect {place} fill="#f4f4f4"/>'
-    return f'{back}<svg class="zoom" {place} {view}>{inner}</svg>'
+    # Names too, because the inner SVG stretches what is in it.
+    names = "".join(each.label(top, max(width_ns, 1)) for each in boxes)
+    return f'{back}<svg class="zoom" {place} {view}>{inner}</svg><g class="names">{names}</g>'
 
 
 def label(text: str, x: float, y: float, anchor: str = "start", weight: str = "normal") -> str:
@@ -103,6 +122,6 @@ def picture(parts: Iterable[str], height: float) -> str:
     return "\n".join([opening, back, *parts, "</svg>"]) + "\n"
 
 
-def milliseconds(ns: int) -> str:
+def milliseconds(ns: float) -> str:
     """A time as text: 12.3 ms."""
     return f"{number(ns / NS_PER_MS)} ms"

@@ -8,23 +8,24 @@ import pandas as pd
 from markupsafe import Markup
 
 from workflow_src.answers.components import COMPONENTS
-from workflow_src.answers.evidence import cases_of, words
+from workflow_src.answers.evidence import cases_of, of, words
 from workflow_src.common.case import PHASES
 from workflow_src.common.errors import StageError
-from workflow_src.render.flame import KNOWN, Times, flame
+from workflow_src.render.flame import KNOWN, Phase, flame
 from workflow_src.render.html import figure
 from workflow_src.render.markdown import PHASE_WORDS, escape, limit
 from workflow_src.report.ceilings import Ceilings
 from workflow_src.report.device_time import Tables, device_time
 
 ZOOM = (
-    "A box says more when it is pointed at. A click zooms in, Shift and a click out, a double "
-    "click shows all again; so do the keys +, - and 0 once the picture has the focus, and the "
-    "arrows move along it."
+    "A box says more when it is pointed at or tapped. A click zooms in, Shift and a click out; so "
+    "do the buttons below a picture and, once it has the focus, the keys + and -. 0 shows all "
+    "again, the arrows up and down go from box to box, and left and right move along."
 )
 WIDTHS = (
     "In a flame chart a box is a range of the model's code, as wide as the {device_time} of what "
-    "was launched in it, over all captured steps. Widths are exact, in nanoseconds."
+    "was launched in it, over all captured steps. Widths are exact, in nanoseconds; a box "
+    "without a name is too narrow for it."
 )
 GRADIENTS = (
     "Inside of backward a box is the gradient of the forward range of that name. What the record "
@@ -38,8 +39,21 @@ OF_CEILING = (
     "memory. More than 100 % means that a cache supplied some of the bytes."
 )
 
-Charts = Mapping[str, Mapping[str, Times]]
-"""Per case, device time by path and family for each captured phase, by the phase's title."""
+LANES = (
+    "A timeline shows the step of each phase with the median wall time, under the profiler. Host "
+    "ranges, launches and device work have the color of their component of the model, idle time "
+    "that of its cause in the ledger; within a gap, only the lengths of its parts are known "
+    "exactly, not always their order."
+)
+MAKE = (
+    "The timeline of a case is made from its capture, by naming its file, where "
+    "`results/{tag}/capture/` has that case: `snakemake --cores 1 "
+    "results/{tag}/timelines/{{case}}.svg`. Beside it is the whole capture for Perfetto "
+    "(`{{case}}.trace.json.gz`) and for speedscope (`{{case}}.speedscope.json`)."
+)
+
+Charts = Mapping[str, Sequence[Phase]]
+"""Per case, device time by path and family for each captured phase."""
 
 
 def charts(
@@ -60,15 +74,18 @@ def charts(
         if path.stem not in captured:
             raise StageError(f"{path} is the timeline of no case that was captured")
     ends = [path.stem for path in timelines] or [*captured[:1], *captured[-1:]]
-    every = {
-        case: {
-            PHASE_WORDS[phase]: times
-            for phase in PHASES
-            if (times := device_time(tables, ceilings, case, phase))
-        }
-        for case in dict.fromkeys([*example, *ends])
-    }
-    return {case: chart for case, chart in every.items() if chart}
+    every = {case: _phases(tables, ceilings, case) for case in dict.fromkeys([*example, *ends])}
+    return {case: phases for case, phases in every.items() if phases}
+
+
+def _phases(tables: Tables, ceilings: Ceilings, case: str) -> list[Phase]:
+    """The captured phases of a case."""
+    found = ((phase, device_time(tables, ceilings, case, phase)) for phase in PHASES)
+    return [
+        Phase(PHASE_WORDS[phase], int(of(tables.kernels, case, phase)["steps"].max()), times)
+        for phase, times in found
+        if times
+    ]
 
 
 def text(
@@ -82,23 +99,24 @@ def text(
     if not charts:
         return ""
     path_of = {path.stem: Path(os.path.relpath(path, folder)).as_posix() for path in timelines}
-    every = [f"Shown here: {', '.join(map(escape, charts))}.", _reading(charts, captures)]
-    if timelines:
-        every.append(
-            f"A timeline of any other case is made by naming its file: `snakemake --cores 1 "
-            f"results/{tag}/timelines/{{case}}.svg`. Beside it is the whole capture for Perfetto "
-            "(`{case}.trace.json.gz`) and for speedscope (`{case}.speedscope.json`)."
-        )
+    shown = f"Shown here: {', '.join(map(escape, charts))}."
+    without = "" if timelines else " No timeline is among them."
+    every = [shown + without, _reading(charts, captures, bool(timelines)), MAKE.format(tag=tag)]
     for place, case in enumerate(charts):
         every += _timeline(case, path_of[case]) if case in path_of else []
         every += [f"### Flame chart of {escape(case)}", f"{{{{flame {place}}}}}"]
     return "\n\n".join(["## Steps as pictures", *every]) + "\n"
 
 
-def _reading(charts: Charts, captures: pd.DataFrame) -> str:
+def _reading(charts: Charts, captures: pd.DataFrame, timelines: bool) -> str:
     """How to read the pictures, as a list."""
-    boxes = [box for chart in charts.values() for times in chart.values() for box in times.items()]
-    lines = [ZOOM, WIDTHS.format(device_time=words(cases_of(captures))["device_time"])]
+    phases = [phase for chart in charts.values() for phase in chart]
+    boxes = [box for phase in phases for box in phase.times.items()]
+    lines = [
+        ZOOM,
+        *([LANES] if timelines else []),
+        WIDTHS.format(device_time=words(cases_of(captures))["device_time"]),
+    ]
     lines += [GRADIENTS] if any("/backward/" in path for (path, _), _ in boxes) else []
     lines += [OF_CEILING] if any(spent.at_ceiling for _, spent in boxes) else []
     return "\n".join(f"- {line}" for line in lines)
@@ -108,10 +126,6 @@ def _timeline(case: str, path: str) -> list[str]:
     label = f"Timeline of {escape(case)}: host ranges, launches, device work, idle time"
     return [
         f"### Timeline of {escape(case)}",
-        "The step of each phase with the median wall time, under the profiler. Host "
-        "ranges, launches and device work have the color of their component of the model, "
-        "idle time that of its cause in the ledger; within a gap, only the lengths of its "
-        "parts are known exactly, not always their order.",
         f"![{label}]({path})",
     ]
 

@@ -25,11 +25,11 @@ from workflow_src.timeline.steps import UNKNOWN_CAUSE, Timeline
 CAUSE_COLORS = {
     "launch": "#CC3311",
     "synchronization": "#AA3377",
-    "queued": "#EE7733",
-    "tail": "#997700",
+    "queued": "#224FA5",
+    "tail": "#7A5C00",
     "profiler": "#555555",
     "unexplained": "#000000",
-    UNKNOWN_CAUSE: "#999999",
+    UNKNOWN_CAUSE: "#777777",
 }
 
 RESOLUTION = 20_000
