@@ -97,7 +97,7 @@ def test_a_precision_that_was_measured_is_a_remedy_that_was_tried(ask):
     _, text = ask(*samples)
     assert short(text).startswith(
         "Of what the suite's cases vary, bf16 pays most in the median: "
-        "a training step takes a median of 60.0 % as long as with fp32."
+        "a training step takes a median of 60.0 % as long as with fp32 (over 2 cases)."
     )
     assert (
         "- **bf16 in place of fp32**: a median of 60.0 % over 2 cases, from 40.0 % "
