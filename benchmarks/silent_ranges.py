@@ -2,7 +2,7 @@
 
 from workflow_src.common.case import Case
 from workflow_src.common.summary import summarize
-from workflow_src.measure.benchmark import time_steps
+from workflow_src.measure.timing import time_steps
 from workflow_src.measure.workload import Workload
 from workflow_src.model.ranges import range_
 

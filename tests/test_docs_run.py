@@ -1,0 +1,195 @@
+"""Every command in the documentation is run: here, by another test or by CI, or is listed.
+
+Here means in a finished project of the smoke suite, as it is written but for what SMALL replaces.
+What is listed in LACKING needs what neither CI nor a laptop has, or more time than tests may take.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.test_docs import documented
+from tests.workflow import ROOT, SUITE, Project, run_and_wait, stage_server
+
+HERE = (
+    r"make (report|status|unlock|assemble|rewrite)",
+    r'make (status|assemble) CONFIG="suite=assignment"',
+    r"snakemake -n",
+    r"snakemake --cores 1 report\.md( --config tag=after-upgrade)?",
+    r"snakemake --cores 1 results/quickstart/(answers/case|timelines)/mini-ctx128-fp32\.(md|svg)",
+    r"python -m workflow_src\.cli\.status --config suite=assignment steps=20",
+    r"(OMP_NUM_THREADS=1 )?python -m benchmarks\.(silent_ranges|attribution)",
+    r"python -m benchmarks\.device_bound examples/h200/studies/levers/\*\.json",
+)
+"""Commands that this module runs."""
+
+SMALL = {
+    # What it installs takes a network; CI installs it with `make test`.
+    r"^make": "make -o .venv/installed",
+    # The same without and with it, as the project's settings are those of the smoke suite.
+    r"(assemble|status)$": r'\1 CONFIG="suite=assignment"',
+    "suite=assignment": "suite=smoke",
+    # One case is measured anew.
+    r"report\.md --config tag=after-upgrade": (
+        "results/after-upgrade/tables/mini-ctx128-fp32/timings.csv --config tag=after-upgrade"
+    ),
+    "results/quickstart": "results/smoke",
+    "mini-ctx128-fp32": "tiny-ctx16-fp32",
+    # Reads the processes, and draws no pairs of runs.
+    r"json$": "json --per-run",
+    r"OMP_NUM_THREADS=1 ": "",
+}
+"""What is replaced in them; the settings of the smoke suite stand in the project's config.yaml."""
+
+GATE = "test_compare.py::test_make_ends_with_error_2_where_runs_cannot_be_compared"
+SLURM = "test_slurm.py::test_measurements_run_through_slurm_each_on_a_gpu_of_its_own"
+RUN_SUITE = "test_workflow.py::test_one_command_answers_all_questions_and_a_second_run_does_nothing"
+
+BY_TESTS = {
+    r"snakemake --cores 1 report\.md -R benchmark capture ceilings study_point": (
+        "test_environment.py::test_all_of_it_is_measured_again_in_one_command"
+    ),
+    r"make compare( A=results/before B=results/after)?": GATE,
+    r"python -m workflow_src\.compare\.(compare|gate --comparison results/compare/.*)": GATE,
+    r"snakemake --cores 1 results/compare/results/before/with/results/after/compare\.md": GATE,
+    r"--config suite=memory memory_limit_gib=32 tag=memory-32gib": (
+        "test_publish.py::test_a_published_report_can_be_rewritten_from_its_tables"
+    ),
+    r"--config 'studies=\[name\]'": ("test_adding.py::test_adding_a_question_a_study_and_a_size"),
+    r"--config allow_missing=true": (
+        "test_workflow.py::test_an_incomplete_report_names_what_is_missing"
+    ),
+    r"snakemake --report snakemake-report\.html": (
+        "test_workflow.py::test_snakemakes_own_report_works_offline"
+    ),
+    r"snakemake --lint": (
+        "test_workflow.py::test_rules_are_clean_and_the_snakefile_is_a_table_of_contents"
+    ),
+    r"python -m workflow_src\.(measure\.capture|traces\.export)": RUN_SUITE,
+    r"python -m workflow_src\.cli\.publish export": (
+        "test_publish.py::test_a_cleaned_export_reads_the_same_and_has_no_other_data"
+    ),
+    r"snakemake --profile profiles/(slurm|cluster-generic) report\.md": SLURM,
+    r"--config (cluster=true device=cuda )?profiler=nsys": (
+        "test_slurm.py::test_a_cluster_needs_device_and_profiler_named"
+    ),
+    r"--config (profiler=torch|cpu_threads=8)": (
+        "test_slurm.py::test_the_command_line_overrides_the_profiles"
+    ),
+    r"tools/cancel_slurm_jobs": (
+        "test_slurm.py::test_jobs_of_a_killed_snakemake_stay_until_they_are_canceled"
+    ),
+    r'snakemake --cluster "sbatch --parsable .*': (
+        "test_snakemake7.py::test_a_canceled_job_is_submitted_again_with_what_the_rule_requests"
+    ),
+    r'snakemake --cluster "sbatch --output.*': (
+        "test_snakemake7.py::test_the_old_command_runs_the_suite_through_slurm"
+    ),
+}
+"""Commands that another test runs, and which; settings for a GPU or a cluster in a dry run."""
+
+BY_CI = {
+    r"make (check|test)": r"^make \1$",
+    r"make \.venv7/installed PYTHON=python3\.11": r"^make \.venv7/installed$",
+    r"\.ci/slurm_lab (up|down)": r"\.ci/slurm_lab \1",
+    r"python -m pytest -m slurm": r"REQUIRE_SLURM=1",
+}
+"""Commands that CI runs, and the line of .ci/run that does, for the groups of the command."""
+
+LACKING = {
+    r"\. \.venv/bin/activate": "a .venv made here, for which `make report` takes a network",
+    r"make lock( LOCK=--upgrade)?": "a network",
+    r"make \.venv/installed-slurm TORCH=cuda": "a network",
+    r"pip install -r requirements-slurm\.txt": "a network",
+    r"tools/gpu-host/bundle FOLDER": "a network",
+    r"\. tools/gpu-host/setup FOLDER": "a folder that was packed with a network, and a GPU",
+    r"snakemake --cores 1 report\.md --config suite=assignment": "a GPU, and hours",
+    r"snakemake --cores 8 report\.md --resources gpu=4 --config suite=assignment": "four GPUs",
+    r"snakemake --profile profiles/slurm report\.md --config suite=assignment": (
+        "a Slurm whose nodes have GPUs"
+    ),
+    r"snakemake --executor cluster-generic .*": (
+        "a Slurm that is not the tests'; profiles/cluster-generic has the same options"
+    ),
+    r"--config 'studies=\[warmup, .*\]'": "many minutes, and a GPU for what the studies are about",
+    r"python -m pytest -m gpu": "a GPU",
+    r"python -m benchmarks\.dry_run": "half a minute",
+    r"python -m benchmarks\.compare --measure 48 --benchmark aa\.json": "half an hour",
+    r"python -m benchmarks\.compare --benchmark aa\.json --per-run 10 20 60": (
+        "the file that --measure writes, and minutes"
+    ),
+    r"python -m benchmarks\.device_bound": "minutes; without arguments it stands for the command",
+}
+"""Commands that nothing runs, and what that takes."""
+
+HOMES = (*HERE, *BY_TESTS, *BY_CI, *LACKING)
+
+
+@pytest.mark.parametrize("command", documented())
+def test_a_documented_command_is_run_or_what_it_lacks_is_named(command: str) -> None:
+    homes = [pattern for pattern in HOMES if re.fullmatch(pattern, command)]
+    assert len(homes) == 1, "run it in this module, or name what does or what that takes, once"
+
+
+def test_each_pattern_is_that_of_a_documented_command() -> None:
+    commands = documented()
+    unused = [p for p in HOMES if not any(re.fullmatch(p, command) for command in commands)]
+    assert unused == []
+
+
+@pytest.mark.parametrize("node", sorted(set(BY_TESTS.values())))
+def test_a_test_that_runs_a_documented_command_is_there(node: str) -> None:
+    file, name = node.split("::")
+    text = (ROOT / "tests" / file).read_text()
+    assert re.search(rf"^def {name}\(", text, re.MULTILINE)
+
+
+def test_ci_runs_what_is_said_to_be_run_there() -> None:
+    said = (ROOT / ".ci" / "run").read_text()
+    for command in documented():
+        for pattern, line in BY_CI.items():
+            if found := re.fullmatch(pattern, command):
+                assert re.search(found.expand(line).replace(r"\.", "."), said, re.M), command
+
+
+def small(command: str) -> str:
+    """The command, made small enough to be run here."""
+    for old, new in SMALL.items():
+        command = re.sub(old, new, command)
+    return command
+
+
+def run_here() -> Iterator[str]:
+    """Each of these commands, once, as it is run."""
+    for command in documented():
+        if any(re.fullmatch(pattern, command) for pattern in HERE):
+            yield small(command)
+
+
+def of_the_smoke_suite(project: Project) -> None:
+    """Put the settings of the finished run into config.yaml, and drop its report."""
+    settings = "\n".join(setting.replace("=", ": ") for setting in SUITE)
+    project.edit("config.yaml", "suite: quickstart\n", f"{settings}\n")
+    (project.folder / "Makefile").write_text((ROOT / "Makefile").read_text())
+    (project.folder / "report.md").unlink()
+
+
+@pytest.mark.workflow
+@pytest.mark.parametrize("command", sorted(set(run_here())), ids=str)
+def test_a_documented_command_ends_well(command: str, project: Project) -> None:
+    of_the_smoke_suite(project)
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = os.environ | {"PATH": path, "WATCH_LOG": str(project.log)}
+    if command.startswith("snakemake"):
+        path = f"{project.folder / 'bin'}:{path}"
+        environment |= {"PATH": path, "WATCH_SERVER": stage_server()}
+    folder = ROOT if "benchmarks." in command else project.folder
+    status, said = run_and_wait(["bash", "-c", command], folder, environment)
+    assert status == 0, said
+    made = re.findall(r"\S+\.(?:md|svg|csv)", command)
+    made += ["report.md"] if re.search(r"\b(report|assemble|rewrite)\b", command) else []
+    assert [file for file in made if not (project.folder / file).is_file()] == [], said
