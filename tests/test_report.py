@@ -142,6 +142,17 @@ def test_the_evidence_names_the_tables_of_the_run_and_cases_beyond_its_plan(tmp_
     assert "<code>studies/levers.csv</code></td>" in page
 
 
+def test_the_page_says_how_a_timeline_is_made_though_it_shows_none(reported):
+    _, page = reported(SAMPLE)
+    assert "Shown here: small-ctx128-fp32. No timeline is among them." in page
+    assert "snakemake --cores 1 results/mine/timelines/{case}.svg" in page
+    assert "A timeline shows the step of each phase" not in page
+
+
+def test_the_published_page_is_small_enough_to_be_mailed():
+    assert (ROOT / "examples" / "h200" / "report.html").stat().st_size < 5e6
+
+
 def test_fewer_than_100_lines_of_script_are_our_own():
     lines = (TEMPLATES / "report.js").read_text().splitlines()
     assert len(lines) < 100 and max(map(len, lines)) <= 130

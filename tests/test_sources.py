@@ -36,7 +36,25 @@ def test_a_number_beside_a_cases_name_shows_that_cases_value_and_rows(linker):
     )
     (source,) = linker.sources.values()
     assert (source.value.case, source.name) == ("small-ctx128-fp32", "gemm")
-    assert (source.table, source.rows, source.others) == ("kernels", (3, 7), 1)
+    assert (source.table, source.rows) == ("kernels", (3, 7))
+
+
+@pytest.mark.parametrize(
+    ("more", "text", "expected"),
+    [
+        ({}, "31.0 % in small, context 128", 0),
+        ({"again": {"worst": ROWS}}, "31.0 % in small, context 128", 0),
+        ({"again": ROWS | {"idle_share": 0.31}}, "31.0 % in small, context 128", 1),
+        ({"again": OTHER}, "31.0 % in small, context 128", 0),
+        ({"again": {"median": 0.31}}, "a median of 31.0 %", 0),
+        ({"again": {"least": 0.3101}}, "a median of 31.0 %", 1),
+        ({"said": "9 of 12 cases", "count": 9}, "9 of 12 cases", 0),
+    ],
+)
+def test_other_values_are_counted_once_and_only_of_what_the_sentence_names(more, text, expected):
+    found = Linker("b", ANSWER | {"summary": ANSWER["summary"] | more})
+    found.link(text)
+    assert next(iter(found.sources.values())).others == expected
 
 
 def test_a_number_without_a_case_shows_the_value_highest_in_the_summary(linker):

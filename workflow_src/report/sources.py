@@ -9,6 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import pandas as pd
@@ -18,7 +19,7 @@ from workflow_src.answers.provenance import NUMERAL, texts
 from workflow_src.common.case import CASE_COLUMNS
 from workflow_src.common.environment import PRIVATE
 from workflow_src.report.fits import is_bare
-from workflow_src.report.values import BY_VALUE, Value, walk
+from workflow_src.report.values import BY_VALUE, Rank, Value, walk
 
 UNLINKED = re.compile(r"`[^`]*`|\[[^\]]*\]\([^)]*\)|\b(?:context|batch) \d+")
 """Parts of a line in which numbers stay as they are: code, links, and what names a case."""
@@ -31,7 +32,7 @@ class Source:
     """A number of a sentence and what it shows.
 
     table and rows: the CSV and its rows that support the value, counted from 1 with the header;
-    empty if it was computed from other values. others: how many other values fit too.
+    empty if it was computed from other values. others: how many other values fit as well.
     """
 
     key: str
@@ -87,7 +88,7 @@ class Linker:
             return None
         if (number[0], best) not in self.sources:
             key = f"number-{self.question}-{len(self.sources) + 1}"
-            self.sources[number[0], best] = self._described(key, number[0], best, len(found) - 1)
+            self.sources[number[0], best] = self._described(key, number[0], best, _others(found))
         return self.sources[number[0], best]
 
     def _described(self, key: str, number: str, value: Value, others: int) -> Source:
@@ -107,6 +108,17 @@ class Linker:
         supported = {fact["name"]: fact for fact in self._facts[case] if fact["rows"]}
         fact = next((supported[name] for name in names if name in supported), None)
         return (str(fact["table"]), tuple(fact["rows"])) if fact else ("", ())
+
+
+def _others(found: Sequence[tuple[Rank, Value]]) -> int:
+    """How many values fit besides the best, one that stands in several places counted once.
+
+    Not those of a case that the sentence doesn't name, if the best is of one that it names, and
+    not those that are only printed alike, if the best is a text that stands there word by word.
+    """
+    (kind, away, *_), _ = min(found, key=lambda each: each[0])
+    close = [value for rank, value in found if rank[0] == kind and (rank[1] < inf or away == inf)]
+    return len({(value.case, value.name, value.value) for value in close}) - 1
 
 
 def row_texts(source: Source, tables: Mapping[str, pd.DataFrame]) -> list[str]:
