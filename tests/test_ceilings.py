@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,11 +14,12 @@ import torch
 
 from tests.synthetic_tables import Sample, write_tables
 from tests.workflow import ROOT
-from workflow_src.common.ceilings import SIZES, SIZES_SCHEMA, over_ceiling, rate_of
+from workflow_src.common.ceilings import FEWEST, SIZES, SIZES_SCHEMA, over_ceiling, rate_of
 from workflow_src.common.errors import StageError
 from workflow_src.common.schema import violation
 from workflow_src.dag import make_dag, measures
 from workflow_src.measure import ceilings as measuring
+from workflow_src.measure import sampling
 from workflow_src.measure.l2 import in_rotation, sets_beyond
 from workflow_src.plan.config import load
 from workflow_src.report.ceilings import read_ceilings, variables
@@ -25,7 +27,7 @@ from workflow_src.tables.ceilings import COLUMNS, levels, split, table
 
 TINY = {
     "buffer_mib": 1, "shapes": [[16, 8, 4]], "exponentials": 1024, "wake_s": 0.0,
-    "budget_ms": 0.1, "sample_ms": 0.01,
+    "budget_ms": 0.1, "sample_ms": 0.01, "pause_ms": 0.0,
 }  # fmt: skip
 POINT = {"device": "cpu", "precisions": ["fp32"], "cpu_threads": 1, "sizes": TINY}
 HERE = {"gpu": "", "cpu": "a CPU", "cpu_threads": 2, "driver": "", "cuda": "", "torch": "2.0"}
@@ -213,15 +215,76 @@ def test_sets_of_a_rotation_exceed_the_cache(l2: int, size: int, sets: int) -> N
 def test_no_sample_of_a_group_starts_on_an_idle_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else each group's first one contains the latency of a launch, which looks like a level."""
     done: list[str] = []
-    monkeypatch.setattr(measuring, "event_pairs", lambda count: ["timed"] * count)
-    monkeypatch.setattr(measuring, "between_events", lambda pair, call: call() or done.append(pair))
-    monkeypatch.setattr(measuring, "elapsed_ns", lambda pairs: [1] * len(pairs))
-    monkeypatch.setattr(measuring, "sm_clock_mhz", lambda device: 1980)
+    monkeypatch.setattr(sampling, "event_pairs", lambda count: ["timed"] * count)
+    monkeypatch.setattr(sampling, "between_events", lambda pair, call: call() or done.append(pair))
+    monkeypatch.setattr(sampling, "elapsed_ns", lambda pairs: [1] * len(pairs))
+    monkeypatch.setattr(sampling, "sm_clock_mhz", lambda device: 1980)
     properties = SimpleNamespace(uuid="x")
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda number: properties)
-    found = measuring._group(lambda: done.append("call"), "cuda", 2)
+    found = sampling._group(lambda: done.append("call"), "cuda", 2)
     assert found == ([1, 1], 1980)
     assert done == ["call", "call", "timed", "call", "timed"]
+
+
+def test_each_sample_of_a_burst_follows_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(sampling.time, "sleep", pauses.append)
+    found = sampling.sampled(lambda: None, "cpu", TINY, pause_ms=20.0)
+    assert pauses == [0.02] * FEWEST and len(found["samples_ns"]) == FEWEST
+    assert found["samples_per_group"] == 1
+
+
+def test_a_ceiling_has_enough_samples_to_tell_two_levels_however_long_a_call_is() -> None:
+    found = sampling.sampled(lambda: time.sleep(0.001), "cpu", TINY | {"budget_ms": 1.0})
+    assert len(found["samples_ns"]) == FEWEST
+
+
+def test_the_fastest_layout_of_a_shape_is_measured_in_bursts_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ns = {"nn": 300, "nt": 100, "tn": 200}
+
+    def measured(
+        about: dict[str, Any], make: object, device: str, sizes: object, pause_ms: float
+    ) -> dict[str, Any]:
+        return TIMED | {"reason": "", "samples_ns": [ns[about["layout"]] - round(pause_ms)]}
+
+    monkeypatch.setattr(measuring, "measured", measured)
+    sizes = TINY | {"pause_ms": 20.0, "shapes": [[16, 8, 4], [8, 8, 8]]}
+    rows = measuring.products("cpu", "fp32", sizes)
+    assert [(found["name"], found["layout"], found["shape"]) for found in rows[2:5]] == [
+        ("matmul", "tn", "16 x 8 x 4"),
+        ("matmul in bursts", "nt", "16 x 8 x 4"),
+        ("matmul", "nn", "8 x 8 x 8"),
+    ]
+    assert tabulated(*rows)["is_ceiling"].tolist() == [False] * 3 + [True] + [False] * 4
+
+
+def test_what_a_device_lacks_is_not_tried_in_bursts() -> None:
+    rows = measuring.products("cpu", "tf32", TINY | {"pause_ms": 20.0})
+    assert {found["name"] for found in rows} == {"matmul"}
+
+
+@pytest.mark.parametrize(
+    ("room_mib", "shape", "status"),
+    [(64, "8 MiB", "ok"), (30, "4 MiB", "ok"), (20, "3 MiB", "ok"), (10, "3 MiB", "oom")],
+    ids=["fits", "halved", "fewest", "none"],
+)
+def test_buffers_that_do_not_fit_are_smaller_but_beyond_the_cache(
+    monkeypatch: pytest.MonkeyPatch, room_mib: int, shape: str, status: str
+) -> None:
+    """Six buffers; of a cache of half a MiB, each is beyond four times that."""
+
+    def allocate(sets: list[Any], elements: int, device: str) -> dict[str, Any]:
+        if 6 * 4 * elements > room_mib * 2**20:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        sets += [[torch.ones(elements) for _ in range(3)] for _ in range(2)]
+        return {}
+
+    monkeypatch.setattr(measuring, "_allocate", allocate)
+    monkeypatch.setattr(measuring, "l2_bytes", lambda device: 2**19)
+    rows = measuring.bandwidths("cpu", TINY | {"buffer_mib": 8})
+    assert {(found["shape"], found["status"]) for found in rows} == {(shape, status)}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from workflow_src.common.ceilings import SIZES, over_ceiling, rate_of
+from workflow_src.common.ceilings import FEWEST, SIZES, over_ceiling, rate_of
 from workflow_src.common.devices import cuda_devices
 from workflow_src.measure.ceilings import bandwidths, exponentials, products
 from workflow_src.measure.cuda_graph import graphed
@@ -44,6 +44,16 @@ def test_bandwidth_is_near_the_datasheets_and_not_above_it() -> None:
 def test_products_are_faster_in_fewer_bits() -> None:
     rates = [best(products("cuda", name, SIZES["cuda"])) for name in PRECISIONS]
     assert rates == sorted(rates) and len(set(rates)) == len(rates)
+
+
+def test_bursts_have_a_clock_each_and_are_about_as_fast_as_products_alone() -> None:
+    rows = products("cuda", "bf16", SIZES["cuda"])
+    bursts = [row for row in rows if row["name"] == "matmul in bursts" and row["status"] == "ok"]
+    assert len(bursts) == len(SIZES["cuda"]["shapes"])
+    assert all(len(row["sm_clock_mhz"]) == len(row["samples_ns"]) == FEWEST for row in bursts)
+    alone = [row for row in rows if row["name"] == "matmul"]
+    print(f"bf16: {best(alone):.0f} TFLOP/s alone, {best(bursts):.0f} in bursts")
+    assert best(bursts) >= 0.9 * best(alone)
 
 
 def test_exponentials_in_registers_outrun_those_in_a_cache() -> None:

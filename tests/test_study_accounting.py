@@ -321,7 +321,7 @@ def test_utilization_by_hand() -> None:
 
 TINY = {
     "buffer_mib": 1, "shapes": [[16, 16, 16]], "exponentials": 64, "wake_s": 0.0,
-    "budget_ms": 0.1, "sample_ms": 0.01,
+    "budget_ms": 0.1, "sample_ms": 0.01, "pause_ms": 0.0,
 }  # fmt: skip
 
 

@@ -13,19 +13,27 @@ SIZES: dict[str, dict[str, Any]] = {
         "wake_s": 0.0,
         "budget_ms": 20.0,
         "sample_ms": 1.0,
+        "pause_ms": 0.0,
     },
     "cuda": {
         "buffer_mib": 1024,
-        "shapes": [[2048] * 3, [4096] * 3, [8192] * 3, [2048, 2560, 10240], [4096, 4096, 16384]],
+        "shapes": [
+            *([size] * 3 for size in (2048, 4096, 8192)),
+            [2048, 2560, 10240],
+            [4096, 4096, 16384],
+            [4096, 1024, 10000],
+        ],
         "exponentials": 2**22,
         "wake_s": 0.3,
         "budget_ms": 100.0,
         "sample_ms": 1.0,
+        "pause_ms": 20.0,
     },
 }
-"""By device: MiB of a buffer (on a GPU at least: see measure.ceilings), the (m, k, n) of matrix
-products, squares and those of a model's layers, the elements whose exponentials are taken, seconds
-to keep the device busy at first, and milliseconds to spend per row and, at least, per sample."""
+"""By device: MiB of a buffer (see measure.ceilings), the (m, k, n) of matrix products, squares and
+those of a model's layers and head, the elements whose exponentials are taken, seconds to keep the
+device busy at first, milliseconds to spend per row and, at least, per sample, and the milliseconds
+between products in bursts, which are left out if 0."""
 
 SIZES_SCHEMA = mapping(
     {
@@ -35,6 +43,7 @@ SIZES_SCHEMA = mapping(
         "wake_s": AMOUNT,
         "budget_ms": AMOUNT,
         "sample_ms": AMOUNT,
+        "pause_ms": AMOUNT,
     }
 )
 """The schema of the sizes."""
@@ -45,6 +54,9 @@ RATES: dict[str, tuple[str, str, float]] = {
     "exponential": ("operations", "giga_exp_per_s", 1.0),
 }
 """By kind of ceiling: the key of a call's work, its rate with unit, and that unit per 1/ns."""
+
+FEWEST = 10
+"""Fewer samples don't tell one level from two, so that many are taken at least."""
 
 TOLERANCE = 0.02
 """A rate may exceed a ceiling by this share, as medians of two runs differ by that."""

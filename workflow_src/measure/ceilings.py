@@ -4,9 +4,8 @@ In a process of its own and before anything else is allocated, because copies in
 reallocated memory can be 10 % slower.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import product
 from typing import Any
 
 import torch
@@ -23,21 +22,11 @@ from workflow_src.common.schema import choice, listed, mapping
 from workflow_src.common.units import MIB
 from workflow_src.measure.alone import measured_alone
 from workflow_src.measure.l2 import in_rotation, l2_bytes
-from workflow_src.measure.machine import sm_clock_mhz, use_threads
+from workflow_src.measure.machine import use_threads
 from workflow_src.measure.oom import Row, attempt, free
 from workflow_src.measure.precision import AUTOCAST, unsupported, use_precision
-from workflow_src.measure.progress import said
-from workflow_src.measure.timing import (
-    Call,
-    between_events,
-    elapsed_ns,
-    event_pairs,
-    repeated,
-    time_steps,
-    wake,
-)
-
-Sizes = Mapping[str, Any]
+from workflow_src.measure.sampling import Sizes, measured
+from workflow_src.measure.timing import Call, wake
 
 POINT = mapping(
     {
@@ -70,9 +59,6 @@ LAYOUTS = ("nn", "nt", "tn")
 """Which of the two factors of a product is stored transposed; a linear layer's forward is nt, its
 backward nn and tn."""
 
-GROUP = 5
-"""Samples between two readings of the clock."""
-
 REPEATS = 256
 """Exponentials of each element in one call of the Triton kernel."""
 
@@ -89,22 +75,37 @@ def measure(point: Mapping[str, Any]) -> list[Row]:
 def bandwidths(device: str, sizes: Sizes) -> list[Row]:
     """Rows of reading, writing, copying, scaling and triad (STREAM's, McCalpin 1995) in float32.
 
-    Each buffer is larger than TIMES_L2 times the L2 cache. `bytes` are those that a call reads and
-    writes. Scaling is a copy by an elementwise kernel, which can be faster than a GPU's copy.
+    Each buffer is larger than TIMES_L2 times the L2 cache, and smaller than the sizes say where
+    those don't fit. `bytes` are those that a call reads and writes. Scaling is a copy by an
+    elementwise kernel, which can be faster than a GPU's copy.
     """
-    beyond = TIMES_L2 * l2_bytes(device) + MIB
-    elements = max(sizes["buffer_mib"] * MIB, beyond) // torch.float32.itemsize
     sets: list[list[Tensor]] = []
-    # All at once: buffers in freed and reallocated memory would be slower.
-    allocated = attempt(partial(_allocate, sets, elements, device), partial(free, device))
+    for elements in _lengths(device, sizes):
+        # All at once: buffers in freed and reallocated memory would be slower.
+        allocated = attempt(partial(_allocate, sets, elements, device), partial(free, device))
+        if sets:
+            break
     wake(_stream("copy", sets) if sets else bool, device, sizes["wake_s"])
     rows, shape = [], f"{elements * torch.float32.itemsize / MIB:g} MiB"
     for name, (count, _) in STREAMS.items():
-        about = {"kind": "bandwidth", "name": name, "shape": shape, "layout": ""} | FLOAT32
+        about: Row = {"kind": "bandwidth", "name": name, "shape": shape, "layout": ""} | FLOAT32
         about |= {"bytes": count * elements * torch.float32.itemsize}
         make = partial(_stream, name, sets)
-        rows.append(about | (_measured(about, make, device, sizes) if sets else allocated))
+        rows.append(about | (measured(about, make, device, sizes) if sets else allocated))
     return rows
+
+
+def _lengths(device: str, sizes: Sizes) -> Iterator[int]:
+    """Elements of a buffer to try: as the sizes say, then half as many each time, then the fewest.
+
+    The fewest are those that a cache doesn't hold.
+    """
+    beyond = TIMES_L2 * l2_bytes(device) + MIB
+    nbytes = sizes["buffer_mib"] * MIB
+    while nbytes > beyond:
+        yield nbytes // torch.float32.itemsize
+        nbytes //= 2
+    yield beyond // torch.float32.itemsize
 
 
 def _allocate(sets: list[list[Tensor]], elements: int, device: str) -> Row:
@@ -122,23 +123,44 @@ def _stream(name: str, sets: Sequence[Sequence[Tensor]]) -> Call:
 def products(device: str, precision: str, sizes: Sizes) -> list[Row]:
     """Rows of matrix products in `precision`: each (m, k, n) of the sizes in each layout.
 
-    The factors are standard normal, because a GPU that draws less power for other numbers runs
-    faster. `flops` of a call: 2 m k n.
+    The fastest layout of a shape has another row, in bursts, if the sizes have a pause: in a model
+    a product is short and comes between other work, which draws less power, so that the clock is
+    higher than under products alone. The factors are standard normal, because a GPU that draws less
+    power for other numbers runs faster. `flops` of a call: 2 m k n.
     """
     use_precision(precision)
-    dtype = AUTOCAST.get(precision, torch.float32)
-    named = {"dtype": str(dtype).removeprefix("torch."), "precision": precision}
-    rows = []
-    for shape, layout in product(sizes["shapes"], LAYOUTS):
-        m, k, n = shape
-        about = {"kind": "compute", "name": "matmul", "layout": layout, "flops": 2 * m * k * n}
-        about |= {"shape": f"{m} x {k} x {n}"} | named
-        if why := unsupported(precision, device):
-            rows.append(about | {"status": "skipped", "reason": why})
-            continue
-        make = partial(_product, (m, k, n), layout, dtype, device)
-        rows.append(about | _measured(about, make, device, sizes))
+    rows: list[Row] = []
+    for shape in sizes["shapes"]:
+        mine = [_product_row(shape, layout, precision, device, sizes) for layout in LAYOUTS]
+        ran = [row for row in mine if row["status"] == "ok"]
+        rows += mine
+        if ran and sizes["pause_ms"]:
+            best = min(ran, key=lambda row: float(min(row["samples_ns"])))["layout"]
+            rows.append(
+                _product_row(shape, best, precision, device, sizes, pause_ms=sizes["pause_ms"])
+            )
     return rows
+
+
+def _product_row(
+    shape: Sequence[int],
+    layout: str,
+    precision: str,
+    device: str,
+    sizes: Sizes,
+    pause_ms: float = 0.0,
+) -> Row:
+    """The row of one product in one layout; called a burst if samples have pauses."""
+    m, k, n = shape
+    dtype = AUTOCAST.get(precision, torch.float32)
+    name = "matmul in bursts" if pause_ms else "matmul"
+    about = {"kind": "compute", "name": name, "layout": layout, "flops": 2 * m * k * n}
+    about |= {"shape": f"{m} x {k} x {n}", "precision": precision}
+    about |= {"dtype": str(dtype).removeprefix("torch.")}
+    if why := unsupported(precision, device):
+        return about | {"status": "skipped", "reason": why}
+    make = partial(_product, (m, k, n), layout, dtype, device)
+    return about | measured(about, make, device, sizes, pause_ms)
 
 
 def _product(shape: tuple[int, int, int], layout: str, dtype: torch.dtype, device: str) -> Call:
@@ -167,7 +189,7 @@ def exponentials(device: str, sizes: Sizes) -> list[Row]:
     for name, count, repeats, make in kinds:
         about = {"kind": "exponential", "shape": f"{count} elements", "layout": ""} | FLOAT32
         about |= {"name": name, "operations": repeats * count}
-        rows.append(about | _measured(about, make, device, sizes))
+        rows.append(about | measured(about, make, device, sizes))
     return rows
 
 
@@ -187,47 +209,6 @@ def _repeated(elements: int, device: str) -> Call:
 def _exponentials(elements: int, device: str) -> Call:
     x = torch.rand(elements, device=device)
     return partial(torch.exp, x, out=torch.empty_like(x))
-
-
-def _measured(about: Row, make: Callable[[], Call], device: str, sizes: Sizes) -> Row:
-    """The samples of the call that `make` builds, or the status and reason if it can't run."""
-    free(device)
-    name = " ".join(str(about[key]) for key in ("precision", "name", "shape", "layout")).strip()
-    try:
-        row = attempt(lambda: sampled(make(), device, sizes), partial(free, device))
-    except UnavailableError as error:
-        row = {"status": "skipped", "reason": str(error)}
-    return said(name, row)
-
-
-def sampled(call: Call, device: str, sizes: Sizes) -> Row:
-    """`samples_ns` of one call, `calls_per_sample` and `samples_per_group`.
-
-    On a CUDA device also `sm_clock_mhz`, a reading per group of samples, taken while the device
-    works on the group. Not the power: NVML's lags behind by more than a row lasts.
-    """
-    repeat, calls, count = repeated(call, device, sizes["budget_ms"], sizes["sample_ms"])
-    samples: list[int] = []
-    clocks: list[int | None] = []
-    for start in range(0, count, GROUP):
-        taken, clock = _group(repeat, device, min(GROUP, count - start))
-        samples += [round(ns / calls) for ns in taken]
-        clocks.append(clock)
-    found = {"samples_ns": samples, "calls_per_sample": calls, "samples_per_group": GROUP}
-    return found | ({"sm_clock_mhz": clocks} if any(clocks) else {})
-
-
-def _group(call: Call, device: str, count: int) -> tuple[list[int], int | None]:
-    """Nanoseconds of each of `count` calls, and the SM clock of a CUDA device meanwhile."""
-    if device != "cuda":
-        return time_steps(call, lambda: None, count), None
-    pairs = event_pairs(count)
-    # Not timed: on an idle device, the first sample would contain the latency of its launch.
-    call()
-    for pair in pairs:
-        between_events(pair, call)
-    clock = sm_clock_mhz(f"GPU-{torch.cuda.get_device_properties(0).uuid}")
-    return elapsed_ns(pairs), clock
 
 
 @one_sentence()

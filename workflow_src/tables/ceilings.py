@@ -12,7 +12,7 @@ import pandas as pd
 
 from workflow_src.common.arguments import Parser, existing_file, new_file
 from workflow_src.common.atomic_write import write_csv
-from workflow_src.common.ceilings import RATES, rate_of
+from workflow_src.common.ceilings import FEWEST, RATES, rate_of
 from workflow_src.common.environment import MEASURED_WITH
 from workflow_src.common.errors import StageError, one_sentence, remake
 from workflow_src.common.reading import reading
@@ -33,9 +33,6 @@ COLUMNS = (
     "is_ceiling",
     *MEASURED_WITH,
 )
-
-FEWEST = 10
-"""Fewer samples don't tell one level from two."""
 
 CLUSTER = 0.2
 """Each of two levels holds at least this share of the samples."""
