@@ -14,10 +14,12 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from io import StringIO
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import pandas as pd
 import pytest
 
 from tests.synthetic_tables import Sample, write_tables
@@ -154,6 +156,15 @@ def study_of(module: str) -> str:
     return module.split(".")[2]
 
 
+def with_sizes(plan: str) -> str:
+    """A plan whose cases have the sizes of their model, as each run's has."""
+    rows = pd.read_csv(StringIO(plan))
+    sizes = {"d_model": 64, "d_ff": 128, "layers": 2, "heads": 2, "vocabulary": 100, "seed": 0}
+    return rows.assign(**{name: n for name, n in sizes.items() if name not in rows}).to_csv(
+        index=False
+    )
+
+
 @pytest.fixture(scope="module")
 def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Valid values by the arguments' names."""
@@ -184,8 +195,8 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "section.appendix.md": b"## Its tables\n",
         "results/appendix.md": b"# An appendix\n\n## Tables\n",
         "ceilings.json": b'{"point": {}, "environment": {}, "rows": []}',
-        "compare.json": b'{"status": 0, "verdict": "No difference shown."}',
-        "results/plan.csv": PLAN.replace(",cpu,", ",cuda,").encode(),
+        "compare.json": b'{"status": 0, "verdict": "Same.", "advice": "", "commands": []}',
+        "results/plan.csv": with_sizes(PLAN.replace(",cpu,", ",cuda,")).encode(),
     }
     for name, content in files.items():
         (here / name).write_bytes(content)

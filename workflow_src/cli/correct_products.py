@@ -24,8 +24,10 @@ AMOUNTS = ["kernels_per_step", "busy_ms_per_step", "flops_per_step"]
 def corrected(products: pd.DataFrame, plan: pd.DataFrame) -> pd.DataFrame:
     """A joined products.csv with each product named by its sizes where they tell, and its calls.
 
-    plan: plan.csv of the run. Rows that become alike are added up.
+    plan: plan.csv of the run. Rows that become alike are added up; without rows nothing changes.
     """
+    if products.empty:
+        return products
     cases = {str(row["case"]): Case.from_dict(row) for row in records(plan)}
     if "kernels_per_step" not in products:
         products = products.rename(columns={"calls_per_step": "kernels_per_step"})
