@@ -50,6 +50,9 @@ SLURM = "test_slurm.py::test_measurements_run_through_slurm_each_on_a_gpu_of_its
 RUN_SUITE = "test_workflow.py::test_one_command_answers_all_questions_and_a_second_run_does_nothing"
 
 BY_TESTS = {
+    r"python -m workflow_src.cli.correct_products ": (
+        "test_product_names.py::test_the_correction_of_a_published_run_changes_nothing_more"
+    ),
     r"snakemake --cores 1 report\.md -R benchmark capture ceilings study_point": (
         "test_environment.py::test_all_of_it_is_measured_again_in_one_command"
     ),
@@ -101,6 +104,7 @@ BY_CI = {
 """Commands that CI runs, and the line of .ci/run that does, for the groups of the command."""
 
 LACKING = {
+    r"--config suite=assignment processes=3$": "a GPU",
     r"\. \.venv/bin/activate": "a .venv made here, for which `make report` takes a network",
     r"make lock( LOCK=--upgrade)?": "a network",
     r"make \.venv/installed-slurm TORCH=cuda": "a network",
