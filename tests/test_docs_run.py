@@ -50,7 +50,7 @@ SLURM = "test_slurm.py::test_measurements_run_through_slurm_each_on_a_gpu_of_its
 RUN_SUITE = "test_workflow.py::test_one_command_answers_all_questions_and_a_second_run_does_nothing"
 
 BY_TESTS = {
-    r"python -m workflow_src.cli.correct_products ": (
+    r"python -m workflow_src\.cli\.correct_products --results .+": (
         "test_product_names.py::test_the_correction_of_a_published_run_changes_nothing_more"
     ),
     r"snakemake --cores 1 report\.md -R benchmark capture ceilings study_point": (
