@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import MISSING, fields
 from typing import Any
 
-from workflow_src.common.arguments import json_of
+from workflow_src.common.arguments import Parser, json_of
 from workflow_src.common.case import (
     ATTENTIONS,
     NEEDS_CUDA,
@@ -54,6 +54,12 @@ def plan_row(*settings: str) -> Callable[[str], dict[str, Any]]:
     needed = {name: COLUMNS[name] for name in (*of_case, *settings)}
     others = {name: rule for name, rule in COLUMNS.items() if name not in needed}
     return json_of(mapping(needed, others), _require_possible)
+
+
+def add_plan_row(parser: Parser, *settings: str) -> None:
+    """Add --case to a parser: a plan row, with these settings."""
+    row = plan_row(*settings)
+    parser.add_argument("--case", type=row, required=True, help="a plan row as JSON")
 
 
 def _require_possible(row: dict[str, Any]) -> dict[str, Any]:

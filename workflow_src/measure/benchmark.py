@@ -11,7 +11,7 @@ from workflow_src.common.arguments import Parser, new_file
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import Case
 from workflow_src.common.errors import one_sentence
-from workflow_src.common.plan_row import plan_row
+from workflow_src.common.plan_row import add_plan_row
 from workflow_src.measure.alone import measured_alone
 from workflow_src.measure.machine import use_threads
 from workflow_src.measure.memory import peak_memory_mib, reset_peak
@@ -82,12 +82,7 @@ def benchmark(case: Case, warmup_steps: int, steps: int, launched: bool = True) 
 def main() -> None:
     """Benchmark one plan row in this process; see benchmark_processes for several."""
     parser = Parser(description=__doc__)
-    parser.add_argument(
-        "--case",
-        type=plan_row("warmup_steps", "steps", "processes"),
-        required=True,
-        help="a plan row as JSON",
-    )
+    add_plan_row(parser, "warmup_steps", "steps", "processes")
     parser.add_argument("--output", type=new_file, required=True, help="JSON of raw samples")
     arguments = parser.parse_args()
     row = arguments.case

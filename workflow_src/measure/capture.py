@@ -10,7 +10,7 @@ from workflow_src.common.arguments import Parser, new_file
 from workflow_src.common.atomic_write import partial_folder
 from workflow_src.common.devices import require_lockable
 from workflow_src.common.errors import TraceError, one_sentence
-from workflow_src.common.plan_row import plan_row
+from workflow_src.common.plan_row import add_plan_row
 from workflow_src.common.subprocesses import how_it_ended, run_tied
 
 
@@ -45,12 +45,7 @@ def _run(command: list[str]) -> None:
 def main() -> None:
     """Capture one plan row."""
     parser = Parser(description=__doc__)
-    parser.add_argument(
-        "--case",
-        type=plan_row("profiler", "warmup_steps", "capture_steps", "os_tracing"),
-        required=True,
-        help="a plan row as JSON",
-    )
+    add_plan_row(parser, "profiler", "warmup_steps", "capture_steps", "os_tracing")
     parser.add_argument("--output", type=new_file, required=True, help="the capture")
     arguments = parser.parse_args()
     with one_sentence(arguments.case["case"]):

@@ -15,7 +15,7 @@ from workflow_src.common.arguments import Parser, new_file
 from workflow_src.common.case import END_OF_CAPTURE, PHASES, Case
 from workflow_src.common.devices import hold
 from workflow_src.common.errors import one_sentence
-from workflow_src.common.plan_row import plan_row
+from workflow_src.common.plan_row import add_plan_row
 from workflow_src.measure.machine import use_threads
 from workflow_src.measure.memory_limit import limited_memory
 from workflow_src.measure.oom import Row, in_turn
@@ -109,12 +109,7 @@ def profiled_run(case: Case, warmup_steps: int, steps: int, output: Path | None)
 def main() -> None:
     """Run one plan row; without --output, under nsys."""
     parser = Parser(description=__doc__)
-    parser.add_argument(
-        "--case",
-        type=plan_row("warmup_steps", "capture_steps"),
-        required=True,
-        help="a plan row as JSON",
-    )
+    add_plan_row(parser, "warmup_steps", "capture_steps")
     parser.add_argument("--output", type=new_file, help="trace of torch.profiler (.json.gz)")
     parser.add_argument(
         "--single-threaded-autograd",

@@ -14,6 +14,7 @@ from workflow_src.common.errors import StageError
 from workflow_src.render.flame import KNOWN, Phase, flame
 from workflow_src.render.html import figure
 from workflow_src.render.markdown import PHASE_WORDS, escape, limit
+from workflow_src.report.beyond import CACHE
 from workflow_src.report.ceilings import Ceilings
 from workflow_src.report.device_time import Tables, device_time
 
@@ -36,7 +37,7 @@ OF_CEILING = (
     "of its ceiling: the time that the work would take at the best rate measured, divided by the "
     "time that it took. For gemm the work is FLOPs and the rate that of matrix products in this "
     "precision; for other families it is the bytes of inputs and outputs and the bandwidth of "
-    "memory. More than 100 % means that a cache supplied some of the bytes."
+    f"memory. Where it is more than 100 %, {CACHE}, or gemm's ceiling was measured too low."
 )
 
 LANES = (
