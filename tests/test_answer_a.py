@@ -100,6 +100,12 @@ def test_a_matching_case_in_which_the_gpu_is_often_idle_is_still_named(ask):
     assert "The times match, although" not in ask(SHORT)[1]
 
 
+def test_of_one_case_that_takes_longer_no_median_is_said(ask):
+    _, text = ask(SHORT, timed(20.0, 3.0, 19.0, context=256))
+    said = "In the one case that takes over 10 % longer, the GPU works for 25.0 % of the unprofiled"
+    assert said in short(text)
+
+
 def test_forward_time_without_a_benchmark_claims_no_match(ask):
     answer, text = ask(replace(SHORT, benchmarked=False))
     assert answer.status == "partial"
