@@ -139,7 +139,7 @@ def test_adding_a_question_a_study_and_a_size(project: Project) -> None:
     add_question(project)
     add_study(project)
     micro = "  micro: {d_model: 16, d_ff: 32, layers: 1, heads: 2}"
-    project.edit("config.yaml", "\nsuites:", f"{micro}\n\nsuites:")
+    project.edit("config.yaml", "\nsizes:\n", f"\nsizes:\n{micro}\n")
     project.edit("config.yaml", "smoke:\n    sizes: [tiny]", "smoke:\n    sizes: [micro]")
     project.run("--config", *SUITE, "studies=[addition]")
     report = (project.folder / "report.md").read_text()

@@ -12,7 +12,7 @@ import pytest
 from tests.test_operators import CASE, GEMM, captured, operator
 from workflow_src.cli import correct_products
 from workflow_src.common.case import CASE_COLUMNS, Case
-from workflow_src.measure.operators import compact, profiled
+from workflow_src.measure import operators
 from workflow_src.measure.workload import Workload
 from workflow_src.tables.operators import operator_tables
 from workflow_src.tables.product_names import (
@@ -87,7 +87,7 @@ def record(case: Case) -> Any:
     """What launched the work of a training step on this CPU."""
     workload = Workload(case)
     workload.train_step()
-    return compact(profiled(workload.train_step, "cpu"), "cpu")
+    return operators.launched(workload.train_step, "cpu")
 
 
 def by_recorded_range(each: Any) -> str:
