@@ -37,6 +37,8 @@ COLUMNS = {
     "busy_ms_per_step flops_per_step",
     "operators": "phase path family operator shapes dtypes short_name calls_per_step "
     "bytes_per_step",
+    "alignment": "phase status reason aligned_share gemm_share_with_shape flops flops_expected "
+    "family_disagreement_share family_disagreement",
     "ceilings": "kind name best_gb_per_s best_giga_exp_per_s",
     "plan": "warmup_steps steps capture_steps",
 }
@@ -44,6 +46,9 @@ COLUMNS = {
 
 OF_THE_MACHINE = frozenset({"ceilings"})
 """The tables whose rows belong to no case."""
+
+SPARSE = frozenset({"alignment"})
+"""The tables with rows that say why they hold no numbers."""
 
 OPTIONAL_COLUMNS = {
     "timings": "replay_samples replayed_median_ms replayed_p20_ms replayed_p80_ms",
@@ -57,10 +62,10 @@ FILLED = frozenset(_FILLED.split())
 """The columns with a number in every row; those of timings are empty if a phase didn't run."""
 
 TEXTS = "phase status reason path name short_name kind family precision_ran profiler component "
-TEXTS += "replay_status replay_reason product direction operator shapes dtypes"
+TEXTS += "replay_status replay_reason product direction operator shapes dtypes family_disagreement"
 TEXT_COLUMNS = (frozenset(CASE_COLUMNS) - frozenset(COUNTS)) | frozenset(TEXTS.split())
 
-STATUSES = ("ok", "oom", "skipped", "not_measured", "missing")
+STATUSES = ("ok", "oom", "skipped", "not_measured", "missing", "failed")
 """What the column status may say."""
 
 REPLAY_STATUSES = ("ok", "oom", "skipped", "not_capturable", "failed")
@@ -130,8 +135,9 @@ def _read_table(path: Path, name: str, case: Row) -> pd.DataFrame:
     optional = [c for c in OPTIONAL_COLUMNS.get(name, "").split() if c in header]
     required = [c for c in COLUMNS[name].split() if c not in TEXT_COLUMNS]
     counts = [c for c in COUNTS if c in table]
+    filled = frozenset() if name in SPARSE else FILLED
     for column in (*counts, *required, *optional):
-        table[column] = _amounts(table[column])
+        table[column] = _amounts(table[column], filled)
     for column, allowed in ALLOWED.items():
         unknown = {str(value) for value in table.get(column, ())} - set(allowed)
         if unknown:
@@ -141,10 +147,13 @@ def _read_table(path: Path, name: str, case: Row) -> pd.DataFrame:
     return table.set_index(pd.RangeIndex(2, len(table) + 2))
 
 
-def _amounts(column: pd.Series) -> pd.Series:
-    """A column as numbers. Raises ValueError for a negative, infinite or missing required one."""
+def _amounts(column: pd.Series, filled: frozenset[str]) -> pd.Series:
+    """A column as numbers.
+
+    Raises ValueError for a negative or infinite one, or for a missing one of a `filled` column.
+    """
     numbers = pd.to_numeric(column)
-    if column.name in FILLED and column.isna().any():
+    if column.name in filled and column.isna().any():
         raise ValueError(f"{column.name} is empty in some row")
     if ((numbers < 0) | (numbers == float("inf"))).any():
         raise ValueError(f"{column.name} holds a negative or infinite number")

@@ -24,6 +24,7 @@ from workflow_src.render import markdown as present
 from workflow_src.render.html import make_html
 from workflow_src.report import ceilings, explore, machines, overview, pictures, setting
 from workflow_src.report.device_time import Tables
+from workflow_src.report.explained import explained
 from workflow_src.report.sources import Linker, Source
 from workflow_src.studies.study import STUDIES
 
@@ -113,8 +114,11 @@ def variables(
 ) -> dict[str, Any]:
     """What the report says besides the answers and the studies."""
     of_answers = [sources.answers / f"{question}.json" for question in QUESTIONS]
-    found = ceilings.variables(sources.tables, of_answers, tables["environments"])
-    return context(tables, plan, example_case.read(sources.tables)) | found
+    return {
+        **context(tables, plan, example_case.read(sources.tables)),
+        **ceilings.variables(sources.tables, of_answers, tables["environments"]),
+        "explained": explained(sources.tables, len(tables["captures"])),
+    }
 
 
 def make_report(sources: Sources, folder: Path, suite: str, tag: str) -> Report:
