@@ -41,10 +41,10 @@ def sentence(text: str) -> str:
 
 
 def test_with_one_kind_of_host_the_text_is_that_without_any_record_of_hosts(tmp_path):
-    folder = write_tables(tmp_path, on(128, 64, 4.0), on(256, 64, 9.0))
+    folder = write_tables(tmp_path, on(128, 64, 4.0), on(256, 64, 4.3))
     answer, text = answer_question("a", folder, TEMPLATES)
     assert matrix(text) == ["12.0 ms (100 %)"] * 2 and "host with" not in text
-    assert answer.summary["hosts"] == {"marks": {}, "marked": []}
+    assert answer.summary["hosts"] == {"marks": {}, "marked": [], "slow": None}
     assert not any(fact.table == "environments" for fact in answer.facts)
     (folder / "environments.csv").unlink()
     assert answer_question("a", folder, TEMPLATES)[1] == text
@@ -59,12 +59,12 @@ def test_the_times_of_another_kind_of_host_are_marked(ask):
 
 def test_of_three_kinds_two_are_marked_and_the_speed_of_launches_is_said_where_known(ask):
     answer, text = ask(
-        on(128, 16, 3.5), on(256, 64), on(512, 32, 4.0), on(1024, 64), on(2048, 32, 4.5)
+        on(128, 16, 3.5), on(256, 64), on(512, 32, 3.6), on(1024, 64), on(2048, 32, 3.7)
     )
     # Both 64 and 32 have two cases, and the kind with more cores is the usual one.
     assert [cell[-1] for cell in matrix(text)] == ["‡", ")", "†", ")", "†"]
     assert sentence(text) == (
-        "† measured on a host with 32 CPU cores (a launch takes a median of 4.25 us there), ‡ with "
+        "† measured on a host with 32 CPU cores (a launch takes a median of 3.65 us there), ‡ with "
         "16 (a launch takes 3.50 us there), all others with 64" + THE_REST
     )
     assert unsupported(text, answer.as_dict()) == []
@@ -127,6 +127,31 @@ def test_on_a_cpu_all_of_a_time_depends_on_the_host(ask):
     assert sentence(text).endswith("all others with 64; all of a time depends on the host.")
 
 
+def test_times_on_a_slower_host_are_marked_after_the_mark_of_its_kind(ask):
+    answer, text = ask(on(128, 64, 4.0), on(256, 64, 4.5), on(512, 16, 6.0), on(1024, 64))
+    assert [cell.partition(")")[2] for cell in matrix(text)] == ["", "¶", "†¶", ""]
+    assert (
+        "\n¶ a launch took 4.50 to 6.00 us before the case, over 10 % longer than on the fastest "
+        "host (measured in 3 of 4 cases): 4.00 us.\n"
+    ) in text
+    assert unsupported(text, answer.as_dict()) == []
+
+
+def test_a_slower_host_of_the_only_kind_is_told_by_its_operations_where_nothing_is_launched(ask):
+    slow = [
+        Sample(context=128 * 2**n, environment={"host_operation_us_before": us}, device="cpu")
+        for n, us in enumerate((1.5, 1.6, 3.0))
+    ]
+    answer, text = ask(*slow)
+    assert [cell[-1] for cell in matrix(text)] == [")", ")", "¶"]
+    said = (
+        "¶ an eager operation took 3.00 us before the case, over 10 % longer than on the fastest "
+    )
+    assert f"\n\n{said}host: 1.50 us.\n" in text
+    facts = [f.value for f in answer.facts if f.name == "host_operation_us"]
+    assert facts == [1.5, 1.6, 3.0] and unsupported(text, answer.as_dict()) == []
+
+
 def test_marks_are_doubled_after_the_third():
     assert [hosts.mark_of(place) for place in range(5)] == ["†", "‡", "§", "††", "‡‡"]
 
@@ -150,7 +175,7 @@ def test_the_published_cases_carry_the_mark_of_their_host():
         return
     kinds = {each["mark"]: each for each in (*found["marked"], found["usual"])}
     for case, row in environments.iterrows():
-        said = kinds[found["marks"].get(case, "")]
+        said = kinds[found["marks"].get(case, "").rstrip(hosts.SLOW)]
         assert (said["cpu"], said["cores"]) == (row["cpu"], row["cpu_cores"])
     for each in found["marked"]:
         mine = environments[environments["cpu_cores"] == each["cores"]]["host_launch_us_before"]

@@ -1,7 +1,8 @@
-"""Which kinds of hosts the cases were measured on, and the marks that tell their times apart.
+"""Which hosts the cases were measured on, and the marks that tell their times apart.
 
 Where launches set the pace, a time depends on the host as much as on the GPU, so that a table with
-cases of several kinds of hosts must not look as if one host had measured them all.
+cases of several kinds of hosts, or of hosts of several speeds, must not look as if one host had
+measured them all.
 """
 
 import statistics
@@ -13,22 +14,28 @@ import pandas as pd
 from workflow_src.answers import evidence
 from workflow_src.answers.answer import Fact
 from workflow_src.answers.evidence import Row
+from workflow_src.common.environment import HOST_SPEEDS
+from workflow_src.common.thresholds import SLOWER_HOST
 from workflow_src.render import markdown
 
 MARKS = "†‡§"
 """In the order of their use; then they are doubled, as those of footnotes are."""
 
-LAUNCH = "host_launch_us_before"
-"""The column with the time of a launch on the host, measured before the case."""
+SLOW = "¶"
+"""The mark of a host that was slower than the fastest, after that of its kind."""
 
 
 @dataclass(frozen=True)
 class Host:
-    """What environments.csv says of the host of one case: "" or None where it doesn't."""
+    """What environments.csv says of the host of one case: "" or None where it doesn't.
+
+    launch_us and operation_us: the times of a launch and of an eager operation, before the case.
+    """
 
     cpu: str = ""
     cores: int | None = None
     launch_us: float | None = None
+    operation_us: float | None = None
     gpu: str = ""
     rows: tuple[int, ...] = ()
 
@@ -36,6 +43,10 @@ class Host:
     def kind(self) -> tuple[str, int | None]:
         """What tells kinds of hosts apart."""
         return self.cpu, self.cores
+
+    def speed_us(self, measure: str) -> float | None:
+        """A measure of HOST_SPEEDS."""
+        return self.launch_us if measure == "host_launch_us" else self.operation_us
 
 
 Kind = tuple[str, int | None]
@@ -53,10 +64,11 @@ def _host(mine: pd.DataFrame) -> Host:
     if mine.empty:
         return Host()
     row = markdown.records(mine)[0]
-    cores, launch_us = _number(row.get("cpu_cores")), _number(row.get(LAUNCH))
+    cores = _number(row.get("cpu_cores"))
+    launch_us, operation_us = (_number(row.get(f"{name}_before")) for name in HOST_SPEEDS)
     whole = None if cores is None else int(cores)
     cpu, gpu = (str(row.get(name, "")) for name in ("cpu", "gpu"))
-    return Host(cpu, whole, launch_us, gpu, evidence.row_numbers(mine))
+    return Host(cpu, whole, launch_us, operation_us, gpu, evidence.row_numbers(mine))
 
 
 def _number(text: object) -> float | None:
@@ -85,11 +97,20 @@ def mark_of(place: int) -> str:
 
 
 def summarize(hosts: Hosts) -> Row:
-    """Values for the template, and the mark of each case whose host isn't of the usual kind.
+    """Values for the template, and the marks of each case whose host isn't of the usual kind or
+    was slower than the fastest.
 
-    "marked" describes the kinds with a mark, and "usual" the kind without. Nothing is marked if
-    all hosts are of one kind.
+    "marked" describes the kinds with a mark, "usual" the kind without, and "slow" the slower hosts.
     """
+    slow = slower(hosts)
+    found = _kinds(hosts) | {"slow": slow}
+    for case in slow["cases"] if slow else ():
+        found["marks"][case] = found["marks"].get(case, "") + SLOW
+    return found
+
+
+def _kinds(hosts: Hosts) -> Row:
+    """What `summarize` says of kinds; nothing is marked if all hosts are of one."""
     kinds = by_kind(hosts)
     if len(kinds) < 2:
         return {"marks": {}, "marked": []}
@@ -103,6 +124,35 @@ def summarize(hosts: Hosts) -> Row:
         "cpus_vary": len({cpu for cpu, _ in kinds}) > 1,
         "cores_vary": len({cores for _, cores in kinds}) > 1,
         "one_gpu": len(gpus) == 1 and "" not in gpus,
+    }
+
+
+def slower(hosts: Hosts) -> Row | None:
+    """The cases whose host was slower than the fastest by more than SLOWER_HOST, if any was.
+
+    By the first measure of HOST_SPEEDS that was taken before any case: its name, what it is the
+    time of, the fastest host's, and those of the slower hosts from the least to the most.
+    """
+    for measure, what in HOST_SPEEDS.items():
+        taken = {case: host.speed_us(measure) for case, host in hosts.items()}
+        known = {case: us for case, us in taken.items() if us is not None}
+        if known:
+            fastest = min(known.values())
+            slow = {case: us for case, us in known.items() if us > SLOWER_HOST * fastest}
+            found = {"of": len(hosts), "measured": len(known), "measure": measure, "what": what}
+            return found | _slower(slow, fastest) if slow else None
+    return None
+
+
+def _slower(slow: dict[str, float], fastest: float) -> Row:
+    return {
+        "mark": SLOW,
+        "fastest_us": fastest,
+        "least_us": min(slow.values()),
+        "most_us": max(slow.values()),
+        "slowest": max(slow, key=lambda case: slow[case]),
+        "by_more_than": SLOWER_HOST - 1,
+        "cases": list(slow),
     }
 
 
@@ -125,15 +175,17 @@ def described(kind: Kind, cases: Sequence[str], hosts: Hosts, mark: str = "") ->
 
 
 def facts_of(hosts: Hosts) -> list[Fact]:
-    """What the text says of hosts, case by case: nothing where all are of one kind."""
-    if len(by_kind(hosts)) < 2:
+    """What the text says of hosts, case by case: nothing where no host is marked."""
+    slow = slower(hosts)
+    if len(by_kind(hosts)) < 2 and not slow:
         return []
+    speed = slow["measure"] if slow else "host_launch_us"
     values = [
         Fact(case, name, value, unit, "environments", host.rows)
         for case, host in hosts.items()
         for name, value, unit in (
             ("cpu_cores", host.cores, ""),
-            ("host_launch_us", host.launch_us, "us"),
+            (speed, host.speed_us(speed), "us"),
         )
     ]
     return [fact for fact in values if fact.value is not None]

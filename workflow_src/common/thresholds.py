@@ -9,3 +9,6 @@ faster is worth a user's time only where it could gain a good part of it, a fift
 
 HOST_CHANGED = 1.2
 """Ratio of two host speeds above which results that depend on the host are doubted."""
+
+SLOWER_HOST = 1.1
+"""Ratio of two host speeds above which results that depend on the host are told apart."""

@@ -4,15 +4,13 @@ import pandas as pd
 from markupsafe import Markup
 
 from workflow_src.answers.evidence import Row
+from workflow_src.answers.hosts import hosts_of, slower
 from workflow_src.common.case import CASE_COLUMNS
 from workflow_src.common.environment import HOST_SPEEDS, PRIVATE, SAME_EVERYWHERE
 from workflow_src.render.markdown import Column, between, limit, markdown_table, number, records
 from workflow_src.report.warnings import grouped
 
 VALUES_SHOWN = 3
-
-UNEVEN = 1.1
-"""Ratio above which the speeds of two hosts are told apart."""
 
 
 def environment(environments: pd.DataFrame) -> list[Row]:
@@ -104,35 +102,28 @@ def warning_table(environments: pd.DataFrame) -> Markup:
 
 def uneven_hosts(environments: pd.DataFrame) -> list[Row]:
     """A warning about the cases whose host was slower than the fastest, if any was."""
-    for name, what in HOST_SPEEDS.items():
-        speeds = _speeds(environments, name)
-        if speeds.notna().any():
-            slow = speeds > UNEVEN * speeds.min()
-            if not slow.any():
-                return []
-            worst = environments["case"].iloc[speeds.argmax()]
-            text = (
-                f"slower hosts: before {slow.sum()} of {_where(speeds)} {what} took more than "
-                f"{limit(UNEVEN - 1)} longer than on the fastest host, up to "
-                f"{number(speeds.max())} us ({worst}) against {number(speeds.min())} us: "
-                "times that depend on the host can't be compared"
-            )
-            cases = [str(case) for case in environments.loc[slow, "case"]]
-            return [{"text": text, "cases": cases, "told": True}]
-    return []
+    cases = [str(case) for case in environments["case"]]
+    slow = slower(hosts_of(cases, environments))
+    if not slow:
+        return []
+    where = (
+        f"{slow['measured']} cases"
+        if slow["measured"] == len(cases)
+        else (f"the {slow['measured']} cases where it was measured")
+    )
+    text = (
+        f"slower hosts: before {len(slow['cases'])} of {where} {slow['what']} took more than "
+        f"{limit(slow['by_more_than'])} longer than on the fastest host, up to "
+        f"{number(slow['most_us'])} us ({slow['slowest']}) against {number(slow['fastest_us'])} "
+        f"us: times that depend on the host can't be compared"
+    )
+    return [{"text": text, "cases": slow["cases"], "told": True}]
 
 
 def _speeds(environments: pd.DataFrame, name: str) -> "pd.Series[float]":
     """A measure of the host's speed before each case; NaN where it wasn't measured."""
     empty = pd.Series("", environments.index)
     return pd.to_numeric(environments.get(f"{name}_before", empty), errors="coerce")
-
-
-def _where(speeds: "pd.Series[float]") -> str:
-    """The cases before which a speed was measured: "60 cases", "the 12 cases where it was ..."."""
-    known = int(speeds.notna().sum())
-    every = known == len(speeds)
-    return f"{known} cases" if every else f"the {known} cases where it was measured"
 
 
 def host_speeds(environments: pd.DataFrame) -> Row:
