@@ -135,12 +135,18 @@ def test_the_widths_of_all_cases_are_judged_together() -> None:
     assert "together, at most 20 %, was reached." in text
 
 
-def test_a_difference_that_processes_show_among_themselves_is_none() -> None:
-    """The plain step's six medians go from 90 to 110 ms, and only sdpa's are all below them."""
-    ends = {PLAIN: (90.0, 110.0), "sdpa": (78.0, 89.0), "fused": (88.0, 112.0)}
+def between(ends: dict[str, tuple[float, float]]) -> pd.DataFrame:
+    """The variants tried, with the fastest and the slowest of their processes in ms."""
     table = TRIED[TRIED["variant"].isin(ends)].copy()
     table["fastest_process_ms"] = [ends[name][0] for name in table["variant"]]
     table["slowest_process_ms"] = [ends[name][1] for name in table["variant"]]
+    return table
+
+
+def test_a_difference_that_processes_show_among_themselves_is_none() -> None:
+    """The plain step's six medians go from 90 to 110 ms, and only sdpa's are all below them."""
+    ends = {PLAIN: (90.0, 110.0), "sdpa": (78.0, 89.0), "fused": (88.0, 112.0)}
+    table = between(ends)
     text = SECTION.markdown(table, ROOT / "report_templates")
     assert "sdpa pays most: alone it saves 20.0 ms" in text and "Longer, each alone" not in text
     assert (
@@ -308,3 +314,27 @@ def test_what_a_remedy_saves_of_the_device_s_work_stands_beside_the_step_s_time(
         "which the device waits." in said
     )
     assert "Yet the device's" not in SECTION.markdown(TRIED, templates)
+
+
+def test_of_remedies_whose_processes_overlap_none_is_said_to_pay_most() -> None:
+    """Fused AdamW's processes, 80 to 89 ms, are apart from the plain step's, not from sdpa's."""
+    ends = {PLAIN: (95.0, 110.0), "sdpa": (78.0, 85.0), "fused": (80.0, 89.0)}
+    table = between(ends)
+    fused = table["variant"] == "fused"
+    table.loc[fused, ["median_ms", "saving_ms", "saving_share"]] = [85.0, 15.0, 0.15]
+    text = SECTION.markdown(table, ROOT / "report_templates")
+    assert (
+        "sdpa saves most (20.0 ms, 20.0 %), but the processes' medians of fused AdamW (15.0 ms) "
+        "overlap with its own, so that which of them pays most isn't shown." in text
+    )
+    assert "in parentheses" not in text
+
+
+def test_a_saving_that_is_not_shown_stands_in_parentheses() -> None:
+    ends = {PLAIN: (90.0, 110.0), "sdpa": (78.0, 89.0), "fused": (88.0, 112.0)}
+    table = between(ends)
+    text = SECTION.markdown(table, ROOT / "report_templates")
+    lines = [line.split("|") for line in text.splitlines() if line.startswith("| ")]
+    cells = {line[1].strip(): line[2].strip() for line in lines}
+    assert (cells["sdpa"], cells["fused AdamW"]) == ("20.0 %", "(-1.0 %)")
+    assert "in parentheses: no difference is shown" in text

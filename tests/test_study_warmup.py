@@ -570,7 +570,7 @@ def test_the_section_says_what_first_steps_spend_their_time_on_and_that_loading_
         "libraries) and 19.6 ms to waiting for the device. Without nsys and with all code loaded "
         "early, the first step takes 45.0 ms instead of 190 ms "
         "(medians of 2 processes each), so loading code explains 80.6 % of the 180 ms "
-        "that it takes longer than a settled step.\n"
+        "that it takes longer than a settled step of these processes (10.0 ms).\n"
     ) in said
     assert "was not recorded" not in said
     assert "The cause was recorded in t only. It is fp32 at context 8 only, one run" in said
@@ -585,7 +585,8 @@ def test_the_section_says_that_loading_is_not_the_main_cause(tmp_path):
     said = cause_text(tmp_path, *TRACED, *trial(189, 144))
     assert (
         "the first step takes 145 ms instead of 190 ms (medians of 2 processes each): loading code "
-        "explains only 25.0 % of the 180 ms that it takes longer than a settled step, so it isn't "
+        "explains only 25.0 % of the 180 ms that it takes longer than a settled step of these "
+        "processes (10.0 ms), so it isn't "
         "the main cause."
     ) in said
     assert "(medians of 2 processes each): no less, so loading code isn't the cause." in cause_text(
@@ -614,7 +615,8 @@ def test_the_trial_tells_starting_cublas_from_loading_code(tmp_path):
     assert (
         " Without nsys, with cuBLAS started beforehand, by a small product, the first step takes "
         "130 ms instead of 190 ms, and with all code loaded early as well 40.0 ms (one process "
-        "each). Of the 180 ms that it takes longer than a settled step, starting cuBLAS thus "
+        "each). Of the 180 ms that it takes longer than a settled step of these processes (10.0 "
+        "ms), starting cuBLAS thus "
         "explains 33.3 % and loading code 50.0 %.\n"
     ) in cause_text(tmp_path, *TRACED, *rows)
     late = [*rows[:2], trials("forward", 2, "EAGER", [131, 9, 10, 10], prepared=True)]

@@ -71,6 +71,11 @@ def plain(value: float) -> str:
     return str(int(value))
 
 
+def formatted(text: str) -> str:
+    """A number that is text already."""
+    return text
+
+
 def whole(value: float) -> str:
     """A count rounded to an integer, with thousands separators: 1,234."""
     return f"{value:,.0f}"
@@ -146,7 +151,7 @@ def escape(value: Any) -> str:
 
 
 _PERCENTAGES = (percent, fine_percent, signed_percent)
-NUMERIC = (number, precise, plain, whole, *_PERCENTAGES, signed_number, ratio, calls)
+NUMERIC = (number, precise, plain, formatted, whole, *_PERCENTAGES, signed_number, ratio, calls)
 """Columns with these formats are right-aligned."""
 
 

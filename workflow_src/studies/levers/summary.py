@@ -61,6 +61,7 @@ def _case(name: str, rows: Sequence[Row]) -> Row:
         "plain_reason": plain.get("reason", ""),
         "ran": done,
         "first": best if best and best["saving_share"] >= WORTH else None,
+        "near": [row for row in tried if best and row is not best and not shown(row, best)],
         "gains": gains,
         "alone": len(every),
         "unsure": [row for row in every if row not in tried],

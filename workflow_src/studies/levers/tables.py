@@ -7,6 +7,7 @@ from workflow_src.render.markdown import (
     PHASE_WORDS,
     Column,
     fine_percent,
+    formatted,
     markdown_table,
     number,
     percent,
@@ -20,6 +21,7 @@ from workflow_src.studies.levers.analyze import (
     device_saving,
     misses,
     plain_of,
+    shown,
     stacked,
     steps,
     worded,
@@ -53,16 +55,24 @@ def _savings(table: pd.DataFrame) -> Markup:
                 f"state/{other}": "none" for other, mine in cases.items()
                 if row["list"][0] not in remedies_for(mine[0]["precision"])
             })  # fmt: skip
-            line[case] = None if broken(row, plain) else row.get("saving_share")
+            line[case] = None if broken(row, plain) else _saving(row, plain)
             line[f"state/{case}"] = "not_finite" if broken(row, plain) else _state(row)
             line[f"device/{case}"] = device_saving(row, plain)
             line[f"memory/{case}"] = memory_change(row, plain)
     columns = [Column("remedy alone", "remedy")]
     for case in cases:
-        columns += [Column(f"{case} saves", case, percent, f"state/{case}")]
+        columns += [Column(f"{case} saves", case, formatted, f"state/{case}")]
         columns += [Column("of the device's work", f"device/{case}", percent, f"state/{case}")]
         columns += [Column("memory", f"memory/{case}", signed_percent, f"state/{case}")]
     return markdown_table(list(lines.values()), columns)
+
+
+def _saving(row: Row, plain: Row) -> str | None:
+    """What a remedy saves of a step, in parentheses if no difference to the plain one is shown."""
+    share = row.get("saving_share")
+    if share is None:
+        return None
+    return percent(share) if shown(row, plain) else f"({percent(share)})"
 
 
 def _state(row: Row) -> str:
