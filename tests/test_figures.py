@@ -6,7 +6,8 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from tests.synthetic_tables import FORWARD, Sample, grid, write_tables
-from workflow_src.answers import figures
+from workflow_src.answers import component_figure, figures, share_bars
+from workflow_src.answers.evidence import of, read_table
 from workflow_src.answers.questions import FIGURES
 
 OOM = {"train_step": ("oom", "CUDA out of memory")}
@@ -48,7 +49,7 @@ def test_a_large_suite_has_a_panel_per_precision(draw, name):
     said = texts(draw(name, *grid()))
     for precision in ("fp32", "tf32", "bf16"):
         assert [text for text in said if precision in text]
-    assert said.count("large") == 1 or name == "family_shares"
+    assert said.count("large") == 1 or name.endswith("_shares")
 
 
 def test_missing_bars_say_why(draw):
@@ -64,11 +65,36 @@ def test_families_without_a_color_are_shown_as_one(draw):
     assert "communication" not in said
 
 
-def test_shares_of_all_shown_families_add_up_to_one():
+def test_shares_of_all_shown_parts_add_up_to_one():
     row = {"shares": {"gemm": 0.5, "fill": 0.2, "random": 0.3}}
-    shown = figures.shown_families([row])
-    assert shown == ["gemm", figures.OTHER]
-    assert sum(figures.share_of(row, family) for family in shown) == pytest.approx(1.0)
+    (found,) = share_bars.together([row], ["gemm"], "others")
+    assert found["shares"] == {"gemm": 0.5, "others": pytest.approx(0.5)}
+    assert list(share_bars.shown([found], {"softmax": "red", "gemm": "blue"})) == ["gemm", "others"]
+
+
+def test_components_besides_products_and_the_products_add_up_to_the_pass(tmp_path):
+    kernels = read_table(write_tables(tmp_path, Sample()), "kernels")
+    found = component_figure.shares(of(kernels, Sample().case, "forward"))
+    assert sum(found.values()) == pytest.approx(1.0)
+    gemm = sum(ns for _, _, family, _, ns in FORWARD if family == "gemm")
+    assert found["matrix multiplication"] == pytest.approx(gemm / sum(row[4] for row in FORWARD))
+
+
+def test_small_components_are_shown_with_the_others():
+    rows = [{"shares": {"softmax": 0.019, "norms": share}} for share in (0.0, 0.02)]
+    assert component_figure.large(rows) == ["norms"]
+
+
+def test_a_case_on_another_or_a_slower_host_has_a_hollow_marker(draw):
+    def on(context, cores, us):
+        environment = {"cpu_cores": cores, "host_launch_us_before": us}
+        return Sample(context=context, environment=environment)
+
+    alike = draw("forward_time", on(128, 64, 4.0), on(256, 64, 4.3))
+    assert not [text for text in texts(alike) if "hollow" in text]
+    for other in (on(256, 16, 4.0), on(256, 64, 4.5)):
+        said = texts(draw("forward_time", on(128, 64, 4.0), other, on(512, 64, 4.0)))
+        assert [text for text in said if "hollow" in text]
 
 
 def test_names_with_markup_stay_text(draw):

@@ -1,13 +1,15 @@
 """Draw the report's figures from the joined tables alone; equal tables give identical bytes."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from workflow_src.answers import gemm_share, softmax_matmul
+from workflow_src.answers import gemm_share, hosts, share_bars, softmax_matmul
+from workflow_src.answers.component_figure import component_shares
 from workflow_src.answers.evidence import Row, benchmark_state, cases_of, of, read_table, words
 from workflow_src.answers.questions import FIGURES
 from workflow_src.common.arguments import Parser, existing_folder, new_file
@@ -26,7 +28,7 @@ from workflow_src.render.drawing import (
     styles,
     svg,
 )
-from workflow_src.render.markdown import PHASE_WORDS, STATE_WORDS, records
+from workflow_src.render.markdown import PHASE_WORDS, records
 
 # After Paul Tol's "muted" scheme, distinguishable with any color vision.
 FAMILY_COLORS = {
@@ -42,12 +44,14 @@ FAMILY_COLORS = {
     "unknown": "#000000",
 }
 OPTIMIZER = "optimizer"
-OTHER = "other families"
-OTHER_COLOR = "#BBBBBB"
+OTHERS = "other families"
 
 
-def forward_time(timings: pd.DataFrame) -> Figure:
-    """Unprofiled median of the forward pass (ms, p20 to p80) over context, a line per size."""
+def forward_time(timings: pd.DataFrame, environments: pd.DataFrame) -> Figure:
+    """Unprofiled median of the forward pass (ms, p20 to p80) over context, a line per size.
+
+    A hollow marker tells a case on another host than most: see `hosts.summarize`.
+    """
     rows = [
         case | records(of(timings, case["case"], "forward"))[0]
         for case in cases_of(timings)
@@ -56,6 +60,7 @@ def forward_time(timings: pd.DataFrame) -> Figure:
     if not rows:
         return nothing("no forward pass was measured")
     look, by_facet = styles(rows), facets(rows)
+    marks = hosts.summarize(hosts.hosts_of([row["case"] for row in rows], environments))["marks"]
     figure, places = panels(rows)
     for heading, axes in places:
         for size, mine in lines(by_facet[heading]).items():
@@ -67,11 +72,25 @@ def forward_time(timings: pd.DataFrame) -> Figure:
             axes.errorbar(
                 contexts, middle, (low, high), color=color, marker=marker, capsize=3, label=size
             )
+            apart = [row for row in mine if row["case"] in marks]
+            hollow(axes, apart, color, marker)
         log_values(axes)
         context_axis(axes, [int(row["context"]) for row in rows])
     label_left(figure, "forward pass, median ms\n(bars: 20th to 80th percentile)")
+    if marks:
+        figure.axes[-1].plot([], [], "o", color="black", markerfacecolor="white", label=ELSEWHERE)
     legend_of(figure)
     return figure
+
+
+ELSEWHERE = "hollow: another or\na slower host"
+
+
+def hollow(axes: Axes, rows: Sequence[Row], color: str, marker: str) -> None:
+    """The markers of some cases, in white with a colored edge, over those of the line."""
+    contexts, middle = [int(row["context"]) for row in rows], [row["median_ms"] for row in rows]
+    look: Any = {"markerfacecolor": "white", "linestyle": "", "zorder": 3}
+    axes.plot(contexts, middle, color=color, marker=marker, **look)
 
 
 def family_shares(timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.DataFrame) -> Figure:
@@ -89,6 +108,7 @@ def family_shares(timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.Dat
     ]
     if not any(row["shares"] for row in rows):
         return nothing("no device activity was measured")
+    rows = share_bars.together(rows, list(FAMILY_COLORS), OTHERS)
     by_facet = facets(rows)
     counts = [len(mine) // len(PHASES) for mine in by_facet.values()]
     figure, grid = plt.subplots(
@@ -100,11 +120,11 @@ def family_shares(timings: pd.DataFrame, kernels: pd.DataFrame, captures: pd.Dat
         sharex=True,
         layout="constrained",
     )
-    shown = shown_families(rows)
+    shown = share_bars.shown(rows, FAMILY_COLORS)
     for line, (heading, mine) in zip(grid, by_facet.items(), strict=True):
         for axes, phase in zip(line, PHASES, strict=True):
             here = [row for row in mine if row["phase"] == phase]
-            stack(axes, here, shown, first=phase == PHASES[0])
+            share_bars.stack(axes, here, shown, labeled=phase == PHASES[0])
             axes.set_title(f"{PHASE_WORDS[phase]} ({heading})", fontsize=10)
     for axes in grid[-1]:
         axes.set_xlabel(f"share of {words(cases)['device_time']}, %")
@@ -116,45 +136,6 @@ def _optimizer_apart(kernels: pd.DataFrame) -> pd.DataFrame:
     """The rows of kernels.csv, those of the range `optimizer` as a family of that name."""
     launched = kernels["path"].astype(str).str.contains(rf"(?:^|/){OPTIMIZER}(?:/|$)")
     return kernels.assign(family=kernels["family"].mask(launched, OPTIMIZER))
-
-
-def shown_families(rows: Sequence[Row]) -> list[str]:
-    """The families that have time in `rows`, in the fixed order of their colors."""
-    there = {family for row in rows for family in row["shares"]}
-    shown = [family for family in FAMILY_COLORS if family in there]
-    return [*shown, OTHER] if there - set(shown) else shown
-
-
-def stack(axes: Axes, rows: Sequence[Row], shown: Sequence[str], first: bool) -> None:
-    """A stacked horizontal bar per row, or a text that says why a row has no shares."""
-    left = [0.0] * len(rows)
-    for family in shown:
-        widths = [100 * share_of(row, family) for row in rows]
-        axes.barh(
-            range(len(rows)),
-            widths,
-            left=left,
-            height=0.8,
-            color=FAMILY_COLORS.get(family, OTHER_COLOR),
-            label=family,
-        )
-        left = [so_far + width for so_far, width in zip(left, widths, strict=True)]
-    for place, row in enumerate(rows):
-        if not row["shares"]:
-            axes.text(1, place, STATE_WORDS[row["state"]], va="center", fontsize=8)
-    axes.set_xlim(0, 100)
-    axes.set_ylim(len(rows) - 0.4, -0.6)
-    labels = [f"{row['size']}, {row['context']}" for row in rows]
-    axes.set_yticks(range(len(rows)), labels if first else [""] * len(rows))
-    axes.grid(False, axis="y")
-
-
-def share_of(row: Row, family: str) -> float:
-    """The share of a family in `row`; OTHER sums the families without a color of their own."""
-    shares: dict[str, float] = row["shares"]
-    if family != OTHER:
-        return shares.get(family, 0.0)
-    return sum(share for name, share in shares.items() if name not in FAMILY_COLORS)
 
 
 RATIOS = {
@@ -201,6 +182,7 @@ def draw_ratios(axes: Axes, rows: Sequence[Row], color: str, marker: str) -> Non
 
 DRAW: dict[str, Callable[..., Figure]] = {
     "forward_time": forward_time,
+    "component_shares": component_shares,
     "family_shares": family_shares,
     "softmax_matmul": softmax_ratios,
 }

@@ -51,7 +51,8 @@ QUESTIONS: dict[str, Question] = {
 }
 
 FIGURES: dict[str, tuple[str, ...]] = {
-    "forward_time": ("timings",),
+    "forward_time": ("timings", "environments"),
+    "component_shares": ("timings", "kernels", "captures"),
     "family_shares": ("timings", "kernels", "captures"),
     "softmax_matmul": ("timings", "kernels", "captures", "work"),
 }

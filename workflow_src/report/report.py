@@ -30,11 +30,17 @@ from workflow_src.studies.study import STUDIES
 
 FIGURE_TEXTS = {
     "forward_time": "Unprofiled time of the forward pass over context length, by model size",
+    "component_shares": "Share of the forward pass besides products, by component and case",
     "family_shares": "Share of each family, and of the optimizer, in each phase's time, by case",
     "softmax_matmul": "Softmax against attention's matrix multiplications: time, FLOPs, bytes",
 }
 
-FIGURE_AFTER = {"a": "forward_time", "d": "family_shares", "e": "softmax_matmul"}
+FIGURE_AFTER = {
+    "a": "forward_time",
+    "c": "component_shares",
+    "d": "family_shares",
+    "e": "softmax_matmul",
+}
 """The figure that follows each answer."""
 
 
