@@ -27,23 +27,25 @@ def by_kernel(rows: pd.DataFrame) -> list[Row]:
     calls_per_step is total calls over steps; `whole` says whether that is an integer. `share`
     is of the device time of all `rows`. `evidence` holds the row numbers.
     """
-    total = rows["busy_ns"].sum()
-    kernels = []
-    for name, mine in rows.groupby("name", sort=True):
-        steps = int(rows["steps"].max())
-        calls = float(mine["calls"].sum() / steps)
+    if rows.empty:
+        return []
+    total, steps = rows["busy_ns"].sum(), int(rows["steps"].max())
+    groups = rows.groupby("name", sort=True)
+    sums = groups[["calls", "busy_ns"]].sum()
+    about = groups[["short_name", "kind", "family"]].first().astype(str).to_dict("index")
+    kernels: list[Row] = []
+    for name, calls, ns in sums.itertuples():
+        calls_per_step = float(calls / steps)
         kernels.append(
             {
                 "name": str(name),
-                "short_name": str(mine["short_name"].iloc[0]),
-                "kind": str(mine["kind"].iloc[0]),
-                "family": str(mine["family"].iloc[0]),
-                "calls_per_step": calls,
-                "whole": abs(calls - round(calls)) < WHOLE_TOLERANCE,
-                "busy_ns": int(mine["busy_ns"].sum()),
-                "busy_ms_per_step": float(mine["busy_ns"].sum() / steps / 1e6),
-                "share": float(mine["busy_ns"].sum() / total) if total > 0 else 0.0,
-                "evidence": row_numbers(mine),
+                **{str(column): text for column, text in about[name].items()},
+                "calls_per_step": calls_per_step,
+                "whole": abs(calls_per_step - round(calls_per_step)) < WHOLE_TOLERANCE,
+                "busy_ns": int(ns),
+                "busy_ms_per_step": float(ns / steps / 1e6),
+                "share": float(ns / total) if total > 0 else 0.0,
+                "evidence": tuple(int(number) for number in groups.groups[name]),
             }
         )
     return sorted(kernels, key=lambda kernel: (-kernel["busy_ns"], kernel["name"]))
