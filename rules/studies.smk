@@ -61,6 +61,7 @@ rule study_section:
             labels={"question": "{study}"},
         ),
         appendix="results/{tag}/sections/{study}.appendix.md",
+        json="results/{tag}/sections/{study}.json",
         figure=report(
             "results/{tag}/figures/study_{study}.svg",
             category="Figures",
@@ -72,8 +73,8 @@ rule study_section:
     params:
         code=dag.code("studies.{wildcards.study}.section"),
     message:
-        "Study {wildcards.study}: write its section, appendix and figure"
+        "Study {wildcards.study}: write its section, appendix, numbers and figure"
     shell:
         "python -m workflow_src.studies.{wildcards.study}.section --table {input.table:q}"
         " --templates report_templates --figure {output.figure:q} --output {output.markdown:q}"
-        " --appendix {output.appendix:q} > {log:q} 2>&1"
+        " --appendix {output.appendix:q} --json {output.json:q} > {log:q} 2>&1"

@@ -18,6 +18,7 @@ from workflow_src.report import explore, report
 from workflow_src.report.machines import values
 from workflow_src.report.overview import precision_rows
 from workflow_src.report.sources import Source
+from workflow_src.report.support import Support
 from workflow_src.report.values import Value
 from workflow_src.report.warnings import grouped
 
@@ -136,8 +137,9 @@ def test_the_evidence_names_the_tables_of_the_run_and_cases_beyond_its_plan(tmp_
     assert explore.read_by(QUESTIONS["c"], tmp_path)[-2:] == ["operators", "ceilings"]
     assert explore.read_by(QUESTIONS["f"], tmp_path)[-1] == "studies/levers"
     value = Value("summary.levers[0].plain_ms", 4.0, "elsewhere")
-    source = Source("number-f-1", "4.0", "f", value, "", "", "", (), 1)
-    page = explore.parts([source], [], {}, tmp_path, "mine", TEMPLATES)[explore.NUMBERS]
+    source = Source("number-f-1", "4.0", "f", value, Support(), 1)
+    run = explore.Run(tmp_path, "mine", "mine", {}, [])
+    page = explore.parts([source], run, TEMPLATES)[explore.NUMBERS]
     assert "<td>elsewhere</td>" in page and "(1 other value fits too)" in page
     assert "<code>studies/levers.csv</code></td>" in page
 
@@ -305,6 +307,55 @@ def test_studies_that_did_not_run_are_named_with_what_turns_them_on(reported, tm
     text, _ = reported(SAMPLE, sections=(section,))
     assert "Of the studies precision, attention," in text
     assert "--config 'studies=[precision, attention, fusion" in text
+
+
+STUDY = (
+    "point,precision,n,median_ms,tflops\nsizes,fp32,512,2.5,53.5479\nfine,bf16,512,1.25,777.592\n"
+)
+BEST = {"precision": "bf16", "tflops": 777.592, "of_datasheet": 0.786}
+
+
+def with_study(folder: Path, numbers: bool = True) -> tuple[Path, ...]:
+    """The section of a study in `folder`, its table, and its numbers as JSON where asked for."""
+    section = folder / "results/sections/matmul.md"
+    write_text(section, "### Products\n\nBest is 778 TFLOP/s in bf16, 78.6 % of the datasheet's.\n")
+    write_text(section.with_suffix(".appendix.md"), "## Tables of the study of products\n")
+    write_text(folder / "results/tables/studies/matmul.csv", STUDY)
+    if numbers:
+        write_json(section.with_suffix(".json"), {"summary": {"best": BEST}})
+    return (section,)
+
+
+def test_a_studys_numbers_lead_to_the_rows_of_its_table_its_point_and_the_command(
+    reported, tmp_path
+):
+    text, page = reported(SAMPLE, sections=with_study(tmp_path))
+    assert "Best is 778 TFLOP/s in bf16" in text
+    cell, computed = re.findall(r'<tr id="number-matmul-\d+".*?</tr>', page, re.DOTALL)
+    rows = "<code>results/mine/tables/studies/matmul.csv</code> row 3"
+    assert f'<td class="text">{rows}' in cell and f"computed from {rows}" in computed
+    assert "777.592 TFLOP/s" in cell and "0.786<" in computed
+    for row in (cell, computed):
+        assert '<a href="#point-matmul-fine">fine</a>' in row
+        assert f'<a href="#{row[8:23]}">' in page
+    point = page.partition('<tr id="point-matmul-fine"')[2].partition("</tr>")[0]
+    made = "results/mine/studies/matmul/fine.json"
+    assert f"<code>snakemake --cores 1 {made} --config suite=small tag=mine</code>" in point
+    assert '<tr id="point-matmul"' in page
+
+
+def test_an_older_study_without_its_numbers_has_no_links(reported, tmp_path):
+    _, page = reported(SAMPLE, sections=with_study(tmp_path, numbers=False))
+    assert "Best is 778 TFLOP/s in bf16" in page
+    assert "number-matmul" not in page
+
+
+def test_the_reports_own_numbers_are_linked_and_those_of_answers_to_their_answers(reported):
+    _, page = reported(SAMPLE)
+    trusted = page.partition('id="can-these-numbers-be-trusted"')[2].partition("<h2")[0]
+    assert "#number-report-" in trusted
+    answers = page.partition('id="answers"')[2].partition("<h2")[0]
+    assert "#number-a-" in answers and "#number-report-" not in answers
 
 
 def test_hostile_values_stay_text(reported, tmp_path):

@@ -10,7 +10,8 @@ from tests.questions import answer_question
 from tests.test_answer_d import TEMPLATES
 from tests.workflow import ROOT
 from workflow_src.answers.questions import QUESTIONS
-from workflow_src.report.sources import Linker, Source, row_texts
+from workflow_src.report.sources import Linker, Source, of_answer, row_texts
+from workflow_src.report.support import Cells, unsupported
 
 ROWS = {
     "case": "small-ctx128-fp32", "brief": "small, context 128", "share": 0.31, "ms": 12.0,
@@ -27,7 +28,7 @@ ANSWER = {"summary": {"all": [ROWS, OTHER], "median": 0.31}, "facts": [FACT, RAT
 
 @pytest.fixture
 def linker() -> Linker:
-    return Linker("b", ANSWER)
+    return of_answer("b", ANSWER)
 
 
 def test_a_number_beside_a_cases_name_shows_that_cases_value_and_rows(linker):
@@ -35,8 +36,8 @@ def test_a_number_beside_a_cases_name_shows_that_cases_value_and_rows(linker):
         "It is [31.0](#number-b-1) % in small, context 128."
     )
     (source,) = linker.sources.values()
-    assert (source.value.case, source.name) == ("small-ctx128-fp32", "gemm")
-    assert (source.table, source.rows) == ("kernels", (3, 7))
+    assert (source.value.case, source.support.name) == ("small-ctx128-fp32", "gemm")
+    assert (source.support.table, source.support.rows) == ("kernels", (3, 7))
 
 
 @pytest.mark.parametrize(
@@ -47,12 +48,12 @@ def test_a_number_beside_a_cases_name_shows_that_cases_value_and_rows(linker):
         ({"again": ROWS | {"idle_share": 0.31}}, "31.0 % in small, context 128", 1),
         ({"again": OTHER}, "31.0 % in small, context 128", 0),
         ({"again": {"median": 0.31}}, "a median of 31.0 %", 0),
-        ({"again": {"least": 0.3101}}, "a median of 31.0 %", 1),
+        ({"again": {"median": 0.3101}}, "a median of 31.0 %", 1),
         ({"said": "9 of 12 cases", "count": 9}, "9 of 12 cases", 0),
     ],
 )
 def test_other_values_are_counted_once_and_only_of_what_the_sentence_names(more, text, expected):
-    found = Linker("b", ANSWER | {"summary": ANSWER["summary"] | more})
+    found = of_answer("b", ANSWER | {"summary": ANSWER["summary"] | more})
     found.link(text)
     assert next(iter(found.sources.values())).others == expected
 
@@ -60,13 +61,13 @@ def test_other_values_are_counted_once_and_only_of_what_the_sentence_names(more,
 def test_a_number_without_a_case_shows_the_value_highest_in_the_summary(linker):
     linker.link("A median of 31.0 %.")
     (source,) = linker.sources.values()
-    assert (source.value.path, source.value.case, source.rows) == ("summary.median", "", ())
+    assert (source.value.path, source.value.case, source.support.rows) == ("summary.median", "", ())
 
 
 def test_a_value_computed_from_facts_has_their_rows(linker):
     linker.link("In small, context 128 it takes 12.0 ms.")
-    (source,) = linker.sources.values()
-    assert (source.name, source.table, source.rows) == ("ms", "kernels", (3, 7))
+    support = next(iter(linker.sources.values())).support
+    assert (support.name, support.table, support.rows) == ("ms", "kernels", (3, 7))
 
 
 @pytest.mark.parametrize(
@@ -93,7 +94,7 @@ def test_rows_are_shown_with_their_values(linker):
 
 def led_to(summary: dict, text: str) -> list[str]:
     """Where in an answer's summary the numbers of a sentence lead."""
-    linker = Linker("b", {"summary": summary, "facts": []})
+    linker = of_answer("b", {"summary": summary, "facts": []})
     linker.link(text)
     return [source.value.path.removeprefix("summary.") for source in linker.sources.values()]
 
@@ -152,28 +153,91 @@ def test_of_cases_with_one_short_name_the_line_tells_which_is_meant():
 def test_what_is_of_the_machine_has_its_rows_though_it_is_of_no_case():
     fact = FACT | {"name": "bandwidth_gb_per_s", "value": 4659.1, "unit": "GB/s"}
     fact |= {"table": "ceilings", "rows": [3]}
-    linker = Linker("c", {"summary": {"bandwidth": 4659.1}, "facts": [fact]})
+    linker = of_answer("c", {"summary": {"bandwidth": 4659.1}, "facts": [fact]})
     linker.link("Of 4,659 GB/s, the best measured.")
     (source,) = linker.sources.values()
-    assert (source.value.case, source.table, source.rows) == ("", "ceilings", (3,))
+    assert (source.value.case, source.support.table, source.support.rows) == ("", "ceilings", (3,))
 
 
 def test_a_fact_of_the_same_name_supports_a_value():
     zero = FACT | {"name": "other_share", "value": 0.0, "rows": [9]}
     answer = {"summary": ROWS | {"idle_share": 0.0}, "facts": [zero, zero | {"name": "idle_share"}]}
-    linker = Linker("b", answer)
+    linker = of_answer("b", answer)
     linker.link("It is idle for 0.0 %.")
     (source,) = linker.sources.values()
-    assert source.name == "idle_share"
+    assert source.support.name == "idle_share"
 
 
 def test_a_derived_value_has_the_rows_of_the_first_that_it_is_derived_from():
     speed = FACT | {"name": "speed", "value": 5.0, "rows": [9], "table": "ceilings"}
     share = RATIO | {"name": "share", "value": 0.31, "derived_from": ["gemm", "speed"]}
-    linker = Linker("c", {"summary": ROWS, "facts": [speed, FACT, share]})
+    linker = of_answer("c", {"summary": ROWS, "facts": [speed, FACT, share]})
     linker.link("It is 31.0 % in small, context 128.")
     (source,) = linker.sources.values()
-    assert (source.name, source.table) == ("share", "kernels")
+    assert (source.support.name, source.support.table) == ("share", "kernels")
+
+
+TABLE = pd.DataFrame(
+    {
+        "point": ["one", "one", "two"],
+        "precision": ["fp32", "bf16", "bf16"],
+        "n": [512, 512, 1024],
+        "median_ms": [2.5, 1.2345678, 4.0],
+        "why": ["", "", "moves 28 bytes"],
+    },
+    index=[2, 3, 4],
+)
+
+
+@pytest.mark.parametrize(
+    ("summary", "text", "rows", "computed"),
+    [
+        ({"best": {"precision": "bf16", "n": 512}}, "At n = 512", (3,), False),
+        ({"best": {"median_ms": 4.0}}, "In 4.00 ms", (4,), False),
+        ({"least": 1.2345678}, "In 1.23 ms", (3,), False),
+        ({"least": 4.0}, "In 4.00 ms", (), True),
+        ({"best": {"median_ms": 1.2345678, "gap": 0.123}}, "12.3 % more", (3,), True),
+        ({"gap": 0.123}, "12.3 % more", (), True),
+        ({"best": {"why": "moves 28 bytes"}}, "It moves 28 bytes", (4,), False),
+    ],
+)
+def test_a_studys_value_is_supported_by_cells_or_by_what_stands_beside_it(
+    summary, text, rows, computed
+):
+    linker = Linker("study", summary, Cells({"studies/study": TABLE}))
+    linker.link(text)
+    support = next(iter(linker.sources.values())).support
+    assert (support.rows, support.computed) == (rows, computed)
+    assert support.points == tuple(TABLE.loc[list(rows), "point"])
+
+
+@pytest.mark.parametrize(
+    ("summary", "text", "others"),
+    [
+        ([{"precision": "fp32", "x": 0.31}, {"precision": "bf16", "y": 0.3101}], "31.0 %", 1),
+        ([{"precision": "fp32", "x": 0.31}, {"precision": "bf16", "y": 0.3101}],
+         "in bf16 31.0 %", 0),
+        ({"forward": {"x": 0.31}, "train_step": {"y": 0.3101}}, "31.0 % of a training step", 0),
+        ({"host_ms": 7.26, "replayed_ms": 7.264}, "7.26 ms", 1),
+        ({"host_ms": 7.26, "replayed_ms": 7.264}, "replayed 7.26 ms", 0),
+        ({"a": {"host_ms": 7.26}, "b": {"replayed_ms": 7.264}}, "replayed 7.26 ms", 1),
+        ({"gb": 7.26, "ratio": 7.264}, "7.26 GB", 0),
+        ({"a": {"x": 7.2612345}, "b": {"y": 7.2612345}}, "7.26 ms", 0),
+        ({"a": {"x": 7.26}, "b": {"y": 7.26}}, "7.26 ms", 1),
+        ({"a": ["softmax", 0.31], "b": ["copies", 0.3101]}, "softmax 31.0 %", 0),
+    ],
+)  # fmt: skip
+def test_other_values_are_those_that_nothing_in_the_text_tells_apart(summary, text, others):
+    linker = Linker("study", {"all": summary}, unsupported)
+    linker.link(text)
+    (source,) = linker.sources.values()
+    assert source.others == others
+
+
+def test_few_of_the_published_numbers_can_be_another_value_too():
+    sources = {source.key: source for _, _, source in published()}.values()
+    assert len(sources) > 350
+    assert sum(source.others > 0 for source in sources) < len(sources) / 10
 
 
 @cache
@@ -182,7 +246,7 @@ def published() -> list[tuple[str, str, Source]]:
     found = []
     for question in QUESTIONS:
         answer, text = answer_question(question, ROOT / "examples" / "h200" / "tables", TEMPLATES)
-        linker = Linker(question, answer.as_dict())
+        linker = of_answer(question, answer.as_dict())
         linked = linker.link(text.split("\n## Tables of")[0])
         by_key = {source.key: source for source in linker.sources.values()}
         for link in re.finditer(r"\[([^]]*)\]\(#(number-[^)]*)\)", linked):

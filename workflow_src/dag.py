@@ -234,11 +234,16 @@ class Dag:
             "answers": [f"{self.results}/answers/{q}.{s}" for q in QUESTIONS for s in ANSWER_FILES],
             "figures": [f"{self.results}/figures/{name}.svg" for name in FIGURES],
         }
-        names = ("report.md", "appendix.md", "evidence.html", "cases.html")
+        names = ("report.md", "appendix.md", "evidence.html", "cases.html", "points.html")
         templates = [*(f"{TEMPLATES}/{name}.j2" for name in names), *PAGE]
         plan = [f"{self.results}/plan.csv"]
-        appendices = [f"{self.results}/sections/{name}.appendix.md" for name in self.studies()]
-        studies = {"sections": self.sections(), "section_appendices": appendices}
+        folder = f"{self.results}/sections"
+        studies = {
+            "sections": self.sections(),
+            "section_appendices": [f"{folder}/{name}.appendix.md" for name in self.studies()],
+            "section_numbers": [f"{folder}/{name}.json" for name in self.studies()],
+            "study_tables": [f"{self.results}/tables/studies/{n}.csv" for n in self.studies()],
+        }
         others = {"templates": templates, "plan": plan, "timelines": timelines}
         return here | others | {"ceilings": self.ceilings_inputs()} | studies
 

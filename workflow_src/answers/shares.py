@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from workflow_src.answers.evidence import Row, row_numbers
+from workflow_src.answers.evidence import Row
 
 WHOLE_TOLERANCE = 1e-9
 

@@ -18,7 +18,8 @@ from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import StageError, one_sentence, remake
 from workflow_src.common.reading import reading
 from workflow_src.report import report
-from workflow_src.studies.section import Section, host_speed, read_table
+from workflow_src.report.linked import Prose
+from workflow_src.studies.section import Section, read_table
 from workflow_src.studies.study import STUDIES
 
 COLUMNS = ("part", "line", "number", "source", "sources")
@@ -35,14 +36,13 @@ def answer(folder: Path, question: str) -> list[Numeral]:
 def section(text: str, table: pd.DataFrame, study: str) -> list[Numeral]:
     """The numbers of a study's section, which its sentences and tables take from its table."""
     made: Section = import_module(f"workflow_src.studies.{study}.section").SECTION
-    said = made.summarize(table) | {"host_operation_us": host_speed(table)}
-    return numerals_from(text, values(said, study), values(made.tables(table), study))
+    return numerals_from(text, values(made.said(table), study), values(made.tables(table), study))
 
 
 def opening(sources: report.Sources, tag: str) -> list[Numeral]:
     """The numbers of all that report.md says besides the answers and the studies."""
     about = report.variables(*report.read_tables(sources), sources) | {"suite": "", "tag": tag}
-    text = report.report_text(about, sources, Path(), dict.fromkeys(QUESTIONS, Markup("")))
+    text = report.report_text(about, sources, Path(), Prose(dict.fromkeys(QUESTIONS, Markup(""))))
     said = {name: value for name, value in about.items() if not isinstance(value, Markup)}
     return numerals_from(text, values(said, "opening"), values(about, "opening"))
 

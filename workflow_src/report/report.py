@@ -1,6 +1,5 @@
 """Write the report from tables, answers and figures: one Markdown file and one HTML file."""
 
-import json
 import os
 import re
 from collections.abc import Sequence
@@ -25,7 +24,7 @@ from workflow_src.render.html import make_html
 from workflow_src.report import ceilings, explore, machines, overview, pictures, setting
 from workflow_src.report.device_time import Tables
 from workflow_src.report.explained import explained
-from workflow_src.report.sources import Linker, Source
+from workflow_src.report.linked import Links, Prose, study_tables
 from workflow_src.studies.study import STUDIES
 
 FIGURE_TEXTS = {
@@ -134,18 +133,22 @@ def make_report(sources: Sources, folder: Path, suite: str, tag: str) -> Report:
     """
     tables, plan = read_tables(sources)
     about = variables(tables, plan, sources) | {"suite": suite, "tag": tag}
-    answers = {question: text_of(sources.answers / f"{question}.md") for question in QUESTIONS}
+    prose = Prose(
+        {question: text_of(sources.answers / f"{question}.md") for question in QUESTIONS},
+        {path.stem: Markup(text_of(path).strip()) for path in sources.sections},
+    )
     appendix = appendix_text(about, sources)
-    linked, numbers = linked_answers(sources.answers, answers)
-    whole = one_page(report_text(about, sources, folder, linked), appendix, tag)
-    cases = explore.cases(plan, tag)
+    tables |= study_tables(sources.tables, prose.sections)
+    links = Links(tables)
+    text = report_text(about, sources, folder, linked(sources, prose, about, links))
+    whole = one_page(text, appendix, tag)
     charts = charts_of(tables, sources, about["example"])
     shown = pictures.text(sources.timelines, folder, charts, tables["captures"], tag)
-    parts = explore.parts(numbers, cases, tables, sources.tables, tag, sources.templates)
-    parts |= pictures.parts(charts)
-    appended = whole.replace("\n## Appendix\n", f"\n{shown}\n## Appendix\n") + explore.TEXT
+    run = explore.Run(sources.tables, suite, tag, tables, explore.cases(plan, tag))
+    parts = explore.parts(links.sources, run, sources.templates) | pictures.parts(charts)
+    appended = whole.replace("\n## Appendix\n", f"\n{shown}\n## Appendix\n") + explore.text(run)
     page = make_html(appended, folder, sources.templates, parts, present.records(plan))
-    return Report(report_text(about, sources, folder, answers), appendix, page)
+    return Report(report_text(about, sources, folder, prose), appendix, page)
 
 
 def charts_of(
@@ -159,38 +162,43 @@ def charts_of(
     return pictures.charts(sources.timelines, tables["captures"], found, rates, cases)
 
 
-def linked_answers(
-    folder: Path, answers: dict[str, Markup]
-) -> tuple[dict[str, Markup], list[Source]]:
-    """The answers with the numbers of their sentences as links, and what these lead to."""
-    linked: dict[str, Markup] = {}
-    found: list[Source] = []
-    for question, text in answers.items():
-        path = folder / f"{question}.json"
-        with reading(path, "an answer", remake(path), StageError):
-            linker = Linker(question, json.loads(path.read_text(encoding="utf-8")))
-            linked[question] = Markup(linker.link(text))
-        found += linker.sources.values()
-    return linked, found
+def linked(sources: Sources, prose: Prose, about: dict[str, Any], links: Links) -> Prose:
+    """The prose with the numbers of its sentences as links."""
+    answers = {
+        question: links.answer(question, text, sources.answers / f"{question}.json")
+        for question, text in prose.answers.items()
+    }
+    numbers = {path.stem: path.with_suffix(".json") for path in sources.sections}
+    sections = {
+        study: links.section(study, text, numbers[study]) for study, text in prose.sections.items()
+    }
+    return Prose(answers, sections, links.opening(about))
 
 
-def report_text(
-    about: dict[str, Any], sources: Sources, folder: Path, answers: dict[str, Markup]
-) -> str:
+def report_text(about: dict[str, Any], sources: Sources, folder: Path, prose: Prose) -> str:
     """The report: the short answers, then each with its reasons, then the studies."""
     links = {name: figure_link(name, sources.figures, folder) for name in FIGURES}
-    sections = [Markup(text_of(path).strip()) for path in sources.sections]
+    short = {question: short_answer(text) for question, text in prose.answers.items()}
+    # Other parts' texts, which have links of their own, take their places after the rest has.
+    held = {
+        f"@@{kind} {name}@@": text
+        for kind, texts in (("short", short), ("answer", prose.answers), ("study", prose.sections))
+        for name, text in texts.items()
+    }
     template = present.template_in(sources.templates, "report.md.j2")
     text = template.render(
         **about,
         appendix=Markup(f"results/{about['tag']}/appendix.md"),
-        short={question: short_answer(text) for question, text in answers.items()},
-        answers=answers,
+        short={name: Markup(f"@@short {name}@@") for name in short},
+        answers={name: Markup(f"@@answer {name}@@") for name in prose.answers},
         figures=links,
         figure_after=FIGURE_AFTER,
-        sections=sections,
-        not_chosen=[name for name in STUDIES if name not in {p.stem for p in sources.sections}],
+        sections=[Markup(f"@@study {name}@@") for name in prose.sections],
+        not_chosen=[name for name in STUDIES if name not in prose.sections],
     )
+    text = prose.linked(text)
+    for place, part in held.items():
+        text = text.replace(place, part)
     return with_contents(re.sub(r"\n{3,}", "\n\n", text).strip() + "\n")
 
 

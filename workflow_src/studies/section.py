@@ -1,8 +1,10 @@
-"""Write a study's section of the report and its long tables, and draw its figure."""
+"""Write a study's section of the report, its long tables and its numbers, and draw its figure."""
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_file
-from workflow_src.common.atomic_write import write_text
+from workflow_src.common.atomic_write import write_json, write_text
 from workflow_src.common.errors import StageError, one_sentence, remake
 from workflow_src.common.reading import reading
 from workflow_src.common.thresholds import HOST_CHANGED
@@ -74,6 +76,10 @@ class Section:
         text = re.sub(r"^(\*\*[A-Z][^*\n]+\.\*\*)\s*(?=\n\n|\Z)", "", text, flags=re.MULTILINE)
         return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
+    def said(self, table: pd.DataFrame) -> dict[str, Any]:
+        """The numbers and verdicts that the section's sentences take from the table."""
+        return self.summarize(table) | {"host_operation_us": host_speed(table)}
+
     def svg(self, table: pd.DataFrame) -> str:
         """The study's figure as SVG; equal tables give identical bytes."""
         return svg(lambda: self.figure(table), f"study_{self.study}")
@@ -122,21 +128,31 @@ def _numbers(column: "pd.Series[str]") -> pd.Series:
     return numbers if numbers.notna().sum() == filled.notna().sum() > 0 else column
 
 
+def plain(said: dict[str, Any]) -> dict[str, Any]:
+    """Numbers and verdicts as JSON has them, NaN as null."""
+    text = json.dumps(said, default=methodcaller("item"))
+    found: dict[str, Any] = json.loads(text, parse_constant=lambda _: None)
+    return found
+
+
 @one_sentence()
 def main(section: Section) -> None:
-    """Write a study's section, its part of the appendix and its figure."""
+    """Write a study's section, its part of the appendix, its numbers and its figure."""
     parser = Parser(description=__doc__)
     parser.add_argument("--table", type=existing_file, required=True)
     parser.add_argument("--templates", type=existing_folder, required=True)
     parser.add_argument("--figure", type=new_file, required=True, help="the SVG to draw")
     parser.add_argument("--output", type=new_file, required=True, help="Markdown")
     parser.add_argument("--appendix", type=new_file, required=True, help="the long tables")
+    parser.add_argument("--json", type=new_file, required=True, help="the section's numbers")
     given = parser.parse_args()
     table = read_table(given.table)
     picture = f"![{section.title}]({given.figure.as_posix()})"
     figure = section.svg(table)
     text = section.markdown(table, given.templates, picture)
     appendix = section.appendix(table, given.templates)
+    said = plain(section.said(table))
     write_text(given.figure, figure)
     write_text(given.output, text)
     write_text(given.appendix, appendix)
+    write_json(given.json, {"summary": said})
