@@ -52,6 +52,7 @@ rule study_table:
 rule study_section:
     input:
         table="results/{tag}/tables/studies/{study}.csv",
+        ceilings=dag.section_ceilings,
         templates=dag.study_templates,
     output:
         markdown=report(
@@ -76,5 +77,5 @@ rule study_section:
         "Study {wildcards.study}: write its section, appendix, numbers and figure"
     shell:
         "python -m workflow_src.studies.{wildcards.study}.section --table {input.table:q}"
-        " --templates report_templates --figure {output.figure:q} --output {output.markdown:q}"
+        " --ceilings {input.ceilings:q} --templates report_templates --figure {output.figure:q} --output {output.markdown:q}"
         " --appendix {output.appendix:q} --json {output.json:q} > {log:q} 2>&1"

@@ -5,7 +5,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from workflow_src.studies.attention.bounds import bounds, bounds_table, ceilings_for
+from tests.workflow import ROOT
+from workflow_src.studies.attention.bounds import bounds, ceilings_for
+from workflow_src.studies.attention.section import SECTION
+from workflow_src.studies.section import NO_CEILINGS
 
 RATES = {"tflop_per_s": 800.0, "giga_exp_per_s": 4000.0}
 CEILINGS = pd.DataFrame(
@@ -69,10 +72,45 @@ def test_the_fastest_fused_forward_at_the_longest_context_of_each_head_size_coun
         (16, 2000, "SDPA cuDNN", 0.001),
         (32, 1000, "SDPA flash", 3.0),
     ]
-    line = str(bounds_table(found["rows"])).splitlines()[2]
-    assert [cell.strip() for cell in line.strip("|").split("|")] == [
-        "16", "2000", "SDPA cuDNN", "0.00100", "16.0 %", "50.0 %", "exponentials",
-    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("times", "flat"),
+    [
+        ((1.0, 1.05, 2.0), {"first": 16, "last": 32, "longer": 1.05, "more": 2.0}),
+        ((1.0, 1.2, 2.0), None),
+    ],
+)
+def test_more_flops_that_take_no_longer_are_said(
+    times: tuple[float, ...], flat: dict[str, float] | None
+) -> None:
+    cores = [core(size, ms=ms) for size, ms in zip((16, 32, 64), times, strict=True)]
+    found = bounds(cores, RATES)
+    assert found is not None and found["flat"] == flat
+
+
+def section(ceilings: pd.DataFrame) -> str:
+    rows = [
+        core(size, ms=ms, precision="bf16", phase=phase)
+        for size, ms in ((16, 0.001), (64, 0.0011))
+        for phase in ("forward", "backward")
+    ]
+    table = pd.DataFrame(rows).assign(point="cores", sweep="core", reason="", gpu="a GPU")
+    table = table.assign(p20_ms=table["median_ms"], p80_ms=table["median_ms"])
+    return SECTION.markdown(table, ROOT / "report_templates", ceilings=ceilings)
+
+
+def test_the_section_says_which_ceiling_is_near_if_the_run_has_ceilings() -> None:
+    text = section(CEILINGS)
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]
+    shares = ["16.0 %", "50.0 %", "exponentials"]
+    assert ["16", "2000", "SDPA flash", "0.00100", *shares] in lines
+    assert (
+        "Below a head size of 50.0 exponentials, at 4,000 x 10^9 a second, therefore take longer "
+        "than products at 800 TFLOP/s." in text
+    )
+    assert "From head size 16 to 64 the pass takes 1.10 times as long, though its" in text
+    assert "Which ceiling is near?" not in section(NO_CEILINGS)
 
 
 def test_without_a_ceiling_or_a_fused_pass_there_is_nothing_to_say() -> None:

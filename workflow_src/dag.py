@@ -19,7 +19,7 @@ from workflow_src.plan.config import ConfigError, one_of, read_yaml
 from workflow_src.plan.drift import MEASURE_AGAIN, drift, here
 from workflow_src.plan.kept import kept_fingerprint
 from workflow_src.plan.suites import Plan, make_plan
-from workflow_src.studies.study import STUDIES, Point
+from workflow_src.studies.study import JUDGED, STUDIES, Point
 
 TEMPLATES = Path("report_templates")
 
@@ -320,6 +320,10 @@ class Dag:
             TEMPLATES / "studies" / f"{wildcards.study}{part}.md.j2" for part in ("", ".appendix")
         )
         return [str(section), *([str(appendix)] if appendix.is_file() else [])]
+
+    def section_ceilings(self, wildcards: Wildcards) -> list[str]:
+        """The run's ceilings, for the section of a study that is held against them."""
+        return self.ceilings_inputs() if wildcards.study in JUDGED else []
 
     def _point_files(self, study: str) -> list[str]:
         return [f"results/{{tag}}/studies/{study}/{point}.json" for point in self.points(study)]

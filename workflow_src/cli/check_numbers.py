@@ -19,7 +19,7 @@ from workflow_src.common.errors import StageError, one_sentence, remake
 from workflow_src.common.reading import reading
 from workflow_src.report import report
 from workflow_src.report.linked import Prose
-from workflow_src.studies.section import Section, read_table
+from workflow_src.studies.section import NO_CEILINGS, Section, read_table
 from workflow_src.studies.study import STUDIES
 
 COLUMNS = ("part", "line", "number", "source", "sources")
@@ -33,10 +33,13 @@ def answer(folder: Path, question: str) -> list[Numeral]:
         return numerals(report.text_of(folder / f"{question}.md"), held)
 
 
-def section(text: str, table: pd.DataFrame, study: str) -> list[Numeral]:
+def section(
+    text: str, table: pd.DataFrame, study: str, ceilings: pd.DataFrame = NO_CEILINGS
+) -> list[Numeral]:
     """The numbers of a study's section, which its sentences and tables take from its table."""
     made: Section = import_module(f"workflow_src.studies.{study}.section").SECTION
-    return numerals_from(text, values(made.said(table), study), values(made.tables(table), study))
+    said = values(made.said(table, ceilings), study)
+    return numerals_from(text, said, values(made.tables(table), study))
 
 
 def opening(sources: report.Sources, tag: str) -> list[Numeral]:
@@ -58,11 +61,13 @@ def _parts(results: Path, templates: Path) -> Iterator[tuple[str, list[Numeral]]
     yield "opening", opening(sources, results.name)
     for question in QUESTIONS:
         yield f"answers/{question}.md", answer(answers, question)
+    held = tables / "ceilings.csv"
+    ceilings = read_table(held) if held.is_file() else NO_CEILINGS
     for study in STUDIES:
         path = results / "sections" / f"{study}.md"
         if path.is_file():
             table = read_table(tables / "studies" / f"{study}.csv")
-            yield f"sections/{study}.md", section(report.text_of(path), table, study)
+            yield f"sections/{study}.md", section(report.text_of(path), table, study, ceilings)
 
 
 def _rows(parts: Iterable[tuple[str, list[Numeral]]]) -> list[tuple[str, int, str, str, int]]:

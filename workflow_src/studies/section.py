@@ -34,12 +34,23 @@ UNSTEADY = (
 """Said where the host's speed changed by HOST_CHANGED or more between a table's processes."""
 
 
+NO_CEILINGS = pd.DataFrame()
+"""The ceilings of a run without any."""
+
+
+def unjudged(table: pd.DataFrame, ceilings: pd.DataFrame) -> dict[str, Any]:
+    """Of a study that isn't held against the run's ceilings, nothing."""
+    return {}
+
+
 @dataclass(frozen=True)
 class Section:
     """A study's section of the report, made from its table.
 
     study: the name of the study and of its templates; summarize: the numbers and verdicts by which
-    the templates choose their sentences; tables: Markdown tables by name; figure: what it draws.
+    the templates choose their sentences; tables: Markdown tables by name; figure: what it draws;
+    judge: further numbers, from the table and the ceilings of the run's machine (JUDGED says of
+    which studies).
     """
 
     study: str
@@ -47,13 +58,21 @@ class Section:
     summarize: Callable[[pd.DataFrame], dict[str, Any]]
     tables: Callable[[pd.DataFrame], dict[str, Markup]]
     figure: Callable[[pd.DataFrame], Figure]
+    judge: Callable[[pd.DataFrame, pd.DataFrame], dict[str, Any]] = unjudged
 
-    def markdown(self, table: pd.DataFrame, templates: Path, picture: str = "") -> str:
+    def markdown(
+        self,
+        table: pd.DataFrame,
+        templates: Path,
+        picture: str = "",
+        ceilings: pd.DataFrame = NO_CEILINGS,
+    ) -> str:
         """The section's text; the numbers in the table choose its sentences.
 
         `picture`: the Markdown image of the figure, which goes where the template says or last.
         """
-        text = self._rendered(table, templates, self.study, picture)
+        said = self.said(table, ceilings)
+        text = self._rendered(table, templates, self.study, said, picture)
         text = text if picture in text else f"{text}\n{picture}\n"
         return text + stayed(table) + unsteady(table)
 
@@ -62,23 +81,27 @@ class Section:
         name = f"{self.study}.appendix"
         if not Path(templates, "studies", f"{name}.md.j2").is_file():
             return ""
-        return self._rendered(table, templates, name)
+        return self._rendered(table, templates, name, self.said(table))
 
-    def _rendered(self, table: pd.DataFrame, templates: Path, name: str, picture: str = "") -> str:
+    def _rendered(
+        self,
+        table: pd.DataFrame,
+        templates: Path,
+        name: str,
+        said: dict[str, Any],
+        picture: str = "",
+    ) -> str:
         """A template's text, without bold headings that no sentence follows."""
         template = template_in(templates, f"studies/{name}.md.j2")
-        text = template.render(
-            title=self.title,
-            tables=self.tables(table),
-            picture=Markup(picture),
-            **self.summarize(table),
-        )
+        about = {"title": self.title, "tables": self.tables(table), "picture": Markup(picture)}
+        text = template.render(**about, **said)
         text = re.sub(r"^(\*\*[A-Z][^*\n]+\.\*\*)\s*(?=\n\n|\Z)", "", text, flags=re.MULTILINE)
         return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
-    def said(self, table: pd.DataFrame) -> dict[str, Any]:
+    def said(self, table: pd.DataFrame, ceilings: pd.DataFrame = NO_CEILINGS) -> dict[str, Any]:
         """The numbers and verdicts that the section's sentences take from the table."""
-        return self.summarize(table) | {"host_operation_us": host_speed(table)}
+        speed = {"host_operation_us": host_speed(table)}
+        return self.summarize(table) | self.judge(table, ceilings) | speed
 
     def svg(self, table: pd.DataFrame) -> str:
         """The study's figure as SVG; equal tables give identical bytes."""
@@ -145,13 +168,17 @@ def main(section: Section) -> None:
     parser.add_argument("--output", type=new_file, required=True, help="Markdown")
     parser.add_argument("--appendix", type=new_file, required=True, help="the long tables")
     parser.add_argument("--json", type=new_file, required=True, help="the section's numbers")
+    parser.add_argument(
+        "--ceilings", type=existing_file, nargs="*", default=[], help="the run's, if it has any"
+    )
     given = parser.parse_args()
     table = read_table(given.table)
+    ceilings = next(map(read_table, given.ceilings), NO_CEILINGS)
     picture = f"![{section.title}]({given.figure.as_posix()})"
     figure = section.svg(table)
-    text = section.markdown(table, given.templates, picture)
+    text = section.markdown(table, given.templates, picture, ceilings)
     appendix = section.appendix(table, given.templates)
-    said = plain(section.said(table))
+    said = plain(section.said(table, ceilings))
     write_text(given.figure, figure)
     write_text(given.output, text)
     write_text(given.appendix, appendix)

@@ -18,6 +18,9 @@ from typing import Any
 STUDIES = ("warmup", "precision", "attention", "fusion", "matmul", "mlp", "accounting", "levers")
 """The studies, in the order of the report."""
 
+JUDGED = frozenset({"attention"})
+"""The studies whose sections hold times against the ceilings of the run's machine."""
+
 Settings = Mapping[str, Any]
 """The validated configuration, with `device` and `profiler` resolved."""
 

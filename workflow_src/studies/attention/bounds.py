@@ -9,15 +9,25 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
-from markupsafe import Markup
 
-from workflow_src.render.markdown import Column, markdown_table, number, percent, plain
+from workflow_src.studies.attention.analyze import sweep
 from workflow_src.studies.study import Row
 
 FUSED = ("sdpa_efficient", "sdpa_flash", "sdpa_cudnn")
 """The implementations that compute causal attention in one kernel, without masked blocks."""
 
 MS_PER_S = 1e3
+
+SAME_WITHIN = 1.1
+"""Passes whose times are within this ratio count as equally long."""
+
+
+def judge(table: pd.DataFrame, ceilings: pd.DataFrame) -> dict[str, Any]:
+    """Values for the template: `bounds`, or None where nothing can be said."""
+    cores = sweep(table, "core")
+    known = bool(cores) and not ceilings.empty
+    rates = ceilings_for(ceilings, cores[0]["precision"]) if known else {}
+    return {"bounds": bounds(cores, rates)}
 
 
 def ceilings_for(ceilings: pd.DataFrame, precision: str) -> dict[str, float]:
@@ -49,7 +59,22 @@ def bounds(cores: Sequence[Row], rates: Mapping[str, float]) -> dict[str, Any] |
         _bound(_longest(fused, size), rates) for size in sorted({r["head_size"] for r in fused})
     ]
     flops_per_score = rates["tflop_per_s"] * 1e12 / (rates["giga_exp_per_s"] * 1e9)
-    return {"rows": rows, "equal_at": flops_per_score / 4, **rates}
+    return {"rows": rows, "equal_at": flops_per_score / 4, "flat": _flat(rows), **rates}
+
+
+def _flat(rows: Sequence[Row]) -> Row | None:
+    """The largest head size whose pass takes as long as that of the smallest; None if none does.
+
+    longer: the ratio of their times; more: that of their products' FLOPs.
+    """
+    first = rows[0]
+    alike = [
+        {"first": first["head_size"], "last": row["head_size"], "longer": row["ms"] / first["ms"]}
+        | {"more": row["head_size"] / first["head_size"]}
+        for row in rows[1:]
+        if row["context"] == first["context"] and row["ms"] <= SAME_WITHIN * first["ms"]
+    ]
+    return alike[-1] if alike else None
 
 
 def _longest(fused: Sequence[Row], head_size: int) -> Row:
@@ -73,19 +98,3 @@ def _bound(row: Row, rates: Mapping[str, float]) -> Row:
         "exponentials": exponentials_ms / row["median_ms"],
         "nearer": "exponentials" if exponentials_ms > products_ms else "matrix products",
     }
-
-
-def bounds_table(rows: Sequence[Row]) -> Markup:
-    """A line per head size."""
-    return markdown_table(
-        rows,
-        [
-            Column("head size", "head_size", plain),
-            Column("context", "context", plain),
-            Column("fastest in one kernel", "words"),
-            Column("forward, ms", "ms", number),
-            Column("matrix products at their ceiling", "products", percent),
-            Column("exponentials at theirs", "exponentials", percent),
-            Column("nearer", "nearer"),
-        ],
-    )

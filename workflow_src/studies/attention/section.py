@@ -2,6 +2,7 @@
 
 from workflow_src.studies import section
 from workflow_src.studies.attention.analyze import summarize
+from workflow_src.studies.attention.bounds import judge
 from workflow_src.studies.attention.figure import figure
 from workflow_src.studies.attention.tables import tables
 
@@ -11,6 +12,7 @@ SECTION = section.Section(
     summarize=summarize,
     tables=tables,
     figure=figure,
+    judge=judge,
 )
 
 if __name__ == "__main__":
