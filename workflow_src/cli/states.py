@@ -8,6 +8,7 @@ from pathlib import Path
 from workflow_src.cli.running import failures, last_failures
 from workflow_src.common.case import TABLES
 from workflow_src.common.errors import remake
+from workflow_src.common.nsys_cli import export_files
 from workflow_src.dag import Dag
 
 STAGES = ("benchmark", "capture", "export", "tables")
@@ -25,7 +26,8 @@ MESSAGES = {
 class Output:
     """What one job makes: a stage of a case, or a point of a study.
 
-    left_out: nothing needs it, because allow_missing leaves its case out.
+    left_out: nothing needs it, because allow_missing leaves its case out. holds: of a folder, the
+    files that it must hold.
     """
 
     stage: str
@@ -34,6 +36,7 @@ class Output:
     log: Path
     message: str
     left_out: bool = False
+    holds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,8 @@ def case_outputs(dag: Dag) -> Iterator[Output]:
         }
         for stage, (path, log) in paths.items():
             message = MESSAGES[stage].format(name=case)
-            yield Output(stage, case, path, logs / log, message, case not in joined)
+            holds = export_files(dag.plan.capture_suffix) if stage == "export" else ()
+            yield Output(stage, case, path, logs / log, message, case not in joined, holds)
 
 
 def point_outputs(dag: Dag) -> Iterator[Output]:
@@ -120,6 +124,9 @@ def state(output: Output, known: Known) -> State:
 def _complete(output: Output) -> State:
     if not output.path.exists():
         return State(output, "deleted", "nothing needs it now")
+    lost = [name for name in output.holds if not (output.path / name).is_file()]
+    if lost:
+        return State(output, "damaged", f"{', '.join(lost)} deleted; {remake(output.path)}")
     if output.path.suffix != ".json":
         return State(output, "done")
     try:
