@@ -150,6 +150,35 @@ def test_an_export_by_nsys_holds_what_nsys_stats_printed(
 
 
 @pytest.mark.workflow
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        ("OSError: [Errno 30] Read-only file system", "read-only file system"),
+        ("PermissionError: [Errno 13] Permission denied", "permission denied"),
+    ],
+)
+def test_where_snakemake_cannot_write_the_files_that_are_there_are_told(
+    finished: Project, monkeypatch: pytest.MonkeyPatch, error: str, reason: str
+) -> None:
+    says = f"Traceback:\n  File ...\n{error}: '/a/.snakemake/locks'\n"
+    command = [sys.executable, "-c", f"import sys; sys.exit({says!r})"]
+    pipe = subprocess.PIPE
+    monkeypatch.setattr(
+        dry_run, "start", lambda _: subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True)
+    )
+    monkeypatch.setattr(running, "holders", dict)
+    printed = told(finished, monkeypatch)
+    assert words(printed, "tiny-ctx32-fp32") == ["there"] * 4
+    assert "ceilings: there" in printed and "up to date" not in printed
+    assert printed.endswith(
+        "next: not known, nor what of this is stale: a dry run of snakemake writes into "
+        f".snakemake, which isn't possible here (/a/.snakemake/locks: {reason})"
+    )
+    printed = told(finished, monkeypatch, *SUITE[:-1], "cpu_threads=1", "tag=none")
+    assert words(printed, "tiny-ctx32-fp32") == ["not yet"] * 4
+
+
+@pytest.mark.workflow
 def test_a_failed_job_is_told_with_the_last_line_of_its_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
