@@ -230,6 +230,7 @@ def tabulated_export(prepare: Callable[[Path], object]) -> str:
         (here / "e").mkdir()
         (here / "b.json").write_bytes(WHOLE)
         prepare(here / "e" / "trace.sqlite")
+        (here / "e" / "cuda_gpu_kern_sum.csv").touch()
         files = ["--export", here / "e", "--benchmark", here / "b.json", "--output", here / "t"]
         return ends_well(case_tables.main, *files)
 

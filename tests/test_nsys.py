@@ -275,6 +275,17 @@ def test_no_process_outlives_the_stage_that_started_nsys(
     assert still_there(mark) == {}
 
 
+def test_totals_of_nsys_stats_that_were_deleted_are_missed_and_skipped_ones_are_not(
+    tmp_path: Path,
+) -> None:
+    report = tmp_path / "cuda_gpu_kern_sum.csv"
+    said = f"{report} is missing from its export; run the same command again with -R {tmp_path}$"
+    with pytest.raises(TraceError, match=said):
+        nsys.stats_total_ns(report)
+    report.touch()
+    assert nsys.stats_total_ns(report) is None
+
+
 @pytest.mark.nsys
 @requires_nsys
 def test_a_real_nsys_prints_the_recorded_totals(tmp_path: Path) -> None:

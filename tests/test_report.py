@@ -97,6 +97,23 @@ def test_on_a_cpu_the_first_line_says_that_operators_take_the_place_of_kernels(r
     assert "operators take the place of kernels</h1>" in page.replace(")", "")
 
 
+def test_on_a_busy_cpu_overheads_and_ceilings_name_the_load(reported, tmp_path):
+    ceilings = (ROOT / "examples" / "h200" / "tables" / "ceilings.csv").read_text()
+    write_text(tmp_path / "results" / "tables" / "ceilings.csv", ceilings)
+    warned = Sample(device="cpu", environment={"warning": "busy (load 9.0 on 2 cores)"})
+    text, _ = reported(warned, Sample(device="cpu", context=256))
+    assert "Overhead: +2.0 % to +5.0 % over 3 phases of the cases." in text
+    assert (
+        "Not compared: 3 phases of small-ctx128-fp32, where other work kept the machine busy "
+        "(load 9.0 on 2 cores)."
+    ) in text
+    busy = "Other work kept the machine busy while cases were measured (load 9.0 on 2 cores)."
+    assert f"- {busy} Where it did so while these were, they are too low" in text
+    calm, _ = reported(Sample(device="cpu"), Sample(device="cpu", context=256))
+    assert "Overhead: +2.0 % to +5.0 % over 6 phases of all cases." in calm
+    assert "Not compared" not in calm and busy not in calm
+
+
 def test_on_a_gpu_it_does_not(reported):
     text, _ = reported(SAMPLE)
     assert "operator" not in text

@@ -20,8 +20,10 @@ from tests.workflow import ROOT, SUITE, Project, make_project
 from workflow_src.cli import dry_run, running
 from workflow_src.cli.dry_run import parsed, why
 from workflow_src.cli.settings import configured, setting
+from workflow_src.cli.states import Known, Output, State, state
 from workflow_src.cli.status import in_bytes, lines, main, status
 from workflow_src.common.device_locks import one_locked
+from workflow_src.common.nsys_cli import export_files
 from workflow_src.plan.config import ConfigError
 from workflow_src.plan.progress import Progress, progress_of
 from workflow_src.plan.suites import make_plan
@@ -112,6 +114,68 @@ def test_out_of_memory_drift_and_damage_are_told(
     printed = told(project, monkeypatch)
     advice = f"run the same command again with -R {BENCHMARK.replace('16', '32')}"
     assert f"damaged: benchmark tiny-ctx32-fp32: {advice}" in printed
+
+
+@pytest.mark.workflow
+def test_a_file_deleted_inside_of_an_export_is_named_and_made_again(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Snakemake knows a folder by its time stamp, and not by what is in it."""
+    export = "results/smoke/export/tiny-ctx16-fp32"
+    lost = project.folder / export / "trace.sqlite"
+    lost.unlink()
+    printed = told(project, monkeypatch)
+    advice = f"trace.sqlite deleted; run the same command again with -R {export}"
+    assert f"damaged: export tiny-ctx16-fp32: {advice}" in printed
+    project.run(export, "-R", export)
+    assert lost.is_file()
+    assert words(told(project, monkeypatch), "tiny-ctx16-fp32")[2] == "done"
+
+
+def test_an_export_by_nsys_holds_what_nsys_stats_printed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    holds = export_files(".nsys-rep")
+    assert len(holds) == 8 and export_files(".kineto.json.gz") == ("trace.sqlite",)
+    Path("e").mkdir()
+    for name in holds:
+        Path("e", name).touch()
+    output = Output("export", "case", Path("e"), Path("log"), "Export", holds=holds)
+    nothing = Known({}, {}, None)
+    assert state(output, nothing).word == "done"
+    Path("e", "cuda_api_sum.csv").unlink()
+    said = "cuda_api_sum.csv deleted; run the same command again with -R e"
+    assert state(output, nothing) == State(output, "damaged", said)
+
+
+@pytest.mark.workflow
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        ("OSError: [Errno 30] Read-only file system", "read-only file system"),
+        ("PermissionError: [Errno 13] Permission denied", "permission denied"),
+    ],
+)
+def test_where_snakemake_cannot_write_the_files_that_are_there_are_told(
+    finished: Project, monkeypatch: pytest.MonkeyPatch, error: str, reason: str
+) -> None:
+    says = f"Traceback:\n  File ...\n{error}: '/a/.snakemake/locks'\n"
+    command = [sys.executable, "-c", f"import sys; sys.exit({says!r})"]
+    pipe = subprocess.PIPE
+    monkeypatch.setattr(
+        dry_run, "start", lambda _: subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True)
+    )
+    monkeypatch.setattr(running, "holders", dict)
+    printed = told(finished, monkeypatch)
+    assert words(printed, "tiny-ctx32-fp32") == ["there"] * 4
+    assert "ceilings: there" in printed and "up to date" not in printed
+    assert printed.endswith(
+        "next: not known, nor what of this is stale: a dry run of snakemake writes into "
+        f".snakemake, which isn't possible here (/a/.snakemake/locks: {reason})"
+    )
+    printed = told(finished, monkeypatch, *SUITE[:-1], "cpu_threads=1", "tag=none")
+    assert words(printed, "tiny-ctx32-fp32") == ["not yet"] * 4
 
 
 @pytest.mark.workflow

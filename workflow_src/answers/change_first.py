@@ -3,7 +3,7 @@
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.answers import command, evidence, hosts, remedies
+from workflow_src.answers import command, comparable, evidence, hosts, remedies
 from workflow_src.answers import levers as study
 from workflow_src.answers.answer import Answer, Fact
 from workflow_src.answers.change_summary import summarize
@@ -24,21 +24,25 @@ def measure(
     ranges: pd.DataFrame,
     kernels: pd.DataFrame,
     captures: pd.DataFrame,
+    load: Row,
 ) -> Row:
     """One case's unprofiled training step (median_ms), and what each remedy could save of it.
 
-    "savings" maps remedies to ms; see `remedies.savings`.
+    "savings" maps remedies to ms; see `remedies.savings`. Nothing is said to be saved in a case
+    with a "doubt" for which that is withheld; `load` is as for `comparable.doubt`.
     """
     name = case["case"]
     steps = evidence.of(ranges, name, PHASE)
+    steps = steps[steps["path"] == PHASE]
     state = evidence.profile_state(timings, captures, kernels, name, PHASE)
-    row: Row = case | {"state": state.word, "reason": state.reason}
+    row: Row = case | {"state": state.word, "reason": state.reason, "doubt": ""} | load
     row |= remedies.unprofiled(evidence.of(timings, name, PHASE))
     if state.word != "ok" or "median_ms" not in row:
         return row
-    found = remedies.savings(
-        case, row["median_ms"], steps[steps["path"] == PHASE], evidence.of(kernels, name, PHASE)
-    )
+    found = remedies.savings(case, row["median_ms"], steps, evidence.of(kernels, name, PHASE))
+    row["doubt"] = doubt(row | {"busy_ms": found["idle"]["busy_ms"]}, steps, found)
+    if comparable.withheld(row):
+        return row
     row["savings"] = found
     shares = {key: each["ms"] / row["median_ms"] for key, each in found.items()}
     row |= {f"{key}_share": share for key, share in shares.items()}
@@ -50,12 +54,21 @@ def measure(
     return row
 
 
+def doubt(row: Row, steps: pd.DataFrame, savings: Row) -> str:
+    """Why a step's bounds are doubtful, as `comparable.doubt`; beyond if one is above 100 %."""
+    times = {"host_ms": float(steps["host_ms"].median())} if len(steps) else {}
+    found = comparable.doubt(row | times)
+    above = any(each["ms"] > row["median_ms"] for each in savings.values())
+    return comparable.BEYOND if above and found in ("", comparable.OVER) else found
+
+
 def facts_of(row: Row) -> list[Fact]:
     """The facts of one case."""
     if "median_ms" not in row:
         return []
     case, timed = row["case"], row["evidence"]
-    facts = [Fact(case, "train_step/median_ms", row["median_ms"], "ms", "timings", timed)]
+    facts = comparable.facts_of(row)
+    facts += [Fact(case, "train_step/median_ms", row["median_ms"], "ms", "timings", timed)]
     for key, saving in row.get("savings", {}).items():
         source = (
             {"derived_from": ("train_step/median_ms", "train_step/busy_ms")}
@@ -102,7 +115,10 @@ def answer(
     work through; see example_case.
     """
     cases = evidence.cases_of(timings, captures)
-    rows = [measure(case, timings, ranges, kernels, captures) for case in cases]
+    loads = {case["case"]: comparable.load_of(environments, case["case"]) for case in cases}
+    rows = [
+        measure(case, timings, ranges, kernels, captures, loads[case["case"]]) for case in cases
+    ]
     measured_on = hosts.hosts_of([row["case"] for row in rows], environments)
     rows = [row | {"host": measured_on[row["case"]].kind} for row in rows]
     states = {(row["case"], ""): State(row["state"], row["reason"]) for row in rows}
@@ -119,13 +135,16 @@ WAITS = "\N{PILCROW SIGN}"
 """Marks a step in which launches come first; daggers mark hosts in (a)."""
 
 
-def largest(value: tuple[float, float, str, bool]) -> str:
+def largest(value: tuple[float, float, str, bool, str]) -> str:
     """A step's time (ms), a share of it, and what it is; marked where launches come first.
 
-    For example "67.0 ms: 43 % optimizer".
+    For example "67.0 ms: 43 % optimizer". Without the share where comparing is in doubt.
     """
-    median_ms, share, key, waits = value
-    mark = f" {WAITS}" if waits else ""
+    median_ms, share, key, waits, doubt = value
+    remark = f" {comparable.MARK}" if doubt else ""
+    if doubt in comparable.WITHHELD:
+        return f"{markdown.number(median_ms)} ms{remark}"
+    mark = (f" {WAITS}" if waits else "") + remark
     return f"{markdown.number(median_ms)} ms: {100 * share:.0f} % {REMEDIES[key].short}{mark}"
 
 
@@ -134,9 +153,11 @@ def tables(answer: Answer) -> dict[str, Markup]:
     rows = markdown.records(answer.rows["cases"])
     for row in rows:
         row["bound_state"] = "none" if row["state"] == "ok" else row["state"]
-        if row.get("largest_share", float("nan")) == row.get("largest_share"):
-            shown = ("median_ms", "largest_share", "largest", "waits")
-            row["shown"] = tuple(row[name] for name in shown)
+        if comparable.withheld(row):
+            row["bound_state"] = comparable.STATE
+        if row["bound_state"] in ("none", comparable.STATE) and row["median_ms"] > 0:
+            shown = ("median_ms", "largest_share", "largest", "waits", "doubt")
+            row["shown"] = tuple(row.get(name) for name in shown)
     there = answer.summary["remedies"]
     columns = [
         *markdown.case_columns(evidence.axes(rows)),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import combinations
 
-from workflow_src.answers import example_case, wording
+from workflow_src.answers import comparable, example_case, wording
 from workflow_src.answers.evidence import Row
 from workflow_src.answers.remedies import REMEDIES
 from workflow_src.answers.wording import median_of
@@ -35,7 +35,10 @@ def summarize(rows: Sequence[Row], example: Row | None = None) -> Row:
         "remedies": [key for key in REMEDIES if any(key in row["savings"] for row in bounded)],
         "replayed": sum(each["replayed"] for each in precisions),
         "beyond_bound": beyond_bound(bounded),
-        "tried": tried([row for row in named if "median_ms" in row]),
+        "withheld": comparable.summarize([row for row in named if "median_ms" in row]),
+        "tried": tried(
+            [row for row in named if "median_ms" in row and row["doubt"] != comparable.BUSY]
+        ),
         "working_limit": LAUNCH_BOUND_BELOW,
         "worked": worked,
         "worked_hosts": len({row["host"] for row in worked}),

@@ -1,8 +1,11 @@
 """What the text of answer (a) says over several cases, precision by precision."""
 
+import math
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
 from workflow_src.answers import (
+    comparable,
     example_case,
     forward_example,
     launch_bound,
@@ -47,6 +50,7 @@ def summarize(
         "worked": worked if len(compared) > 1 else [],
         "slowed": forward_example.slowed(worked),
         "examples": examples(verdicts),
+        "withheld": comparable.summarize(named),
         "processes": between_processes(named),
         "launch_bound": launch_bound.summarize(named),
         "ledger": step_ledger.summarize(named),
@@ -56,7 +60,6 @@ def summarize(
 
 def precision_row(precision: str, rows: Sequence[Row]) -> Row:
     """How far the times agree in the compared cases of one precision."""
-    worked = [row for row in rows if "working_share" in row]
     return {
         "precision": precision,
         "cases": len(rows),
@@ -65,8 +68,16 @@ def precision_row(precision: str, rows: Sequence[Row]) -> Row:
         "worst": max(rows, key=lambda row: abs(row["overhead"])),
         "fastest": min(rows, key=lambda row: row["median_ms"]),
         "slowest": max(rows, key=lambda row: row["median_ms"]),
-        "working": median_of(worked, "working_share") if worked else None,
+        "working": median_working(rows),
     }
+
+
+def median_working(rows: Sequence[Row]) -> float | None:
+    """The device's median share of the unprofiled time; None if not known or above 100 %."""
+    over = [math.inf for row in rows if row["doubt"] == comparable.OVER]
+    shares = over + [row["working_share"] for row in rows if "working_share" in row]
+    middle = statistics.median(shares) if shares else math.inf
+    return None if math.isinf(middle) else float(middle)
 
 
 def working(verdicts: Mapping[str, Sequence[Row]]) -> Row:
@@ -75,16 +86,15 @@ def working(verdicts: Mapping[str, Sequence[Row]]) -> Row:
     Only cases that take longer under the profiler count as not matching: "longer". "late" are
     those of them in which the device works for most of the unprofiled time.
     """
-    longer = [*verdicts["idle"], *verdicts["profiler_overhead"]]
-    match = [row for row in verdicts["match"] if "working_share" in row]
-    late = verdicts["profiler_overhead"]
+    idle, late = verdicts["idle"], verdicts["profiler_overhead"]
+    longer = [*idle, *late, *verdicts["slower_operators"]]
     return {
         "longer": len(longer),
-        "early": wording.in_cases(len(longer) - len(late), len(longer)),
+        "early": wording.in_cases(len(idle), len(longer)),
         "late": wording.in_cases(len(late), len(longer)),
-        "match_share": median_of(match, "working_share") if match else None,
-        "longer_share": median_of(longer, "working_share") if longer else None,
-        "late_share": median_of(late, "working_share") if late else None,
+        "match_share": median_working(verdicts["match"]),
+        "longer_share": median_working(longer),
+        "late_share": median_working(late),
         "late_profiled_share": median_of(late, "busy_share") if late else None,
     }
 

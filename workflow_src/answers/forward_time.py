@@ -6,6 +6,7 @@ from markupsafe import Markup
 from workflow_src.answers import (
     api_time,
     command,
+    comparable,
     evidence,
     forward_example,
     hosts,
@@ -14,6 +15,7 @@ from workflow_src.answers import (
     step_ledger,
 )
 from workflow_src.answers.answer import Answer, Fact
+from workflow_src.answers.comparable import MATCH_WITHIN
 from workflow_src.answers.evidence import Row, State
 from workflow_src.answers.forward_summary import summarize
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
@@ -22,9 +24,6 @@ from workflow_src.render.markdown import Column
 
 TITLE = "How long does the forward pass take, and does that match the unprofiled timing?"
 PHASE = "forward"
-
-MATCH_WITHIN = 0.10
-"""Profiled and unprofiled times match if they differ by at most this share."""
 
 TIMES = ("host_ms", "busy_ms", "span_ms")
 BETWEEN_PROCESSES = ("fastest_ms", "slowest_ms")
@@ -35,6 +34,7 @@ VERDICTS = {
     "profiler_overhead": "differ: profiler overhead",
     "not_waited_for": "differ: the range closed before the device was done",
     "faster_profiled": "differ: faster under the profiler",
+    "slower_operators": "differ: operators took longer than the whole unprofiled pass",
     "unexplained": "differ: no device activity to tell why",
 }
 
@@ -77,23 +77,26 @@ def measure(
     captures: pd.DataFrame,
     ledger: pd.DataFrame,
     launches: pd.DataFrame,
+    load: Row,
 ) -> Row:
     """One case's times in ms (medians over steps), their ratios and the verdict on them.
 
     busy_share is the device's share of the profiled time, working_share that of the unprofiled;
-    what `launch_bound`, `step_ledger` and `launch_queue` find is added.
+    what `launch_bound`, `step_ledger` and `launch_queue` find is added. `load` is as for
+    `comparable.doubt`, whose finding is the row's "doubt".
     """
     name = case["case"]
     steps = evidence.of(ranges, name, PHASE)
     steps = steps[steps["path"] == PHASE]
     profiled = evidence.profile_state(timings, captures, steps, name, PHASE)
     row: Row = case | {"state": profiled.word, "reason": profiled.reason}
-    row |= {"host_state": profiled.word} | _unprofiled(timings, name)
+    row |= {"host_state": profiled.word} | _unprofiled(timings, name) | load
     if not steps.empty and profiled.word in ("ok", "no_activity"):
         row |= {"host_ms": float(steps["host_ms"].median()), "host_state": "ok"}
     if profiled.word == "ok":
         row |= {time: float(steps[time].median()) for time in TIMES}
         row["busy_share"] = row["busy_ms"] / row["host_ms"]
+    row["doubt"] = comparable.doubt(row)
     row |= _compared(row)
     timed, kept = evidence.of(timings, name, PHASE), evidence.of(ledger, name, PHASE)
     row |= launch_bound.measure(row, timed, kept)
@@ -108,7 +111,7 @@ def _unprofiled(timings: pd.DataFrame, name: str) -> Row:
     if state.word != "ok":
         return row
     timed = markdown.records(evidence.of(timings, name, PHASE))[0]
-    row["median_ms"] = float(timed["median_ms"])
+    row |= {key: float(timed[key]) for key in ("median_ms", "p20_ms")}
     if timed.get("processes", 1) > 1:
         row |= {key: float(timed[key]) for key in ("processes", *BETWEEN_PROCESSES)}
         row["process_spread"] = row["slowest_ms"] / row["fastest_ms"] - 1
@@ -116,17 +119,13 @@ def _unprofiled(timings: pd.DataFrame, name: str) -> Row:
 
 
 def _compared(row: Row) -> Row:
-    """The profiled time and the device's work against the unprofiled median."""
-    found: Row = {}
-    if "median_ms" not in row:
-        return found
-    if "busy_ms" in row:
-        found["working_share"] = row["busy_ms"] / row["median_ms"]
-        found["often_idle"] = found["working_share"] < LAUNCH_BOUND_BELOW
-    if "host_ms" in row:
-        found["overhead"] = row["host_ms"] / row["median_ms"] - 1
+    """What `comparable.compared` finds, and the verdict on it."""
+    found = comparable.compared(row)
+    if "overhead" in found:
         busy, span = row.get("busy_ms", 0.0), row.get("span_ms", 0.0)
         found["verdict"] = verdict(row["host_ms"], busy, span, row["median_ms"])
+        if row["doubt"] == comparable.OVER and found["verdict"] == "profiler_overhead":
+            found["verdict"] = "slower_operators"
     return found
 
 
@@ -156,6 +155,7 @@ def facts_of(
     ]
     kept = evidence.row_numbers(evidence.of(ledger, case, PHASE))
     found += launch_bound.facts_of(row, timed, kept) + step_ledger.facts_of(row, kept)
+    found += comparable.facts_of(row)
     return found + launch_queue.facts_of(
         row, evidence.row_numbers(evidence.of(launches, case, PHASE))
     )
@@ -176,7 +176,18 @@ def answer(
     `example` is the case to work through; see example_case.
     """
     cases = evidence.cases_of(timings, captures, ranges)
-    rows = [measure(case, timings, ranges, captures, ledger, launches) for case in cases]
+    rows = [
+        measure(
+            case,
+            timings,
+            ranges,
+            captures,
+            ledger,
+            launches,
+            comparable.load_of(environments, case["case"]),
+        )
+        for case in cases
+    ]
     facts = [fact for row in rows for fact in facts_of(row, timings, ranges, ledger, launches)]
     timed = [row["case"] for row in rows if "median_ms" in row]
     measured_on = hosts.hosts_of(timed, environments)
@@ -225,37 +236,40 @@ def tables(answer: Answer) -> dict[str, Markup]:
     rows = markdown.records(answer.rows["times"])
     on_cpu = answer.summary["words"]["kernel"] == "operator"
     tested = bool(answer.summary["launch_bound"]["precisions"])
+    marks = answer.summary["hosts"]["marks"]
+    for row in rows:
+        if row.get("median_ms", float("nan")) > 0:
+            mark = marks.get(row["case"], "") + (f" {comparable.MARK}" if row["doubt"] else "")
+            row["shown"] = (row["median_ms"], row.get("working_share", float("nan")), mark)
+        row["said"] = said_of(row)
+        row["state"] = row["median_state"] if row["state"] == "ok" else row["state"]
+    none = comparable.cell_state(rows)
+    no_share = comparable.cell_state(rows, comparable.DOUBTS)
     columns = [
         *markdown.case_columns(evidence.axes(rows)),
         Column("unprofiled median ms", "median_ms", markdown.number, "median_state"),
         Column("profiled host ms", "host_ms", markdown.number, "host_state"),
-        Column("overhead", "overhead", markdown.signed_percent),
+        Column("overhead", "overhead", markdown.signed_percent, none),
         Column(
             "busy (operators' own time) ms" if on_cpu else "busy ms", "busy_ms", markdown.number
         ),
         Column("span ms", "span_ms", markdown.number),
-        Column("busy / unprofiled", "working_share", markdown.percent),
+        Column("busy / unprofiled", "working_share", markdown.percent, no_share),
         Column("busy / profiled", "busy_share", markdown.percent),
         *(LAUNCH_BOUND if tested else ()),
-        Column("profiled and unprofiled", "said"),
+        Column("profiled and unprofiled", "said", state=none),
     ]
-    for row in rows:
-        if row.get("median_ms", float("nan")) > 0:
-            mark = answer.summary["hosts"]["marks"].get(row["case"], "")
-            row["shown"] = (row["median_ms"], row.get("working_share", float("nan")), mark)
-        row["said"] = said_of(row)
-        row["state"] = row["median_state"] if row["state"] == "ok" else row["state"]
     replayed = [row | {"state": row["replay_state"]} for row in rows] if tested else []
     return {
         "times": markdown.markdown_table(rows, columns),
-        "worked": forward_example.table(
-            answer.summary["worked"], on_cpu, answer.summary["hosts"]["marks"]
-        ),
+        "worked": forward_example.table(answer.summary["worked"], on_cpu, marks),
         "ledger": step_ledger.table(answer.summary["ledger"]),
         "launches": launch_queue.table(answer.summary["launches"]),
         "api": api_time.table(answer.summary["api"]),
         "launch_bound": markdown.matrix(replayed, "launch_bound_share", markdown.percent),
-        "overhead": markdown.matrix(rows, "overhead", markdown.signed_percent),
+        "overhead": markdown.matrix(
+            [row | {"state": row[none]} for row in rows], "overhead", markdown.signed_percent
+        ),
         "matrix": markdown.matrix(rows, "shown", time_and_share),
     }
 

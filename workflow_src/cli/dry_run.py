@@ -18,6 +18,13 @@ VALUE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 NOW = re.compile(r" now: (?=['\"<])")
 FINGERPRINT = re.compile("[0-9a-f]{12}")
 
+UNWRITABLE = re.compile(
+    r"^(?:OSError|PermissionError): \[Errno \d+\] "
+    r"(Read-only file system|Permission denied|Operation not permitted): '?(.*?)'?$",
+    re.MULTILINE,
+)
+"""How Snakemake ends where it can't write, with the reason and the path."""
+
 REASONS = {
     "Missing output files": "",
     "Incomplete output files": "it was interrupted",
@@ -32,10 +39,14 @@ REASONS = {
 
 @dataclass(frozen=True)
 class DryRun:
-    """The jobs that would run: their number by rule, and the reason of each by its message."""
+    """The jobs that would run: their number by rule, and the reason of each by its message.
+
+    refused: why there was no dry run, which has to write into .snakemake; "" if there was one.
+    """
 
     counts: dict[str, int]
     reasons: dict[str, str]
+    refused: str = ""
 
 
 def command(config: Sequence[str]) -> list[str]:
@@ -54,6 +65,8 @@ def start(config: Sequence[str]) -> subprocess.Popen[str]:
 def finish(process: subprocess.Popen[str]) -> DryRun:
     """What a dry run found. Raises StageError, with what Snakemake says last, if it failed."""
     printed, errors = process.communicate()
+    if process.returncode and (refused := UNWRITABLE.search(errors + printed)):
+        return DryRun({}, {}, f"{refused[2]}: {refused[1].lower()}")
     if process.returncode:
         lines = [line.strip() for line in (errors + printed).splitlines() if line.strip()]
         told = [line for line in lines if line.startswith("config: ")] or lines[-1:]

@@ -8,6 +8,7 @@ from pathlib import Path
 from workflow_src.cli.running import failures, last_failures
 from workflow_src.common.case import TABLES
 from workflow_src.common.errors import remake
+from workflow_src.common.nsys_cli import export_files
 from workflow_src.dag import Dag
 
 STAGES = ("benchmark", "capture", "export", "tables")
@@ -25,7 +26,8 @@ MESSAGES = {
 class Output:
     """What one job makes: a stage of a case, or a point of a study.
 
-    left_out: nothing needs it, because allow_missing leaves its case out.
+    left_out: nothing needs it, because allow_missing leaves its case out. holds: of a folder, the
+    files that it must hold.
     """
 
     stage: str
@@ -34,6 +36,7 @@ class Output:
     log: Path
     message: str
     left_out: bool = False
+    holds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -49,10 +52,11 @@ class State:
 class Known:
     """What is known of the jobs: reasons to run by message, the outputs begun, and when.
 
-    since: when the first snakemake that runs in this folder began; None if none does.
+    since: when the first snakemake that runs in this folder began; None if none does. reasons are
+    None where no dry run tells them.
     """
 
-    reasons: Mapping[str, str]
+    reasons: Mapping[str, str] | None
     begun: Mapping[str, float]
     since: float | None
 
@@ -72,7 +76,8 @@ def case_outputs(dag: Dag) -> Iterator[Output]:
         }
         for stage, (path, log) in paths.items():
             message = MESSAGES[stage].format(name=case)
-            yield Output(stage, case, path, logs / log, message, case not in joined)
+            holds = export_files(dag.plan.capture_suffix) if stage == "export" else ()
+            yield Output(stage, case, path, logs / log, message, case not in joined, holds)
 
 
 def point_outputs(dag: Dag) -> Iterator[Output]:
@@ -108,25 +113,32 @@ def state(output: Output, known: Known) -> State:
             return State(output, "running")
         return State(output, "interrupted", "snakemake ended before it was made")
     there = output.path.exists()
+    if known.reasons is None:
+        return _complete(output, "there") if there else _not_made(output)
     if output.message not in known.reasons and (there or not output.left_out):
         return _complete(output)
-    if there:
-        return State(output, "stale", known.reasons[output.message])
-    if output.log.is_file() and path in failures(output.log):
+    return State(output, "stale", known.reasons[output.message]) if there else _not_made(output)
+
+
+def _not_made(output: Output) -> State:
+    if output.log.is_file() and str(output.path) in failures(output.log):
         return State(output, "failed", f"{last_line(output.log)} ({output.log})")
     return State(output, "not yet")
 
 
-def _complete(output: Output) -> State:
+def _complete(output: Output, word: str = "done") -> State:
     if not output.path.exists():
         return State(output, "deleted", "nothing needs it now")
+    lost = [name for name in output.holds if not (output.path / name).is_file()]
+    if lost:
+        return State(output, "damaged", f"{', '.join(lost)} deleted; {remake(output.path)}")
     if output.path.suffix != ".json":
-        return State(output, "done")
+        return State(output, word)
     try:
         result = json.loads(output.path.read_text(encoding="utf-8"))
         phases = result["phases"] if output.stage == "benchmark" else {}
         out = [name for name, row in phases.items() if row["status"] == "oom"]
-        return State(output, f"OOM ({', '.join(out)})" if out else "done")
+        return State(output, f"OOM ({', '.join(out)})" if out else word)
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return State(output, "damaged", remake(output.path))
 

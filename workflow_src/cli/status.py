@@ -30,7 +30,7 @@ from workflow_src.plan.progress import MEASURING
 from workflow_src.plan.suites import make_plan
 from workflow_src.plan.times import Record, by_rule, in_words, records
 
-FINE = ("done", "not yet", "running")
+FINE = ("done", "there", "not yet", "running")
 """States that the table says all about."""
 
 PARTS = ("benchmark", "capture", "export", "tables", "studies")
@@ -39,7 +39,10 @@ UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 @dataclass(frozen=True)
 class Status:
-    """All that is told of a run; `others` failed, and are none of what is measured."""
+    """All that is told of a run; `others` failed, and are none of what is measured.
+
+    refused: why Snakemake couldn't tell what it would run; "" if it could.
+    """
 
     dag: Dag
     cases: list[State]
@@ -51,6 +54,7 @@ class Status:
     config: tuple[str, ...]
     runs: Mapping[int, float]
     drift: str
+    refused: str = ""
 
     def measured(self) -> list[State]:
         """The states of the cases' stages, of the studies' points and of the ceilings."""
@@ -71,13 +75,14 @@ def status(given: Sequence[str]) -> Status:
         known = records()
     finally:
         planned = dry_run.finish(process)
-    about = Known(planned.reasons, begun, min(runs.values(), default=None))
+    reasons = None if planned.refused else planned.reasons
+    about = Known(reasons, begun, min(runs.values(), default=None))
     cases = [state(output, about) for output in case_outputs(dag)]
     measured = [state(output, about) for output in points]
     ceilings = state(ceilings_output(dag), about)
     told = [each.output.path for each in (*cases, *measured, ceilings)]
     others = list(others_failed(told, planned.counts))
-    rest = (planned.counts, known, tuple(given), runs, dag.drift())
+    rest = (planned.counts, known, tuple(given), runs, dag.drift(), planned.refused)
     return Status(dag, cases, measured, ceilings, others, *rest)
 
 
@@ -115,6 +120,8 @@ def reasons(states: Sequence[State]) -> Iterator[str]:
 
 def written(found: Status) -> Iterator[str]:
     """What is up to date of the answers and the report."""
+    if found.refused:
+        return
     ready = len(QUESTIONS) - found.jobs.get("answer", 0)
     there = Path("report.md").exists()
     report = ("stale" if there else "not yet") if found.jobs.get("report") else "done"
@@ -181,6 +188,11 @@ def expected(found: Status) -> tuple[float, int]:
 def what_next(found: Status) -> str:
     """What the next command would run, and about how long that takes."""
     total = sum(found.jobs.values())
+    if found.refused:
+        return (
+            "next: not known, nor what of this is stale: a dry run of snakemake writes into "
+            f".snakemake, which isn't possible here ({found.refused})"
+        )
     if not total:
         return "next: nothing to do"
     seconds, known = expected(found)
@@ -191,9 +203,10 @@ def what_next(found: Status) -> str:
     stale = [each.output.path for each in found.measured() if each.word == "stale"]
     if found.drift and MEASURING.keys() & found.jobs.keys() and found.dag.drift(stale):
         return f"next: measuring is refused, see environment; {MEASURE_AGAIN} measures all again"
+    jobs = f"{total} job{'' if total == 1 else 's'} ({rules}), {time}"
     if found.runs:
-        return f"left: {total} jobs ({rules}), {time}"
-    return f"next: {shlex.join(dry_run.command(found.config))} runs {total} jobs ({rules}), {time}"
+        return f"left: {jobs}"
+    return f"next: {shlex.join(dry_run.command(found.config))} runs {jobs}"
 
 
 def lines(found: Status) -> Iterator[str]:

@@ -19,6 +19,14 @@ REPORTS = (
 )
 OLDEST = (2023, 4)
 
+DATABASE = "trace.sqlite"
+
+
+def export_files(suffix: str) -> tuple[str, ...]:
+    """The files in every export of a capture with this suffix, from either profiler."""
+    reports = REPORTS if suffix == ".nsys-rep" else ()
+    return (DATABASE, *(f"{name}.csv" for name in reports))
+
 
 def version() -> tuple[int, int]:
     """Year and release of the nsys on the PATH. Raises TraceError if it is missing or too old."""
@@ -93,7 +101,7 @@ def export(capture: Path, folder: Path, os_tracing: bool) -> None:
 
     Raises TraceError if nsys fails.
     """
-    database = folder / "trace.sqlite"
+    database = folder / DATABASE
     export_sqlite(capture, database)
     for report in (*REPORTS, "osrt_sum") if os_tracing else REPORTS:
         (folder / f"{report}.csv").write_text(stats(database, report), encoding="utf-8")

@@ -34,6 +34,7 @@ STATE_WORDS = {
     "not_measured": "not measured",
     "no_activity": "no device activity",
     "not_finite": "not finite",
+    "not_comparable": "not comparable",
     "fused": "fused",
     "none": "\N{EN DASH}",
 }

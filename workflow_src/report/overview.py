@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 from markupsafe import Markup
 
+from workflow_src.answers import comparable
 from workflow_src.answers.evidence import (
     OUTSIDE_LIMIT,
     Row,
@@ -78,38 +79,44 @@ def status_table(cases: Sequence[Row], timings: pd.DataFrame, captures: pd.DataF
 
 
 def timing_rows(
-    cases: Sequence[Row], timings: pd.DataFrame, ranges: pd.DataFrame, captures: pd.DataFrame
+    cases: Sequence[Row],
+    timings: pd.DataFrame,
+    ranges: pd.DataFrame,
+    captures: pd.DataFrame,
+    environments: pd.DataFrame,
 ) -> list[Row]:
-    """Per case and phase: unprofiled and profiled medians (ms) and the overhead between them."""
+    """Per case and phase: unprofiled and profiled medians (ms) and the overhead between them.
+
+    Without what compares the two where there is a "doubt"; see `comparable.doubt`.
+    """
     rows = []
     for case in cases:
+        load = comparable.load_of(environments, case["case"])
         for phase in PHASES:
             steps = of(ranges, case["case"], phase)
             steps = steps[steps["path"] == phase]
             profiled = profile_state(timings, captures, steps, case["case"], phase)
             benchmark = benchmark_state(timings, case["case"], phase)
-            row: Row = case | {"phase": phase, "reason": benchmark.reason}
+            row: Row = case | load | {"phase": phase, "reason": benchmark.reason}
             row |= {"state": benchmark.word, "profiled_state": profiled.word}
             if benchmark.word == "ok":
                 row |= records(of(timings, case["case"], phase))[0]
             if not steps.empty and profiled.word in ("ok", "no_activity"):
                 row["host_ms"] = float(steps["host_ms"].median())
             if not steps.empty and profiled.word == "ok":
-                busy = float(steps["busy_ms"].median())
-                row["busy_share"] = busy / row["host_ms"]
-                if row.get("median_ms", 0) > 0:
-                    # Not of the profiled time, which the profiler's own cost inflates.
-                    row["working_share"] = busy / row["median_ms"]
-                    row["often_idle"] = row["working_share"] < LAUNCH_BOUND_BELOW
-            if "host_ms" in row and benchmark.word == "ok":
-                row["overhead"] = row["host_ms"] / row["median_ms"] - 1
-            rows.append(row)
+                row["busy_ms"] = float(steps["busy_ms"].median())
+                row["busy_share"] = row["busy_ms"] / row["host_ms"]
+            row["doubt"] = comparable.doubt(row)
+            rows.append(row | comparable.compared(row))
     return rows
 
 
 def timing_table(rows: Sequence[Row]) -> Markup:
     """The rows of `timing_rows` as Markdown."""
     profiled = "profiled_state"
+    rows = [dict(row) for row in rows]
+    none = comparable.cell_state(rows, state=profiled)
+    no_share = comparable.cell_state(rows, comparable.DOUBTS, profiled)
     columns = [
         *case_columns(axes(rows)),
         Column("phase", "phase", PHASE_WORDS.__getitem__),
@@ -119,10 +126,10 @@ def timing_table(rows: Sequence[Row]) -> Markup:
         Column("samples", "samples", plain),
         *(BETWEEN_PROCESSES if any(row.get("processes", 1) > 1 for row in rows) else ()),
         Column("profiled median ms", "host_ms", number, profiled),
-        Column("overhead", "overhead", signed_percent, profiled),
-        Column("busy / unprofiled", "working_share", percent, profiled),
+        Column("overhead", "overhead", signed_percent, none),
+        Column("busy / unprofiled", "working_share", percent, no_share),
         Column("busy / profiled", "busy_share", percent, profiled),
-        Column("often idle", "often_idle", lambda b: "yes" if b else "no", profiled),
+        Column("often idle", "often_idle", lambda b: "yes" if b else "no", none),
         Column("peak memory MiB", "peak_memory_mib", number),
     ]
     return markdown_table(rows, columns)

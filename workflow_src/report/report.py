@@ -11,7 +11,7 @@ import pandas as pd
 from markdown.extensions.toc import slugify  # type: ignore[import-untyped,unused-ignore]
 from markupsafe import Markup
 
-from workflow_src.answers import example_case
+from workflow_src.answers import comparable, example_case
 from workflow_src.answers.command import read_optional
 from workflow_src.answers.evidence import cases_of, read_file, read_table
 from workflow_src.answers.questions import FIGURES, QUESTIONS, REPORT_TABLES
@@ -63,7 +63,7 @@ def context(
     timings, captures, kernels = tables["timings"], tables["captures"], tables["kernels"]
     environments = tables["environments"]
     cases = cases_of(timings, captures)
-    timed = overview.timing_rows(cases, timings, tables["ranges"], captures)
+    timed = overview.timing_rows(cases, timings, tables["ranges"], captures, environments)
     precisions = overview.precision_rows(cases, kernels)
     return {
         "head": overview.headline(cases, captures, environments),
@@ -80,6 +80,8 @@ def context(
         "example": example,
         "status": overview.status_table(cases, timings, captures),
         "timed": timed,
+        "uncompared": [row["case"] for row in timed if comparable.withheld(row)],
+        "busiest": comparable.busiest(environments),
         "timing": overview.timing_table(timed),
         "idle": overview.idle_counts(timed),
         "host_speeds": machines.host_speeds(environments),

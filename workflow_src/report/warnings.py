@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from workflow_src.answers.comparable import BUSY_WARNING
 from workflow_src.answers.evidence import Row
 
 
@@ -38,7 +39,7 @@ SHARED = Kind(
     "the device was shared while {count} cases were measured, most in {worst} ({figures})",
 )
 BUSY = Kind(
-    r"busy \(load ([\d.]+) on (\d+) cores\)",
+    BUSY_WARNING,
     lambda load, cores: load / cores,
     "the machine was busy while {count} cases were measured, most in {worst} ({figures})",
 )

@@ -206,7 +206,8 @@ def case_tables(
     ranges, activities = attribute(trace)
     ranges = device_times(number_steps(ranges), activities)
     kernels = named(kernels_table(ranges, activities), rules)
-    stats_ns = stats_total_ns(export / "cuda_gpu_kern_sum.csv")
+    by_nsys = trace.profiler == "nsys"
+    stats_ns = stats_total_ns(export / "cuda_gpu_kern_sum.csv") if by_nsys else None
     version = trace.profiler_version
     return benchmark_tables(benchmark, version, ranges, activities, rules) | {
         "ranges": ranges_table(ranges),

@@ -16,7 +16,7 @@ from workflow_src.traces import kineto, nsys
 from workflow_src.traces.attribution import NOWHERE
 from workflow_src.traces.trace import CALL_COLUMNS, Trace, no_rows
 
-DATABASE = "trace.sqlite"
+DATABASE = nsys_cli.DATABASE
 OWN_TABLE = "trace"
 
 

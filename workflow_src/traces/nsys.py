@@ -25,8 +25,13 @@ DEFAULT_DOMAIN = 0
 
 
 def stats_total_ns(report: Path) -> int | None:
-    """Total kernel time (ns) in cuda_gpu_kern_sum of `nsys stats`; None if missing or empty."""
-    if not report.is_file() or not report.stat().st_size:
+    """Total kernel time (ns) in cuda_gpu_kern_sum of `nsys stats`; None if that was skipped.
+
+    Its file is then empty. Raises TraceError if there is no file.
+    """
+    if not report.is_file():
+        raise TraceError(f"{report} is missing from its export; {remake(report.parent)}")
+    if not report.stat().st_size:
         return None
     with reading(report, "what nsys stats prints", remake(report.parent), TraceError):
         return int(pd.read_csv(report)["Total Time (ns)"].astype("int64").sum())
