@@ -28,16 +28,17 @@ def summarize(
     `kinds` are all verdicts that a row may have, `example` is the case to work through.
     """
     named = wording.named(rows)
+    timed = [row for row in named if "median_ms" in row]
     compared = [row for row in named if "verdict" in row]
     worked = [r for r in example_case.beside(compared, example) if "working_share" in r]
     verdicts = {kind: [row for row in compared if row["verdict"] == kind] for kind in kinds}
     return {
         "works": wording.works(words),
-        "timed": [row for row in named if "median_ms" in row],
+        "timed": timed,
         "host": [row["host_ms"] for row in named if "host_ms" in row],
         "compared": compared,
         "precisions": [
-            precision_row(precision, mine)
+            precision_row(precision, mine, [r for r in timed if r["precision"] == precision])
             for precision, mine in wording.by_precision(compared).items()
         ],
         "counts": {name: len(mine) for name, mine in verdicts.items()},
@@ -58,16 +59,16 @@ def summarize(
     }
 
 
-def precision_row(precision: str, rows: Sequence[Row]) -> Row:
-    """How far the times agree in the compared cases of one precision."""
+def precision_row(precision: str, rows: Sequence[Row], timed: Sequence[Row]) -> Row:
+    """How far the times agree in the compared `rows` of one precision, of those that were timed."""
     return {
         "precision": precision,
         "cases": len(rows),
         "matching": wording.in_cases(sum(r["verdict"] == "match" for r in rows), len(rows)),
         "overhead": median_of(rows, "overhead"),
         "worst": max(rows, key=lambda row: abs(row["overhead"])),
-        "fastest": min(rows, key=lambda row: row["median_ms"]),
-        "slowest": max(rows, key=lambda row: row["median_ms"]),
+        "fastest": min(timed, key=lambda row: row["median_ms"]),
+        "slowest": max(timed, key=lambda row: row["median_ms"]),
         "working": median_working(rows),
     }
 
