@@ -21,8 +21,8 @@ from workflow_src.render import markdown
 MARKS = "†‡§"
 """In the order of their use; then they are doubled, as those of footnotes are."""
 
-SLOW = "¶"
-"""The mark of a host that was slower than the fastest, after that of its kind."""
+SLOW = "°"
+"""The mark of a host that was slower than the fastest, after that of its kind; (f) uses others."""
 
 
 @dataclass(frozen=True)
