@@ -3,38 +3,39 @@ const bar = document.getElementById("filters"), axes = [...bar.querySelectorAll(
 const tables = [...document.querySelectorAll("table.long")];
 // What links lead to in them, by id, because a filter takes rows out of the page.
 const targets = new Map([...document.querySelectorAll("table.long [id]")].map((each) => [each.id, each]));
-
-// A row has its value of each axis as data; one that says nothing of an axis isn't of any of its values.
-DataTable.ext.search.push((settings, _, at) => axes.every(({ name, value }) =>
-  !value || settings.aoData[at].nTr.dataset[name] === value));
+// A row has what it says of each axis as data; one that says nothing of an axis isn't hidden by it.
+const shows = (row) => axes.every(({ name, value }) => !value || (row.dataset[name] ?? value) === value)
+  && (bar.text.value.toLowerCase().match(/\S+/g) ?? []).every((word) => row.textContent.toLowerCase().includes(word));
+DataTable.ext.search.push((settings, _, at) => shows(settings.aoData[at].nTr));
 // What has no number comes last in both directions.
 for (const [direction, sign] of [["asc", 1], ["desc", -1]])
   DataTable.ext.type.order[`num-${direction}`] = (a, b) => (a === -Infinity) - (b === -Infinity) || sign * (a - b) || 0;
 
-// The DataTable of a long table, made once it is near the screen or filtered.
+// Makes a long table a DataTable once it is near the screen: all at once would take seconds.
 function explore(table) {
-  if (DataTable.isDataTable(table)) return new DataTable.Api(table);
-  const box = table.parentElement, tools = box.previousElementSibling, shown = document.createElement("span");
+  const tools = table.parentElement.previousElementSibling, shown = document.createElement("span");
+  for (const row of table.tBodies[0].rows) row.hidden = false;
   const data = new DataTable(table, { paging: false, info: false, order: [], autoWidth: false,
     layout: { topStart: null, topEnd: null, bottomStart: null, bottomEnd: null },
-    drawCallback() {
-      const { recordsDisplay, recordsTotal } = this.api().page.info();
-      shown.textContent = `${recordsDisplay} of ${recordsTotal} rows`;
-      box.classList.toggle("few", recordsDisplay <= 6);
-      box.hidden = !recordsDisplay;
-    } });
+    drawCallback({ aiDisplay, aoData }) { shown.textContent = `${aiDisplay.length} of ${aoData.length} rows`; } });
   const csv = { extend: "csv", text: "Save as CSV", title: tools.dataset.title };
   tools.append(new DataTable.Buttons(data, { buttons: [csv] }).container()[0], shown);
   table.querySelector(":target")?.scrollIntoView(); // Rows have other heights now, and a linked one has moved.
-  return data;
 }
-const near = (all) => all.forEach(({ isIntersecting, target }) => isIntersecting && explore(target));
+const near = (all) => all.forEach(({ isIntersecting, target }) =>
+  isIntersecting && !DataTable.isDataTable(target) && explore(target));
 tables.forEach((table) => new IntersectionObserver(near, { rootMargin: "300px" }).observe(table));
-
-function filter() {
-  const rows = tables.map((table) => explore(table).search(bar.text.value).draw().page.info().recordsDisplay);
-  bar.elements.found.value = `${rows.reduce((sum, count) => sum + count, 0).toLocaleString("en")} rows`;
+// Filters a table, which may be no DataTable yet, and returns how many of its rows are shown.
+function refresh(table) {
+  if (DataTable.isDataTable(table)) new DataTable.Api(table).draw();
+  else for (const row of table.tBodies[0].rows) row.hidden = !shows(row);
+  const shown = table.querySelectorAll("tbody tr:not([hidden], :has(> .dt-empty))").length, box = table.closest(".table");
+  box.classList.toggle("few", shown <= 6);
+  box.hidden = !shown;
+  return shown;
 }
+const sum = (counts) => counts.reduce((all, count) => all + count, 0).toLocaleString("en");
+const filter = () => { bar.elements.found.value = `${sum(tables.map(refresh))} rows`; };
 let later; // A word is typed faster than all tables are searched.
 const soon = (delay) => { clearTimeout(later); later = setTimeout(filter, delay); };
 for (const kind of ["input", "reset"]) bar.addEventListener(kind, ({ target }) => soon(target === bar.text ? 250 : 0));
@@ -44,7 +45,7 @@ bar.inert = false;
 function follow() {
   const id = location.hash.slice(1), asked = new URLSearchParams(id), one = asked.get("case");
   const row = targets.get(one ? `case-${one}` : id);
-  if (row && (one || !row.isConnected)) {
+  if (row && (one || row.hidden || !row.isConnected)) {
     [...axes, bar.text].forEach((input) => { input.value = one && row.dataset[input.name] || ""; });
     filter();
   }
@@ -54,8 +55,7 @@ function follow() {
 addEventListener("hashchange", follow);
 addEventListener("click", ({ target }) => target.closest("a")?.hash === location.hash && follow());
 follow();
-const nav = document.querySelector("nav");
-nav.addEventListener("click", ({ target }) => target.closest("a") && nav.hidePopover?.());
+addEventListener("click", ({ target }) => target.closest("nav a")?.closest("nav").hidePopover?.());
 
 // By key or button: how far the left end moves, and how wide what is shown becomes, in widths of what is shown.
 const KEYS = { "+": [0.25, 0.5], "-": [-0.5, 2], ArrowLeft: [-0.25, 1], ArrowRight: [0.25, 1], 0: [0, 1e5] };

@@ -51,7 +51,7 @@ def rows(text: str, axes: Axes) -> list[str]:
     return [row.strip() for row in re.findall(r"<tr(.*?)>", with_data(text, axes))[1:]]
 
 
-def test_a_row_is_of_the_case_that_it_names_and_of_the_phase_that_its_part_is():
+def test_a_row_says_the_case_that_it_names_if_it_is_one_and_the_phase_that_its_part_is():
     text = table(
         ("case", "medium-128", "<a>2.7B-1024</a>", "all", "unknown"),
         ("part", "step", "forward", "step without optimizer", "backward"),
@@ -60,9 +60,18 @@ def test_a_row_is_of_the_case_that_it_names_and_of_the_phase_that_its_part_is():
     assert rows(text, Axes.of(text, PLAN)) == [
         'data-size="medium" data-context="128" data-precision="fp32" data-phase="training step"',
         'data-size="2.7B" data-context="1024" data-precision="fp32" data-phase="forward"',
-        "",
-        'data-precision="fp32" data-phase="backward"',
+        'data-size="" data-context="" data-precision="fp8" data-phase="step without optimizer"',
+        'data-size="" data-context="" data-precision="fp32" data-phase="backward"',
     ]
+
+
+def test_a_row_says_nothing_of_an_axis_without_a_column_or_with_a_blank_cell():
+    text = table(
+        ("part", "(a)", "(b)"), ("phase", "forward", ""), ("precision", "bf16", "\N{EN DASH}")
+    )
+    assert rows(text, Axes.of(text, PLAN)) == ['data-precision="bf16" data-phase="forward"', ""]
+    other = table(("part", "(a)", "(b)"))
+    assert rows(other, Axes.of(text, PLAN)) == ["", ""]
 
 
 def test_axes_that_vary_in_the_plan_are_chosen_by_in_its_order():

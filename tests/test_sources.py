@@ -211,6 +211,14 @@ def test_a_studys_value_is_supported_by_cells_or_by_what_stands_beside_it(
     assert support.points == tuple(TABLE.loc[list(rows), "point"])
 
 
+def test_a_row_is_shown_with_its_point_and_the_value_first():
+    linker = Linker("study", {"best": {"median_ms": 4.0}}, Cells({"studies/study": TABLE}))
+    linker.link("In 4.00 ms")
+    (source,) = linker.sources.values()
+    shown = row_texts(source, {"studies/study": TABLE})
+    assert shown == ["row 4: point two, median_ms 4.0, n 1024, why moves 28 bytes"]
+
+
 @pytest.mark.parametrize(
     ("summary", "text", "others"),
     [

@@ -72,8 +72,8 @@ def _named(body: str) -> dict[str, Sequence[str]]:
 def with_data(body: str, axes: Axes) -> str:
     """A page with each long table's data attributes.
 
-    data-order of a cell is what it sorts by, if that isn't its text; "" sorts last. A row has its
-    value of each axis under the axis's name, such as data-size, if it names it.
+    data-order of a cell is what it sorts by, if that isn't its text; "" sorts last. A row has what
+    it says of each axis under the axis's name, such as data-size; "" if it is of no one case.
     """
     return LONG.sub(lambda match: _with_data(match[0], axes), body)
 
@@ -82,6 +82,7 @@ def _with_data(table: str, axes: Axes) -> str:
     names, rows = _read(table)
     if not rows:
         return table
+    headings = _phased(names, rows)
     turned = zip(*rows, strict=True)
     columns = [_keys(name, cells, axes) for name, cells in zip(names, turned, strict=True)]
     head, mark, body = table.partition("<tbody>")
@@ -91,7 +92,7 @@ def _with_data(table: str, axes: Axes) -> str:
         place = next(places)
         keys = iter(columns)
         cells = CELL.sub(lambda cell: _ordered(cell, next(keys), place), match[2])
-        about = _attributes(_about(names, rows[place], axes))
+        about = _attributes(_about(headings, rows[place], axes))
         return f"<tr{match[1]}{about}>{cells}</tr>"
 
     return head + mark + ROW.sub(row, body)
@@ -139,9 +140,20 @@ def _is_alone(cell: str) -> bool:
     return bool(NUMBER.fullmatch(cell.removesuffix(" %")))
 
 
+def _phased(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The headings of a table, "phase" for a column of parts if phases are among them."""
+    parts = {cell for row in rows for name, cell in zip(names, row, strict=True) if name == PART}
+    if PHASE in names or not parts.intersection((*PHASE_WORDS.values(), *WHOLE)):
+        return list(names)
+    return [PHASE if name == PART else name for name in names]
+
+
 def _about(names: Sequence[str], cells: Sequence[str], axes: Axes) -> dict[str, str]:
-    """What a row is of, by axis. Of two columns with one heading, that of the axis comes first."""
+    """What a row says, by axis. Of two columns with one heading, that of the axis comes first."""
     row = dict(zip(reversed(names), reversed(cells), strict=True))
-    part = row.get(PHASE, row.get(PART, ""))
-    named = {**row, PHASE: WHOLE.get(part, part), **axes.cases.get(row.get(CASE, ""), {})}
-    return {axis: named[axis] for axis in axes.values if named.get(axis) in axes.values[axis]}
+    own = {axis: row[axis] for axis in axes.values if row.get(axis) not in (None, *BLANK)}
+    if CASE in row and axes.cases:
+        nothing = {axis: "" for axis in axes.values if axis in CHOSEN_BY}
+        own = nothing | own | dict(axes.cases.get(row[CASE], {}))
+    own |= {PHASE: WHOLE.get(own[PHASE], own[PHASE])} if PHASE in own else {}
+    return {axis: own[axis] for axis in axes.values if axis in own}

@@ -119,6 +119,7 @@ def row_texts(source: Source, tables: Mapping[str, pd.DataFrame]) -> list[str]:
         return []
     shown = [row for row in source.support.rows if row in table.index][:ROWS_SHOWN]
     columns = [c for c in table.columns if c not in (*CASE_COLUMNS, *PRIVATE, "name")]
+    columns.sort(key=lambda column: column not in (source.value.name, "point"))
     found = []
     for row in shown:
         cells = [f"{c} {v}" for c, v in table.loc[row, columns].items() if v != "" and v == v]
