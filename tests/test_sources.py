@@ -242,6 +242,12 @@ def test_other_values_are_those_that_nothing_in_the_text_tells_apart(summary, te
     assert source.others == others
 
 
+def test_of_values_with_labels_that_the_sentence_all_has_the_nearest_is_meant():
+    rates = [{"precision": "tf32", "n": 4096}, {"precision": "bf16", "n": 4096}]
+    text = "It is 391 in tf32 at n = 4096, and 778 in bf16 at n = 4096."
+    assert led_to({"rates": rates, "most": "bf16"}, text) == ["rates[0].n", "rates[1].n"]
+
+
 def test_few_of_the_published_numbers_can_be_another_value_too():
     sources = {source.key: source for _, _, source in published()}.values()
     assert len(sources) > 350

@@ -154,6 +154,6 @@ def _about(names: Sequence[str], cells: Sequence[str], axes: Axes) -> dict[str, 
     own = {axis: row[axis] for axis in axes.values if row.get(axis) not in (None, *BLANK)}
     if CASE in row and axes.cases:
         nothing = {axis: "" for axis in axes.values if axis in CHOSEN_BY}
-        own = nothing | own | dict(axes.cases.get(row[CASE], {}))
+        own = {**nothing, **own, **axes.cases.get(row[CASE], {})}
     own |= {PHASE: WHOLE.get(own[PHASE], own[PHASE])} if PHASE in own else {}
     return {axis: own[axis] for axis in axes.values if axis in own}

@@ -1,7 +1,7 @@
 """The report's sentences with their numbers as links, and what these lead to."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -54,13 +54,32 @@ class Links:
         """What the links lead to, in the order of the parts."""
         return [source for linker in self._linkers for source in linker.sources.values()]
 
-    def answer(self, question: str, text: Markup, path: Path) -> Markup:
+    def prose(
+        self, prose: Prose, about: Mapping[str, Any], answers: Path, sections: Sequence[Path]
+    ) -> Prose:
+        """A report's texts with links; `answers` is the folder of their JSON.
+
+        `about` holds the variables of the text around them, and a section's numbers are beside it.
+        """
+        linked = {
+            question: self._answer(question, text, answers / f"{question}.json")
+            for question, text in prose.answers.items()
+        }
+        studies = {
+            path.stem: self._section(
+                path.stem, prose.sections[path.stem], path.with_suffix(".json")
+            )
+            for path in sections
+        }
+        return Prose(linked, studies, self._opening(about))
+
+    def _answer(self, question: str, text: Markup, path: Path) -> Markup:
         """An answer with links; `path` is that of its JSON."""
         with reading(path, "an answer", remake(path), StageError):
             linker = of_answer(question, json.loads(path.read_text(encoding="utf-8")))
             return self._linked(linker, text)
 
-    def section(self, study: str, text: Markup, path: Path) -> Markup:
+    def _section(self, study: str, text: Markup, path: Path) -> Markup:
         """A study's section with links, unless an older run lacks `path`, its numbers as JSON."""
         table = f"studies/{study}"
         if not path.is_file() or table not in self._tables:
@@ -70,7 +89,7 @@ class Links:
             linker = Linker(study, summary, Cells({table: self._tables[table]}))
             return self._linked(linker, text)
 
-    def opening(self, about: Mapping[str, Any]) -> Callable[[str], str]:
+    def _opening(self, about: Mapping[str, Any]) -> Callable[[str], str]:
         """What links the text around answers and studies to its variables; tables are left out."""
         said = {name: value for name, value in about.items() if not isinstance(value, Markup)}
         tables = {name: t for name, t in self._tables.items() if not name.startswith("studies/")}

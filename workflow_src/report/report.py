@@ -142,8 +142,8 @@ def make_report(sources: Sources, folder: Path, suite: str, tag: str) -> Report:
     appendix = appendix_text(about, sources)
     tables |= study_tables(sources.tables, prose.sections)
     links = Links(tables)
-    text = report_text(about, sources, folder, linked(sources, prose, about, links))
-    whole = one_page(text, appendix, tag)
+    linked = links.prose(prose, about, sources.answers, sources.sections)
+    whole = one_page(report_text(about, sources, folder, linked), appendix, tag)
     charts = charts_of(tables, sources, about["example"])
     shown = pictures.text(sources.timelines, folder, charts, tables["captures"], tag)
     run = explore.Run(sources.tables, suite, tag, tables, explore.cases(plan, tag))
@@ -162,19 +162,6 @@ def charts_of(
     rates = ceilings.read_ceilings(sources.tables / "ceilings.csv")
     cases = example["cases"] if example else []
     return pictures.charts(sources.timelines, tables["captures"], found, rates, cases)
-
-
-def linked(sources: Sources, prose: Prose, about: dict[str, Any], links: Links) -> Prose:
-    """The prose with the numbers of its sentences as links."""
-    answers = {
-        question: links.answer(question, text, sources.answers / f"{question}.json")
-        for question, text in prose.answers.items()
-    }
-    numbers = {path.stem: path.with_suffix(".json") for path in sources.sections}
-    sections = {
-        study: links.section(study, text, numbers[study]) for study, text in prose.sections.items()
-    }
-    return Prose(answers, sections, links.opening(about))
 
 
 def report_text(about: dict[str, Any], sources: Sources, folder: Path, prose: Prose) -> str:

@@ -28,8 +28,8 @@ class Rank(NamedTuple):
     kind and shorter: a text that stands there word by word comes first, the longest first of all.
     away: how far the number is from its case's name. unsaid: what the line lacks of that name.
     unworded: the fewer of the value's labels and words of its path the sentence has, the more;
-    unlabeled: of its labels. other_unit: whether its name doesn't tell the number's unit. listed
-    and depth: where it stands in the summary.
+    unlabeled: of its labels. other_unit: whether its name doesn't tell the number's unit. far: how
+    far its labels are from the number in all. listed and depth: where it stands in the summary.
     """
 
     kind: int
@@ -39,6 +39,7 @@ class Rank(NamedTuple):
     unworded: int
     unlabeled: int
     other_unit: bool
+    far: float
     listed: bool
     depth: int
 
@@ -118,6 +119,7 @@ class Value:
             -labeled - named,
             -labeled,
             not tells(self.name, unit),
+            sum(far for each in self.labels if (far := distance(each, number)) < inf),
             self.listed,
             len(re.findall(r"[.\[]", self.path)),
         )
@@ -164,7 +166,8 @@ def walk(held: Any, path: str, of: Value = NOTHING) -> Iterator[Value]:
     if isinstance(held, Mapping):
         if "case" in held:
             of = Value("", None, str(held["case"]), _names(held), path.endswith("]"))
-        of = replace(of, beside=_scalars(held, of.beside))
+        # A whole summary is of everything, so that what it holds stands beside nothing.
+        of = replace(of, beside=_scalars(held, of.beside) if "." in path else {})
         for key in (key for key in held if key not in ABOUT):
             yield from walk(held[key], f"{path}.{key}", of)
     elif isinstance(held, list | tuple):
