@@ -165,6 +165,18 @@ def test_top_kernel_without_a_backward_compares_nothing(ask):
     assert "Out of memory" in text
 
 
+def test_of_both_parts_only_the_calls_in_backward_are_said_to_be_there(ask):
+    mm = ("aten::mm", "gemm", 11, 3_000_000)
+    both = [
+        ("forward_backward/forward/block", *mm),
+        ("forward_backward/backward", "aten::mm", "gemm", 22, 6_000_000),
+    ]
+    kernels = {"forward": [("forward/block", *mm)], "forward_backward": both}
+    _, text = ask(Sample(kernels=kernels, device="cpu"))
+    assert "100 % product: 22 in backward |" in text
+    assert "100 % product: 33, 22 of them in backward |" in text
+
+
 def test_the_same_operator_everywhere_needs_no_table(ask):
     mm = [("forward", "aten::mm", "gemm", 4, 3_000_000)]
     both = [("forward_backward/backward", "aten::mm", "gemm", 8, 6_000_000)]

@@ -28,6 +28,14 @@ def test_train_time_prints_the_formula_with_its_numbers(capsys: pytest.CaptureFi
     assert "1,658,873 s = 461 hours = 19.2 days" in said
 
 
+def test_counts_may_end_in_a_letter(capsys: pytest.CaptureFixture) -> None:
+    rest = ["--devices", "64", "--peak-tflops", "989", "--mfu", "0.4"]
+    for parameters, tokens in (("7B", "1T"), ("0.007T", "1000B"), ("7000M", "1e12")):
+        main(["train-time", "--parameters", parameters, "--tokens", tokens, *rest])
+        said = capsys.readouterr().out
+        assert "6 x 7e+09 x 1e+12 / (64 x 989e12 FLOP/s x 0.4)" in said
+
+
 def test_largest_model_prints_the_formula_with_its_numbers(capsys: pytest.CaptureFixture) -> None:
     main(["largest-model", "--memory-gib", "80"])
     said = capsys.readouterr().out
@@ -49,6 +57,11 @@ def test_largest_model_prints_the_formula_with_its_numbers(capsys: pytest.Captur
         (["largest-model", "--memory-gib", "nan"], "not 'nan'"),
         (["largest-model", "--memory-gib", "1", "--activation-gib", "-1"], "not '-1'"),
         (["largest-model", "--memory-gib", "1", "--activation-gib", "1"], "leave no memory"),
+        (
+            ["train-time", "--parameters", "7X"],
+            "a finite number above 0, such as 7e9 or 7B, not '7X'",
+        ),
+        (["train-time", "--parameters", "B"], "such as 7e9 or 7B, not 'B'"),
         (["train"], "invalid choice: 'train'"),
         ([], "train-time|largest-model"),
     ],

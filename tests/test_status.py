@@ -24,6 +24,7 @@ from workflow_src.cli.states import Known, Output, State, state
 from workflow_src.cli.status import in_bytes, lines, main, status
 from workflow_src.common.device_locks import one_locked
 from workflow_src.common.nsys_cli import export_files
+from workflow_src.plan import unfinished
 from workflow_src.plan.config import ConfigError
 from workflow_src.plan.progress import Progress, progress_of
 from workflow_src.plan.suites import make_plan
@@ -67,7 +68,7 @@ def test_in_a_fresh_folder_nothing_is_measured_and_nothing_is_made(
     assert words(printed, "tiny-ctx16-fp32") == ["not yet"] * 4
     assert "environment: nothing is measured yet" in printed and "disk: 0 bytes" in printed
     assert "runs 25 jobs (2 benchmark, 2 capture," in printed and "no times known yet" in printed
-    assert project.results() == set() and not running.is_locked()
+    assert project.results() == set() and not unfinished.is_locked()
 
 
 @pytest.mark.workflow
@@ -256,17 +257,39 @@ def snakemake_in(folder: Path) -> Iterator[int]:
 
 
 @pytest.mark.workflow
+def test_what_a_killed_run_lost_of_a_finished_one_is_told_with_how_to_make_it(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed while it made that again with -R: what was made from it before hides that it lacks."""
+    (project.folder / BENCHMARK).unlink()
+    mark(project.folder / unfinished.STARTED, BENCHMARK).write_text("{}")
+    printed = project.run("-n")
+    assert "Nothing to be done" in printed
+    assert f"note: snakemake was killed while it made {BENCHMARK}. If it" in printed
+    assert f"make that again: add -R {BENCHMARK}." in printed
+    printed = told(project, monkeypatch)
+    advice = f"run the same command again with -R {BENCHMARK}"
+    assert f"snakemake ended before it was made; {advice}" in printed
+    locks = project.folder / unfinished.LOCKS
+    locks.mkdir(exist_ok=True)
+    (locks / "0.output.lock").touch()
+    assert unfinished.lost("results/smoke") == "", "it may be made just now"
+    (locks / "0.output.lock").unlink()
+    assert unfinished.lost("results/other") == "" != unfinished.lost("results/smoke")
+
+
+@pytest.mark.workflow
 def test_a_run_in_progress_is_told_apart_from_one_that_was_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_locks: None
 ) -> None:
     project = make_project(tmp_path)
-    left = mark(tmp_path / running.STARTED, BENCHMARK.replace("16", "32"))
+    left = mark(tmp_path / unfinished.STARTED, BENCHMARK.replace("16", "32"))
     left.write_text("{}")
     os.utime(left, (time.time() - 60, time.time() - 60))
-    (tmp_path / running.LOCKS).mkdir(parents=True)
-    (tmp_path / running.LOCKS / "0.output.lock").write_text(BENCHMARK)
+    (tmp_path / unfinished.LOCKS).mkdir(parents=True)
+    (tmp_path / unfinished.LOCKS / "0.output.lock").write_text(BENCHMARK)
     with snakemake_in(tmp_path) as pid, one_locked(["cpu"], "tiny-ctx16-fp32", 0):
-        mark(tmp_path / running.STARTED, BENCHMARK).write_text("{}")
+        mark(tmp_path / unfinished.STARTED, BENCHMARK).write_text("{}")
         printed = told(project, monkeypatch)
     assert words(printed, "tiny-ctx16-fp32")[0] == "running"
     assert words(printed, "tiny-ctx32-fp32")[0] == "interrupted", "an earlier run began it"
@@ -277,7 +300,7 @@ def test_a_run_in_progress_is_told_apart_from_one_that_was_killed(
     assert "interrupted: benchmark of 2: snakemake ended before" in printed
     assert "locked: snakemake was killed here (`make unlock`)" in printed
     assert "device: " not in printed.split("environment")[0].split("\n\n")[-1]
-    assert running.is_locked(), "the command leaves locks alone"
+    assert unfinished.is_locked(), "the command leaves locks alone"
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_the_plain_variant_runs_in_more_processes_which_every_saving_rests_on() 
 @pytest.mark.parametrize(
     ("cases", "said"),
     [
-        (["medium"], "levers_cases.0: 'medium' must be made of a size, a context and fp32 or bf16"),
+        (["medium"], "levers_cases: 'medium' must be made of a size, a context and fp32 or bf16"),
         (["huge-ctx64-fp32"], "levers_cases: size of 'huge-ctx64-fp32': 'huge' is not one of tiny"),
     ],
 )

@@ -238,7 +238,7 @@ def test_eight_cores_measure_one_case_at_a_time(tmp_path: Path) -> None:
     ("setting", "said"),
     [
         ("suite=smok", "config: suite: 'smok' is not one of quickstart"),
-        ("stepz=1", "config: config.yaml: unknown key: 'stepz' is not one of"),
+        ("stepz=1", "config: unknown key: 'stepz' is not one of"),
         ("steps=-1", "config: steps: -1 must be 1 or more"),
         ("device=cuda", "config: device: 'cuda' asked for, but no CUDA device is here"),
         ("allow_missing=true", "config: allow_missing: True, but no case is measured yet"),
@@ -268,7 +268,11 @@ def test_an_unreadable_config_gives_a_one_sentence_error(
 @pytest.mark.parametrize(
     ("target", "said"),
     [
-        ("benchmark/tiny-ctx64-fp32.json", "case of smoke: 'tiny-ctx64-fp32' is not one of"),
+        (
+            "benchmark/tiny-ctx64-fp32.json",
+            "config: case of smoke: 'tiny-ctx64-fp32' is not one of tiny-ctx16-fp32, ",
+        ),
+        ("benchmark/typo.json", "config: case of smoke: 'typo' is not one of tiny-ctx16-fp32, "),
         ("figures/family_share.svg", "did you mean 'family_shares'?"),
         ("studies/mlp/deeper.json", "point of mlp: 'deeper' is not one of"),
         ("studies/mpl/mlp.json", "did you mean 'mlp'?"),

@@ -19,6 +19,8 @@ from workflow_src.plan.config import ConfigError, one_of, read_yaml
 from workflow_src.plan.drift import MEASURE_AGAIN, drift, here
 from workflow_src.plan.kept import kept_fingerprint
 from workflow_src.plan.suites import Plan, make_plan
+from workflow_src.plan.targets import unknown_case
+from workflow_src.plan.unfinished import lost
 from workflow_src.studies.study import JUDGED, STUDIES, Point
 
 TEMPLATES = Path("report_templates")
@@ -439,8 +441,12 @@ def make_dag(config: Mapping[str, Any], files: Iterable[str] = ()) -> Dag:
             known("studies", name, STUDIES)
         dag = Dag(plan)
         dag.cases_to_join()
+        if wrong := unknown_case(sys.argv, plan.tag, plan.case_ids):
+            raise ConfigError(wrong)
         if found := dag.drift():
             print(f"note: {dag.results}/ is kept as it is. {found}.", file=sys.stderr)
+        if found := lost(dag.results):
+            print(f"note: {found}.", file=sys.stderr)
         return dag
     except ConfigError as error:
         raise SystemExit(f"config: {error}") from None

@@ -9,7 +9,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from workflow_src.common.arguments import Parser, not_negative, positive, share
+from workflow_src.common.arguments import Parser, count, not_negative, positive, share
 from workflow_src.common.units import GIB
 from workflow_src.model.estimates import largest_parameters, train_seconds
 from workflow_src.model.memory_formulas import STATE_BYTES
@@ -49,8 +49,8 @@ def parser() -> Parser:
     made.formatter_class = argparse.RawDescriptionHelpFormatter
     commands = made.add_subparsers(required=True, metavar="train-time|largest-model")
     time = commands.add_parser("train-time", help="how long training takes")
-    time.add_argument("--parameters", type=positive, required=True, help="N")
-    time.add_argument("--tokens", type=positive, required=True, help="T")
+    time.add_argument("--parameters", type=count, required=True, help="N, as 7e9 or 7B")
+    time.add_argument("--tokens", type=count, required=True, help="T, as 1e12 or 1T")
     time.add_argument("--devices", type=positive, required=True, help="G")
     time.add_argument("--peak-tflops", type=positive, required=True, help="of one device")
     time.add_argument("--mfu", type=share, required=True, help="model FLOPs utilization, 0 to 1")

@@ -12,11 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from workflow_src.common.device_locks import FOLDER, MACHINE, VARIABLE
-from workflow_src.plan.times import output_of
 
-LOCKS = Path(".snakemake", "locks")
 RUNS = Path(".snakemake", "log")
-STARTED = Path(".snakemake", "incomplete")
 PROCESSES = Path("/proc")
 IDLE = {
     *("--dry-run", "--dryrun", "--unlock", "--lint", "--report", "--touch", "-t", "--archive"),
@@ -68,21 +65,6 @@ def _began(process: Path) -> float:
     fields = (process / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2]
     uptime = float((PROCESSES / "uptime").read_text(encoding="utf-8").split()[0])
     return time.time() - uptime + int(fields.split()[19]) / os.sysconf("SC_CLK_TCK")
-
-
-def is_locked(locks: Path = LOCKS) -> bool:
-    """Whether a snakemake runs in this folder, or was killed in it."""
-    return any(locks.glob("*.lock"))
-
-
-def started(folder: Path = STARTED) -> dict[str, float]:
-    """Outputs whose jobs began and haven't ended, and when: they run, or snakemake was killed."""
-    found = {}
-    for path in folder.rglob("*"):
-        with suppress(OSError):
-            if path.is_file():
-                found[output_of(path, folder)] = path.stat().st_mtime
-    return found
 
 
 def failures(log: Path, runs: Path = RUNS) -> set[str]:

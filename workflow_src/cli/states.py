@@ -111,7 +111,9 @@ def state(output: Output, known: Known) -> State:
     if path in known.begun:
         if known.since is not None and known.begun[path] >= known.since:
             return State(output, "running")
-        return State(output, "interrupted", "snakemake ended before it was made")
+        lost = known.reasons is not None and output.message not in known.reasons
+        advice = f"; {remake(output.path)}" if lost and not output.path.exists() else ""
+        return State(output, "interrupted", f"snakemake ended before it was made{advice}")
     there = output.path.exists()
     if known.reasons is None:
         return _complete(output, "there") if there else _not_made(output)

@@ -25,6 +25,7 @@ from workflow_src.cli.states import (
 from workflow_src.common.arguments import Parser
 from workflow_src.common.errors import one_sentence
 from workflow_src.dag import Dag
+from workflow_src.plan import unfinished
 from workflow_src.plan.drift import MEASURE_AGAIN
 from workflow_src.plan.progress import MEASURING
 from workflow_src.plan.suites import make_plan
@@ -70,7 +71,7 @@ def status(given: Sequence[str]) -> Status:
         points, runs, begun = (
             list(point_outputs(dag)),
             running.snakemakes(Path()),
-            running.started(),
+            unfinished.started(),
         )
         known = records()
     finally:
@@ -132,7 +133,7 @@ def who_runs(pids: Collection[int]) -> Iterator[str]:
     """Who works in this folder and on this machine's devices."""
     if pids:
         yield f"running: snakemake (process {', '.join(map(str, pids))}) in this folder"
-    elif running.is_locked():
+    elif unfinished.is_locked():
         yield ("locked: snakemake was killed here (`make unlock`), or runs here on another machine")
     for device, holder in sorted(running.holders().items()):
         yield f"device: {device} is held by {holder}"

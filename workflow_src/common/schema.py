@@ -71,9 +71,19 @@ def violation(value: Any, schema: Schema) -> Violation | None:
     return min(errors, key=lambda error: list(map(str, error.absolute_path)), default=None)
 
 
-def sentence(error: Violation, whole: str = "") -> str:
-    """The message for a violation; `whole` is what the value is called that was checked."""
-    key = key_of(error) or whole
+SYNONYMS = {
+    "gpu": "cuda",
+    "float32": "fp32",
+    "float16": "fp16",
+    "half": "fp16",
+    "bfloat16": "bf16",
+}
+"""What is often written for an allowed name that is spelled otherwise."""
+
+
+def sentence(error: Violation, places: bool = True) -> str:
+    """The message for a violation, in a list with its place, counted from 0, or without."""
+    key = key_of(error, places)
     start = f"{key}: " if key else ""
     match error.validator:
         case "additionalProperties":
@@ -88,9 +98,10 @@ def sentence(error: Violation, whole: str = "") -> str:
     return f"{start}{error.instance!r} {_expected(error)}"
 
 
-def key_of(error: Violation) -> str:
-    """Where the violation is, as keys joined by dots; "" for the value as a whole."""
-    return ".".join(str(part) for part in error.absolute_path)
+def key_of(error: Violation, places: bool = True) -> str:
+    """Where the violation is, as keys and places joined by dots; "" for the value as a whole."""
+    path = error.absolute_path
+    return ".".join(str(part) for part in path if places or not isinstance(part, int))
 
 
 def one_of(key: str, value: object, allowed: Iterable[str]) -> str:
@@ -100,7 +111,8 @@ def one_of(key: str, value: object, allowed: Iterable[str]) -> str:
 
 def _not_among(value: object, allowed: Iterable[str]) -> str:
     names = [str(name) for name in allowed]
-    near = difflib.get_close_matches(str(value), names, n=1)
+    meant = [name for name in [SYNONYMS.get(str(value).lower())] if name in names]
+    near = meant or difflib.get_close_matches(str(value), names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     return f"{value!r} is not one of {', '.join(names) or '(there is none)'}{hint}"
 

@@ -16,9 +16,6 @@ from workflow_src.common.schema import one_of as one_of
 
 SCHEMA = Path(__file__).with_name("config.schema.yaml")
 
-WHOLE = "config.yaml"
-"""What messages call the configuration as a whole."""
-
 
 class ConfigError(StageError):
     """One sentence that names the key, the value and what is allowed."""
@@ -54,13 +51,14 @@ def with_defaults(value: Any, rules: Mapping[str, Any]) -> Any:
     return filled | {k: with_defaults(v, known.get(k, inner)) for k, v in value.items()}
 
 
-def _unusable(value: Any, key: str = "config.yaml") -> Iterator[str]:
+def _unusable(value: Any, key: str = "") -> Iterator[str]:
     """Messages for values that YAML allows and a JSON schema doesn't check."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
             if not isinstance(name, str):
-                yield f"{key}: the key {name!r} must be text (put it in quotes)"
-            yield from _unusable(inner, str(name) if key == "config.yaml" else f"{key}.{name}")
+                where = f"{key}: " if key else ""
+                yield f"{where}the key {name!r} must be text (put it in quotes)"
+            yield from _unusable(inner, f"{key}.{name}" if key else str(name))
     elif isinstance(value, list):
         for inner in value:
             yield from _unusable(inner, key)
@@ -112,13 +110,13 @@ def check(raw: Mapping[str, Any]) -> dict[str, Any]:
     try:
         problem = next(_unusable(raw), None)
     except RecursionError:
-        problem = "config.yaml: a value must not contain itself"
+        problem = "a value must not contain itself"
     if problem is not None:
         raise ConfigError(problem)
     raw = _typed(raw, schema())
     first = violation(raw, schema())
     if first is not None:
-        raise ConfigError(sentence(first, WHOLE) + _what_to_type(first))
+        raise ConfigError(sentence(first, places=False) + _what_to_type(first))
     config: dict[str, Any] = with_defaults(raw, schema())
     for problem in _contradictions(config):
         raise ConfigError(problem)
