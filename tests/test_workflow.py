@@ -325,7 +325,7 @@ def test_an_unknown_target_is_refused_with_the_known_names(
                 "environment": 1,
                 "join": 1,
                 "answer": 6,
-                "figure": 3,
+                "figure": 4,
                 "report": 1,
                 "timeline": 2,
             },
