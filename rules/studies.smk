@@ -77,5 +77,6 @@ rule study_section:
         "Study {wildcards.study}: write its section, appendix, numbers and figure"
     shell:
         "python -m workflow_src.studies.{wildcards.study}.section --table {input.table:q}"
-        " --ceilings {input.ceilings:q} --templates report_templates --figure {output.figure:q} --output {output.markdown:q}"
+        " --ceilings {input.ceilings:q} --templates report_templates"
+        " --figure {output.figure:q} --output {output.markdown:q}"
         " --appendix {output.appendix:q} --json {output.json:q} > {log:q} 2>&1"
