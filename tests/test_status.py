@@ -295,7 +295,7 @@ def test_a_run_in_progress_is_told_apart_from_one_that_was_killed(
     assert words(printed, "tiny-ctx32-fp32")[0] == "interrupted", "an earlier run began it"
     assert f"running: snakemake (process {pid}) in this folder" in printed
     assert "device: cpu is held by process" in printed and "for tiny-ctx16-fp32" in printed
-    assert "left: 25 jobs" in printed
+    assert "left: 26 jobs" in printed
     printed = told(project, monkeypatch)
     assert "interrupted: benchmark of 2: snakemake ended before" in printed
     assert "locked: snakemake was killed here (`make unlock`)" in printed
