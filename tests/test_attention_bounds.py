@@ -1,5 +1,6 @@
 """Fused attention is held against products' ceiling and exponentials', by head size."""
 
+from importlib import import_module
 from typing import Any
 
 import pandas as pd
@@ -8,7 +9,8 @@ import pytest
 from tests.workflow import ROOT
 from workflow_src.studies.attention.bounds import bounds, ceilings_for
 from workflow_src.studies.attention.section import SECTION
-from workflow_src.studies.section import NO_CEILINGS
+from workflow_src.studies.section import NO_CEILINGS, unjudged
+from workflow_src.studies.study import JUDGED, STUDIES
 
 RATES = {"tflop_per_s": 800.0, "giga_exp_per_s": 4000.0}
 CEILINGS = pd.DataFrame(
@@ -116,3 +118,9 @@ def test_the_section_says_which_ceiling_is_near_if_the_run_has_ceilings() -> Non
 def test_without_a_ceiling_or_a_fused_pass_there_is_nothing_to_say() -> None:
     assert bounds([core(16)], {"tflop_per_s": 800.0}) is None
     assert bounds([core(16, implementation="naive")], RATES) is None
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_the_rules_give_ceilings_to_the_sections_that_judge(study: str) -> None:
+    section = import_module(f"workflow_src.studies.{study}.section").SECTION
+    assert (section.judge is not unjudged) == (study in JUDGED)

@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from tests.synthetic_tables import FORWARD, Sample, grid, write_tables
+from tests.test_answer_a_hosts import on
 from workflow_src.answers import component_figure, figures, share_bars
 from workflow_src.answers.evidence import of, read_table
 from workflow_src.answers.questions import FIGURES
@@ -86,10 +87,6 @@ def test_small_components_are_shown_with_the_others():
 
 
 def test_a_case_on_another_or_a_slower_host_has_a_hollow_marker(draw):
-    def on(context, cores, us):
-        environment = {"cpu_cores": cores, "host_launch_us_before": us}
-        return Sample(context=context, environment=environment)
-
     alike = draw("forward_time", on(128, 64, 4.0), on(256, 64, 4.3))
     assert not [text for text in texts(alike) if "hollow" in text]
     for other in (on(256, 16, 4.0), on(256, 64, 4.5)):

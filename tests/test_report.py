@@ -107,6 +107,9 @@ def test_on_a_busy_cpu_overheads_and_ceilings_name_the_load(reported, tmp_path):
         "Not compared: 3 phases of small-ctx128-fp32, where other work kept the machine busy "
         "(load 9.0 on 2 cores)."
     ) in text
+    # The report knows the tag, the answers don't.
+    assert "-R results/mine/benchmark/small-ctx128-fp32.json results/mine/capture/small" in text
+    assert "{tag}" not in text
     busy = "Other work kept the machine busy while cases were measured (load 9.0 on 2 cores)."
     assert f"- {busy} Where it did so while these were, they are too low" in text
     calm, _ = reported(Sample(device="cpu"), Sample(device="cpu", context=256))

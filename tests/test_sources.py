@@ -11,7 +11,7 @@ from tests.test_answer_d import TEMPLATES
 from tests.workflow import ROOT
 from workflow_src.answers.questions import QUESTIONS
 from workflow_src.report.sources import Linker, Source, of_answer, row_texts
-from workflow_src.report.support import Cells, unsupported
+from workflow_src.report.support import Cells, Support
 
 ROWS = {
     "case": "small-ctx128-fp32", "brief": "small, context 128", "share": 0.31, "ms": 12.0,
@@ -236,7 +236,7 @@ def test_a_row_is_shown_with_its_point_and_the_value_first():
     ],
 )  # fmt: skip
 def test_other_values_are_those_that_nothing_in_the_text_tells_apart(summary, text, others):
-    linker = Linker("study", {"all": summary}, unsupported)
+    linker = Linker("study", {"all": summary}, lambda value: Support())
     linker.link(text)
     (source,) = linker.sources.values()
     assert source.others == others

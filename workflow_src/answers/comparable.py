@@ -86,9 +86,10 @@ def compared(row: Row) -> Row:
 
     Only what can be said; the share not of the profiled time, which the profiler's cost inflates.
     """
-    median, found = row.get("median_ms", 0), Row()
+    median = row.get("median_ms", 0)
     if withheld(row) or not median > 0:
-        return found
+        return {}
+    found: Row = {}
     if "busy_ms" in row:
         share = row["busy_ms"] / median
         found["often_idle"] = share < LAUNCH_BOUND_BELOW

@@ -43,10 +43,10 @@ def component_shares(
 ) -> Figure:
     """Each component's share of the forward pass besides products: a bar per case."""
     cases = cases_of(timings, captures)
+    every = [gemm_share.measure(case, PHASE, timings, kernels, captures) for case in cases]
     rows = [
         row | {"shares": shares(of(kernels, row["case"], PHASE)) if row["shares"] else {}}
-        for case in cases
-        if (row := gemm_share.measure(case, PHASE, timings, kernels, captures))
+        for row in every
     ]
     if not any(row["shares"] for row in rows):
         return nothing("no device activity was measured")

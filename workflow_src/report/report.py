@@ -136,7 +136,7 @@ def make_report(sources: Sources, folder: Path, suite: str, tag: str) -> Report:
     tables, plan = read_tables(sources)
     about = variables(tables, plan, sources) | {"suite": suite, "tag": tag}
     prose = Prose(
-        {question: text_of(sources.answers / f"{question}.md") for question in QUESTIONS},
+        {name: answer_text(sources.answers / f"{name}.md", tag) for name in QUESTIONS},
         {path.stem: Markup(text_of(path).strip()) for path in sources.sections},
     )
     appendix = appendix_text(about, sources)
@@ -228,6 +228,11 @@ def one_page(report: str, appendix: str, tag: str) -> str:
     linked = re.sub(r"\nContents:\n\n(?: *- .*\n)+", "", linked)
     tables = appendix[appendix.index("\n## ") :]
     return linked + "\n## Appendix\n" + re.sub("^#", "##", tables, flags=re.MULTILINE)
+
+
+def answer_text(path: Path, tag: str) -> Markup:
+    """An answer's text with the run's tag in its commands; an answer doesn't know it."""
+    return Markup(text_of(path).replace("results/{tag}/", f"results/{tag}/"))
 
 
 def text_of(path: Path) -> Markup:

@@ -35,11 +35,6 @@ class Support:
 Supported = Callable[[Value], Support]
 
 
-def unsupported(value: Value) -> Support:
-    """Support of what was computed."""
-    return Support()
-
-
 class Facts:
     """The facts of an answer, which name the rows that support their values."""
 
