@@ -21,9 +21,8 @@
 import sys
 
 sys.path.insert(0, workflow.basedir)
-from workflow_src.common.case import TABLES
-from workflow_src.dag import GO_ON, PAGE, make_dag, readable, require_project_folder
-from workflow_src.plan.progress import follow
+from workflow_src.dag.paths import input_folder, output_folder
+from workflow_src.dag.start import make_dag, readable, require_project_folder
 from workflow_src.plan.suites import CASE_PATTERN
 
 require_project_folder(workflow.basedir)
@@ -49,7 +48,7 @@ wildcard_constraints:
 rule all:
     default_target: True
     input:
-        dag.everything(),
+        dag.report.everything(),
     message:
         "The report is report.md, and report.html for a browser."
 

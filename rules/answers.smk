@@ -6,7 +6,7 @@ localrules:
 
 rule answer:
     input:
-        unpack(dag.answer_inputs),
+        unpack(dag.answers.inputs),
     output:
         json="results/{tag}/answers/{question}.json",
         markdown=report(
@@ -18,8 +18,8 @@ rule answer:
     log:
         "results/{tag}/logs/answers/{question}.log",
     params:
-        module=dag.answer_module,
-        code=dag.answer_code,
+        module=dag.answers.module,
+        code=dag.code(dag.answers.module),
     message:
         "Answer ({wildcards.question})"
     shell:
@@ -32,15 +32,15 @@ rule answer:
 # Reads that case's own tables, so that no other case has to be measured.
 rule case_answers:
     input:
-        unpack(dag.case_answers_inputs),
+        unpack(dag.answers.case_inputs),
         plan="results/{tag}/plan.csv",
     output:
         "results/{tag}/answers/case/{case}.md",
     log:
         "results/{tag}/logs/answers/case/{case}.log",
     params:
-        tables=dag.input_folder,
-        questions=dag.answers_code,
+        tables=input_folder,
+        questions=dag.answers.every_code,
         code=dag.code("answers.one_case"),
     message:
         "Answer all questions for {wildcards.case}"

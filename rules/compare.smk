@@ -1,5 +1,9 @@
 # Two runs compared, each a folder with tables/: results/compare/results/x/with/examples/h200/.
 # The runs are no inputs: they are compared as they are, and comparing never measures.
+from workflow_src.dag.compared import compared_runs
+from workflow_src.dag.paths import PAGE
+
+
 localrules:
     compare,
 
@@ -25,8 +29,8 @@ rule compare:
         run_a=r"(?!\.\.)[^/]+(?:/(?!\.\.|with/)[^/]+)*",
         run_b=r"(?!\.\.)[^/]+(?:/(?!\.\.|with/)[^/]+)*",
     params:
-        folder=dag.output_folder,
-        runs=dag.compared_runs,
+        folder=output_folder,
+        runs=compared_runs,
         code=dag.code("compare.compare"),
     message:
         "Compare {wildcards.run_b} with {wildcards.run_a}"

@@ -1,11 +1,13 @@
 import subprocess
+import sys
 
+from workflow_src.plan.progress import follow
 from workflow_src.plan.unfinished import keep_unfinished
 
 
 # Before the first job, when nothing has been removed.
 onstart:
-    dag.refuse_drift(
+    dag.environments.refuse_drift(
         f for job in workflow.persistence.dag.needrun_jobs() for f in job.output
     )
     follow(logger, workflow.persistence.dag)
@@ -13,6 +15,9 @@ onstart:
 
 onerror:
     keep_unfinished(workflow.persistence)
-    print(GO_ON, file=sys.stderr)
+    print(
+        "Finished files are kept; run the same command again to go on.",
+        file=sys.stderr,
+    )
     # Interrupted while it asks for its jobs' states, Snakemake forgets to cancel them.
     subprocess.run([f"{workflow.basedir}/tools/cancel_slurm_jobs"], check=False)

@@ -7,12 +7,12 @@ rule benchmark:
     threads: dag.measuring_threads
     resources:
         gpu=1,
-        mem_mb=dag.case_memory_mb,
-        runtime=dag.case_minutes,
+        mem_mb=dag.cases.memory_mb,
+        runtime=dag.cases.minutes,
     params:
-        row=dag.benchmark_row,
-        module=dag.benchmark_module,
-        code=dag.benchmark_code,
+        row=dag.cases.benchmark_row,
+        module=dag.cases.benchmark_module,
+        code=dag.code(dag.cases.benchmark_module),
     message:
         "Benchmark {wildcards.case}"
     shell:
@@ -29,10 +29,10 @@ rule ceilings:
     threads: dag.measuring_threads
     resources:
         gpu=1,
-        mem_mb=dag.ceilings_memory_mb,
-        runtime=dag.ceilings_minutes,
+        mem_mb=dag.ceilings.memory_mb,
+        runtime=dag.ceilings.minutes,
     params:
-        point=dag.ceilings_point,
+        point=dag.ceilings.point,
         code=dag.code("measure.ceilings"),
     message:
         "Measure the ceilings of this machine"
@@ -49,10 +49,10 @@ rule capture:
     threads: dag.measuring_threads
     resources:
         gpu=1,
-        mem_mb=dag.case_memory_mb,
-        runtime=dag.case_minutes,
+        mem_mb=dag.cases.memory_mb,
+        runtime=dag.cases.minutes,
     params:
-        row=dag.capture_row,
+        row=dag.cases.capture_row,
         code=dag.code("measure.capture"),
     message:
         "Capture {wildcards.case}"

@@ -5,7 +5,7 @@ localrules:
 
 rule figure:
     input:
-        dag.figure_inputs,
+        dag.report.figure_inputs,
     output:
         report(
             "results/{tag}/figures/{figure}.svg",
@@ -17,7 +17,7 @@ rule figure:
     log:
         "results/{tag}/logs/figures/{figure}.log",
     params:
-        tables=dag.input_folder,
+        tables=input_folder,
         code=dag.code("answers.figures"),
     message:
         "Draw {wildcards.figure}"
@@ -28,7 +28,7 @@ rule figure:
 
 rule report:
     input:
-        **dag.report_inputs(),
+        **dag.report.inputs(),
     output:
         markdown=report(
             "report.md",
@@ -46,7 +46,7 @@ rule report:
     log:
         f"{dag.results}/logs/report.log",
     params:
-        tables=dag.input_folder,
+        tables=input_folder,
         suite=dag.plan.settings["suite"],
         tag=dag.plan.tag,
         code=dag.code("report.report"),

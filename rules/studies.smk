@@ -12,10 +12,10 @@ rule study_point:
     threads: dag.measuring_threads
     resources:
         gpu=1,
-        mem_mb=dag.study_memory_mb,
-        runtime=dag.study_minutes,
+        mem_mb=dag.studies.memory_mb,
+        runtime=dag.studies.minutes,
     params:
-        point=dag.study_point,
+        point=dag.studies.point,
         code=dag.code("studies.{wildcards.study}.measure"),
     message:
         "Study {wildcards.study}: measure {wildcards.point}"
@@ -26,10 +26,10 @@ rule study_point:
 
 rule study_table:
     input:
-        points=dag.study_points,
+        points=dag.studies.table_points,
         environment="results/{tag}/environments/{study}.csv",
         families="workflow_src/traces/families.csv",
-        predictions=dag.study_predictions,
+        predictions=dag.studies.table_predictions,
     output:
         report(
             "results/{tag}/tables/studies/{study}.csv",
@@ -52,8 +52,8 @@ rule study_table:
 rule study_section:
     input:
         table="results/{tag}/tables/studies/{study}.csv",
-        ceilings=dag.section_ceilings,
-        templates=dag.study_templates,
+        ceilings=dag.studies.section_ceilings,
+        templates=dag.studies.section_templates,
     output:
         markdown=report(
             "results/{tag}/sections/{study}.md",

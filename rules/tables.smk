@@ -1,4 +1,7 @@
 # On a cluster, export and case_tables of a case run as one job; the rest runs where snakemake runs.
+from workflow_src.common.case import TABLES
+
+
 localrules:
     ceilings_table,
     environment,
@@ -36,7 +39,7 @@ rule case_tables:
     group:
         "tables"
     params:
-        folder=dag.output_folder,
+        folder=output_folder,
         code=dag.code("tables.case_tables"),
     message:
         "Tabulate {wildcards.case}"
@@ -65,7 +68,7 @@ rule ceilings_table:
 # {part}: "cases", or the name of a study.
 rule environment:
     input:
-        dag.measured_environments,
+        dag.environments.inputs,
     output:
         "results/{tag}/environments/{part}.csv",
     log:
@@ -86,7 +89,7 @@ rule join:
         environment="results/{tag}/environments/cases.csv",
         tables=expand(
             "results/{{tag}}/tables/{case}/{table}.csv",
-            case=dag.cases_to_join(),
+            case=dag.cases.to_join(),
             table=TABLES,
         ),
     output:
@@ -98,7 +101,7 @@ rule join:
     log:
         "results/{tag}/logs/tables.log",
     params:
-        folders=dag.output_folder,
+        folders=output_folder,
         code=dag.code("tables.join"),
     message:
         "Join the tables of all cases of {wildcards.tag}"

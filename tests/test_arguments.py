@@ -28,7 +28,7 @@ from tests.workflow import ROOT
 from workflow_src.answers.questions import FIGURES, QUESTIONS
 from workflow_src.common import arguments
 from workflow_src.common.case import TABLES
-from workflow_src.dag import Dag
+from workflow_src.dag.dag import dag_of
 from workflow_src.plan.config import load
 from workflow_src.plan.suites import Plan, make_plan
 from workflow_src.plan.write_plan import SETTINGS
@@ -147,7 +147,7 @@ def point_of(module: str) -> str:
     """A point of the module's study, or of the ceilings, as JSON."""
     if module == "workflow_src.measure.ceilings":
         return json.dumps(plan_of("cpu").ceilings_point())
-    points = Dag(plan_of("cpu")).points(study_of(module))
+    points = dag_of(plan_of("cpu")).studies.points(study_of(module))
     name = "module" if module.endswith("nsys_summary") else next(iter(points))
     return json.dumps(points[name])
 

@@ -17,7 +17,8 @@ from tests.workflow import ROOT
 from workflow_src.common.ceilings import FEWEST, SIZES, SIZES_SCHEMA, over_ceiling, rate_of
 from workflow_src.common.errors import StageError
 from workflow_src.common.schema import violation
-from workflow_src.dag import make_dag, measures
+from workflow_src.dag.ceilings import measures
+from workflow_src.dag.start import make_dag
 from workflow_src.measure import ceilings as measuring
 from workflow_src.measure import sampling
 from workflow_src.measure.l2 import in_rotation, sets_beyond
@@ -367,13 +368,13 @@ def test_the_table_is_an_input_where_it_is_or_may_be_made(
     monkeypatch.chdir(tmp_path)
     dag = make_dag(config)
     path = Path("results/quickstart/tables/ceilings.csv")
-    assert dag.ceilings_inputs() == [str(path)] and measures("ceilings")
-    assert Path("results/quickstart/ceilings.json") in dag.measurements()
+    assert dag.ceilings.table() == [str(path)] and measures("ceilings")
+    assert Path("results/quickstart/ceilings.json") in dag.environments.measurements()
     monkeypatch.setattr(sys, "argv", ["snakemake", "--allowed-rules", "answer", "report"])
-    assert dag.ceilings_inputs() == []
+    assert dag.ceilings.table() == []
     path.parent.mkdir(parents=True)
     path.touch()
-    assert dag.ceilings_inputs() == [str(path)]
+    assert dag.ceilings.table() == [str(path)]
 
 
 def test_answers_that_hold_rates_against_ceilings_wait_for_the_table(
@@ -384,7 +385,7 @@ def test_answers_that_hold_rates_against_ceilings_wait_for_the_table(
 
     def asked(question: str) -> list[str]:
         about = SimpleNamespace(tag="quickstart", question=question)
-        return dag.answer_inputs(about).get("ceilings", [])  # type: ignore[arg-type]
+        return dag.answers.inputs(about).get("ceilings", [])  # type: ignore[arg-type]
 
     assert asked("c") == asked("e") == ["results/quickstart/tables/ceilings.csv"]
     assert asked("a") == []

@@ -14,7 +14,7 @@ import pytest
 from coverage import Coverage
 
 from tests.package import STAGES, copy_package, fingerprints
-from workflow_src.dag import make_dag
+from workflow_src.dag.start import make_dag
 from workflow_src.plan.code import Code, code_under
 from workflow_src.plan.config import load
 from workflow_src.plan.fingerprint import ROOT, combined, digests, fingerprint, reached
@@ -208,7 +208,7 @@ ROW |= {"os_tracing": False, "processes": 1}
 def point(study: str) -> dict[str, object]:
     """The first small point of a study."""
     made = make_dag(load(ROOT / "config.yaml") | {"device": "cpu", "study_scale": "small"})
-    return dict(next(iter(made.points(study).values())))
+    return dict(next(iter(made.studies.points(study).values())))
 
 
 RUNS: dict[str, Callable[[], list[str]]] = {

@@ -16,7 +16,7 @@ from workflow_src.common.case import PHASES, TABLES, Case
 from workflow_src.common.errors import StageError
 from workflow_src.common.summary import summarize
 from workflow_src.common.units import GIB
-from workflow_src.dag import make_dag
+from workflow_src.dag.start import make_dag
 from workflow_src.measure import benchmark, profiled_run
 from workflow_src.measure.memory_limit import available_bytes, limited_memory
 from workflow_src.measure.oom import Row, attempt, in_turn
@@ -312,7 +312,7 @@ def test_a_studys_point_keeps_to_the_memory_limit(
 ) -> None:
     settings = load(Path("config.yaml")) | {"device": "cpu", "memory_limit_gib": 0.25}
     dag = make_dag(settings | {"study_scale": "small"})
-    point = dict(next(iter(dag.points("warmup").values()))) | {"context": 2048}
+    point = dict(next(iter(dag.studies.points("warmup").values()))) | {"context": 2048}
     point |= {"warmup_steps": 1, "steps": 1}
     output = tmp_path / "p.json"
     arguments = ["measure", "--point", json.dumps(point), "--output", str(output)]

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from workflow_src.dag import make_dag
+from workflow_src.dag.start import make_dag
 from workflow_src.plan import suites as planning
 from workflow_src.plan.config import ConfigError
 from workflow_src.plan.suites import CASE_PATTERN, make_plan
@@ -142,7 +142,7 @@ def test_an_unknown_point_is_refused_with_the_known_ones() -> None:
     dag = make_dag(CONFIG | {"suite": "smoke"})
     wildcards: Any = SimpleNamespace(tag="smoke", study="accounting", point="tf32")
     with pytest.raises(ConfigError, match="point of accounting: 'tf32' is not one of fp32"):
-        dag.study_point(wildcards)
+        dag.studies.point(wildcards)
 
 
 def test_a_case_that_is_not_in_the_joined_tables_gets_its_timeline(
@@ -152,16 +152,16 @@ def test_a_case_that_is_not_in_the_joined_tables_gets_its_timeline(
     dag = make_dag(CONFIG | {"suite": "smoke"})
     monkeypatch.chdir(tmp_path)
     first, *_, last = dag.plan.case_ids
-    assert dag.shown_timelines() == [first, last]
+    assert dag.timelines.shown() == [first, last]
     tables = Path("results/smoke/tables")
     tables.mkdir(parents=True)
     (tables / "kernels.csv").write_text(f"case,size\n{first},tiny\n")
     (tables / "captures.csv").write_text(f"case,size\n{first},tiny\n{last}-foreach,tiny\n")
-    assert dag.shown_timelines() == [last]
+    assert dag.timelines.shown() == [last]
     (tables / last).mkdir()
-    assert dag.shown_timelines() == []
+    assert dag.timelines.shown() == []
     Path("results/smoke/export", first).mkdir(parents=True)
-    assert dag.shown_timelines() == [first]
+    assert dag.timelines.shown() == [first]
 
 
 def test_an_unknown_study_is_refused_with_the_known_ones() -> None:
@@ -174,12 +174,12 @@ def test_studies_take_their_sizes_from_the_configuration() -> None:
     sizes = CONFIG["sizes"] | {"tiny": CONFIG["sizes"]["tiny"] | {"d_ff": 64}}
     for study in ("accounting", "precision", "warmup"):
         dag = make_dag(CONFIG | {"suite": "smoke", "sizes": sizes, "vocabulary": 77})
-        points = dag.points(study).values()
+        points = dag.studies.points(study).values()
         assert {point["sizes"]["tiny"]["d_ff"] for point in points} == {64}
         assert {point["vocabulary"] for point in points} == {77}
 
 
-@pytest.mark.parametrize("module", ["dag", "plan.fingerprint"])
+@pytest.mark.parametrize("module", ["dag.start", "plan.fingerprint"])
 def test_planning_imports_neither_torch_nor_pandas(module: str) -> None:
     code = f"import sys, workflow_src.{module}; print(*sys.modules)"
     command = [sys.executable, "-c", code]

@@ -13,7 +13,7 @@ import pytest
 from workflow_src.common.case import PHASES, Case
 from workflow_src.common.errors import StageError
 from workflow_src.common.summary import by_process
-from workflow_src.dag import make_dag
+from workflow_src.dag.start import make_dag
 from workflow_src.measure import benchmark, benchmark_processes
 from workflow_src.measure.host import host_speed
 from workflow_src.measure.processes import in_fresh_processes, merged, merged_phase, merged_point
@@ -120,8 +120,8 @@ def test_the_number_of_processes_decides_what_runs_a_benchmark(processes: int, s
     config = load(Path("config.yaml")) | {"device": "cpu", "profiler": "torch"}
     dag = make_dag(config | {"processes": processes})
     case = SimpleNamespace(tag="quickstart", case="tiny-ctx32-fp32")
-    assert dag.benchmark_module(case) == f"workflow_src.{stage}"  # type: ignore[arg-type]
-    assert dag.benchmark_code(case) == dag.code(stage)(case)  # type: ignore[arg-type]
+    assert dag.cases.benchmark_module(case) == f"workflow_src.{stage}"  # type: ignore[arg-type]
+    assert dag.code(dag.cases.benchmark_module)(case) == dag.code(stage)(case)  # type: ignore[arg-type]
 
 
 def test_a_process_that_fails_is_named(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from workflow_src.answers.provenance import NUMERAL
 from workflow_src.cli.publish import clean_export, public_tables, publish
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.case import PHASES, TABLES
-from workflow_src.dag import make_dag
+from workflow_src.dag.start import make_dag
 from workflow_src.plan.config import load
 from workflow_src.studies.join_points import join
 from workflow_src.studies.study import STUDIES
@@ -120,7 +120,7 @@ def test_published_study_tables_are_derived_from_the_published_points(
     dag = make_dag(
         load(ROOT / "config.yaml") | {"cluster": True, "device": "cuda", "profiler": "nsys"}
     )
-    files = [published / "studies" / study / f"{point}.json" for point in dag.points(study)]
+    files = [published / "studies" / study / f"{point}.json" for point in dag.studies.points(study)]
     analyze = importlib.import_module(f"workflow_src.studies.{study}.analyze")
     # Not measured on a GPU yet: some of the levers' points, and the cause of the largest model's
     # first steps.

@@ -9,7 +9,7 @@ from workflow_src.cli.running import failures, last_failures
 from workflow_src.common.case import TABLES
 from workflow_src.common.errors import remake
 from workflow_src.common.nsys_cli import export_files
-from workflow_src.dag import Dag
+from workflow_src.dag.dag import Dag
 
 STAGES = ("benchmark", "capture", "export", "tables")
 
@@ -63,7 +63,7 @@ class Known:
 
 def case_outputs(dag: Dag) -> Iterator[Output]:
     """The outputs of each case, one for each of STAGES."""
-    results, logs, joined = Path(dag.results), Path(dag.results, "logs"), dag.cases_to_join()
+    results, logs, joined = Path(dag.results), Path(dag.results, "logs"), dag.cases.to_join()
     for case in dag.plan.case_ids:
         paths = {
             "benchmark": (results / f"benchmark/{case}.json", f"benchmark/{case}.json.log"),
@@ -82,8 +82,8 @@ def case_outputs(dag: Dag) -> Iterator[Output]:
 
 def point_outputs(dag: Dag) -> Iterator[Output]:
     """The points of each chosen study; `stage` is the study."""
-    for study in dag.studies():
-        for point in dag.points(study):
+    for study in dag.studies.chosen:
+        for point in dag.studies.points(study):
             path = Path(dag.results, "studies", study, f"{point}.json")
             log = Path(dag.results, "logs", "studies", study, f"{point}.log")
             yield Output(study, point, path, log, f"Study {study}: measure {point}")

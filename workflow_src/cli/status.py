@@ -24,7 +24,7 @@ from workflow_src.cli.states import (
 )
 from workflow_src.common.arguments import Parser
 from workflow_src.common.errors import one_sentence
-from workflow_src.dag import Dag
+from workflow_src.dag.dag import Dag, dag_of
 from workflow_src.plan import unfinished
 from workflow_src.plan.drift import MEASURE_AGAIN
 from workflow_src.plan.progress import MEASURING
@@ -64,8 +64,8 @@ class Status:
 
 def status(given: Sequence[str]) -> Status:
     """What became of the run in this folder. Raises StageError if its configuration is wrong."""
-    dag = Dag(make_plan(configured(given)))
-    dag.cases_to_join()
+    dag = dag_of(make_plan(configured(given)))
+    dag.cases.to_join()
     process = dry_run.start(given)
     try:
         points, runs, begun = (
@@ -83,7 +83,7 @@ def status(given: Sequence[str]) -> Status:
     ceilings = state(ceilings_output(dag), about)
     told = [each.output.path for each in (*cases, *measured, ceilings)]
     others = list(others_failed(told, planned.counts))
-    rest = (planned.counts, known, tuple(given), runs, dag.drift(), planned.refused)
+    rest = (planned.counts, known, tuple(given), runs, dag.environments.drift(), planned.refused)
     return Status(dag, cases, measured, ceilings, others, *rest)
 
 
@@ -144,7 +144,7 @@ def environment(found: Status) -> str:
     dag = found.dag
     if dag.plan.settings["cluster"] or dag.plan.settings["mixed_environments"]:
         return "environment: compared after measuring"
-    if not any(path.is_file() for path in dag.measurements()):
+    if not any(path.is_file() for path in dag.environments.measurements()):
         return "environment: nothing is measured yet"
     return f"environment: {found.drift or 'as it was when the results were measured'}"
 
@@ -202,7 +202,7 @@ def what_next(found: Status) -> str:
         time += f" for the {known} whose times are known"
     rules = ", ".join(f"{count} {rule}" for rule, count in found.jobs.items())
     stale = [each.output.path for each in found.measured() if each.word == "stale"]
-    if found.drift and MEASURING.keys() & found.jobs.keys() and found.dag.drift(stale):
+    if found.drift and MEASURING.keys() & found.jobs.keys() and found.dag.environments.drift(stale):
         return f"next: measuring is refused, see environment; {MEASURE_AGAIN} measures all again"
     jobs = f"{total} job{'' if total == 1 else 's'} ({rules}), {time}"
     if found.runs:

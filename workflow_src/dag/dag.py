@@ -1,0 +1,94 @@
+"""What all rules ask of a run, and its parts, each in a module of its own."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from workflow_src.dag.answers import Answers
+from workflow_src.dag.cases import Cases
+from workflow_src.dag.ceilings import Ceilings
+from workflow_src.dag.environments import Environments
+from workflow_src.dag.paths import results_of
+from workflow_src.dag.report import Report
+from workflow_src.dag.studies import Studies
+from workflow_src.dag.timelines import Timelines
+from workflow_src.dag.wildcards import Wildcards
+from workflow_src.plan.config import ConfigError
+from workflow_src.plan.kept import kept_fingerprint
+from workflow_src.plan.suites import Plan
+
+
+@dataclass(frozen=True)
+class Dag:
+    """The plan as the rules see it."""
+
+    plan: Plan
+    cases: Cases
+    ceilings: Ceilings
+    studies: Studies
+    answers: Answers
+    timelines: Timelines
+    report: Report
+    environments: Environments
+
+    @property
+    def results(self) -> str:
+        """The folder of this run's results."""
+        return results_of(self.plan)
+
+    @property
+    def settings(self) -> str:
+        """The resolved settings as JSON, from which plan.csv is made."""
+        return json.dumps(dict(self.plan.settings))
+
+    @property
+    def measuring_threads(self) -> int:
+        """Cores that a measurement takes: all of them if the CPU itself is measured."""
+        return self.plan.threads.get("cpu_threads", 1)
+
+    def flag(self, setting: str) -> str:
+        """The command-line flag of a setting that is on, or an empty string."""
+        return "--" + setting.replace("_", "-") if self.plan.settings[setting] else ""
+
+    def code(self, module: str | Callable[[Wildcards], str]) -> Callable[[Wildcards], str]:
+        """A param function: the fingerprint of a stage's `module`.
+
+        That is its name below workflow_src, which may contain wildcards, or another param
+        function. It raises ConfigError for a target of another run, which would be made with this
+        run's settings. Every rule has this param, so the check is here.
+        """
+
+        def of(wildcards: Wildcards) -> str:
+            if isinstance(module, str):
+                named = "workflow_src." + module.format(wildcards=wildcards)
+            else:
+                named = module(wildcards)
+            self._refuse_other_runs(getattr(wildcards, "tag", self.plan.tag))
+            return kept_fingerprint(named)
+
+        return of
+
+    def _refuse_other_runs(self, tag: str) -> None:
+        if tag == self.plan.tag:
+            return
+        settings = f"suite={tag}" if tag in self.plan.settings["suites"] else f"tag={tag} suite=..."
+        raise ConfigError(
+            f"tag: results/{tag}/ does not belong to this run, whose results are in "
+            f"{self.results}/; to make it, add --config {settings}"
+        )
+
+
+def dag_of(plan: Plan) -> Dag:
+    """The DAG of a plan: each part with those that it builds on."""
+    cases, ceilings = Cases(plan), Ceilings(plan)
+    studies, timelines = Studies(plan, ceilings), Timelines(plan, cases)
+    return Dag(
+        plan=plan,
+        cases=cases,
+        ceilings=ceilings,
+        studies=studies,
+        answers=Answers(studies, ceilings),
+        timelines=timelines,
+        report=Report(plan, ceilings, studies, timelines),
+        environments=Environments(plan, cases, studies),
+    )

@@ -1,0 +1,64 @@
+"""What the Snakefile does first: checks that end with one sentence, and then the DAG."""
+
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from workflow_src.dag.dag import Dag, dag_of
+from workflow_src.dag.wildcards import known
+from workflow_src.plan.config import ConfigError, read_yaml
+from workflow_src.plan.suites import make_plan
+from workflow_src.plan.targets import unknown_case
+from workflow_src.plan.unfinished import lost
+from workflow_src.studies.study import STUDIES
+
+
+def require_project_folder(folder: str) -> None:
+    """Exit with a sentence if snakemake doesn't run in `folder`, the base of all paths."""
+    if not Path(folder).samefile(Path.cwd()):
+        raise SystemExit(
+            f"snakemake runs in {Path.cwd()}, but all paths are relative to the project's folder: "
+            f"cd {folder}, without -d and -s; results of separate runs have separate tags there"
+        )
+
+
+def readable(path: str) -> str:
+    """`path`, if YAML can be read from it; else the program ends with one sentence.
+
+    Snakemake's own message for a file that isn't UTF-8 is a traceback.
+    """
+    try:
+        read_yaml(Path(path))
+    except ConfigError as error:
+        raise SystemExit(f"config: {error}") from None
+    return path
+
+
+def make_dag(config: Mapping[str, Any], files: Iterable[str] = ()) -> Dag:
+    """The DAG of a configuration; invalid input ends the program with one sentence."""
+    try:
+        for file in files:
+            read_yaml(Path(file))
+        dag = dag_of(make_plan(config))
+        _check(dag)
+        _note(dag)
+    except ConfigError as error:
+        raise SystemExit(f"config: {error}") from None
+    return dag
+
+
+def _check(dag: Dag) -> None:
+    for name in dag.plan.settings["studies"]:
+        known("studies", name, STUDIES)
+    dag.cases.to_join()
+    if wrong := unknown_case(sys.argv, dag.plan.tag, dag.plan.case_ids):
+        raise ConfigError(wrong)
+
+
+def _note(dag: Dag) -> None:
+    """Tell of results that are kept although something about them is not as it should be."""
+    if found := dag.environments.drift():
+        print(f"note: {dag.results}/ is kept as it is. {found}.", file=sys.stderr)
+    if found := lost(dag.results):
+        print(f"note: {found}.", file=sys.stderr)

@@ -1,0 +1,89 @@
+"""The companion studies: their points, what these take, and what their sections are made from."""
+
+import importlib
+import json
+from dataclasses import dataclass
+
+from workflow_src.dag.ceilings import Ceilings
+from workflow_src.dag.paths import TEMPLATES
+from workflow_src.dag.wildcards import Wildcards, known
+from workflow_src.plan.config import ConfigError
+from workflow_src.plan.suites import Plan
+from workflow_src.studies.study import JUDGED, STUDIES, Point
+
+MEMORY_MIB = 16384
+MINUTES = 30
+
+
+@dataclass(frozen=True)
+class Studies:
+    """The studies of a plan."""
+
+    plan: Plan
+    ceilings: Ceilings
+
+    @property
+    def chosen(self) -> list[str]:
+        """The chosen studies, in the report's order."""
+        return [name for name in STUDIES if name in self.plan.settings["studies"]]
+
+    def points(self, study: str) -> dict[str, Point]:
+        """The points of a study by id.
+
+        Raises ConfigError for an unknown study, or one that measures no configured size.
+        """
+        name = known("study", study, STUDIES)
+        # Imported by name: only the chosen studies are loaded, and a new one needs no import here.
+        module = importlib.import_module(f"workflow_src.studies.{name}.points")
+        found = module.points(self.plan.device, self._scale, self.plan.settings)
+        if not found:
+            sizes = ", ".join(self.plan.settings["sizes"])
+            raise ConfigError(f"studies: {name!r} measures none of the configured sizes ({sizes})")
+        limit = {"memory_limit_gib": self.plan.settings["memory_limit_gib"]}
+        about = {"device": self.plan.device, **self.plan.threads, **limit}
+        return {point["point"]: point | about for point in found}
+
+    @property
+    def _scale(self) -> str:
+        scale = str(self.plan.settings["study_scale"])
+        automatic = "full" if self.plan.device == "cuda" else "small"
+        return automatic if scale == "auto" else scale
+
+    def point(self, wildcards: Wildcards) -> str:
+        """A study's point as JSON. Raises ConfigError for an unknown one."""
+        points = self.points(wildcards.study)
+        return json.dumps(points[known(f"point of {wildcards.study}", wildcards.point, points)])
+
+    def memory_mb(self, wildcards: Wildcards, attempt: int) -> int:
+        """Memory (MiB) to request from a cluster for a study's point; grows with each attempt."""
+        return attempt * MEMORY_MIB
+
+    def minutes(self, wildcards: Wildcards, attempt: int) -> int:
+        """Minutes to request from a cluster for a study's point; grows with each attempt."""
+        return attempt * MINUTES
+
+    def measured(self, study: str) -> list[str]:
+        """Paths of a study's measured points, with {tag} left as a wildcard."""
+        return [f"results/{{tag}}/studies/{study}/{point}.json" for point in self.points(study)]
+
+    def table_points(self, wildcards: Wildcards) -> list[str]:
+        """The measured points that a study's table is made from."""
+        return self.measured(wildcards.study)
+
+    def table_predictions(self, wildcards: Wildcards) -> list[str]:
+        """Paths of what a study predicts before it measures: of levers, a file per case."""
+        if wildcards.study != "levers":
+            return []
+        cases = dict.fromkeys(point["case"] for point in self.points("levers").values())
+        return [f"results/{{tag}}/predictions/levers/{case}.csv" for case in cases]
+
+    def section_ceilings(self, wildcards: Wildcards) -> list[str]:
+        """The run's ceilings, for the section of a study that is held against them."""
+        return self.ceilings.table() if wildcards.study in JUDGED else []
+
+    def section_templates(self, wildcards: Wildcards) -> list[str]:
+        """The templates of a study's section and, if it has long tables, of its appendix."""
+        section, appendix = (
+            TEMPLATES / "studies" / f"{wildcards.study}{part}.md.j2" for part in ("", ".appendix")
+        )
+        return [str(section), *([str(appendix)] if appendix.is_file() else [])]
