@@ -1,5 +1,6 @@
 """The report's figures: reproducible, labeled where data is missing, and safe with odd names."""
 
+import re
 import sys
 import xml.etree.ElementTree as ET
 
@@ -10,6 +11,7 @@ from tests.test_answer_a_hosts import on
 from workflow_src.answers import component_figure, figures, share_bars
 from workflow_src.answers.evidence import of, read_table
 from workflow_src.answers.questions import FIGURES
+from workflow_src.render.html import inline_figures
 
 OOM = {"train_step": ("oom", "CUDA out of memory")}
 
@@ -97,3 +99,20 @@ def test_a_case_on_another_or_a_slower_host_has_a_hollow_marker(draw):
 def test_names_with_markup_stay_text(draw):
     said = texts(draw("forward_time", Sample(size="<script>$x$")))
     assert "<script>$x$" in said
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_in_a_page_a_figure_is_the_same_in_fewer_bytes(draw, tmp_path, name):
+    """Coordinates there are rounded to hundredths of a point, and nothing else is lost."""
+    file = draw(name, *grid(2, 2, 2))
+    page = inline_figures(f'<img alt="shares" src="made/{name}.svg" />', tmp_path)
+    inline = page[page.index("<svg") : page.index("</svg>") + 6]
+    assert len(inline) < 0.85 * len(file)
+    assert texts(inline) == texts(file)
+    before, after = (
+        [node.attrib.get("d", "") for node in ET.fromstring(svg).iter()] for svg in (file, inline)
+    )
+    assert len(before) == len(after)
+    for exact, rounded in zip(before, after, strict=True):
+        numbers = [[float(n) for n in re.findall(r"-?[\d.]+", each)] for each in (exact, rounded)]
+        assert numbers[1] == pytest.approx(numbers[0], abs=0.0051)

@@ -16,7 +16,7 @@ from workflow_src.render.svg import COLORS, merged
 from workflow_src.tables.case_tables import kernels_table
 from workflow_src.timeline.formats import DEVICE, HOST, IDLE, SCHEMA
 from workflow_src.timeline.make import main
-from workflow_src.timeline.picture import CAUSE_COLORS, draw
+from workflow_src.timeline.picture import CAUSE_COLORS, UNITS, draw
 from workflow_src.timeline.steps import UNKNOWN_CAUSE, Timeline, timeline_of
 from workflow_src.traces.attribution import attribute, device_times, number_steps
 from workflow_src.traces.export import read_trace
@@ -71,10 +71,28 @@ def test_the_picture_has_a_chart_per_phase_as_wide_as_its_step(found):
     for phase in ("forward", "forward_backward", "train_step"):
         step = found.typical_step(phase)
         walls.append(step["end_ns"] - step["start_ns"])
-    assert [int(view[2]) for view in views] == walls
+    widths = [int(view[2]) for view in views]
+    assert widths == [wall // max(wall // UNITS, 1) for wall in walls]
+    assert max(walls) > 2 * UNITS > max(widths), "nanoseconds would take more digits"
     said = [title.text or "" for title in root.iter(f"{SVG}title")]
     assert any(text.startswith("launch: ") for text in said)
     assert any(text.startswith("softmax: ") and "elementwise" in text for text in said)
+
+
+def test_a_box_lies_where_its_times_say_to_a_unit(found):
+    """Of the device's first box of each component, in the step drawn."""
+    step = found.typical_step("train_step")
+    wall = step["end_ns"] - step["start_ns"]
+    unit = wall // UNITS
+    work = found.activities
+    mine = work[(work["phase"] == "train_step") & (work["step"] == step["step"])]
+    first = mine.sort_values("start_ns").groupby("component")["start_ns"].min() - step["start_ns"]
+    chart = [each for each in ElementTree.fromstring(draw(found)).iter(f"{SVG}svg")][-1]
+    starts = {
+        (path[0].text.split(":")[0], int(re.match(r"M(\d+)", path.attrib["d"])[1]))
+        for path in chart.iter(f"{SVG}path")
+    }
+    assert {(name, start // unit) for name, start in first.items()} <= starts
 
 
 def test_the_times_of_families_add_up_to_their_box(found):

@@ -61,7 +61,7 @@ def inline_figures(body: str, folder: Path) -> str:
         with reading(path, "an SVG", remake(path), StageError):
             svg = path.read_text(encoding="utf-8")
             start = svg.index("<svg")
-        return figure(_own_ids(svg[start:], path.stem), Markup(match["label"]))
+        return figure(_own_ids(_slim(svg[start:]), path.stem), Markup(match["label"]))
 
     return re.sub(r'<img alt="(?P<label>[^"]*)" src="(?P<target>[^"]+\.svg)" />', drawing, body)
 
@@ -71,6 +71,20 @@ def figure(svg: str, label: str) -> Markup:
     role, caption = ("group", TELLING) if 'class="zoom"' in svg else ("img", "")
     opening = Markup('<figure role="{}" aria-label="{}" tabindex="0">').format(role, label)
     return opening + Markup(svg) + caption + Markup("</figure>")
+
+
+def _slim(svg: str) -> str:
+    """An SVG of matplotlib's in fewer bytes: no indents, no names of groups, hundredths of a point.
+
+    A page has many, and their coordinates have six decimals.
+    """
+    svg = re.sub(r"\n +", "\n", svg).replace("\n\n", "\n")
+    svg = re.sub(r'<g id="[^"]*">', "<g>", svg)
+    return re.sub(r"<[^>]*>", lambda tag: re.sub(r"\d+\.\d{3,}", _rounded, tag[0]), svg)
+
+
+def _rounded(number: re.Match[str]) -> str:
+    return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
 
 
 def _own_ids(svg: str, name: str) -> str:

@@ -35,6 +35,9 @@ CAUSE_COLORS = {
 RESOLUTION = 20_000
 """Boxes of one color that are closer than this part of a step are drawn as one."""
 
+UNITS = 1_000_000
+"""A step is about this wide in a chart's coordinates: nanoseconds would take more digits."""
+
 RANGE_HEIGHT, LANE_HEIGHT, SPACE = 9, 18, 3
 
 
@@ -78,7 +81,17 @@ def _phase(
         parts.append(label(lane.name, LEFT - 6, middle, anchor="end"))
         boxes += [replace(each, top=each.top + height) for each in lane.boxes]
         height += lane.height + SPACE
-    return [*parts, chart(boxes, top, wall, height)], top + height + 12
+    return [*parts, chart(boxes, top, wall // _unit_ns(wall), height)], top + height + 12
+
+
+def _unit_ns(wall: int) -> int:
+    """Nanoseconds per unit of the coordinates of a step that takes `wall` nanoseconds."""
+    return max(wall // UNITS, 1)
+
+
+def _in_units(spans: Sequence[tuple[int, int]], unit_ns: int) -> list[tuple[int, int]]:
+    """Spans of nanoseconds in units, none of them narrower than one."""
+    return [(start // unit_ns, max(length // unit_ns, 1)) for start, length in spans]
 
 
 def _lanes(found: Timeline, step: pd.Series, colors: Mapping[str, str]) -> list[Lane]:
@@ -120,6 +133,7 @@ def _by(
     for name, mine in rows.sort_values("start_ns").groupby(column, sort=False):
         starts, lengths = mine["start_ns"] - step["start_ns"], mine["end_ns"] - mine["start_ns"]
         spans = merged(zip(starts.tolist(), lengths.tolist(), strict=True), wall // RESOLUTION)
+        spans = _in_units(spans, _unit_ns(wall))
         text = f"{name}: {milliseconds(int(lengths.sum()))} in {len(mine)}"
         if "family" in mine:
             times = mine.groupby("family")["duration_ns"].sum().sort_values(ascending=False)
