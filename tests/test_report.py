@@ -103,7 +103,8 @@ def test_on_a_cpu_the_first_line_says_that_operators_take_the_place_of_kernels(r
 def test_on_a_busy_cpu_overheads_and_ceilings_name_the_load(reported, tmp_path):
     ceilings = (ROOT / "examples" / "h200" / "tables" / "ceilings.csv").read_text()
     write_text(tmp_path / "results" / "tables" / "ceilings.csv", ceilings)
-    warned = Sample(device="cpu", environment={"warning": "busy (load 9.0 on 2 cores)"})
+    busy = {"load_average_before": 9.0, "cpu_cores": 2}
+    warned = Sample(device="cpu", environment=busy)
     text, _ = reported(warned, Sample(device="cpu", context=256))
     assert "Overhead: +2.0 % to +5.0 % over 3 phases of the cases." in text
     assert (
