@@ -1,3 +1,6 @@
+from workflow_src.plan.config import options
+
+
 localrules:
     figure,
     report,
@@ -49,6 +52,7 @@ rule report:
         tables=input_folder,
         suite=dag.plan.settings["suite"],
         tag=dag.plan.tag,
+        changed=options(config),
         code=dag.code("report.report"),
     message:
         "Write report.md and report.html"
@@ -56,6 +60,6 @@ rule report:
         "python -m workflow_src.report.report --tables {params.tables:q}"
         " --answers {params.tables:q}/../answers --figures {params.tables:q}/../figures"
         " --templates report_templates --sections {input.sections:q} --plan {input.plan:q}"
-        " --suite {params.suite:q} --tag {params.tag:q}"
+        " --suite {params.suite:q} --tag {params.tag:q} --changed-settings {params.changed:q}"
         " --markdown {output.markdown:q} --html {output.html:q}"
         " --appendix {output.appendix:q} --timelines {input.timelines:q} > {log:q} 2>&1"

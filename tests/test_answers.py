@@ -189,7 +189,8 @@ def test_calls_and_ranges_of_values():
 
 
 def test_tallies_leave_out_what_never_holds():
-    assert tally({"rises": 2, "falls": 0}, "series") == "rises in all 2 series"
+    assert tally({"rises": 2, "falls": 0}, "series") == "rises in both series"
+    assert tally({"rises": 3, "falls": 0}, "series") == "rises in all 3 series"
     assert tally({"rises": 0, "falls": 1}, "series") == "falls"
     assert tally({"rises": 2, "falls": 1}, "series") == "rises in 2, falls in 1 of 3 series"
 

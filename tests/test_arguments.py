@@ -217,6 +217,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "--families": str(RULES),
         "--plan": str(here / "plan.csv"),
         "--config": str(ROOT / "config.yaml"),
+        "--changed-settings": "suite=assignment",
         "--report": str(here / "report.md"),
         "--sections": str(here / "section.md"),
         "--settings": json.dumps(dict(plan_of("cpu").settings)),

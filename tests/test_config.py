@@ -9,7 +9,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow_src.plan.config import ConfigError, check, load, schema
+from workflow_src.cli.settings import configured
+from workflow_src.plan.config import ConfigError, check, load, options, schema
 from workflow_src.plan.suites import make_plan
 
 ROOT = Path(__file__).parent.parent
@@ -185,3 +186,15 @@ def test_any_value_is_accepted_or_raises_config_error(changes: dict[str, Any]) -
         check(changed(**{key: value for key, value in changes.items()}))
     except ConfigError as error:
         assert "\n" not in str(error)
+
+
+def test_settings_that_differ_from_the_file_are_what_one_types(tmp_path):
+    file = tmp_path / "config.yaml"
+    file.write_text("suite: quickstart\nsteps: 10\ntag: x\n")
+    config = {"tag": "x", "steps": 20, "memory_limit_gib": 32, "suite": "memory", "cluster": True}
+    typed = ["suite=memory", "cluster=true", "memory_limit_gib=32", "steps=20"]
+    assert options(config, file) == typed
+    assert configured(typed, file) == config | {"cluster": "true"}
+    studies = ["studies=[mlp, levers]"]
+    assert options(configured(studies, file), file) == studies
+    assert options(configured([], file), file) == []

@@ -164,6 +164,7 @@ def test_a_machine_that_was_busy_before_any_process_is_doubted() -> None:
     around = [process(1.0, 1.0, load_average=load) for load in (0.5, 9.0, 0.5)]
     found = result(0) | {"processes": around, "environment": {"cpu_cores": 2}}
     assert warnings(found) == "busy (load 9.0 on 2 cores)"
+    assert environment(found, "torch 2").iloc[0]["load_average_before"] == 9.0
 
 
 def test_the_hosts_speed_is_the_median_of_all_processes() -> None:

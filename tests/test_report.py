@@ -25,6 +25,8 @@ from workflow_src.report.warnings import grouped
 TEMPLATES = Path(__file__).parent.parent / "report_templates"
 OOM = {"train_step": ("oom", "CUDA out of memory")}
 SAMPLE = Sample()
+SETTINGS = ("suite=small", "memory_limit_gib=32", "studies=[mlp, levers]", "tag=mine")
+MEASURING = "--config suite=small memory_limit_gib=32 tag=mine"
 
 
 class Page(HTMLParser):
@@ -60,6 +62,7 @@ def write_report(
     arguments = [f"--{part}={results / part}" for part in ("tables", "answers", "figures")]
     arguments += [f"--templates={TEMPLATES}", f"--markdown={folder / 'report.md'}"]
     arguments += [f"--html={folder / 'report.html'}", "--suite=small", "--tag=mine"]
+    arguments += ["--changed-settings", *SETTINGS]
     arguments += [f"--plan={write_plan(results / 'plan.csv')}"]
     arguments += ["--sections", *map(str, sections)] if sections else []
     arguments += [f"--appendix={results / 'appendix.md'}"]
@@ -100,15 +103,19 @@ def test_on_a_cpu_the_first_line_says_that_operators_take_the_place_of_kernels(r
 def test_on_a_busy_cpu_overheads_and_ceilings_name_the_load(reported, tmp_path):
     ceilings = (ROOT / "examples" / "h200" / "tables" / "ceilings.csv").read_text()
     write_text(tmp_path / "results" / "tables" / "ceilings.csv", ceilings)
-    warned = Sample(device="cpu", environment={"warning": "busy (load 9.0 on 2 cores)"})
+    busy = {"load_average_before": 9.0, "cpu_cores": 2}
+    warned = Sample(device="cpu", environment=busy)
     text, _ = reported(warned, Sample(device="cpu", context=256))
     assert "Overhead: +2.0 % to +5.0 % over 3 phases of the cases." in text
     assert (
         "Not compared: 3 phases of small-ctx128-fp32, where other work kept the machine busy "
         "(load 9.0 on 2 cores)."
     ) in text
-    # The report knows the tag, the answers don't.
-    assert "-R results/mine/benchmark/small-ctx128-fp32.json results/mine/capture/small" in text
+    # The report knows the tag and the settings, the answers don't.
+    case = "results/mine/{}/small-ctx128-fp32.{}"
+    files = f"{case.format('benchmark', 'json')} {case.format('capture', 'kineto.json.gz')}"
+    given = "--config suite=small memory_limit_gib=32 'studies=[mlp, levers]' tag=mine"
+    assert f"`snakemake --cores 1 report.md -R {files} {given}`" in text
     assert "{tag}" not in text
     busy = "Other work kept the machine busy while cases were measured (load 9.0 on 2 cores)."
     assert f"- {busy} Where it did so while these were, they are too low" in text
@@ -158,7 +165,7 @@ def test_the_evidence_names_the_tables_of_the_run_and_cases_beyond_its_plan(tmp_
     assert explore.read_by(QUESTIONS["f"], tmp_path)[-1] == "studies/levers"
     value = Value("summary.levers[0].plain_ms", 4.0, "elsewhere")
     source = Source("number-f-1", "4.0", "f", value, Support(), 1)
-    run = explore.Run(tmp_path, "mine", "mine", {}, [])
+    run = explore.Run(tmp_path, "mine", "", {}, [])
     page = explore.parts([source], run, TEMPLATES)[explore.NUMBERS]
     assert "<td>elsewhere</td>" in page and "(1 other value fits too)" in page
     assert "<code>studies/levers.csv</code></td>" in page
@@ -360,7 +367,7 @@ def test_a_studys_numbers_lead_to_the_rows_of_its_table_its_point_and_the_comman
         assert f'<a href="#{row[8:23]}">' in page
     point = page.partition('<tr id="point-matmul-fine"')[2].partition("</tr>")[0]
     made = "results/mine/studies/matmul/fine.json"
-    assert f"<code>snakemake --cores 1 {made} --config suite=small tag=mine</code>" in point
+    assert f"<code>snakemake --cores 1 {made} {MEASURING}</code>" in point
     assert '<tr id="point-matmul"' in page
 
 

@@ -117,11 +117,25 @@ def led_to(summary: dict, text: str) -> list[str]:
         ({"evidence": [26], "longer": 3}, "It takes longer in 26.", []),
         ({"rows": ["a"] * 26}, "It takes longer in 26 of all cases.", []),
         ({"rows": ["a"] * 26}, "In 26 cases.", ["how many in summary.rows"]),
+        ({"rows": ["a"] * 26, "worst": {"threads": 26}}, "It holds in 25 of 26 steps.", []),
+        ({"rows": ["a"] * 26, "worst": {"threads": 26}}, "On 26 threads.", ["worst.threads"]),
+        ({"layers": 4.0, "flops": 4.0}, "For 4.00 times the FLOPs.", ["flops"]),
+        ({"exponent": 1.0}, "A share over 100 % is not.", []),
+        ({"busy_share": 1.0}, "Busy for 100 % of it.", ["busy_share"]),
         ({"all": [0.1, 0.2, 0.3]}, "From 10.0 % over 20.0 % to 30.0 %.", ["all[0]", "all[2]"]),
     ],
 )  # fmt: skip
 def test_a_number_leads_only_to_what_fits_its_unit(summary, text, found):
     assert led_to(summary, text) == found
+
+
+def test_of_equal_values_that_beside_which_the_sentences_numbers_stand_is_meant():
+    growth = [{"low": 4096, "high": 8192, "flops": 4.0}, {"low": 128, "high": 256, "flops": 4.0}]
+    text = "From 128 to 256, for 4.00 times the FLOPs."
+    linker = Linker("mlp", {"growth": growth}, lambda value: Support())
+    linker.link(text)
+    paths = [source.value.path for source in linker.sources.values()]
+    assert paths == [f"summary.growth[1].{name}" for name in ("low", "high", "flops")]
 
 
 def test_a_median_is_of_no_case_and_a_case_that_is_not_named_is_not_meant():

@@ -4,7 +4,6 @@ On a CPU whatever else runs takes time from the benchmark and from the capture, 
 from both. What compares the two is then no finding, and some of it is impossible.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -13,10 +12,10 @@ import pandas as pd
 from workflow_src.answers import evidence, wording
 from workflow_src.answers.answer import Fact
 from workflow_src.answers.evidence import Row
-from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
+from workflow_src.common.thresholds import BUSY_LOAD, LAUNCH_BOUND_BELOW
 
-BUSY_WARNING = r"busy \(load ([\d.]+) on (\d+) cores\)"
-"""The warning of a busy machine, as tables/case_tables.py words it: the load and the cores."""
+LOAD = ["load_average_before", "cpu_cores"]
+"""The columns of environments.csv that tell whether other work kept a CPU busy."""
 
 MATCH_WITHIN = 0.10
 """Profiled and unprofiled times match if they differ by at most this share."""
@@ -43,15 +42,15 @@ RULES = "benchmark capture"
 
 
 def load_of(environments: pd.DataFrame, case: str) -> Row:
-    """The load and the cores that a case's warning of a busy machine names; empty without one."""
+    """The load and the cores of a case's machine; empty if it wasn't busy or the table has none."""
     mine = evidence.of(environments, case)
-    columns = [name for name in mine.columns if name.startswith("warning")]
-    told = "; ".join(str(text) for name in columns for text in mine[name])
-    found = re.search(BUSY_WARNING, told)
-    if not found:
+    if not set(LOAD) <= set(mine):
         return {}
-    rows = evidence.row_numbers(mine)
-    return {"load": float(found[1]), "load_cores": int(found[2]), "load_evidence": rows}
+    known = mine[LOAD].apply(pd.to_numeric, errors="coerce")
+    busy = known[known[LOAD[0]] > BUSY_LOAD * known[LOAD[1]]]
+    rows = evidence.row_numbers(busy)
+    found = [{"load": float(load), "load_cores": int(cores)} for load, cores in busy.to_numpy()]
+    return found[0] | {"load_evidence": rows} if found else {}
 
 
 def busiest(environments: pd.DataFrame) -> str:

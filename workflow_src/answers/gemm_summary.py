@@ -19,8 +19,8 @@ def precision_row(precision: str, pairs: Sequence[Row]) -> Row:
         "precision": precision,
         "cases": len(pairs),
         "falls": wording.in_cases(_count(pairs, "falls"), len(pairs)),
-        "before": median_of(pairs, "gemm_before"),
-        "after": median_of(pairs, "gemm_after"),
+        "forward": median_of(pairs, "gemm_before"),
+        "train_step": median_of(pairs, "gemm_after"),
         "parts_known": len(known),
     }
     return row | (_effects(known) if known else {})

@@ -8,7 +8,7 @@ from typing import Any
 import snakemake
 from snakemake.utils import update_config
 
-from workflow_src.plan.config import ConfigError, read_yaml
+from workflow_src.plan.config import CONFIG, ConfigError, read_yaml
 
 try:
     from snakemake.cli import parse_config
@@ -18,9 +18,6 @@ except ImportError:  # Snakemake 7 has it elsewhere, for the arguments of its co
         """The values of settings given as KEY=VALUE, by key."""
         found: dict[str, Any] = snakemake.parse_config(Namespace(config=entries))
         return found
-
-
-CONFIG = Path("config.yaml")
 
 
 def setting(text: str) -> str:

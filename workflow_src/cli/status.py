@@ -11,7 +11,7 @@ from pathlib import Path
 
 from workflow_src.answers.questions import QUESTIONS
 from workflow_src.cli import dry_run, running
-from workflow_src.cli.settings import CONFIG, configured, setting
+from workflow_src.cli.settings import configured, setting
 from workflow_src.cli.states import (
     STAGES,
     Known,
@@ -26,6 +26,7 @@ from workflow_src.common.arguments import Parser
 from workflow_src.common.errors import one_sentence
 from workflow_src.dag.dag import Dag, dag_of
 from workflow_src.plan import unfinished
+from workflow_src.plan.config import CONFIG
 from workflow_src.plan.drift import MEASURE_AGAIN
 from workflow_src.plan.progress import MEASURING
 from workflow_src.plan.suites import make_plan

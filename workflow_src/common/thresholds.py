@@ -7,6 +7,9 @@ A convention: a step that is not launch-bound has short gaps between kernels too
 faster is worth a user's time only where it could gain a good part of it, a fifth or more.
 """
 
+BUSY_LOAD = 1.5
+"""Load average per core above which a CPU counts as busy with other work."""
+
 HOST_CHANGED = 1.2
 """Ratio of two host speeds above which results that depend on the host are doubted."""
 

@@ -14,6 +14,7 @@ from workflow_src.common.errors import StageError
 from workflow_src.common.schema import Violation, key_of, sentence, violation
 from workflow_src.common.schema import one_of as one_of
 
+CONFIG = Path("config.yaml")
 SCHEMA = Path(__file__).with_name("config.schema.yaml")
 
 
@@ -148,6 +149,25 @@ def read_yaml(path: Path) -> Any:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         # ValueError: text that isn't UTF-8, and timestamps such as 2026-99-99.
         raise ConfigError(f"{path}: not readable as YAML ({error})") from error
+
+
+def options(config: Mapping[str, Any], file: Path = CONFIG) -> list[str]:
+    """The settings in which a run's configuration differs from `file`, as --config takes them.
+
+    Raises ConfigError for a file that can't be read.
+    """
+    usual = read_yaml(file) or {}
+    changed = {key: value for key, value in config.items() if value != usual.get(key)}
+    first = sorted(changed, key=lambda key: (key != "suite", key))
+    return [f"{key}={_as_typed(changed[key])}" for key in first]
+
+
+def _as_typed(value: Any) -> str:
+    """A value as one types it on the command line."""
+    if isinstance(value, str):
+        return value
+    flow = yaml.safe_dump(value, default_flow_style=True, width=math.inf, sort_keys=False)
+    return str(flow).removesuffix("...\n").strip()
 
 
 def load(path: Path) -> dict[str, Any]:

@@ -140,7 +140,8 @@ def tally(counts: Mapping[str, int], what: str) -> str:
     held = {text: count for text, count in counts.items() if count}
     if len(held) == 1:
         (text,) = held
-        return text if total == 1 else f"{text} in all {total} {what}"
+        every = "both" if total == 2 else f"all {total}"
+        return text if total == 1 else f"{text} in {every} {what}"
     return ", ".join(f"{text} in {count}" for text, count in held.items()) + f" of {total} {what}"
 
 

@@ -49,11 +49,14 @@ computed from others.
 
 @dataclass(frozen=True)
 class Run:
-    """What a page is made from: the folder of the run's tables, those that were read, its cases."""
+    """What a page is made from: the folder of the run's tables, those that were read, its cases.
+
+    options: what a command needs besides its files to have the run's settings.
+    """
 
     folder: Path
-    suite: str
     tag: str
+    options: str
     tables: Mapping[str, pd.DataFrame]
     cases: Sequence[Row]
 
@@ -70,14 +73,13 @@ class Run:
     @property
     def points(self) -> list[Row]:
         """Each study, then its points: the file that measuring makes, and the command."""
-        config = f"suite={self.suite}" + (f" tag={self.tag}" if self.tag != self.suite else "")
         found = []
         for study in self.studies:
             names = dict.fromkeys(self.tables[f"studies/{study}"]["point"].astype("str"))
             made = {"": f"sections/{study}.md"}
             made |= {name: f"studies/{study}/{name}.json" for name in names}
             found += [
-                {"study": study, "point": name, "file": f"{self.results}/{file}", "config": config}
+                {"study": study, "point": name, "file": f"{self.results}/{file}"}
                 for name, file in made.items()
             ]
         return found
@@ -155,5 +157,5 @@ def parts(sources: Sequence[Source], run: Run, templates: Path) -> dict[str, Mar
     return {
         NUMBERS: Markup(numbers),
         CASES: Markup(about.render(cases=run.cases, questions=list(QUESTIONS))),
-        POINTS: Markup(points.render(points=run.points)),
+        POINTS: Markup(points.render(points=run.points, options=run.options)),
     }

@@ -36,6 +36,9 @@ TIME = re.compile(r"(?:^|_)(?:ms|us|ns)(?:_|$)")
 SHARE = re.compile(r"share$")
 """Names that tell times and shares."""
 
+WHOLE = "100"
+"""The percentage of a value of 1, which may as well be a count, an exponent or a ratio."""
+
 
 def unit_of(number: re.Match[str]) -> str:
     """The unit of a number of a line, "case" where it counts those, or ""."""
@@ -70,12 +73,16 @@ def fits(value: float | str, name: str, number: re.Match[str]) -> bool:
     unit = unit_of(number)
     if unit in FORMS:
         is_share = isinstance(value, float) and not TIME.search(name)
+        is_share = is_share and (number[0] != WHOLE or bool(SHARE.search(name)))
         return is_share and number[0] in numbers_in(value, FORMS[unit])
     if unit in (*CASES, *CALLS) or is_bare(number):
         same = value == float(number[0].replace(",", "")) and not TIME.search(name)
         return same and (unit not in CALLS or "calls" in name)
     named = "share" if SHARE.search(name) else unit_named(name)
     measured = isinstance(value, float) or unit not in NAMED.values()
+    # "4 times the FLOPs" may be a value named after what is compared.
+    compared = number.string.startswith(f" times the {named}", number.end())
+    named = unit if named and compared else named
     wrong = named.rstrip("s") != unit.rstrip("s") if unit and named else not measured
     # Too many values are rounded to one digit.
     rounded = len(number[0]) == 1 and value != float(number[0])

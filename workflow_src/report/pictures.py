@@ -17,6 +17,7 @@ from workflow_src.render.markdown import PHASE_WORDS, escape, limit
 from workflow_src.report.beyond import CACHE
 from workflow_src.report.ceilings import Ceilings
 from workflow_src.report.device_time import Tables, device_time
+from workflow_src.report.explore import Run
 
 ZOOM = (
     "A box says more when it is pointed at or tapped. A click zooms in, Shift and a click out; so "
@@ -49,7 +50,7 @@ LANES = (
 MAKE = (
     "The timeline of a case is made from its capture, by naming its file, where "
     "`results/{tag}/capture/` has that case: `snakemake --cores 1 "
-    "results/{tag}/timelines/{{case}}.svg`. Beside it is the whole capture for Perfetto "
+    "results/{tag}/timelines/{{case}}.svg{options}`. Beside it is the whole capture for Perfetto "
     "(`{{case}}.trace.json.gz`) and for speedscope (`{{case}}.speedscope.json`)."
 )
 
@@ -93,8 +94,7 @@ def text(
     timelines: Sequence[Path],
     folder: Path,
     charts: Charts,
-    captures: pd.DataFrame,
-    tag: str,
+    run: Run,
 ) -> str:
     """The section as Markdown; "" without charts."""
     if not charts:
@@ -102,7 +102,8 @@ def text(
     path_of = {path.stem: Path(os.path.relpath(path, folder)).as_posix() for path in timelines}
     shown = f"Shown here: {', '.join(map(escape, charts))}."
     without = "" if timelines else " No timeline is among them."
-    every = [shown + without, _reading(charts, captures, bool(timelines)), MAKE.format(tag=tag)]
+    make = MAKE.format(tag=run.tag, options=run.options)
+    every = [shown + without, _reading(charts, run.tables["captures"], bool(timelines)), make]
     for place, case in enumerate(charts):
         every += _timeline(case, path_of[case]) if case in path_of else []
         every += [f"### Flame chart of {escape(case)}", f"{{{{flame {place}}}}}"]

@@ -15,13 +15,19 @@ from workflow_src.answers import comparable, example_case
 from workflow_src.answers.command import read_optional
 from workflow_src.answers.evidence import cases_of, read_file, read_table
 from workflow_src.answers.questions import FIGURES, QUESTIONS, REPORT_TABLES
-from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_file
+from workflow_src.common.arguments import (
+    Parser,
+    existing_file,
+    existing_folder,
+    key_and_value,
+    new_file,
+)
 from workflow_src.common.atomic_write import write_text
 from workflow_src.common.errors import StageError, one_sentence, remake
 from workflow_src.common.reading import reading
 from workflow_src.render import markdown as present
 from workflow_src.render.html import make_html
-from workflow_src.report import ceilings, explore, machines, overview, pictures, setting
+from workflow_src.report import ceilings, commands, explore, machines, overview, pictures, setting
 from workflow_src.report.device_time import Tables
 from workflow_src.report.explained import explained
 from workflow_src.report.linked import Links, Prose, study_tables
@@ -128,15 +134,18 @@ def variables(
     }
 
 
-def make_report(sources: Sources, folder: Path, suite: str, tag: str) -> Report:
+def make_report(
+    sources: Sources, folder: Path, suite: str, tag: str, config: Sequence[str] = ()
+) -> Report:
     """The report of a suite's run, with links relative to `folder`.
 
+    `config`: the settings in which the run differs from config.yaml, as --config takes them.
     Raises StageError if a table, an answer or a section is missing or damaged.
     """
     tables, plan = read_tables(sources)
     about = variables(tables, plan, sources) | {"suite": suite, "tag": tag}
     prose = Prose(
-        {name: answer_text(sources.answers / f"{name}.md", tag) for name in QUESTIONS},
+        {name: answer_text(sources.answers / f"{name}.md", tag, config) for name in QUESTIONS},
         {path.stem: Markup(text_of(path).strip()) for path in sources.sections},
     )
     appendix = appendix_text(about, sources)
@@ -145,8 +154,9 @@ def make_report(sources: Sources, folder: Path, suite: str, tag: str) -> Report:
     linked = links.prose(prose, about, sources.answers, sources.sections)
     whole = one_page(report_text(about, sources, folder, linked), appendix, tag)
     charts = charts_of(tables, sources, about["example"])
-    shown = pictures.text(sources.timelines, folder, charts, tables["captures"], tag)
-    run = explore.Run(sources.tables, suite, tag, tables, explore.cases(plan, tag))
+    options = commands.options(commands.without_studies(config))
+    run = explore.Run(sources.tables, tag, options, tables, explore.cases(plan, tag))
+    shown = pictures.text(sources.timelines, folder, charts, run)
     parts = explore.parts(links.sources, run, sources.templates) | pictures.parts(charts)
     appended = whole.replace("\n## Appendix\n", f"\n{shown}\n## Appendix\n") + explore.text(run)
     page = make_html(appended, folder, sources.templates, parts, present.records(plan))
@@ -230,9 +240,9 @@ def one_page(report: str, appendix: str, tag: str) -> str:
     return linked + "\n## Appendix\n" + re.sub("^#", "##", tables, flags=re.MULTILINE)
 
 
-def answer_text(path: Path, tag: str) -> Markup:
-    """An answer's text with the run's tag in its commands; an answer doesn't know it."""
-    return Markup(text_of(path).replace("results/{tag}/", f"results/{tag}/"))
+def answer_text(path: Path, tag: str, config: Sequence[str]) -> Markup:
+    """An answer's text with complete commands. Raises StageError as text_of does."""
+    return Markup(commands.completed(text_of(path), tag, config))
 
 
 def text_of(path: Path) -> Markup:
@@ -271,6 +281,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--suite", required=True, help="the suite that ran, for the first lines")
     parser.add_argument("--tag", required=True, help="the run's name, for the first lines")
     parser.add_argument(
+        "--changed-settings",
+        nargs="*",
+        type=key_and_value,
+        default=[],
+        metavar="KEY=VALUE",
+        help="settings that differ from config.yaml, for the commands",
+    )
+    parser.add_argument(
         "--sections",
         type=existing_file,
         nargs="*",
@@ -298,7 +316,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         tuple(given.timelines),
     )
     folder = given.markdown.parent
-    made = make_report(sources, folder, given.suite, given.tag)
+    made = make_report(sources, folder, given.suite, given.tag, given.changed_settings)
     write_text(given.markdown, made.text)
     write_text(given.appendix, made.appendix)
     write_text(given.html, made.page)

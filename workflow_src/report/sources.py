@@ -19,7 +19,7 @@ from workflow_src.common.case import CASE_COLUMNS
 from workflow_src.common.environment import PRIVATE
 from workflow_src.report.fits import is_bare
 from workflow_src.report.support import Facts, Support, Supported, is_exact
-from workflow_src.report.values import BY_VALUE, Rank, Value, walk
+from workflow_src.report.values import BY_VALUE, COUNT, Rank, Value, walk
 
 UNLINKED = re.compile(r"`[^`]*`|\[[^\]]*\]\([^)]*\)|\b(?:context|batch) \d+")
 """Parts of a line in which numbers stay as they are: code, links, and what names a case."""
@@ -70,14 +70,20 @@ class Linker:
 
         return NUMERAL.sub(linked, line)
 
+    def _counts(self, number: str) -> bool:
+        """Whether a number is also how many a list holds, as in "15 of 16 steps"."""
+        return any(value.path.startswith(COUNT) for value in self._values[number])
+
     def _source(self, number: re.Match[str]) -> Source | None:
         found = [(rank, value) for value in self._values[number[0]] if (rank := value.rank(number))]
         if not found:
             return None
         first, best = min(found, key=lambda each: each[0])
         names = {value.name for rank, value in found if rank[:3] == first[:3]}
-        if is_bare(number) and first.kind == BY_VALUE and (len(names) > 1 or len(number[0]) == 1):
-            return None
+        if is_bare(number) and first.kind == BY_VALUE:
+            unsaid = first.unworded == 0 and self._counts(number[0])
+            if len(names) > 1 or len(number[0]) == 1 or unsaid:
+                return None
         if (number[0], best) not in self.sources:
             key = f"number-{self.part}-{len(self.sources) + 1}"
             self.sources[number[0], best] = Source(

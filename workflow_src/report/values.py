@@ -29,7 +29,8 @@ class Rank(NamedTuple):
     away: how far the number is from its case's name. unsaid: what the line lacks of that name.
     unworded: the fewer of the value's labels and words of its path the sentence has, the more;
     unlabeled: of its labels. other_unit: whether its name doesn't tell the number's unit. far: how
-    far its labels are from the number in all. listed and depth: where it stands in the summary.
+    far its labels are from the number in all. unshown: the fewer of the whole numbers beside it the
+    sentence has, the more. listed and depth: where it stands in the summary.
     """
 
     kind: int
@@ -40,6 +41,7 @@ class Rank(NamedTuple):
     unlabeled: int
     other_unit: bool
     far: float
+    unshown: int
     listed: bool
     depth: int
 
@@ -83,6 +85,12 @@ class Value:
         return tuple(each for each in words if 1 < len(each) <= LONGEST_LABEL)
 
     @cached_property
+    def counts(self) -> tuple[str, ...]:
+        """The whole numbers beside it, as sentences write them."""
+        whole = [n for n in self.beside.values() if isinstance(n, int) and n != self.value]
+        return tuple(dict.fromkeys(f"{n}" for n in whole if n > 9))
+
+    @cached_property
     def words(self) -> tuple[str, ...]:
         """The words of the names that lead to it."""
         parts = [each for key in self._keys if key not in PHASES for each in (key, *key.split("_"))]
@@ -120,6 +128,7 @@ class Value:
             -labeled,
             not tells(self.name, unit),
             sum(far for each in self.labels if (far := distance(each, number)) < inf),
+            -said(self.counts, sentence(number)),
             self.listed,
             len(re.findall(r"[.\[]", self.path)),
         )

@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from workflow_src.answers.comparable import BUSY_WARNING
 from workflow_src.answers.evidence import Row
 
 
@@ -39,7 +38,7 @@ SHARED = Kind(
     "the device was shared while {count} cases were measured, most in {worst} ({figures})",
 )
 BUSY = Kind(
-    BUSY_WARNING,
+    r"busy \(load ([\d.]+) on (\d+) cores\)",
     lambda load, cores: load / cores,
     "the machine was busy while {count} cases were measured, most in {worst} ({figures})",
 )

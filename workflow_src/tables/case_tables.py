@@ -14,7 +14,7 @@ from workflow_src.common.case import TABLES, Case
 from workflow_src.common.environment import HOST_SPEEDS
 from workflow_src.common.errors import CAPTURE_AGAIN, StageError, TraceError, one_sentence, remake
 from workflow_src.common.reading import reading
-from workflow_src.common.thresholds import HOST_CHANGED
+from workflow_src.common.thresholds import BUSY_LOAD, HOST_CHANGED
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.model.flops import forward_work
 from workflow_src.tables.operators import operator_tables
@@ -27,9 +27,6 @@ from workflow_src.traces.launches import api_calls, launch_delays, launches
 from workflow_src.traces.ledger import ledger
 from workflow_src.traces.nsys import stats_total_ns
 from workflow_src.traces.trace import Trace, require_complete
-
-BUSY_LOAD = 1.5
-"""Load average per core above which a CPU counts as busy with other work."""
 
 
 def ranges_table(ranges: pd.DataFrame) -> pd.DataFrame:
@@ -148,12 +145,15 @@ def host_changes(around: list[dict[str, Any]]) -> list[str]:
 def _readings(result: dict[str, Any], when: str) -> dict[str, Any]:
     """The state before or after measuring: of several processes, before the first, after the last.
 
-    The host's speed, which differs most from process to process, is the median of all.
+    The host's speed, which differs most from process to process, is the median of all; the load,
+    for which a result is doubted, the highest.
     """
     around = [part[when] for part in result.get("processes", [result])]
     known = {name: [part[name] for part in around if name in part] for name in HOST_SPEEDS}
     medians = {name: median(speeds) for name, speeds in known.items() if speeds}
-    return {**result[when], **medians}
+    loads = [part["load_average"] for part in around if "load_average" in part]
+    highest = {"load_average": max(loads)} if loads else {}
+    return {**result[when], **medians, **highest}
 
 
 def environment(result: dict[str, Any], profiler_version: str) -> pd.DataFrame:
