@@ -21,6 +21,7 @@ from workflow_src.report.sources import Source
 from workflow_src.report.support import Support
 from workflow_src.report.values import Value
 from workflow_src.report.warnings import grouped
+from workflow_src.studies.study import STUDIES
 
 TEMPLATES = Path(__file__).parent.parent / "report_templates"
 OOM = {"train_step": ("oom", "CUDA out of memory")}
@@ -85,6 +86,12 @@ def write_plan(path: Path) -> Path:
     plan.loc[plan.index[1:], "capture_steps"] = 1
     plan.to_csv(path, index=False)
     return path
+
+
+def test_the_command_for_other_studies_keeps_the_settings_of_the_run(reported):
+    text, _ = reported(SAMPLE)
+    every = ", ".join(STUDIES)
+    assert f"`snakemake --cores 1 report.md {MEASURING} 'studies=[{every}]'`" in text
 
 
 def test_the_report_says_what_it_is_of(reported):
@@ -333,7 +340,7 @@ def test_studies_that_did_not_run_are_named_with_what_turns_them_on(reported, tm
     section.with_suffix(".appendix.md").write_text("## Tables of the study of warm-up\n")
     text, _ = reported(SAMPLE, sections=(section,))
     assert "Of the studies precision, attention," in text
-    assert "--config 'studies=[precision, attention, fusion" in text
+    assert "'studies=[warmup, precision, attention, fusion" in text, "those chosen are kept"
 
 
 STUDY = (

@@ -20,6 +20,11 @@ def without_studies(settings: Iterable[str]) -> list[str]:
     return [each for each in settings if not each.startswith(STUDIES)]
 
 
+def with_studies(settings: Iterable[str], studies: Iterable[str]) -> list[str]:
+    """The settings with these studies chosen."""
+    return [*without_studies(settings), f"{STUDIES}[{', '.join(studies)}]"]
+
+
 def completed(text: str, tag: str, settings: Iterable[str]) -> str:
     """An answer's text with the run's tag and settings in its commands; it doesn't know them."""
     told = text.replace("results/{tag}/", f"results/{tag}/")

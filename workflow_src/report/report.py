@@ -123,7 +123,10 @@ def read_tables(sources: Sources) -> tuple[dict[str, pd.DataFrame], pd.DataFrame
 
 
 def variables(
-    tables: dict[str, pd.DataFrame], plan: pd.DataFrame, sources: Sources
+    tables: dict[str, pd.DataFrame],
+    plan: pd.DataFrame,
+    sources: Sources,
+    config: Sequence[str] = (),
 ) -> dict[str, Any]:
     """What the report says besides the answers and the studies."""
     of_answers = [sources.answers / f"{question}.json" for question in QUESTIONS]
@@ -131,6 +134,7 @@ def variables(
         **context(tables, plan, example_case.read(sources.tables)),
         **ceilings.variables(sources.tables, of_answers, tables["environments"]),
         "explained": explained(sources.tables, len(tables["captures"])),
+        "with_all_studies": Markup(commands.options(commands.with_studies(config, STUDIES))),
     }
 
 
@@ -143,7 +147,7 @@ def make_report(
     Raises StageError if a table, an answer or a section is missing or damaged.
     """
     tables, plan = read_tables(sources)
-    about = variables(tables, plan, sources) | {"suite": suite, "tag": tag}
+    about = variables(tables, plan, sources, config) | {"suite": suite, "tag": tag}
     prose = Prose(
         {name: answer_text(sources.answers / f"{name}.md", tag, config) for name in QUESTIONS},
         {path.stem: Markup(text_of(path).strip()) for path in sources.sections},
