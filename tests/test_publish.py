@@ -89,6 +89,10 @@ def test_a_published_run_names_its_command_and_no_machine(tmp_path: Path) -> Non
     (tmp_path / "results/t/figures/x.svg").write_text("<svg/>")
     (tmp_path / "results/t/plan.csv").write_text("case\na\n")
     (tmp_path / "results/t/appendix.md").write_text("# Appendix\n")
+    steps = ("a.trace.json.gz", "a.speedscope.json")
+    (tmp_path / "results/t/timelines").mkdir()
+    for name in (*steps, "a.svg"):
+        (tmp_path / "results/t/timelines" / name).write_bytes(b"\x1f\x8b {}")
     report = tmp_path / "report.md"
     report.write_text("# Title\n\n![x](results/t/figures/x.svg) [words](docs/glossary.md)\n")
     out = tmp_path / "out"
@@ -100,6 +104,8 @@ def test_a_published_run_names_its_command_and_no_machine(tmp_path: Path) -> Non
     assert "[words](../docs/glossary.md)" in text
     assert (out / "figures" / "x.svg").exists() and (out / "plan.csv").exists()
     assert (out / "appendix.md").read_text() == "# Appendix\n"
+    assert sorted(path.name for path in (out / "timelines").iterdir()) == sorted(steps)
+    assert (out / "timelines" / steps[0]).read_bytes() == b"\x1f\x8b {}"
     for name in TABLES:
         assert list(pd.read_csv(out / "tables" / f"{name}.csv").columns) == ["case"]
 
@@ -145,9 +151,9 @@ def test_a_published_report_can_be_rewritten_from_its_tables(tmp_path: Path) -> 
     makefile = (ROOT / "Makefile").read_text()
     (render,) = re.findall(r"^RENDER := (.+)$", makefile, flags=re.MULTILINE)
     rules = ["--allowed-rules", *render.split()]
-    project.run(*rules, "--config", "suite=memory", "tag=memory-32gib", "memory_limit_gib=32")
     expected = (published / "report.md").read_text()
     (command,) = re.findall(r"^Made by `(.+)`\.$", expected, flags=re.MULTILINE)
+    project.run(*rules, "--config", *command.partition("--config ")[2].split())
     again = project.folder / "examples" / "h200" / "memory-32gib"
     publish(project.folder / "report.md", results, again, command)
     assert (again / "report.md").read_text() == expected, "publish it again"

@@ -10,6 +10,7 @@ import re
 import shutil
 import sqlite3
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +128,13 @@ def public_texts(report: Path, results: Path, target: Path, command: str) -> dic
     return made | figures | predictions
 
 
+def public_steps(results: Path) -> dict[str, Path]:
+    """The steps for trace viewers, by path below the target; the page itself has their pictures."""
+    kinds = ("trace.json.gz", "speedscope.json")
+    paths = (path for kind in kinds for path in sorted(results.glob(f"timelines/*.{kind}")))
+    return {str(path.relative_to(results)): path for path in paths}
+
+
 def _text(path: Path) -> str:
     with reading(path, "text", remake(path), StageError):
         return path.read_text(encoding="utf-8")
@@ -141,8 +149,8 @@ def with_header(report: str, command: str) -> str:
 def publish(report: Path, results: Path, target: Path, command: str, page: Path = Path()) -> None:
     """Write report.md, figures/, tables/, studies/, predictions/ and plan.csv under `target`.
 
-    Also `page`, the report as HTML, if it is a file. Raises StageError for a missing or damaged
-    file, before anything is written.
+    Also timelines/ as far as they were made, and `page`, the report as HTML, if it is a file.
+    Raises StageError for a missing or damaged file, before anything is written.
     """
     texts = public_texts(report, results, target, command)
     tables, points = public_tables(results), public_points(results)
@@ -158,6 +166,8 @@ def publish(report: Path, results: Path, target: Path, command: str, page: Path 
         write_csv(target / name, table)
     for name, point in points.items():
         write_json(target / name, point)
+    for name, source in public_steps(results).items():
+        write_whole(target / name, partial(shutil.copy, source))
 
 
 @one_sentence()
