@@ -177,4 +177,5 @@ def test_the_published_cases_carry_the_mark_of_their_host():
         assert (said["cpu"], said["cores"]) == (row["cpu"], row["cpu_cores"])
     for each in found["marked"]:
         mine = environments[environments["cpu_cores"] == each["cores"]]["host_launch_us_before"]
-        assert each["launch_us"] == pytest.approx(mine.median())
+        known = mine.dropna()
+        assert each["launch_us"] == (pytest.approx(known.median()) if len(known) else None)

@@ -53,6 +53,27 @@ def test_the_share_that_a_replay_saves_is_a_fact_with_its_rows(ask):
     assert "nothing here tests it" not in text and "estimate" not in text
 
 
+def test_how_far_processes_differ_in_what_a_replay_saves_is_said(ask):
+    """Only of cases of several processes; the others have none."""
+    samples = [
+        replayed(4.0, launch_bound={"forward": (0.6, 0.7)}),
+        replayed(4.0, context=256, launch_bound={"forward": (0.45, 0.75)}),
+        replayed(4.0, context=512),
+    ]
+    answer, text = ask(*samples)
+    assert (
+        "between those of one case the share differs by a median of 20.0 points in 2 cases, and by "
+        "30.0 points at most (small, context 256: 45.0 % to 75.0 %)."
+    ) in " ".join(text.split())
+    (most,) = [
+        each
+        for each in answer.facts
+        if each.name == "most_launch_bound_share" and each.case == samples[0].case
+    ]
+    assert (most.value, most.unit, most.table) == (0.7, "1", "timings")
+    assert "Each process" not in ask(replayed(4.0))[1]
+
+
 def test_a_replay_that_is_slower_saves_less_than_nothing(ask):
     answer, _ = ask(replayed(13.0, busy=11.0))
     assert fact(answer, "launch_bound_share").value == pytest.approx(1 - 13 / 12)

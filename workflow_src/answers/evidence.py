@@ -51,7 +51,8 @@ SPARSE = frozenset({"alignment"})
 """The tables with rows that say why they hold no numbers."""
 
 OPTIONAL_COLUMNS = {
-    "timings": "replay_samples replayed_median_ms replayed_p20_ms replayed_p80_ms",
+    "timings": "replay_samples replayed_median_ms replayed_p20_ms replayed_p80_ms "
+    "least_launch_bound_share most_launch_bound_share",
 }
 """Columns with numbers that are read where a table has them; tables of older runs don't."""
 

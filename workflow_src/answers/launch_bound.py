@@ -27,12 +27,16 @@ IDLE_CAUSES = {
 
 DERIVED = {
     "launch_bound_share": ("replayed_median_ms", "median_ms"),
+    "launch_bound_range": ("least_launch_bound_share", "most_launch_bound_share"),
     "launch_bound_estimate": ("median_ms",),
     "idle_removed": ("replayed_median_ms", "median_ms"),
     "idle_cause": ("idle_removed",),
 }
 """Values computed from others of their case; those that compare with the device's work, `active`,
 also from that."""
+
+BETWEEN = ("least_launch_bound_share", "most_launch_bound_share")
+"""The columns of timings.csv with the share that a replay saves in one process of several."""
 
 WITH_ACTIVE = ("launch_bound_estimate", "idle_removed")
 
@@ -68,6 +72,9 @@ def _replayed(timed: Mapping[str, object], median_ms: float) -> Row:
         replayed = float(str(timed["replayed_median_ms"]))
         found["replayed_median_ms"] = replayed
         found["launch_bound_share"] = 1 - replayed / median_ms
+        least, most = (float(str(timed.get(name, "nan"))) for name in BETWEEN)
+        if least <= most:
+            found |= {BETWEEN[0]: least, BETWEEN[1]: most, "launch_bound_range": most - least}
     return found
 
 
@@ -80,6 +87,7 @@ def facts_of(row: Row, timed: tuple[int, ...], steps: tuple[int, ...]) -> list[F
         for name, (table, rows) in sources.items()
         if name in row
     ]
+    found += [Fact(case, name, row[name], "1", "timings", timed) for name in BETWEEN if name in row]
     active = "device_active_ms" if "device_active_ms" in row else "busy_ms"
     for name, parts in DERIVED.items():
         if name in row:
@@ -100,6 +108,7 @@ def summarize(rows: Sequence[Row]) -> Row:
             precision_row(precision, mine)
             for precision, mine in wording.by_precision(tested).items()
         ],
+        "between": between_processes(tested),
         "idle": len(idle),
         "launches": len(idle) - len(other),
         "by_launches": wording.in_cases(len(idle) - len(other), len(idle)),
@@ -120,6 +129,18 @@ def precision_row(precision: str, rows: Sequence[Row]) -> Row:
         "share": median_of(rows, "launch_bound_share"),
         "least": min(rows, key=lambda row: row["launch_bound_share"]),
         "most": max(rows, key=lambda row: row["launch_bound_share"]),
+    }
+
+
+def between_processes(rows: Sequence[Row]) -> Row | None:
+    """How far the share that a replay saves differs between a case's processes, where known."""
+    known = [row for row in rows if "launch_bound_range" in row]
+    if not known:
+        return None
+    return {
+        "cases": len(known),
+        "range": median_of(known, "launch_bound_range"),
+        "most": max(known, key=lambda row: row["launch_bound_range"]),
     }
 
 

@@ -36,8 +36,7 @@ def by_process(samples_ns: Sequence[int], process: Sequence[int]) -> dict[str, f
     processes: their number; within_cv: the median of their coefficients of variation; fastest_ms
     and slowest_ms: the least and the greatest of their medians.
     """
-    ns, of = np.asarray(samples_ns), np.asarray(process)
-    found = [summarize(ns[of == number].tolist()) for number in np.unique(of)]
+    found = of_each_process(samples_ns, process)
     medians = [row["median_ms"] for row in found]
     return {
         "processes": len(found),
@@ -45,6 +44,12 @@ def by_process(samples_ns: Sequence[int], process: Sequence[int]) -> dict[str, f
         "fastest_ms": min(medians),
         "slowest_ms": max(medians),
     }
+
+
+def of_each_process(samples_ns: Sequence[int], process: Sequence[int]) -> list[dict[str, float]]:
+    """The result of `summarize` for the samples of each process, in the processes' order."""
+    ns, of = np.asarray(samples_ns), np.asarray(process)
+    return [summarize(ns[of == number].tolist()) for number in np.unique(of)]
 
 
 def spread(samples_ns: Sequence[int]) -> dict[str, float | None]:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from workflow_src.common.summary import by_process, summarize
+from workflow_src.common.summary import by_process, of_each_process, summarize
 from workflow_src.common.units import NS_PER_MS
 
 
@@ -23,7 +23,9 @@ def _row(phase: str, found: dict[str, Any]) -> dict[str, Any]:
         row["peak_memory_mib"] = found["peak_memory_mib"]
     if found.get("device_samples_ns"):
         row["device_median_ms"] = float(np.median(found["device_samples_ns"])) / NS_PER_MS
-    return row | (_replayed(found["replay"]) if "replay" in found else {})
+    if "replay" not in found:
+        return row
+    return row | _replayed(found["replay"]) | _launch_bound(found, found["replay"])
 
 
 def _replayed(found: dict[str, Any]) -> dict[str, Any]:
@@ -34,3 +36,18 @@ def _replayed(found: dict[str, Any]) -> dict[str, Any]:
     summary = summarize(found["samples_ns"])
     times = {f"replayed_{name}": summary[name] for name in ("median_ms", "p20_ms", "p80_ms")}
     return row | {"replay_samples": summary["samples"]} | times
+
+
+def _launch_bound(eager: dict[str, Any], replay: dict[str, Any]) -> dict[str, float]:
+    """The least and the most that replays save of the time of their own process, as shares.
+
+    Empty where one process measured both, which tells no spread.
+    """
+    if replay["status"] != "ok" or len(set(replay.get("process", ()))) < 2:
+        return {}
+    medians = (
+        [row["median_ms"] for row in of_each_process(each["samples_ns"], each["process"])]
+        for each in (eager, replay)
+    )
+    shares = [1 - replayed / ms for ms, replayed in zip(*medians, strict=True)]
+    return {"least_launch_bound_share": min(shares), "most_launch_bound_share": max(shares)}
