@@ -9,7 +9,7 @@ from tests.questions import answer_question
 from tests.synthetic_tables import Sample, write_tables
 from tests.test_answer_a import ROOT, TEMPLATES, fact, timed
 
-APART = "No other case was measured on a host of the kinds on which these were"
+APART = "All other cases were measured on other kinds of hosts"
 
 
 def launched(folder: Path, *samples: Sample) -> Path:

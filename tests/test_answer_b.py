@@ -230,8 +230,8 @@ def test_transposed_products_are_told_from_other_kernels(ask):
     assert short(text) == (
         "In fp32 a matrix product, above all the feed-forward's, takes the most device time of "
         "the forward pass in both cases (a median of 80.0 % of it, in 3 calls a layer); in "
-        "backward a matrix product leads in both cases, always another kernel, one for transposed "
-        "factors. In small, context 128, for example, it is sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_"
+        "backward a matrix product leads in both cases, always another kernel, one for another "
+        "layout. In small, context 128, for example, it is sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_"
         "tilesize64x64x8_stage3_execute_kernel\\_\\_5x_cublas, called 37 times a pass (3 x 12 "
         "layers + 1); in backward it is sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize64x64x8_"
         "stage3_execute_kernel\\_\\_5x_cublas, called 37 times."

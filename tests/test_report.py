@@ -276,11 +276,11 @@ def test_warnings_of_one_kind_are_one_line_with_the_worst_case():
     ]
     changed, busy, shared, throttled = grouped(given)
     assert changed["text"].startswith(
-        "the host's speed changed while 2 cases were measured, most in b "
+        "the host's speed changed during 2 cases, most in b "
         "(a launch took 8.00 us before, 4.00 us after): times that depend on the host"
     )
     (changed, *_) = grouped(given, " (of 3 in which it was measured)")
-    assert "while 2 cases (of 3 in which it was measured) were measured" in changed["text"]
+    assert "during 2 cases (of 3 in which it was measured), most in b" in changed["text"]
     assert "busy while 2 cases were measured, most in c (load 8.0 on 2 cores)" in busy["text"]
     assert shared == {"text": "device shared with 1 other process", "cases": ["d"], "told": False}
     assert throttled == {"text": "throttled (power cap)", "cases": ["e", "f"], "told": False}

@@ -1,7 +1,8 @@
 """What the text of answer (f) says over several cases, precision by precision."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
+from statistics import median
 
 from workflow_src.answers import comparable, example_case, wording
 from workflow_src.answers.evidence import Row
@@ -29,6 +30,7 @@ def summarize(rows: Sequence[Row], example: Row | None = None) -> Row:
     own = wording.nearest_to_median(_last(bounded), lambda row: row["largest_share"])
     worked = example_case.beside(bounded, example) or ([own] if own else [])
     precisions = [precision_row(name, mine) for name, mine in wording.by_precision(bounded).items()]
+    known = [row for row in named if "median_ms" in row and row["doubt"] != comparable.BUSY]
     return {
         "bounded": bounded,
         "precisions": precisions,
@@ -36,9 +38,8 @@ def summarize(rows: Sequence[Row], example: Row | None = None) -> Row:
         "replayed": sum(each["replayed"] for each in precisions),
         "beyond_bound": beyond_bound(bounded),
         "withheld": comparable.summarize([row for row in named if "median_ms" in row]),
-        "tried": tried(
-            [row for row in named if "median_ms" in row and row["doubt"] != comparable.BUSY]
-        ),
+        "tried": tried(known),
+        "pays": most_paid(known),
         "working_limit": LAUNCH_BOUND_BELOW,
         "worked": worked,
         "worked_hosts": len({row["host"] for row in worked}),
@@ -92,15 +93,53 @@ def tried(rows: Sequence[Row]) -> list[Row]:
     how many pairs do differ in that.
     """
     found = []
+    for axis, plain, better in _variants(rows):
+        every = _pairs(rows, axis, plain, better)
+        pairs = [row for row in every if row["same_host"]]
+        if pairs:
+            left_out = {"elsewhere": len(every) - len(pairs)}
+            found.append(_tried_row(axis, plain, better, pairs) | left_out)
+    return sorted(found, key=lambda row: row["ratio"])
+
+
+def most_paid(rows: Sequence[Row]) -> Row | None:
+    """What pays most of what `tried` finds, with its rivals, which replace the same plain value.
+
+    They are compared over the cases that each of them has, if there are any ("each"): medians over
+    different cases don't tell which pays more. "alike" are those within SAME_WITHIN of the best.
+    """
+    found = tried(rows)
+    if not found:
+        return None
+    axis, plain = found[0]["axis"], found[0]["plain"]
+    ratios = {
+        row["better"]: {
+            wording.all_but(pair, axis): pair["ratio"]
+            for pair in _pairs(rows, axis, plain, row["better"])
+            if pair["same_host"]
+        }
+        for row in found
+        if row["plain"] == plain
+    }
+    common = set.intersection(*map(set, ratios.values()))
+    over = {name: [of[key] for key in common or of] for name, of in ratios.items()}
+    rivals = [
+        {"better": name, "cases": len(each), "ratio": float(median(each))}
+        for name, each in over.items()
+    ]
+    rivals.sort(key=lambda row: row["ratio"])
+    most = (1 + SAME_WITHIN) * rivals[0]["ratio"]
+    alike = [row["better"] for row in rivals if row["ratio"] <= most]
+    several = len(ratios) > 1 and len({frozenset(of) for of in ratios.values()}) > 1
+    each = bool(common) and several
+    return {"plain": plain, "rivals": rivals, "alike": alike, "each": each}
+
+
+def _variants(rows: Sequence[Row]) -> Iterator[tuple[str, str, str]]:
+    """Each axis with two of its values, the plainer first, that some rows have."""
     for axis, values in PLAIN.items():
         there = [value for value in values if any(row[axis] == value for row in rows)]
-        for plain, better in combinations(there, 2):
-            every = _pairs(rows, axis, plain, better)
-            pairs = [row for row in every if row["same_host"]]
-            if pairs:
-                left_out = {"elsewhere": len(every) - len(pairs)}
-                found.append(_tried_row(axis, plain, better, pairs) | left_out)
-    return sorted(found, key=lambda row: row["ratio"])
+        yield from ((axis, plain, better) for plain, better in combinations(there, 2))
 
 
 def _pairs(rows: Sequence[Row], axis: str, plain: str, better: str) -> list[Row]:
@@ -128,4 +167,5 @@ def _tried_row(axis: str, plain: str, better: str, pairs: Sequence[Row]) -> Row:
         "least": max(pairs, key=lambda row: row["ratio"]),
         "most": min(pairs, key=lambda row: row["ratio"]),
         "slower": wording.listed(slower) if few else f"{len(slower)} of them",
+        "same_within": SAME_WITHIN,
     }

@@ -32,6 +32,7 @@ def summarize(
     compared = [row for row in named if "verdict" in row]
     worked = [r for r in example_case.beside(compared, example) if "working_share" in r]
     verdicts = {kind: [row for row in compared if row["verdict"] == kind] for kind in kinds}
+    idle_yet_matching = [row for row in verdicts["match"] if row.get("often_idle")]
     return {
         "works": wording.works(words),
         "timed": timed,
@@ -44,9 +45,11 @@ def summarize(
         "counts": {name: len(mine) for name, mine in verdicts.items()},
         "listed": {name: wording.listed(mine) for name, mine in verdicts.items()},
         "working": working(verdicts),
-        "idle_yet_matching": wording.listed(
-            [row for row in verdicts["match"] if row.get("often_idle")]
+        "idle_yet_matching": wording.listed(idle_yet_matching),
+        "by_luck": all(
+            row.get("process_spread", 0.0) > comparable.MATCH_WITHIN for row in idle_yet_matching
         ),
+        "falls": falls(timed),
         "example": example,
         "worked": worked if len(compared) > 1 else [],
         "slowed": forward_example.slowed(worked),
@@ -57,6 +60,16 @@ def summarize(
         "ledger": step_ledger.summarize(named),
         "launches": launch_queue.summarize(named),
     }
+
+
+def falls(timed: Sequence[Row]) -> Row:
+    """In how many series over contexts a longer one takes less time, of how many."""
+    series: dict[tuple[object, ...], list[Row]] = {}
+    for row in timed:
+        series.setdefault(wording.all_but(row, "context"), []).append(row)
+    longer = [sorted(each, key=lambda row: row["context"]) for each in series.values()]
+    times = [[row["median_ms"] for row in each] for each in longer if len(each) > 1]
+    return {"series": len(times), "fall": sum(ms != sorted(ms) for ms in times)}
 
 
 def precision_row(precision: str, rows: Sequence[Row], timed: Sequence[Row]) -> Row:

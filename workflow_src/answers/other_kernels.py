@@ -143,11 +143,11 @@ def tables(answer: Answer) -> dict[str, Markup]:
     rows = [row | row["shares"] for row in markdown.records(answer.rows["families"])]
     summary = answer.summary
     lines = markdown.records(answer.rows["operations"])
-    last = summary["beside"][-1]["precision"] if summary["beside"] else ""
+    ends = {each["precision"] for each in (*summary["beside"][:1], *summary["beside"][-1:])}
     return {
         "matrix": markdown.matrix(rows, "besides", markdown.percent),
         "components": component_table.table(summary["beside"], summary),
-        "operations": operation_table([line for line in lines if line["precision"] == last]),
+        "operations": operation_table([line for line in lines if line["precision"] in ends]),
         "all_operations": operation_table(lines),
         "growths": growth_table(summary["growths"]),
         "families": family_table(answer, rows),

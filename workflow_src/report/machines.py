@@ -75,9 +75,14 @@ def warnings(environments: pd.DataFrame) -> list[Row]:
 
 
 def _checked(environments: pd.DataFrame) -> str:
-    """In how many cases the host's speed was measured, if not in all: " (of 12 in which ...)"."""
-    known = max(int(_speeds(environments, name).notna().sum()) for name in HOST_SPEEDS)
-    return "" if known == len(environments) else f" (of {known} in which it was measured)"
+    """In how many cases a change would be known, if not in all: " (of 12 in which ...)"."""
+    twice = [
+        _speeds(environments, name, "before").notna() & _speeds(environments, name, "after").notna()
+        for name in HOST_SPEEDS
+    ]
+    known = max(int(each.sum()) for each in twice)
+    both = "it was measured before and after"
+    return "" if known == len(environments) else f" (of {known} in which {both})"
 
 
 def warning_table(environments: pd.DataFrame) -> Markup:
@@ -120,10 +125,10 @@ def uneven_hosts(environments: pd.DataFrame) -> list[Row]:
     return [{"text": text, "cases": slow["cases"], "told": True}]
 
 
-def _speeds(environments: pd.DataFrame, name: str) -> "pd.Series[float]":
-    """A measure of the host's speed before each case; NaN where it wasn't measured."""
+def _speeds(environments: pd.DataFrame, name: str, when: str = "before") -> "pd.Series[float]":
+    """A measure of the host's speed before or after each case; NaN where it wasn't measured."""
     empty = pd.Series("", environments.index)
-    return pd.to_numeric(environments.get(f"{name}_before", empty), errors="coerce")
+    return pd.to_numeric(environments.get(f"{name}_{when}", empty), errors="coerce")
 
 
 def host_speeds(environments: pd.DataFrame) -> Row:

@@ -29,7 +29,7 @@ class Kind:
 HOST_CHANGED = Kind(
     r"the host's speed changed \([^()]* took ([\d.]+) us before, ([\d.]+) us after\)",
     lambda before, after: max(before, after) / (min(before, after) or math.inf),
-    "the host's speed changed while {count} cases{checked} were measured, most in {worst} "
+    "the host's speed changed during {count} cases{checked}, most in {worst} "
     "({figures}): times that depend on the host can't be compared with those of other cases",
 )
 SHARED = Kind(
