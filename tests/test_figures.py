@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from tests.synthetic_tables import FORWARD, Sample, grid, write_tables
+from tests.test_answer_a import timed
 from tests.test_answer_a_hosts import on
 from workflow_src.answers import component_figure, figures, share_bars
 from workflow_src.answers.evidence import of, read_table
@@ -94,6 +95,17 @@ def test_a_case_on_another_or_a_slower_host_has_a_hollow_marker(draw):
     for other in (on(256, 16, 4.0), on(256, 64, 4.5)):
         said = texts(draw("forward_time", on(128, 64, 4.0), other, on(512, 64, 4.0)))
         assert [text for text in said if "hollow" in text]
+
+
+def test_the_gpus_work_is_a_dashed_line_below_the_time(draw):
+    """12 and 24 ms, of which the GPU works for 3 and 6; on a CPU there is no such line."""
+    slow = timed(40.0, 6.0, 39.0, context=256)
+    svg = draw("forward_time", timed(20.0, 3.0, 19.0), slow)
+    dashed = re.findall(r'<path d="M ([\d.]+) ([\d.]+)\s+L [^"]*"[^>]*stroke-dasharray', svg)
+    assert len(dashed) == 2, "the line, and its entry in the legend"
+    assert "of that, the GPU works" in texts(svg)
+    on_cpu = draw("forward_time", timed(20.0, 3.0, 19.0, device="cpu"))
+    assert "of that, the GPU works" not in texts(on_cpu)
 
 
 def test_names_with_markup_stay_text(draw):

@@ -47,10 +47,11 @@ OPTIMIZER = "optimizer"
 OTHERS = "other families"
 
 
-def forward_time(timings: pd.DataFrame, environments: pd.DataFrame) -> Figure:
+def forward_time(timings: pd.DataFrame, environments: pd.DataFrame, ranges: pd.DataFrame) -> Figure:
     """Unprofiled median of the forward pass (ms, p20 to p80) over context, a line per size.
 
-    A hollow marker tells a case on another host than most: see `hosts.summarize`.
+    A hollow marker tells a case on another host than most: see `hosts.summarize`. A dashed line is
+    what a GPU works of it, by the capture: what lies between the two is the host's.
     """
     rows = [
         case | records(of(timings, case["case"], "forward"))[0]
@@ -62,6 +63,7 @@ def forward_time(timings: pd.DataFrame, environments: pd.DataFrame) -> Figure:
     look, by_facet = styles(rows), facets(rows)
     marks = hosts.summarize(hosts.hosts_of([row["case"] for row in rows], environments))["marks"]
     figure, places = panels(rows)
+    worked = False
     for heading, axes in places:
         for size, mine in lines(by_facet[heading]).items():
             color, marker = look[size]
@@ -74,9 +76,12 @@ def forward_time(timings: pd.DataFrame, environments: pd.DataFrame) -> Figure:
             )
             apart = [row for row in mine if row["case"] in marks]
             hollow(axes, apart, color, marker)
+            worked |= working(axes, mine, ranges, color)
         log_values(axes)
         context_axis(axes, [int(row["context"]) for row in rows])
     label_left(figure, "forward pass, median ms\n(bars: 20th to 80th percentile)")
+    if worked:
+        figure.axes[-1].plot([], [], "--", color="black", label="of that, the GPU works")
     if marks:
         figure.axes[-1].plot([], [], "o", color="black", markerfacecolor="white", label=ELSEWHERE)
     legend_of(figure)
@@ -84,6 +89,18 @@ def forward_time(timings: pd.DataFrame, environments: pd.DataFrame) -> Figure:
 
 
 ELSEWHERE = "hollow: another or\na slower host"
+
+
+def working(axes: Axes, rows: Sequence[Row], ranges: pd.DataFrame, color: str) -> bool:
+    """A dashed line of the GPU's work in a forward pass (ms), if a case of `rows` has a capture."""
+    captured = {row["case"]: of(ranges, row["case"], "forward") for row in rows}
+    whole = {case: steps[steps["path"] == "forward"] for case, steps in captured.items()}
+    there = [row for row in rows if row["device"] == "cuda" and len(whole[row["case"]])]
+    if there:
+        contexts = [int(row["context"]) for row in there]
+        busy = [float(whole[row["case"]]["busy_ms"].median()) for row in there]
+        axes.plot(contexts, busy, "--", color=color, linewidth=1)
+    return bool(there)
 
 
 def hollow(axes: Axes, rows: Sequence[Row], color: str, marker: str) -> None:

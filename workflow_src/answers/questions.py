@@ -51,7 +51,7 @@ QUESTIONS: dict[str, Question] = {
 }
 
 FIGURES: dict[str, tuple[str, ...]] = {
-    "forward_time": ("timings", "environments"),
+    "forward_time": ("timings", "environments", "ranges"),
     "component_shares": ("timings", "kernels", "captures"),
     "family_shares": ("timings", "kernels", "captures"),
     "softmax_matmul": ("timings", "kernels", "captures", "work"),
