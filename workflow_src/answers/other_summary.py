@@ -49,7 +49,7 @@ def summarize(rows: Sequence[Row], example: Row | None = None) -> Row:
         "precisions": precisions,
         "largest": largest(precisions),
         "faster": (found := faster(by_precision)),
-        "rest_gains_less": all(each["matmul_ms"] < each["besides_ms"] for each in found),
+        "rest_gains_less": all(each["matmul_part"] < each["besides_part"] for each in found),
         "trend": evidence.trend(measured, besides_of, STEADY_WITHIN),
         "growths": growths,
         "square_grows_fastest": all(map(square_fastest, growths)),
@@ -160,17 +160,12 @@ def faster(by_precision: Mapping[str, Sequence[Row]]) -> list[Row]:
         ]
         pairs = [(a, b) for a, b in pairs if a["matmul_ms"] > 0 and a["besides_ms"] > 0]
         if pairs:
-            found.append(
-                {
-                    "precision": precision,
-                    "first": first,
-                    "cases": len(pairs),
-                    **{
-                        key: float(statistics.median(b[key] / a[key] for a, b in pairs))
-                        for key in ("matmul_ms", "besides_ms")
-                    },
-                }
+            about = {"precision": precision, "first": first, "cases": len(pairs)}
+            matmul, besides = (
+                float(statistics.median(b[ms] / a[ms] for a, b in pairs))
+                for ms in ("matmul_ms", "besides_ms")
             )
+            found.append(about | {"matmul_part": matmul, "besides_part": besides})
     return found
 
 
