@@ -194,6 +194,14 @@ def test_the_spread_between_processes_is_said_where_several_measured(tmp_path):
     ) in text
 
 
+def test_a_match_of_an_often_idle_gpu_is_said_with_how_far_its_processes_differ(tmp_path):
+    """12.6 ms under the profiler match a median of 12 ms, but hardly each process's."""
+    write_tables(tmp_path, timed(12.6, 5.0, 12.0))
+    differ = "in small, context 128, whose processes differ by more than 10 % among themselves."
+    assert differ in with_processes(tmp_path, (3, 8.0, 14.0))[1]
+    assert differ not in with_processes(tmp_path, (3, 11.5, 12.1))[1]
+
+
 def test_one_process_has_no_spread(tmp_path):
     write_tables(tmp_path, SHORT)
     answer, text = with_processes(tmp_path, (1, 12.0, 12.0))

@@ -50,6 +50,18 @@ def test_with_one_kind_of_host_the_text_is_that_without_any_record_of_hosts(tmp_
     assert answer_question("a", folder, TEMPLATES)[1] == text
 
 
+def test_rows_in_which_a_longer_context_takes_less_time_are_counted(ask):
+    """Only where hosts differ: one of two rows, and none if its times rise."""
+    faster, slower = (Sample().median_ms | {"forward": ms} for ms in (11.0, 13.0))
+    other = [on(128, 64, size="medium"), on(256, 64, size="medium")]
+    said = "a time is shorter at a longer context."
+    assert (
+        f"In 1 of the 2 rows {said}" in ask(on(128, 64), on(256, 16, median_ms=faster), *other)[1]
+    )
+    assert said not in ask(on(128, 64), on(256, 16, median_ms=slower))[1]
+    assert said not in ask(on(128, 64), on(256, 64, median_ms=faster))[1]
+
+
 def test_the_times_of_another_kind_of_host_are_marked(ask):
     _, text = ask(on(128, 64), on(256, 16), on(512, 64))
     assert matrix(text) == ["12.0 ms (100 %)", "12.0 ms (100 %)†", "12.0 ms (100 %)"]

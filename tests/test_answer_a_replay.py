@@ -62,8 +62,8 @@ def test_how_far_processes_differ_in_what_a_replay_saves_is_said(ask):
     ]
     answer, text = ask(*samples)
     assert (
-        "between those of one case the share differs by a median of 20.0 points in 2 cases, and by "
-        "30.0 points at most (small, context 256: 45.0 % to 75.0 %)."
+        "Between the processes of one case the share differs by a median of 20.0 points in 2 "
+        "cases, and by 30.0 points at most (small, context 256: 45.0 % to 75.0 %)."
     ) in " ".join(text.split())
     (most,) = [
         each
@@ -71,7 +71,7 @@ def test_how_far_processes_differ_in_what_a_replay_saves_is_said(ask):
         if each.name == "most_launch_bound_share" and each.case == samples[0].case
     ]
     assert (most.value, most.unit, most.table) == (0.7, "1", "timings")
-    assert "Each process" not in ask(replayed(4.0))[1]
+    assert "Between the processes" not in ask(replayed(4.0))[1]
 
 
 def test_a_replay_that_is_slower_saves_less_than_nothing(ask):

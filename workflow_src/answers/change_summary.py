@@ -31,6 +31,7 @@ def summarize(rows: Sequence[Row], example: Row | None = None) -> Row:
     worked = example_case.beside(bounded, example) or ([own] if own else [])
     precisions = [precision_row(name, mine) for name, mine in wording.by_precision(bounded).items()]
     known = [row for row in named if "median_ms" in row and row["doubt"] != comparable.BUSY]
+    found = tried(known)
     return {
         "bounded": bounded,
         "precisions": precisions,
@@ -38,8 +39,8 @@ def summarize(rows: Sequence[Row], example: Row | None = None) -> Row:
         "replayed": sum(each["replayed"] for each in precisions),
         "beyond_bound": beyond_bound(bounded),
         "withheld": comparable.summarize([row for row in named if "median_ms" in row]),
-        "tried": tried(known),
-        "pays": most_paid(known),
+        "tried": found,
+        "pays": most_paid(found, known) if found else None,
         "working_limit": LAUNCH_BOUND_BELOW,
         "worked": worked,
         "worked_hosts": len({row["host"] for row in worked}),
@@ -102,25 +103,15 @@ def tried(rows: Sequence[Row]) -> list[Row]:
     return sorted(found, key=lambda row: row["ratio"])
 
 
-def most_paid(rows: Sequence[Row]) -> Row | None:
-    """What pays most of what `tried` finds, with its rivals, which replace the same plain value.
+def most_paid(found: Sequence[Row], rows: Sequence[Row]) -> Row:
+    """What pays most of what `tried` found, with its rivals, which replace the same plain value.
 
     They are compared over the cases that each of them has, if there are any ("each"): medians over
     different cases don't tell which pays more. "alike" are those within SAME_WITHIN of the best.
     """
-    found = tried(rows)
-    if not found:
-        return None
     axis, plain = found[0]["axis"], found[0]["plain"]
-    ratios = {
-        row["better"]: {
-            wording.all_but(pair, axis): pair["ratio"]
-            for pair in _pairs(rows, axis, plain, row["better"])
-            if pair["same_host"]
-        }
-        for row in found
-        if row["plain"] == plain
-    }
+    names = [row["better"] for row in found if row["plain"] == plain]
+    ratios = {name: _ratios(rows, axis, plain, name) for name in names}
     common = set.intersection(*map(set, ratios.values()))
     over = {name: [of[key] for key in common or of] for name, of in ratios.items()}
     rivals = [
@@ -130,9 +121,14 @@ def most_paid(rows: Sequence[Row]) -> Row | None:
     rivals.sort(key=lambda row: row["ratio"])
     most = (1 + SAME_WITHIN) * rivals[0]["ratio"]
     alike = [row["better"] for row in rivals if row["ratio"] <= most]
-    several = len(ratios) > 1 and len({frozenset(of) for of in ratios.values()}) > 1
-    each = bool(common) and several
+    each = bool(common) and any(set(of) != common for of in ratios.values())
     return {"plain": plain, "rivals": rivals, "alike": alike, "each": each}
+
+
+def _ratios(rows: Sequence[Row], axis: str, plain: str, better: str) -> dict[object, float]:
+    """The ratio of each pair on one kind of host, by what its two cases share."""
+    pairs = _pairs(rows, axis, plain, better)
+    return {wording.all_but(row, axis): row["ratio"] for row in pairs if row["same_host"]}
 
 
 def _variants(rows: Sequence[Row]) -> Iterator[tuple[str, str, str]]:

@@ -93,13 +93,11 @@ ELSEWHERE = "hollow: another or\na slower host"
 
 def working(axes: Axes, rows: Sequence[Row], ranges: pd.DataFrame, color: str) -> bool:
     """A dashed line of the GPU's work in a forward pass (ms), if a case of `rows` has a capture."""
-    captured = {row["case"]: of(ranges, row["case"], "forward") for row in rows}
-    whole = {case: steps[steps["path"] == "forward"] for case, steps in captured.items()}
-    there = [row for row in rows if row["device"] == "cuda" and len(whole[row["case"]])]
+    busy = ranges[ranges["path"] == "forward"].groupby("case")["busy_ms"].median()
+    there = [row for row in rows if row["device"] == "cuda" and busy.get(row["case"], 0.0) > 0]
     if there:
         contexts = [int(row["context"]) for row in there]
-        busy = [float(whole[row["case"]]["busy_ms"].median()) for row in there]
-        axes.plot(contexts, busy, "--", color=color, linewidth=1)
+        axes.plot(contexts, busy[[row["case"] for row in there]], "--", color=color, linewidth=1)
     return bool(there)
 
 

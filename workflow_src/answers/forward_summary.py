@@ -46,7 +46,7 @@ def summarize(
         "listed": {name: wording.listed(mine) for name, mine in verdicts.items()},
         "working": working(verdicts),
         "idle_yet_matching": wording.listed(idle_yet_matching),
-        "by_luck": all(
+        "processes_differ": all(
             row.get("process_spread", 0.0) > comparable.MATCH_WITHIN for row in idle_yet_matching
         ),
         "falls": falls(timed),

@@ -74,7 +74,8 @@ def _replayed(timed: Mapping[str, object], median_ms: float) -> Row:
         found["launch_bound_share"] = 1 - replayed / median_ms
         least, most = (float(str(timed.get(name, "nan"))) for name in BETWEEN)
         if least <= most:
-            found |= {BETWEEN[0]: least, BETWEEN[1]: most, "launch_bound_range": most - least}
+            found |= dict(zip(BETWEEN, (least, most), strict=True))
+            found["launch_bound_range"] = most - least
     return found
 
 
