@@ -2,6 +2,7 @@ import io
 import json
 from collections.abc import Iterator
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd
@@ -423,6 +424,36 @@ def test_out_of_memory_comes_out_per_phase(monkeypatch):
     monkeypatch.setattr(task, "time_within", out_of_memory)
     first, second = phases()
     assert (first["status"], second["status"]) == ("oom", "skipped")
+
+
+def forwards_of_a_core(monkeypatch, another: bool) -> tuple[task.Row, list[int]]:
+    """The row of forward passes of 1000 bytes on a cache of 1000, and whose inputs each took."""
+    taken: list[int] = []
+    made = iter(range(1, 100))
+
+    def forward(number: int) -> torch.Tensor:
+        taken.append(number)
+        return torch.ones(1)
+
+    monkeypatch.setattr(task, "l2_bytes", lambda device: 1000)
+    more = (lambda: partial(forward, next(made))) if another else None
+    mine = task.Task(partial(forward, 0), [], torch.ones(1), "cpu", 0, more)
+    return task.time_forward(mine, 1e-6, 1000), taken
+
+
+def test_forward_passes_take_inputs_in_turn_that_no_cache_holds(monkeypatch):
+    row, taken = forwards_of_a_core(monkeypatch, another=True)
+    assert row["sets"] == 3 and set(taken) == {0, 1, 2}
+    assert all(before != after for before, after in pairwise(taken))
+    row, taken = forwards_of_a_core(monkeypatch, another=False)
+    assert "sets" not in row and set(taken) == {0}
+
+
+def test_another_forward_pass_of_a_core_has_inputs_of_its_own():
+    mine = cores.core_task(SMALL_CORES, "naive", 16, 8)
+    assert mine.another is not None
+    assert not torch.equal(mine.forward(), mine.another()())
+    assert torch.equal(mine.forward(), mine.forward())
 
 
 def test_inputs_that_do_not_fit_are_out_of_memory(monkeypatch):

@@ -219,6 +219,7 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
         "peaks": any(row["peak_mib"] for row in shown),
         "over_all": any((busy_share(row) or 0) > SHOWN_AS_ALL for row in shown),
         "counts": most_kernels(shown),
+        "rotated": any((row.get("sets") or 1) > 1 for row in cores),
         "on_cpu": not any(row.get("gpu") for row in [*cores, *module]),
         "changes": module_changes(module, sweep(table, "kernel")),
         "nsys": counted(sweep(table, "nsys"), sweep(table, "kernel")),

@@ -67,9 +67,17 @@ def core_task(point: Point, implementation: str, head_size: int, context: int) -
     place = {"device": point["device"], "dtype": TYPES[point["precision"]]}
     before = allocated_before(**place)
     random = partial(torch.randn, point["batch"], point["heads"], context, head_size, **place)
-    inputs = [random().requires_grad_() for _ in range(3)]
     core = core_of(implementation, context, point["device"])
-    return Task(partial(core, *inputs), inputs, random(), point["device"], before)
+
+    def inputs() -> list[Tensor]:
+        return [random().requires_grad_() for _ in range(3)]
+
+    def another() -> Callable[[], Tensor]:
+        return partial(core, *inputs())
+
+    leaves = inputs()
+    forward = partial(core, *leaves)
+    return Task(forward, leaves, random(), point["device"], before, another)
 
 
 def core_of(implementation: str, context: int, device: str) -> Core:
