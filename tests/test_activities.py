@@ -11,7 +11,7 @@ import torch
 from workflow_src.common.case import Case
 from workflow_src.common.devices import cuda_devices
 from workflow_src.measure.activities import activities_of, grouped
-from workflow_src.measure.windows import torch_window
+from workflow_src.measure.windows import SESSIONS, recorded, torch_window
 from workflow_src.measure.workload import Workload
 from workflow_src.model.ranges import listening, range_
 from workflow_src.traces import kineto
@@ -25,6 +25,14 @@ def work() -> None:
         with range_("inner"):
             torch.softmax(x @ x, dim=-1)
     x + x
+
+
+def test_a_session_that_recorded_nothing_is_repeated() -> None:
+    """Seen on an H200: one session of many in a process had no kernel of those launched."""
+    sessions = iter([[], [], ["kernel"], ["another"]])
+    assert recorded(lambda: next(sessions)) == ["kernel"]
+    with pytest.raises(RuntimeError, match=f"recorded nothing in {SESSIONS} sessions"):
+        recorded(list)
 
 
 def test_operators_have_the_self_time_that_the_trace_says(tmp_path: Path) -> None:

@@ -334,6 +334,7 @@ def test_nsys_runs_a_program_that_measures_the_same_module(monkeypatch):
 def test_nsys_and_torch_profiler_count_the_same_kernels_of_the_module():
     point = MODULE | {"device": "cuda", "precision": "bf16", "contexts": [100]}
     ours = [row for row in derived(measure_module(point)) if row["sweep"] == "kernel"]
+    assert {row["implementation"] for row in ours} == set(points.VERSIONS)
     found = kernels.counted(derived(nsys_summary.measure_summaries(point)), ours)
     assert found["kernels"] > 20 and not found["skipped"]
     assert found["differing"] == []

@@ -17,7 +17,7 @@ from torch.autograd.profiler_util import FunctionEvent
 from workflow_src.common.units import NS_PER_US
 from workflow_src.measure.oom import Row
 from workflow_src.measure.timing import run_through
-from workflow_src.measure.windows import torch_window
+from workflow_src.measure.windows import recorded, torch_window
 from workflow_src.model.ranges import listening
 
 TORCHS_OWN = re.compile("#|^ProfilerStep")
@@ -41,12 +41,17 @@ class Activity:
 def activities_of(call: Callable[[], object], device: str, ranges: bool = False) -> list[Row]:
     """Rows of range, kind, operator, name, calls and busy_ns: all activities of one `call`.
 
-    With `ranges`, activities are split by the model's own ranges; without, `range` is empty.
+    With `ranges`, activities are split by the model's own ranges; without, `range` is empty. Raises
+    RuntimeError if torch.profiler records none.
     """
     run = partial(run_through, call, device)
-    with torch_window(device, run) as profiler, listening("torch" if ranges else None):
-        run()
-    return grouped(profiler.events() or [], device)
+
+    def session() -> list[Row]:
+        with torch_window(device, run) as profiler, listening("torch" if ranges else None):
+            run()
+        return grouped(profiler.events() or [], device)
+
+    return recorded(session)
 
 
 def grouped(events: Sequence[FunctionEvent], device: str) -> list[Row]:

@@ -13,7 +13,7 @@ from typing import Any
 from workflow_src.measure.host_calls import Call, Host, host
 from workflow_src.measure.oom import Row, attempt
 from workflow_src.measure.timing import run_through
-from workflow_src.measure.windows import torch_window
+from workflow_src.measure.windows import recorded, torch_window
 from workflow_src.measure.workload import Workload
 from workflow_src.model.ranges import listening
 
@@ -150,13 +150,19 @@ def compact(result: Any, device: str) -> Row:
 def launched(step: Callable[[], object], device: str) -> Row:
     """What launched each device activity of one `step`: see `compact`. On a CPU, its operators.
 
-    The step runs twice, first to settle; neither should be the first one ever.
+    The step runs twice, first to settle; neither should be the first one ever. Raises RuntimeError
+    if torch.profiler records nothing.
     """
     run = partial(run_through, step, device)
-    with torch_window(device, run, shapes=True) as profiler, listening("torch"):
-        run()
-    assert profiler.profiler is not None, "the window has been open"
-    return compact(profiler.profiler.kineto_results, device)
+
+    def session() -> Row | None:
+        with torch_window(device, run, shapes=True) as profiler, listening("torch"):
+            run()
+        assert profiler.profiler is not None, "the window has been open"
+        row = compact(profiler.profiler.kineto_results, device)
+        return row if row["sequence"] else None
+
+    return recorded(session)
 
 
 def _kept(measure: Callable[[], Row], release: Callable[[], object]) -> Row:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 from torch.profiler import ProfilerActivity, profile, schedule
@@ -14,8 +15,14 @@ from workflow_src.model.ranges import listening
 DETACH = "TEARDOWN_CUPTI"
 """The environment variable by which Kineto decides whether CUPTI detaches: if it is 1."""
 
+SESSIONS = 3
+"""How often torch.profiler is asked for what a call does before that counts as a failure."""
+
 DETACHABLE = (12, 6)
 """The first CUDA version in which a process that replays graphs survives CUPTI's detaching."""
+
+
+Found = TypeVar("Found")
 
 
 @contextmanager
@@ -51,6 +58,18 @@ def torch_window(
         yield profiler
     # CUPTI detaches in the next call, which must not be one that is timed.
     synchronize(device)
+
+
+def recorded(session: Callable[[], Found | None]) -> Found:
+    """What the first of SESSIONS sessions of torch.profiler found that found anything.
+
+    Where CUPTI has detached before, one of a call of 1 ms on an H200 recorded nothing at all.
+    Raises RuntimeError if none of them found anything.
+    """
+    for _ in range(SESSIONS):
+        if found := session():
+            return found
+    raise RuntimeError(f"torch.profiler recorded nothing in {SESSIONS} sessions")
 
 
 def _detach_afterwards() -> None:
