@@ -534,6 +534,17 @@ def test_kernels_of_backward_are_those_of_both_less_those_of_forward(sweep):
     assert "samples_ns" not in plain and "activities" not in forward
 
 
+def test_a_profile_that_recorded_nothing_counts_no_kernels():
+    about = {"sweep": "core", "status": "ok", "samples_ns": [1_000_000] * 3}
+    forward, backward = derived(
+        [
+            about | {"phase": "forward", "activities": []},
+            about | {"phase": "backward", "both_activities": ALL, "forward_activities": []},
+        ]
+    )
+    assert "kernels" not in forward and "kernels" not in backward
+
+
 def test_what_was_not_measured_stays_as_it_is():
     rows = [
         {"sweep": sweep, "status": "oom", "reason": "CUDA out of memory"}

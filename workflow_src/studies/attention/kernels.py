@@ -12,6 +12,9 @@ from workflow_src.traces.kernel_names import NO_KERNEL
 NO_WORK = "bookkeeping"
 """The family of a CPU's views and allocations, which neither compute nor move data."""
 
+RECORDS = ("activities", "both_activities", "forward_activities")
+"""The columns of a measured row that hold what a profile recorded."""
+
 
 def working(activities: Iterable[Row]) -> list[Row]:
     """The activities that compute or move data, without a CPU's views and allocations."""
@@ -21,9 +24,11 @@ def working(activities: Iterable[Row]) -> list[Row]:
 def kernel_count(row: Row) -> Row:
     """`kernels` (on a CPU: operators) of one call of the row's phase, and their `busy_ms`.
 
-    Empty if not profiled. Backward's are those of forward and backward together minus those of
-    forward.
+    Empty if not profiled, or if a profile recorded nothing. Backward's are those of forward and
+    backward together minus those of forward.
     """
+    if not all(row[key] for key in RECORDS if key in row):
+        return {}
     if "activities" in row:
         done = working(row["activities"])
         return {"kernels": calls(done), "busy_ms": busy_ns(done) / NS_PER_MS}
