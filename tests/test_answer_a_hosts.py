@@ -149,6 +149,18 @@ def test_times_on_a_slower_host_are_marked_after_the_mark_of_its_kind(ask):
     assert unsupported(text, answer.as_dict()) == []
 
 
+def test_where_most_hosts_were_slower_the_others_are_marked(ask):
+    answer, text = ask(on(128, 64, 4.0), on(256, 64, 4.5), on(512, 64, 4.1), *(
+        on(context, 64, 6.0) for context in (1024, 2048)
+    ))  # fmt: skip
+    assert [cell.partition(")")[2] for cell in matrix(text)] == ["°", "", "°", "", ""]
+    assert (
+        "\n° a launch took 4.00 to 4.10 us before the case, and before each of the others over "
+        "10 % longer than the least of these: 4.50 to 6.00 us.\n"
+    ) in text
+    assert unsupported(text, answer.as_dict()) == []
+
+
 def test_a_slower_host_of_the_only_kind_is_told_by_its_operations_where_nothing_is_launched(ask):
     slow = [
         Sample(context=128 * 2**n, environment={"host_operation_us_before": us}, device="cpu")

@@ -193,7 +193,7 @@ def test_what_a_replay_was_measured_to_save_stands_below_the_bound(ask):
     assert [[cell.strip() for cell in line.split("|")[1:4]] for line in table[2:5]] == [
         ["time in which the device is idle", "20.0 %", "20.0 %"],
         ["the same, in the replayed cases alone (2 in fp32)", "20.0 %", "\N{EN DASH}"],
-        ["launches of forward + backward, measured in these", "12.0 %", "\N{EN DASH}"],
+        ["launches of forward + backward, measured", "12.0 %", "\N{EN DASH}"],
     ]
     assert "a CUDA graph, replayed in the benchmark" in table[4]
     assert "more than the bound" not in text
@@ -201,10 +201,20 @@ def test_what_a_replay_was_measured_to_save_stands_below_the_bound(ask):
     assert not unsupported(text, answer.as_dict())
 
 
+def test_where_all_cases_were_replayed_none_are_told_apart(ask):
+    _, text = ask(replayed(42.0), replayed(46.0, context=256))
+    table = text[text.index("| what could be saved") :].splitlines()
+    assert [[cell.strip() for cell in line.split("|")[1:3]] for line in table[2:4]] == [
+        ["time in which the device is idle", "20.0 %"],
+        ["launches of forward + backward, measured", "12.0 %"],
+    ]
+    assert "replayed cases alone" not in text
+
+
 def test_a_replay_that_saves_more_than_the_bound_is_explained(ask):
     answer, text = ask(replayed(36.0), replayed(39.0, context=256), replayed(46.0, context=512))
     assert (
-        "Of the replayed cases, the replay saved more than the bound in 2 of 3 cases, most in "
+        "The replay saved more than the bound in 2 of 3 cases, most in "
         "small, context 128 (28.0 % against 20.0 %). The bound is computed from the whole step"
         in text
     )
@@ -237,7 +247,7 @@ def test_without_a_replay_nothing_is_said_to_be_measured(ask):
     failed = {"forward_backward": ("oom", "CUDA out of memory")}
     for one in (sample(), sample(not_replayed=failed)):
         _, text = ask(one)
-        assert "measured in these" not in text and "**Not measured**, but bounded:" in text
+        assert "backward, measured" not in text and "**Not measured**, but bounded:" in text
 
 
 def test_a_grid_is_answered_for_each_precision(ask):

@@ -22,7 +22,10 @@ MARKS = "†‡§"
 """In the order of their use; then they are doubled, as those of footnotes are."""
 
 SLOW = "°"
-"""The mark of a host that was slower than the fastest, after that of its kind; (f) uses others."""
+"""The mark of a host that was slower than the fastest, after that of its kind; (f) uses others.
+
+Where most hosts were slower, the mark of the others.
+"""
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,7 @@ def summarize(hosts: Hosts) -> Row:
     """
     slow = slower(hosts)
     found = _kinds(hosts) | {"slow": slow}
-    for case in slow["cases"] if slow else ():
+    for case in (slow["few_fast"] or slow["cases"]) if slow else ():
         found["marks"][case] = found["marks"].get(case, "") + SLOW
     return found
 
@@ -132,6 +135,7 @@ def slower(hosts: Hosts) -> Row | None:
 
     By the first measure of HOST_SPEEDS that was taken before any case: its name, what it is the
     time of, the fastest host's, and those of the slower hosts from the least to the most.
+    `few_fast` lists the other cases where they are the fewer, and `fast_us` is the most there.
     """
     for measure, what in HOST_SPEEDS.items():
         taken = {case: host.speed_us(measure) for case, host in hosts.items()}
@@ -140,14 +144,17 @@ def slower(hosts: Hosts) -> Row | None:
             fastest = min(known.values())
             slow = {case: us for case, us in known.items() if us > SLOWER_HOST * fastest}
             found = {"of": len(hosts), "measured": len(known), "measure": measure, "what": what}
-            return found | _slower(slow, fastest) if slow else None
+            fast = {case: us for case, us in known.items() if case not in slow}
+            found["few_fast"] = list(fast) if len(fast) < len(slow) == len(hosts) - len(fast) else []
+            return found | _slower(slow, fast) if slow else None
     return None
 
 
-def _slower(slow: dict[str, float], fastest: float) -> Row:
+def _slower(slow: dict[str, float], fast: dict[str, float]) -> Row:
     return {
         "mark": SLOW,
-        "fastest_us": fastest,
+        "fastest_us": min(fast.values()),
+        "fast_us": max(fast.values()),
         "least_us": min(slow.values()),
         "most_us": max(slow.values()),
         "slowest": max(slow, key=lambda case: slow[case]),

@@ -52,7 +52,7 @@ REMEDIES = {
 
 REPLAY = Remedy(
     "replay",
-    "launches of forward + backward, measured in these",
+    "launches of forward + backward, measured",
     "a CUDA graph, replayed in the benchmark",
 )
 """What was measured to save idle time, where a phase was replayed."""
