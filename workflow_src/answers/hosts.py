@@ -145,7 +145,8 @@ def slower(hosts: Hosts) -> Row | None:
             slow = {case: us for case, us in known.items() if us > SLOWER_HOST * fastest}
             found = {"of": len(hosts), "measured": len(known), "measure": measure, "what": what}
             fast = {case: us for case, us in known.items() if case not in slow}
-            found["few_fast"] = list(fast) if len(fast) < len(slow) == len(hosts) - len(fast) else []
+            few = len(fast) < len(slow) and len(known) == len(hosts)
+            found |= {"few_fast": list(fast) if few else []}
             return found | _slower(slow, fast) if slow else None
     return None
 
