@@ -182,9 +182,31 @@ def test_rates_of_products_above_the_ceiling_are_counted_by_precision(tmp_path: 
     assert line == (
         "1 of 2 rates are above 102 % of the ceiling of matrix products in fp32, the highest at "
         "128.0 % (0.00256 TFLOP/s, input gradient of output head, 8 x 4 x 8, in the training step "
-        "of small-ctx128-fp32): it was measured too low for them, perhaps at a lower "
-        "clock."
+        "of small-ctx128-fp32): it was measured too low for them."
     )
+
+
+@pytest.mark.parametrize(
+    ("flops", "share", "said"),
+    [(2_700, "135.0", "none of these exceeds"), (2_400, "120.0", "1 of these exceeds")],
+)
+def test_rates_of_products_are_held_against_those_of_zeros(
+    tmp_path: Path, flops: int, share: str, said: str
+) -> None:
+    products = [("head", "input gradient", (8, 4, 8, 1), "gemm", 1, 200)]
+    write_tables(tmp_path, Sample(products={"train_step": products}))
+    zeros = NN | {"kind": "compute of zeros", "name": "matmul of zeros", "flops": flops}
+    written(tmp_path, NN | {"flops": 2_000}, zeros)
+    found = variables(tmp_path, [], pd.DataFrame())
+    (line,) = found["beyond_ceilings"]
+    assert line.endswith(
+        "it was measured too low for them. It is that of standard normal numbers; of zeros the "
+        f"best product reaches {share} % of it, so that the numbers multiplied change the rate, "
+        f"and {said} that."
+    )
+    said = f"Products of zeros run at {share} % in fp32 of these rates, probably because a GPU"
+    assert said in found["ceiling_remarks"][0]
+    assert "zeros" not in found["ceilings"]
 
 
 def test_without_ceilings_nothing_exceeds_one(tmp_path: Path) -> None:
@@ -240,25 +262,29 @@ def test_a_ceiling_has_enough_samples_to_tell_two_levels_however_long_a_call_is(
     assert len(found["samples_ns"]) == FEWEST
 
 
-def test_the_fastest_layout_of_a_shape_is_measured_in_bursts_too(
+def test_the_fastest_layout_of_a_shape_is_measured_in_bursts_and_of_zeros_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ns = {"nn": 300, "nt": 100, "tn": 200}
+    made: list[Any] = []
 
     def measured(
         about: dict[str, Any], make: object, device: str, sizes: object, pause_ms: float
     ) -> dict[str, Any]:
+        made.append(make)
         return TIMED | {"reason": "", "samples_ns": [ns[about["layout"]] - round(pause_ms)]}
 
     monkeypatch.setattr(measuring, "measured", measured)
     sizes = TINY | {"pause_ms": 20.0, "shapes": [[16, 8, 4], [8, 8, 8]]}
     rows = measuring.products("cpu", "fp32", sizes)
-    assert [(found["name"], found["layout"], found["shape"]) for found in rows[2:5]] == [
+    assert [(found["name"], found["layout"], found["shape"]) for found in rows[2:6]] == [
         ("matmul", "tn", "16 x 8 x 4"),
         ("matmul in bursts", "nt", "16 x 8 x 4"),
+        ("matmul of zeros", "nt", "16 x 8 x 4"),
         ("matmul", "nn", "8 x 8 x 8"),
     ]
-    assert tabulated(*rows)["is_ceiling"].tolist() == [False] * 3 + [True] + [False] * 4
+    assert tabulated(*rows)["is_ceiling"].tolist() == [False] * 3 + [True, True] + [False] * 5
+    assert made[4]()().count_nonzero() == 0 and made[3]()().count_nonzero() > 0
 
 
 def test_what_a_device_lacks_is_not_tried_in_bursts() -> None:

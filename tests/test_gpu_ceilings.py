@@ -56,6 +56,15 @@ def test_bursts_have_a_clock_each_and_are_about_as_fast_as_products_alone() -> N
     assert best(bursts) >= 0.9 * best(alone)
 
 
+def test_products_of_zeros_are_as_fast_as_others_or_faster() -> None:
+    rows = products("cuda", "bf16", SIZES["cuda"])
+    zeros = [row for row in rows if row["kind"] == "compute of zeros"]
+    others = [row for row in rows if row["kind"] == "compute"]
+    print(f"bf16: {best(others):.0f} TFLOP/s of normal numbers, {best(zeros):.0f} of zeros")
+    assert len(zeros) == len(SIZES["cuda"]["shapes"])
+    assert best(zeros) >= 0.98 * best(others)
+
+
 def test_exponentials_in_registers_outrun_those_in_a_cache() -> None:
     in_registers, in_cache = exponentials("cuda", SIZES["cuda"])
     assert in_registers["status"] == in_cache["status"] == "ok"

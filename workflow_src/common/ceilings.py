@@ -33,7 +33,7 @@ SIZES: dict[str, dict[str, Any]] = {
 """By device: MiB of a buffer (see measure.ceilings), the (m, k, n) of matrix products, squares and
 those of a model's layers and head, the elements whose exponentials are taken, seconds to keep the
 device busy at first, milliseconds to spend per row and, at least, per sample, and the milliseconds
-between products in bursts, which are left out if 0."""
+between products in bursts, which are left out if 0, as are products of zeros."""
 
 SIZES_SCHEMA = mapping(
     {
@@ -51,9 +51,13 @@ SIZES_SCHEMA = mapping(
 RATES: dict[str, tuple[str, str, float]] = {
     "bandwidth": ("bytes", "gb_per_s", 1.0),
     "compute": ("flops", "tflop_per_s", 1e-3),
+    "compute of zeros": ("flops", "tflop_per_s", 1e-3),
     "exponential": ("operations", "giga_exp_per_s", 1.0),
 }
-"""By kind of ceiling: the key of a call's work, its rate with unit, and that unit per 1/ns."""
+"""By kind of ceiling: the key of a call's work, its rate with unit, and that unit per 1/ns.
+
+Products of zeros are a kind of their own: no product of other numbers need reach their rate.
+"""
 
 FEWEST = 10
 """Fewer samples don't tell one level from two, so that many are taken at least."""

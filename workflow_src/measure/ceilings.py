@@ -123,22 +123,22 @@ def _stream(name: str, sets: Sequence[Sequence[Tensor]]) -> Call:
 def products(device: str, precision: str, sizes: Sizes) -> list[Row]:
     """Rows of matrix products in `precision`: each (m, k, n) of the sizes in each layout.
 
-    The fastest layout of a shape has another row, in bursts, if the sizes have a pause: in a model
-    a product is short and comes between other work, which draws less power, so that the clock is
-    higher than under products alone. The factors are standard normal, because a GPU that draws less
-    power for other numbers runs faster. `flops` of a call: 2 m k n.
+    The fastest layout of a shape has two more rows if the sizes have a pause. One is in bursts: in
+    a model a product is short and comes between other work, which draws less power, so that the
+    clock is higher than under products alone. The other is of zeros: factors are standard normal
+    otherwise, and a GPU that draws less power for other numbers runs faster. `flops` of a call:
+    2 m k n.
     """
     use_precision(precision)
     rows: list[Row] = []
     for shape in sizes["shapes"]:
-        mine = [_product_row(shape, layout, precision, device, sizes) for layout in LAYOUTS]
+        row_of = partial(_product_row, shape, precision=precision, device=device, sizes=sizes)
+        mine = [row_of(layout) for layout in LAYOUTS]
         ran = [row for row in mine if row["status"] == "ok"]
         rows += mine
         if ran and sizes["pause_ms"]:
             best = min(ran, key=lambda row: float(min(row["samples_ns"])))["layout"]
-            rows.append(
-                _product_row(shape, best, precision, device, sizes, pause_ms=sizes["pause_ms"])
-            )
+            rows += [row_of(best, pause_ms=sizes["pause_ms"]), row_of(best, zeros=True)]
     return rows
 
 
@@ -149,25 +149,30 @@ def _product_row(
     device: str,
     sizes: Sizes,
     pause_ms: float = 0.0,
+    zeros: bool = False,
 ) -> Row:
     """The row of one product in one layout; called a burst if samples have pauses."""
     m, k, n = shape
     dtype = AUTOCAST.get(precision, torch.float32)
-    name = "matmul in bursts" if pause_ms else "matmul"
-    about = {"kind": "compute", "name": name, "layout": layout, "flops": 2 * m * k * n}
+    name = "matmul in bursts" if pause_ms else "matmul of zeros" if zeros else "matmul"
+    kind = "compute of zeros" if zeros else "compute"
+    about = {"kind": kind, "name": name, "layout": layout, "flops": 2 * m * k * n}
     about |= {"shape": f"{m} x {k} x {n}", "precision": precision}
     about |= {"dtype": str(dtype).removeprefix("torch.")}
     if why := unsupported(precision, device):
         return about | {"status": "skipped", "reason": why}
-    make = partial(_product, (m, k, n), layout, dtype, device)
+    make = partial(_product, (m, k, n), layout, dtype, device, zeros)
     return about | measured(about, make, device, sizes, pause_ms)
 
 
-def _product(shape: tuple[int, int, int], layout: str, dtype: torch.dtype, device: str) -> Call:
+def _product(
+    shape: tuple[int, int, int], layout: str, dtype: torch.dtype, device: str, zeros: bool = False
+) -> Call:
     """A call that multiplies an (m, k) by a (k, n) matrix, each stored as the layout says."""
     m, k, n = shape
+    filled = torch.zeros if zeros else torch.randn
     stored = [(m, k) if layout[0] == "n" else (k, m), (k, n) if layout[1] == "n" else (n, k)]
-    a, b = (torch.randn(rows, columns, device=device, dtype=dtype) for rows, columns in stored)
+    a, b = (filled(rows, columns, device=device, dtype=dtype) for rows, columns in stored)
     left, right = (a if layout[0] == "n" else a.t()), (b if layout[1] == "n" else b.t())
     return partial(torch.mm, left, right, out=torch.empty(m, n, device=device, dtype=dtype))
 

@@ -14,7 +14,7 @@ from workflow_src.common.reading import reading
 from workflow_src.render.markdown import PHASE_WORDS, limit, number, percent, records
 
 CACHE = "a cache supplied part of the bytes, or more are counted than moved"
-CLOCK = "it was measured too low for them, perhaps at a lower clock"
+TOO_LOW = "it was measured too low for them"
 
 RATES = ("gb_per_s", "of_ceiling")
 """The last part of a fact's name that tells a rate, or its share of the ceiling."""
@@ -54,12 +54,22 @@ def multiplied(products: pd.DataFrame, tflop_per_s: float) -> Iterator[Rate]:
         yield Rate(rate / tflop_per_s, f"{number(rate)} TFLOP/s, {what}")
 
 
-def remark(rates: Iterable[Rate], ceiling: str, why: str) -> list[str]:
-    """What is said of rates beyond a ceiling; nothing if none is."""
+def remark(
+    rates: Iterable[Rate], ceiling: str, why: str, of_zeros: float | None = None
+) -> list[str]:
+    """What is said of rates beyond a ceiling; nothing if none is.
+
+    of_zeros: the best rate of a product of zeros, as a share of the ceiling.
+    """
     every = list(rates)
     over = [rate for rate in every if over_ceiling(rate.share, 1.0)]
     if not over:
         return []
+    if of_zeros:
+        beyond_it = sum(over_ceiling(rate.share, of_zeros) for rate in over)
+        why += ". It is that of standard normal numbers; of zeros the best product reaches "
+        why += f"{percent(of_zeros)} of it, so that the numbers multiplied change the rate, and "
+        why += f"{beyond_it or 'none'} of these {'exceeds' if beyond_it < 2 else 'exceed'} that"
     most = max(over, key=lambda rate: rate.share)
     return [
         f"{len(over)} of {len(every)} rates are above {limit(1 + TOLERANCE)} of the ceiling of "
@@ -72,14 +82,16 @@ def beyond(
     products: pd.DataFrame,
     gb_per_s: float | None,
     tflop_per_s: Mapping[str, float],
+    of_zeros: Mapping[str, float],
 ) -> list[str]:
     """What is said of rates in answers and products.csv that exceed a ceiling.
 
-    The ceilings are those of memory and, by precision, of matrix products.
+    The ceilings are those of memory and, by precision, of matrix products and of those of zeros.
     """
     found = remark(moved(answers, gb_per_s), "memory", CACHE) if gb_per_s else []
     for precision, ceiling in tflop_per_s.items():
         mine = products[products["precision"] == precision]
+        zeros = of_zeros[precision] / ceiling if precision in of_zeros else None
         rates = multiplied(mine, ceiling)
-        found += remark(rates, f"matrix products in {precision}", CLOCK)
+        found += remark(rates, f"matrix products in {precision}", TOO_LOW, zeros)
     return found

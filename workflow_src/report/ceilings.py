@@ -14,15 +14,21 @@ from workflow_src.common.ceilings import RATES, TOLERANCE
 from workflow_src.common.environment import MEASURED_WITH
 from workflow_src.common.errors import StageError, remake
 from workflow_src.common.reading import reading
-from workflow_src.render.markdown import Column, markdown_table, number, whole
+from workflow_src.render.markdown import Column, markdown_table, names, number, percent, whole
 from workflow_src.report.beyond import beyond
 
 Row = dict[str, Any]
 
-UNITS = {"bandwidth": "GB/s", "compute": "TFLOP/s", "exponential": "10^9 exp/s"}
-"""How each kind's unit is written."""
+UNITS = {"gb_per_s": "GB/s", "tflop_per_s": "TFLOP/s", "giga_exp_per_s": "10^9 exp/s"}
+"""How each unit is written."""
 
-WORDS = {"bandwidth": "memory", "compute": "matrix product", "exponential": "exponentials"}
+PRODUCTS, ZEROS = "compute", "compute of zeros"
+WORDS = {
+    "bandwidth": "memory",
+    PRODUCTS: "matrix product",
+    ZEROS: "matrix product of zeros",
+    "exponential": "exponentials",
+}
 
 NUMBERS = ("best", "median", "sm_clock_mhz")
 NEEDED = ("kind", "name", "precision", "shape", "layout", "status", "remark", "is_ceiling")
@@ -39,10 +45,9 @@ class Ceilings:
         """The rows that are the best of their kind and precision."""
         return [row for row in self.rows if row["is_ceiling"]]
 
-    @property
-    def tflop_per_s(self) -> dict[str, float]:
-        """The ceiling of matrix products by precision."""
-        return {row["precision"]: row["best"] for row in self.best if row["kind"] == "compute"}
+    def tflop_per_s(self, kind: str = PRODUCTS) -> dict[str, float]:
+        """The ceiling of matrix products, or of those of zeros, by precision."""
+        return {row["precision"]: row["best"] for row in self.best if row["kind"] == kind}
 
     @property
     def gb_per_s(self) -> float | None:
@@ -50,7 +55,10 @@ class Ceilings:
         return next((row["best"] for row in self.best if row["kind"] == "bandwidth"), None)
 
     def table(self) -> Markup:
-        """A line per ceiling: what reached it, its best and median rate, and the clock."""
+        """A line per ceiling: what reached it, its best and median rate, and the clock.
+
+        Without products of zeros, which bound only what other numbers reach.
+        """
         columns = [
             Column("ceiling", "ceiling"),
             Column("reached by", "what"),
@@ -58,12 +66,15 @@ class Ceilings:
             Column("median", "median", number),
             Column("unit", "unit"),
         ]
-        if any(row["sm_clock_mhz"] is not None for row in self.best):
+        shown = [row | {"state": "none"} for row in self.best if row["kind"] != ZEROS]
+        if any(row["sm_clock_mhz"] is not None for row in shown):
             columns.append(Column("SM clock, MHz", "sm_clock_mhz", whole))
-        return markdown_table([row | {"state": "none"} for row in self.best], columns)
+        return markdown_table(shown, columns)
 
     def remarks(self, environments: pd.DataFrame) -> list[str]:
-        """What a copy reaches, samples on two levels, what wasn't measured, another machine."""
+        """What a copy and products of zeros reach, samples on two levels, what wasn't measured,
+        another machine.
+        """
         found = [
             f"{row['ceiling']}, {row['what']}: {row['remark']}."
             for row in self.best
@@ -73,10 +84,10 @@ class Ceilings:
         lost = {
             row["ceiling"]: row["remark"]
             for row in self.rows
-            if (row["kind"], row["precision"]) not in kinds
+            if row["kind"] != ZEROS and (row["kind"], row["precision"]) not in kinds
         }
         found += [f"{ceiling}: not measured ({why})." for ceiling, why in lost.items()]
-        return [*self._of_copies(), *found] + [
+        return [*self._of_copies(), *self._of_zeros(), *found] + [
             f"They were measured with {name} {row[name]!r}, which none of the cases was."
             for row in self.rows[:1]
             for name in MEASURED_WITH
@@ -93,6 +104,22 @@ class Ceilings:
         return [
             f"Memory: {best[0]['name']} is the fastest; a copy, which reads as much as it writes, "
             f"reaches {number(max(copies))} GB/s."
+        ]
+
+    def _of_zeros(self) -> list[str]:
+        """What products of zeros reach: nothing else about them differs from a ceiling's."""
+        ceilings, of_zeros = self.tflop_per_s(), self.tflop_per_s(ZEROS)
+        reached = [
+            f"{percent(rate / ceilings[precision])} in {precision}"
+            for precision, rate in of_zeros.items()
+            if precision in ceilings
+        ]
+        if not reached:
+            return []
+        return [
+            "The ceilings of matrix products are those of standard normal numbers. Products of "
+            f"zeros run at {names(reached)} of these rates, probably because a GPU draws less "
+            "power for them."
         ]
 
 
@@ -112,12 +139,12 @@ def _row(cells: dict[Any, str]) -> Row:
     unit = RATES[cells["kind"]][1]
     named = {"best": f"best_{unit}", "median": f"median_{unit}"}
     values = {name: cells.get(named.get(name, name)) or None for name in NUMBERS}
-    precision = f" in {cells['precision']}" if cells["kind"] == "compute" else ""
+    precision = f" in {cells['precision']}" if cells["kind"] in (PRODUCTS, ZEROS) else ""
     what = " ".join(cells[name] for name in ("name", "shape", "layout") if cells[name])
     return (
         {str(name): cell for name, cell in cells.items()}
         | {name: None if value is None else float(value) for name, value in values.items()}
-        | {"ceiling": WORDS[cells["kind"]] + precision, "what": what, "unit": UNITS[cells["kind"]]}
+        | {"ceiling": WORDS[cells["kind"]] + precision, "what": what, "unit": UNITS[unit]}
         | {"is_ceiling": cells["is_ceiling"] == "True"}
     )
 
@@ -134,6 +161,10 @@ def variables(
         "over_ceiling": TOLERANCE,
         "ceiling_remarks": found.remarks(environments),
         "beyond_ceilings": beyond(
-            answers, products, memory.best if memory else None, found.tflop_per_s
+            answers,
+            products,
+            memory.best if memory else None,
+            found.tflop_per_s(),
+            found.tflop_per_s(ZEROS),
         ),
     }

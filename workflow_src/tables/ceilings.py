@@ -23,9 +23,10 @@ Row = dict[str, Any]
 
 ABOUT = ("kind", "name", "precision", "dtype", "shape", "layout", "status", "reason")
 TIMES = ("samples", "median_ms", "p20_ms", "p80_ms", "cv")
+UNITS = tuple(dict.fromkeys(unit for _, unit, _ in RATES.values()))
 COLUMNS = (
     *ABOUT,
-    *(f"{which}_{unit}" for _, unit, _ in RATES.values() for which in ("median", "best")),
+    *(f"{which}_{unit}" for unit in UNITS for which in ("median", "best")),
     *TIMES,
     "sm_clock_mhz",
     "bimodal",
