@@ -45,8 +45,17 @@ class Ceilings:
         """The rows that are the best of their kind and precision."""
         return [row for row in self.rows if row["is_ceiling"]]
 
-    def tflop_per_s(self, kind: str = PRODUCTS) -> dict[str, float]:
-        """The ceiling of matrix products, or of those of zeros, by precision."""
+    @property
+    def tflop_per_s(self) -> dict[str, float]:
+        """The ceiling of matrix products by precision."""
+        return self._rates(PRODUCTS)
+
+    @property
+    def tflop_per_s_of_zeros(self) -> dict[str, float]:
+        """The best rate of matrix products of zeros by precision, where they were measured."""
+        return self._rates(ZEROS)
+
+    def _rates(self, kind: str) -> dict[str, float]:
         return {row["precision"]: row["best"] for row in self.best if row["kind"] == kind}
 
     @property
@@ -108,7 +117,7 @@ class Ceilings:
 
     def _of_zeros(self) -> list[str]:
         """What products of zeros reach: nothing else about them differs from a ceiling's."""
-        ceilings, of_zeros = self.tflop_per_s(), self.tflop_per_s(ZEROS)
+        ceilings, of_zeros = self.tflop_per_s, self.tflop_per_s_of_zeros
         reached = [
             f"{percent(rate / ceilings[precision])} in {precision}"
             for precision, rate in of_zeros.items()
@@ -164,7 +173,7 @@ def variables(
             answers,
             products,
             memory.best if memory else None,
-            found.tflop_per_s(),
-            found.tflop_per_s(ZEROS),
+            found.tflop_per_s,
+            found.tflop_per_s_of_zeros,
         ),
     }
