@@ -95,6 +95,9 @@ def test_a_case_on_another_or_a_slower_host_has_a_hollow_marker(draw):
     for other in (on(256, 16, 4.0), on(256, 64, 4.5)):
         said = texts(draw("forward_time", on(128, 64, 4.0), other, on(512, 64, 4.0)))
         assert [text for text in said if "hollow" in text]
+        assert "a slower host" in said
+    few = draw("forward_time", on(128, 64, 4.0), on(256, 64, 4.5), on(512, 64, 4.6))
+    assert "a faster host" in texts(few)
 
 
 def test_the_gpus_work_is_a_dashed_line_below_the_time(draw):

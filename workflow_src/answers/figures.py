@@ -50,8 +50,8 @@ OTHERS = "other families"
 def forward_time(timings: pd.DataFrame, environments: pd.DataFrame, ranges: pd.DataFrame) -> Figure:
     """Unprofiled median of the forward pass (ms, p20 to p80) over context, a line per size.
 
-    A hollow marker tells a case on another host than most: see `hosts.summarize`. A dashed line is
-    what a GPU works of it, by the capture: what lies between the two is the host's.
+    A hollow marker tells a case that has a mark in the answer: see `hosts.summarize`. A dashed line
+    is what a GPU works of it, by the capture: what lies between the two is the host's.
     """
     rows = [
         case | records(of(timings, case["case"], "forward"))[0]
@@ -61,7 +61,8 @@ def forward_time(timings: pd.DataFrame, environments: pd.DataFrame, ranges: pd.D
     if not rows:
         return nothing("no forward pass was measured")
     look, by_facet = styles(rows), facets(rows)
-    marks = hosts.summarize(hosts.hosts_of([row["case"] for row in rows], environments))["marks"]
+    apart = hosts.summarize(hosts.hosts_of([row["case"] for row in rows], environments))
+    marks = apart["marks"]
     figure, places = panels(rows)
     worked = False
     for heading, axes in places:
@@ -74,8 +75,7 @@ def forward_time(timings: pd.DataFrame, environments: pd.DataFrame, ranges: pd.D
             axes.errorbar(
                 contexts, middle, (low, high), color=color, marker=marker, capsize=3, label=size
             )
-            apart = [row for row in mine if row["case"] in marks]
-            hollow(axes, apart, color, marker)
+            hollow(axes, [row for row in mine if row["case"] in marks], color, marker)
             worked |= working(axes, mine, ranges, color)
         log_values(axes)
         context_axis(axes, [int(row["context"]) for row in rows])
@@ -83,12 +83,11 @@ def forward_time(timings: pd.DataFrame, environments: pd.DataFrame, ranges: pd.D
     if worked:
         figure.axes[-1].plot([], [], "--", color="black", label="of that, the GPU works")
     if marks:
-        figure.axes[-1].plot([], [], "o", color="black", markerfacecolor="white", label=ELSEWHERE)
+        few_fast = apart["slow"] and apart["slow"]["few_fast"]
+        said = f"hollow: another or\na {'faster' if few_fast else 'slower'} host"
+        figure.axes[-1].plot([], [], "o", color="black", markerfacecolor="white", label=said)
     legend_of(figure)
     return figure
-
-
-ELSEWHERE = "hollow: another or\na slower host"
 
 
 def working(axes: Axes, rows: Sequence[Row], ranges: pd.DataFrame, color: str) -> bool:
