@@ -155,8 +155,8 @@ def test_where_most_hosts_were_slower_the_others_are_marked(ask):
     ))  # fmt: skip
     assert [cell.partition(")")[2] for cell in matrix(text)] == ["°", "", "°", "", ""]
     assert (
-        "\n° a launch took 4.00 to 4.10 us before the case, and before each of the others over "
-        "10 % longer than the least of these: 4.50 to 6.00 us.\n"
+        "\n° on a fast host: a launch took 4.00 to 4.10 us before the case, and 4.50 to 6.00 us "
+        "before each of the others, over 10 % longer than the least.\n"
     ) in text
     assert unsupported(text, answer.as_dict()) == []
 

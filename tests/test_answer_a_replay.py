@@ -62,8 +62,9 @@ def test_how_far_processes_differ_in_what_a_replay_saves_is_said(ask):
     ]
     answer, text = ask(*samples)
     assert (
-        "Between the processes of one case the share differs by a median of 20.0 points in 2 "
-        "cases, and by 30.0 points at most (small, context 256: 45.0 % to 75.0 %)."
+        "Between the processes of one case, each of which was replayed, the share differs by a "
+        "median of 20.0 points in 2 cases, and by 30.0 points at most (small, context 256: 45.0 % "
+        "to 75.0 %)."
     ) in " ".join(text.split())
     (most,) = [
         each

@@ -8,6 +8,7 @@ import pytest
 from tests.questions import answer_question
 from tests.synthetic_tables import FORWARD, Kernel, Sample, grid, write_tables
 from workflow_src.answers.answer import Answer, Fact
+from workflow_src.answers.other_summary import leaders
 from workflow_src.answers.provenance import unsupported
 
 ROOT = Path(__file__).parent.parent
@@ -128,6 +129,21 @@ def test_another_attention_is_compared_only_where_it_was_measured(ask):
         "10.0 ms."
     ) in text
     assert "in place of" not in ask(SHORT)[1]
+
+
+def test_the_component_that_leads_in_fewer_cases_is_named_with_their_contexts():
+    shares = ((128, 0.2, 0.3), (256, 0.2, 0.3), (512, 0.4, 0.3), (512, 0.4, 0.1), (1024, 0.4, 0.3))
+    rows = [
+        {"context": context, "components": {
+            "softmax": {"besides": softmax}, "rotary positions": {"besides": rotary}
+        }}
+        for context, softmax, rotary in shares
+    ]  # fmt: skip
+    found = [tuple(row.values()) for row in leaders(rows)]
+    assert found == [("softmax", 3, [512, 1024]), ("rotary positions", 2, [128, 256])]
+    assert leaders(rows[:1]) == [
+        {"component": "rotary positions", "cases": 1, "contexts": [128]}
+    ]  # fmt: skip
 
 
 def test_precisions_are_compared_over_the_same_cases(ask):

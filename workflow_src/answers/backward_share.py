@@ -17,8 +17,9 @@ from workflow_src.answers.wording import median_of
 from workflow_src.render import markdown
 from workflow_src.render.markdown import Column
 
-GRADIENTS = {"nn": "input gradients", "nt": "weight gradients"}
-"""Which gradients a layout computes where the forward pass's products are tn: see answer (b)."""
+GRADIENTS = ("nn", "nt")
+"""The layouts of a linear layer's input and weight gradients, where its forward pass is tn: see
+answer (b). Attention's gradients are in both."""
 
 TWICE = 2
 """Backward's FLOPs in products over the forward pass's."""
@@ -78,8 +79,8 @@ def facts_of(case: str, row: Row) -> list[Fact]:
         if name in row
     ]
     return found + [
-        Fact(case, f"backward/{words}/times", row[name], "1", "kernels", row["gradient_rows"])
-        for name, words in GRADIENTS.items()
+        Fact(case, f"backward/{name}/times", row[name], "1", "kernels", row["gradient_rows"])
+        for name in GRADIENTS
         if name in row
     ]
 
@@ -92,7 +93,7 @@ def summarize(rows: Sequence[Row]) -> list[Row]:
 
     `changed`: whether the products' time ("products") is further from TWICE than that of all else
     ("else"); "" where neither is off by more than SAME_WITHIN, or where the medians of times don't
-    tell which share is larger. `slow`: the gradients that take longer than the forward pass's
+    tell which share is larger. `slow`: the layouts that take longer than the forward pass's
     products, and how many times as long, the slower one first.
     """
     return [
@@ -107,7 +108,7 @@ def _precision_row(precision: str, rows: Sequence[Row]) -> Row:
     row |= {key: median_of(rows, key) for key in (*keys, "forward_part", "backward_part")}
     off = {name: abs(row[f"{name}_times"] / TWICE - 1) for name in ("products", "else")}
     most = max(off, key=lambda name: off[name])
-    found = [(GRADIENTS[key], row[key]) for key in GRADIENTS if key in row]
+    found = [(key, row[key]) for key in GRADIENTS if key in row]
     slow = [each for each in found if each[1] > 1 + SAME_WITHIN]
     richer = row["backward_part"] > row["forward_part"]
     tells = richer == (row["products_times"] > row["else_times"])
@@ -126,8 +127,8 @@ def table(rows: Sequence[Row]) -> Markup:
         Column("in backward", "backward_part", markdown.percent),
         Column("products, backward / forward", "products_times", markdown.number),
         *(
-            Column(f"in {key}: {words}", key, markdown.number)
-            for key, words in GRADIENTS.items()
+            Column(f"in {key}", key, markdown.number)
+            for key in GRADIENTS
             if all(key in row for row in rows)
         ),
         Column("all else, backward / forward", "else_times", markdown.number),

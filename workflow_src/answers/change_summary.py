@@ -107,28 +107,50 @@ def most_paid(found: Sequence[Row], rows: Sequence[Row]) -> Row:
     """What pays most of what `tried` found, with its rivals, which replace the same plain value.
 
     They are compared over the cases that each of them has, if there are any ("each"): medians over
-    different cases don't tell which pays more. "alike" are those within SAME_WITHIN of the best.
+    different cases don't tell which pays more. "alike" are those within SAME_WITHIN of the best,
+    "undecided" the others that aren't shown to pay less: see `_undecided`.
     """
     axis, plain = found[0]["axis"], found[0]["plain"]
     names = [row["better"] for row in found if row["plain"] == plain]
-    ratios = {name: _ratios(rows, axis, plain, name) for name in names}
-    common = set.intersection(*map(set, ratios.values()))
-    over = {name: [of[key] for key in common or of] for name, of in ratios.items()}
+    pairs = {name: _alike_but(rows, axis, plain, name) for name in names}
+    common = set.intersection(*map(set, pairs.values()))
+    over = {name: [of[key]["ratio"] for key in common or of] for name, of in pairs.items()}
     rivals = [
         {"better": name, "cases": len(each), "ratio": float(median(each))}
         for name, each in over.items()
     ]
     rivals.sort(key=lambda row: row["ratio"])
-    most = (1 + SAME_WITHIN) * rivals[0]["ratio"]
+    best = rivals[0]
+    most = (1 + SAME_WITHIN) * best["ratio"]
     alike = [row["better"] for row in rivals if row["ratio"] <= most]
-    each = bool(common) and any(set(of) != common for of in ratios.values())
-    return {"plain": plain, "rivals": rivals, "alike": alike, "each": each}
+    others = [row["better"] for row in rivals if row["ratio"] > most]
+    undecided = [_undecided(name, pairs[best["better"]], pairs[name]) for name in others]
+    return {
+        "plain": plain,
+        "rivals": rivals,
+        "alike": alike,
+        "undecided": [each for each in undecided if each],
+        "each": bool(common) and any(set(of) != common for of in pairs.values()),
+    }
 
 
-def _ratios(rows: Sequence[Row], axis: str, plain: str, better: str) -> dict[object, float]:
-    """The ratio of each pair on one kind of host, by what its two cases share."""
+def _undecided(name: str, best: dict[object, Row], other: dict[object, Row]) -> Row | None:
+    """In how many of the cases that both have the best, or the other, is shorter beyond doubt.
+
+    That is if even its slowest process is faster than the other's fastest one; see
+    `remedies.unprofiled`. None if the best is so more often than the other.
+    """
+    both = [(best[key], other[key]) for key in best.keys() & other.keys()]
+    shorter = sum(mine["most_ms"] < its["least_ms"] for mine, its in both)
+    longer = sum(mine["least_ms"] > its["most_ms"] for mine, its in both)
+    found = {"better": name, "of": len(both), "shorter": shorter, "longer": longer}
+    return found if longer >= shorter else None
+
+
+def _alike_but(rows: Sequence[Row], axis: str, plain: str, better: str) -> dict[object, Row]:
+    """The pairs on one kind of host, by what the two cases share: see `_pairs`."""
     pairs = _pairs(rows, axis, plain, better)
-    return {wording.all_but(row, axis): row["ratio"] for row in pairs if row["same_host"]}
+    return {wording.all_but(row, axis): row for row in pairs if row["same_host"]}
 
 
 def _variants(rows: Sequence[Row]) -> Iterator[tuple[str, str, str]]:

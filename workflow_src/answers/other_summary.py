@@ -48,6 +48,7 @@ def summarize(rows: Sequence[Row], example: Row | None = None) -> Row:
         "fused": [row["case"] for row in measured if row["shares"].get("attention", 0.0) > 0],
         "precisions": precisions,
         "largest": largest(precisions),
+        "leaders": leaders(measured),
         "faster": (found := faster(by_precision)),
         "rest_gains_less": all(each["matmul_part"] < each["besides_part"] for each in found),
         "trend": evidence.trend(measured, besides_of, STEADY_WITHIN),
@@ -99,6 +100,22 @@ def largest(precisions: Sequence[Row]) -> list[Row]:
         mine = {"precision": row["precision"], "share": share, "cases": row["cases"]}
         found.setdefault(name, []).append(mine)
     return [{"component": name, "shares": mine} for name, mine in found.items()]
+
+
+def leaders(rows: Sequence[Row]) -> list[Row]:
+    """Which component has the largest share besides products, in how many cases and contexts.
+
+    The one that has it in most cases comes first.
+    """
+    found: dict[str, list[int]] = {}
+    for row in rows:
+        if names := component_names([row]):
+            most = max(names, key=partial(in_component, row))
+            found.setdefault(most, []).append(int(row["context"]))
+    return [
+        {"component": name, "cases": len(mine), "contexts": sorted({min(mine), max(mine)})}
+        for name, mine in sorted(found.items(), key=lambda item: -len(item[1]))
+    ]
 
 
 def _median(rows: Sequence[Row], value: Callable[[Row], float]) -> float:

@@ -59,11 +59,18 @@ REPLAY = Remedy(
 
 
 def unprofiled(timed: pd.DataFrame) -> Row:
-    """Times of a phase that was timed, given its rows of timings.csv; else nothing."""
+    """Times of a phase that was timed, given its rows of timings.csv; else nothing.
+
+    least_ms, most_ms: the medians of the fastest and slowest process; of one process, the 20th and
+    80th percentile of its samples.
+    """
     done = timed[timed["status"] == "ok"]
     if done.empty or not float(done["median_ms"].iloc[0]) > 0:
         return {}
-    times = {name: float(done[name].iloc[0]) for name in ("median_ms", "p20_ms")}
+    several = "processes" in done and float(done["processes"].iloc[0]) > 1
+    ends = ("fastest_ms", "slowest_ms") if several else ("p20_ms", "p80_ms")
+    names = {"median_ms": "median_ms", "p20_ms": "p20_ms", "least_ms": ends[0], "most_ms": ends[1]}
+    times = {key: float(done[name].iloc[0]) for key, name in names.items()}
     return times | {"evidence": row_numbers(done)}
 
 
