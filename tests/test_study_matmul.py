@@ -262,6 +262,15 @@ def test_samples_at_two_levels_are_remarked():
     assert "nsteady" not in text(rows[3:]) and "its busy time" not in text(rows[3:])
 
 
+def test_the_most_unsteady_rate_is_the_one_of_the_widest_range():
+    rows = [
+        row("sizes", 4096, 393.0, median_ms=1.0, p20_ms=0.997, p80_ms=1.116, precision="tf32"),
+        row("sizes", 8192, 702.0, median_ms=1.0, p20_ms=0.902, p80_ms=1.032),
+    ]
+    assert [r["n"] for r in remarks.unsteady(rows)] == [8192, 4096]
+    assert "the most that of bf16 at n = 8192, 680 to 778 TFLOP/s (80th and 20th" in text(rows)
+
+
 def test_a_wave_is_told_in_words():
     said = text(edge_rows(500, 510, 520, 300, 310))
     assert "n = 2048 takes 128 tiles, 1 wave of 132 multiprocessors; one row more takes 153" in said

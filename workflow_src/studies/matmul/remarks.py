@@ -26,19 +26,22 @@ def unsteady(rows: Sequence[Row]) -> list[Row]:
     """The products whose 20th or 80th percentile lies far from their median, the widest first.
 
     Not those that wait for launches, whose spread is the host's. `fast_tflops`,
-    `slow_tflops`: the rates at the 20th and 80th percentile of the time.
+    `slow_tflops`: the rates at the 20th and 80th percentile of the time; `width`: how far apart
+    they are, as a share of the median's rate.
     """
-    found = [
-        row
-        | {
-            "fast_tflops": row["tflops"] * row["median_ms"] / row["p20_ms"],
-            "slow_tflops": row["tflops"] * row["median_ms"] / row["p80_ms"],
-            "gap": max(1 - row["p20_ms"] / row["median_ms"], row["p80_ms"] / row["median_ms"] - 1),
-        }
-        for row in rows
-        if not waits(row)
-    ]
-    return sorted((row for row in found if row["gap"] > APART), key=lambda row: -row["gap"])
+    found = [row | _spread(row) for row in rows if not waits(row)]
+    return sorted((row for row in found if row["gap"] > APART), key=lambda row: -row["width"])
+
+
+def _spread(row: Row) -> Row:
+    """The rates (TFLOP/s) at the percentiles, how far apart, and the larger gap to the median."""
+    fast, slow = (row["median_ms"] / row[end] for end in ("p20_ms", "p80_ms"))
+    return {
+        "fast_tflops": row["tflops"] * fast,
+        "slow_tflops": row["tflops"] * slow,
+        "width": fast - slow,
+        "gap": max(1 - 1 / fast, 1 / slow - 1),
+    }
 
 
 def beyond_median(rows: Sequence[Row]) -> list[Row]:
