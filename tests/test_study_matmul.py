@@ -12,14 +12,16 @@ from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
 from workflow_src.measure import timing
 from workflow_src.measure.timing import plan_repeats, time_within
 from workflow_src.plan.config import load
+from workflow_src.render.markdown import DASH
 from workflow_src.studies.join_points import join
 from workflow_src.studies.matmul import analyze as matmul
 from workflow_src.studies.matmul import measure as matmul_measure
-from workflow_src.studies.matmul import remarks
+from workflow_src.studies.matmul import remarks, verdicts
 from workflow_src.studies.matmul import tiles as matmul_tiles
-from workflow_src.studies.matmul.analyze import kernel_of, tile_of
+from workflow_src.studies.matmul.analyze import kernel_of
 from workflow_src.studies.matmul.points import SIZES, points
 from workflow_src.studies.matmul.section import SECTION
+from workflow_src.studies.matmul.waves import covered, tile_of
 from workflow_src.studies.rows import filled
 from workflow_src.studies.section import STAYED, read_table, stayed, unsteady
 from workflow_src.traces.families import load_rules
@@ -42,7 +44,21 @@ def edge_rows(*rates: float, **more) -> list[dict]:
     about = {"multiprocessors": 132, "edge": 2048} | more
     sizes = range(2048 - 32 * (len(rates) // 2), 4096, 32)
     pairs = zip(sizes, rates, strict=False)
-    return [row("edge", n, r, **about, waves=matmul_tiles.waves(n, 132)) for n, r in pairs]
+    return [row("edge", n, r, **about) for n, r in pairs]
+
+
+def ran(n: int, tflops: float, tile: str, sweep: str = "edge", **more) -> dict:
+    """A row of a fine sweep on 132 multiprocessors, in which a kernel of that tile ran."""
+    about = {"multiprocessors": 132, "edge": 2048, "tile": tile, "kernel": f"gemm_{tile}_t"}
+    return row(sweep, n, tflops, **about | more)
+
+
+H200 = (
+    (2016, 636.0, "128x256"), (2048, 677.4, "256x128"), (2080, 619.8, "192x192"),
+    (2208, 626.1, "160x256"), (2240, 676.6, "320x128"), (2272, 521.0, "256x80"),
+    (2304, 597.8, "192x128"),
+)  # fmt: skip
+"""Of the published sweep across the edge: n, TFLOP/s and the tile that ran."""
 
 
 def read_back(table: pd.DataFrame) -> pd.DataFrame:
@@ -96,9 +112,31 @@ def test_sizes_of_the_fine_sweeps():
     assert {matmul_tiles.tiles(n) for n in fine} == {128}
 
 
+@pytest.mark.parametrize(
+    ("n", "tile", "tiles", "waves"),
+    [
+        (2048, "256x128", 128, 1), (2048, "128x256", 128, 1), (2080, "192x192", 121, 1),
+        (2144, "160x256", 126, 1), (2176, "320x128", 119, 1), (2240, "320x128", 126, 1),
+        (2272, "256x80", 261, 2), (2304, "192x128", 216, 2), (2049, "128x128", 289, 3),
+        (2056, "192x176", 132, 1), (2048, "", None, None), (2048, None, None, None),
+    ],
+)  # fmt: skip
+def test_tiles_and_waves_are_those_of_the_tile_that_ran(n, tile, tiles, waves):
+    found = covered({"n": n, "tile": tile, "multiprocessors": 132})
+    assert found == {"tiles": tiles, "waves": waves}
+
+
+def test_without_multiprocessors_only_the_tiles_are_known():
+    assert covered({"n": 2048, "tile": "256x128"}) == {"tiles": 128, "waves": None}
+    assert covered({"n": 2048}) == {"tiles": None, "waves": None}
+
+
 def test_waves_alone_take_almost_half_past_the_edge():
+    low, high = (ran(n, 500.0, "128x256", waves=w) for n, w in ((2048, 1), (2080, 2)))
     expected = 1 - (2080**2 / 2) / 2048**2
-    assert matmul.expected_drop(2048, 2080, 132) == pytest.approx(expected)
+    assert verdicts.expected_drop(low, high) == pytest.approx(expected)
+    assert verdicts.expected_drop(low, high | {"tile": "256x128"}) == pytest.approx(expected)
+    assert verdicts.expected_drop(low, high | {"tile": "256x80"}) is None
 
 
 @pytest.mark.parametrize(
@@ -164,18 +202,142 @@ def test_launch_bound_sizes_and_another_precision_are_named():
 @pytest.mark.parametrize(
     ("rates", "verdict", "after", "said"),
     [
-        ((500, 510, 520, 300, 310), "at_edge", 2048, "wave quantization shows at the edge"),
-        ((500, 300, 320, 330, 340), "elsewhere", 1984, "not where the assumed tile puts it"),
-        ((500, 300, 400, 360, 340), "elsewhere", 1984, "not the only one"),
-        ((500, 505, 510, 500, 515), "none", 2048, "wave quantization is not seen"),
+        ((500, 510, 520, 300, 310), "at_rise", 2048,
+         "the rate falls by 42.3 %, the largest drop between neighboring sizes. If only the number "
+         "of waves mattered, it would fall by 48.4 %.\nTiles of 128x256, which were assumed to "
+         "choose the sizes, start another wave at the same place (see the appendix).\n"),
+        ((500, 300, 320, 330, 340), "elsewhere", 1984,
+         "There the rate doesn't fall. If only the number of waves mattered, it would fall by "
+         "48.4 %.\nThe largest drop between neighboring sizes, 40.0 %, follows n = 1984, where no "
+         "other wave starts.\n"),
+        ((500, 300, 400, 360, 340), "elsewhere", 1984, "There the rate falls by 10.0 %. If only"),
+        ((500, 505, 510, 500, 515), "none", 2048,
+         "There the rate falls by 2.0 %. If only the number of waves mattered, it would fall by "
+         "48.4 %.\nNo drop between neighboring sizes is 5 % or more.\n"),
     ],
-)
-def test_the_verdict_on_the_edge(rates, verdict, after, said):
+)  # fmt: skip
+def test_the_verdict_where_waves_rise_at_the_assumed_edge(rates, verdict, after, said):
     rows = edge_rows(*rates)
     found = matmul.summarize(written(rows))["edge"]
-    assert (found["drop"], found["largest_after"]) == (verdict, after)
-    assert found["at_edge"] == pytest.approx(1 - rates[3] / rates[2])
+    assert (found["drop"], found["largest"]["below"]["n"]) == (verdict, after)
+    assert found["rise"] == found["assumed"] and found["rise_at_edge"]
+    assert found["rise"]["drop"] == pytest.approx(1 - rates[3] / rates[2])
     assert said in text(rows)
+    assert (
+        "the number of waves on 132 multiprocessors first rises from n = 2048 (128 tiles of "
+        "128x256, 1 wave) to n = 2080 (153 tiles of 128x256, 2 waves). There"
+    ) in text(rows)
+
+
+def test_waves_that_rise_beyond_the_assumed_edge_by_the_tiles_that_ran():
+    rows = [ran(*each) for each in H200]
+    said = text(rows)
+    assert (
+        "By the tiles in the kernels' names, the number of waves on 132 multiprocessors first "
+        "rises from n = 2240 (126 tiles of 320x128, 1 wave) to n = 2272 (261 tiles of 256x80, 2 "
+        "waves). There the rate falls by 23.0 %, the largest drop between neighboring sizes. The "
+        "tile changes there, too, so this sweep can't tell what the wave alone costs.\n"
+        "With tiles of 128x256, which were assumed to choose the sizes, another wave would start "
+        "past n = 2048. But past it another tile runs (192x192 instead of 256x128) and 1 wave is "
+        "enough: from there to n = 2080 the rate falls by 8.5 % (see the appendix).\n"
+    ) in said
+    assert "it goes from 677 (n = 2240) to 521 (n = 2272)." in said
+    assert "If only the number of waves" not in said
+    found = matmul.summarize(written(rows))["edge"]
+    assert (found["drop"], found["rise_at_edge"], found["rise"]["expected"]) == (
+        "at_rise", False, None,
+    )  # fmt: skip
+
+
+def test_the_waves_of_an_older_table_are_replaced_by_those_of_the_tile_that_ran():
+    older = [ran(*each, waves=1 + (each[0] > 2048)) for each in H200]
+    assert text(older) == text([ran(*each) for each in H200])
+    assert "| 2080 |       620 | 192x192            |     121 |       1 |" in text(older)
+
+
+def test_waves_that_rise_again_at_the_assumed_edge():
+    found = text([ran(2016, 600.0, "256x128"), ran(2048, 500.0, "128x128"),
+                  ran(2080, 450.0, "64x128")])  # fmt: skip
+    assert "first rises from n = 2016 (128 tiles of 256x128, 1 wave) to n = 2048 (256 " in found
+    assert "past n = 2048. There the waves rise again, and the rate falls by 10.0 % (see" in found
+
+
+def test_waves_that_never_rise():
+    rows = [ran(n, rate, "320x256") for n, rate in ((2016, 600.0), (2048, 620.0), (2080, 540.0))]
+    said = text(rows)
+    assert (
+        "the number of waves on 132 multiprocessors never rises from one size to the next.\n"
+        "The largest drop between neighboring sizes, 12.9 %, follows n = 2048, where no other "
+        "wave starts.\n"
+    ) in said
+    assert (
+        "past n = 2048. But 320x256 runs on both sides and 1 wave is enough: from there to "
+        "n = 2080 the rate falls by 12.9 % (see the appendix).\n"
+    ) in said
+    assert matmul.summarize(written(rows))["edge"]["rise"] is None
+
+
+@pytest.mark.parametrize("lacking", [{"tile": ""}, {}])
+def test_without_any_tile_no_waves_are_claimed(lacking):
+    rows = [row | lacking for row in edge_rows(500, 510, 520, 300, 310)]
+    rows = rows if lacking else [{k: v for k, v in row.items() if k != "tile"} for row in rows]
+    said = text(rows)
+    assert (
+        "The kernels' names tell no tile, so where another wave starts isn't known.\n"
+        "The largest drop between neighboring sizes, 42.3 %, follows n = 2048.\n"
+        "With tiles of 128x256, which were assumed to choose the sizes, another wave would start "
+        "past n = 2048. From there to n = 2080 the rate falls by 42.3 % (see the appendix).\n"
+    ) in said
+    assert "kernel names with a tile" not in said and "If only" not in said
+    assert f"| 2048 |       520 | {DASH}                  |       {DASH} |       {DASH} |" in said
+
+
+def test_a_few_tiles_tell_waves_only_between_neighbors():
+    rows = edge_rows(500, 510, 520, 300, 310)
+    for each in rows[1:4:2]:
+        each["tile"] = ""
+    assert "The kernels' names tell too few tiles, so where" in text(rows)
+    rows[3]["tile"] = "128x256"
+    assert "names, which 4 of 5 tell, the number of waves on 132 multiprocessors first" in text(
+        rows
+    )
+
+
+def past(rates: tuple[float, float, float], kernels: bool = False) -> list[dict]:
+    """The sweep just past the edge, of one kernel or of the published ones."""
+    tiles = ("256x128", "128x128", "192x176") if kernels else ("256x256",) * 3
+    sizes = zip((2048, 2049, 2056), rates, tiles, strict=True)
+    return [ran(*each, sweep="past_edge") for each in sizes]
+
+
+def test_the_base_is_the_median_of_all_measurements_of_the_edge():
+    rows = past((612.4, 99.086, 619.57), kernels=True)
+    rows += [ran(2048, 677.386, "256x128"), row("divisibility", 2048, 677.392)]
+    rows += [row("sizes", 2048, 900.0), row("divisibility", 2048, 50.0, precision="fp32")]
+    found = matmul.summarize(written(rows))["past_edge"]
+    assert (found["base"]["tflops"], found["base"]["times"]) == (677.386, 3)
+    assert found["change"]["aligned"] == pytest.approx(619.57 / 677.386 - 1)
+    assert (
+        "n = 2048 was measured more than once in the fine sweeps, at 612 to 677 TFLOP/s. These "
+        "differ by 9.6 %, so a smaller change from n = 2048 shows nothing. The changes below are "
+        "from the median, 677.\n"
+        "With one more row and column than n = 2048, n = 2049, the rate changes by -85.4 %, to "
+        "99.1 TFLOP/s; another kernel runs, gemm_128x128_t (289 tiles, 3 waves). At n = 2056, "
+        "larger still but with rows of a multiple of 16 bytes, it changes by -8.5 %, to 620, "
+        "within the range of n = 2048; another kernel runs, gemm_192x176_t (132 tiles, 1 wave). "
+        "So the rate at n = 2049 is 84.0 % below that of this larger size.\n"
+    ) in text(rows)
+
+
+def test_odd_sizes_with_as_many_tiles_tell_a_loss_without_more_waves():
+    rows = past((612.4, 99.086, 619.57), kernels=True)
+    rows += [row("divisibility", 2048, 620.0), row("divisibility", 2047, 124.0, kernel="odd")]
+    assert (
+        "that of this larger size. It takes more waves, too, but the odd sizes of the sweep by "
+        "divisor lose 80.0 % with no more tiles than the others.\n"
+    ) in text(rows)
+    rows[-1]["tile"] = "64x64"
+    assert "It takes more waves, too" not in text(rows)
 
 
 @pytest.mark.parametrize(
@@ -183,24 +345,32 @@ def test_the_verdict_on_the_edge(rates, verdict, after, said):
     [
         (
             (700.0, 350.0, 490.0),
-            "n = 2049, changes the rate by -50.0 %; n = 2056, past the edge too but with rows of a "
-            "multiple of 16 bytes, changes it by -30.0 %. So 28.6 % of the rate at that aligned "
-            "size is lost to the odd length of rows, not to the wave.",
+            "With one more row and column than n = 2048, n = 2049, the rate changes by -50.0 %, "
+            "to 350 TFLOP/s (81 tiles, 1 wave). At n = 2056, larger still but with rows of a "
+            "multiple of 16 bytes, it changes by -30.0 %, to 490 (81 tiles, 1 wave). So the rate "
+            "at n = 2049 is 28.6 % below that of this larger size.\n",
         ),
-        ((700.0, 490.0, 497.0), "16 bytes, changes it by -29.0 %.\n"),
+        ((700.0, 490.0, 497.0), "it changes by -29.0 %, to 497 (81 tiles, 1 wave).\n"),
     ],
 )
 def test_one_row_past_the_edge_is_told_apart_from_an_odd_length(rates, said):
-    sizes = zip((2048, 2049, 2056), rates, strict=True)
-    rows = [row("past_edge", n, rate, multiprocessors=132, edge=2048) for n, rate in sizes]
+    rows = past(rates)
     assert said in text(rows)
+    assert "2048 was measured" not in text(rows) and "another kernel runs" not in text(rows)
     assert matmul.summarize(written(rows[:2]))["past_edge"] is None
+
+
+def test_just_past_the_edge_without_tiles_nothing_is_said_of_waves():
+    rows = [each | {"tile": ""} for each in past((700.0, 350.0, 490.0))]
+    assert "by -50.0 %, to 350 TFLOP/s. At n = 2056" in text(rows)
 
 
 def test_names_bear_the_assumed_tile_out_or_not():
     rows = edge_rows(500, 510, 520, 300, 310)
     rows[0]["tile"], rows[1]["tile"], rows[2]["tile"] = "256x128", "128x128", ""
-    assert "3 of 4 kernel names with a tile have this one" in text(rows)
+    assert "which 3 of 4 kernel names with a tile have (or its transpose): n = 2048 takes" in text(
+        rows
+    )
 
 
 def test_an_edge_that_ran_out_of_memory_has_no_verdict():
@@ -214,7 +384,7 @@ def test_an_edge_that_ran_out_of_memory_has_no_verdict():
 def test_divisors_by_their_medians():
     rows = [row("divisibility", n, r) for n, r in ((2048, 600), (2047, 100), (2045, 200))]
     rows += [row("divisibility", n, r) for n, r in ((2046, 300), (2016, 580))]
-    found = matmul.divisor_classes(matmul.sweep(written(rows), "divisibility"))
+    found = verdicts.divisor_classes(matmul.sweep(written(rows), "divisibility"))
     assert {r["divisor"]: (r["tflops"], r["sizes"]) for r in found} == {
         32: (590, 2),
         2: (300, 1),
@@ -224,6 +394,25 @@ def test_divisors_by_their_medians():
     assert "16, 8, 2 and 1 that divides n, those of 32 are fastest (median 590 TFLOP/s)" in said
     assert "those of 1 (odd n) slowest" in said
     assert "never falls" in said
+
+
+def test_divisors_about_as_fast_as_the_fastest_are_named_together():
+    rates = ((2048, 626.0, "a"), (2032, 619.0, "b"), (2040, 607.0, "a"), (2046, 188.0, "c"))
+    rows = [row("divisibility", n, rate, kernel=k) for n, rate, k in (*rates, (2047, 124.0, "d"))]
+    said = text(rows)
+    assert (
+        "divides n, those of 32, 16 and 8 are about equally fast (medians of 607 to 626 TFLOP/s), "
+        "those of 1 (odd n) slowest (124, 80.2 % less than the fastest)."
+    ) in said
+    assert (
+        "other kernels run in the groups of 32, 16 and 8 than in that of 1 (odd n). All sizes of "
+        "that sweep take 128 tiles, by the tiles in the kernels' names, so the number of tiles "
+        "doesn't make the difference (see the appendix).\n"
+    ) in said
+    rows[4]["tile"] = ""
+    assert "than in that of 1 (odd n) (see the appendix).\n" in text(rows)
+    rows[4]["kernel"] = "b"
+    assert "other kernels run" not in text(rows)
 
 
 def test_divisors_that_do_not_matter():
@@ -273,8 +462,10 @@ def test_the_most_unsteady_rate_is_the_one_of_the_widest_range():
 
 def test_a_wave_is_told_in_words():
     said = text(edge_rows(500, 510, 520, 300, 310))
-    assert "n = 2048 takes 128 tiles, 1 wave of 132 multiprocessors; one row more takes 153" in said
-    assert "one more wave, of only 21 tiles." in said
+    assert "With one tile per multiprocessor at a time, those computed together are a wave." in said
+    assert (
+        "n = 2048 takes 128 such tiles, 1 wave, one row and column more 153, one wave more" in said
+    )
 
 
 def test_the_figure_has_a_panel_per_sweep():
@@ -341,10 +532,10 @@ def test_what_is_derived_of_raw_rows(tmp_path):
     found, gone, left = joined(tmp_path, rows)
     assert (found["samples"], found["median_ms"], found["calls_per_sample"]) == (3, 0.03, 3)
     assert found["tflops"] == pytest.approx(2 * 2080**3 / 30e3 / 1e3)
-    assert (found["divisor"], found["waves"]) == (32, 2)
+    assert (found["divisor"], found["tiles"], found["waves"]) == (32, 153, 2)
     assert (found["kernel"], found["tile"], found["ran"]) == (NVJET, "128x256", "bf16")
     assert (found["kernels"], found["busy_ms"]) == (2, 0.022)
-    assert (gone["divisor"], gone["waves"], gone["tflops"]) == (1, 2, None)
+    assert (gone["divisor"], gone["waves"], gone["tflops"]) == (1, None, None)
     assert left["divisor"] is left["waves"] is left["kernel"] is None
 
 

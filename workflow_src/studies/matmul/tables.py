@@ -15,9 +15,10 @@ from workflow_src.render.markdown import (
     plain,
     whole,
 )
-from workflow_src.studies.matmul.analyze import divisor_classes, peaks, sweep
+from workflow_src.studies.matmul.analyze import peaks, sweep
 from workflow_src.studies.matmul.points import PRECISIONS
 from workflow_src.studies.matmul.remarks import marks
+from workflow_src.studies.matmul.verdicts import divisor_classes
 from workflow_src.studies.rows import TIME_COLUMNS
 from workflow_src.studies.study import Row
 
@@ -43,9 +44,10 @@ SIZE_COLUMNS = (
 )
 EDGE_COLUMNS = (
     Column("n", "n", plain),
-    Column("waves", "waves", plain),
     Column("TFLOP/s", "tflops", number, "status"),
-    Column("tile in its name", "tile", str, "status"),
+    Column("tile in its name", "tile", str, "untold"),
+    Column("tiles", "tiles", plain, "untold"),
+    Column("waves", "waves", plain, "untold"),
     Column("kernel", "kernel", str, "status"),
 )
 DIVISOR_COLUMNS = (
@@ -54,7 +56,7 @@ DIVISOR_COLUMNS = (
     Column("median, TFLOP/s", "tflops", number),
     Column("least", "least", number),
     Column("most", "most", number),
-    Column("kernels", "kernels"),
+    Column("kernels", "kernels", ", ".join),
 )
 
 
@@ -66,8 +68,8 @@ def tables(table: pd.DataFrame) -> dict[str, Markup]:
         "rates": _rates_table(rows, sweep(table, "sizes", "oom")),
         "peaks": _peaks_table(peaks(rows)),
         "sizes": _sizes_table(rows, sweep(table, "sizes", "oom")),
-        "edge": markdown_table(sweep(table, "edge"), EDGE_COLUMNS),
-        "past_edge": markdown_table(sweep(table, "past_edge"), EDGE_COLUMNS),
+        "edge": _edge_table(sweep(table, "edge")),
+        "past_edge": _edge_table(sweep(table, "past_edge")),
         "divisors": markdown_table(classes, DIVISOR_COLUMNS),
     }
 
@@ -98,6 +100,11 @@ def _peaks_table(found: Sequence[Row]) -> Markup:
 
 def _half(peak: Row) -> str:
     return "no n tried" if peak["half_from"] is None else plain(peak["half_from"])
+
+
+def _edge_table(measured: Sequence[Row]) -> Markup:
+    """The sizes of a sweep, with dashes where the kernel's name tells no tile."""
+    return markdown_table([row | {"untold": "none"} for row in measured], EDGE_COLUMNS)
 
 
 def _sizes_table(measured: Sequence[Row], out_of_memory: Sequence[Row]) -> Markup:
