@@ -472,6 +472,8 @@ def test_the_figure_has_a_panel_per_sweep():
     rows = [row("sizes", 128, 1.0), *edge_rows(5, 5, 5, 3, 3), row("divisibility", 2047, 9.0)]
     drawn = SECTION.svg(written(rows))
     assert all(title in drawn for title in ("by size", "across a tile edge", "by what divides n"))
+    assert "edge of 128x256, n = 2048" in drawn and "2 waves from n = 2080" in drawn
+    assert "waves from" not in SECTION.svg(written(edge_rows(5, 5, 5, 3, 3)[:3]))
 
 
 @pytest.mark.parametrize(

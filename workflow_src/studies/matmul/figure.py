@@ -9,6 +9,8 @@ from matplotlib.figure import Figure
 
 from workflow_src.render.drawing import LINE_COLORS, MARKERS, context_axis, log_values, nothing
 from workflow_src.studies.matmul.analyze import DIVISORS, sweep
+from workflow_src.studies.matmul.tiles import TILE
+from workflow_src.studies.matmul.verdicts import edge_verdict
 from workflow_src.studies.study import Row
 
 
@@ -43,11 +45,15 @@ def draw_sizes(axes: Axes, rows: Sequence[Row]) -> None:
 
 
 def draw_edge(axes: Axes, rows: Sequence[Row]) -> None:
-    """Rate across the tile edge, which is marked."""
+    """Rate across the assumed edge; lines mark it and where the tiles that ran take more waves."""
     n, rate = [int(row["n"]) for row in rows], [row["tflops"] for row in rows]
-    edge = int(rows[0]["edge"])
+    edge, tile = int(rows[0]["edge"]), "x".join(map(str, TILE))
     axes.plot(n, rate, color=LINE_COLORS[0], marker="o", label=rows[0]["precision"])
-    axes.axvline(edge, color="black", linestyle="--", label=f"edge, n = {edge}")
+    axes.axvline(edge, color="black", linestyle="--", label=f"edge of {tile}, n = {edge}")
+    if rise := (edge_verdict(rows) or {}).get("rise"):
+        above = rise["above"]
+        label = f"{above['waves']} waves from n = {int(above['n'])}"
+        axes.axvline(above["n"], color="black", linestyle=":", label=label)
     axes.set_ylim(bottom=0)
     axes.set_xlabel("n")
     axes.set_title("across a tile edge", fontsize=10)
