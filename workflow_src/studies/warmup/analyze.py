@@ -15,7 +15,10 @@ from workflow_src.studies.warmup import causes
 from workflow_src.studies.warmup.settled import SETTLED_WITHIN, settled_after, settled_median
 
 MEAN_WITHIN = 0.05
-"""A warm-up is enough if the mean then differs from the settled median by at most this share."""
+"""A warm-up is enough if no mean then exceeds the settled median by more than this share.
+
+A mean that is lower by more can't come from slow first steps, which only raise it.
+"""
 
 
 def derive(point: Point, rows: list[Row]) -> list[Row]:
@@ -111,6 +114,7 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
         "steady": steady_only(rows),
         "mean_within": MEAN_WITHIN,
         "settled_within": SETTLED_WITHIN,
+        "below": below(rows),
         "never": never,
         "widest": _widest(never),
         "contexts": sorted({int(row["context"]) for row in rows}),
@@ -147,13 +151,16 @@ def same_extra(lines: Sequence[Row]) -> dict[str, Any] | None:
 
 
 def _worst_means(rows: Sequence[Row]) -> dict[int, dict[str, Any]]:
-    """By number of warm-up steps, the run whose mean is furthest from the settled median."""
+    """By number of warm-up steps, the run whose mean exceeds its settled median most.
+
+    `excess` is that share, negative if all means are lower.
+    """
     found: dict[int, dict[str, Any]] = {}
     for row in sorted(rows, key=lambda row: int(row["warmup_steps"])):
         excess = row["mean_ratio"] - 1
         worst = found.get(int(row["warmup_steps"]))
-        if worst is None or abs(excess) > abs(worst["excess"]):
-            within = abs(excess) <= MEAN_WITHIN
+        if worst is None or excess > worst["excess"]:
+            within = excess <= MEAN_WITHIN
             about = {"excess": excess, "within": within, "named": named(row)}
             found[int(row["warmup_steps"])] = about
     return found
@@ -168,10 +175,10 @@ def _means(rows: Sequence[Row]) -> dict[int, list[float]]:
 
 
 def enough(rows: Sequence[Row]) -> int | None:
-    """The fewest warm-up steps from which on all means lie within MEAN_WITHIN; None if none do."""
+    """The fewest warm-up steps from which on no mean is above MEAN_WITHIN; None without any."""
     least = None
     for warmup_steps, excesses in reversed(_means(rows).items()):
-        if any(abs(excess) > MEAN_WITHIN for excess in excesses):
+        if any(excess > MEAN_WITHIN for excess in excesses):
             break
         least = warmup_steps
     return least
@@ -187,9 +194,30 @@ def steady_only(rows: Sequence[Row]) -> dict[str, Any]:
         row | {"excess": row["mean_ratio"] - 1, "named": named(row)}
         for row in rows
         if least is not None and row["settled_after_steps"] is None
-        if row["warmup_steps"] >= least and abs(row["mean_ratio"] - 1) > MEAN_WITHIN
+        if row["warmup_steps"] >= least and row["mean_ratio"] - 1 > MEAN_WITHIN
     ]
     return {"enough": least, "exceptions": exceptions}
+
+
+def below(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """The runs whose mean is lower than their settled median by more than MEAN_WITHIN.
+
+    `lower` is that share; `others` are the settled medians (ms) of the same size and phase in the
+    other runs.
+    """
+    return [
+        row
+        | {"lower": 1 - row["mean_ratio"], "named": named(row)}
+        | {"others": [other["settled_ms"] for other in rows if _is_another(other, row)]}
+        for row in rows
+        if 1 - row["mean_ratio"] > MEAN_WITHIN
+    ]
+
+
+def _is_another(other: Row, row: Row) -> bool:
+    """Whether a row is of another run of the same size and phase."""
+    same = (other["size"], other["phase"]) == (row["size"], row["phase"])
+    return same and other is not row
 
 
 if __name__ == "__main__":
