@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import torch
 
+from workflow_src.cli import check_numbers
 from workflow_src.common.devices import cuda_devices
 from workflow_src.common.errors import TraceError
 from workflow_src.plan.config import load
@@ -25,6 +26,7 @@ from workflow_src.studies.attention.module import (
 )
 from workflow_src.studies.attention.plain import PackedAttention, PlainAttention, shapes
 from workflow_src.studies.attention.section import SECTION
+from workflow_src.studies.attention.waiting import launching
 from workflow_src.studies.join_points import table_rows
 from workflow_src.studies.section import read_table
 from workflow_src.traces.families import load_rules
@@ -128,13 +130,16 @@ def test_times_that_wait_for_launches_are_told_from_those_that_do_not():
     rows = [*busy(CROSSING[:2], 0.1), *busy(CROSSING[6:8], 0.2), *CROSSING[2:4], *CROSSING[8:10]]
     rows += [*busy(CROSSING[4:6], 1.0), *busy(CROSSING[10:], 0.9)]
     said = text(rows)
-    assert "Up to context 128 none keeps the device busy for more than 20.0 % of its time" in said
-    assert "Beyond that, forward and backward are fastest with SDPA flash from context 256" in said
+    assert (
+        "Of those profiled at context 128, none keeps the device busy for more than 20.0 % of its "
+        "time, so that their times there compare how long the host takes to launch the kernels.\n"
+        "Beyond context 128, forward and backward are fastest with SDPA flash from context 256 on"
+    ) in said
     assert "| 3.00 (10 %)" in said and "| 12.0 (90 %)" in said
     late = text([*rows[:-2], *busy(CROSSING[10:], 0.5)])
     assert "Even at context 512 the fastest, SDPA flash, keeps the device busy for only" in late
     assert "are fastest with" not in late
-    assert "Up to context" not in text(rows, gpu="")
+    assert "Of those profiled" not in text(rows, gpu="")
     assert "A share over 100 %" not in said
     over = text([*rows[:-2], *busy(CROSSING[10:], 1.02)])
     assert "(102 %)" in over and "A share over 100 % is of two different calls" in over
@@ -144,6 +149,39 @@ def test_times_that_wait_for_launches_are_told_from_those_that_do_not():
     assert "At context 1024 even the fastest, SDPA flash, keeps the device busy for" in between
     assert "50.0 %. Beyond that, forward and backward are fastest with SDPA flash" in between
     assert "the device's busy time is not in this table" in text(CROSSING)
+
+
+def test_only_what_was_profiled_is_said_to_wait_for_launches():
+    """A profile that recorded nothing leaves an implementation without a busy share."""
+    forward, backward = pair("sdpa_efficient", 512, 1.0, 1.0)
+    rows = [*busy(CROSSING[:2], 0.1), *CROSSING[2:4], *busy(CROSSING[4:6], 0.25)]
+    rows += [*CROSSING[6:10], *busy(CROSSING[10:], 0.2), *busy([forward], 0.7), backward]
+    rows += busy(pair("naive", 1024, 9.0, 9.0), 1.0)
+    said = text(rows)
+    assert (
+        "Of those profiled at contexts 128 and 512, none keeps the device busy for more than "
+        "25.0 % of its time, so that their times there compare how long the host takes to launch "
+        "the kernels. SDPA flash at context 128 and SDPA memory-efficient at context 512 have no "
+        "profile of both passes.\n"
+    ) in said
+    assert "Up to context" not in said
+    assert "Beyond context 512, forward and backward are fastest with written out from" in said
+
+
+def test_a_context_that_waits_beyond_one_that_does_not_is_not_counted():
+    rows = [*busy(pair("naive", 128, 1.0, 1.0), 0.1), *busy(pair("naive", 512, 2.0, 2.0), 0.9)]
+    found = launching(attention.totals(attention.sweep(written(rows), "core")))
+    assert found is not None and found["waits"] == [128]
+    rows += busy(pair("naive", 1024, 3.0, 3.0), 0.2)
+    found = launching(attention.totals(attention.sweep(written(rows), "core")))
+    assert found is not None and found["waits"] == [128]
+    assert [row["context"] for row in found["fastest"]] == [1024]
+
+
+def test_the_fastest_is_not_said_to_wait_if_it_was_not_profiled():
+    rows = [*busy(pair("naive", 128, 9.0, 1.0), 0.9), *busy(pair("sdpa_math", 128, 5.0, 1.0), 0.2)]
+    assert "the fastest, SDPA math, keeps the device busy for only 20.0 %" in text(rows)
+    assert "the fastest, SDPA" not in text([*rows, *pair("sdpa_flash", 128, 1.0, 1.0)])
 
 
 def test_one_that_is_fastest_everywhere():
@@ -666,7 +704,9 @@ def test_the_plain_module_beside_ours_on_a_cpu() -> None:
     assert "forward at batch 2 and context 16 (profiled times)" in said
 
 
-def plain_rows(implementation: str, shape: tuple[int, int], ms: float) -> list[dict]:
+def plain_rows(
+    implementation: str, shape: tuple[int, int], ms: float, busy: float = 1.0
+) -> list[dict]:
     batch, context = shape
     about = {"implementation": implementation, "batch": batch, "context": context, "heads": 1}
     about |= {"precision": "fp32", "head_size": 256, "status": "ok", "reason": "", "median_ms": ms}
@@ -674,7 +714,7 @@ def plain_rows(implementation: str, shape: tuple[int, int], ms: float) -> list[d
     return [about | {"sweep": "plain", "phase": "forward"}] + [
         about
         | {"sweep": "plain_kernel", "product": product, "kernel": f"{product}_kernel"}
-        | {"family": "gemm", "calls": 1, "busy_ms": share * ms}
+        | {"family": "gemm", "calls": 1, "busy_ms": busy * share * ms}
         for product, share in parts.items()
     ]
 
@@ -694,3 +734,43 @@ def test_what_the_section_says_of_the_plain_module() -> None:
         [*pair("naive", 128, 1.0, 1.0), *rows]
     )
     assert "first written" not in text(pair("naive", 128, 1.0, 10.0))
+
+
+def test_the_plain_module_s_ratio_is_of_launching_where_the_device_is_idle() -> None:
+    rows = [
+        *(plain_rows("plain", (8, 128), 1.0, 0.9) + plain_rows("packed", (8, 128), 2.0, 0.5)),
+        *(plain_rows("plain", (8, 512), 9.0, 0.95) + plain_rows("packed", (8, 512), 6.0, 0.99)),
+        *pair("naive", 128, 1.0, 10.0),
+    ]
+    said = text(rows)
+    assert (
+        "In 1 of the 2 shapes profiled the device is busy for less than 80 % of the time of one "
+        "module or both, so that those ratios compare launching, too; in the other the ratio is "
+        "1.50.\n"
+    ) in said
+    cells = [[c.strip() for c in line.strip("|").split("|")] for line in said.splitlines()]
+    assert ["8", "128", "1.00", "2.00", "0.500", "90.0 %", "50.0 %"] in cells
+    assert ["8", "512", "9.00", "6.00", "1.50", "95.0 %", "99.0 %"] in cells
+    on_cpu = text(rows, gpu="")
+    assert "shapes profiled" not in on_cpu and "busy |" not in on_cpu
+
+
+def test_where_both_modules_keep_the_device_busy_nothing_is_said_of_launching() -> None:
+    rows = [*plain_rows("plain", (8, 128), 1.0), *plain_rows("packed", (8, 128), 2.0)]
+    assert "shapes profiled" not in text([*pair("naive", 128, 1.0, 10.0), *rows])
+
+
+def test_a_module_without_a_profile_has_no_busy_share() -> None:
+    rows = [*plain_rows("plain", (8, 128), 1.0, 0.2), plain_rows("packed", (8, 128), 2.0)[0]]
+    rows += plain_rows("plain", (8, 512), 1.0, 0.2) + plain_rows("packed", (8, 512), 2.0, 0.1)
+    said = text([*pair("naive", 128, 1.0, 10.0), *rows])
+    assert "In 1 of the 1 shape profiled the device is busy for less than 80 %" in said
+    cells = [[c.strip() for c in line.strip("|").split("|")] for line in said.splitlines()]
+    assert ["8", "128", "1.00", "2.00", "0.500", "20.0 %", "not measured"] in cells
+
+
+def test_the_published_section_shows_only_numbers_of_its_table() -> None:
+    table = read_table(ROOT / "examples" / "h200" / "tables" / "studies" / "attention.csv")
+    said = SECTION.markdown(table, ROOT / "report_templates")
+    found = check_numbers.section(said, table, "attention")
+    assert [number for number in found if not number.sources] == []

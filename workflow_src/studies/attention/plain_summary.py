@@ -5,48 +5,100 @@ from typing import Any
 
 from markupsafe import Markup
 
-from workflow_src.render.markdown import Column, markdown_table, number, plain, whole
+from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
+from workflow_src.render.markdown import Column, markdown_table, number, percent, plain, whole
 from workflow_src.studies.study import Row
 
 PRODUCTS = ("q", "k", "v", "qkv", "scores", "softmax", "values", "output")
 """The ranges of both modules, in the order in which they run."""
 
 
-def compared(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Per batch and context where both modules ran: their medians in ms, and plain's over ours."""
-    found: dict[tuple[Any, Any], dict[str, float]] = {}
+def compared(rows: Sequence[Row], kernels: Sequence[Row]) -> list[dict[str, Any]]:
+    """Per batch and context where both modules ran: their medians in ms, and plain's over ours.
+
+    `plain_busy` and `packed_busy` are the shares of them in which a GPU is busy; None if unknown.
+    """
+    found: dict[tuple[Any, Any], dict[str, Row]] = {}
     for row in rows:
         if row["status"] == "ok":
-            found.setdefault((row["batch"], row["context"]), {})[row["implementation"]] = row[
-                "median_ms"
-            ]
+            found.setdefault((row["batch"], row["context"]), {})[row["implementation"]] = row
     return [
-        {"batch": int(batch), "context": int(context), "plain_ms": ms["plain"]}
-        | {"packed_ms": ms["packed"], "ratio": ms["plain"] / ms["packed"]}
-        for (batch, context), ms in sorted(found.items())
-        if {"plain", "packed"} <= ms.keys()
+        _pair(ran["plain"], ran["packed"], kernels)
+        for _, ran in sorted(found.items())
+        if {"plain", "packed"} <= ran.keys()
     ]
+
+
+def _pair(separate: Row, packed: Row, kernels: Sequence[Row]) -> dict[str, Any]:
+    """The module with separate projections and the packed one at one shape; times in ms."""
+    return {
+        "batch": int(separate["batch"]),
+        "context": int(separate["context"]),
+        "plain_ms": separate["median_ms"],
+        "packed_ms": packed["median_ms"],
+        "ratio": separate["median_ms"] / packed["median_ms"],
+        "plain_busy": _busy_share(separate, kernels),
+        "packed_busy": _busy_share(packed, kernels),
+    }
+
+
+def _busy_share(row: Row, kernels: Sequence[Row]) -> float | None:
+    """The busy time of a module's kernels over its median; None on a CPU or without a profile."""
+    shape = {"batch": row["batch"], "context": row["context"]}
+    mine = [k["busy_ms"] for k in _of(kernels, row["implementation"], shape)]
+    return sum(mine) / row["median_ms"] if mine and row.get("gpu") else None
 
 
 def summarize_plain(rows: Sequence[Row], kernels: Sequence[Row]) -> dict[str, Any] | None:
     """The comparison, its extremes, and where the plain module's time goes; None without one."""
-    pairs = compared(rows)
+    pairs = compared(rows, kernels)
     if not pairs:
         return None
     most = max(pairs, key=lambda pair: (pair["batch"] * pair["context"], pair["context"]))
-    mine = [r for r in kernels if r["implementation"] == "plain" and _is_at(r, most)]
-    places = {name: sum(r["busy_ms"] for r in mine if r["product"] == name) for name in PRODUCTS}
-    total = sum(row["busy_ms"] for row in mine)
-    longest = max(places, key=lambda name: places[name])
     return {
         "pairs": pairs,
         "low": min(pairs, key=lambda pair: float(pair["ratio"])),
         "high": max(pairs, key=lambda pair: float(pair["ratio"])),
         "shown": most,
-        "longest": {"product": longest, "ms": places[longest], "share": places[longest] / total}
-        if total
-        else None,
+        "longest": _longest(_of(kernels, "plain", most)),
+        **_launch_bound(pairs),
     }
+
+
+def _longest(kernels: Sequence[Row]) -> dict[str, Any] | None:
+    """The product on which these kernels spend most: ms, and share of their total."""
+    places = {name: sum(r["busy_ms"] for r in kernels if r["product"] == name) for name in PRODUCTS}
+    total = sum(row["busy_ms"] for row in kernels)
+    longest = max(places, key=lambda name: places[name])
+    if not total:
+        return None
+    return {"product": longest, "ms": places[longest], "share": places[longest] / total}
+
+
+def _launch_bound(pairs: Sequence[Row]) -> dict[str, Any]:
+    """How many shapes were profiled on a GPU, and the ratios by whether launching bounds them.
+
+    `waiting` are the ratios of shapes at which the device is busy for less than LAUNCH_BOUND_BELOW
+    of either module's time, `working` those of the others.
+    """
+    profiled = [pair for pair in pairs if None not in (pair["plain_busy"], pair["packed_busy"])]
+    waiting = [
+        pair
+        for pair in profiled
+        if min(pair["plain_busy"], pair["packed_busy"]) < LAUNCH_BOUND_BELOW
+    ]
+    return {
+        "profiled": len(profiled),
+        "waiting": [pair["ratio"] for pair in waiting],
+        "working": [pair["ratio"] for pair in profiled if pair not in waiting],
+        "bound_below": LAUNCH_BOUND_BELOW,
+    }
+
+
+def _of(kernels: Sequence[Row], implementation: str, shape: dict[str, Any]) -> list[Row]:
+    """The kernels of one module at one batch and context."""
+    mine = [row for row in kernels if row["implementation"] == implementation]
+    return [row for row in mine if _is_at(row, shape)]
 
 
 def _is_at(row: Row, shape: dict[str, Any]) -> bool:
@@ -65,6 +117,9 @@ def plain_tables(rows: Sequence[Row], kernels: Sequence[Row]) -> dict[str, Marku
         Column("this project's, ms", "packed_ms", number),
         Column("plain / this project's", "ratio", number),
     ]
+    if found["profiled"]:
+        columns.append(Column("plain: busy", "plain_busy", percent))
+        columns.append(Column("this project's: busy", "packed_busy", percent))
     shown = [row for row in kernels if _is_at(row, found["shown"]) and row["product"] in PRODUCTS]
     shown.sort(key=lambda row: (row["implementation"] != "plain", PRODUCTS.index(row["product"])))
     return {
