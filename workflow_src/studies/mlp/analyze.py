@@ -106,6 +106,8 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
     rows, found = ratios(table), measured(part(table, "sweep"))
     swept = sorted(per_flop(found), key=lambda row: int(row["dim"]))
     axes = [_axis_summary(rows, axis) for axis in BASE]
+    scaled = [row for row in rows if "measured" in row and row["axis"] != "base"]
+    grown = [growth(*pair) for pair in (swept[-2:], swept[:2]) if len(swept) > 1]
     on_cpu = "cpu" in set(table["device"])
     base_share = next((r["busy_share"] for r in swept if r["dim"] == BASE["dim"]), None)
     return {
@@ -114,17 +116,36 @@ def summarize(table: pd.DataFrame) -> dict[str, Any]:
         "readable": readable(base_share, on_cpu),
         "faster": faster_than_base(rows),
         "unseen": unseen_work(rows),
-        "scaled": sum("measured" in row for row in rows if row["axis"] != "base"),
+        "scaled": len(scaled),
         "axes": [axis for axis in axes if axis["measured"]],
         "on_cpu": on_cpu,
         "dims": [int(row["dim"]) for row in swept],
-        "growth": [growth(*pair) for pair in (swept[-2:], swept[:2]) if len(swept) > 1],
+        "growth": grown,
+        "narrow_kernels": verdict(grown[1]["busy"] / grown[1]["flops"]) if grown else "",
+        "width": width_answer(swept),
+        "fits": [row["axis"] for row in scaled if verdict(row["against"]) == "fits"],
+        "fits_within": AS_EXPECTED_WITHIN,
         "shares": [row["busy_share"] for row in swept],
         "busy_from": busy_from(swept),
         "base_share": base_share,
         "threshold": LAUNCH_BOUND_BELOW,
         "tops": _tops(part(table, "operators")),
     }
+
+
+def width_answer(swept: Sequence[Mapping[str, Any]]) -> str:
+    """Whether a step's time follows the FLOPs between the two largest dims, in order of dim.
+
+    A `verdict` where the device is busy enough at both; "largest" if it is at the largest dim
+    alone, "never" if at none.
+    """
+    least = busy_from(swept)
+    if least is None:
+        return "never"
+    if least == swept[-1]["dim"]:
+        return "largest"
+    found = growth(*swept[-2:])
+    return verdict(found["step"] / found["flops"])
 
 
 def measured(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
