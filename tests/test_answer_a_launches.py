@@ -67,10 +67,9 @@ def test_replays_made_on_other_hosts_than_all_estimates_are_told_apart(
     assert (APART in text) == apart
 
 
-def test_the_published_replays_are_of_other_hosts_than_its_estimates() -> None:
+def test_all_published_forward_passes_are_replayed_so_that_none_is_estimated() -> None:
     folder = ROOT / "examples" / "h200" / "tables"
     timings = pd.read_csv(folder / "timings.csv").query("phase == 'forward'")
-    cores = pd.read_csv(folder / "environments.csv").set_index("case")["cpu_cores"]
-    replayed = {cores[case] for case in timings.query("replay_status == 'ok'")["case"]}
-    others = {cores[case] for case in timings.query("replay_status != 'ok'")["case"]}
-    assert (APART in answer_question("a", folder, TEMPLATES)[1]) == (not replayed & others)
+    assert len(timings) == 60 and (timings["replay_status"] == "ok").all()
+    _, text = answer_question("a", folder, TEMPLATES)
+    assert APART not in text and "launch-bound is an estimate" not in text
