@@ -62,6 +62,18 @@ def test_rows_in_which_a_longer_context_takes_less_time_are_counted(ask):
     assert said not in ask(on(128, 64), on(256, 64, median_ms=faster))[1]
 
 
+def test_where_a_gpu_works_longer_a_shorter_time_is_said_to_have_less_idle_time(ask):
+    slow, fast = (Sample().median_ms | {"forward": ms} for ms in (30.0, 20.0))
+    worked = {ms: Sample().times_ms | {"forward": (35.0, ms, 34.0)} for ms in (10.0, 12.0)}
+    other = [on(128, 64, size="medium"), on(256, 64, size="medium")]
+    short = on(128, 64, median_ms=slow, times_ms=worked[10.0])
+    _, text = ask(short, on(256, 16, median_ms=fast, times_ms=worked[12.0]), *other)
+    assert (
+        "In 1 of the 2 rows a time is shorter at a longer context. The GPU works longer there, so "
+        "what is shorter is the time in which it is idle."
+    ) in text
+
+
 def test_the_times_of_another_kind_of_host_are_marked(ask):
     _, text = ask(on(128, 64), on(256, 16), on(512, 64))
     assert matrix(text) == ["12.0 ms (100 %)", "12.0 ms (100 %)†", "12.0 ms (100 %)"]

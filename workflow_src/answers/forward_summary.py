@@ -3,6 +3,7 @@
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
 from workflow_src.answers import (
     comparable,
@@ -63,13 +64,29 @@ def summarize(
 
 
 def falls(timed: Sequence[Row]) -> Row:
-    """In how many series over contexts a longer one takes less time, of how many."""
+    """In how many series over contexts a longer one takes less time, of how many.
+
+    `busier`: whether the device works longer at each of those longer contexts, so that the time in
+    which it is idle is what got shorter.
+    """
     series: dict[tuple[object, ...], list[Row]] = {}
     for row in timed:
         series.setdefault(wording.all_but(row, "context"), []).append(row)
-    longer = [sorted(each, key=lambda row: row["context"]) for each in series.values()]
-    times = [[row["median_ms"] for row in each] for each in longer if len(each) > 1]
-    return {"series": len(times), "fall": sum(ms != sorted(ms) for ms in times)}
+    rising = [sorted(each, key=lambda row: row["context"]) for each in series.values()]
+    several = [each for each in rising if len(each) > 1]
+    falling = [
+        [pair for pair in pairwise(each) if pair[1]["median_ms"] < pair[0]["median_ms"]]
+        for each in several
+    ]
+    return {
+        "series": len(several),
+        "fall": sum(bool(pairs) for pairs in falling),
+        "busier": all(
+            0 < low.get("busy_ms", 0) < high.get("busy_ms", 0)
+            for pairs in falling
+            for low, high in pairs
+        ),
+    }
 
 
 def precision_row(precision: str, rows: Sequence[Row], timed: Sequence[Row]) -> Row:
