@@ -129,7 +129,11 @@ def most_paid(found: Sequence[Row], rows: Sequence[Row]) -> Row:
         "plain": plain,
         "rivals": rivals,
         "alike": alike,
-        "undecided": [each for each in undecided if each],
+        "undecided": [
+            each | {"work": device_work(rows, axis, best["better"], each["better"])}
+            for each in undecided
+            if each
+        ],
         "each": bool(common) and any(set(of) != common for of in pairs.values()),
     }
 
@@ -145,6 +149,25 @@ def _undecided(name: str, best: dict[object, Row], other: dict[object, Row]) -> 
     longer = sum(mine["least_ms"] > its["most_ms"] for mine, its in both)
     found = {"better": name, "of": len(both), "shorter": shorter, "longer": longer}
     return found if longer >= shorter else None
+
+
+def device_work(rows: Sequence[Row], axis: str, one: str, other: str) -> Row | None:
+    """How long the device works with `other`, as a share of its time with `one`: the median.
+
+    Over the cases that have both, on whatever hosts, because these don't change it. `less`: in how
+    many it works less. None if there are no such cases.
+    """
+    busy = {
+        name: {
+            wording.all_but(row, axis): row["savings"]["idle"]["busy_ms"]
+            for row in rows
+            if row[axis] == name and "savings" in row
+        }
+        for name in (one, other)
+    }
+    ratios = [busy[other][key] / busy[one][key] for key in busy[one].keys() & busy[other].keys()]
+    less = sum(ratio < 1 for ratio in ratios)
+    return {"cases": len(ratios), "less": less, "ratio": median(ratios)} if ratios else None
 
 
 def _alike_but(rows: Sequence[Row], axis: str, plain: str, better: str) -> dict[object, Row]:
