@@ -119,7 +119,7 @@ def test_why_backward_changes_the_share_is_chosen_by_times():
     found = {row["precision"]: row for row in backward_share.summarize(rows)}
     assert (found["fp32"]["changed"], found["fp32"]["richer"]) == ("else", False)
     assert (found["tf32"]["changed"], found["tf32"]["richer"]) == ("products", True)
-    assert found["tf32"]["slow"] == [("weight gradients", 1.6)]
+    assert found["tf32"]["slow"] == [("nt", 1.6)]
     assert found["bf16"]["changed"] == ""
     assert found["fp16"]["changed"] == "", "a cause that contradicts the shares is none"
 
