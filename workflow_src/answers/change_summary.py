@@ -1,6 +1,7 @@
 """What the text of answer (f) says over several cases, precision by precision."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import combinations
 from statistics import median
 
@@ -125,15 +126,12 @@ def most_paid(found: Sequence[Row], rows: Sequence[Row]) -> Row:
     alike = [row["better"] for row in rivals if row["ratio"] <= most]
     others = [row["better"] for row in rivals if row["ratio"] > most]
     undecided = [_undecided(name, pairs[best["better"]], pairs[name]) for name in others]
+    work = partial(device_work, rows, axis, best["better"])
     return {
         "plain": plain,
         "rivals": rivals,
         "alike": alike,
-        "undecided": [
-            each | {"work": device_work(rows, axis, best["better"], each["better"])}
-            for each in undecided
-            if each
-        ],
+        "undecided": [each | {"work": work(each["better"])} for each in undecided if each],
         "each": bool(common) and any(set(of) != common for of in pairs.values()),
     }
 

@@ -48,10 +48,13 @@ SIZES_SCHEMA = mapping(
 )
 """The schema of the sizes."""
 
+PRODUCTS, ZEROS = "compute", "compute of zeros"
+"""The kinds of ceilings of matrix products: of standard normal numbers, and of zeros."""
+
 RATES: dict[str, tuple[str, str, float]] = {
     "bandwidth": ("bytes", "gb_per_s", 1.0),
-    "compute": ("flops", "tflop_per_s", 1e-3),
-    "compute of zeros": ("flops", "tflop_per_s", 1e-3),
+    PRODUCTS: ("flops", "tflop_per_s", 1e-3),
+    ZEROS: ("flops", "tflop_per_s", 1e-3),
     "exponential": ("operations", "giga_exp_per_s", 1.0),
 }
 """By kind of ceiling: the key of a call's work, its rate with unit, and that unit per 1/ns.

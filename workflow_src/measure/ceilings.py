@@ -14,7 +14,7 @@ from torch import Tensor
 from workflow_src.common.arguments import Parser, json_of, new_file
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import PRECISIONS
-from workflow_src.common.ceilings import SIZES_SCHEMA
+from workflow_src.common.ceilings import PRODUCTS, SIZES_SCHEMA, ZEROS
 from workflow_src.common.devices import nvml
 from workflow_src.common.errors import UnavailableError, one_sentence
 from workflow_src.common.plan_row import COLUMNS
@@ -155,7 +155,7 @@ def _product_row(
     m, k, n = shape
     dtype = AUTOCAST.get(precision, torch.float32)
     name = "matmul in bursts" if pause_ms else "matmul of zeros" if zeros else "matmul"
-    kind = "compute of zeros" if zeros else "compute"
+    kind = ZEROS if zeros else PRODUCTS
     about = {"kind": kind, "name": name, "layout": layout, "flops": 2 * m * k * n}
     about |= {"shape": f"{m} x {k} x {n}", "precision": precision}
     about |= {"dtype": str(dtype).removeprefix("torch.")}

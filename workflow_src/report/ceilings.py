@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from workflow_src.answers.command import read_optional
 from workflow_src.answers.moved import bandwidth
-from workflow_src.common.ceilings import RATES, TOLERANCE
+from workflow_src.common.ceilings import PRODUCTS, RATES, TOLERANCE, ZEROS
 from workflow_src.common.environment import MEASURED_WITH
 from workflow_src.common.errors import StageError, remake
 from workflow_src.common.reading import reading
@@ -22,7 +22,6 @@ Row = dict[str, Any]
 UNITS = {"gb_per_s": "GB/s", "tflop_per_s": "TFLOP/s", "giga_exp_per_s": "10^9 exp/s"}
 """How each unit is written."""
 
-PRODUCTS, ZEROS = "compute", "compute of zeros"
 WORDS = {
     "bandwidth": "memory",
     PRODUCTS: "matrix product",
