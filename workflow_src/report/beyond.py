@@ -1,7 +1,7 @@
 """The rates of a run that exceed a ceiling of its machine: a line for each ceiling."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,15 +66,22 @@ def remark(
     if not over:
         return []
     if of_zeros:
-        beyond_it = sum(over_ceiling(rate.share, of_zeros) for rate in over)
-        why += ". It is that of standard normal numbers; of zeros the best product reaches "
-        why += f"{percent(of_zeros)} of it, so that the numbers multiplied change the rate, and "
-        why += f"{beyond_it or 'none'} of these {'exceeds' if beyond_it < 2 else 'exceed'} that"
+        why = _beside_zeros(over, of_zeros)
     most = max(over, key=lambda rate: rate.share)
     return [
         f"{len(over)} of {len(every)} rates are above {limit(1 + TOLERANCE)} of the ceiling of "
         f"{ceiling}, the highest at {percent(most.share)} ({most.what}): {why}."
     ]
+
+
+def _beside_zeros(over: Sequence[Rate], of_zeros: float) -> str:
+    """Why rates of products exceed their ceiling, where products of zeros were measured, too."""
+    said = "that ceiling is of standard normal numbers; of zeros the best product reaches "
+    said += f"{percent(of_zeros)} of it"
+    count = sum(over_ceiling(rate.share, of_zeros) for rate in over)
+    if not count:
+        return f"{said}, and none of these reaches more"
+    return f"{said}. {count} of these {'exceeds' if count == 1 else 'exceed'} that, too: {TOO_LOW}"
 
 
 def beyond(

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from workflow_src.answers.command import read_optional
 from workflow_src.answers.moved import bandwidth
-from workflow_src.common.ceilings import PRODUCTS, RATES, TOLERANCE, ZEROS
+from workflow_src.common.ceilings import PRODUCTS, RATES, TOLERANCE, ZEROS, over_ceiling
 from workflow_src.common.environment import MEASURED_WITH
 from workflow_src.common.errors import StageError, remake
 from workflow_src.common.reading import reading
@@ -116,18 +116,19 @@ class Ceilings:
 
     def _of_zeros(self) -> list[str]:
         """What products of zeros reach: nothing else about them differs from a ceiling's."""
-        ceilings, of_zeros = self.tflop_per_s, self.tflop_per_s_of_zeros
-        reached = [
-            f"{percent(rate / ceilings[precision])} in {precision}"
-            for precision, rate in of_zeros.items()
-            if precision in ceilings
-        ]
-        if not reached:
+        shares = {
+            precision: rate / self.tflop_per_s[precision]
+            for precision, rate in self.tflop_per_s_of_zeros.items()
+            if precision in self.tflop_per_s
+        }
+        if not shares:
             return []
+        reached = [f"{percent(share)} in {precision}" for precision, share in shares.items()]
+        depends = any(over_ceiling(share, 1.0) for share in shares.values())
         return [
             "The ceilings of matrix products are those of standard normal numbers. Products of "
-            f"zeros run at {names(reached)} of these rates, probably because a GPU draws less "
-            "power for them."
+            f"zeros run at {names(reached)} of these rates"
+            + (": a rate depends on the numbers that are multiplied." if depends else ".")
         ]
 
 
