@@ -20,6 +20,7 @@ from workflow_src.common.schema import violation
 from workflow_src.dag.ceilings import measures
 from workflow_src.dag.start import make_dag
 from workflow_src.measure import ceilings as measuring
+from workflow_src.measure import products as multiplying
 from workflow_src.measure import sampling
 from workflow_src.measure.l2 import in_rotation, sets_beyond
 from workflow_src.plan.config import load
@@ -82,7 +83,7 @@ def test_samples_on_two_levels_are_named_with_the_clock_but_not_with_the_power()
     assert (fast.share, fast.ms, fast.sm_clock_mhz) == (10 / 15, 1.0, 1980.0)
     assert (slow.share, slow.ms, slow.sm_clock_mhz) == (5 / 15, 2.0, 1200.0)
     (line,) = tabulated(samples).to_dict("records")
-    assert line["bimodal"] and line["sm_clock_mhz"] == 1980 and "power_w" not in line
+    assert line["bimodal"] and line["sm_clock_mhz"] == 1980 and pd.isna(line["power_w"])
     assert line["remark"] == (
         "two levels: 1 ms (67 % of samples, SM at 1980 MHz) and "
         "2 ms (33 % of samples, SM at 1200 MHz)"
@@ -214,7 +215,8 @@ def test_rates_of_products_are_held_against_those_of_zeros(
 def test_without_ceilings_nothing_exceeds_one(tmp_path: Path) -> None:
     answers = written_answers(tmp_path, **{"softmax/exp/gb_per_s": 9.1})
     assert variables(tmp_path, answers, pd.DataFrame()) == {
-        "ceilings": "", "over_ceiling": 0.02, "ceiling_remarks": [], "beyond_ceilings": []
+        "ceilings": "", "over_ceiling": 0.02, "ceiling_remarks": [], "beyond_ceilings": [],
+        "power": "", "power_remark": "",
     }  # fmt: skip
 
 
@@ -276,9 +278,9 @@ def test_the_fastest_layout_of_a_shape_is_measured_in_bursts_and_of_zeros_too(
         made.append(make)
         return TIMED | {"reason": "", "samples_ns": [ns[about["layout"]] - round(pause_ms)]}
 
-    monkeypatch.setattr(measuring, "measured", measured)
+    monkeypatch.setattr(multiplying, "measured", measured)
     sizes = TINY | {"pause_ms": 20.0, "shapes": [[16, 8, 4], [8, 8, 8]]}
-    rows = measuring.products("cpu", "fp32", sizes)
+    rows = multiplying.products("cpu", "fp32", sizes)
     assert [(found["name"], found["layout"], found["shape"]) for found in rows[2:6]] == [
         ("matmul", "tn", "16 x 8 x 4"),
         ("matmul in bursts", "nt", "16 x 8 x 4"),
@@ -290,7 +292,7 @@ def test_the_fastest_layout_of_a_shape_is_measured_in_bursts_and_of_zeros_too(
 
 
 def test_what_a_device_lacks_is_not_tried_in_bursts() -> None:
-    rows = measuring.products("cpu", "tf32", TINY | {"pause_ms": 20.0})
+    rows = multiplying.products("cpu", "tf32", TINY | {"pause_ms": 20.0})
     assert {found["name"] for found in rows} == {"matmul"}
 
 
@@ -328,14 +330,14 @@ def test_exponentials_in_a_cache_fit_into_it(
     assert cached["operations"] == elements and cached["shape"] == f"{elements} elements"
 
 
-@pytest.mark.parametrize("layout", measuring.LAYOUTS)
+@pytest.mark.parametrize("layout", multiplying.LAYOUTS)
 def test_every_layout_gives_a_product_of_the_shape(layout: str) -> None:
-    result = measuring._product((4, 3, 2), layout, torch.float32, "cpu")()
+    result = multiplying._product((4, 3, 2), layout, torch.float32, "cpu")()
     assert isinstance(result, torch.Tensor) and result.shape == (4, 2)
 
 
 def test_precisions_that_a_device_lacks_are_skipped() -> None:
-    rows = measuring.products("cpu", "tf32", TINY)
+    rows = multiplying.products("cpu", "tf32", TINY)
     assert {found["status"] for found in rows} == {"skipped"}
 
 

@@ -9,9 +9,10 @@ import torch
 
 from workflow_src.common.ceilings import FEWEST, SIZES, over_ceiling, rate_of
 from workflow_src.common.devices import cuda_devices
-from workflow_src.measure.ceilings import bandwidths, exponentials, products
+from workflow_src.measure.ceilings import bandwidths, exponentials
 from workflow_src.measure.cuda_graph import graphed
 from workflow_src.measure.l2 import in_rotation, l2_bytes, sets_beyond
+from workflow_src.measure.products import products, sustained_products
 from workflow_src.measure.timing import time_call
 
 pytestmark = [
@@ -63,6 +64,17 @@ def test_products_of_zeros_are_as_fast_as_others_or_faster() -> None:
     print(f"bf16: {best(others):.0f} TFLOP/s of normal numbers, {best(zeros):.0f} of zeros")
     assert len(zeros) == len(SIZES["cuda"]["shapes"])
     assert best(zeros) >= 0.98 * best(others)
+
+
+def test_a_sustained_product_of_zeros_draws_less_power() -> None:
+    normal, zeros = sustained_products("cuda", "bf16", products("cuda", "bf16", SIZES["cuda"]))
+    for row in (normal, zeros):
+        assert row["status"] == "ok" and len(row["samples_ns"]) == len(row["power_w"]) > 20
+        used = [watts for watts in row["power_w"] if watts is not None]
+        capped = sum(map(bool, row["power_capped"])) / len(row["power_capped"])
+        print(f"{row['name']}: {median(used):.0f} W, capped in {capped:.0%} of readings")
+        assert max(used) <= 1.2 * row["power_limit_w"][0]
+    assert median(zeros["power_w"]) < median(normal["power_w"])
 
 
 def test_exponentials_in_registers_outrun_those_in_a_cache() -> None:

@@ -51,15 +51,21 @@ SIZES_SCHEMA = mapping(
 PRODUCTS, ZEROS = "compute", "compute of zeros"
 """The kinds of ceilings of matrix products: of standard normal numbers, and of zeros."""
 
+SUSTAINED, SUSTAINED_ZEROS = "sustained compute", "sustained compute of zeros"
+"""The same, where one product is repeated for a second, and power is read."""
+
 RATES: dict[str, tuple[str, str, float]] = {
     "bandwidth": ("bytes", "gb_per_s", 1.0),
     PRODUCTS: ("flops", "tflop_per_s", 1e-3),
     ZEROS: ("flops", "tflop_per_s", 1e-3),
+    SUSTAINED: ("flops", "tflop_per_s", 1e-3),
+    SUSTAINED_ZEROS: ("flops", "tflop_per_s", 1e-3),
     "exponential": ("operations", "giga_exp_per_s", 1.0),
 }
 """By kind of ceiling: the key of a call's work, its rate with unit, and that unit per 1/ns.
 
-Products of zeros are a kind of their own: no product of other numbers need reach their rate.
+Products of zeros are a kind of their own: no product of other numbers need reach their rate. What
+is sustained is no ceiling, and shows what power does to a rate.
 """
 
 FEWEST = 10

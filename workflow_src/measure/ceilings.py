@@ -14,7 +14,7 @@ from torch import Tensor
 from workflow_src.common.arguments import Parser, json_of, new_file
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import PRECISIONS
-from workflow_src.common.ceilings import PRODUCTS, SIZES_SCHEMA, ZEROS
+from workflow_src.common.ceilings import SIZES_SCHEMA
 from workflow_src.common.devices import nvml
 from workflow_src.common.errors import UnavailableError, one_sentence
 from workflow_src.common.plan_row import COLUMNS
@@ -24,7 +24,7 @@ from workflow_src.measure.alone import measured_alone
 from workflow_src.measure.l2 import in_rotation, l2_bytes
 from workflow_src.measure.machine import use_threads
 from workflow_src.measure.oom import Row, attempt, free
-from workflow_src.measure.precision import AUTOCAST, unsupported, use_precision
+from workflow_src.measure.products import products, sustained_products
 from workflow_src.measure.sampling import Sizes, measured
 from workflow_src.measure.timing import Call, wake
 
@@ -55,20 +55,17 @@ STREAMS: dict[str, tuple[int, Callable[..., object]]] = {
 
 FLOAT32 = {"dtype": "float32", "precision": "fp32"}
 
-LAYOUTS = ("nn", "nt", "tn")
-"""Which of the two factors of a product is stored transposed; a linear layer's forward is nt, its
-backward nn and tn."""
-
 REPEATS = 256
 """Exponentials of each element in one call of the Triton kernel."""
 
 
 def measure(point: Mapping[str, Any]) -> list[Row]:
-    """A row per ceiling measurement: see bandwidths, products and exponentials."""
+    """A row per ceiling measurement: see bandwidths, exponentials and measure/products.py."""
     device, sizes = point["device"], point["sizes"]
     rows = bandwidths(device, sizes)
     for precision in point["precisions"]:
-        rows += products(device, precision, sizes)
+        found = products(device, precision, sizes)
+        rows += found + sustained_products(device, precision, found)
     return rows + exponentials(device, sizes)
 
 
@@ -118,63 +115,6 @@ def _stream(name: str, sets: Sequence[Sequence[Tensor]]) -> Call:
     """The call of one operation, on another set of buffers each time."""
     count, operation = STREAMS[name]
     return in_rotation([partial(operation, *buffers[:count]) for buffers in sets])
-
-
-def products(device: str, precision: str, sizes: Sizes) -> list[Row]:
-    """Rows of matrix products in `precision`: each (m, k, n) of the sizes in each layout.
-
-    The fastest layout of a shape has two more rows if the sizes have a pause. One is in bursts: in
-    a model a product is short and comes between other work, which draws less power, so that the
-    clock is higher than under products alone. The other is of zeros: factors are standard normal
-    otherwise, and a GPU that draws less power for other numbers runs faster. `flops` of a call:
-    2 m k n.
-    """
-    use_precision(precision)
-    rows: list[Row] = []
-    for shape in sizes["shapes"]:
-        row_of = partial(_product_row, shape, precision=precision, device=device, sizes=sizes)
-        mine = [row_of(layout) for layout in LAYOUTS]
-        ran = [row for row in mine if row["status"] == "ok"]
-        rows += mine
-        if ran and sizes["pause_ms"]:
-            best = min(ran, key=lambda row: float(min(row["samples_ns"])))["layout"]
-            rows += [row_of(best, pause_ms=sizes["pause_ms"]), row_of(best, zeros=True)]
-    return rows
-
-
-def _product_row(
-    shape: Sequence[int],
-    layout: str,
-    precision: str,
-    device: str,
-    sizes: Sizes,
-    pause_ms: float = 0.0,
-    zeros: bool = False,
-) -> Row:
-    """The row of one product in one layout; called a burst if samples have pauses."""
-    m, k, n = shape
-    dtype = AUTOCAST.get(precision, torch.float32)
-    name = "matmul in bursts" if pause_ms else "matmul of zeros" if zeros else "matmul"
-    kind = ZEROS if zeros else PRODUCTS
-    about = {"kind": kind, "name": name, "layout": layout, "flops": 2 * m * k * n}
-    about |= {"shape": f"{m} x {k} x {n}", "precision": precision}
-    about |= {"dtype": str(dtype).removeprefix("torch.")}
-    if why := unsupported(precision, device):
-        return about | {"status": "skipped", "reason": why}
-    make = partial(_product, (m, k, n), layout, dtype, device, zeros)
-    return about | measured(about, make, device, sizes, pause_ms)
-
-
-def _product(
-    shape: tuple[int, int, int], layout: str, dtype: torch.dtype, device: str, zeros: bool = False
-) -> Call:
-    """A call that multiplies an (m, k) by a (k, n) matrix, each stored as the layout says."""
-    m, k, n = shape
-    filled = torch.zeros if zeros else torch.randn
-    stored = [(m, k) if layout[0] == "n" else (k, m), (k, n) if layout[1] == "n" else (n, k)]
-    a, b = (filled(rows, columns, device=device, dtype=dtype) for rows, columns in stored)
-    left, right = (a if layout[0] == "n" else a.t()), (b if layout[1] == "n" else b.t())
-    return partial(torch.mm, left, right, out=torch.empty(m, n, device=device, dtype=dtype))
 
 
 def exponentials(device: str, sizes: Sizes) -> list[Row]:

@@ -95,6 +95,38 @@ def sm_clock_mhz(device: str) -> int | None:
         return clock
 
 
+LOAD = ("sm_clock_mhz", "power_w", "power_limit_w", "power_capped")
+"""What `load` reads."""
+
+
+def load(device: str) -> dict[str, float | bool | None]:
+    """A CUDA device's SM clock, power and its limit now, and whether that lowers the clock.
+
+    Each is None if the device doesn't report it. The power is that of the moment, which an average
+    over a second, as in `state`, is not.
+    """
+    with nvml() as there:
+        handle = _asked(pynvml.nvmlDeviceGetHandleByUUID, device) if there else None
+        if handle is None:
+            return dict.fromkeys(LOAD)
+        mask = _asked(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons, handle)
+        limit_mw = _asked(pynvml.nvmlDeviceGetEnforcedPowerLimit, handle)
+        cap = pynvml.nvmlClocksThrottleReasonSwPowerCap
+        return {
+            "sm_clock_mhz": _asked(pynvml.nvmlDeviceGetClockInfo, handle, pynvml.NVML_CLOCK_SM),
+            "power_w": _power_w(handle),
+            "power_limit_w": None if limit_mw is None else limit_mw / 1000,
+            "power_capped": None if mask is None else bool(mask & cap),
+        }
+
+
+def _power_w(handle: Any) -> float | None:
+    fields = _asked(pynvml.nvmlDeviceGetFieldValues, handle, [pynvml.NVML_FI_DEV_POWER_INSTANT])
+    if not fields or fields[0].nvmlReturn != pynvml.NVML_SUCCESS:
+        return None
+    return float(fields[0].value.uiVal / 1000)
+
+
 def _asked(query: Any, *arguments: Any) -> Any:
     """NVML's answer, or None if the device doesn't support the query."""
     try:

@@ -1,4 +1,4 @@
-"""Samples of a ceiling: of a call again and again, or in bursts with pauses between them."""
+"""Samples of a ceiling: of a call again and again, in bursts with pauses, or for a second."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -9,15 +9,18 @@ import torch
 
 from workflow_src.common.ceilings import FEWEST
 from workflow_src.common.errors import UnavailableError
-from workflow_src.measure.machine import sm_clock_mhz
+from workflow_src.common.units import NS_PER_MS
+from workflow_src.measure.machine import LOAD, load, sm_clock_mhz
 from workflow_src.measure.oom import Row, attempt, free
 from workflow_src.measure.progress import said
 from workflow_src.measure.timing import (
     Call,
+    EventPair,
     between_events,
     elapsed_ns,
     event_pairs,
     repeated,
+    time_call,
     time_steps,
 )
 
@@ -27,15 +30,29 @@ Sizes = Mapping[str, Any]
 GROUP = 5
 """Samples between two readings of the clock."""
 
+SUSTAINED_S = 1.0
+"""How long a call is sustained: a GPU lowers its clock for power within a fraction of that."""
+
+PAUSE_S = 2.0
+"""How long the device rests before that."""
+
+SUSTAINED_GROUP_MS = 20.0
+"""How long the calls of one sample take then."""
+
 
 def measured(
     about: Row, make: Callable[[], Call], device: str, sizes: Sizes, pause_ms: float = 0.0
 ) -> Row:
     """The samples of the call that `make` builds, or the status and reason if it can't run."""
+    return attempted(about, lambda: sampled(make(), device, sizes, pause_ms), device)
+
+
+def attempted(about: Row, take: Callable[[], Row], device: str) -> Row:
+    """The samples that `take` takes, or the status and reason if it can't."""
     free(device)
     name = " ".join(str(about[key]) for key in ("precision", "name", "shape", "layout")).strip()
     try:
-        row = attempt(lambda: sampled(make(), device, sizes, pause_ms), partial(free, device))
+        row = attempt(take, partial(free, device))
     except UnavailableError as error:
         row = {"status": "skipped", "reason": str(error)}
     return said(name, row)
@@ -73,3 +90,29 @@ def _group(call: Call, device: str, count: int) -> tuple[list[int], int | None]:
         between_events(pair, call)
     clock = sm_clock_mhz(f"GPU-{torch.cuda.get_device_properties(0).uuid}")
     return elapsed_ns(pairs), clock
+
+
+def sustained(call: Call) -> Row:
+    """`samples_ns` of a call that a CUDA device repeats for SUSTAINED_S without a pause.
+
+    A sample is a mean of `calls_per_sample`. With a reading of `sm_clock_mhz`, `power_w` and
+    `power_capped` (see measure.machine) for each, taken while the device works on it, and the
+    `power_limit_w`.
+    """
+    uuid = f"GPU-{torch.cuda.get_device_properties(0).uuid}"
+    calls = max(1, round(SUSTAINED_GROUP_MS * NS_PER_MS / min(time_call(call, "cuda", 2, 3))))
+    # What was measured before may have lowered the clock.
+    time.sleep(PAUSE_S)
+    pairs: list[EventPair] = []
+    readings: list[dict[str, Any]] = []
+    end = time.monotonic() + SUSTAINED_S
+    while time.monotonic() < end:
+        (pair,) = event_pairs(1)
+        between_events(pair, lambda: [call() for _ in range(calls)])
+        readings.append(load(uuid))
+        if pairs:
+            pairs[-1][1].synchronize()
+        pairs.append(pair)
+    samples = [round(ns / calls) for ns in elapsed_ns(pairs)]
+    found = {"samples_ns": samples, "calls_per_sample": calls, "samples_per_group": 1}
+    return found | {name: [each[name] for each in readings] for name in LOAD}

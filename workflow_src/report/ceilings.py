@@ -10,12 +10,21 @@ from markupsafe import Markup
 
 from workflow_src.answers.command import read_optional
 from workflow_src.answers.moved import bandwidth
-from workflow_src.common.ceilings import PRODUCTS, RATES, TOLERANCE, ZEROS, over_ceiling
+from workflow_src.common.ceilings import (
+    PRODUCTS,
+    RATES,
+    SUSTAINED,
+    SUSTAINED_ZEROS,
+    TOLERANCE,
+    ZEROS,
+    over_ceiling,
+)
 from workflow_src.common.environment import MEASURED_WITH
 from workflow_src.common.errors import StageError, remake
 from workflow_src.common.reading import reading
 from workflow_src.render.markdown import Column, markdown_table, names, number, percent, whole
 from workflow_src.report.beyond import beyond
+from workflow_src.report.power import power_remark, power_table
 
 Row = dict[str, Any]
 
@@ -26,10 +35,15 @@ WORDS = {
     "bandwidth": "memory",
     PRODUCTS: "matrix product",
     ZEROS: "matrix product of zeros",
+    SUSTAINED: "matrix product, sustained",
+    SUSTAINED_ZEROS: "matrix product of zeros, sustained",
     "exponential": "exponentials",
 }
 
-NUMBERS = ("best", "median", "sm_clock_mhz")
+NO_CEILINGS = (ZEROS, SUSTAINED, SUSTAINED_ZEROS)
+"""What is measured beside ceilings, to say more about them."""
+
+NUMBERS = ("best", "median", "sm_clock_mhz", "power_w", "power_limit_w", "power_capped")
 NEEDED = ("kind", "name", "precision", "shape", "layout", "status", "remark", "is_ceiling")
 
 
@@ -92,7 +106,7 @@ class Ceilings:
         lost = {
             row["ceiling"]: row["remark"]
             for row in self.rows
-            if row["kind"] != ZEROS and (row["kind"], row["precision"]) not in kinds
+            if row["kind"] not in NO_CEILINGS and (row["kind"], row["precision"]) not in kinds
         }
         found += [f"{ceiling}: not measured ({why})." for ceiling, why in lost.items()]
         return [*self._of_copies(), *self._of_zeros(), *found] + [
@@ -148,7 +162,7 @@ def _row(cells: dict[Any, str]) -> Row:
     unit = RATES[cells["kind"]][1]
     named = {"best": f"best_{unit}", "median": f"median_{unit}"}
     values = {name: cells.get(named.get(name, name)) or None for name in NUMBERS}
-    precision = f" in {cells['precision']}" if cells["kind"] in (PRODUCTS, ZEROS) else ""
+    precision = f" in {cells['precision']}" if cells["kind"] in (PRODUCTS, *NO_CEILINGS) else ""
     what = " ".join(cells[name] for name in ("name", "shape", "layout") if cells[name])
     return (
         {str(name): cell for name, cell in cells.items()}
@@ -160,7 +174,7 @@ def _row(cells: dict[Any, str]) -> Row:
 
 def variables(
     tables: Path, answers: Sequence[Path], environments: pd.DataFrame
-) -> dict[str, Markup | float | list[str]]:
+) -> dict[str, Markup | float | str | list[str]]:
     """The template variables of the ceilings; empty in a run without them."""
     found = read_ceilings(tables / "ceilings.csv")
     memory = bandwidth(read_optional(tables, "ceilings"))
@@ -168,6 +182,8 @@ def variables(
     return {
         "ceilings": found.table() if found.best else Markup(""),
         "over_ceiling": TOLERANCE,
+        "power": power_table(found.rows),
+        "power_remark": power_remark(found.rows),
         "ceiling_remarks": found.remarks(environments),
         "beyond_ceilings": beyond(
             answers,

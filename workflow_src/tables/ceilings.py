@@ -12,7 +12,7 @@ import pandas as pd
 
 from workflow_src.common.arguments import Parser, existing_file, new_file
 from workflow_src.common.atomic_write import write_csv
-from workflow_src.common.ceilings import FEWEST, RATES, rate_of
+from workflow_src.common.ceilings import FEWEST, RATES, SUSTAINED, SUSTAINED_ZEROS, rate_of
 from workflow_src.common.environment import MEASURED_WITH
 from workflow_src.common.errors import StageError, one_sentence, remake
 from workflow_src.common.reading import reading
@@ -23,12 +23,19 @@ Row = dict[str, Any]
 
 ABOUT = ("kind", "name", "precision", "dtype", "shape", "layout", "status", "reason")
 TIMES = ("samples", "median_ms", "p20_ms", "p80_ms", "cv")
+POWER = ("power_w", "power_limit_w", "power_capped")
+"""Of sustained products only: medians, and the share of readings at which power limits the clock.
+
+Older runs have a power elsewhere, too, which was not that of the work.
+"""
+
 UNITS = tuple(dict.fromkeys(unit for _, unit, _ in RATES.values()))
 COLUMNS = (
     *ABOUT,
     *(f"{which}_{unit}" for unit in UNITS for which in ("median", "best")),
     *TIMES,
     "sm_clock_mhz",
+    *POWER,
     "bimodal",
     "remark",
     "is_ceiling",
@@ -101,6 +108,11 @@ def tabulated(row: Mapping[str, Any]) -> Row:
     line: Row = {name: row[name] for name in ABOUT}
     if row["status"] != "ok":
         return line | {"bimodal": False, "remark": row["reason"]}
+    power: Row = {}
+    if row["kind"] in (SUSTAINED, SUSTAINED_ZEROS):
+        row = _settled(row)
+        power = {name: _middle(row[name]) for name in POWER[:2]}
+        power["power_capped"] = _share(row["power_capped"])
     unit = RATES[row["kind"]][1]
     times = spread(row["samples_ns"])
     found = levels(row)
@@ -112,10 +124,22 @@ def tabulated(row: Mapping[str, Any]) -> Row:
         | {f"best_{unit}": rate_of(row, min(row["samples_ns"]))}
         | {
             "sm_clock_mhz": _middle(row.get("sm_clock_mhz")),
+            **power,
             "bimodal": bool(found),
             "remark": remark,
         }
     )
+
+
+def _settled(row: Mapping[str, Any]) -> Row:
+    """A sustained row's second half: in the first its clock may still be falling."""
+    half = len(row["samples_ns"]) // 2
+    return dict(row) | {name: row[name][half:] for name in ("samples_ns", "sm_clock_mhz", *POWER)}
+
+
+def _share(readings: Sequence[bool | None]) -> float | None:
+    known = [value for value in readings if value is not None]
+    return sum(known) / len(known) if known else None
 
 
 def _middle(readings: Sequence[float | None] | None) -> float | None:
@@ -140,6 +164,8 @@ def _group(line: Row) -> tuple[str, str]:
 
 
 def _best(line: Row) -> float:
+    if line["kind"] in (SUSTAINED, SUSTAINED_ZEROS):
+        return 0.0
     return float(line.get(f"best_{RATES[line['kind']][1]}") or 0.0)
 
 

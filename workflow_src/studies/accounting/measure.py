@@ -5,10 +5,11 @@ from functools import partial
 from workflow_src.common.case import Case
 from workflow_src.measure.activities import activities_of
 from workflow_src.measure.benchmark import measure as measure_phases
-from workflow_src.measure.ceilings import bandwidths, products
+from workflow_src.measure.ceilings import bandwidths
 from workflow_src.measure.memory import memory_before_mib
 from workflow_src.measure.oom import attempt, free
 from workflow_src.measure.operators import add_launched
+from workflow_src.measure.products import products
 from workflow_src.measure.progress import said
 from workflow_src.measure.workload import Workload
 from workflow_src.studies.accounting.points import POINT
