@@ -11,6 +11,7 @@ from workflow_src.answers import levers
 from workflow_src.answers.answer import Answer, Fact
 from workflow_src.answers.evidence import TableError
 from workflow_src.answers.provenance import unsupported
+from workflow_src.render.markdown import DASH
 
 TEMPLATES = Path(__file__).parent.parent / "report_templates"
 ATTENTION = "train_step/forward/block/attention"
@@ -49,6 +50,12 @@ def fact(answer: Answer, name: str, case: str) -> Fact:
 
 def short(text: str) -> str:
     return " ".join(text.split("\n\n")[1].split())
+
+
+def measured(text: str) -> list[list[str]]:
+    """The cells of the table of what was measured."""
+    lines = text[text.index("**Measured**") :].split("\n\n")[1].splitlines()[2:]
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
 
 
 def test_bounds_are_shares_of_the_unprofiled_step(ask):
@@ -97,13 +104,17 @@ def test_a_precision_that_was_measured_is_a_remedy_that_was_tried(ask):
     samples += [sample(precision="bf16", median=20.0), sample(80.0, context=256, precision="bf16")]
     _, text = ask(*samples)
     assert short(text).startswith(
-        "Of what the suite's cases vary, bf16 pays most in the median: "
-        "a training step takes a median of 60.0 % as long as with fp32 (over 2 cases)."
+        "Where the GPU works for less than 80 % of the training step (in 1 of 2 cases in fp32, "
+        "in 1 of 2 cases in bf16), fewer launches come first. A lower precision pays elsewhere: in "
+        "the one case in which the GPU works for at least 80 % of each step, a training step takes "
+        "40.0 % as long with bf16 as with fp32. "
     )
-    assert (
-        "- **bf16 in place of fp32**: a median of 60.0 % over 2 cases, from 40.0 % "
-        "(small, context 128) to 80.0 % (small, context 256)." in text
-    )
+    assert measured(text) == [
+        ["bf16 in place of fp32", "at least 80 % of both", "1", "40.0 %",
+         *["40.0 % (small, context 128)"] * 2, "0"],
+        ["", "less of one, or of both", "1", "80.0 %", *["80.0 % (small, context 256)"] * 2, "0"],
+        ["", "its own work alone", "2", "100.0 %", *[DASH] * 3],
+    ]  # fmt: skip
 
 
 def test_what_pays_most_is_judged_over_the_cases_of_all_rivals(ask):
@@ -116,11 +127,11 @@ def test_what_pays_most_is_judged_over_the_cases_of_all_rivals(ask):
     samples += [sample(context=256, median=100.0)]
     samples += [sample(context=256, precision="bf16", median=20.0)]
     _, text = ask(*samples)
-    assert short(text).startswith(
-        "Of what the suite's cases vary, tf32 pays most: in the one case with each on one kind "
-        "of host, a training step takes 50.0 % as long as with fp32, with bf16 60.0 %."
-    )
-    assert "- **bf16 in place of fp32**: a median of 40.0 % over 2 cases" in text
+    assert (
+        "A lower precision pays elsewhere: in the one case in which the GPU works for at least "
+        "80 % of each step, a training step takes 50.0 % as long with tf32 as with fp32, 60.0 % "
+        "with bf16."
+    ) in short(text)
 
 
 def test_what_pays_alike_is_not_ranked(ask):
@@ -130,8 +141,8 @@ def test_what_pays_alike_is_not_ranked(ask):
         sample(precision="tf32", median=25.0),
     ]
     assert short(ask(*samples)[1]).startswith(
-        "Of what the suite's cases vary, tf32 and bf16 pay most and alike: with tf32 a training "
-        "step takes 50.0 % as long as with fp32, with bf16 50.2 %."
+        "A lower precision pays: in the one case in which the GPU works for at least 80 % of each "
+        "step, a training step takes 50.0 % as long with tf32 as with fp32, 50.2 % with bf16. What"
     )
 
 
@@ -143,11 +154,12 @@ def test_what_pays_more_in_the_median_alone_is_not_said_to_pay_most(ask):
         samples += [sample(precision="bf16", median=bf16, context=context)]
     answer, text = ask(*samples)
     assert short(text).startswith(
-        "Of what the suite's cases vary, tf32 and bf16 pay most, and which of them pays more isn't "
-        "shown: with tf32 a training step takes a median of 48.0 % as long as with fp32 (over 3 "
-        "cases), with bf16 50.0 %; tf32's step is the shorter in 0 and bf16's in 1 of 3 by more "
-        "than their processes, or one process's samples, differ. The GPU's own work, whatever the "
-        "host, takes a median of 100.0 % as long with bf16 as with tf32 (less in 0 of 3 cases)."
+        "A lower precision pays: in the 3 cases in which the GPU works for at least 80 % of each "
+        "step, a training step takes a median of 48.0 % as long with tf32 as with fp32, 50.0 % "
+        "with bf16. Which of tf32 and bf16 takes less isn't shown: tf32's step is the shorter in 0 "
+        "and bf16's in 1 of 3 by more than their processes, or one process's samples, differ. The "
+        "GPU's own work takes a median of 100.0 % as long with bf16 as with tf32 (less in 0 of 3 "
+        "cases)."
     )
     assert not unsupported(text, answer.as_dict())
 
@@ -156,32 +168,35 @@ def test_what_no_case_has_both_of_is_not_ranked(ask):
     samples = [sample(), sample(precision="bf16", median=25.0)]
     samples += [sample(context=256), sample(context=256, precision="tf32", median=20.0)]
     _, text = ask(*samples)
-    assert "tf32 and bf16 pay most, and which of them pays more isn't shown" in short(text)
-    assert "; no case has tf32 and bf16 on one kind of host." in short(text)
+    assert (
+        "Which of tf32 and bf16 takes less isn't shown: no case has both on one kind of host."
+    ) in short(text)
     assert "The GPU's own work" not in text
 
 
 def test_what_makes_a_step_slower_is_said_to(ask):
     _, text = ask(sample(), sample(precision="bf16", median=55.0))
     assert (
-        "Of what the suite's cases vary, nothing pays: with bf16 a training step takes 110.0 % as "
-        "long as with fp32."
+        "Nothing that the cases vary pays: a training step takes 110.0 % as long with bf16 as with "
+        "fp32."
     ) in short(text)
-    assert "Slower by more than 2 % in small, context 128, bf16." in text
-    assert "110.0 % (small, context 128, bf16: 50.0 and 55.0 ms)." in text
+    assert measured(text)[0][3:] == ["110.0 %", *["110.0 % (small, context 128)"] * 2, "1"]
 
 
 def test_cases_that_wait_for_launches_are_counted(ask):
-    _, text = ask(sample(median=90.0), sample(context=256))
-    assert (
-        "**Launches first** where the GPU works for less than 80 % of the step: "
-        "in 1 of 2 cases." in text
+    _, text = ask(replayed(42.0, median=90.0), sample(context=256))
+    assert short(text).startswith(
+        "Where the GPU works for less than 80 % of the training step (in 1 of 2 cases), fewer "
+        "launches come first: replaying forward + backward as a CUDA graph saves 53.3 % of the "
+        "step there."
     )
+    assert "| 90.0 ms: 56 % idle ¶ |" in text and "¶" not in ask(sample(), sample(context=256))[1]
 
 
 def test_on_a_cpu_operators_take_the_place_of_kernels(ask):
     _, text = ask(sample(median=90.0, device="cpu"), sample(device="cpu", context=256))
-    assert "where operators run for less than 80 %" in text and "GPU" not in text
+    assert short(text).startswith("Where operators run for less than 80 % of the training step")
+    assert "fewer operators come first." in short(text) and "GPU" not in text
     assert "Backward's operators belong to no component" in text
     assert "CUDA graph" not in text and "fewer operators: torch.compile" in text
 
@@ -252,16 +267,27 @@ def test_cases_of_different_hosts_are_not_compared(ask):
     hosts = {"fp32": {128: 64, 256: 64}, "bf16": {128: 64, 256: 16}}
     samples = [
         sample(ms, precision=precision, context=context, environment={"cpu_cores": cores})
-        for (precision, at), ms in zip(hosts.items(), (50.0, 25.0), strict=True)
+        for (precision, at), ms in zip(hosts.items(), (200.0, 160.0), strict=True)
         for context, cores in at.items()
     ]
     _, text = ask(*samples)
     assert (
-        "- **bf16 in place of fp32**: 50.0 % (small, context 128, bf16: 50.0 and 25.0 ms). Left "
-        "out, measured on another kind of host: 1.\n" in text
-    )
+        "fewer launches come first. A lower precision pays: a training step takes 80.0 % as long "
+        "with bf16 as with fp32."
+    ) in short(text)
+    assert measured(text)[0][1:4] == ["less of one, or of both", "1", "80.0 %"]
+    assert measured(text)[1][1:4] == ["its own work alone", "2", "100.0 %"]
+    assert "on one kind of host only (1 pair left out)." in text
     _, apart = ask(*(each for each in samples if each.context == 256))
     assert "in place of" not in apart
+
+
+def test_steps_that_do_not_wait_are_compared_whatever_their_hosts(ask):
+    samples = [
+        sample(ms, precision=precision, environment={"cpu_cores": cores})
+        for precision, cores, ms in (("fp32", 64, 50.0), ("bf16", 16, 25.0))
+    ]
+    assert measured(ask(*samples)[1])[0][1:4] == ["at least 80 % of both", "1", "50.0 %"]
 
 
 def test_a_replay_is_a_remedy_that_was_tried(ask):
@@ -318,10 +344,10 @@ def with_levers(tmp_path):
 def test_what_the_study_levers_measured_is_said_first(with_levers):
     answer, text = with_levers(LEVERS)
     assert short(text).startswith(
-        "In the study levers' own runs, in small, context 128, bf16 torch.compile alone saves "
-        "40.0 % of the training step; "
+        "In the study levers' own runs, in small, context 128, bf16 torch.compile, one of 3 tried "
+        "alone, saves 40.0 % of the training step; "
         "sdpa, fused AdamW and a CUDA graph together 75.0 % (100 to 25.0 ms). "
-        "Over all cases, by upper bounds computed from each one's profile, remedies could save "
+        "Over all cases, by bounds estimated from each one's profile, remedies could save "
         "up to 20.0 % of the step (idle time)"
     )
     case = "small-ctx128-bf16"
@@ -344,7 +370,9 @@ def test_of_many_cases_of_the_study_the_short_answer_names_two(with_levers):
     ]  # fmt: skip
     answer, text = with_levers(rows)
     assert "Of 3 cases of the study levers, most is saved in small, context 128" in short(text)
-    assert "Least is saved in small, context 384, bf16: torch.compile alone" in short(text)
+    assert "Least is saved in small, context 384, bf16: torch.compile, one of 3 tried" in short(
+        text
+    )
     assert "- **small, context 256, bf16**: " in text
     assert not unsupported(text, answer.as_dict())
 
@@ -376,7 +404,10 @@ def test_neither_broken_gradients_nor_more_batches_are_recommended(with_levers):
         lever("then_compile", 20.0, "sdpa+compile", **sound | {"gradients_error": None}),
     ]
     answer, text = with_levers(rows)
-    assert "runs, in small, context 128, bf16 a CUDA graph alone saves 30.0 % of the" in short(text)
+    assert (
+        "runs, in small, context 128, bf16 a CUDA graph, one of 3 tried alone, saves 30.0 %"
+        in short(text)
+    )
     assert (
         "written out plainly: see above. Left out because gradients are not finite with it: "
         "torch.compile, sdpa and torch.compile in small, context 128, bf16." in text

@@ -54,6 +54,13 @@ def test_cases_with_a_warning_stand_back_unless_all_have_one(chosen):
     assert (found["case"], found["calm"]) == ("small-ctx128-fp32", False)
 
 
+def test_a_host_whose_speed_was_not_measured_afterwards_is_told(chosen):
+    speeds = {"host_operation_us_before": 7.0, "host_operation_us_after": 7.1}
+    assert not chosen(Sample(environment=speeds))["unchecked"]
+    assert chosen(Sample(environment=speeds | {"host_operation_us_after": ""}))["unchecked"]
+    assert not chosen(Sample())["unchecked"], "nor was it before"
+
+
 def test_a_case_that_lacks_a_phase_or_a_capture_is_none(chosen):
     assert chosen(Sample(status=OOM)) is None
     assert chosen(Sample(captured=False)) is None

@@ -14,7 +14,7 @@ from workflow_src.answers.evidence import read_table
 from workflow_src.answers.questions import FIGURES, QUESTIONS
 from workflow_src.common.atomic_write import write_json, write_text
 from workflow_src.common.case import CASE_COLUMNS, PHASES
-from workflow_src.report import explore, report
+from workflow_src.report import explore, machines, report
 from workflow_src.report.machines import values
 from workflow_src.report.overview import precision_rows
 from workflow_src.report.sources import Source
@@ -437,6 +437,16 @@ def test_a_capture_without_device_activity_is_said_to_hold_none(reported):
 )
 def test_values_of_an_environment_column(column, text):
     assert values(pd.Series(column, dtype=object)) == text
+
+
+def test_days_and_kinds_of_hosts_are_told_where_there_are_several():
+    one = {"started_at": "2026-11-22T10:00:00+00:00", "cpu_cores": "16"}
+    assert machines.occasions(pd.DataFrame([one, one])) == ""
+    other = {"started_at": "2026-11-24T10:00:00+00:00", "cpu_cores": "32.0"}
+    assert machines.occasions(pd.DataFrame([one, other])) == (
+        "on 2 days (2026-11-22 to 2026-11-24), on hosts with 16 or 32 cores"
+    )
+    assert machines.occasions(pd.DataFrame()) == ""
 
 
 def test_times_show_the_first_and_the_last():

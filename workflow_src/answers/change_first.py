@@ -9,6 +9,7 @@ from workflow_src.answers.answer import Answer, Fact
 from workflow_src.answers.change_summary import summarize
 from workflow_src.answers.evidence import Row, State
 from workflow_src.answers.remedies import REMEDIES
+from workflow_src.answers.tried import measured_table
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
 from workflow_src.render import markdown
 from workflow_src.render.markdown import Column
@@ -126,6 +127,7 @@ def answer(
     facts = [fact for row in rows for fact in facts_of(row)]
     facts += [fact for case in tried for fact in study.facts_of(case)]
     summary = summarize(rows, example) | {"levers": tried, "levers_short": study.in_short(tried)}
+    summary["levers_again"] = study.measured_again(tried, rows)
     return evidence.answered(
         "f", TITLE, cases, states, captures, facts, {"cases": pd.DataFrame(rows)}, summary
     )
@@ -136,7 +138,7 @@ WAITS = "\N{PILCROW SIGN}"
 
 
 def largest(value: tuple[float, float, str, bool, str]) -> str:
-    """A step's time (ms), a share of it, and what it is; marked where launches come first.
+    """A step's time (ms), a share of it, and what it is; marked where it waits for launches.
 
     For example "67.0 ms: 43 % optimizer". Without the share where comparing is in doubt.
     """
@@ -156,9 +158,11 @@ def tables(answer: Answer) -> dict[str, Markup]:
         if comparable.withheld(row):
             row["bound_state"] = comparable.STATE
         if row["bound_state"] in ("none", comparable.STATE) and row["median_ms"] > 0:
-            shown = ("median_ms", "largest_share", "largest", "waits", "doubt")
-            row["shown"] = tuple(row.get(name) for name in shown)
+            key = "idle" if row.get("waits") else row.get("largest")
+            said = (row.get(f"{key}_share"), key)
+            row["shown"] = (row["median_ms"], *said, row.get("waits"), row.get("doubt"))
     there = answer.summary["remedies"]
+    on_cpu = answer.summary["words"]["kernel"] == "operator"
     columns = [
         *markdown.case_columns(evidence.axes(rows)),
         Column("unprofiled training step ms", "median_ms", markdown.number),
@@ -170,6 +174,7 @@ def tables(answer: Answer) -> dict[str, Markup]:
     return {
         "matrix": markdown.matrix(rows, "shown", largest),
         "bounds": bounds_table(answer),
+        "measured": measured_table(answer.summary["tried"], on_cpu),
         "worked": worked_table(answer),
         "by_case": markdown.markdown_table(rows, columns),
     }

@@ -50,7 +50,8 @@ def choose(tables: Mapping[str, pd.DataFrame]) -> Row | None:
     sizes, contexts = (list(dict.fromkeys(c[axis] for c in every)) for axis in ("size", "context"))
     middle = {"size": sizes, "context": sorted(contexts)}
     best = min(_settings(known), key=lambda mine: _rank(mine, middle))
-    return _described(best, calm=bool(calm))
+    unchecked = _unchecked(tables["environments"], [case["case"] for case in best])
+    return _described(best, calm=bool(calm)) | {"unchecked": unchecked}
 
 
 def _complete(case: str, tables: Mapping[str, pd.DataFrame]) -> bool:
@@ -65,6 +66,16 @@ def _warned(environments: pd.DataFrame) -> set[str]:
     if "warning" not in environments:
         return set()
     return set(environments.loc[environments["warning"] != "", "case"])
+
+
+def _unchecked(environments: pd.DataFrame, cases: Sequence[str]) -> bool:
+    """Whether the host's speed was measured before some of the cases, but not after them."""
+    before, after = (f"host_operation_us_{when}" for when in ("before", "after"))
+    if not {before, after} <= set(environments):
+        return False
+    mine = environments[environments["case"].isin(cases)]
+    known = mine[[before, after]].apply(pd.to_numeric, errors="coerce").notna()
+    return bool((known[before] & ~known[after]).any())
 
 
 def _evidence(case: str, tables: Mapping[str, pd.DataFrame]) -> list[str]:

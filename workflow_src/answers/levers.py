@@ -7,7 +7,7 @@ import pandas as pd
 from workflow_src.answers.answer import Fact
 from workflow_src.answers.evidence import Row
 from workflow_src.common.remedies import in_words
-from workflow_src.render.markdown import records
+from workflow_src.render.markdown import number, records
 
 PHASE = "train_step"
 PLAIN = "plain"
@@ -20,8 +20,8 @@ def measured(table: pd.DataFrame) -> list[Row]:
     """A row per case whose plain training step and a remedy were timed, in the table's order.
 
     first: the remedy that saves most alone; near: those alone whose processes overlap with its;
-    best: the fastest step with several. first and best may be None, if none of their kind saves
-    anything. broken: what would save time, but has gradients that
+    alone: how many were tried alone; best: the fastest step with several. first and best may be
+    None, if none of their kind saves anything. broken: what would save time, but has gradients that
     are not finite. More batches in a step are left out: they save no time of the same step.
     """
     done = table[(table["phase"] == PHASE) & (table["status"] == "ok")]
@@ -45,6 +45,7 @@ def _case(rows: Sequence[Row]) -> Row:
     first = max(alone, key=lambda each: each["share"], default=None)
     return about | {
         "tried": len(rows) - 1,
+        "alone": sum("+" not in row["remedies"] for row in rows if row is not plain),
         "plain_ms": plain["median_ms"],
         "row": plain["row"],
         "first": first,
@@ -80,6 +81,13 @@ def in_short(cases: Sequence[Row]) -> list[Row]:
 
 def _largest_share(case: Row) -> float:
     return max((float(each["share"]) for each in (case["first"], case["best"]) if each), default=0)
+
+
+def measured_again(cases: Sequence[Row], suite: Sequence[Row]) -> list[Row]:
+    """The cases that the suite timed, too, with "suite_ms", where that differs in print."""
+    times = {row["case"]: row["median_ms"] for row in suite if "median_ms" in row}
+    both = [case | {"suite_ms": times[case["case"]]} for case in cases if case["case"] in times]
+    return [case for case in both if number(case["plain_ms"]) != number(case["suite_ms"])]
 
 
 def facts_of(case: Row) -> list[Fact]:

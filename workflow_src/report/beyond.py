@@ -14,6 +14,7 @@ from workflow_src.common.reading import reading
 from workflow_src.render.markdown import PHASE_WORDS, limit, number, percent, records
 
 CACHE = "a cache supplied part of the bytes, or more are counted than moved"
+MAYBE = "their numbers, or their shapes, are why isn't tested"
 TOO_LOW = "it was measured too low for them"
 
 RATES = ("gb_per_s", "of_ceiling")
@@ -80,7 +81,7 @@ def _beside_zeros(over: Sequence[Rate], of_zeros: float) -> str:
     said += f"{percent(of_zeros)} of it"
     count = sum(over_ceiling(rate.share, of_zeros) for rate in over)
     if not count:
-        return f"{said}, and none of these reaches more"
+        return f"{said}, and none of these reaches more. Whether {MAYBE}"
     return f"{said}. {count} of these {'exceeds' if count == 1 else 'exceed'} that, too: {TOO_LOW}"
 
 

@@ -52,6 +52,18 @@ def versions(environments: pd.DataFrame) -> list[str]:
     return [f"{VERSIONS[name]} {value}" for name, value in shown.items() if value]
 
 
+def occasions(environments: pd.DataFrame) -> str:
+    """On how many days the cases were measured, and on what hosts; empty if all on the same.
+
+    Hosts are told apart by their number of cores only: names are private.
+    """
+    days = sorted({str(moment)[:10] for moment in environments.get("started_at", ()) if moment})
+    cores = sorted({round(float(count)) for count in environments.get("cpu_cores", ()) if count})
+    parts = [f"on {len(days)} days ({days[0]} to {days[-1]})"] if days[1:] else []
+    parts += [f"on hosts with {' or '.join(map(str, cores))} cores"] if cores[1:] else []
+    return ", ".join(parts)
+
+
 def mixed(environments: pd.DataFrame) -> list[str]:
     """The columns of SAME_EVERYWHERE, machine and versions, in which cases differ."""
     there = [name for name in SAME_EVERYWHERE if name in environments.columns]

@@ -80,6 +80,7 @@ def context(
         "misnamed": setting.misnamed(plan),
         "environment": machines.environment(environments),
         "versions": machines.versions(environments),
+        "occasions": machines.occasions(environments),
         "mixed": machines.mixed(environments),
         "warnings": machines.warnings(environments),
         "warned": machines.warning_table(environments),
