@@ -230,13 +230,32 @@ def test_transposed_products_are_told_from_other_kernels(ask):
     assert short(text) == (
         "In fp32 a matrix product, above all the feed-forward's, takes the most device time of "
         "the forward pass in both cases (a median of 80.0 % of it, in 3 calls a layer); in "
-        "backward a matrix product leads in both cases, always another kernel, one for another "
-        "layout. In small, context 128, for example, it is sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_"
-        "tilesize64x64x8_stage3_execute_kernel\\_\\_5x_cublas, called 37 times a pass (3 x 12 "
-        "layers + 1); in backward it is sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize64x64x8_"
-        "stage3_execute_kernel\\_\\_5x_cublas, called 37 times."
+        "backward a matrix product leads in both cases, always with another kernel, made for "
+        "factors transposed another way. In small, context 128, for example, it is "
+        "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize64x64x8_stage3_execute_kernel\\_\\_5x_cublas"
+        ", called 37 times a pass (3 x 12 layers + 1) for several of the model's products; in "
+        "backward it is "
+        "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize64x64x8_stage3_execute_kernel\\_\\_5x_cublas"
+        ", called 37 times."
     )
     assert "| fp32        | backward           |       2 |" in text
+
+
+def test_a_kernel_is_said_to_run_several_products_only_where_it_does(ask):
+    _, text = ask(example(), example(context=256), layers=12)
+    assert "One kernel may run several products." in text
+    alone = {"forward": FORWARD_B[:1], "forward_backward": BOTH_B}
+    _, text = ask(*(Sample(kernels=alone, context=context) for context in (128, 256)), layers=12)
+    assert "called 24 times a pass (2 x 12 layers); in" in short(text)
+    assert "several" not in text
+
+
+def test_a_transposed_product_of_one_case_is_said_to_be_one(ask):
+    _, text = ask(example())
+    assert short(text).endswith(
+        "In backward a matrix product leads (45.0 %, 37 calls): another kernel, made for factors "
+        "transposed another way."
+    )
 
 
 def test_layouts_show_why_names_differ(ask):

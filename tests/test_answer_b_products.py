@@ -137,9 +137,9 @@ def test_over_several_cases_products_are_counted_by_precision(ask):
     products = "feed-forward gate and up: 3; attention output projection: 3; output head: 3"
     assert ["fp32", "3", products, "2", "input gradient: 2", "some: 2"] in cells(text)
     assert (
-        "Backward's are gradients, which multiply other matrices, so they are never the same "
-        "multiplications; in both cases some also belong to products that ran on another kernel in "
-        "the forward pass."
+        "Backward's are gradients: their factors are other matrices, so no multiplication is the "
+        "forward pass's. In both cases some are gradients of products that ran on another kernel "
+        "in the forward pass."
     ) in text
     assert not unsupported(text, answer.as_dict())
 

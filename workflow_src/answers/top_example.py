@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from workflow_src.answers import wording
+from workflow_src.answers import kernel_products, wording
 from workflow_src.answers.evidence import Row
+from workflow_src.answers.kernel_words import MATRIX_PRODUCT
 from workflow_src.answers.layer_calls import factored, in_each_layer
 from workflow_src.answers.wording import median_of
 from workflow_src.render import markdown
@@ -31,6 +32,13 @@ def own(forward: Sequence[Row]) -> Row | None:
     limit = abs(nearest["share"] - middle) + AS_NEAR
     near = (r for r in first if r["products"] and abs(r["share"] - middle) <= limit)
     return next(near, nearest)
+
+
+def several_products(row: Row) -> bool:
+    """Whether a case's top kernel runs more than one of the model's products."""
+    if row["what"] != MATRIX_PRODUCT:
+        return False
+    return len(kernel_products.names_of(row) or row["places"]) > 1
 
 
 def lines(chosen: Row, beside: Mapping[str, Row]) -> list[Row]:

@@ -101,6 +101,7 @@ def summarize(
         "products": (products := kernel_products.by_precision(named)),
         "gradients_of": kernel_products.gradients_of(products),
         "chosen": chosen,
+        "several_products": bool(chosen and top_example.several_products(chosen)),
         "worked": top_example.lines(chosen, beside) if chosen else [],
         "said": example_case.said(chosen, example, "a typical case", len(forward)),
         "beside": beside,

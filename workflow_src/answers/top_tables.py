@@ -125,7 +125,7 @@ def products_table(rows: list[Row], kernel: str) -> Markup:
         Column(f"on its top {kernel}", "multiplies", _counted),
         Column("backward: cases", "backward", markdown.whole),
         Column(f"on its top {kernel}", "directions", _counted),
-        Column("forward counterparts on forward's top kernel", "overlap", _overlap),
+        Column(f"gradients of what forward's top {kernel} runs", "overlap", _overlap),
     ]
     return markdown.markdown_table([row | {"state": "none"} for row in rows], columns)
 
