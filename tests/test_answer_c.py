@@ -1,5 +1,6 @@
 """Answer (c): what besides matrix products takes time, by component and by family."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -8,7 +9,7 @@ import pytest
 from tests.questions import answer_question
 from tests.synthetic_tables import FORWARD, Kernel, Sample, grid, write_tables
 from workflow_src.answers.answer import Answer, Fact
-from workflow_src.answers.other_summary import leaders
+from workflow_src.answers.other_leaders import leaders, leading
 from workflow_src.answers.provenance import unsupported
 
 ROOT = Path(__file__).parent.parent
@@ -135,15 +136,25 @@ def test_the_component_that_leads_in_fewer_cases_is_named_with_their_contexts():
     shares = ((128, 0.2, 0.3), (256, 0.2, 0.3), (512, 0.4, 0.3), (512, 0.4, 0.1), (1024, 0.4, 0.3))
     rows = [
         {"context": context, "components": {
-            "softmax": {"besides": softmax}, "rotary positions": {"besides": rotary}
+            "softmax": {"besides": softmax, "share": softmax},
+            "rotary positions": {"besides": rotary, "share": 2 * rotary},
         }}
         for context, softmax, rotary in shares
     ]  # fmt: skip
     found = [tuple(row.values()) for row in leaders(rows)]
-    assert found == [("softmax", 3, [512, 1024]), ("rotary positions", 2, [128, 256])]
-    assert leaders(rows[:1]) == [
-        {"component": "rotary positions", "cases": 1, "contexts": [128]}
-    ]  # fmt: skip
+    assert found == [
+        ("softmax", 3, "in 3 of 5 cases", [512, 1024], False),
+        ("rotary positions", 2, "in 2 of 5 cases", [128, 256], True),
+    ]
+    alone = {"component": "rotary positions", "cases": 1, "in_cases": "in the one case"}
+    assert leaders(rows[:1]) == [alone | {"contexts": [128], "multiplies": True}]
+    found = leading(rows)
+    assert (found["leaders"], found["total"], found["of"]) == (2, 5, 2)
+    since = {"component": "softmax", "context": 512, "in_cases": "in all 3 cases"}
+    assert found["since"] == since
+    assert [each["in_cases"] for each in found["each"]] == ["in both cases"]
+    assert leading(rows[:3])["since"] is None
+    assert leading(rows[:3])["of"] == 3
 
 
 def test_precisions_are_compared_over_the_same_cases(ask):
@@ -162,10 +173,11 @@ def test_precisions_are_compared_over_the_same_cases(ask):
         "In bf16 matrix multiplication takes a median of 25.0 % of its time in fp32, and all "
         "else 100.0 %: the rest doesn't get faster, so it is more of the pass."
     ) in text
+    assert "slower" not in text
     assert "It is 20.0 % in both cases" not in text
     assert (
-        "- **fp32**: it is 20.0 % in both cases. By family of kernels, where above 3 % in the"
-        in text
+        "- **fp32**: it is 20.0 % in both cases. By family of kernels, those of norms "
+        "(reduction) included, where above 3 % in the" in text
     )
 
 
@@ -173,6 +185,51 @@ def test_the_rest_is_not_said_to_gain_less_where_it_gains_more(ask):
     _, text = ask(forward(8, 1, 1), forward(8, 0.5, 0.5, precision="bf16"))
     assert "takes 100.0 % of its time in fp32, and all else 50.0 %." in text
     assert "gains less" not in text
+
+
+def test_the_rest_is_said_to_get_slower_where_it_does(ask):
+    half = forward(2, 1.5, 1.5, precision="bf16")
+    cast: Kernel = ("forward/block/feed_forward", TO_BF16, "copy", 60, 1_500_000)
+    half = replace(half, kernels={"forward": [*half.kernels["forward"], cast]})
+    answer, text = ask(forward(8, 1, 1), half)
+    assert (
+        "and all else 225.0 % (without casts 150.0 %): the rest gets 125.0 % slower, so it is more "
+        "of the pass."
+    ) in text
+    assert unsupported(text, answer.as_dict()) == []
+    _, text = ask(forward(8, 1, 1), forward(2, 1, 1, precision="tf32"), half)
+    assert "the rest doesn't get faster and in bf16 gets 125.0 % slower, so it is" in text
+    _, text = ask(forward(8, 1, 1), forward(2, 0.8, 1, precision="tf32"), half)
+    assert "the rest gains less and in bf16 gets 125.0 % slower, so it is" in text
+
+
+def test_the_context_from_which_on_one_component_leads_is_named(ask):
+    samples = [forward(8, 1, 2), forward(8, 3, 2, context=256), forward(8, 4, 2, context=512)]
+    _, text = ask(*samples, forward(8, 2, 1, size="medium"))
+    assert short(text).endswith(
+        "It is softmax in both cases from context 256 on; below, it is norms in 1 and softmax in 1 "
+        "of 2."
+    )
+    _, text = ask(*samples, forward(8, 2, 1, size="medium"), forward(8, 1, 2, context=1024))
+    assert short(text).endswith(
+        "Case by case it is softmax in 3 and norms in 2 (context 128 to 1024) of 5."
+    )
+
+
+def test_a_component_with_products_is_said_to_lead_without_them(ask):
+    swiglu: Kernel = ("forward/block/feed_forward", "silu", "elementwise", 12, 5_000_000)
+    first = forward(8, 1, 0.5)
+    first = replace(first, kernels={"forward": [*first.kernels["forward"], swiglu]})
+    _, text = ask(first, forward(8, 3, 2, context=256), forward(8, 3, 2, context=512))
+    assert short(text).endswith(
+        "It is softmax in both cases from context 256 on; below, it is feed-forward (products left "
+        "out) in the one case."
+    )
+
+
+def test_a_component_s_families_stand_beside_those_of_the_pass(ask):
+    _, text = ask(forward(8, 2, 1), forward(8, 2, 1, context=256))
+    assert "of kernels, those of softmax (elementwise) included, where above 3 % in the" in text
 
 
 def test_different_largest_parts_are_told_apart(ask):

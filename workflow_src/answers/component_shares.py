@@ -40,10 +40,16 @@ def component_rows(rows: pd.DataFrame) -> dict[str, Row]:
             "besides": ms_of(besides(mine)) / whole,
             "evidence": row_numbers(mine),
             "besides_evidence": row_numbers(besides(mine)),
+            "families": families_of(besides(mine)),
         }
         for name, mine in by_component(rows).items()
         if whole > 0
     }
+
+
+def families_of(rows: pd.DataFrame) -> dict[str, float]:
+    """The time of each family of kernels in ms."""
+    return {str(family): ms_of(mine) for family, mine in rows.groupby("family")}
 
 
 def component_facts(case: str, found: Mapping[str, Row]) -> list[Fact]:

@@ -10,6 +10,7 @@ from workflow_src.answers import (
     component_bytes,
     component_table,
     evidence,
+    other_leaders,
     other_summary,
 )
 from workflow_src.answers.answer import Answer, Fact
@@ -226,7 +227,7 @@ def family_table(answer: Answer, rows: list[Row]) -> Markup:
 def all_components(rows: list[Row]) -> Markup:
     """Shares of components besides products, a row per case."""
     measured = [row for row in rows if row["state"] == "ok"]
-    names = other_summary.component_names(measured)
+    names = other_leaders.component_names(measured)
     for row in measured:
         for name in names:
             row[f"in {name}"] = row["components"].get(name, {}).get("besides", 0.0)

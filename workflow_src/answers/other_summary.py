@@ -5,7 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from workflow_src.answers import components, evidence, example_case, wording
+from workflow_src.answers import (
+    components,
+    evidence,
+    example_case,
+    other_faster,
+    other_leaders,
+    wording,
+)
 from workflow_src.answers.component_shares import MATMUL_FAMILIES
 from workflow_src.answers.context_growth import (
     STEADY_WITHIN,
@@ -14,13 +21,11 @@ from workflow_src.answers.context_growth import (
     square_fastest,
 )
 from workflow_src.answers.evidence import Row
+from workflow_src.answers.other_leaders import VISIBLE, component_names, in_component
 from workflow_src.answers.wording import median_of
 
 MATTERS_ABOVE = 0.03
 """Components and families with more than this share of the pass are named."""
-
-VISIBLE = 0.0005
-"""Components below this share would show as 0.0 %."""
 
 OWN = "a typical size at the longest context measured"
 
@@ -47,10 +52,11 @@ def summarize(rows: Sequence[Row], example: Row | None = None) -> Row:
         "above": families_above(measured),
         "fused": [row["case"] for row in measured if row["shares"].get("attention", 0.0) > 0],
         "precisions": precisions,
-        "largest": largest(precisions),
-        "leaders": leaders(measured),
-        "faster": (found := faster(by_precision)),
+        "largest": other_leaders.largest(precisions),
+        "leading": other_leaders.leading(measured),
+        "faster": (found := other_faster.faster(by_precision)),
         "rest_gains_less": all(each["matmul_part"] < each["besides_part"] for each in found),
+        "rest_moves": other_faster.rest_moves(found),
         "trend": evidence.trend(measured, besides_of, STEADY_WITHIN),
         "growths": growths,
         "square_grows_fastest": all(map(square_fastest, growths)),
@@ -79,6 +85,7 @@ def precision_row(precision: str, rows: Sequence[Row]) -> Row:
     known = {name for row in rows for name in row["shares"]} - set(MATMUL_FAMILIES)
     families = {name: _median(rows, partial(_in_family, name=name)) for name in known}
     casts = [row for row in rows if row["casts"]["calls"]]
+    ranked = _ranked(shares)
     return {
         "precision": precision,
         "cases": len(rows),
@@ -86,36 +93,11 @@ def precision_row(precision: str, rows: Sequence[Row]) -> Row:
         "besides": median_of(rows, "besides"),
         "smallest": min(rows, key=lambda row: row["besides"]),
         "largest": max(rows, key=lambda row: row["besides"]),
-        "components": _ranked(shares),
+        "components": ranked,
+        "of_leader": other_leaders.families(rows, ranked[0][0]),
         "families": _ranked(families),
         "casts": _median(rows, lambda row: row["casts"]["share"]) if casts else 0.0,
     }
-
-
-def largest(precisions: Sequence[Row]) -> list[Row]:
-    """The component with the largest share at each precision; those that share one together."""
-    found: dict[str, list[Row]] = {}
-    for row in precisions:
-        name, share = row["components"][0]
-        mine = {"precision": row["precision"], "share": share, "cases": row["cases"]}
-        found.setdefault(name, []).append(mine)
-    return [{"component": name, "shares": mine} for name, mine in found.items()]
-
-
-def leaders(rows: Sequence[Row]) -> list[Row]:
-    """Which component has the largest share besides products, in how many cases and contexts.
-
-    The one that has it in most cases comes first.
-    """
-    found: dict[str, list[int]] = {}
-    for row in rows:
-        if names := component_names([row]):
-            most = max(names, key=partial(in_component, row))
-            found.setdefault(most, []).append(int(row["context"]))
-    return [
-        {"component": name, "cases": len(mine), "contexts": sorted({min(mine), max(mine)})}
-        for name, mine in sorted(found.items(), key=lambda item: -len(item[1]))
-    ]
 
 
 def _median(rows: Sequence[Row], value: Callable[[Row], float]) -> float:
@@ -145,45 +127,10 @@ def medians(by_precision: Mapping[str, Sequence[Row]], beside: Sequence[Row]) ->
     }
 
 
-def component_names(rows: Sequence[Row]) -> list[str]:
-    """The components of any of the rows, in the model's order."""
-    return components.in_model_order(name for row in rows for name in row["components"])
-
-
 def visible(rows: Sequence[Row]) -> list[str]:
     """The components that don't show as 0.0 % in all rows, in the model's order."""
     shown = {n for row in rows for n, mine in row["components"].items() if mine["share"] >= VISIBLE}
     return components.in_model_order(shown)
-
-
-def in_component(row: Row, name: str) -> float:
-    """A component's share of a case's pass besides products."""
-    return float(row["components"].get(name, {}).get("besides", 0.0))
-
-
-def faster(by_precision: Mapping[str, Sequence[Row]]) -> list[Row]:
-    """The time of products, and of all else, as a share of that at the first precision: medians.
-
-    A row per other precision, over the cases that were measured at both.
-    """
-    first, *others = by_precision or [""]
-    base = {wording.all_but(row, "precision"): row for row in by_precision.get(first, ())}
-    found = []
-    for precision in others:
-        pairs = [
-            (base[key], row)
-            for row in by_precision[precision]
-            if (key := wording.all_but(row, "precision")) in base
-        ]
-        pairs = [(a, b) for a, b in pairs if a["matmul_ms"] > 0 and a["besides_ms"] > 0]
-        if pairs:
-            about = {"precision": precision, "first": first, "cases": len(pairs)}
-            matmul, besides = (
-                float(statistics.median(b[ms] / a[ms] for a, b in pairs))
-                for ms in ("matmul_ms", "besides_ms")
-            )
-            found.append(about | {"matmul_part": matmul, "besides_part": besides})
-    return found
 
 
 def replaced(rows: Sequence[Row]) -> list[Row]:
