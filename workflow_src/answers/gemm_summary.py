@@ -46,7 +46,11 @@ def _effects(pairs: Sequence[Row]) -> Row:
 
 
 def causes(pairs: Sequence[Row]) -> Row:
-    """In how many of the cases whose share falls the optimizer lowers it more."""
+    """In how many cases the share falls, and in how many of those the optimizer lowers it more.
+
+    The latter only of the cases whose parts are known: `compared`.
+    """
+    falls = _count(pairs, "falls")
     falling = [pair for pair in pairs if pair["verdict"] == "falls" and "by_optimizer" in pair]
     optimizer = [pair for pair in falling if pair["by_optimizer"] < pair["by_backward"]]
     backward = [pair for pair in falling if pair not in optimizer]
@@ -54,11 +58,20 @@ def causes(pairs: Sequence[Row]) -> Row:
     apart = len(contexts) == 1 < len({pair["context"] for pair in falling})
     return {
         "falling": len(falling),
-        "by_optimizer": wording.in_cases(len(optimizer), len(falling)),
+        "falls": wording.in_cases(falls, len(pairs)) if falls else "",
+        "by_optimizer": _of_them(len(optimizer), len(falling), falls),
         "more_by_backward": len(backward),
         "backward": wording.listed(backward),
         "context": backward[0]["context"] if apart else None,
     }
+
+
+def _of_them(count: int, known: int, falls: int) -> str:
+    """How many of the cases whose share falls: "in 3 of them", "in all of them"."""
+    them = "them" if known == falls else f"the {known} whose parts are known"
+    if known == 1:
+        return wording.in_cases(count, known)
+    return f"in {'all' if count == known else count or 'none'} of {them}"
 
 
 def optimizers(cases: Sequence[Row]) -> list[Row]:
