@@ -105,8 +105,8 @@ def test_time_flops_and_bytes_have_one_denominator(ask):
     assert fact(answer, "beside_ms").value == pytest.approx(5.0)
     assert short(text) == (
         "In the forward pass (fp32, small, context 128) softmax takes 14.0 ms and the matrix "
-        "multiplications QK^T and AV together 10.0 ms. Softmax takes 1.40 times as long, for "
-        "0.0195 times their FLOPs and 3.56 times their bytes."
+        "multiplications QK^T and AV together 10.0 ms. Softmax takes 1.40 times as long, for 5 "
+        "FLOPs per element of the T x T matrix against their 256, and 3.56 times their bytes."
     )
 
 
@@ -134,7 +134,7 @@ def test_each_kernel_s_rate_follows_from_the_elements(ask):
         "exponential and the sum take about as long as moving the bytes alone would (90 % of that "
         "rate or more). The others reach less of that copy's rate: division 40.0 %, maximum 50.0 % "
         "and subtraction 50.0 %. Going by the kernels' names, the exponential is vectorized and "
-        "subtraction and division aren't."
+        "subtraction and division aren't; whether that makes the difference wasn't tested."
     ) in prose(text)
     assert "14.0 ms / (6.00 ms + 4.00 ms) = 1.40 in fp32." in text
 
@@ -154,13 +154,35 @@ def test_under_autocast_bytes_are_those_of_the_kernels_that_ran(ask):
     assert fact(answer, "softmax/maximum/gb_per_s", case).value == pytest.approx(2000)
     assert fact(answer, "softmax/cast back/ms", case).value == pytest.approx(1.5)
     assert (
-        "bf16 doesn't make softmax faster, because autocast runs exponential, sum and division "
-        "in float32: they take 100.0 % of their time in fp32. The cast to float32 before them "
+        "bf16 doesn't make softmax faster. Autocast runs exponential, sum and division in float32, "
+        "and they take 100.0 % of their time in fp32; whether a softmax all in bf16 would be "
+        "faster wasn't tested here. The cast to float32 before them "
         "is 18.8 % of softmax's time; maximum and subtraction, which come before it, take 83.3 "
         "% of their time in fp32. Softmax moves 32 bytes per element, as in fp32: the cast adds"
         " as many as the narrower values save. A cast of its result back for AV, counted "
         "neither as softmax nor as product, adds 9.4 % of softmax's time."
     ) in prose(text)
+
+
+@pytest.mark.parametrize(("types", "said"), [("fp32; fp32", True), ("bf16; fp32", False)])
+def test_types_that_ran_are_named_only_where_they_were_recorded_as_float32(tmp_path, types, said):
+    """In the softmax under autocast, of which the division's inputs are given."""
+    folder = with_bytes(tmp_path, half(), 5000.0, 1000.0)
+    operators = pd.read_csv(folder / "operators.csv")
+    operators.loc[operators["short_name"] == "elementwise(div)", "dtypes"] = types
+    write_tables(folder, written_out(), half())
+    operators.to_csv(folder / "operators.csv", index=False)
+    answer, text = answer_question("e", folder, TEMPLATES)
+    recorded = "exponential, sum and division in float32 (so the recorded types say), and they take"
+    assert (recorded in prose(text)) == said
+    assert ("division in float32, and they take" in prose(text)) != said
+    assert unsupported(text, answer.as_dict()) == []
+
+
+def test_flops_per_element_are_given_from_the_least_to_the_most(ask):
+    more = WORK | {"scores": (160_000_000_000, 1), "values": (160_000_000_000, 4_500_000_000)}
+    _, text = ask(written_out(), written_out(size="2.7B", work=more))
+    assert "for 5 FLOPs per element of the T x T matrix against their 256 to 320." in text
 
 
 def test_bytes_don_t_depend_on_how_old_tables_count_softmax(ask):
@@ -177,9 +199,9 @@ def test_precisions_are_told_apart(ask):
     _, text = ask(*samples)
     assert short(text) == (
         "In fp32 softmax takes a median of 1.40 times as long in the forward pass as the matrix "
-        "multiplications QK^T and AV together, for 0.0195 times their FLOPs. In bf16 it takes 8.00 "
-        "times as long: from fp32 to bf16 the products' time falls to a median of 20.0 %, "
-        "softmax's rises to 114.3 %."
+        "multiplications QK^T and AV together, for 5 FLOPs per element of the T x T matrix "
+        "against their 256. In bf16 it takes 8.00 times as long: from fp32 to bf16 the "
+        "products' time falls to a median of 20.0 %, softmax's rises to 114.3 %."
     )
     assert "| bf16, context   |" in text
     assert "5.00 times as long" not in text
@@ -251,7 +273,8 @@ def test_a_fused_softmax_alone_is_answered_too(ask):
 def test_without_work_nothing_is_said_of_flops_and_bytes(ask):
     answer, text = ask(written_out(work={}), written_out(work={}, context=256))
     assert answer.status == "partial"
-    assert "times their FLOPs" not in text
+    assert "FLOPs per element of the T x T matrix against" not in text
+    assert "constants of the formula" not in text
     assert "bytes per element" not in prose(text)
     assert "GB/s" not in prose(text)
     assert fact(answer, "time_ratio").value == pytest.approx(1.4)

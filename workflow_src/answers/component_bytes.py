@@ -19,6 +19,8 @@ from workflow_src.render.markdown import Column
 PHASE = "forward"
 
 BEYOND = 1 + TOLERANCE
+UNSHOWN = ("evidence", "read", "dtypes", "over")
+
 REMARK = f"above {markdown.limit(BEYOND)}: a cache supplied part, or too much is counted"
 
 
@@ -130,7 +132,7 @@ def lines(rows: Sequence[Row], moves: Mapping[str, Moves | None], above: float) 
     """Lines of the appendix: the kernels above a share of the pass."""
     return [
         {column: row[column] for column in CASE_COLUMNS}
-        | {key: value for key, value in kernel.items() if key not in ("evidence", "read", "over")}
+        | {key: value for key, value in kernel.items() if key not in UNSHOWN}
         | {"remark": REMARK if kernel.get("over") else ""}
         for row in rows
         if (found := moves.get(row["case"]))

@@ -28,11 +28,15 @@ REST = ""
 
 @dataclass(frozen=True)
 class Calls:
-    """What a kernel's calls in one component moved: bytes per call, in which operators."""
+    """What a kernel's calls in one component moved: bytes per call, in which operators.
+
+    dtypes: the types of their inputs, as recorded: "fp32; fp32".
+    """
 
     bytes_each: float
     operator: str
     evidence: tuple[int, ...]
+    dtypes: tuple[str, ...] = ()
 
 
 UNKNOWN = Calls(nan, "", ())
@@ -91,7 +95,8 @@ def _calls(rows: pd.DataFrame, clearing: pd.DataFrame) -> Calls:
     both = pd.concat([rows, clearing])
     moved = float(both["bytes_per_step"].sum(skipna=False) / rows["calls_per_step"].sum())
     names = dict.fromkeys(_words(row) for _, row in rows.iterrows())
-    return Calls(moved, " and ".join(names), row_numbers(both))
+    types = tuple(dict.fromkeys(map(str, rows["dtypes"])))
+    return Calls(moved, " and ".join(names), row_numbers(both), types)
 
 
 def _words(row: "pd.Series[str]") -> str:
@@ -129,6 +134,7 @@ def _known_rows(rows: pd.DataFrame, known: Known, rest: bool = False) -> list[Ro
                 "bytes": float(mine["calls"].sum() / steps) * calls.bytes_each,
                 "evidence": row_numbers(mine),
                 "read": calls.evidence,
+                "dtypes": calls.dtypes,
             }
         )
     return sorted(found, key=lambda row: -row["ms"])
@@ -137,6 +143,8 @@ def _known_rows(rows: pd.DataFrame, known: Known, rest: bool = False) -> list[Ro
 def total(rows: pd.DataFrame, known: Known) -> Row | None:
     """Bytes per pass of all these rows of kernels.csv, and the rows that say so; None if unknown.
 
+    With them go the types of the calls' inputs.
+
     See UNKNOWN_WITHIN.
     """
     found = _known_rows(rows, known, rest=True)
@@ -144,7 +152,9 @@ def total(rows: pd.DataFrame, known: Known) -> Row | None:
     if whole - sum(row["ms"] for row in found) > UNKNOWN_WITHIN * whole:
         return None
     read = dict.fromkeys(number for row in found if row["bytes"] > 0 for number in row["read"])
-    return {"bytes": sum(row["bytes"] for row in found), "read": tuple(read)} if read else None
+    types = dict.fromkeys(kind for row in found for kind in row["dtypes"])
+    about = {"read": tuple(read), "dtypes": tuple(types)}
+    return about | {"bytes": sum(row["bytes"] for row in found)} if read else None
 
 
 @dataclass(frozen=True)

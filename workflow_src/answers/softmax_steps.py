@@ -74,7 +74,8 @@ def _moving(
     row, ran = _time(name, rows), total(rows, known)
     if ran is None or not elements:
         return moving(row, case, by_formula, elements)
-    return moving(row, case, ran["bytes"] / elements, elements) | {"read": ran["read"]}
+    about = {key: ran[key] for key in ("read", "dtypes")}
+    return moving(row, case, ran["bytes"] / elements, elements) | about
 
 
 def _time(name: str, rows: pd.DataFrame) -> Row:

@@ -1,11 +1,11 @@
 """What the text of answer (e) says over several cases, precision by precision."""
 
-import statistics
 from collections.abc import Sequence
 
 from workflow_src.answers import example_case, wording
 from workflow_src.answers.evidence import Row, over_contexts
-from workflow_src.answers.softmax_steps import CAST, HALF, REST, shown_steps
+from workflow_src.answers.softmax_changes import SAME_WITHIN, changes, median
+from workflow_src.answers.softmax_steps import HALF, REST, shown_steps
 from workflow_src.answers.wording import median_of
 from workflow_src.common.case import ATTENTIONS, NEEDS_CUDA
 from workflow_src.common.ceilings import over_ceiling
@@ -16,9 +16,6 @@ COMPARED = tuple(name for name in ATTENTIONS if name != NEEDS_CUDA["attention"])
 
 STEADY_WITHIN = 0.10
 """A ratio that changes by at most this share over contexts counts as steady."""
-
-SAME_WITHIN = 0.05
-"""Times that differ by at most this share count as the same."""
 
 OWN = "where softmax takes longest"
 
@@ -64,89 +61,30 @@ def summarize(
         "replaced": replaced(named),
         "absent": [name for name in COMPARED if written_out and name not in attentions],
         "same_within": SAME_WITHIN,
+        "flops_each": len(PASSES),
         "pace": PACE,
     }
 
 
 def precision_row(precision: str, rows: Sequence[Row]) -> Row:
-    """Medians over the cases of one precision; ratios of FLOPs and bytes if all are counted."""
+    """Medians over the cases of one precision; ratios of FLOPs and bytes if all are counted.
+
+    flops_each: the least and the most FLOPs of the products per element, which sizes tell apart.
+    """
     keys = ["time_ratio", "time_ratio_qk", "time_ratio_av"]
     if all("byte_ratio" in row for row in rows):
         keys += ["flop_ratio", "byte_ratio", "per_byte"]
     by_ratio = sorted(rows, key=lambda row: float(row["time_ratio"]))
     beside = [row["beside_ms"] / row["matmul_ms"] for row in rows]
+    flops = [row["flops_each"] for row in rows if "flops_each" in row]
     return {key: median_of(rows, key) for key in keys} | {
+        "flops_each": [min(flops), max(flops)] if "flop_ratio" in keys else [],
         "precision": precision,
         "cases": len(rows),
         "lowest": by_ratio[0],
         "highest": by_ratio[-1],
-        "beside_share": _median(beside),
+        "beside_share": median(beside),
     }
-
-
-def changes(rows: Sequence[Row]) -> list[Row]:
-    """What each other precision changes, by pairs of cases that differ only in precision.
-
-    `base` is the precision that comes first. Times are given as median shares of the base's.
-    """
-    groups = wording.by_precision(rows)
-    if not groups:
-        return []
-    base, *others = groups
-    known = {wording.all_but(row, "precision"): row for row in groups[base]}
-    found = []
-    for precision in others:
-        pairs = [
-            (known[key], row)
-            for row in groups[precision]
-            if (key := wording.all_but(row, "precision")) in known
-        ]
-        if pairs:
-            found.append({"base": base, "precision": precision} | change(pairs))
-    return found
-
-
-def change(pairs: Sequence[tuple[Row, Row]]) -> Row:
-    """How times change between the cases of each pair, as medians over the pairs.
-
-    `wide` are the steps that a GPU's autocast runs in float32, `narrow` those that it doesn't.
-    cast_share and back_share are what casts take, as shares of softmax's time; None without.
-    """
-    after = [row for _, row in pairs]
-    casts = [ms_of(row, [CAST]) / row["softmax_ms"] for row in after if ms_of(row, [CAST])]
-    backs = [row["cast_back"]["ms"] / row["softmax_ms"] for row in after if row["cast_back"]]
-    wide = [name for name, each in PASSES.items() if each.wide]
-    narrow = [name for name, each in PASSES.items() if not each.wide]
-    known = all("bytes_each" in row for pair in pairs for row in pair)
-    return {
-        "cases": len(pairs),
-        "ratio": median_of(after, "time_ratio"),
-        "softmax": _median([new["softmax_ms"] / old["softmax_ms"] for old, new in pairs]),
-        "matmul": _median([new["matmul_ms"] / old["matmul_ms"] for old, new in pairs]),
-        "wide": wide,
-        "wide_share": _step_share(pairs, wide),
-        "narrow": narrow,
-        "narrow_share": _step_share(pairs, narrow),
-        "cast_share": _median(casts),
-        "back_share": _median(backs),
-        "bytes": [_median([pair[at]["bytes_each"] for pair in pairs]) for at in (0, 1) if known],
-    }
-
-
-def _median(values: Sequence[float]) -> float | None:
-    return float(statistics.median(values)) if values else None
-
-
-def _step_share(pairs: Sequence[tuple[Row, Row]], names: Sequence[str]) -> float | None:
-    """The median share of the first case's time that these steps take in the second."""
-    return _median(
-        [ms_of(new, names) / ms_of(old, names) for old, new in pairs if ms_of(old, names)]
-    )
-
-
-def ms_of(row: Row, names: Sequence[str]) -> float:
-    """The time of some of softmax's steps; 0 if there are none."""
-    return float(sum(step["ms"] for step in row["steps"] if step["step"] in names))
 
 
 def trend(precision: str, rows: Sequence[Row]) -> Row | None:
@@ -173,9 +111,9 @@ def trend(precision: str, rows: Sequence[Row]) -> Row | None:
     found["steady"] = len(runs) - found["rises"] - found["falls"]
     if all("elements" in row for pair in ends for row in pair):
         for name in ("softmax", "matmul"):
-            found[name] = _median([_rate(end, name) / _rate(start, name) for start, end in ends])
+            found[name] = median([_rate(end, name) / _rate(start, name) for start, end in ends])
         for name, at in (("bytes_start", 0), ("bytes_end", 1)):
-            found[name] = _median([pair[at]["byte_ratio"] for pair in ends])
+            found[name] = median([pair[at]["byte_ratio"] for pair in ends])
     return found
 
 
