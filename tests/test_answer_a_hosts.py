@@ -74,6 +74,27 @@ def test_where_a_gpu_works_longer_a_shorter_time_is_said_to_have_less_idle_time(
     ) in text
 
 
+def test_replays_that_take_longer_where_times_are_shorter_show_that_the_host_is_why(ask):
+    slow, fast = (Sample().median_ms | {"forward": ms} for ms in (30.0, 20.0))
+    worked = {ms: Sample().times_ms | {"forward": (35.0, ms, 34.0)} for ms in (10.0, 12.0)}
+    said = "Replayed, the pass takes longer at the longer context, so the host's work is what makes"
+    for replayed, shown in ((12.5, True), (10.0, False)):
+        short, long = (
+            on(128, 64, median_ms=slow, times_ms=worked[10.0], replayed_ms={"forward": 10.5}),
+            on(256, 16, median_ms=fast, times_ms=worked[12.0], replayed_ms={"forward": replayed}),
+        )
+        assert (said in ask(short, long)[1]) == shown
+
+
+def test_times_of_different_hosts_are_said_to_be_comparable_where_the_gpu_works(ask):
+    said = "compare two times only where the GPU works for nearly all of both"
+    assert said in ask(on(128, 64), on(256, 16))[1]
+    assert said not in ask(on(128, 64), on(256, 64))[1]
+    assert said not in ask(on(128, 64, device="cpu"), on(256, 16, device="cpu"))[1]
+    other = Sample(context=256, environment={"cpu_cores": 16, "gpu": "Other GPU"})
+    assert said not in ask(on(128, 64), other)[1]
+
+
 def test_the_times_of_another_kind_of_host_are_marked(ask):
     _, text = ask(on(128, 64), on(256, 16), on(512, 64))
     assert matrix(text) == ["12.0 ms (100 %)", "12.0 ms (100 %)†", "12.0 ms (100 %)"]

@@ -45,6 +45,43 @@ def test_short_kernels_and_the_queue_are_said_by_precision(tmp_path: Path) -> No
     assert (share.value, share.unit, share.table, share.rows) == (0.75, "1", "launches", (2,))
 
 
+def with_idle_times(folder: Path, launch: float) -> Path:
+    """Adds the idle time of each step in the ledger, of which `launch` is waiting for launches."""
+    path = folder / "ledger.csv"
+    ledger = pd.read_csv(path)
+    waits = (launch * ledger["idle_ns"]).round()
+    others = ("synchronization", "tail", "profiler", "unexplained")
+    terms = {"idle_launch_ns": waits, "idle_queued_ns": ledger["idle_ns"] - waits}
+    terms |= {f"idle_{each}_ns": 0 for each in others}
+    ledger.assign(**terms).to_csv(path, index=False)
+    return folder
+
+
+def test_what_explains_a_table_comes_before_it_and_the_ledger_after_the_example(
+    tmp_path: Path,
+) -> None:
+    samples = [
+        timed(20.0, 3.0, 19.0, context=n, active_ms={"forward": 3.0}, replayed_ms={"forward": 4.0})
+        for n in (128, 256)
+    ]
+    folder = with_idle_times(launched(tmp_path, *samples), 0.8)
+    _, text = answer_question("a", folder, TEMPLATES)
+    starts = ("**Launch-bound.**", "\n| ", "**By hand", "**The ledger**", "**Its launches**")
+    places = [text.index(each) for each in starts]
+    assert places == sorted(places)
+    assert "median over the cases of their medians over steps" in text
+
+
+def test_where_the_gpu_worked_the_ledger_says_how_long_it_waits_in_the_capture(
+    tmp_path: Path,
+) -> None:
+    """No cause is named: that the profiler slows the host isn't tested."""
+    late = timed(20.0, 11.4, 19.0, active_ms={"forward": 10.0})
+    folder = with_idle_times(write_tables(tmp_path, late), 0.5)
+    _, text = answer_question("a", folder, TEMPLATES)
+    assert "it waits for a launch for 25.0 % of the time. Why isn't shown: the profiler may" in text
+
+
 def test_without_launches_and_on_a_cpu_nothing_is_said_of_them(tmp_path: Path) -> None:
     assert (
         "Its launches" not in answer_question("a", write_tables(tmp_path, Sample()), TEMPLATES)[1]

@@ -42,15 +42,17 @@ def test_the_share_that_a_replay_saves_is_a_fact_with_its_rows(ask):
     assert share.value == pytest.approx(2 / 3) and share.unit == "1"
     assert share.derived_from == ("replayed_median_ms", "median_ms")
     assert short(text).endswith(
-        "they don't match. It is launch-bound by 66.7 %, which is what replaying it as a CUDA "
-        "graph saves."
+        "they don't match. The pass is launch-bound by 66.7 %: that is the share of the "
+        "unprofiled time that a replay as a CUDA graph saves."
     )
     assert paragraph(text, "**Launch-bound.**") == (
-        "**Launch-bound.** A replayed CUDA graph runs the same kernels without a launch for each. "
-        "Of the unprofiled time it saves 66.7 % (small, context 128: 12.0 ms, replayed 4.00 ms)."
+        "**Launch-bound.** The host asks the GPU for each kernel; where it is too slow, the GPU "
+        "waits. A replayed CUDA graph runs the same kernels without the host's work for each: "
+        "Python, PyTorch and the driver's launch. Of the unprofiled time it saves "
+        "66.7 % (small, context 128: 12.0 ms, replayed 4.00 ms)."
     )
     assert "| 66.7 %" in text.split("## Tables of")[1]
-    assert "nothing here tests it" not in text and "estimate" not in text
+    assert "isn't tested" not in text and "estimate" not in text
 
 
 def test_how_far_processes_differ_in_what_a_replay_saves_is_said(ask):
@@ -88,20 +90,21 @@ def test_each_precision_says_its_median_and_the_cases_at_both_ends(ask):
     ]
     answer, text = ask(*fp32, *bf16)
     assert (
-        "It is launch-bound by a median of 7.5 % in fp32 (2 cases) and a median of 60.0 % in bf16 "
-        "(3 cases), which is what replaying it as a CUDA graph saves." in short(text)
+        "The pass is launch-bound by a median of 7.5 % in fp32 (2 cases) and a median of 60.0 % "
+        "in bf16 (3 cases): that is the share of the unprofiled time that a replay as a CUDA "
+        "graph saves." in short(text)
     )
     body = text.split("## Tables of")[0]
     assert paragraph(body, "**Launch-bound.**").endswith("Of the unprofiled time it saves:")
     assert (
-        "\n- **fp32**: a median of 7.5 %, from 5.0 % (small, context 128: 12.0 ms, replayed 11.4 "
+        "\n- **fp32**: 5.0 % (small, context 128: 12.0 ms, replayed 11.4 "
         "ms) to 10.0 % (small, context 256: 12.0 ms, replayed 10.8 ms).\n"
-        "- **bf16**: a median of 60.0 %, from 50.0 % (small, context 128: 12.0 ms, replayed 6.00 "
+        "- **bf16**: 50.0 % (small, context 128: 12.0 ms, replayed 6.00 "
         "ms) to 75.0 % (small, context 256: 12.0 ms, replayed 3.00 ms).\n"
     ) in body
     assert (
-        "Where the GPU works for less than 80 % of the unprofiled time and a replay was made, it "
-        "takes away most of the idle time in all 3 cases so tested, so the launches are the cause."
+        "Where the GPU works for less than 80 % of the unprofiled time, a replay takes away 63.2 % "
+        "or more of the idle time in all 3 cases tested, so the host's work is the cause."
     ) in body
     matrix = text.split("that a replay saves:\n\n")[1]
     assert "| small           | 50.0 % | 75.0 % | 60.0 % |" in matrix
@@ -118,18 +121,29 @@ def test_the_verdict_on_an_idle_device_names_the_cause_that_was_tested(ask):
     causes = {each.case: each.value for each in answer.facts if each.name == "idle_cause"}
     assert list(causes.values()) == ["launches", "other"]
     assert (
-        "in 1 of 2 cases so tested, so the launches are the cause; in small, context 256 it "
-        "doesn't, and launches are not why." in text
+        "takes away 88.9 % of the idle time in 1 of 2 cases tested, so the host's work is the "
+        "cause; in small, context 256 the cause is another, as most of the idle time stays." in text
     )
     table = text.split("## Tables of")[1]
-    assert "differ: the device waits for launches for much of the unprofiled time" in table
-    assert "for much of the unprofiled time, and not for launches" in table
+    assert "differ: the device waits for the host for much of the unprofiled time" in table
+    assert "for much of the unprofiled time, and not for the host" in table
 
 
 def test_an_idle_device_that_a_replay_leaves_idle_does_not_wait_for_launches(ask):
     _, text = ask(replayed(11.0))
-    said = "a replay was made, it doesn't take away most of the idle time: launches are not why."
+    said = "a replay leaves most of the idle time: the host's work is not the cause."
     assert said in text
+
+
+def test_a_replay_that_leaves_no_idle_time_takes_away_all_of_it(ask):
+    _, text = ask(replayed(3.0))
+    assert "a replay takes away all of the idle time in the one case tested" in text
+
+
+def test_a_share_below_zero_is_explained_where_there_is_one(ask):
+    said = "Of the unprofiled time it saves (below 0 where it took longer)"
+    assert said in ask(replayed(13.0, busy=11.0))[1]
+    assert "below 0" not in ask(replayed(4.0))[1]
 
 
 def test_what_cant_be_captured_is_listed_with_its_reason_and_estimated(ask):
@@ -141,7 +155,7 @@ def test_what_cant_be_captured_is_listed_with_its_reason_and_estimated(ask):
     estimate = fact(answer, "launch_bound_estimate", failed.case)
     assert (estimate.value, estimate.derived_from) == (0.75, ("median_ms", "busy_ms"))
     assert (
-        "Where nothing was replayed, launch-bound is an estimate, the share of the unprofiled "
+        "Without a replay, launch-bound is an estimate, the share of the unprofiled "
         "time in which the device has no work: 75.0 %." in text
     )
     assert "| not capturable |" in text.split("## Tables of")[1]
@@ -166,7 +180,8 @@ def test_without_replay_the_ledgers_device_work_is_the_estimate_and_no_cause(ask
     )
     estimate = fact(answer, "launch_bound_estimate")
     assert estimate.value == 0.75 and estimate.derived_from == ("median_ms", "device_active_ms")
-    assert "nothing here tests it. Where nothing was replayed, launch-bound is an estimate" in text
+    said = "isn't tested: nothing was replayed. Without a replay, launch-bound is an estimate"
+    assert f"Why the device is idle {said}" in text
     assert "launch-bound" not in short(text)
     assert not [each for each in answer.facts if each.name in ("launch_bound_share", "idle_cause")]
 

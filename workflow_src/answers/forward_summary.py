@@ -67,7 +67,8 @@ def falls(timed: Sequence[Row]) -> Row:
     """In how many series over contexts a longer one takes less time, of how many.
 
     `busier`: whether the device works longer at each of those longer contexts, so that the time in
-    which it is idle is what got shorter.
+    which it is idle is what got shorter. `replays_rise`: whether each takes longer replayed,
+    without the host's work for each kernel, so that this work makes the difference.
     """
     series: dict[tuple[object, ...], list[Row]] = {}
     for row in timed:
@@ -81,23 +82,48 @@ def falls(timed: Sequence[Row]) -> Row:
     return {
         "series": len(several),
         "fall": sum(bool(pairs) for pairs in falling),
-        "busier": all(
-            0 < low.get("busy_ms", 0) < high.get("busy_ms", 0)
-            for pairs in falling
-            for low, high in pairs
-        ),
+        "busier": _rise(falling, "busy_ms"),
+        "replays_rise": _rise(falling, "replayed_median_ms"),
     }
+
+
+def _rise(series: Iterable[Sequence[tuple[Row, Row]]], key: str) -> bool:
+    """Whether a value is known and rises from the first to the second of each pair."""
+    return all(0 < low.get(key, 0) < high.get(key, 0) for pairs in series for low, high in pairs)
+
+
+def idler(fastest: Row, timed: Iterable[Row]) -> Row | None:
+    """The case that differs from the fastest in a shorter context only, if its device idles longer.
+
+    The one of the shortest context; None on a CPU, and where the device's work isn't known.
+    """
+    series = wording.all_but(fastest, "context")
+    mine = [
+        row
+        for row in timed
+        if wording.all_but(row, "context") == series and row["context"] < fastest["context"]
+    ]
+    row = min(mine, key=lambda row: row["context"], default=fastest)
+    known = row["device"] != "cpu" and row.get("busy_ms", 0) > 0 and fastest.get("busy_ms", 0) > 0
+    return row if known and _idle_ms(row) > max(0.0, _idle_ms(fastest)) else None
+
+
+def _idle_ms(row: Row) -> float:
+    """How much longer the unprofiled pass takes than the device's work in the capture."""
+    return float(row["median_ms"] - row["busy_ms"])
 
 
 def precision_row(precision: str, rows: Sequence[Row], timed: Sequence[Row]) -> Row:
     """How far the times agree in the compared `rows` of one precision, of those that were timed."""
+    fastest = min(timed, key=lambda row: row["median_ms"])
     return {
         "precision": precision,
         "cases": len(rows),
         "matching": wording.in_cases(sum(r["verdict"] == "match" for r in rows), len(rows)),
         "overhead": median_of(rows, "overhead"),
         "worst": max(rows, key=lambda row: abs(row["overhead"])),
-        "fastest": min(timed, key=lambda row: row["median_ms"]),
+        "fastest": fastest,
+        "shorter": idler(fastest, timed),
         "slowest": max(timed, key=lambda row: row["median_ms"]),
         "working": median_working(rows),
     }
@@ -127,7 +153,14 @@ def working(verdicts: Mapping[str, Sequence[Row]]) -> Row:
         "longer_share": median_working(longer),
         "late_share": median_working(late),
         "late_profiled_share": median_of(late, "busy_share") if late else None,
+        "late_waits": _late_waits(late),
     }
+
+
+def _late_waits(late: Sequence[Row]) -> float | None:
+    """For which share of the profiled time the device waits for a launch; None without a ledger."""
+    known = bool(late) and all("idle_launch_share" in row for row in late)
+    return median_of(late, "idle_launch_share") if known else None
 
 
 def examples(verdicts: Mapping[str, Sequence[Row]]) -> list[Row]:

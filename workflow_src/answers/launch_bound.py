@@ -1,8 +1,8 @@
 """How much of the forward pass's time goes to launches: by replay, or else by an estimate.
 
 A replayed CUDA graph runs the same kernels without a launch for each. What it saves of the
-unprofiled time is what the host's launches cost; without a replay, the time in which the device
-has no work stands in.
+unprofiled time is what the host's work for them costs: Python, PyTorch and the driver. Without a
+replay, the time in which the device has no work stands in.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,11 +17,11 @@ from workflow_src.common.units import NS_PER_MS
 from workflow_src.render import markdown
 
 MOST = 0.5
-"""Launches are why a device is idle if a replay takes away more than this share of idle time."""
+"""If a replay takes away more than this share of the idle time, the host's work is why."""
 
 IDLE_CAUSES = {
-    "launches": "differ: the device waits for launches for much of the unprofiled time",
-    "other": "differ: the device is idle for much of the unprofiled time, and not for launches",
+    "launches": "differ: the device waits for the host for much of the unprofiled time",
+    "other": "differ: the device is idle for much of the unprofiled time, and not for the host",
 }
 """What the verdict "idle" says in a case that was replayed."""
 
@@ -112,6 +112,7 @@ def summarize(rows: Sequence[Row]) -> Row:
         "between": between_processes(tested),
         "idle": len(idle),
         "launches": len(idle) - len(other),
+        "removed": min((r["idle_removed"] for r in idle if r not in other), default=None),
         "by_launches": wording.in_cases(len(idle) - len(other), len(idle)),
         "other": wording.listed(other),
         "failed": failed(rows),

@@ -27,7 +27,7 @@ COLUMNS = (
     Column("kernels under 5 us", "under_5us", markdown.percent),
     Column("under 10 us", "under_10us", markdown.percent),
     Column("launches that find the queue empty", "empty_queue", markdown.percent),
-    Column("in the queue at a launch", "depth_median", markdown.number),
+    Column("kernels in the queue at a launch", "depth_median", markdown.number),
     Column("from launch to start, us", "delay_median_us", markdown.number),
 )
 

@@ -60,7 +60,10 @@ def facts_of(row: Row, steps: tuple[int, ...]) -> list[Fact]:
 
 
 def summarize(rows: Sequence[Row]) -> list[Row]:
-    """A row per precision: how many cases have a ledger, and the median share of each term."""
+    """A row per precision: how many cases have a ledger, and each term's median share over them.
+
+    A case's share is its median over steps, so that a case with more steps has no more weight.
+    """
     known = [row for row in rows if "idle_unexplained_share" in row]
     return [
         {"precision": precision, "cases": len(mine)}
