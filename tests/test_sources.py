@@ -114,6 +114,7 @@ def led_to(summary: dict, text: str) -> list[str]:
         ({"layers": 12, "text": "12 in fp32 and 3 in bf16"}, "(12 in fp32 and 3 in bf16)",
          ["text", "text"]),
         ({"batch": 26, "longer": 26}, "It takes longer in 26.", ["longer"]),
+        ({"longer": 24}, "It was measured from 2026-11-22 to 2026-11-24.", []),
         ({"evidence": [26], "longer": 3}, "It takes longer in 26.", []),
         ({"rows": ["a"] * 26}, "It takes longer in 26 of all cases.", []),
         ({"rows": ["a"] * 26}, "In 26 cases.", ["how many in summary.rows"]),

@@ -181,7 +181,7 @@ def _group(pairs: Sequence[Row], busy: bool) -> Row | None:
 def measured_table(found: Sequence[Row], on_cpu: bool) -> Markup:
     """What `tried` found: each comparison's groups, and below them the device's own work."""
     columns = [
-        Column("", "what"),
+        Column("what changes", "what"),
         Column(f"{'operators run' if on_cpu else 'the GPU works'} for", "where"),
         Column("cases", "cases", whole),
         Column("median", "ratio", percent),

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from workflow_src.common.ceilings import PRODUCTS, SUSTAINED, SUSTAINED_ZEROS, ZEROS, rate_of
+from workflow_src.common.ceilings import PRODUCTS, SUSTAINED, SUSTAINED_ZEROS, ZEROS
 from workflow_src.measure.oom import Row
 from workflow_src.measure.precision import AUTOCAST, unsupported, use_precision
 from workflow_src.measure.sampling import Sizes, attempted, measured, sustained
@@ -47,7 +47,7 @@ def sustained_products(device: str, precision: str, found: Sequence[Row]) -> lis
     ran = [row for row in found if row["status"] == "ok" and row["kind"] == PRODUCTS]
     if device != "cuda" or not ran:
         return []
-    best = max(ran, key=lambda row: rate_of(row, min(row["samples_ns"])))
+    best = max(ran, key=lambda row: float(row["flops"] / min(row["samples_ns"])))
     m, k, n = (int(size) for size in best["shape"].split(" x "))
     rows = []
     for kind, zeros in ((SUSTAINED, False), (SUSTAINED_ZEROS, True)):

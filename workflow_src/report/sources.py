@@ -21,8 +21,8 @@ from workflow_src.report.fits import is_bare
 from workflow_src.report.support import Facts, Support, Supported, is_exact
 from workflow_src.report.values import BY_VALUE, COUNT, Rank, Value, walk
 
-UNLINKED = re.compile(r"`[^`]*`|\[[^\]]*\]\([^)]*\)|\b(?:context|batch) \d+")
-"""Parts of a line in which numbers stay as they are: code, links, and what names a case."""
+UNLINKED = re.compile(r"`[^`]*`|\[[^\]]*\]\([^)]*\)|\b(?:context|batch) \d+|\b\d{4}-\d\d-\d\d\b")
+"""Parts of a line in which numbers stay as they are: code, links, what names a case, and dates."""
 
 ROWS_SHOWN = 2
 
