@@ -95,6 +95,13 @@ def ended_jobs(folder: Path) -> list[Job]:
     return jobs_of(folder)
 
 
+def said_by(job: Job) -> str:
+    """What Snakemake printed in a job, by both executors' names of its log; "" if it is gone."""
+    logs = Path(job.folder, ".snakemake")
+    files = [*logs.glob(f"slurm_logs/**/{job.number}.log"), *logs.glob(f"slurm-{job.number}.out")]
+    return "\n".join(f"{file}:\n{file.read_text()}" for file in files)
+
+
 def before_each_stage(project: Project, shell: str) -> None:
     """Make each stage of `project` first run some shell code."""
     python = project.folder / "bin" / "python"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.slurm import ask, ended_jobs, gpus_of, is_running, own_locks, require_slurm
+from tests.slurm import ask, ended_jobs, gpus_of, is_running, own_locks, require_slurm, said_by
 from tests.slurm_stories import (
     BENCHMARK,
     CAPTURE,
@@ -162,8 +162,8 @@ def test_jobs_go_on_while_slurmd_is_killed_and_started_again(story: Stopped) -> 
     before = story.queues["before slurmd died"]
     assert sorted(before.values()) == ["RUNNING", "RUNNING"]
     assert story.queues["after slurmd came back"] == before
-    completed = [job for job in ended_jobs(story.project.folder) if job.number in before]
-    assert [job.state for job in completed] == ["COMPLETED", "COMPLETED"]
+    jobs = [job for job in ended_jobs(story.project.folder) if job.number in before]
+    assert [job.state for job in jobs] == ["COMPLETED", "COMPLETED"], [said_by(j) for j in jobs]
 
 
 @pytest.mark.workflow
