@@ -13,7 +13,7 @@ from workflow_src.answers.answer import Answer, Fact
 from workflow_src.answers.evidence import TableError, read_table, trend
 from workflow_src.answers.questions import QUESTIONS
 from workflow_src.answers.shares import family_shares
-from workflow_src.render.markdown import between, calls, escape, number, tally
+from workflow_src.render.markdown import between, calls, escape, joined, names, number, tally
 
 TEMPLATES = Path(__file__).parent.parent / "report_templates"
 SHORT, LONG = Sample(), Sample(context=256)
@@ -186,6 +186,13 @@ def test_numbers_show_three_digits(value, text):
 def test_calls_and_ranges_of_values():
     assert [calls(1200.0), calls(2.5)] == ["1,200", "2.50 (not an integer)"]
     assert [between([2.0, 1.0]), between([1.0, 1.0001])] == ["1.00 to 2.00", "1.00"]
+
+
+def test_lists_in_words_stay_readable_if_a_word_is_itself_a_list():
+    lists = [[], ["a"], ["a", "b"], ["a", "b", "c"], ["scores, scaling and mask", "softmax"]]
+    said = ["", "a", "a and b", "a, b and c", "scores, scaling and mask; softmax"]
+    assert [joined(words) for words in lists] == said
+    assert names(list("abcdefgh")) == "a, b, c, d, e and 3 more"
 
 
 def test_tallies_leave_out_what_never_holds():

@@ -242,7 +242,7 @@ def test_the_section_of_a_complete_measurement() -> None:
     assert "HFU is the same" in said
     assert "the ridge, below which bandwidth is the lower of the two ceilings, is at 10.0" in said
     assert " is at 10.0 FLOPs per byte (10.0 TFLOP/s, 1,000 GB/s)" in said
-    assert "; below it: softmax; above it: q/k/v projections." in said
+    assert ". Below it: softmax. Above it: q/k/v projections." in said
     assert "Not measured" not in said and "on a CPU" not in said and "than the roof" not in said
     assert "what holds it back" not in said
 
@@ -257,7 +257,7 @@ def test_the_section_where_things_are_otherwise() -> None:
     spread = [component("scores", 5, 6.0), component("scores", 20, 1.0)]
     said = text(odd, *[r | {"gpu": ""} for r in (*spread, *CEILINGS)]).replace("H200", "")
     assert "HFU counts the FLOPs recomputed as well." in said and "(above the measured peak" in said
-    assert "on either side, by size: scores, scaling and mask" in said
+    assert "On either side, by size: scores, scaling and mask" in said
     assert (
         "than the roof, as is possible for data that stays in a cache: scores, scaling and mask"
         in said

@@ -9,6 +9,7 @@ import pandas as pd
 from workflow_src.answers import evidence, wording
 from workflow_src.answers.answer import Fact
 from workflow_src.answers.evidence import Row, row_numbers
+from workflow_src.render.markdown import joined
 
 FORWARD = "forward"
 
@@ -83,12 +84,6 @@ def label(names: Sequence[str]) -> str:
         mine = list(group)
         said += [f"feed-forward {joined(mine)}"] if inside else [WORDS[name] for name in mine]
     return ", ".join(said) or UNNAMED
-
-
-def joined(words: Sequence[str]) -> str:
-    """ "a", "a and b", "a, b and c"."""
-    *first, last = words
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def facts_of(row: Row) -> list[Fact]:

@@ -7,7 +7,7 @@ import pandas as pd
 from workflow_src.answers.answer import Fact
 from workflow_src.answers.evidence import Row
 from workflow_src.common.remedies import in_words
-from workflow_src.render.markdown import number, records
+from workflow_src.render.markdown import joined, number, records
 
 PHASE = "train_step"
 PLAIN = "plain"
@@ -57,11 +57,10 @@ def _case(rows: Sequence[Row]) -> Row:
 
 def _tried(row: Row) -> Row:
     names = [in_words(name) for name in row["remedies"].split("+")]
-    words = " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
-    found = {"variant": row["variant"], "words": words, "count": len(names), "row": row["row"]}
+    found = {"variant": row["variant"], "words": joined(names), "count": len(names)}
     ends = [row.get(f"{end}_process_ms") for end in ("fastest", "slowest")]
     found["ends"] = ends if all(end is not None and end == end for end in ends) else []
-    return found | {"median_ms": row["median_ms"], "share": row["saving_share"]}
+    return found | {"median_ms": row["median_ms"], "share": row["saving_share"], "row": row["row"]}
 
 
 def overlap(one: Row, other: Row) -> bool:

@@ -6,7 +6,7 @@ from functools import partial
 
 from workflow_src.answers import components, wording
 from workflow_src.answers.evidence import Row
-from workflow_src.answers.kernel_products import joined
+from workflow_src.render.markdown import joined
 
 VISIBLE = 0.0005
 """Components below this share would show as 0.0 %."""

@@ -7,6 +7,7 @@ from typing import Any
 from workflow_src.answers import evidence
 from workflow_src.answers.evidence import Row
 from workflow_src.common.case import CASE_COLUMNS, PRECISIONS
+from workflow_src.render.markdown import joined
 
 OPTIMIZER_WORDS = {
     "adamw": "AdamW, written out",
@@ -79,4 +80,4 @@ def listed(rows: Sequence[Row]) -> str:
     if len(rows) <= SHOWN:
         return "; ".join(str(row["named"]) for row in rows)
     counts = [f"{len(mine)} in {precision}" for precision, mine in by_precision(rows).items()]
-    return " and ".join([", ".join(counts[:-1]), counts[-1]] if counts[1:] else counts)
+    return joined(counts)

@@ -3,7 +3,7 @@
 import html
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -119,10 +119,18 @@ def calls(value: float) -> str:
     return whole(round(value)) if near else f"{value:.2f} (not an integer)"
 
 
+def joined(words: Iterable[str]) -> str:
+    """A list in words: "a, b and c"; "a, b; c and d; e" if a word is itself a list."""
+    said = [str(word) for word in words]
+    if not said[1:] or any(", " in word or " and " in word for word in said):
+        return "; ".join(said)
+    return f"{', '.join(said[:-1])} and {said[-1]}"
+
+
 def names(values: Sequence[str]) -> str:
     """Up to NAMES_SHOWN names, and how many more there are."""
     shown, more = list(values[:NAMES_SHOWN]), len(values) - NAMES_SHOWN
-    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+    return joined([*shown, f"{more} more"] if more > 0 else shown)
 
 
 def between(values: Sequence[float], text: Callable[[float], str] = number) -> str:
@@ -304,7 +312,7 @@ def environment(templates: Path) -> Environment:
         finalize=lambda value: value if isinstance(value, Markup) else escape(value),
     )
     texts: list[Callable[..., str]] = [number, whole, percent, fine_percent, signed_percent, ratio]
-    texts += [precise, limit, calls, names, between, tally]
+    texts += [precise, limit, calls, names, joined, between, tally]
     made.filters |= {text.__name__: text for text in texts}
     made.globals |= {text.__name__: text for text in texts}
     return made
