@@ -183,11 +183,23 @@ def test_precisions_are_told_apart(ask):
     assert "| small           | 30 % \N{RIGHTWARDS ARROW} 26 % |" in text
 
 
+def test_where_backward_s_share_is_larger_in_some_and_smaller_in_others_both_are_counted(ask):
+    samples = [step(0.3, share, 10, context=c) for c, share in ((128, 0.4), (256, 0.4), (512, 0.2))]
+    _, text = ask(*samples)
+    assert (
+        "In fp32 matrix multiplication has a larger share of backward than of forward in 2 of 3 "
+        "cases (in all at context 128 and 256), and a smaller one in 1 (in all at context 512): "
+        "in the median, backward's products take"
+    ) in text
+    assert "than of forward in both cases, because" in ask(*samples[:2])[1]
+    assert "has the same share of backward as of forward: backward's" in ask(step(0.8, 0.8, 10))[1]
+
+
 def test_the_optimizer_s_time_is_the_same_only_where_it_is(ask):
     same = [step(0.8, 0.8, 10), step(0.3, 0.3, 10.1, precision="bf16")]
     _, text = ask(*same)
     assert "takes 10.0 ms a step, the same at every precision (within 1.0 %)." in text
-    assert "So the less the rest takes, the more it dilutes" in text
+    assert "So the less the rest takes, the larger its share" in text
     _, text = ask(step(0.8, 0.8, 10), step(0.3, 0.3, 20, precision="bf16"))
     assert "takes 10.0 ms a step (small, context 128, fp32) to 20.0 ms (small, " in text
     assert "the same at every" not in text

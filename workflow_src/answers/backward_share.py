@@ -27,6 +27,9 @@ TWICE = 2
 SAME_WITHIN = 0.10
 """A layout's time over the forward pass's counts as another if it differs by more than this."""
 
+MIXED = 0.1
+"""No verdict for a precision if more than this share of its cases contradict it."""
+
 KEYS = ("products_times", "else_times", *GRADIENTS)
 
 
@@ -91,10 +94,13 @@ PARTS = ("ms", "share")
 def summarize(rows: Sequence[Row]) -> list[Row]:
     """Medians by precision, over the cases with both: a row each, with the words for its cause.
 
-    `changed`: whether the products' time ("products") is further from TWICE than that of all else
-    ("else"); "" where neither is off by more than SAME_WITHIN, or where the medians of times don't
-    tell which share is larger. `slow`: the layouts that take longer than the forward pass's
-    products, and how many times as long, the slower one first.
+    `richer` and `poorer`: in how many cases backward's share is larger, or smaller; `mostly` says
+    in how many of what number the more are. `mixed`: neither holds in nearly all; `richer_at` and
+    `poorer_at` are the contexts at which one does. `changed`: whether the products' time
+    ("products") is further from TWICE than that of all else ("else"); "" where neither is off by
+    more than SAME_WITHIN, where the medians of times don't tell which share is larger, or where
+    cases are mixed. `slow`: the layouts that take longer than the forward pass's products, and how
+    many times as long, the slower one first.
     """
     return [
         _precision_row(precision, mine)
@@ -110,12 +116,29 @@ def _precision_row(precision: str, rows: Sequence[Row]) -> Row:
     most = max(off, key=lambda name: off[name])
     found = [(key, row[key]) for key in GRADIENTS if key in row]
     slow = [each for each in found if each[1] > 1 + SAME_WITHIN]
-    richer = row["backward_part"] > row["forward_part"]
-    tells = richer == (row["products_times"] > row["else_times"])
+    row |= _directions(rows)
+    larger = row["richer"] > row["poorer"]
+    tells = not row["mixed"] and larger == (row["products_times"] > row["else_times"])
     return row | {
-        "richer": richer,
         "changed": most if tells and off[most] > SAME_WITHIN else "",
         "slow": sorted(slow, key=lambda each: -each[1]),
+    }
+
+
+def _directions(rows: Sequence[Row]) -> Row:
+    """In how many cases backward's share is larger and smaller, and at which contexts in all."""
+    at: dict[int, set[bool]] = {}
+    for row in rows:
+        at.setdefault(row["context"], set()).add(row["backward_part"] > row["forward_part"])
+    richer = sum(row["backward_part"] > row["forward_part"] for row in rows)
+    poorer = sum(row["backward_part"] < row["forward_part"] for row in rows)
+    return {
+        "richer": richer,
+        "poorer": poorer,
+        "mostly": wording.in_cases(max(richer, poorer), len(rows)) if rows[1:] else "",
+        "mixed": min(richer, poorer) > MIXED * len(rows),
+        "richer_at": sorted(context for context, found in at.items() if found == {True}),
+        "poorer_at": sorted(context for context, found in at.items() if found == {False}),
     }
 
 
