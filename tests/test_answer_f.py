@@ -1,5 +1,6 @@
 """Answer (f): what was measured to pay, and what each other remedy could save at most."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -169,7 +170,8 @@ def test_what_no_case_has_both_of_is_not_ranked(ask):
     samples += [sample(context=256), sample(context=256, precision="tf32", median=20.0)]
     _, text = ask(*samples)
     assert (
-        "Which of tf32 and bf16 takes less isn't shown: no case has both on one kind of host."
+        "Which of tf32 and bf16 takes less isn't shown: no case has both on equally fast hosts of "
+        "one kind."
     ) in short(text)
     assert "The GPU's own work" not in text
 
@@ -277,9 +279,50 @@ def test_cases_of_different_hosts_are_not_compared(ask):
     ) in short(text)
     assert measured(text)[0][1:4] == ["less of one, or of both", "1", "80.0 %"]
     assert measured(text)[1][1:4] == ["its own work alone", "2", "100.0 %"]
-    assert "on one kind of host only (1 pair left out)." in text
+    assert "on equally fast hosts of one kind only (1 pair left out)." in text
     _, apart = ask(*(each for each in samples if each.context == 256))
     assert "in place of" not in apart
+
+
+@pytest.mark.parametrize(
+    ("speeds", "compared"),
+    [
+        ({"host_launch_us_before": 4.3, "host_operation_us_before": 7.0}, True),
+        ({"host_launch_us_before": 4.5, "host_operation_us_before": 7.0}, False),
+        ({"host_launch_us_before": 4.0, "host_operation_us_before": 9.0}, False),
+        ({"host_launch_us_before": 4.0}, True),
+        ({}, True),
+    ],
+)
+def test_steps_that_wait_are_compared_only_on_equally_fast_hosts(ask, speeds, compared):
+    first = {"cpu_cores": 16, "host_launch_us_before": 4.0, "host_operation_us_before": 7.0}
+    samples = [
+        sample(ms, precision=precision, environment=environment)
+        for precision, environment, ms in (
+            ("fp32", first, 200.0),
+            ("bf16", {"cpu_cores": 16} | speeds, 160.0),
+        )
+    ]
+    _, text = ask(*samples)
+    assert ("| bf16 in place of fp32 | less of one, or of both | 1 |" in text) == compared
+
+
+def test_a_throttled_extreme_is_marked(ask):
+    samples = [
+        sample(50.0),
+        sample(25.0, precision="bf16", environment={"warning": "throttled (power cap)"}),
+    ]
+    assert "50.0 % (small, context 128; throttled)" in ask(*samples)[1]
+
+
+def test_a_step_that_waits_shows_its_largest_bound_whatever_that_is(ask):
+    """Of 52 ms the device is idle for 12, and the optimizer takes 20."""
+    step = [*STEP[:-2], ("train_step/optimizer", "mul", "elementwise", 4, 20_000_000)]
+    slow = sample(52.0, context=256)
+    slow = replace(slow, kernels=slow.kernels | {"train_step": step})
+    _, text = ask(sample(52.0), slow)
+    assert "52.0 ms: 23 % idle ¶" in text and "52.0 ms: 38 % optimizer ¶" in text
+    assert "idle time is not the largest in small, context 256:" in text
 
 
 def test_steps_that_do_not_wait_are_compared_whatever_their_hosts(ask):

@@ -121,12 +121,12 @@ def answer(
         measure(case, timings, ranges, kernels, captures, loads[case["case"]]) for case in cases
     ]
     measured_on = hosts.hosts_of([row["case"] for row in rows], environments)
-    rows = [row | {"host": measured_on[row["case"]].kind} for row in rows]
     states = {(row["case"], ""): State(row["state"], row["reason"]) for row in rows}
     tried = study.measured(levers)
     facts = [fact for row in rows for fact in facts_of(row)]
     facts += [fact for case in tried for fact in study.facts_of(case)]
-    summary = summarize(rows, example) | {"levers": tried, "levers_short": study.in_short(tried)}
+    summary = summarize(rows, measured_on, example)
+    summary |= {"levers": tried, "levers_short": study.in_short(tried)}
     summary["levers_again"] = study.measured_again(tried, rows)
     return evidence.answered(
         "f", TITLE, cases, states, captures, facts, {"cases": pd.DataFrame(rows)}, summary
@@ -134,7 +134,7 @@ def answer(
 
 
 WAITS = "\N{PILCROW SIGN}"
-"""Marks a step in which launches come first; daggers mark hosts in (a)."""
+"""Marks a step that waits for its launches; daggers mark hosts in (a)."""
 
 
 def largest(value: tuple[float, float, str, bool, str]) -> str:
@@ -158,7 +158,7 @@ def tables(answer: Answer) -> dict[str, Markup]:
         if comparable.withheld(row):
             row["bound_state"] = comparable.STATE
         if row["bound_state"] in ("none", comparable.STATE) and row["median_ms"] > 0:
-            key = "idle" if row.get("waits") else row.get("largest")
+            key = row.get("largest")
             said = (row.get(f"{key}_share"), key)
             row["shown"] = (row["median_ms"], *said, row.get("waits"), row.get("doubt"))
     there = answer.summary["remedies"]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from workflow_src.answers import comparable, example_case, wording
 from workflow_src.answers.evidence import Row
+from workflow_src.answers.hosts import Hosts
 from workflow_src.answers.remedies import REMEDIES
 from workflow_src.answers.tried import paid, tried
 from workflow_src.answers.wording import median_of
@@ -12,10 +13,10 @@ from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
 OWN = "a typical case"
 
 
-def summarize(rows: Sequence[Row], example: Row | None = None) -> Row:
+def summarize(rows: Sequence[Row], hosts: Hosts, example: Row | None = None) -> Row:
     """Values for the template, from the rows that `change_first.measure` gives.
 
-    `example` is the case to work through; see example_case.
+    `hosts` are those of all cases. `example` is the case to work through; see example_case.
     """
     named = wording.named(rows)
     bounded = [row for row in named if "savings" in row]
@@ -23,7 +24,7 @@ def summarize(rows: Sequence[Row], example: Row | None = None) -> Row:
     worked = example_case.beside(bounded, example) or ([own] if own else [])
     precisions = [precision_row(name, mine) for name, mine in wording.by_precision(bounded).items()]
     known = [row for row in named if "median_ms" in row and row["doubt"] != comparable.BUSY]
-    found = tried(known)
+    found = tried(known, hosts)
     return {
         "bounded": bounded,
         "precisions": precisions,
@@ -32,12 +33,12 @@ def summarize(rows: Sequence[Row], example: Row | None = None) -> Row:
         "beyond_bound": beyond_bound(bounded),
         "withheld": comparable.summarize([row for row in named if "median_ms" in row]),
         "tried": found,
-        "pays": paid(found, known) if found else None,
+        "pays": paid(found, known, hosts) if found else None,
         "elsewhere": sum(each["elsewhere"] for each in found),
         "waiting": waiting(bounded),
         "working_limit": LAUNCH_BOUND_BELOW,
         "worked": worked,
-        "worked_hosts": len({row["host"] for row in worked}),
+        "worked_hosts": len({hosts[row["case"]].kind for row in worked}),
         "said": example_case.said(worked[0] if worked else None, example, OWN, len(bounded)),
     }
 
@@ -71,11 +72,22 @@ def precision_row(precision: str, rows: Sequence[Row]) -> Row:
 
 
 def waiting(rows: Sequence[Row]) -> Row:
-    """How many cases wait for their launches, and the median share that a replay saves there."""
+    """How many cases wait for their launches, and what a replay saves there: median and ends.
+
+    `others` are those in which another bound is larger than that of idle time.
+    """
     waits = [row for row in rows if row["waits"]]
-    replayed = [row for row in waits if "replay_share" in row]
-    saved = median_of(replayed, "replay_share") if replayed else None
-    return {"cases": len(waits), "replayed": len(replayed), "replay": saved}
+    replayed = sorted(
+        (row for row in waits if "replay_share" in row), key=lambda row: float(row["replay_share"])
+    )
+    return {
+        "cases": len(waits),
+        "others": [row for row in waits if row["largest"] != "idle"],
+        "replayed": len(replayed),
+        "replay": median_of(replayed, "replay_share") if replayed else None,
+        "least": replayed[0] if replayed else None,
+        "most": replayed[-1] if replayed else None,
+    }
 
 
 def beyond_bound(rows: Sequence[Row]) -> Row | None:

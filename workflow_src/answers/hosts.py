@@ -40,6 +40,7 @@ class Host:
     launch_us: float | None = None
     operation_us: float | None = None
     gpu: str = ""
+    throttled: bool = False
     rows: tuple[int, ...] = ()
 
     @property
@@ -71,7 +72,8 @@ def _host(mine: pd.DataFrame) -> Host:
     launch_us, operation_us = (_number(row.get(f"{name}_before")) for name in HOST_SPEEDS)
     whole = None if cores is None else int(cores)
     cpu, gpu = (str(row.get(name, "")) for name in ("cpu", "gpu"))
-    return Host(cpu, whole, launch_us, operation_us, gpu, evidence.row_numbers(mine))
+    throttled = "throttled" in str(row.get("warning", ""))
+    return Host(cpu, whole, launch_us, operation_us, gpu, throttled, evidence.row_numbers(mine))
 
 
 def _number(text: object) -> float | None:
@@ -162,6 +164,13 @@ def _slower(slow: dict[str, float], fast: dict[str, float]) -> Row:
         "by_more_than": SLOWER_HOST - 1,
         "cases": list(slow),
     }
+
+
+def alike(one: Host, other: Host) -> bool:
+    """Whether hosts are of one kind, and equally fast, within SLOWER_HOST, where that is known."""
+    speeds = [(one.speed_us(measure), other.speed_us(measure)) for measure in HOST_SPEEDS]
+    known = [(mine, its) for mine, its in speeds if mine and its]
+    return one.kind == other.kind and all(max(two) <= SLOWER_HOST * min(two) for two in known)
 
 
 def apart(some: Sequence[str], others: Sequence[str], hosts: Hosts) -> bool:

@@ -1,7 +1,7 @@
 """What was measured to pay: training steps of cases that differ in nothing but one remedy.
 
 Where the device works for most of both steps, their times are compared whatever the hosts; where it
-waits for launches, only those of one kind of host.
+waits for launches, only those of equally fast hosts of one kind.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from workflow_src.answers import wording
 from workflow_src.answers.evidence import Row
+from workflow_src.answers.hosts import Hosts, alike
 from workflow_src.answers.wording import median_of
 from workflow_src.common.case import ATTENTIONS, OPTIMIZERS, PRECISIONS
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
@@ -28,16 +29,16 @@ Pairs = Mapping[tuple[Any, ...], Row]
 """Pairs by what their two cases share."""
 
 
-def tried(rows: Sequence[Row]) -> list[Row]:
+def tried(rows: Sequence[Row], hosts: Hosts) -> list[Row]:
     """What was measured in two variants: a row per axis and pair of values, the largest gain first.
 
     `groups` are the pairs that were compared: those that are busy and those that wait, if there are
-    any (see `_group`). `elsewhere`, how many pairs wait and were measured on different kinds of
-    hosts; `work`, how much longer the device works (see `device_work`).
+    any (see `_group`). `elsewhere`, how many pairs wait and were measured on hosts that differ;
+    `work`, how much longer the device works (see `device_work`).
     """
     found = []
     for axis, plain, better in _variants(rows):
-        pairs = list(_pairs(rows, axis, plain, better).values())
+        pairs = list(_pairs(rows, hosts, axis, plain, better).values())
         groups = [
             _group([pair for pair in pairs if _compared(pair) and pair["busy"] is busy], busy)
             for busy in (True, False)
@@ -50,7 +51,7 @@ def tried(rows: Sequence[Row]) -> list[Row]:
     return sorted(found, key=lambda row: float(row["groups"][0]["ratio"]))
 
 
-def paid(found: Sequence[Row], rows: Sequence[Row]) -> Row:
+def paid(found: Sequence[Row], rows: Sequence[Row], hosts: Hosts) -> Row:
     """What pays most of what `tried` found, with its rivals, which replace the same plain value.
 
     They are compared over the cases that each of them has, busy ones if there are any ("busy"),
@@ -60,7 +61,7 @@ def paid(found: Sequence[Row], rows: Sequence[Row]) -> Row:
     """
     axis, plain = found[0]["axis"], found[0]["plain"]
     names = [row["better"] for row in found if row["plain"] == plain]
-    every = {name: _pairs(rows, axis, plain, name) for name in names}
+    every = {name: _pairs(rows, hosts, axis, plain, name) for name in names}
     pairs, common = _in_common(every)
     over = {name: [of[key]["ratio"] for key in common or of] for name, of in pairs.items()}
     rivals: list[Row] = [
@@ -143,17 +144,22 @@ def _variants(rows: Sequence[Row]) -> Iterator[tuple[str, str, str]]:
         yield from ((axis, plain, better) for plain, better in combinations(there, 2))
 
 
-def _pairs(rows: Sequence[Row], axis: str, plain: str, better: str) -> dict[tuple[Any, ...], Row]:
+def _pairs(
+    rows: Sequence[Row], hosts: Hosts, axis: str, plain: str, better: str
+) -> dict[tuple[Any, ...], Row]:
     """Each case with the better value, by what it shares with its plain one.
 
-    With "ratio" to that one, "same_host", and "busy" if both are known not to wait for launches.
+    With "ratio" to that one, "alike" if their hosts are, "throttled" if either was, and "busy" if
+    both are known not to wait for launches.
     """
     before = {wording.all_but(row, axis): row for row in rows if row[axis] == plain}
     pairs = {}
     for row in rows:
         other = before.get(wording.all_but(row, axis))
         if row[axis] == better and other is not None:
-            about = {"before_ms": other["median_ms"], "same_host": row["host"] == other["host"]}
+            mine, its = hosts[row["case"]], hosts[other["case"]]
+            about = {"before_ms": other["median_ms"], "alike": alike(mine, its)}
+            about["throttled"] = mine.throttled or its.throttled
             about["busy"] = not (row.get("waits", True) or other.get("waits", True))
             ratio = row["median_ms"] / other["median_ms"]
             pairs[wording.all_but(row, axis)] = row | about | {"ratio": ratio}
@@ -161,7 +167,7 @@ def _pairs(rows: Sequence[Row], axis: str, plain: str, better: str) -> dict[tupl
 
 
 def _compared(pair: Row) -> bool:
-    return bool(pair["busy"] or pair["same_host"])
+    return bool(pair["busy"] or pair["alike"])
 
 
 def _group(pairs: Sequence[Row], busy: bool) -> Row | None:
@@ -211,4 +217,5 @@ def _lines(each: Row, on_cpu: bool) -> list[Row]:
 
 
 def _extreme(pair: Row) -> str:
-    return f"{percent(pair['ratio'])} ({pair['brief']})"
+    throttled = "; throttled" if pair["throttled"] else ""
+    return f"{percent(pair['ratio'])} ({pair['brief']}{throttled})"
