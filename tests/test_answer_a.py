@@ -219,6 +219,13 @@ def test_the_spread_between_processes_is_said_where_several_measured(tmp_path):
     ) in text
 
 
+def test_times_whose_processes_differ_are_marked(tmp_path):
+    write_tables(tmp_path, SHORT, timed(15.0, 5.0, 14.0, context=256))
+    _, text = with_processes(tmp_path, (3, 11.5, 12.1), (3, 10.0, 16.0))
+    assert text.count(" %)±") == 1
+    assert "than the fastest (1 of the 2 cases with several processes)." in text
+
+
 def test_a_match_of_an_often_idle_gpu_is_said_with_how_far_its_processes_differ(tmp_path):
     """12.6 ms under the profiler match a median of 12 ms, but hardly each process's."""
     write_tables(tmp_path, timed(12.6, 5.0, 12.0))

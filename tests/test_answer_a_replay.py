@@ -55,6 +55,22 @@ def test_the_share_that_a_replay_saves_is_a_fact_with_its_rows(ask):
     assert "isn't tested" not in text and "estimate" not in text
 
 
+@pytest.mark.parametrize(
+    ("ms", "busy", "said"),
+    [
+        (4.0, 3.9, "take 1.026 times as long, gaps between kernels included, so without the "
+         "profiler it is about the same."),
+        (4.0, 5.0, "take 0.800 times as long, gaps between kernels included, so without the "
+         "profiler it is another."),
+    ],
+)  # fmt: skip
+def test_replays_test_whether_the_device_works_as_long_without_the_profiler(ask, ms, busy, said):
+    answer, text = ask(replayed(ms, busy=busy))
+    assert f"under the profiler only. Replays, which aren't profiled, {said}" in text
+    assert not unsupported(text, answer.as_dict())
+    assert "taken to be the same without it" in ask(Sample())[1]
+
+
 def test_how_far_processes_differ_in_what_a_replay_saves_is_said(ask):
     """Only of cases of several processes; the others have none."""
     samples = [

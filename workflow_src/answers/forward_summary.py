@@ -188,6 +188,7 @@ def between_processes(rows: Sequence[Row]) -> Row | None:
         "every": len(spread) == sum("median_ms" in row for row in rows),
         "where": wording.in_cases(len(spread), sum("median_ms" in row for row in rows)),
         "numbers": [row["processes"] for row in spread],
+        "unsteady": sum(row["process_spread"] > comparable.MATCH_WITHIN for row in spread),
         "median": median_of(spread, "process_spread"),
         "widest": max(spread, key=lambda row: row["process_spread"]),
         "no_more": wording.listed(

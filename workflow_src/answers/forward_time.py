@@ -1,5 +1,7 @@
 """(a) How long does a forward pass take, and do the profiler and Python's own timer agree?"""
 
+from collections.abc import Mapping
+
 import pandas as pd
 from markupsafe import Markup
 
@@ -211,8 +213,19 @@ def states_of(rows: list[Row]) -> dict[tuple[str, str], State]:
     return profiled | {(case, "unprofiled"): State("not_measured") for case in missing}
 
 
+UNSTEADY = "\N{PLUS-MINUS SIGN}"
+"""Marks a time whose processes differ by more than MATCH_WITHIN."""
+
+
+def mark_of(row: Row, marks: Mapping[str, str]) -> str:
+    """The marks of a case's time: of its processes, of its host (`marks`), and of a doubt."""
+    unsteady = UNSTEADY if row.get("process_spread", 0.0) > MATCH_WITHIN else ""
+    doubt = f" {comparable.MARK}" if row["doubt"] else ""
+    return unsteady + marks.get(row["case"], "") + doubt
+
+
 def time_and_share(value: tuple[float, float, str]) -> str:
-    """A time in ms, in brackets the share of it in which the device works, and the host's mark.
+    """A time in ms, in brackets the share of it in which the device works, and the marks.
 
     The share is left out where it isn't known.
     """
@@ -239,8 +252,8 @@ def tables(answer: Answer) -> dict[str, Markup]:
     marks = answer.summary["hosts"]["marks"]
     for row in rows:
         if row.get("median_ms", float("nan")) > 0:
-            mark = marks.get(row["case"], "") + (f" {comparable.MARK}" if row["doubt"] else "")
-            row["shown"] = (row["median_ms"], row.get("working_share", float("nan")), mark)
+            share = row.get("working_share", float("nan"))
+            row["shown"] = (row["median_ms"], share, mark_of(row, marks))
         row["said"] = said_of(row)
         row["state"] = row["median_state"] if row["state"] == "ok" else row["state"]
     none = comparable.cell_state(rows)

@@ -6,6 +6,7 @@ replay, the time in which the device has no work stands in.
 """
 
 from collections.abc import Mapping, Sequence
+from statistics import median
 
 import pandas as pd
 
@@ -19,6 +20,9 @@ from workflow_src.render import markdown
 MOST = 0.5
 """If a replay takes away more than this share of the idle time, the host's work is why."""
 
+SAME_WITHIN = 0.05
+"""Device time counts as the same with and without the profiler within this share."""
+
 IDLE_CAUSES = {
     "launches": "differ: the device waits for the host for much of the unprofiled time",
     "other": "differ: the device is idle for much of the unprofiled time, and not for the host",
@@ -29,6 +33,7 @@ DERIVED = {
     "launch_bound_share": ("replayed_median_ms", "median_ms"),
     "launch_bound_range": ("least_launch_bound_share", "most_launch_bound_share"),
     "launch_bound_estimate": ("median_ms",),
+    "replayed_times": ("replayed_median_ms",),
     "idle_removed": ("replayed_median_ms", "median_ms"),
     "idle_cause": ("idle_removed",),
 }
@@ -38,7 +43,7 @@ also from that."""
 BETWEEN = ("least_launch_bound_share", "most_launch_bound_share")
 """The columns of timings.csv with the share that a replay saves in one process of several."""
 
-WITH_ACTIVE = ("launch_bound_estimate", "idle_removed")
+WITH_ACTIVE = ("launch_bound_estimate", "replayed_times", "idle_removed")
 
 
 def measure(row: Row, timed: pd.DataFrame, steps: pd.DataFrame) -> Row:
@@ -58,7 +63,10 @@ def measure(row: Row, timed: pd.DataFrame, steps: pd.DataFrame) -> Row:
     idle = row["median_ms"] - active
     if "launch_bound_share" not in found:
         found["launch_bound_estimate"] = max(0.0, idle / row["median_ms"])
-    elif row.get("often_idle") and idle > 0:
+        return found
+    if active > 0:
+        found["replayed_times"] = found["replayed_median_ms"] / active
+    if row.get("often_idle") and idle > 0:
         removed = max(0.0, row["median_ms"] - found["replayed_median_ms"]) / idle
         found |= {"idle_removed": removed, "idle_cause": "launches" if removed > MOST else "other"}
     return found
@@ -110,6 +118,7 @@ def summarize(rows: Sequence[Row]) -> Row:
             for precision, mine in wording.by_precision(tested).items()
         ],
         "between": between_processes(tested),
+        "unprofiled": unprofiled_work(tested),
         "idle": len(idle),
         "launches": len(idle) - len(other),
         "removed": min((r["idle_removed"] for r in idle if r not in other), default=None),
@@ -132,6 +141,20 @@ def precision_row(precision: str, rows: Sequence[Row]) -> Row:
         "least": min(rows, key=lambda row: row["launch_bound_share"]),
         "most": max(rows, key=lambda row: row["launch_bound_share"]),
     }
+
+
+def unprofiled_work(rows: Sequence[Row]) -> Row | None:
+    """How many times the device's recorded time its replays take, which aren't profiled.
+
+    The time is the `same` without the profiler if no replay takes less by more than SAME_WITHIN,
+    nor in the median more, as one may where it has gaps between kernels.
+    """
+    times = [row["replayed_times"] for row in rows if "replayed_times" in row]
+    if not times:
+        return None
+    found = {"least": min(times), "median": median(times), "most": max(times), "cases": len(times)}
+    same = found["least"] >= 1 - SAME_WITHIN and found["median"] <= 1 + SAME_WITHIN
+    return found | {"same": same}
 
 
 def between_processes(rows: Sequence[Row]) -> Row | None:
