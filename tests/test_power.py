@@ -92,6 +92,7 @@ def read(*raw: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 FREE = {"sm_clock_mhz": 1800, "power_capped": True}
+KEPT = "Not in bf16, by the driver's reasons and the power drawn."
 LIMITED = "In bf16 the driver lowers the clock for power under products of standard normal numbers."
 
 
@@ -103,7 +104,8 @@ LIMITED = "In bf16 the driver lowers the clock for power under products of stand
             READING | FREE,
             800,
             f"{LIMITED} Those of zeros draw less, and are faster by 25.0 % in bf16, at a "
-            "clock that is higher by 20.0 %.",
+            "clock that is higher by 20.0 %. The driver gives power as its reason far below "
+            "the limit, too: in bf16, zeros (400 W).",
         ),
         (
             CAPPED,
@@ -113,9 +115,16 @@ LIMITED = "In bf16 the driver lowers the clock for power under products of stand
             "explain.",
         ),
         (CAPPED, CAPPED, 1_000, LIMITED),
-        (READING, READING, 800, "Not in bf16, says the driver."),
+        (READING, READING, 800, KEPT),
+        (
+            READING | FREE,
+            READING,
+            800,
+            f"{KEPT} The driver gives power as its reason far below the limit, too: in bf16, "
+            "standard normal (400 W).",
+        ),
     ],
-    ids=["by the clock", "not by the clock", "as fast", "not limited"],
+    ids=["by the clock", "not by the clock", "as fast", "not limited", "reason alone"],
 )
 def test_the_verdict_is_what_the_driver_said(
     normal: dict[str, Any], zeros: dict[str, Any], ns: int, said: str

@@ -103,13 +103,14 @@ def summarize(
     known = [row for row in measured if moves.get(row["case"])]
     ends = [row for row in beside if row in known] or other_summary.chosen_beside(known)
     shown = [(row, found) for row in [*ends[:1], *ends[1:][-1:]] if (found := moves[row["case"]])]
-    rates = [found.rate.best for _, found in shown if found.rate]
+    rate = next((found.rate for _, found in shown if found.rate), None)
     lines = [
         {key: row[key] for key in ("case", "named", "brief")}
         | {"moves": [_brief(each) for each in found.components]}
         for row, found in shown
     ]
-    return {"moved": lines, "bandwidth": rates[0] if rates else None, "beyond": BEYOND}
+    reached = {"bandwidth": rate.best, "fastest": rate.name} if rate else {"bandwidth": None}
+    return {"moved": lines, "beyond": BEYOND} | reached
 
 
 def _brief(each: Row) -> Row:

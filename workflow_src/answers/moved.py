@@ -159,9 +159,10 @@ def total(rows: pd.DataFrame, known: Known) -> Row | None:
 
 @dataclass(frozen=True)
 class Ceiling:
-    """The best rate of its kind that was measured, in 10^9 per second, and its rows."""
+    """The best rate of its kind that was measured, in 10^9 per second, what did, and its rows."""
 
     best: float
+    name: str
     rows: tuple[int, ...]
 
     def share(self, amount: float, ms: float) -> float:
@@ -177,7 +178,9 @@ def ceiling(ceilings: pd.DataFrame, kind: str, column: str) -> Ceiling | None:
     """The best of `column` of one kind of ceiling in ceilings.csv; None if none was measured."""
     mine = ceilings[(ceilings["kind"] == kind) & ceilings[column].notna()]
     best = mine[mine[column] == mine[column].max()]
-    return Ceiling(float(best[column].iloc[0]), row_numbers(best)) if len(best) else None
+    if best.empty:
+        return None
+    return Ceiling(float(best[column].iloc[0]), str(best["name"].iloc[0]), row_numbers(best))
 
 
 def bandwidth(ceilings: pd.DataFrame) -> Ceiling | None:

@@ -90,6 +90,7 @@ class Ceilings:
         ]
         return {
             "gb_per_s": self.bandwidth.best if self.bandwidth else None,
+            "fastest": self.bandwidth.name if self.bandwidth else None,
             "giga_exp_per_s": self.exponentials.best if self.exponentials else None,
             "exponentials": median_of(rated, "exponentials_explain") if rated else None,
             "explained": explained,

@@ -13,11 +13,15 @@ Row = dict[str, Any]
 NUMBERS = {SUSTAINED: "standard normal", SUSTAINED_ZEROS: "zeros"}
 """The numbers that are multiplied, by the kind of row."""
 
-KNOWN = ("median", "sm_clock_mhz", "power_w", "power_capped")
+KNOWN = ("median", "sm_clock_mhz", "power_w", "power_limit_w", "power_capped")
 """What must have been read for anything to be said."""
 
 MOSTLY = 0.5
-"""Power limits a product if it lowers the clock at more than this share of the readings."""
+"""Power limits a product if it lowers the clock at more than this share of the readings, ..."""
+
+NEAR_LIMIT = 0.95
+"""... and if the product draws more than this share of the limit: the driver's reason alone says
+little, as it stands beside much less, too."""
 
 CLOSE = 0.05
 """The clock explains a rate if both are higher by the same factor, but for this share."""
@@ -49,13 +53,15 @@ def power_table(rows: Sequence[Row]) -> Markup:
 def power_remark(rows: Sequence[Row]) -> str:
     """In which precisions power limits products, and how much faster those of zeros are for it."""
     pairs = _pairs(rows)
+    far = _far_below([row for pair in pairs.values() for row in pair])
     limited = {name: pair for name, pair in pairs.items() if _is_limited(pair[0])}
     if not limited:
-        return f"Not in {' or '.join(pairs)}, says the driver." if pairs else ""
+        kept = f"Not in {' or '.join(pairs)}, by the driver's reasons and the power drawn."
+        return kept + far if pairs else ""
     others = [name for name in pairs if name not in limited]
     said = f"In {names(list(limited))} the driver lowers the clock for power under products of "
     said += f"standard normal numbers{f', not in {names(others)}' if others else ''}."
-    return said + _of_faster(limited)
+    return said + _of_faster(limited) + far
 
 
 def _of_faster(limited: Mapping[str, tuple[Row, Row]]) -> str:
@@ -88,4 +94,21 @@ def _pairs(rows: Sequence[Row]) -> Mapping[str, tuple[Row, Row]]:
 
 
 def _is_limited(row: Row) -> bool:
-    return float(row["power_capped"]) > MOSTLY
+    return float(row["power_capped"]) > MOSTLY and _draws_limit(row)
+
+
+def _draws_limit(row: Row) -> bool:
+    return float(row["power_w"]) > NEAR_LIMIT * float(row["power_limit_w"])
+
+
+def _far_below(rows: Sequence[Row]) -> str:
+    """Where the driver gives power as its reason though the product draws far less than allowed."""
+    far = [
+        f"{row['precision']}, {NUMBERS[row['kind']]} ({whole(row['power_w'])} W)"
+        for row in rows
+        if float(row["power_capped"]) > MOSTLY and not _draws_limit(row)
+    ]
+    if not far:
+        return ""
+    places = names(far)
+    return f" The driver gives power as its reason far below the limit, too: in {places}."
