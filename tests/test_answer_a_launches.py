@@ -69,7 +69,7 @@ def test_what_explains_a_table_comes_before_it_and_the_ledger_after_the_example(
     starts = ("**Launch-bound.**", "\n| ", "**By hand", "**The ledger**", "**Its launches**")
     places = [text.index(each) for each in starts]
     assert places == sorted(places)
-    assert "median over the cases of their medians over steps" in text
+    assert "median over the cases of their medians over the steps captured" in text
 
 
 def test_where_the_gpu_worked_the_ledger_says_how_long_it_waits_in_the_capture(

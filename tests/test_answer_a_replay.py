@@ -42,8 +42,8 @@ def test_the_share_that_a_replay_saves_is_a_fact_with_its_rows(ask):
     assert share.value == pytest.approx(2 / 3) and share.unit == "1"
     assert share.derived_from == ("replayed_median_ms", "median_ms")
     assert short(text).endswith(
-        "they don't match. The pass is launch-bound by 66.7 %: that is the share of the "
-        "unprofiled time that a replay as a CUDA graph saves."
+        "they don't match. A replay as a CUDA graph saves 66.7 % of the unprofiled time: by that "
+        "share the pass is launch-bound."
     )
     assert paragraph(text, "**Launch-bound.**") == (
         "**Launch-bound.** The host asks the GPU for each kernel; where it is too slow, the GPU "
@@ -106,10 +106,9 @@ def test_each_precision_says_its_median_and_the_cases_at_both_ends(ask):
     ]
     answer, text = ask(*fp32, *bf16)
     assert (
-        "The pass is launch-bound by a median of 7.5 % in fp32 (2 cases) and a median of 60.0 % "
-        "in bf16 (3 cases): that is the share of the unprofiled time that a replay as a CUDA "
-        "graph saves." in short(text)
-    )
+        "A replay as a CUDA graph saves a median of 7.5 % in fp32 (2 cases) and a median of 60.0 % "
+        "in bf16 (3 cases) of the unprofiled time: by that share the pass is launch-bound."
+    ) in short(text)
     body = text.split("## Tables of")[0]
     assert paragraph(body, "**Launch-bound.**").endswith("Of the unprofiled time it saves:")
     assert (

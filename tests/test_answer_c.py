@@ -166,7 +166,7 @@ def test_precisions_are_compared_over_the_same_cases(ask):
     _, text = ask(*samples)
     assert short(text) == (
         "In fp32 a median of 20.0 % of the forward pass's device time is not spent on "
-        "matrix multiplication, in bf16 50.0 %. In the median the largest part of it is "
+        "matrix multiplication, in bf16 50.0 %. By medians, the largest part of it is "
         "norms: 10.0 % of the pass in fp32 and 25.0 % in bf16."
     )
     assert (

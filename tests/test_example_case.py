@@ -113,7 +113,7 @@ def test_what_the_profiler_adds_is_told_from_the_ledger():
 
 def backward(precision: str, **others: float) -> dict:
     times = {"products_times": 2.0, "else_times": 2.0, "forward_part": 0.5, "backward_part": 0.5}
-    return {"precision": precision} | times | others
+    return {"precision": precision, "context": 128} | times | others
 
 
 def test_why_backward_changes_the_share_is_chosen_by_times():
@@ -124,8 +124,8 @@ def test_why_backward_changes_the_share_is_chosen_by_times():
         backward("fp16", products_times=2.7, backward_part=0.4),
     ]
     found = {row["precision"]: row for row in backward_share.summarize(rows)}
-    assert (found["fp32"]["changed"], found["fp32"]["richer"]) == ("else", False)
-    assert (found["tf32"]["changed"], found["tf32"]["richer"]) == ("products", True)
+    assert (found["fp32"]["changed"], found["fp32"]["poorer"]) == ("else", 1)
+    assert (found["tf32"]["changed"], found["tf32"]["richer"]) == ("products", 1)
     assert found["tf32"]["slow"] == [("nt", 1.6)]
     assert found["bf16"]["changed"] == ""
     assert found["fp16"]["changed"] == "", "a cause that contradicts the shares is none"
