@@ -20,6 +20,8 @@ from tests.workflow import Project
 from workflow_src.common import device_locks
 
 CLUSTER = ("cluster=true", "device=cpu", "profiler=torch", "cpu_threads=1")
+LIMIT_S = 420.0
+"""How long something is waited for."""
 FIELDS = "JobID,JobName,State,NodeList,ReqTRES,AllocTRES,TimelimitRaw,Start,End,WorkDir"
 
 
@@ -170,7 +172,7 @@ def wait_in_run(run: Future[str], true: Callable[[], object], what: str) -> None
         raise AssertionError(f"snakemake ended before {what}: {run.result()}")
 
 
-def wait_until(true: Callable[[], object], what: str, limit_s: float = 420) -> None:
+def wait_until(true: Callable[[], object], what: str, limit_s: float = LIMIT_S) -> None:
     deadline = time.monotonic() + limit_s
     while not true():
         assert time.monotonic() < deadline, f"{what} did not come within {limit_s:g} s"

@@ -10,9 +10,11 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from threading import Barrier
 
 from tests.slurm import (
     CLUSTER,
+    LIMIT_S,
     FirstRuns,
     Job,
     ask,
@@ -120,7 +122,8 @@ def stopped(projects: dict[str, Project]) -> dict[str, Stopped]:
     with ThreadPoolExecutor() as pool:
         with maintenance_soon():
             list(pool.map(lambda name: stop(name, stories[name], held[name]), projects))
-        list(pool.map(lambda name: run_again(name, stories[name], held[name]), projects))
+        ready = Barrier(len(projects), timeout=LIMIT_S)
+        list(pool.map(lambda name: run_again(name, stories[name], held[name], ready), projects))
     return stories
 
 
@@ -154,13 +157,17 @@ def stop_with(number: signal.Signals, executor: str, story: Stopped, held: First
         story.printed[number.name] = run.result()
 
 
-def run_again(executor: str, story: Stopped, held: FirstRuns) -> None:
-    """Run the same command; slurmd dies and comes back while both jobs run."""
+def run_again(executor: str, story: Stopped, held: FirstRuns, ready: Barrier) -> None:
+    """Run the same command; slurmd dies and comes back while both jobs run.
+
+    Both executors' do by then (`ready`): a step that slurmd is just launching when it dies fails.
+    """
     folder = story.project.folder
     held.again()
     with ThreadPoolExecutor() as pool, held.released_on_error():
         run = pool.submit(story.project.run, *STOPPED, *options(executor))
         wait_in_run(run, lambda: len(held.started()) == 2, "both jobs")
+        ready.wait()
         story.queues["before slurmd died"] = queue(folder)
         for node in {job.node for job in jobs_of(folder) if job.number in queue(folder)}:
             with restarting, slurmd_killed(node):
