@@ -104,8 +104,8 @@ LIMITED = "In bf16 the driver lowers the clock for power under products of stand
             READING | FREE,
             800,
             f"{LIMITED} Those of zeros draw less, and are faster by 25.0 % in bf16, at a "
-            "clock that is higher by 20.0 %. The driver gives power as its reason far below "
-            "the limit, too: in bf16, zeros (400 W).",
+            "clock that is higher by 20.0 %. The driver gives power as its reason at less "
+            "than 95 % of the limit, too: bf16, zeros (400 W).",
         ),
         (
             CAPPED,
@@ -120,8 +120,8 @@ LIMITED = "In bf16 the driver lowers the clock for power under products of stand
             READING | FREE,
             READING,
             800,
-            f"{KEPT} The driver gives power as its reason far below the limit, too: in bf16, "
-            "standard normal (400 W).",
+            f"{KEPT} The driver gives power as its reason at less than 95 % of the limit, too: "
+            "bf16, standard normal (400 W).",
         ),
     ],
     ids=["by the clock", "not by the clock", "as fast", "not limited", "reason alone"],

@@ -6,7 +6,15 @@ from typing import Any
 from markupsafe import Markup
 
 from workflow_src.common.ceilings import SUSTAINED, SUSTAINED_ZEROS, over_ceiling
-from workflow_src.render.markdown import Column, markdown_table, names, number, percent, whole
+from workflow_src.render.markdown import (
+    Column,
+    limit,
+    markdown_table,
+    names,
+    number,
+    percent,
+    whole,
+)
 
 Row = dict[str, Any]
 
@@ -53,15 +61,15 @@ def power_table(rows: Sequence[Row]) -> Markup:
 def power_remark(rows: Sequence[Row]) -> str:
     """In which precisions power limits products, and how much faster those of zeros are for it."""
     pairs = _pairs(rows)
-    far = _far_below([row for pair in pairs.values() for row in pair])
+    below = _below_limit([row for pair in pairs.values() for row in pair])
     limited = {name: pair for name, pair in pairs.items() if _is_limited(pair[0])}
     if not limited:
         kept = f"Not in {' or '.join(pairs)}, by the driver's reasons and the power drawn."
-        return kept + far if pairs else ""
+        return kept + below if pairs else ""
     others = [name for name in pairs if name not in limited]
     said = f"In {names(list(limited))} the driver lowers the clock for power under products of "
     said += f"standard normal numbers{f', not in {names(others)}' if others else ''}."
-    return said + _of_faster(limited) + far
+    return said + _of_faster(limited) + below
 
 
 def _of_faster(limited: Mapping[str, tuple[Row, Row]]) -> str:
@@ -101,14 +109,14 @@ def _draws_limit(row: Row) -> bool:
     return float(row["power_w"]) > NEAR_LIMIT * float(row["power_limit_w"])
 
 
-def _far_below(rows: Sequence[Row]) -> str:
-    """Where the driver gives power as its reason though the product draws far less than allowed."""
-    far = [
+def _below_limit(rows: Sequence[Row]) -> str:
+    """Where the driver gives power as its reason though the product doesn't draw its limit."""
+    below = [
         f"{row['precision']}, {NUMBERS[row['kind']]} ({whole(row['power_w'])} W)"
         for row in rows
         if float(row["power_capped"]) > MOSTLY and not _draws_limit(row)
     ]
-    if not far:
+    if not below:
         return ""
-    places = names(far)
-    return f" The driver gives power as its reason far below the limit, too: in {places}."
+    said = f" The driver gives power as its reason at less than {limit(NEAR_LIMIT)} of the limit, "
+    return f"{said}too: {names(below)}."
