@@ -127,18 +127,16 @@ def _precision_row(precision: str, rows: Sequence[Row]) -> Row:
 
 def _directions(rows: Sequence[Row]) -> Row:
     """In how many cases backward's share is larger and smaller, and at which contexts in all."""
-    at: dict[int, set[bool]] = {}
-    for row in rows:
-        at.setdefault(row["context"], set()).add(row["backward_part"] > row["forward_part"])
-    richer = sum(row["backward_part"] > row["forward_part"] for row in rows)
-    poorer = sum(row["backward_part"] < row["forward_part"] for row in rows)
+    more = [(row["context"], row["backward_part"] - row["forward_part"]) for row in rows]
+    richer, poorer = sum(by > 0 for _, by in more), sum(by < 0 for _, by in more)
+    contexts = sorted({context for context, _ in more})
     return {
         "richer": richer,
         "poorer": poorer,
         "mostly": wording.in_cases(max(richer, poorer), len(rows)) if rows[1:] else "",
         "mixed": min(richer, poorer) > MIXED * len(rows),
-        "richer_at": sorted(context for context, found in at.items() if found == {True}),
-        "poorer_at": sorted(context for context, found in at.items() if found == {False}),
+        "richer_at": [c for c in contexts if all(by > 0 for context, by in more if context == c)],
+        "poorer_at": [c for c in contexts if all(by < 0 for context, by in more if context == c)],
     }
 
 

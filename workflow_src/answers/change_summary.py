@@ -34,6 +34,7 @@ def summarize(rows: Sequence[Row], hosts: Hosts, example: Row | None = None) -> 
         "withheld": comparable.summarize([row for row in named if "median_ms" in row]),
         "tried": found,
         "pays": paid(found, known, hosts) if found else None,
+        "hosts_timed": all(hosts[row["case"]].is_timed for row in known),
         "elsewhere": sum(each["elsewhere"] for each in found),
         "waiting": waiting(bounded),
         "working_limit": LAUNCH_BOUND_BELOW,

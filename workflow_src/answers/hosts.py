@@ -48,6 +48,11 @@ class Host:
         """What tells kinds of hosts apart."""
         return self.cpu, self.cores
 
+    @property
+    def is_timed(self) -> bool:
+        """Whether its speed is known by some measure."""
+        return bool(self.launch_us or self.operation_us)
+
     def speed_us(self, measure: str) -> float | None:
         """A measure of HOST_SPEEDS."""
         return self.launch_us if measure == "host_launch_us" else self.operation_us
