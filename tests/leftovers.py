@@ -20,14 +20,39 @@ END_BY_THEMSELVES = ("multiprocessing.resource_tracker", "torch/_inductor/compil
 """Helpers of Python's and of torch.compile's own, which end with the process that started them."""
 
 
-def marked(mark: str) -> dict[int, str]:
+def numbers(process: Path) -> list[str]:
+    """The fields of /proc/PID/stat from the third on (proc_pid_stat(5)); [0] is the state."""
+    return (process / "stat").read_text().rpartition(")")[2].split()
+
+
+def has_no_environment(process: Path) -> bool:
+    """Whether a process's empty environment is all of it.
+
+    While exec replaces a process's program, there is nothing to read yet: the process has memory
+    (field 23), and its environment ends at address 0 (field 51). A kernel's thread and a zombie
+    have no memory; an environment without variables ends where it starts (field 50).
+    """
+    memory, start, end = (numbers(process)[field - 3] for field in (23, 50, 51))
+    return memory == "0" or start == end != "0"
+
+
+def environment(process: Path) -> list[bytes]:
+    """A process's variables, as NAME=value; waits for a process whose program is being replaced."""
+    deadline = time.monotonic() + GRACE_S
+    while not (content := (process / "environ").read_bytes()):
+        if has_no_environment(process) or time.monotonic() > deadline:
+            break
+        time.sleep(0.001)
+    return content.split(b"\0")
+
+
+def marked(mark: str, processes: Path = Path("/proc")) -> dict[int, str]:
     """The command of each process with STEP_TIME_TESTS=`mark` in its environment, by its id."""
     found = {}
-    for process in Path("/proc").glob("[0-9]*"):
+    for process in processes.glob("[0-9]*"):
         with suppress(OSError):
-            ended = (process / "stat").read_text().rpartition(")")[2].split()[0] == "Z"
-            names = (process / "environ").read_bytes().split(b"\0")
-            if f"{VARIABLE}={mark}".encode() in names and not ended:
+            ended = numbers(process)[0] == "Z"
+            if f"{VARIABLE}={mark}".encode() in environment(process) and not ended:
                 command = (process / "cmdline").read_bytes().replace(b"\0", b" ")
                 found[int(process.name)] = command.decode(errors="replace").strip()
     found.pop(os.getpid(), None)

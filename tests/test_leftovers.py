@@ -6,7 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.leftovers import marked, marking, still_there
+import pytest
+
+from tests import leftovers
+from tests.leftovers import VARIABLE, marked, marking, still_there
 from tests.slurm import wait_until
 from tests.workflow import ROOT
 
@@ -52,3 +55,35 @@ def test_only_processes_with_the_mark_are_found() -> None:
     process.kill()
     process.wait()
     assert marked("a mark of its own") == {}
+
+
+def recorded_process(folder: Path, environment: str, memory: int, start: int, end: int) -> Path:
+    """A folder like /proc/PID, with the fields of stat that tell whether there's an environment."""
+    fields = ["0"] * 52
+    fields[:3] = ["1000", "(sleep)", "R"]
+    fields[22], fields[49], fields[50] = str(memory), str(start), str(end)
+    process = folder / "1000"
+    process.mkdir(exist_ok=True)
+    (process / "stat").write_text(" ".join(fields))
+    (process / "environ").write_text(environment)
+    (process / "cmdline").write_text("\0".join(["sleep", "603", ""]))
+    return process
+
+
+def test_a_process_whose_program_is_being_replaced_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Recorded on Linux 6.18: this is how `setsid sleep` looks between the two.
+    recorded_process(tmp_path, "", memory=4096, start=0, end=0)
+    after = {"environment": f"{VARIABLE}=it\0", "memory": 4096, "start": 64, "end": 80}
+    monkeypatch.setattr(leftovers.time, "sleep", lambda _: recorded_process(tmp_path, **after))
+    assert marked("it", tmp_path) == {1000: "sleep 603"}
+
+
+@pytest.mark.parametrize(("memory", "start", "end"), [(0, 0, 0), (4096, 64, 64)])
+def test_a_process_without_an_environment_is_not_waited_for(
+    memory: int, start: int, end: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded_process(tmp_path, "", memory, start, end)
+    monkeypatch.setattr(leftovers.time, "sleep", lambda _: pytest.fail("it was waited for"))
+    assert marked("it", tmp_path) == {}
