@@ -8,9 +8,9 @@ import pytest
 
 from tests.questions import answer_question
 from tests.synthetic_tables import FORWARD, Kernel, Sample, grid, write_tables
-from workflow_src.answers import levers
+from workflow_src.answers import by_itself, levers
 from workflow_src.answers.answer import Answer, Fact
-from workflow_src.answers.evidence import TableError
+from workflow_src.answers.evidence import TableError, read_table
 from workflow_src.answers.provenance import unsupported
 from workflow_src.render.markdown import DASH
 
@@ -188,8 +188,8 @@ def test_cases_that_wait_for_launches_are_counted(ask):
     _, text = ask(replayed(42.0, median=90.0), sample(context=256))
     assert short(text).startswith(
         "Where the GPU works for less than 80 % of the training step (in 1 of 2 cases), fewer "
-        "launches come first: replaying forward + backward as a CUDA graph saves 53.3 % of the "
-        "step there."
+        "launches come first: replaying forward + backward by itself as a CUDA graph saves 53.3 % "
+        "of the step's time there."
     )
     assert "| 90.0 ms: 56 % idle ¶ |" in text and "¶" not in ask(sample(), sample(context=256))[1]
 
@@ -221,6 +221,9 @@ def replayed(ms: float, **others) -> Sample:
     return sample(replayed_ms={"forward_backward": ms}, **others)
 
 
+BY_ITSELF = "the same, of forward + backward by itself"
+
+
 def test_what_a_replay_was_measured_to_save_stands_below_the_bound(ask):
     answer, text = ask(replayed(42.0), replayed(46.0, context=256), sample(precision="bf16"))
     case = sample().case
@@ -234,11 +237,11 @@ def test_what_a_replay_was_measured_to_save_stands_below_the_bound(ask):
     table = text[text.index("| what could be saved") :].splitlines()
     assert [[cell.strip() for cell in line.split("|")[1:4]] for line in table[2:5]] == [
         ["time in which the device is idle", "20.0 %", "20.0 %"],
-        ["the same, in the replayed cases alone (2 in fp32)", "20.0 %", "\N{EN DASH}"],
-        ["launches of forward + backward, measured", "12.0 %", "\N{EN DASH}"],
+        [f"{BY_ITSELF}, in the replayed cases alone (2 in fp32)", "20.0 %", "\N{EN DASH}"],
+        ["launches of forward + backward by itself, measured", "12.0 %", "\N{EN DASH}"],
     ]
     assert "a CUDA graph, replayed in the benchmark" in table[4]
-    assert "more than the bound" not in text
+    assert "more than all idle time" not in text and "A step can be idle" not in text
     assert "**Bounded**, and measured only where the table says so:" in text
     assert not unsupported(text, answer.as_dict())
 
@@ -246,21 +249,43 @@ def test_what_a_replay_was_measured_to_save_stands_below_the_bound(ask):
 def test_where_all_cases_were_replayed_none_are_told_apart(ask):
     _, text = ask(replayed(42.0), replayed(46.0, context=256))
     table = text[text.index("| what could be saved") :].splitlines()
-    assert [[cell.strip() for cell in line.split("|")[1:3]] for line in table[2:4]] == [
+    assert [[cell.strip() for cell in line.split("|")[1:3]] for line in table[2:5]] == [
         ["time in which the device is idle", "20.0 %"],
-        ["launches of forward + backward, measured", "12.0 %"],
+        [BY_ITSELF, "20.0 %"],
+        ["launches of forward + backward by itself, measured", "12.0 %"],
     ]
     assert "replayed cases alone" not in text
 
 
-def test_a_replay_that_saves_more_than_the_bound_is_explained(ask):
+def test_a_replay_that_saves_more_than_idle_time_is_explained(ask):
     answer, text = ask(replayed(36.0), replayed(39.0, context=256), replayed(46.0, context=512))
     assert (
-        "The replay saved more than the bound in 2 of 3 cases, most in "
-        "small, context 128 (28.0 % against 20.0 %). The bound is computed from the whole step"
-        in text
+        "In 2 of 3 cases the replay saved more than all idle time of forward + backward, most in "
+        "small, context 128 (28.0 % of the step against 20.0 %): it took less time than the "
+        "device's work did under the profiler" in text
     )
     assert not unsupported(text, answer.as_dict())
+
+
+def test_idle_time_that_forward_and_backward_by_itself_lacks_is_told_apart(ask):
+    """A replay of forward + backward can't show what it would save of that."""
+    idle = replayed(42.0, median=80.0)
+    idle = replace(idle, median_ms=idle.median_ms | {"forward_backward": 44.0})
+    answer, text = ask(idle, replayed(42.0, context=256))
+    assert fact(answer, "by_itself/share", sample().case).value == pytest.approx(4 / 80)
+    assert (
+        "A step can be idle for longer than forward + backward by itself: in small, context 128 "
+        "for 50.0 % of its time against 5.0 %." in text
+    )
+    assert not unsupported(text, answer.as_dict())
+
+
+def test_a_replay_without_a_capture_has_no_idle_time(tmp_path: Path):
+    timings = read_table(write_tables(tmp_path, replayed(42.0)), "timings")
+    timed = timings[timings["phase"] == "forward_backward"]
+    found = by_itself.measure(timed, pd.DataFrame())
+    assert found["saved_ms"] == pytest.approx(8.0)
+    assert by_itself.shares(found, 50.0) == {"replay_share": pytest.approx(0.16)}
 
 
 def test_cases_of_different_hosts_are_not_compared(ask):
@@ -344,7 +369,7 @@ def test_without_a_replay_nothing_is_said_to_be_measured(ask):
     failed = {"forward_backward": ("oom", "CUDA out of memory")}
     for one in (sample(), sample(not_replayed=failed)):
         _, text = ask(one)
-        assert "backward, measured" not in text and "**Not measured**, but bounded:" in text
+        assert "by itself" not in text and "**Not measured**, but bounded:" in text
 
 
 def test_a_grid_is_answered_for_each_precision(ask):

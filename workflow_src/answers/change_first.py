@@ -1,9 +1,11 @@
 """(f) What to change first: what was measured to pay, and what each other remedy could save."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.answers import command, comparable, evidence, hosts, remedies
+from workflow_src.answers import by_itself, command, comparable, evidence, hosts, remedies
 from workflow_src.answers import levers as study
 from workflow_src.answers.answer import Answer, Fact
 from workflow_src.answers.change_summary import summarize
@@ -16,7 +18,6 @@ from workflow_src.render.markdown import Column
 
 TITLE = "What to change first?"
 PHASE = "train_step"
-REPLAYED = "forward_backward"
 
 
 def measure(
@@ -33,8 +34,7 @@ def measure(
     with a "doubt" for which that is withheld; `load` is as for `comparable.doubt`.
     """
     name = case["case"]
-    steps = evidence.of(ranges, name, PHASE)
-    steps = steps[steps["path"] == PHASE]
+    steps = whole(ranges, name, PHASE)
     state = evidence.profile_state(timings, captures, kernels, name, PHASE)
     row: Row = case | {"state": state.word, "reason": state.reason, "doubt": ""} | load
     row |= remedies.unprofiled(evidence.of(timings, name, PHASE))
@@ -47,12 +47,19 @@ def measure(
     row["savings"] = found
     shares = {key: each["ms"] / row["median_ms"] for key, each in found.items()}
     row |= {f"{key}_share": share for key, share in shares.items()}
-    if replay := remedies.replay(evidence.of(timings, name, REPLAYED)):
-        row |= {"replay": replay, "replay_share": replay["ms"] / row["median_ms"]}
+    alone = evidence.of(timings, name, by_itself.PHASE), whole(ranges, name, by_itself.PHASE)
+    if replay := by_itself.measure(*alone):
+        row |= {"replay": replay} | by_itself.shares(replay, row["median_ms"])
     row["waits"] = found["idle"]["busy_ms"] < LAUNCH_BOUND_BELOW * row["median_ms"]
     row["largest"] = max(shares, key=lambda key: shares[key])
     row["largest_share"] = shares[row["largest"]]
     return row
+
+
+def whole(ranges: pd.DataFrame, case: str, phase: str) -> pd.DataFrame:
+    """The rows of ranges.csv of whole steps of a phase."""
+    steps = evidence.of(ranges, case, phase)
+    return steps[steps["path"] == phase]
 
 
 def doubt(row: Row, steps: pd.DataFrame, savings: Row) -> str:
@@ -83,22 +90,7 @@ def facts_of(row: Row) -> list[Fact]:
         idle = row["savings"]["idle"]
         rows = idle["evidence"]
         facts.append(Fact(case, "train_step/busy_ms", idle["busy_ms"], "ms", "ranges", rows))
-    return facts + replay_facts(row)
-
-
-def replay_facts(row: Row) -> list[Fact]:
-    """The facts of a case's replay, if it has one."""
-    if "replay" not in row:
-        return []
-    case, replay = row["case"], row["replay"]
-    times = [f"{REPLAYED}/{name}" for name in ("median_ms", "replayed_median_ms")]
-    facts = [
-        Fact(case, name, replay[name.split("/")[1]], "ms", "timings", replay["evidence"])
-        for name in times
-    ]
-    facts.append(Fact(case, "replay/ms", replay["ms"], "ms", derived_from=tuple(times)))
-    parts = ("replay/ms", f"{PHASE}/median_ms")
-    return [*facts, Fact(case, "replay/share", row["replay_share"], "1", derived_from=parts)]
+    return facts + by_itself.facts_of(row)
 
 
 def answer(
@@ -204,8 +196,8 @@ def worked_table(answer: Answer) -> Markup:
 def bounds_table(answer: Answer) -> Markup:
     """A row per remedy: what it could save at most of the step, a median per precision.
 
-    Below idle time, which is the first, what a replay was measured to save of it and, unless all
-    cases were replayed, the idle time of those that were.
+    Below idle time, which is the first, that of forward + backward by itself in the cases in which
+    it was replayed, and what the replay was measured to save.
     """
     precisions = answer.summary["precisions"]
     on_cpu = answer.summary["words"]["kernel"] == "operator"
@@ -215,22 +207,32 @@ def bounds_table(answer: Answer) -> Markup:
         for key, each in REMEDIES.items()
         if key in answer.summary["remedies"]
     ]
-    counts = [
-        f"{each['replayed']} in {each['precision']}" for each in precisions if each["replayed"]
-    ]
-    if counts:
-        bound = {each["precision"]: each["replay_bound"] for each in precisions}
-        measured = {each["precision"]: each["replay"] for each in precisions}
-        alone = {"what": f"the same, in the replayed cases alone ({', '.join(counts)})", "how": ""}
-        replay = {"what": remedies.REPLAY.removes, "how": remedies.REPLAY.how}
-        in_all = all(each["replayed"] == each["cases"] for each in precisions)
-        lines[1:1] = [replay | measured] if in_all else [alone | bound, replay | measured]
+    lines[1:1] = replay_lines(precisions)
     columns = [
         Column("what could be saved", "what"),
         *(Column(each["precision"], each["precision"], markdown.percent) for each in precisions),
         Column("by", "how"),
     ]
     return markdown.markdown_table([line | {"state": "none"} for line in lines], columns)
+
+
+def replay_lines(precisions: Sequence[Row]) -> list[Row]:
+    """Lines of forward + backward by itself: its idle time, and what the replay saved; or none."""
+    counts = [
+        f"{each['replayed']} in {each['precision']}" for each in precisions if each["replayed"]
+    ]
+    if not counts:
+        return []
+    in_all = all(each["replayed"] == each["cases"] for each in precisions)
+    where = "" if in_all else f", in the replayed cases alone ({', '.join(counts)})"
+    found = {"by_itself": f"the same, of forward + backward by itself{where}"}
+    found["replay"] = remedies.REPLAY.removes
+    how = {"by_itself": "", "replay": remedies.REPLAY.how}
+    return [
+        {"what": what, "how": how[key]} | {each["precision"]: each[key] for each in precisions}
+        for key, what in found.items()
+        if any(each[key] is not None for each in precisions)
+    ]
 
 
 if __name__ == "__main__":

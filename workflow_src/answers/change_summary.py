@@ -12,6 +12,9 @@ from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
 
 OWN = "a typical case"
 
+ELSEWHERE = 0.1
+"""A step's idle time exceeds that of forward + backward by itself from this share of it on."""
+
 
 def summarize(rows: Sequence[Row], hosts: Hosts, example: Row | None = None) -> Row:
     """Values for the template, from the rows that `change_first.measure` gives.
@@ -31,6 +34,7 @@ def summarize(rows: Sequence[Row], hosts: Hosts, example: Row | None = None) -> 
         "remedies": [key for key in REMEDIES if any(key in row["savings"] for row in bounded)],
         "replayed": sum(each["replayed"] for each in precisions),
         "beyond_bound": beyond_bound(bounded),
+        "idle_elsewhere": idle_elsewhere(bounded),
         "withheld": comparable.summarize([row for row in named if "median_ms" in row]),
         "tried": found,
         "pays": paid(found, known, hosts) if found else None,
@@ -59,6 +63,7 @@ def precision_row(precision: str, rows: Sequence[Row]) -> Row:
     order = sorted(shares, key=lambda key: -shares[key])
     idle = [row for row in rows if row["waits"]]
     replayed = [row for row in rows if "replay_share" in row]
+    alone = [row for row in rows if "by_itself_share" in row]
     return {
         "precision": precision,
         "cases": len(rows),
@@ -66,7 +71,7 @@ def precision_row(precision: str, rows: Sequence[Row]) -> Row:
         "order": order,
         "replayed": len(replayed),
         "replay": median_of(replayed, "replay_share") if replayed else None,
-        "replay_bound": median_of(replayed, "idle_share") if replayed else None,
+        "by_itself": median_of(alone, "by_itself_share") if alone else None,
         "idle": wording.in_cases(len(idle), len(rows)),
         "often_idle": len(idle),
     }
@@ -92,10 +97,22 @@ def waiting(rows: Sequence[Row]) -> Row:
 
 
 def beyond_bound(rows: Sequence[Row]) -> Row | None:
-    """The cases in which a replay saved more than the bound of idle time; None if none did."""
-    replayed = [row for row in rows if "replay_share" in row]
-    beyond = [row for row in replayed if row["replay_share"] > row["idle_share"]]
+    """The cases in which a replay took less time than the device's work was; None if none did."""
+    alone = [row for row in rows if "by_itself_share" in row]
+    beyond = [row for row in alone if row["replay_share"] > row["by_itself_share"]]
     if not beyond:
         return None
-    most = max(beyond, key=lambda row: row["replay_share"] - row["idle_share"])
-    return {"in_cases": wording.in_cases(len(beyond), len(replayed)), "most": most}
+    most = max(beyond, key=lambda row: row["replay_share"] - row["by_itself_share"])
+    return {"in_cases": wording.in_cases(len(beyond), len(alone)), "most": most}
+
+
+def idle_elsewhere(rows: Sequence[Row]) -> Row | None:
+    """The case whose step is idle for longest beside what forward + backward by itself is idle.
+
+    As a share of the step; None if that is less than ELSEWHERE of it.
+    """
+    alone = [row for row in rows if "by_itself_share" in row]
+    most = max(alone, key=lambda row: row["idle_share"] - row["by_itself_share"], default=None)
+    if most is None or most["idle_share"] - most["by_itself_share"] < ELSEWHERE:
+        return None
+    return most

@@ -52,7 +52,7 @@ REMEDIES = {
 
 REPLAY = Remedy(
     "replay",
-    "launches of forward + backward, measured",
+    "launches of forward + backward by itself, measured",
     "a CUDA graph, replayed in the benchmark",
 )
 """What was measured to save idle time, where a phase was replayed."""
@@ -72,16 +72,6 @@ def unprofiled(timed: pd.DataFrame) -> Row:
     names = {"median_ms": "median_ms", "p20_ms": "p20_ms", "least_ms": ends[0], "most_ms": ends[1]}
     times = {key: float(done[name].iloc[0]) for key, name in names.items()}
     return times | {"evidence": row_numbers(done)}
-
-
-def replay(timed: pd.DataFrame) -> Row:
-    """What replaying a phase as a CUDA graph saves, given its rows of timings.csv; else nothing."""
-    done = timed[timed["status"] == "ok"]
-    if "replayed_median_ms" not in done or not done["replayed_median_ms"].notna().any():
-        return {}
-    median, replayed = (float(done[name].iloc[0]) for name in ("median_ms", "replayed_median_ms"))
-    found = {"median_ms": median, "replayed_median_ms": replayed}
-    return found | {"ms": max(0.0, median - replayed), "evidence": row_numbers(done)}
 
 
 def savings(case: Row, median_ms: float, steps: pd.DataFrame, kernels: pd.DataFrame) -> Row:
