@@ -52,14 +52,25 @@ def test_with_one_kind_of_host_the_text_is_that_without_any_record_of_hosts(tmp_
 
 def test_rows_in_which_a_longer_context_takes_less_time_are_counted(ask):
     """Only where hosts differ: one of two rows, and none if its times rise."""
-    faster, slower = (Sample().median_ms | {"forward": ms} for ms in (11.0, 13.0))
+    faster, slower = (Sample().median_ms | {"forward": ms} for ms in (10.0, 13.0))
     other = [on(128, 64, size="medium"), on(256, 64, size="medium")]
-    said = "a time is shorter at a longer context."
+    said = "a median is shorter at a longer context, by more than the processes of a case, or one"
     assert (
         f"In 1 of the 2 rows {said}" in ask(on(128, 64), on(256, 16, median_ms=faster), *other)[1]
     )
     assert said not in ask(on(128, 64), on(256, 16, median_ms=slower))[1]
     assert said not in ask(on(128, 64), on(256, 64, median_ms=faster))[1]
+
+
+def test_times_are_told_apart_only_where_processes_or_samples_do_not_overlap(ask):
+    """Samples are 95 to 110 % of a median: those of 30 and 28 ms overlap, of 30 and 20 don't."""
+    slow, near, fast = (Sample().median_ms | {"forward": ms} for ms in (30.0, 28.0, 20.0))
+    short, like = on(128, 64, median_ms=slow), on(256, 16, median_ms=near)
+    assert "at a longer context, but by no more than the processes" in ask(short, like)[1]
+    other = on(128, 64, size="medium", median_ms=slow)
+    for ms, found in ((near, "none"), (fast, "1")):
+        _, text = ask(short, like, other, on(256, 64, size="medium", median_ms=ms))
+        assert f"at a longer context, in {found} of them by more than the processes of a" in text
 
 
 def test_where_a_gpu_works_longer_a_shorter_time_is_said_to_have_less_idle_time(ask):
@@ -69,8 +80,9 @@ def test_where_a_gpu_works_longer_a_shorter_time_is_said_to_have_less_idle_time(
     short = on(128, 64, median_ms=slow, times_ms=worked[10.0])
     _, text = ask(short, on(256, 16, median_ms=fast, times_ms=worked[12.0]), *other)
     assert (
-        "In 1 of the 2 rows a time is shorter at a longer context. The GPU works longer there, so "
-        "what is shorter is the time in which it is idle."
+        "In 1 of the 2 rows a median is shorter at a longer context, by more than the processes of "
+        "a case, or one process's samples, differ. The GPU works longer there, so what is shorter "
+        "is the time in which it is idle."
     ) in text
 
 

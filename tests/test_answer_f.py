@@ -267,6 +267,14 @@ def test_a_replay_that_saves_more_than_idle_time_is_explained(ask):
     assert not unsupported(text, answer.as_dict())
 
 
+def test_a_replay_that_saved_more_than_the_step_is_idle_stands_beside_that_bound(ask):
+    _, text = ask(replayed(36.0))
+    assert (
+        "each could save up to 20.0 % (idle time; forward + backward by itself saved 28.0 % when "
+        "replayed) and 20.0 % (the optimizer)."
+    ) in short(text)
+
+
 def test_idle_time_that_forward_and_backward_by_itself_lacks_is_told_apart(ask):
     """A replay of forward + backward can't show what it would save of that."""
     idle = replayed(42.0, median=80.0)
@@ -349,7 +357,8 @@ def test_a_step_that_waits_shows_its_largest_bound_whatever_that_is(ask):
     slow = replace(slow, kernels=slow.kernels | {"train_step": step})
     _, text = ask(sample(52.0), slow)
     assert "52.0 ms: 23 % idle ¶" in text and "52.0 ms: 38 % optimizer ¶" in text
-    assert "idle time is not the largest in small, context 256:" in text
+    assert "Of those, idle time is not the largest in small, context 256:" in text
+    assert "fewer launches come first (in 1 of these 2 cases the optimizer, by the bounds" in text
 
 
 def test_steps_that_do_not_wait_are_compared_whatever_their_hosts(ask):

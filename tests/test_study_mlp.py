@@ -108,7 +108,7 @@ def test_the_dim_from_which_on_the_device_is_busy(shares, expected):
 
 def test_sentences_follow_the_numbers(tmp_path):
     said = text(tmp_path, *SCALED, *SWEPT, *PROFILED)
-    assert "the device is busy for only 40.0 % of a step, so that ratios to it compare" in said
+    assert "is busy for only 40.0 % of a step, so that ratios to the base most likely" in said
     assert (
         "In 1 of the 4 larger configurations (in the appendix) the added work doesn't show: "
         "its median time is" in said
@@ -142,7 +142,8 @@ def test_the_question_is_answered_first_by_the_widths_that_keep_the_device_busy(
     assert (
         "\nFrom 128 to 256, where launching bounds the step, it takes 1.00 times as long for 4.00 "
         "times the FLOPs.\nWhether it does with steps, layers and batch, ratios to the base can't "
-        "tell (steps 2, layers 4, batch 256, dim 256): there the device is busy for only 40.0 % "
+        "tell (steps 2, layers 4, batch 256, dim 256): in the sweep over dim, at the base's "
+        "dim, the device is busy for only 40.0 % "
     ) in said
     assert said.count("a step takes 3.50 times") == 1
 
@@ -191,7 +192,8 @@ def test_widths_are_compared_by_busy_time(tmp_path):
     ) in said
     flat = text(tmp_path, *SCALED, SWEPT[0], sweep_row(256, 0.11), *SWEPT[2:])
     assert (
-        "from 128 to 256 1.10 times: the kernels' own time doesn't follow the FLOPs there either."
+        "from 128 to 256 1.10 times for 4.00 times the FLOPs: at those small sizes the kernels' "
+        "own time doesn't follow the FLOPs either."
     ) in flat
     (line,) = [line for line in said.splitlines() if line.startswith("|  1024 |")][:1]
     cells = [cell.strip() for cell in line.strip("|").split("|")]

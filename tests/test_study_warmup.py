@@ -669,6 +669,15 @@ def test_the_section_says_that_loading_is_not_the_main_cause(tmp_path):
     )
 
 
+def test_processes_that_overlap_show_no_cause(tmp_path):
+    rows = [*trial(189, 144), trials("forward", 4, "EAGER", [190, 9, 10, 10])]
+    assert (
+        "the first step takes 146 ms instead of 190 ms (medians of 3 and 2 processes). These "
+        "processes overlap (189 to 191 against 144 to 190 ms), so the trial doesn't show that "
+        "loading code is a cause."
+    ) in cause_text(tmp_path, *TRACED, *rows)
+
+
 def test_the_trial_tells_starting_cublas_from_loading_code(tmp_path):
     trials_of = [("LAZY", False, 190), ("LAZY", True, 130), ("EAGER", True, 40)]
     rows = [
@@ -682,6 +691,14 @@ def test_the_trial_tells_starting_cublas_from_loading_code(tmp_path):
         "ms), starting cuBLAS thus "
         "explains 33.3 % and loading code 50.0 %.\n"
     ) in cause_text(tmp_path, *TRACED, *rows)
+    again = trials("forward", 3, "LAZY", [126, 9, 10, 10])
+    mixed = cause_text(tmp_path, *TRACED, *rows, again)
+    assert (
+        "takes 130 ms instead of 158 ms, and with all code loaded early as well 40.0 ms (one "
+        "process each). Of the 148 ms that it takes longer than a settled step of these processes "
+        "(10.0 ms), loading code thus explains 60.8 %. What starting cuBLAS explains isn't "
+        "shown: the processes overlap (126 to 190 ms without it beforehand, 130 ms with it).\n"
+    ) in mixed
     late = [*rows[:2], trials("forward", 2, "EAGER", [131, 9, 10, 10], prepared=True)]
     assert "thus explains 33.3 % and loading code nothing.\n" in cause_text(tmp_path, *late)
 

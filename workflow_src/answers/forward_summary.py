@@ -3,7 +3,7 @@
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise, starmap
 
 from workflow_src.answers import (
     comparable,
@@ -64,8 +64,10 @@ def summarize(
 
 
 def falls(timed: Sequence[Row]) -> Row:
-    """In how many series over contexts a longer one takes less time, of how many.
+    """In how many series over contexts a longer one takes less time by its median, of how many.
 
+    `apart`: in how many of them by more than the medians of the processes of the two cases differ,
+    or, of a case with one process, the 20th and 80th percentile of its samples.
     `busier`: whether the device works longer at each of those longer contexts, so that the time in
     which it is idle is what got shorter. `replays_rise`: whether each takes longer replayed,
     without the host's work for each kernel, so that this work makes the difference.
@@ -82,9 +84,17 @@ def falls(timed: Sequence[Row]) -> Row:
     return {
         "series": len(several),
         "fall": sum(bool(pairs) for pairs in falling),
+        "apart": sum(any(starmap(_is_clear, combinations(each, 2))) for each in several),
         "busier": _rise(falling, "busy_ms"),
         "replays_rise": _rise(falling, "replayed_median_ms"),
     }
+
+
+def _is_clear(shorter: Row, longer: Row) -> bool:
+    """Whether even the slowest of the second case's times is shorter than the first's fastest."""
+    slowest = longer["slowest_ms" if "slowest_ms" in longer else "p80_ms"]
+    fastest = shorter["fastest_ms" if "fastest_ms" in shorter else "p20_ms"]
+    return bool(slowest < fastest)
 
 
 def _rise(series: Iterable[Sequence[tuple[Row, Row]]], key: str) -> bool:

@@ -93,7 +93,7 @@ def _unprofiled(timings: pd.DataFrame, name: str) -> Row:
     if state.word != "ok":
         return row
     timed = markdown.records(evidence.of(timings, name, PHASE))[0]
-    row |= {key: float(timed[key]) for key in ("median_ms", "p20_ms")}
+    row |= {key: float(timed[key]) for key in ("median_ms", "p20_ms", "p80_ms")}
     if timed.get("processes", 1) > 1:
         row |= {key: float(timed[key]) for key in ("processes", *BETWEEN_PROCESSES)}
         row["process_spread"] = row["slowest_ms"] / row["fastest_ms"] - 1

@@ -47,6 +47,7 @@ def summarize(
         "changes": found,
         "fastest": max(found, key=lambda change: change["ratio"]) if found else None,
         "autocast": [each for each in found if each["cast_share"] and each["wide_share"]],
+        "steady_within": STEADY_WITHIN,
         "trends": [each for name, found in precisions.items() if (each := trend(name, found))],
         "slowest": slowest_steps(mine),
         "chosen": chosen,

@@ -147,8 +147,9 @@ def _trial(rows: Sequence[Row]) -> dict[str, Any] | None:
 
     share: how much of what a first step takes longer is saved; None if it takes no longer. longer:
     the first step takes longer by more than MENTIONED of it, as one that loads a library does.
-    prepared: whether cuBLAS had been started before these first steps, which plain_ms and
-    library_share say the effect of.
+    prepared: whether cuBLAS had been started before these first steps, which plain and
+    library_share say the effect of. overlap, library_overlap: whether processes with and without
+    what share and library_share say the effect of overlap, so that it isn't shown.
     """
     prepared = any(_is_prepared(row) for row in rows)
     lazy, eager = _of_mode(rows, LAZY, prepared), _of_mode(rows, EAGER, prepared)
@@ -161,7 +162,8 @@ def _trial(rows: Sequence[Row]) -> dict[str, Any] | None:
     longer = -saved > MENTIONED * lazy["first_step_ms"]
     found = {"lazy": lazy, "eager": eager, "share": share, "main": main, "longer": longer}
     started = (plain["first_step_ms"] - lazy["first_step_ms"]) / extra if extra > 0 else None
-    return found | {"prepared": prepared, "plain": plain, "library_share": started}
+    overlaps = {"overlap": _overlap(lazy, eager), "library_overlap": _overlap(plain, lazy)}
+    return found | overlaps | {"prepared": prepared, "plain": plain, "library_share": started}
 
 
 def _is_prepared(row: Row) -> bool:
@@ -177,7 +179,15 @@ def _of_mode(rows: Sequence[Row], mode: str, prepared: bool) -> dict[str, Any] |
     names = ("first_step_ms", "settled_ms", "build_ms")
     found = {name: statistics.median(float(row[name]) for row in mine) for name in names}
     extra = found["first_step_ms"] - found["settled_ms"]
-    return found | {"extra_ms": extra, "processes": len(mine)}
+    firsts = [float(row["first_step_ms"]) for row in mine]
+    ends = {"least_ms": min(firsts), "most_ms": max(firsts)}
+    return found | ends | {"extra_ms": extra, "processes": len(mine)}
+
+
+def _overlap(slower: Row, faster: Row) -> bool:
+    """Whether what has the longer median has a process no slower than one of the other."""
+    longer = slower["first_step_ms"] > faster["first_step_ms"]
+    return bool(longer and slower["least_ms"] <= faster["most_ms"])
 
 
 def part_lines(rows: Sequence[Row]) -> list[Row]:
