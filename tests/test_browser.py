@@ -93,6 +93,20 @@ def test_what_opens_on_a_narrow_screen_is_accessible(open_page, button):
 
 
 @pytest.mark.parametrize("width", WIDTHS)
+def test_long_cells_are_broken_into_lines_in_columns_that_hold_them(open_page, width):
+    """A column that alone may shrink has a word a line, and makes all rows as tall."""
+    page = open_page(viewport={"width": width, "height": 900})
+    heights = page.eval_on_selector_all(
+        ".table tbody tr:not(:has(.text))", "rows => rows.map(row => row.offsetHeight)"
+    )
+    cells = page.eval_on_selector_all(
+        ".table td.wide", "cells => cells.map(cell => cell.offsetWidth)"
+    )
+    assert cells and min(width for width in cells if width) >= 190
+    assert max(heights) < 150
+
+
+@pytest.mark.parametrize("width", WIDTHS)
 def test_it_fits_any_screen_and_requests_nothing(open_page, width):
     page = open_page(viewport={"width": width, "height": 900})
     assert page.evaluate("document.documentElement.scrollWidth") <= width

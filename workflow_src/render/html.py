@@ -29,9 +29,15 @@ TELLING = Markup(
 """What stands below a picture with charts to zoom."""
 
 HEADING = re.compile(r'<h\d id="([^"]*)"')
-CELL = re.compile(r'<td(?: style="text-align: (?P<side>\w+);")?>(?P<text>[^<]*)')
+CELL = re.compile(
+    r'<td(?: style="text-align: (?P<side>\w+);")?>(?P<text>[^<]*)(?=(?P<rest>.*?)</td>)'
+)
+TAG = re.compile(r"<[^>]*>")
 LONG_WORD = re.compile(r"\S{20}")
 """What is broken where paper is too narrow for it: a kernel's name."""
+
+WIDE = 40
+"""A cell with more characters than this is broken into lines on a screen; others aren't."""
 
 EXPORTED = re.compile(r"export\s*\{.*?\b([\w$]+) as default\b.*?\};?", re.DOTALL)
 
@@ -115,7 +121,8 @@ def framed_tables(body: str) -> str:
 def _classed(cell: re.Match[str]) -> str:
     """The start of a cell with short classes, because a page has tens of thousands of cells."""
     right, word = cell["side"] == "right", bool(LONG_WORD.search(cell["text"]))
-    classes = " ".join(["right"] * right + ["word"] * word)
+    wide = len(TAG.sub("", cell["text"] + cell["rest"])) > WIDE
+    classes = " ".join(["right"] * right + ["word"] * word + ["wide"] * wide)
     return (f'<td class="{classes}">' if classes else "<td>") + cell["text"]
 
 
