@@ -7,6 +7,7 @@ import pytest
 
 from tests.questions import answer_question
 from tests.synthetic_tables import BACKWARD, FORWARD, Kernel, Sample, grid, write_tables
+from workflow_src.answers import top_summary
 from workflow_src.answers.answer import Answer, Fact
 from workflow_src.answers.components import component_of
 from workflow_src.answers.kernel_words import layout, what
@@ -221,6 +222,13 @@ def test_without_blocks_in_ranges_no_layers_are_claimed(ask):
 )
 def test_calls_as_a_multiple_of_layers(calls, layers, text):
     assert factored(calls, layers) == text
+
+
+def test_the_place_of_most_leading_products_is_named_unless_two_are_tied():
+    rows = [{"places": [{"place": place}]} for place in ("output head", "feed-forward")]
+    assert top_summary.mostly(rows) == ""
+    assert top_summary.mostly([*rows, rows[1]]) == "feed-forward"
+    assert top_summary.mostly(rows[:1]) == "output head" and top_summary.mostly([]) == ""
 
 
 def test_transposed_products_are_told_from_other_kernels(ask):

@@ -1,5 +1,6 @@
 """The one case that all answers work through: how it is chosen, and what each answer says of it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,12 @@ def test_of_equals_it_is_the_nearest_to_the_middle(chosen):
     assert found["calm"] and not found["evidence"]
 
 
+def test_of_those_as_near_to_the_middle_it_is_the_smaller_and_then_the_steadier(chosen):
+    samples = [Sample(size=size, context=c) for size in ("small", "medium") for c in (128, 512)]
+    unsteady = [replace(each, cv=0.3 if each.context == 128 else 0.02) for each in samples]
+    assert chosen(*unsteady)["case"] == "small-ctx512-fp32"
+
+
 def test_the_most_precisions_come_before_the_most_evidence_and_the_middle(chosen):
     samples = [Sample(context=c, replayed_ms={"forward": 9.0}) for c in (128, 256, 512)]
     found = chosen(*samples, Sample(context=128, precision="bf16"))
@@ -51,6 +58,15 @@ def test_cases_with_a_warning_stand_back_unless_all_have_one(chosen):
     found = chosen(Sample(environment=WARNED), Sample(context=512))
     assert (found["case"], found["calm"]) == ("small-ctx512-fp32", True)
     found = chosen(Sample(environment=WARNED))
+    assert (found["case"], found["calm"]) == ("small-ctx128-fp32", False)
+
+
+def test_cases_with_a_doubt_about_a_phase_stand_back_too(chosen):
+    """On a CPU, operators that take longer in the capture than the whole step without it."""
+    over = Sample().times_ms | {"forward_backward": (70.0, 60.0, 70.0)}
+    found = chosen(Sample(device="cpu", times_ms=over), Sample(device="cpu", context=512))
+    assert (found["case"], found["calm"]) == ("small-ctx512-fp32", True)
+    found = chosen(Sample(device="cpu", times_ms=over))
     assert (found["case"], found["calm"]) == ("small-ctx128-fp32", False)
 
 

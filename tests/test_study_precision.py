@@ -202,7 +202,10 @@ def test_gains_and_losses_are_told(tmp_path):
     assert "bf16 autocast makes forward 0.750 (small) to 6.00 times (xl) as fast, rising" in said
     assert "Of the 2 comparisons of models in the table, bf16 loses by more than 2 % in 1" in said
     assert "(forward of small over fp32); in that one the device is busy for less" in said
-    assert "busy for 40.0 % of the bf16 step, so that launching bounds it; 36 more copies" in said
+    assert (
+        "busy for 40.0 % of the bf16 step, so that launching probably bounds it; 36 more copies"
+        in said
+    )
     assert "copies take 25.0 % of the busy time." in said
 
 

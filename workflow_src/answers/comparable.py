@@ -12,6 +12,7 @@ import pandas as pd
 from workflow_src.answers import evidence, wording
 from workflow_src.answers.answer import Fact
 from workflow_src.answers.evidence import Row
+from workflow_src.common.case import PHASES
 from workflow_src.common.thresholds import BUSY_LOAD, LAUNCH_BOUND_BELOW
 
 LOAD = ["load_average_before", "cpu_cores"]
@@ -73,6 +74,23 @@ def doubt(row: Row) -> str:
     if row["host_ms"] < min((1 - MATCH_WITHIN) * row["median_ms"], row["p20_ms"]):
         return SHORTER
     return OVER if row.get("busy_ms", 0.0) > row["median_ms"] else ""
+
+
+def doubted(
+    case: Row, timings: pd.DataFrame, ranges: pd.DataFrame, environments: pd.DataFrame
+) -> bool:
+    """Whether there is a doubt about some phase of a case."""
+    name = case["case"]
+    about = {"device": case["device"]} | load_of(environments, name)
+    for phase in PHASES:
+        timed = evidence.of(timings, name, phase)
+        steps = evidence.of(ranges, name, phase)
+        steps = steps[steps["path"] == phase]
+        times = {key: float(timed[key].median()) for key in ("median_ms", "p20_ms")}
+        times |= {key: float(steps[key].median()) for key in ("host_ms", "busy_ms")}
+        if not timed.empty and not steps.empty and doubt(about | times):
+            return True
+    return False
 
 
 def withheld(row: Row) -> bool:

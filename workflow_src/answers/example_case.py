@@ -6,12 +6,12 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_src.answers import evidence, wording
+from workflow_src.answers import comparable, evidence, wording
 from workflow_src.answers.evidence import Row, empty_table, read_table
 from workflow_src.common.case import PHASES
 
 TABLES = ("timings", "captures")
-OPTIONAL = ("environments", "ledger", "operators", "products")
+OPTIONAL = ("environments", "ledger", "operators", "products", "ranges")
 
 EVIDENCE = {
     "replay": "a replay as a CUDA graph",
@@ -35,18 +35,25 @@ def choose(tables: Mapping[str, pd.DataFrame]) -> Row | None:
     """The case to work through; None if no case is complete.
 
     Complete are cases whose phases were all timed and whose capture holds device activity. Those
-    without a warning come first, if there are any. Of their sizes and contexts (and whatever else
+    without a warning, and without a doubt about a phase's times (see `comparable.doubt`), come
+    first, if there are any. Of their sizes and contexts (and whatever else
     varies besides precision) it is the one, written out, with the most precisions; of equals that
-    with the most evidence, then the nearest to the middle size and to the middle context. Its
+    with the most evidence, then the nearest to the middle size and to the middle context, then
+    the smaller, then the one whose unprofiled times vary least. Its
     `precision`, for what is worked at one only, is the first of those with the most evidence.
     """
     every = evidence.cases_of(tables["timings"], tables["captures"])
     complete = [case for case in wording.named(every) if _complete(case["case"], tables)]
     warned = _warned(tables["environments"])
-    calm = [case for case in complete if case["case"] not in warned]
+    timed = (tables["timings"], tables["ranges"], tables["environments"])
+    calm = [
+        case
+        for case in complete
+        if case["case"] not in warned and not comparable.doubted(case, *timed)
+    ]
     if not complete:
         return None
-    known = [case | {"evidence": _evidence(case["case"], tables)} for case in calm or complete]
+    known = [case | _known_of(case["case"], tables) for case in calm or complete]
     sizes, contexts = (list(dict.fromkeys(c[axis] for c in every)) for axis in ("size", "context"))
     middle = {"size": sizes, "context": sorted(contexts)}
     best = min(_settings(known), key=lambda mine: _rank(mine, middle))
@@ -78,6 +85,12 @@ def _unchecked(environments: pd.DataFrame, cases: Sequence[str]) -> bool:
     return bool((known[before] & ~known[after]).any())
 
 
+def _known_of(case: str, tables: Mapping[str, pd.DataFrame]) -> Row:
+    """What a case was recorded with, and the largest variation of its phases' unprofiled times."""
+    cv = float(evidence.of(tables["timings"], case)["cv"].max())
+    return {"evidence": _evidence(case, tables), "cv": cv}
+
+
 def _evidence(case: str, tables: Mapping[str, pd.DataFrame]) -> list[str]:
     """Which of EVIDENCE a case has."""
     joined = [name for name in EVIDENCE if name in tables]
@@ -102,7 +115,8 @@ def _rank(mine: Sequence[Row], middle: Mapping[str, list[Any]]) -> tuple[float, 
         abs(values.index(mine[0][axis]) - (len(values) - 1) / 2) for axis, values in middle.items()
     ]
     known = sum(len(case["evidence"]) for case in mine)
-    return (mine[0]["attention"] != "naive", -len(mine), -known, *off)
+    size, cv = middle["size"].index(mine[0]["size"]), max(case["cv"] for case in mine)
+    return (mine[0]["attention"] != "naive", -len(mine), -known, *off, size, cv)
 
 
 def _described(mine: Sequence[Row], calm: bool) -> Row:
@@ -115,6 +129,7 @@ def _described(mine: Sequence[Row], calm: bool) -> Row:
         "precision": main["precision"],
         "cases": [case["case"] for case in mine],
         "calm": calm,
+        "on_cpu": main["device"] == "cpu",
         "evidence": [EVIDENCE[name] for name in shared],
     }
 

@@ -23,7 +23,7 @@ from workflow_src.render.markdown import Column
 VERDICTS = {
     "match": "match",
     "idle": "differ: the device is idle for much of the unprofiled time",
-    "profiler_overhead": "differ: profiler overhead",
+    "profiler_overhead": "differ: longer under the profiler",
     "not_waited_for": "differ: the range closed before the device was done",
     "faster_profiled": "differ: faster under the profiler",
     "slower_operators": "differ: operators took longer than the whole unprofiled pass",

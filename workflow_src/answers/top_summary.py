@@ -152,7 +152,7 @@ def lead(rows: Sequence[Row]) -> Row:
         "first": kernel_words.with_article(ordered[0]),
         "first_in": wording.in_cases(does[ordered[0]], len(rows)),
         "first_multiplies": ordered[0] == MATRIX_PRODUCT,
-        "most_of_it": most_of_it(products),
+        "mostly": mostly(products),
         "also": also(products),
         "per_layer": per_layer(rows),
         "share": median_of(rows, "share"),
@@ -171,9 +171,11 @@ def per_layer(rows: Sequence[Row]) -> list[int]:
     return found if len(known) == len(rows) else []
 
 
-def most_of_it(products: Sequence[Row]) -> list[tuple[str, int]]:
-    """The places in which leading matrix products spend most of their time, and in how many."""
-    return Counter(row["places"][0]["place"] for row in products).most_common()
+def mostly(products: Sequence[Row]) -> str:
+    """The place in which most leading matrix products spend most of their time; "" in a tie."""
+    places = Counter(row["places"][0]["place"] for row in products).most_common(2)
+    tied = len(places) > 1 and places[0][1] == places[1][1]
+    return "" if tied or not places else str(places[0][0])
 
 
 def also(products: Sequence[Row]) -> list[tuple[str, int]]:

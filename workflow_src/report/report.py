@@ -34,7 +34,7 @@ from workflow_src.report.linked import Links, Prose, study_tables
 from workflow_src.studies.study import STUDIES
 
 FIGURE_TEXTS = {
-    "forward_time": "Unprofiled time of the forward pass, and the GPU's work in it, over context",
+    "forward_time": "Unprofiled time of the forward pass, and a GPU's work in it, over context",
     "component_shares": "Share of the forward pass besides products, by component and case",
     "family_shares": "Share of each family, and of the optimizer, in each phase's time, by case",
     "softmax_matmul": "Softmax against attention's matrix multiplications: time, FLOPs, bytes",
