@@ -90,6 +90,23 @@ def test_a_faster_profiled_time_within_the_spread_of_the_unprofiled_is_no_doubt(
     assert doubt(wide) == ""
 
 
+@pytest.mark.parametrize(("p20_ms", "expected"), [(6.7, ""), (6.5, "spread")])
+def test_samples_that_spread_too_widely_say_little_of_a_time(ask, monkeypatch, p20_ms, expected):
+    """Their 80th percentile is 13.2 ms."""
+    wide = on_cpu()
+    rows = [row | {"p20_ms": p20_ms} for row in wide.timings()]
+    monkeypatch.setattr(Sample, "timings", lambda _: rows)
+    assert doubt(wide) == expected
+    if expected:
+        _, text = ask("a", wide)
+        assert remark(text) == (
+            "※ In small, context 128 the unprofiled times of the forward pass spread too widely, "
+            "the 80th percentile over 2 times the 20th: the machine was probably busy during "
+            f"the benchmark, and times without and with the profiler can't be compared. {AGAIN}"
+        )
+        assert "can't be compared" in short(text)
+
+
 @pytest.mark.parametrize(("host", "busy"), [(12.6, 13.0), (10.0, 9.0)])
 def test_a_gpu_is_never_doubted(host, busy):
     assert doubt(on_cpu(host, busy, BUSY, device="cuda")) == ""

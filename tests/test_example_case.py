@@ -65,9 +65,10 @@ def test_cases_with_a_doubt_about_a_phase_stand_back_too(chosen):
     """On a CPU, operators that take longer in the capture than the whole step without it."""
     over = Sample().times_ms | {"forward_backward": (70.0, 60.0, 70.0)}
     found = chosen(Sample(device="cpu", times_ms=over), Sample(device="cpu", context=512))
-    assert (found["case"], found["calm"]) == ("small-ctx512-fp32", True)
-    found = chosen(Sample(device="cpu", times_ms=over))
-    assert (found["case"], found["calm"]) == ("small-ctx128-fp32", False)
+    assert (found["case"], found["compared"]) == ("small-ctx512-fp32", True)
+    warned = Sample(device="cpu", environment=WARNED)
+    found = chosen(Sample(device="cpu", times_ms=over, context=512), warned)
+    assert (found["case"], found["calm"], found["compared"]) == ("small-ctx512-fp32", True, False)
 
 
 def test_a_host_whose_speed_was_not_measured_afterwards_is_told(chosen):

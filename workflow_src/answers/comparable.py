@@ -21,11 +21,15 @@ LOAD = ["load_average_before", "cpu_cores"]
 MATCH_WITHIN = 0.10
 """Profiled and unprofiled times match if they differ by at most this share."""
 
+SPREAD_BEYOND = 2.0
+"""Samples whose 80th percentile is over this many times their 20th say little of a step's time."""
+
 BUSY = "busy"
+SPREAD = "spread"
 SHORTER = "shorter"
 BEYOND = "beyond"
 OVER = "over"
-WITHHELD = (BUSY, SHORTER, BEYOND)
+WITHHELD = (BUSY, SPREAD, SHORTER, BEYOND)
 """Doubts for which nothing is said that compares the two times; of OVER, no share of time is."""
 
 DOUBTS = (*WITHHELD, OVER)
@@ -63,14 +67,16 @@ def busiest(environments: pd.DataFrame) -> str:
 def doubt(row: Row) -> str:
     """Why a phase's two times can't be compared, one of DOUBTS; "" if they can or aren't there.
 
-    `row` has the case's device, what load_of found and, where known, median_ms and p20_ms of the
-    benchmark, host_ms and busy_ms of the capture. OVER: operators alone take longer under the
-    profiler than all of the phase without it. A GPU works as fast whatever else its host does.
+    `row` has the case's device, what load_of found and, where known, median_ms, p20_ms and p80_ms
+    of the benchmark, host_ms and busy_ms of the capture. OVER: operators alone take longer under
+    the profiler than all of the phase without it. A GPU works as fast whatever else its host does.
     """
     if row["device"] != "cpu" or not {"median_ms", "host_ms"} <= row.keys():
         return ""
     if "load" in row:
         return BUSY
+    if row["p80_ms"] > SPREAD_BEYOND * row["p20_ms"]:
+        return SPREAD
     if row["host_ms"] < min((1 - MATCH_WITHIN) * row["median_ms"], row["p20_ms"]):
         return SHORTER
     return OVER if row.get("busy_ms", 0.0) > row["median_ms"] else ""
@@ -86,7 +92,7 @@ def doubted(
         timed = evidence.of(timings, name, phase)
         steps = evidence.of(ranges, name, phase)
         steps = steps[steps["path"] == phase]
-        times = {key: float(timed[key].median()) for key in ("median_ms", "p20_ms")}
+        times = {key: float(timed[key].median()) for key in ("median_ms", "p20_ms", "p80_ms")}
         times |= {key: float(steps[key].median()) for key in ("host_ms", "busy_ms")}
         if not timed.empty and not steps.empty and doubt(about | times):
             return True
@@ -140,6 +146,7 @@ def summarize(rows: Sequence[Row]) -> Row:
         "counts": {why: len(mine) for why, mine in groups.items()},
         "listed": {why: _listed(mine) for why, mine in groups.items()},
         "load": load,
+        "spread_beyond": SPREAD_BEYOND,
         "none": none,
         "short": short(none, len(rows), load),
         "all": every,

@@ -35,8 +35,8 @@ def choose(tables: Mapping[str, pd.DataFrame]) -> Row | None:
     """The case to work through; None if no case is complete.
 
     Complete are cases whose phases were all timed and whose capture holds device activity. Those
-    without a warning, and without a doubt about a phase's times (see `comparable.doubt`), come
-    first, if there are any. Of their sizes and contexts (and whatever else
+    without a warning come first, if there are any, and of them those without a doubt about a
+    phase's times (see `comparable.doubt`). Of their sizes and contexts (and whatever else
     varies besides precision) it is the one, written out, with the most precisions; of equals that
     with the most evidence, then the nearest to the middle size and to the middle context, then
     the smaller, then the one whose unprofiled times vary least. Its
@@ -46,19 +46,17 @@ def choose(tables: Mapping[str, pd.DataFrame]) -> Row | None:
     complete = [case for case in wording.named(every) if _complete(case["case"], tables)]
     warned = _warned(tables["environments"])
     timed = (tables["timings"], tables["ranges"], tables["environments"])
-    calm = [
-        case
-        for case in complete
-        if case["case"] not in warned and not comparable.doubted(case, *timed)
-    ]
+    calm = [case for case in complete if case["case"] not in warned]
+    compared = [case for case in calm if not comparable.doubted(case, *timed)]
     if not complete:
         return None
-    known = [case | _known_of(case["case"], tables) for case in calm or complete]
+    known = [case | _known_of(case["case"], tables) for case in compared or calm or complete]
     sizes, contexts = (list(dict.fromkeys(c[axis] for c in every)) for axis in ("size", "context"))
     middle = {"size": sizes, "context": sorted(contexts)}
     best = min(_settings(known), key=lambda mine: _rank(mine, middle))
     unchecked = _unchecked(tables["environments"], [case["case"] for case in best])
-    return _described(best, calm=bool(calm)) | {"unchecked": unchecked}
+    about = {"calm": bool(calm), "compared": bool(compared), "unchecked": unchecked}
+    return _described(best) | about
 
 
 def _complete(case: str, tables: Mapping[str, pd.DataFrame]) -> bool:
@@ -119,7 +117,7 @@ def _rank(mine: Sequence[Row], middle: Mapping[str, list[Any]]) -> tuple[float, 
     return (mine[0]["attention"] != "naive", -len(mine), -known, *off, size, cv)
 
 
-def _described(mine: Sequence[Row], calm: bool) -> Row:
+def _described(mine: Sequence[Row]) -> Row:
     main = max(mine, key=lambda case: len(case["evidence"]))
     shared = [name for name in EVIDENCE if all(name in case["evidence"] for case in mine)]
     return {
@@ -128,7 +126,6 @@ def _described(mine: Sequence[Row], calm: bool) -> Row:
         "brief": main["brief"],
         "precision": main["precision"],
         "cases": [case["case"] for case in mine],
-        "calm": calm,
         "on_cpu": main["device"] == "cpu",
         "evidence": [EVIDENCE[name] for name in shared],
     }

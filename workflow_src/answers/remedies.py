@@ -69,7 +69,8 @@ def unprofiled(timed: pd.DataFrame) -> Row:
         return {}
     several = "processes" in done and float(done["processes"].iloc[0]) > 1
     ends = ("fastest_ms", "slowest_ms") if several else ("p20_ms", "p80_ms")
-    names = {"median_ms": "median_ms", "p20_ms": "p20_ms", "least_ms": ends[0], "most_ms": ends[1]}
+    names = {key: key for key in ("median_ms", "p20_ms", "p80_ms")}
+    names |= {"least_ms": ends[0], "most_ms": ends[1]}
     times = {key: float(done[name].iloc[0]) for key, name in names.items()}
     return times | {"evidence": row_numbers(done)}
 
