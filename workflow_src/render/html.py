@@ -36,8 +36,8 @@ TAG = re.compile(r"<[^>]*>")
 LONG_WORD = re.compile(r"\S{20}")
 """What is broken where paper is too narrow for it: a kernel's name."""
 
-WIDE = 40
-"""A cell with more characters than this is broken into lines on a screen; others aren't."""
+WIDE = 24
+"""A cell with more characters than this may be broken into lines on a screen; others may not."""
 
 EXPORTED = re.compile(r"export\s*\{.*?\b([\w$]+) as default\b.*?\};?", re.DOTALL)
 
