@@ -102,7 +102,7 @@ def test_long_cells_are_broken_into_lines_in_columns_that_hold_them(open_page, w
     cells = page.eval_on_selector_all(
         ".table td.wide", "cells => cells.map(cell => cell.offsetWidth)"
     )
-    assert cells and min(width for width in cells if width) >= 160
+    assert cells and min(cell for cell in cells if cell) >= 160
     assert max(heights) < 150
 
 

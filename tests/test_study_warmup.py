@@ -671,11 +671,13 @@ def test_the_section_says_that_loading_is_not_the_main_cause(tmp_path):
 
 def test_processes_that_overlap_show_no_cause(tmp_path):
     rows = [*trial(189, 144), trials("forward", 4, "EAGER", [190, 9, 10, 10])]
+    said = cause_text(tmp_path, *TRACED, *rows)
     assert (
         "the first step takes 146 ms instead of 190 ms (medians of 3 and 2 processes). These "
         "processes overlap (189 to 191 against 144 to 190 ms), so the trial doesn't show that "
         "loading code is a cause."
-    ) in cause_text(tmp_path, *TRACED, *rows)
+    ) in said
+    assert "| t, forward | 190 | 146 | 10.0 | 10.0 | \N{EN DASH} |" in said
 
 
 def test_the_trial_tells_starting_cublas_from_loading_code(tmp_path):

@@ -34,7 +34,7 @@ def measure(
     with a "doubt" for which that is withheld; `load` is as for `comparable.doubt`.
     """
     name = case["case"]
-    steps = whole(ranges, name, PHASE)
+    steps = evidence.whole_steps(ranges, name, PHASE)
     state = evidence.profile_state(timings, captures, kernels, name, PHASE)
     row: Row = case | {"state": state.word, "reason": state.reason, "doubt": ""} | load
     row |= remedies.unprofiled(evidence.of(timings, name, PHASE))
@@ -47,19 +47,14 @@ def measure(
     row["savings"] = found
     shares = {key: each["ms"] / row["median_ms"] for key, each in found.items()}
     row |= {f"{key}_share": share for key, share in shares.items()}
-    alone = evidence.of(timings, name, by_itself.PHASE), whole(ranges, name, by_itself.PHASE)
-    if replay := by_itself.measure(*alone):
+    timed = evidence.of(timings, name, by_itself.PHASE)
+    alone = evidence.whole_steps(ranges, name, by_itself.PHASE)
+    if replay := by_itself.measure(timed, alone):
         row |= {"replay": replay} | by_itself.shares(replay, row["median_ms"])
     row["waits"] = found["idle"]["busy_ms"] < LAUNCH_BOUND_BELOW * row["median_ms"]
     row["largest"] = max(shares, key=lambda key: shares[key])
     row["largest_share"] = shares[row["largest"]]
     return row
-
-
-def whole(ranges: pd.DataFrame, case: str, phase: str) -> pd.DataFrame:
-    """The rows of ranges.csv of whole steps of a phase."""
-    steps = evidence.of(ranges, case, phase)
-    return steps[steps["path"] == phase]
 
 
 def doubt(row: Row, steps: pd.DataFrame, savings: Row) -> str:

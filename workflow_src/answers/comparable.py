@@ -90,8 +90,7 @@ def doubted(
     about = {"device": case["device"]} | load_of(environments, name)
     for phase in PHASES:
         timed = evidence.of(timings, name, phase)
-        steps = evidence.of(ranges, name, phase)
-        steps = steps[steps["path"] == phase]
+        steps = evidence.whole_steps(ranges, name, phase)
         times = {key: float(timed[key].median()) for key in ("median_ms", "p20_ms", "p80_ms")}
         times |= {key: float(steps[key].median()) for key in ("host_ms", "busy_ms")}
         if not timed.empty and not steps.empty and doubt(about | times):

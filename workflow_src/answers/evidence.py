@@ -237,6 +237,12 @@ def over_contexts(rows: Iterable[Row]) -> list[list[Row]]:
     return [run for run in ordered if len(run) > 1]
 
 
+def whole_steps(ranges: pd.DataFrame, case: str, phase: str) -> pd.DataFrame:
+    """The rows of ranges.csv that are whole steps of a phase."""
+    steps = of(ranges, case, phase)
+    return steps[steps["path"] == phase]
+
+
 def trend(rows: Iterable[Row], value: Callable[[Row], float], tolerance: float) -> Row:
     """How `value` changes from the shortest context to the longest.
 

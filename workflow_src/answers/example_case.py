@@ -38,8 +38,7 @@ def choose(tables: Mapping[str, pd.DataFrame]) -> Row | None:
     without a warning come first, if there are any, and of them those without a doubt about a
     phase's times (see `comparable.doubt`). Of their sizes and contexts (and whatever else
     varies besides precision) it is the one, written out, with the most precisions; of equals that
-    with the most evidence, then the nearest to the middle size and to the middle context, then
-    the smaller, then the one whose unprofiled times vary least. Its
+    with the most evidence, then the nearest to the middle size and to the middle context. Its
     `precision`, for what is worked at one only, is the first of those with the most evidence.
     """
     every = evidence.cases_of(tables["timings"], tables["captures"])
@@ -50,7 +49,8 @@ def choose(tables: Mapping[str, pd.DataFrame]) -> Row | None:
     compared = [case for case in calm if not comparable.doubted(case, *timed)]
     if not complete:
         return None
-    known = [case | _known_of(case["case"], tables) for case in compared or calm or complete]
+    able = compared or calm or complete
+    known = [case | {"evidence": _evidence(case["case"], tables)} for case in able]
     sizes, contexts = (list(dict.fromkeys(c[axis] for c in every)) for axis in ("size", "context"))
     middle = {"size": sizes, "context": sorted(contexts)}
     best = min(_settings(known), key=lambda mine: _rank(mine, middle))
@@ -83,12 +83,6 @@ def _unchecked(environments: pd.DataFrame, cases: Sequence[str]) -> bool:
     return bool((known[before] & ~known[after]).any())
 
 
-def _known_of(case: str, tables: Mapping[str, pd.DataFrame]) -> Row:
-    """What a case was recorded with, and the largest variation of its phases' unprofiled times."""
-    cv = float(evidence.of(tables["timings"], case)["cv"].max())
-    return {"evidence": _evidence(case, tables), "cv": cv}
-
-
 def _evidence(case: str, tables: Mapping[str, pd.DataFrame]) -> list[str]:
     """Which of EVIDENCE a case has."""
     joined = [name for name in EVIDENCE if name in tables]
@@ -113,8 +107,7 @@ def _rank(mine: Sequence[Row], middle: Mapping[str, list[Any]]) -> tuple[float, 
         abs(values.index(mine[0][axis]) - (len(values) - 1) / 2) for axis, values in middle.items()
     ]
     known = sum(len(case["evidence"]) for case in mine)
-    size, cv = middle["size"].index(mine[0]["size"]), max(case["cv"] for case in mine)
-    return (mine[0]["attention"] != "naive", -len(mine), -known, *off, size, cv)
+    return (mine[0]["attention"] != "naive", -len(mine), -known, *off)
 
 
 def _described(mine: Sequence[Row]) -> Row:

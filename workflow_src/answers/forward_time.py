@@ -68,8 +68,7 @@ def measure(
     `comparable.doubt`, whose finding is the row's "doubt".
     """
     name = case["case"]
-    steps = evidence.of(ranges, name, PHASE)
-    steps = steps[steps["path"] == PHASE]
+    steps = evidence.whole_steps(ranges, name, PHASE)
     profiled = evidence.profile_state(timings, captures, steps, name, PHASE)
     row: Row = case | {"state": profiled.word, "reason": profiled.reason}
     row |= {"host_state": profiled.word} | _unprofiled(timings, name) | load

@@ -14,6 +14,7 @@ from workflow_src.answers.evidence import (
     holds_no_activity,
     of,
     profile_state,
+    whole_steps,
     words,
 )
 from workflow_src.common.case import PHASES, PRECISIONS
@@ -93,8 +94,7 @@ def timing_rows(
     for case in cases:
         load = comparable.load_of(environments, case["case"])
         for phase in PHASES:
-            steps = of(ranges, case["case"], phase)
-            steps = steps[steps["path"] == phase]
+            steps = whole_steps(ranges, case["case"], phase)
             profiled = profile_state(timings, captures, steps, case["case"], phase)
             benchmark = benchmark_state(timings, case["case"], phase)
             row: Row = case | load | {"phase": phase, "reason": benchmark.reason}

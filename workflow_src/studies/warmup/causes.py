@@ -200,7 +200,10 @@ def part_lines(rows: Sequence[Row]) -> list[Row]:
 
 
 def trial_lines(rows: Sequence[Row]) -> list[Row]:
-    """A line per size and phase with both ways of loading code, for a table."""
+    """A line per size and phase with both ways of loading code, for a table.
+
+    Without a share where the processes overlap, so that none is shown.
+    """
     return [
         line
         | {
@@ -208,7 +211,7 @@ def trial_lines(rows: Sequence[Row]) -> list[Row]:
             for mode in ("lazy", "eager")
             for key, value in trial[mode].items()
         }
-        | {"share": trial["share"], "no_share": "none"}
+        | {"share": None if trial["overlap"] else trial["share"], "no_share": "none"}
         for line in summarize(rows)["lines"]
         if (trial := line["trial"])
     ]
