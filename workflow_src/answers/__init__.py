@@ -1,1 +1,1 @@
-"""The questions, one module each: joined tables in, an answer with its evidence out."""
+"""Answers to the profiling questions, a folder each, from the joined tables alone."""

@@ -1,67 +1,114 @@
-"""An answer: facts, each with the table rows that support it, and rows to display."""
+"""What every question's result has, and its forms on paper: Markdown, the page's, and JSON."""
 
-import math
+import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
 
-import pandas as pd
+from markupsafe import Markup
 
-Value = float | int | str | bool | None
-
-
-@dataclass(frozen=True)
-class Fact:
-    """One value and where it comes from.
-
-    `table` is the name of a CSV without ".csv", and `rows` are the numbers of its rows that
-    support the value, counted as in a spreadsheet: the header is row 1. A value computed from
-    other facts of the same case names them in `derived_from` and has no rows of its own.
-    """
-
-    case: str
-    name: str
-    value: Value
-    unit: str
-    table: str = ""
-    rows: tuple[int, ...] = ()
-    derived_from: tuple[str, ...] = ()
+from workflow_src.answers.questions import QUESTIONS
+from workflow_src.render.show import Headline, Printer
+from workflow_src.render.templates import render
+from workflow_src.render.value import Cell, Value
 
 
 @dataclass(frozen=True)
-class Answer:
-    """One question's answer.
+class OpeningRow:
+    """A row of the report's table of medians: its literal label, and a cell per precision."""
 
-    status is "complete" (every case has its numbers, or a recorded reason for having none: out of
-    memory, skipped), "partial" (numbers are missing, or too much device time lies outside all
-    ranges) or "missing" (no numbers at all). `rows` are raw values by table name; `summary`
-    holds the values by which the template chooses its sentences.
-    """
-
-    question: str
-    title: str
-    status: str
-    facts: tuple[Fact, ...]
-    rows: Mapping[str, pd.DataFrame]
-    summary: Mapping[str, Any] = field(default_factory=dict)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The answer as plain values for strict JSON; NaN and infinity become null."""
-        return {
-            "question": self.question,
-            "title": self.title,
-            "status": self.status,
-            "facts": [_plain(asdict(fact)) for fact in self.facts],
-            "rows": {name: _plain(frame.to_dict("records")) for name, frame in self.rows.items()},
-            "summary": _plain(self.summary),
-        }
+    label: str
+    cells: Mapping[str, Cell]
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    if hasattr(value, "item"):
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+class Result(Protocol):
+    """A question's result: a frozen dataclass with its values and tables, and at least these."""
+
+    @property
+    def opening(self) -> tuple[OpeningRow, ...]:
+        """The rows that it adds to the report's table of medians."""
+
+    @property
+    def unanswered(self) -> tuple[tuple[str, str], ...]:
+        """(case, state) of the cases that lack what the question asks about, and why."""
+
+
+@dataclass(frozen=True)
+class Texts:
+    """An answer as written: Markdown, the same for the page, the long tables, and JSON."""
+
+    markdown: str
+    page: str
+    appendix: str
+    appendix_page: str
+    json: str
+
+
+def texts(question: str, result: Result, headline: Headline, templates: Path) -> Texts:
+    """An answer's texts, from its result, its headline and the templates of its question."""
+    plain, linked = Printer(), Printer(page=True)
+    room = QUESTIONS[question].room
+    about = {"question": question, "title": QUESTIONS[question].title}
+    about |= {"result": result, "headline": headline}
+    names = (f"answers/{room}.md.j2", f"answers/{room}.appendix.md.j2")
+    written = {
+        (name, show.page): render(templates, name, show, **about)
+        if (templates / name).is_file()
+        else ""
+        for name in names
+        for show in (plain, linked)
+    }
+    said = _json(question, result, headline, linked.printed)
+    return Texts(
+        markdown=written[names[0], False],
+        page=written[names[0], True],
+        appendix=written[names[1], False],
+        appendix_page=written[names[1], True],
+        json=json.dumps(said, indent=1, ensure_ascii=False) + "\n",
+    )
+
+
+def _json(
+    question: str, result: Result, headline: Headline, printed: list[Value]
+) -> dict[str, object]:
+    """An answer for programs: its verdict, its rows of the opening, and the values it prints."""
+    plain, linked = Printer(), Printer(page=True)
+    opening = [
+        {"label": row.label, "cells": {name: _both(cell) for name, cell in row.cells.items()}}
+        for row in result.opening
+    ]
+    for row in result.opening:
+        for cell in row.cells.values():
+            linked(cell)
+    headline.text(linked)
+    return {
+        "question": question,
+        "title": QUESTIONS[question].title,
+        "verdict": headline.verdict.name.lower(),
+        "headline": str(headline.text(plain)),
+        "opening": opening,
+        "unanswered": [list(each) for each in result.unanswered],
+        "values": [_plain(each) for each in dict.fromkeys([*printed, *linked.printed])],
+    }
+
+
+def _both(cell: Cell) -> dict[str, str]:
+    """A cell as the report prints it, and as the page does."""
+    return {"text": str(Printer()(cell)), "page": str(Printer(page=True)(cell))}
+
+
+def _plain(value: Value) -> dict[str, object]:
+    sources = [{"table": rows.table, "rows": list(rows.numbers)} for rows in value.sources]
+    number = value.number if value.number != int(value.number) else int(value.number)
+    about = {"key": value.key, "value": number, "unit": value.unit, "formula": value.formula}
+    return about | {"sources": sources}
+
+
+def failed(question: str, log: str) -> Texts:
+    """The texts of an answer that could not be written."""
+    title = QUESTIONS[question].title
+    text = f"## ({question}) {title}\n\nThis answer could not be written: see `{Markup(log)}`.\n"
+    said = {"question": question, "title": title, "verdict": "failed", "headline": "", "log": log}
+    said |= {"opening": [], "unanswered": [], "values": []}
+    return Texts(text, text, "", "", json.dumps(said, indent=1) + "\n")

@@ -3,11 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import pandas as pd
-
-from workflow_src.answers import evidence
-from workflow_src.answers.evidence import Row, row_numbers
+from workflow_src.answers.tables import Tables
 from workflow_src.common.case import PHASES
+from workflow_src.render.value import Value, rows_of, value
 
 
 @dataclass(frozen=True)
@@ -61,22 +59,14 @@ def in_model_order(names: Iterable[str]) -> list[str]:
     return sorted(set(names), key=lambda name: (order.get(name, len(order)), name))
 
 
-def by_component(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Rows of kernels.csv by the name of their component, most device time first."""
-    found = {
-        str(name): mine
-        for name, mine in rows.groupby(rows["path"].map(lambda path: component_of(path).name))
-    }
-    return dict(sorted(found.items(), key=lambda item: (-item[1]["busy_ns"].sum(), item[0])))
-
-
-def layers_of(ranges: pd.DataFrame, case: str) -> Row | None:
-    """How many layers the case's forward pass runs, from the blocks in ranges.csv; or None.
+def layers_of(tables: Tables, case: str) -> Value | None:
+    """How many layers the case's forward pass runs, from the blocks in ranges.csv.
 
     None if blocks have no range, or if steps differ.
     """
-    mine = evidence.of(ranges, case, "forward")
+    mine = tables.of("ranges", case, "forward")
     blocks = mine[mine["path"] == "forward/block"]
     if blocks.empty or blocks["instances"].nunique() != 1:
         return None
-    return {"layers": int(blocks["instances"].iloc[0]), "evidence": row_numbers(blocks)}
+    rows = rows_of("ranges", blocks)
+    return value(blocks["instances"].iloc[0], "count", rows, formula="blocks a step")

@@ -1,4 +1,4 @@
-"""The questions and figures: the module that answers each question, and the tables they read.
+"""The questions and figures: which folder of this package answers each, and from which tables.
 
 Imports nothing heavy, because the Snakefile takes the inputs of its rules from here.
 """
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Question:
-    """A question's module in this package, and the names of its tables without ".csv".
+    """A question's folder in this package, its title, and its tables, names without ".csv".
 
     An optional table is empty where an older run lacks it. It is no input of the question's rule:
     one rule makes all tables together, so it is never older than those that are. `ceilings`, which
@@ -16,45 +16,59 @@ class Question:
     inputs where the run chose the study, and empty where it never ran.
     """
 
-    module: str
+    room: str
+    title: str
     tables: tuple[str, ...]
     optional: tuple[str, ...] = ()
     studies: tuple[str, ...] = ()
 
-    @property
-    def every_table(self) -> tuple[str, ...]:
-        """All tables that the module's `answer` takes."""
-        return (*self.tables, *self.optional, *self.studies)
-
-
-AS_RAN = ("operators", "ceilings")
-"""Bytes by the shapes that ran, and the rates to hold them against."""
 
 QUESTIONS: dict[str, Question] = {
     "a": Question(
         "forward_time",
+        "How long is the forward pass, and does the profiler agree with plain timing?",
         ("timings", "ranges", "captures"),
-        optional=("ledger", "launches", "api_calls", "environments"),
+        optional=("ledger", "environments"),
     ),
     "b": Question(
-        "top_kernel", ("timings", "kernels", "captures", "ranges"), optional=("products",)
+        "top_kernel",
+        "Which kernel takes the most time, and how often is it called?",
+        ("timings", "kernels", "captures", "ranges"),
+        optional=("products",),
     ),
-    "c": Question("other_kernels", ("timings", "kernels", "captures"), AS_RAN),
-    "d": Question("gemm_share", ("timings", "kernels", "captures")),
-    "e": Question("softmax_matmul", ("timings", "kernels", "captures", "work"), AS_RAN),
+    "c": Question(
+        "other_kernels",
+        "What besides matrix products takes time in the forward pass?",
+        ("timings", "kernels", "captures"),
+        optional=("operators", "ceilings"),
+    ),
+    "d": Question(
+        "gemm_share",
+        "How does the share of matrix products change from inference to training?",
+        ("timings", "kernels", "captures"),
+        optional=("products",),
+    ),
+    "e": Question(
+        "softmax",
+        "Softmax against the matrix products of attention: time and FLOPs",
+        ("timings", "kernels", "captures", "work"),
+        optional=("operators", "ceilings"),
+    ),
     "f": Question(
         "change_first",
+        "What should one change first?",
         ("timings", "ranges", "kernels", "captures"),
-        optional=("environments",),
+        optional=("ledger", "environments"),
         studies=("levers",),
     ),
 }
 
 FIGURES: dict[str, tuple[str, ...]] = {
-    "forward_time": ("timings", "environments", "ranges"),
+    "forward_time": ("timings", "ranges", "captures"),
     "component_shares": ("timings", "kernels", "captures"),
     "family_shares": ("timings", "kernels", "captures"),
     "softmax_matmul": ("timings", "kernels", "captures", "work"),
 }
+"""The tables that each figure is drawn from."""
 
 REPORT_TABLES = ("timings", "ranges", "kernels", "captures", "environments")

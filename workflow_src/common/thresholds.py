@@ -15,3 +15,14 @@ HOST_CHANGED = 1.2
 
 SLOWER_HOST = 1.1
 """Ratio of two host speeds above which results that depend on the host are told apart."""
+
+MATCH_WITHIN = 0.10
+"""Profiled and unprofiled times match if they differ by at most this share: beyond it a reader who
+took one for the other would be misled, below it processes of one case differ among themselves."""
+
+SPREAD_BEYOND = 2.0
+"""Samples whose 80th percentile is over this many times their 20th say little of a step's time."""
+
+WORKING_FULLY = 0.9
+"""A device that works for this share of a step or more sets the step's time: what is left is gaps
+between kernels that no host could close."""

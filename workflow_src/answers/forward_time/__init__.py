@@ -1,0 +1,1 @@
+"""(a) How long is the forward pass, and does the profiler agree with plain timing?"""

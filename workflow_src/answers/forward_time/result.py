@@ -1,0 +1,163 @@
+"""(a): the forward pass's time on the device, in plain Python and under the profiler, by case."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from workflow_src.answers import words
+from workflow_src.answers.answer import OpeningRow
+from workflow_src.answers.example import example
+from workflow_src.answers.matrix import by_precision, matrices
+from workflow_src.answers.tables import Tables
+from workflow_src.answers.times import PhaseTimes, phase_times
+from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW, MATCH_WITHIN
+from workflow_src.render.value import Cell, Joined, Marked, Ranged, Value, count, median, ratio
+
+PHASE = "forward"
+UNSTEADY = "±"
+DOUBTFUL = "\N{REFERENCE MARK}"
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """In how many of some cases the two times agree."""
+
+    agree: Value
+    compared: Value
+
+    @property
+    def share(self) -> float:
+        """The share of them that agree; 0 without any."""
+        return self.agree.number / self.compared.number if self.compared.number else 0.0
+
+    @property
+    def cell(self) -> Cell:
+        """As a table prints it: "16 of 20"."""
+        return Joined((self.agree, self.compared), by=" of ")
+
+
+@dataclass(frozen=True)
+class ForwardTime:
+    """What (a) found.
+
+    `every`: all compared cases; `often_idle`: those whose device works for less than
+    LAUNCH_BOUND_BELOW of the plain time. `matrices` have device, plain and profiled time in a cell,
+    `summary` a row per quantity and a column per precision. `marks` are those that cells have.
+    """
+
+    cases: tuple[PhaseTimes, ...]
+    every: Agreement
+    busy: Agreement
+    often_idle: Agreement
+    matrices: tuple[pd.DataFrame, ...]
+    summary: pd.DataFrame
+    marks: frozenset[str]
+    example: PhaseTimes | None
+    opening: tuple[OpeningRow, ...]
+    unanswered: tuple[tuple[str, str], ...]
+
+
+def result(tables: Tables) -> ForwardTime:
+    """Answer (a) from timings, ranges, captures and, where there are any, ledger, environments."""
+    times = {case: phase_times(tables, case, PHASE) for case in tables.cases}
+    cases, chosen = tuple(times.values()), example(tables)
+    columns = {
+        precision: [times[case] for case in mine]
+        for precision, mine in by_precision(tables.cases).items()
+    }
+    idle = [each for each in cases if _often_idle(each)]
+    return ForwardTime(
+        cases=cases,
+        every=agreement(cases),
+        busy=agreement([each for each in cases if each not in idle]),
+        often_idle=agreement(idle),
+        matrices=matrices(tables.cases, lambda case: cell(times[case])),
+        summary=summary(columns),
+        marks=frozenset(mark for each in cases for mark in marks_of(each)),
+        example=times[chosen] if chosen else None,
+        opening=opening(columns),
+        unanswered=tuple((each.case.case, state) for each in cases if (state := _state(each))),
+    )
+
+
+def agreement(cases: Sequence[PhaseTimes]) -> Agreement:
+    """In how many of the cases that can be compared the profiled time is the plain one."""
+    compared = [each for each in cases if each.matches is not None]
+    return Agreement(
+        count((each.overhead for each in compared if each.matches), "cases within 10 %"),
+        count((each.overhead for each in compared), "cases with both times"),
+    )
+
+
+def _often_idle(times: PhaseTimes) -> bool:
+    return times.working is not None and times.working.number < LAUNCH_BOUND_BELOW
+
+
+def _state(times: PhaseTimes) -> str:
+    """Why a case has not both times; "" if it has."""
+    states = [state for state in (times.state, times.profiled_state) if state != "ok"]
+    return states[0] if states else ""
+
+
+def cell(times: PhaseTimes) -> Cell:
+    """Device, plain and profiled time, with their marks; or why there is none of them."""
+    parts = (times.busy, times.plain, times.profiled)
+    if parts == (None, None, None):
+        return words.STATES[_state(times)]
+    return Marked(Joined(parts), "".join(sorted(marks_of(times))))
+
+
+def marks_of(times: PhaseTimes) -> frozenset[str]:
+    """UNSTEADY where processes differ by more than MATCH_WITHIN, DOUBTFUL where times don't compare."""
+    spread = ratio(times.slowest, times.fastest, "times")
+    unsteady = spread is not None and spread.number > 1 + MATCH_WITHIN
+    found = {UNSTEADY: unsteady, DOUBTFUL: not times.comparable}
+    return frozenset(mark for mark, marked in found.items() if marked)
+
+
+def replay_over_device(times: PhaseTimes) -> Value | None:
+    """How many times its device time a replay takes: the work without a launch for each kernel."""
+    return ratio(times.replayed, times.busy, "near_one", "replayed / device")
+
+
+def summary(columns: dict[str, list[PhaseTimes]]) -> pd.DataFrame:
+    """What the cases of each precision have in common: medians, with the least and the most."""
+    rows = {
+        "cases that agree within 10 %": [agreement(mine).cell for mine in columns.values()],
+        "share of the plain time in which the device works": [
+            spread([each.working for each in mine]) for mine in columns.values()
+        ],
+        "a replay, in device times": [
+            spread([replay_over_device(each) for each in mine]) for mine in columns.values()
+        ],
+        "share of the plain time that a replay saves": [
+            spread([each.saved for each in mine]) for mine in columns.values()
+        ],
+        "slowest process over fastest": [
+            spread([ratio(each.slowest, each.fastest, "near_one") for each in mine])
+            for mine in columns.values()
+        ],
+    }
+    lines = [[name, *cells] for name, cells in rows.items() if any(cells)]
+    return pd.DataFrame(lines, columns=["median (least to most)", *columns], dtype="object")
+
+
+def spread(values: Sequence[Value | None]) -> Cell:
+    """The median of what is there, with the least and the most of several; None without any."""
+    known = sorted((each for each in values if each is not None), key=lambda each: each.number)
+    ends = (known[0], known[-1]) if len(known) > 1 else (None, None)
+    return Ranged(median(known), *ends) if known else None
+
+
+def opening(columns: dict[str, list[PhaseTimes]]) -> tuple[OpeningRow, ...]:
+    """The rows of (a) in the report's table of medians."""
+    rows: dict[str, dict[str, Cell]] = {
+        "(a) under the profiler, forward takes as long as without (within 10 %) in": {
+            name: agreement(mine).cell for name, mine in columns.items()
+        },
+        "share of the forward pass in which the device works": {
+            name: median(each.working for each in mine) for name, mine in columns.items()
+        },
+    }
+    return tuple(OpeningRow(label, cells) for label, cells in rows.items())

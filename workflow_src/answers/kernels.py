@@ -1,0 +1,105 @@
+"""The device time of one phase of one case: by kernel, family and component, with its rows."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from workflow_src.answers.components import component_of
+from workflow_src.answers.tables import Tables
+from workflow_src.common.units import NS_PER_MS
+from workflow_src.render.value import Value, ratio, rows_of, value
+from workflow_src.traces import kernel_words
+
+PRODUCTS = frozenset({"gemm", "attention"})
+"""The families that multiply matrices: plain products, and fused attention's kernels."""
+
+KERNEL_KINDS = ("kernel", "operator")
+"""What isn't a memory copy or set of its own."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One kernel, or all that do the same: what it does, its calls and its time (ms) per step."""
+
+    name: str
+    short_name: str
+    family: str
+    what: str
+    calls: Value
+    ms: Value
+    share: Value
+
+
+def device_rows(tables: Tables, case: str, phase: str) -> pd.DataFrame:
+    """The rows of kernels.csv of a phase, with `component` and `what` of each."""
+    rows = tables.of("kernels", case, phase)
+    names = zip(rows["name"], rows["short_name"], rows["family"], strict=True)
+    return rows.assign(
+        component=[component_of(str(path)).name for path in rows["path"]],
+        what=[kernel_words.what(str(a), str(b), str(c)) for a, b, c in names],
+    )
+
+
+def in_backward(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows that were launched inside a range named backward, on any thread."""
+    inside = [("backward" in str(path).split("/")) for path in rows["path"]]
+    return rows[pd.Series(inside, index=rows.index, dtype=bool)]
+
+
+def device_ms(rows: pd.DataFrame) -> Value | None:
+    """The device time (ms) per step of rows of kernels.csv; None without rows.
+
+    Steps differ between rows of a kernel that some steps lack; the most is the number captured.
+    """
+    if rows.empty:
+        return None
+    ms = rows["busy_ns"].sum() / rows["steps"].max() / NS_PER_MS
+    return value(ms, "ms", rows_of("kernels", rows), formula="sum over kernels / steps")
+
+
+def calls(rows: pd.DataFrame) -> Value | None:
+    """The calls per step of rows of kernels.csv; None without rows."""
+    if rows.empty:
+        return None
+    number = rows["calls"].sum() / rows["steps"].max()
+    return value(number, "calls", rows_of("kernels", rows), formula="calls / steps")
+
+
+def share(part: pd.DataFrame, whole: pd.DataFrame) -> Value | None:
+    """The share of the device time of `whole` that `part` of it takes; 0 if there is no part."""
+    of_whole = device_ms(whole)
+    if part.empty:
+        rows = rows_of("kernels", whole)
+        return value(0.0, "share", rows, formula="none of them") if of_whole else None
+    return ratio(device_ms(part), of_whole, "share", "device time / device time of the phase")
+
+
+def multiplies(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows that multiply matrices."""
+    return rows[rows["family"].isin(PRODUCTS)]
+
+
+def product_share(rows: pd.DataFrame) -> Value | None:
+    """The share of matrix products (fused attention is one) in the device time of `rows`."""
+    return share(multiplies(rows), rows)
+
+
+def grouped(rows: pd.DataFrame, by: str) -> dict[str, pd.DataFrame]:
+    """Rows of kernels.csv by the value of a column, most device time first, then by name."""
+    groups = {str(name): mine for name, mine in rows.groupby(by)}
+    return dict(sorted(groups.items(), key=lambda each: (-each[1]["busy_ns"].sum(), each[0])))
+
+
+def kernels(rows: pd.DataFrame, by: str = "name") -> list[Kernel]:
+    """The kernels in `rows` (of `device_rows`), most device time first, memory copies left out.
+
+    `by` is "name" (a kernel's whole name) or "what" (all that do the same together).
+    """
+    found = []
+    for mine in grouped(rows[rows["kind"].isin(KERNEL_KINDS)], by).values():
+        number, ms, part = calls(mine), device_ms(mine), share(mine, rows)
+        if number and ms and part:
+            first = mine.sort_values("busy_ns", ascending=False).iloc[0]
+            texts = (str(first[column]) for column in ("name", "short_name", "family", "what"))
+            found.append(Kernel(*texts, number, ms, part))
+    return found

@@ -1,0 +1,45 @@
+"""Matrices of one cell per case: sizes down, contexts across, one for each of the other axes."""
+
+from collections.abc import Callable, Sequence
+
+import pandas as pd
+
+from workflow_src.answers.tables import CaseKey
+from workflow_src.render.value import Cell
+
+OTHERS = ("batch", "attention", "optimizer", "device")
+"""The axes that stand in a matrix's corner where they vary; the precision always does."""
+
+
+def matrices(cases: Sequence[CaseKey], cell: Callable[[CaseKey], Cell]) -> tuple[pd.DataFrame, ...]:
+    """A table for each precision (and whatever else varies), in the order of the cases.
+
+    The first column is named after these, the others after contexts; cells without a case are None.
+    """
+    varying = [name for name in OTHERS if len({getattr(case, name) for case in cases}) > 1]
+    found: dict[str, list[CaseKey]] = {}
+    for case in cases:
+        found.setdefault(_corner(case, varying), []).append(case)
+    return tuple(_matrix(corner, mine, cell) for corner, mine in found.items())
+
+
+def _corner(case: CaseKey, varying: Sequence[str]) -> str:
+    others = (f"{name} {getattr(case, name)}" for name in varying)
+    return ", ".join([case.precision, *others])
+
+
+def _matrix(corner: str, cases: Sequence[CaseKey], cell: Callable[[CaseKey], Cell]) -> pd.DataFrame:
+    contexts = sorted({case.context for case in cases})
+    rows: dict[str, dict[int, Cell]] = {}
+    for case in cases:
+        rows.setdefault(case.size, {})[case.context] = cell(case)
+    lines = [[size, *(mine.get(context) for context in contexts)] for size, mine in rows.items()]
+    return pd.DataFrame(lines, columns=[corner, *map(str, contexts)], dtype="object")
+
+
+def by_precision(cases: Sequence[CaseKey]) -> dict[str, list[CaseKey]]:
+    """Cases by precision, in the order of their first appearance."""
+    found: dict[str, list[CaseKey]] = {}
+    for case in cases:
+        found.setdefault(case.precision, []).append(case)
+    return found

@@ -1,0 +1,188 @@
+"""The joined tables of a run: read and checked once, then looked up by case and phase."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from workflow_src.answers.columns import (
+    ALLOWED,
+    COLUMNS,
+    FILLED,
+    OF_THE_MACHINE,
+    OPTIONAL_COLUMNS,
+    SPARSE,
+    TEXT_COLUMNS,
+)
+from workflow_src.common.case import CASE_COLUMNS, COUNTS
+from workflow_src.common.errors import StageError, remake
+from workflow_src.common.reading import reading
+from workflow_src.common.schema import one_of
+
+
+class TableError(StageError):
+    """A table can't be read; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class CaseKey:
+    """What tells one case from the others: the leading columns of every joined table."""
+
+    case: str
+    size: str
+    context: int
+    batch: int
+    precision: str
+    attention: str
+    optimizer: str
+    device: str
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether operators take the place of kernels."""
+        return self.device == "cpu"
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Tables by name, each indexed by line number; one that a run lacks is empty."""
+
+    frames: Mapping[str, pd.DataFrame]
+    _groups: dict[tuple[str, tuple[str, ...]], dict[object, pd.DataFrame]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+
+    @classmethod
+    def read(
+        cls,
+        folder: Path,
+        names: Iterable[str],
+        optional: Iterable[str] = (),
+        case: CaseKey | None = None,
+    ) -> "Tables":
+        """The tables in a folder; those `optional` are empty where there is no file.
+
+        `case`: of which case they are, if they are one case's own, which lack its columns.
+        Raises TableError for a missing or damaged one.
+        """
+        found = {name: read_table(folder / f"{name}.csv", name, case) for name in names}
+        for name in optional:
+            path = folder / f"{name}.csv"
+            found[name] = read_table(path, name, case) if path.is_file() else empty_table(name)
+        return cls(found)
+
+    def with_studies(self, folder: Path, studies: Iterable[str]) -> "Tables":
+        """These tables and those of some studies, as "studies/{name}"; empty where one never ran.
+
+        Empty cells are NaN. Raises TableError if one is damaged.
+        """
+        found = {
+            f"studies/{name}": read_study(folder / "studies" / f"{name}.csv") for name in studies
+        }
+        return Tables({**self.frames, **found})
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        """The table `name`; empty if the run has none."""
+        return self.frames[name] if name in self.frames else empty_table(name)
+
+    def of(self, name: str, case: str, phase: str | None = None) -> pd.DataFrame:
+        """The rows of one case in a table, restricted to a phase if given."""
+        by = ("case",) if phase is None else ("case", "phase")
+        table = self[name]
+        groups = self._groups.get((name, by))
+        if groups is None:
+            groups = {key: mine for key, mine in table.groupby(list(by), sort=False)}
+            self._groups[name, by] = groups
+        return groups.get((case,) if phase is None else (case, phase), table.iloc[:0])
+
+    @cached_property
+    def cases(self) -> tuple[CaseKey, ...]:
+        """The cases of timings.csv and captures.csv, in order of first appearance."""
+        names = [field.name for field in fields(CaseKey)]
+        every = [self[name][names] for name in ("timings", "captures") if len(self[name])]
+        if not every:
+            return ()
+        rows = pd.concat(every).drop_duplicates("case").itertuples(index=False)
+        return tuple(CaseKey(*row) for row in rows)
+
+    def only(self, case: str) -> "Tables":
+        """The tables with the rows of one case, and of no case."""
+        return Tables(
+            {
+                name: table if name in OF_THE_MACHINE else table[table["case"] == case]
+                for name, table in self.frames.items()
+            }
+        )
+
+
+def read_table(path: Path, name: str, case: CaseKey | None = None) -> pd.DataFrame:
+    """The table `name` in a file, indexed by line number.
+
+    A case's own tables, which lack the case's columns, get them from `case`. Empty cells become ""
+    in text columns and NaN in others; in `environments`, all columns but the case's are text.
+    Raises TableError if the file doesn't exist, if it has rows but lacks a required column, or if
+    a column of numbers holds anything but valid ones.
+    """
+    with reading(path, "a readable table", remake(path), TableError):
+        header = list(pd.read_csv(path, nrows=0).columns)
+        texts = [c for c in header if _is_text(c, name)]
+        table = pd.read_csv(
+            path, dtype=dict.fromkeys(texts, "object"), keep_default_na=False, na_values=[""]
+        )
+        table[texts] = table[texts].fillna("")
+        if case and name not in OF_THE_MACHINE and "case" not in header:
+            table = table.assign(**{column: getattr(case, column) for column in CASE_COLUMNS})
+        return _checked(table, name)
+
+
+def read_study(path: Path) -> pd.DataFrame:
+    """A study's table as it is, indexed by line number; empty if it never ran."""
+    if not path.is_file():
+        return pd.DataFrame()
+    with reading(path, "a study's table", remake(path), TableError):
+        table = pd.read_csv(path, keep_default_na=False, na_values=[""])
+    return table.set_index(pd.RangeIndex(2, len(table) + 2))
+
+
+def _is_text(column: str, table: str) -> bool:
+    return column in TEXT_COLUMNS or (table == "environments" and column not in CASE_COLUMNS)
+
+
+def empty_table(name: str) -> pd.DataFrame:
+    """The table `name` without rows."""
+    return pd.DataFrame(columns=list(dict.fromkeys([*CASE_COLUMNS, *COLUMNS[name].split()])))
+
+
+def _checked(table: pd.DataFrame, name: str) -> pd.DataFrame:
+    """A table with its required columns as numbers or texts. Raises ValueError where it can't be."""
+    front = () if name in OF_THE_MACHINE else CASE_COLUMNS
+    absent = [c for c in (*front, *COLUMNS[name].split()) if c not in table]
+    if absent and len(table):
+        raise ValueError(f"no column {', '.join(absent)}")
+    table = table.reindex(columns=[*table.columns, *absent])
+    optional = [c for c in OPTIONAL_COLUMNS.get(name, "").split() if c in table]
+    required = [c for c in COLUMNS[name].split() if c not in TEXT_COLUMNS]
+    counts = [c for c in COUNTS if c in table]
+    filled = frozenset() if name in SPARSE else FILLED
+    for column in (*counts, *required, *optional):
+        table[column] = _amounts(table[column], filled)
+    for column, allowed in ALLOWED.items():
+        unknown = {str(value) for value in table.get(column, ())} - set(allowed)
+        if unknown:
+            raise ValueError(one_of(column, sorted(unknown)[0], allowed))
+    if len(table):
+        table[counts] = table[counts].astype("int64")
+    return table.set_index(pd.RangeIndex(2, len(table) + 2))
+
+
+def _amounts(column: pd.Series, filled: frozenset[str]) -> pd.Series:
+    """A column as numbers. Raises ValueError for a negative or infinite one, or a missing one of a
+    `filled` column."""
+    numbers = pd.to_numeric(column)
+    if column.name in filled and column.isna().any():
+        raise ValueError(f"{column.name} is empty in some row")
+    if ((numbers < 0) | (numbers == float("inf"))).any():
+        raise ValueError(f"{column.name} holds a negative or infinite number")
+    return numbers

@@ -1,0 +1,236 @@
+"""The times of one phase of one case: without the profiler, under it, and on the device."""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import pandas as pd
+
+from workflow_src.answers.tables import CaseKey, Tables
+from workflow_src.common.thresholds import BUSY_LOAD, MATCH_WITHIN, SPREAD_BEYOND
+from workflow_src.common.units import NS_PER_MS
+from workflow_src.render.value import Value, complement, computed, ratio, rows_of, total, value
+
+MIB_PER_GIB = 1024
+
+
+class Doubt(StrEnum):
+    """Why a phase's times without and with the profiler can't be compared, on a CPU."""
+
+    BUSY = "other work kept the machine busy"
+    SPREAD = "its samples spread widely"
+    SHORTER = "it was faster under the profiler than without"
+    LONGER = "its operators alone took longer under the profiler than all of it without"
+
+
+@dataclass(frozen=True)
+class Idle:
+    """The device's idle time in a profiled step by cause: medians over steps, in ms."""
+
+    launch: Value
+    queued: Value
+    other: Value
+    unexplained: Value
+
+
+@dataclass(frozen=True)
+class PhaseTimes:
+    """The times (ms) of a phase of a case; what wasn't measured is None.
+
+    `state` is "ok" where the phase ran without the profiler, or else why it has no times;
+    `profiled_state` says the same of the capture. `plain` is the median of unprofiled steps, over
+    all processes; `fastest` and `slowest` are the medians of single processes, where there were
+    several. `profiled`, `busy` and `span` are medians over the captured steps: the step on the
+    host's clock, the sum of its device work, and that work from its first start to its last end.
+    `replayed` is the phase as a CUDA graph, `saved_least` and `saved_most` the shares that a replay
+    saves in single processes.
+    """
+
+    case: CaseKey
+    phase: str
+    state: str
+    reason: str
+    profiled_state: str
+    processes: int
+    plain: Value | None
+    fastest: Value | None
+    slowest: Value | None
+    profiled: Value | None
+    busy: Value | None
+    span: Value | None
+    replay_state: str
+    replay_reason: str
+    replayed: Value | None
+    saved_least: Value | None
+    saved_most: Value | None
+    idle: Idle | None
+    peak_memory: Value | None
+    doubt: Doubt | None
+
+    @property
+    def comparable(self) -> bool:
+        """Whether the times without and with the profiler may be compared."""
+        return self.doubt in (None, Doubt.LONGER)
+
+    @property
+    def working(self) -> Value | None:
+        """The share of the unprofiled time for which the device works; None where in doubt."""
+        return ratio(self.busy, self.plain, "share", "device / plain") if not self.doubt else None
+
+    @property
+    def overhead(self) -> Value | None:
+        """By what share the profiled step is longer than the plain one; None where in doubt."""
+        slower = ratio(self.profiled, self.plain, "change") if self.comparable else None
+        return slower and computed(slower.number - 1, "change", "profiled / plain - 1", slower)
+
+    @property
+    def matches(self) -> bool | None:
+        """Whether the profiled time agrees with the plain one; None where they can't be compared."""
+        return None if self.overhead is None else abs(self.overhead.number) <= MATCH_WITHIN
+
+    @property
+    def saved(self) -> Value | None:
+        """The share of the plain time that a replay saves; below 0 where it takes longer."""
+        return complement(ratio(self.replayed, self.plain, "share"), "1 - replayed / plain")
+
+
+def phase_times(tables: Tables, case: CaseKey, phase: str) -> PhaseTimes:
+    """The times of one phase, from timings, ranges, captures, ledger and environments."""
+    timed = tables.of("timings", case.case, phase)
+    steps = tables.of("ranges", case.case, phase)
+    whole = steps[steps["path"] == phase]
+    state, reason = _state(timed)
+    profiled_state = _profiled_state(state, tables.of("captures", case.case), whole)
+    captured = whole if profiled_state == "ok" else whole.iloc[:0]
+    plain = _timed(timed, "median_ms", "median over steps") if state == "ok" else None
+    replay_state = _text(timed, "replay_status")
+    replayed = replay_state == "ok"
+    found = PhaseTimes(
+        case=case,
+        phase=phase,
+        state=state,
+        reason=reason,
+        profiled_state=profiled_state,
+        processes=_processes(timed),
+        plain=plain,
+        fastest=_of_several(timed, "fastest_ms"),
+        slowest=_of_several(timed, "slowest_ms"),
+        profiled=_over_steps(
+            whole if profiled_state in ("ok", "no_activity") else captured, "host_ms"
+        ),
+        busy=_over_steps(captured, "busy_ms"),
+        span=_over_steps(captured, "span_ms"),
+        replay_state=replay_state,
+        replay_reason=_text(timed, "replay_reason"),
+        replayed=_timed(timed, "replayed_median_ms", "median over replays") if replayed else None,
+        saved_least=_share(timed, "least_launch_bound_share") if replayed else None,
+        saved_most=_share(timed, "most_launch_bound_share") if replayed else None,
+        idle=_idle(case, tables.of("ledger", case.case, phase)),
+        peak_memory=_memory(timed) if state == "ok" else None,
+        doubt=None,
+    )
+    doubt = _doubt(found, timed, tables.of("environments", case.case))
+    return replace(found, doubt=doubt)
+
+
+def _state(timed: pd.DataFrame) -> tuple[str, str]:
+    """The state of a phase in the benchmark, and its reason."""
+    if timed.empty:
+        return "not_measured", ""
+    state, reason = str(timed["status"].iloc[0]), str(timed["reason"].iloc[0])
+    return ("not_measured" if state == "missing" else state), reason
+
+
+def _profiled_state(state: str, captures: pd.DataFrame, captured: pd.DataFrame) -> str:
+    """The state of a phase in the capture.
+
+    One that ran out of memory is "oom" even if part of one of its steps was captured.
+    """
+    if state in ("oom", "skipped"):
+        return state
+    if len(captures) and not captures["total_ns"].sum() > 0:
+        return "no_activity"
+    return "not_measured" if captured.empty else "ok"
+
+
+def _timed(timed: pd.DataFrame, column: str, formula: str, unit: str = "ms") -> Value | None:
+    if timed.empty or column not in timed:
+        return None
+    return value(timed[column].iloc[0], unit, rows_of("timings", timed.iloc[:1]), formula=formula)
+
+
+def _of_several(timed: pd.DataFrame, column: str) -> Value | None:
+    several = _processes(timed) > 1
+    return _timed(timed, column, "median of one process") if several else None
+
+
+def _share(timed: pd.DataFrame, column: str) -> Value | None:
+    return _timed(timed, column, "in one process", "share")
+
+
+def _processes(timed: pd.DataFrame) -> int:
+    known = timed["processes"].dropna() if "processes" in timed else timed.iloc[:0]
+    return int(known.iloc[0]) if len(known) else 1
+
+
+def _text(timed: pd.DataFrame, column: str) -> str:
+    return str(timed[column].iloc[0]) if len(timed) and column in timed else ""
+
+
+def _over_steps(steps: pd.DataFrame, column: str) -> Value | None:
+    rows = rows_of("ranges", steps)
+    return value(steps[column].median(), "ms", rows, formula="median over steps")
+
+
+def _memory(timed: pd.DataFrame) -> Value | None:
+    mib = _timed(timed, "peak_memory_mib", "", "MiB")
+    return mib and computed(mib.number / MIB_PER_GIB, "GiB", "MiB / 1024", mib)
+
+
+def _idle(case: CaseKey, steps: pd.DataFrame) -> Idle | None:
+    """Idle time by cause; None on a CPU, and of captures without API calls."""
+    if case.on_cpu or "idle_launch_ns" not in steps:
+        return None
+    launch, queued, unexplained, *others = (
+        _idle_ms(steps, f"idle_{cause}_ns")
+        for cause in ("launch", "queued", "unexplained", "synchronization", "tail", "profiler")
+    )
+    other = total([unexplained, *others])
+    if launch is None or queued is None or other is None or unexplained is None:
+        return None
+    return Idle(launch, queued, other, unexplained)
+
+
+def _idle_ms(steps: pd.DataFrame, column: str) -> Value | None:
+    if column not in steps:
+        return None
+    ms = steps[column].median() / NS_PER_MS
+    return value(ms, "ms", rows_of("ledger", steps), formula="median over steps")
+
+
+def _doubt(times: PhaseTimes, timed: pd.DataFrame, environment: pd.DataFrame) -> Doubt | None:
+    """Why the two times of a phase on a CPU can't be compared; None if they can.
+
+    A GPU works as fast whatever else its host does.
+    """
+    if not times.case.on_cpu or times.plain is None or times.profiled is None:
+        return None
+    plain, profiled = times.plain.number, times.profiled.number
+    p20, p80 = (float(timed[column].iloc[0]) for column in ("p20_ms", "p80_ms"))
+    if _was_busy(environment):
+        return Doubt.BUSY
+    if p80 > SPREAD_BEYOND * p20:
+        return Doubt.SPREAD
+    if profiled < min((1 - MATCH_WITHIN) * plain, p20):
+        return Doubt.SHORTER
+    return Doubt.LONGER if times.busy is not None and times.busy.number > plain else None
+
+
+def _was_busy(environment: pd.DataFrame) -> bool:
+    """Whether other work kept a CPU busy before the benchmark."""
+    if environment.empty or not {"load_average_before", "cpu_cores"} <= set(environment):
+        return False
+    load, cores = (
+        pd.to_numeric(environment[column], errors="coerce").iloc[0]
+        for column in ("load_average_before", "cpu_cores")
+    )
+    return bool(load > BUSY_LOAD * cores)

@@ -1,0 +1,131 @@
+"""How cells are printed: as Markdown, or as Markdown whose values link to their sources."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import pandas as pd
+from markupsafe import Markup
+from tabulate import tabulate
+
+from workflow_src.render.markdown import DASH, calls, escape, number, precise, whole
+from workflow_src.render.value import Cell, Joined, Marked, Ranged, Value
+
+ARROW = "\N{RIGHTWARDS ARROW}"
+
+
+def share(value: float) -> str:
+    """A share in percent: two significant digits below 10 %, else whole percents."""
+    percent = 100 * value
+    if percent == 0 or abs(percent) >= 9.95:
+        return f"{percent:.0f} %"
+    return f"{percent:.1f} %" if abs(percent) >= 0.095 else f"{percent:#.1g} %".replace(". ", " ")
+
+
+def times(value: float) -> str:
+    """A ratio, "1.2 x": two significant digits below 10 x."""
+    text = f"{value:.0f}" if abs(value) >= 9.95 else f"{value:#.2g}".rstrip(".")
+    return f"{text} x"
+
+
+def near_one(value: float) -> str:
+    """A ratio near 1 with three decimals, "1.023 x"."""
+    return f"{value:.3f} x"
+
+
+FORMATS: Mapping[str, Callable[[float], str]] = {
+    "share": share,
+    "change": lambda change: f"{100 * change:+.0f} %",
+    "times": times,
+    "near_one": near_one,
+    "calls": calls,
+    "count": whole,
+    "bytes": whole,
+    "flops": lambda flops: f"{flops:.3g}",
+    "error": lambda error: f"{error:.2g}",
+    **dict.fromkeys(("", "ms", "us", "s", "GiB", "MiB", "GB/s", "TFLOP/s", "MHz", "W"), number),
+    "precise": precise,
+}
+"""How a number of each unit is printed. The units of times, sizes and rates stand in the column's
+heading or in the sentence, so that a table says them once."""
+
+
+@dataclass
+class Printer:
+    """Prints cells; as a page, each value is a link to `#{its key}`, and `printed` keeps it."""
+
+    page: bool = False
+    printed: list[Value] = field(default_factory=list)
+
+    def __call__(self, cell: object) -> Markup:
+        """A cell as Markdown."""
+        match cell:
+            case None:
+                return Markup(DASH)
+            case Markup():
+                return cell
+            case Value():
+                return self._value(cell)
+            case Joined():
+                return Markup(escape(cell.by)).join(map(self, cell.cells))
+            case Marked():
+                return self(cell.cell) + Markup(escape(cell.mark))
+            case Ranged():
+                return self._ranged(cell)
+            case StrEnum():
+                return Markup(escape(cell.value))
+        return Markup(escape(cell))
+
+    def _value(self, value: Value) -> Markup:
+        text = FORMATS[value.unit](value.number)
+        if not self.page:
+            return Markup(text)
+        self.printed.append(value)
+        return Markup(f"[{text}](#{value.key})")
+
+    def _ranged(self, cell: Ranged) -> Markup:
+        if cell.least is None or cell.most is None:
+            return self(cell.value)
+        ends = Markup(" to ").join((self(cell.least), self(cell.most)))
+        return self(cell.value) + Markup(" (") + ends + Markup(")")
+
+    def table(self, frame: pd.DataFrame) -> Markup:
+        """A Markdown table: the columns' names as headings, columns of numbers right-aligned.
+
+        Empty for a frame without rows: a template says `{% if %}` before it says a heading.
+        """
+        if frame.empty:
+            return Markup("")
+        cells = [[str(self(_plain(cell))) for cell in row] for row in frame.itertuples(index=False)]
+        aligned = [
+            "right" if _is_numeric(frame.iloc[:, i]) else "left" for i in range(frame.shape[1])
+        ]
+        heads = [escape(name) for name in frame.columns]
+        text = tabulate(
+            cells, headers=heads, tablefmt="pipe", disable_numparse=True, colalign=aligned
+        )
+        return Markup(text)
+
+
+def _plain(cell: object) -> object:
+    """A cell as it was given: pandas turns None into NaN in columns of numbers."""
+    return None if isinstance(cell, float) and cell != cell else cell
+
+
+def _is_numeric(column: pd.Series) -> bool:
+    cells = [cell for cell in map(_plain, column) if cell is not None]
+    return bool(cells) and not any(isinstance(cell, str) for cell in cells)
+
+
+@dataclass(frozen=True)
+class Headline:
+    """A verdict in words: one literal format string for it, with slots that hold cells."""
+
+    verdict: StrEnum
+    sentence: str
+    slots: Mapping[str, Cell] = field(default_factory=dict)
+
+    def text(self, show: Printer) -> Markup:
+        """The sentence with its slots filled."""
+        filled = {name: show(cell) for name, cell in self.slots.items()}
+        return Markup(self.sentence).format(**filled)
