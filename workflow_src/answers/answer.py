@@ -49,7 +49,7 @@ def texts(question: str, result: Result, headline: Headline, templates: Path) ->
     """An answer's texts, from its result, its headline and the templates of its question."""
     plain, linked = Printer(), Printer(page=True)
     room = QUESTIONS[question].room
-    about = {"question": question, "title": QUESTIONS[question].title}
+    about: dict[str, object] = {"question": question, "title": QUESTIONS[question].title}
     about |= {"result": result, "headline": headline}
     names = (f"answers/{room}.md.j2", f"answers/{room}.appendix.md.j2")
     written = {
@@ -109,6 +109,12 @@ def failed(question: str, log: str) -> Texts:
     """The texts of an answer that could not be written."""
     title = QUESTIONS[question].title
     text = f"## ({question}) {title}\n\nThis answer could not be written: see `{Markup(log)}`.\n"
-    said = {"question": question, "title": title, "verdict": "failed", "headline": "", "log": log}
+    said: dict[str, object] = {
+        "question": question,
+        "title": title,
+        "verdict": "failed",
+        "headline": "",
+        "log": log,
+    }
     said |= {"opening": [], "unanswered": [], "values": []}
     return Texts(text, text, "", "", json.dumps(said, indent=1) + "\n")

@@ -100,6 +100,8 @@ def kernels(rows: pd.DataFrame, by: str = "name") -> list[Kernel]:
         number, ms, part = calls(mine), device_ms(mine), share(mine, rows)
         if number and ms and part:
             first = mine.sort_values("busy_ns", ascending=False).iloc[0]
-            texts = (str(first[column]) for column in ("name", "short_name", "family", "what"))
-            found.append(Kernel(*texts, number, ms, part))
+            name, short_name, family, what = (
+                str(first[column]) for column in ("name", "short_name", "family", "what")
+            )
+            found.append(Kernel(name, short_name, family, what, number, ms, part))
     return found

@@ -156,7 +156,7 @@ def empty_table(name: str) -> pd.DataFrame:
 
 
 def _checked(table: pd.DataFrame, name: str) -> pd.DataFrame:
-    """A table with its required columns as numbers or texts. Raises ValueError where it can't be."""
+    """A table with its columns as numbers or texts. Raises ValueError if they can't be."""
     front = () if name in OF_THE_MACHINE else CASE_COLUMNS
     absent = [c for c in (*front, *COLUMNS[name].split()) if c not in table]
     if absent and len(table):

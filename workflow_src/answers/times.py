@@ -84,7 +84,7 @@ class PhaseTimes:
 
     @property
     def matches(self) -> bool | None:
-        """Whether the profiled time agrees with the plain one; None where they can't be compared."""
+        """Whether the profiled time is the plain one; None where they can't be compared."""
         return None if self.overhead is None else abs(self.overhead.number) <= MATCH_WITHIN
 
     @property
@@ -169,7 +169,7 @@ def _share(timed: pd.DataFrame, column: str) -> Value | None:
 
 def _processes(timed: pd.DataFrame) -> int:
     known = timed["processes"].dropna() if "processes" in timed else timed.iloc[:0]
-    return int(known.iloc[0]) if len(known) else 1
+    return int(float(str(known.iloc[0]))) if len(known) else 1
 
 
 def _text(timed: pd.DataFrame, column: str) -> str:

@@ -109,7 +109,7 @@ def cell(times: PhaseTimes) -> Cell:
 
 
 def marks_of(times: PhaseTimes) -> frozenset[str]:
-    """UNSTEADY where processes differ by more than MATCH_WITHIN, DOUBTFUL where times don't compare."""
+    """UNSTEADY if processes differ by over MATCH_WITHIN, DOUBTFUL if times can't be compared."""
     spread = ratio(times.slowest, times.fastest, "times")
     unsteady = spread is not None and spread.number > 1 + MATCH_WITHIN
     found = {UNSTEADY: unsteady, DOUBTFUL: not times.comparable}
