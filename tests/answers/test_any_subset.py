@@ -1,0 +1,45 @@
+"""Any run renders: random parts of recorded runs, see subsets.py.
+
+A thousand of them: python -m benchmarks.any_subset
+"""
+
+import importlib
+import re
+
+import pytest
+
+from tests.answers.subsets import ROOT, empty, subset
+from workflow_src.answers.answer import Texts, texts
+from workflow_src.answers.questions import QUESTIONS
+from workflow_src.answers.tables import Tables
+
+SEEDS = range(25)
+FORBIDDEN = re.compile(r"\bnan\b|\bNone\b|\binf\b|<NA>|Value\(|\{\w+\}")
+EMPTY = re.compile(r"^#+ [^\n]*\n+(?=#|\Z)|\*\*\s*\*\*|^[^\n|#]*:\n*\Z", re.MULTILINE)
+
+
+def answered(question: str, tables: Tables) -> Texts:
+    """A question's texts from tables."""
+    room = f"workflow_src.answers.{QUESTIONS[question].room}"
+    result = importlib.import_module(f"{room}.result").result(tables)
+    headline = importlib.import_module(f"{room}.headline").headline(result)
+    return texts(question, result, headline, ROOT / "report_templates")
+
+
+def check(text: str) -> None:
+    """Fail if a text says what no text may."""
+    for pattern in (FORBIDDEN, EMPTY):
+        assert not (found := pattern.search(text)), text[max(0, found.start() - 200) :][:400]
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_any_subset_of_a_run_is_answered(question: str) -> None:
+    for seed in SEEDS:
+        written = answered(question, subset(seed))
+        for text in (written.markdown, written.page, written.appendix, written.json):
+            check(text)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_run_that_measured_nothing_is_answered(question: str) -> None:
+    check(answered(question, empty()).markdown)
