@@ -146,7 +146,7 @@ def _uncaptured(tables: dict[str, pd.DataFrame], case: str) -> dict[str, pd.Data
 def _scaled(draw: random.Random, table: pd.DataFrame, cases: list[str]) -> pd.DataFrame:
     """The table with all times of each case scaled, differently in each table."""
     columns = [c for c in table.columns if c.endswith(tuple(f"_{unit}" for unit in TIMES))]
-    if "case" not in table or not columns or draw.random() < 0.3:
+    if "case" not in table or not columns or draw.random() < 0.7:
         return table
     factors = {case: 10 ** draw.uniform(-1, 1) for case in cases}
     scale = table["case"].map(factors).fillna(1.0)
@@ -168,7 +168,7 @@ def _emptied(draw: random.Random, name: str, table: pd.DataFrame) -> pd.DataFram
         numbers = [c for c in optional if c in table and c not in FILLED]
         for column in numbers[:1] and draw.sample(numbers, 1):
             row = draw.choice(list(table.index))
-            text = table[column].dtype == "object"
+            text = not pd.api.types.is_numeric_dtype(table[column])
             table = table.copy() if text else table.astype({column: "float64"})
             table.loc[row, column] = "" if text else float("nan")
     return table
