@@ -1,0 +1,31 @@
+"""The studies' words and pictures: for each, what it asks, and the functions that answer it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from workflow_src.render.show import Headline
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Study(Generic[R]):
+    """A study's title, the question of a reader who knows nothing of it, and its functions.
+
+    result: from the study's table and the run's ceilings (empty unless JUDGED has the study) to a
+    frozen dataclass; headline: the verdict on that; draw: the figure of the table.
+    """
+
+    title: str
+    question: str
+    result: Callable[[pd.DataFrame, pd.DataFrame], R]
+    headline: Callable[[R], Headline]
+    draw: Callable[[pd.DataFrame], Figure]
+
+
+REGISTRY: Mapping[str, Study[Any]] = {}
+"""The studies by name; the report's order is that of STUDIES in study.py."""
