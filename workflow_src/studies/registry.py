@@ -8,6 +8,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from workflow_src.render.show import Headline
+from workflow_src.studies.warmup.figure import draw as draw_warmup
+from workflow_src.studies.warmup.headline import headline as warmup_headline
+from workflow_src.studies.warmup.result import result as warmup_result
 
 R = TypeVar("R")
 
@@ -27,5 +30,13 @@ class Study(Generic[R]):
     draw: Callable[[pd.DataFrame], Figure]
 
 
-REGISTRY: Mapping[str, Study[Any]] = {}
+REGISTRY: Mapping[str, Study[Any]] = {
+    "warmup": Study(
+        "Warm-up: what the first steps of a process cost",
+        "How much slower are the first steps of a process, and how many must an average leave out?",
+        warmup_result,
+        warmup_headline,
+        draw_warmup,
+    ),
+}
 """The studies by name; the report's order is that of STUDIES in study.py."""
