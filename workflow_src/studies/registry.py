@@ -8,6 +8,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from workflow_src.render.show import Headline
+from workflow_src.studies.precision.figure import draw as draw_precision
+from workflow_src.studies.precision.headline import headline as precision_headline
+from workflow_src.studies.precision.result import result as precision_result
 from workflow_src.studies.warmup.figure import draw as draw_warmup
 from workflow_src.studies.warmup.headline import headline as warmup_headline
 from workflow_src.studies.warmup.result import result as warmup_result
@@ -37,6 +40,13 @@ REGISTRY: Mapping[str, Study[Any]] = {
         warmup_result,
         warmup_headline,
         draw_warmup,
+    ),
+    "precision": Study(
+        "Mixed precision: rounding, types and time",
+        "What does a 16-bit type cost in accuracy, and what does it gain in time?",
+        precision_result,
+        precision_headline,
+        draw_precision,
     ),
 }
 """The studies by name; the report's order is that of STUDIES in study.py."""
