@@ -8,6 +8,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from workflow_src.render.show import Headline
+from workflow_src.studies.fusion.figure import draw as draw_fusion
+from workflow_src.studies.fusion.headline import headline as fusion_headline
+from workflow_src.studies.fusion.result import result as fusion_result
 from workflow_src.studies.precision.figure import draw as draw_precision
 from workflow_src.studies.precision.headline import headline as precision_headline
 from workflow_src.studies.precision.result import result as precision_result
@@ -47,6 +50,13 @@ REGISTRY: Mapping[str, Study[Any]] = {
         precision_result,
         precision_headline,
         draw_precision,
+    ),
+    "fusion": Study(
+        "Operator fusion: GeLU and softmax, written out and as one kernel",
+        "What does an operation gain from one kernel instead of one per step of its formula?",
+        fusion_result,
+        fusion_headline,
+        draw_fusion,
     ),
 }
 """The studies by name; the report's order is that of STUDIES in study.py."""
