@@ -8,6 +8,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from workflow_src.render.show import Headline
+from workflow_src.studies.attention.figure import draw as draw_attention
+from workflow_src.studies.attention.headline import headline as attention_headline
+from workflow_src.studies.attention.result import result as attention_result
 from workflow_src.studies.fusion.figure import draw as draw_fusion
 from workflow_src.studies.fusion.headline import headline as fusion_headline
 from workflow_src.studies.fusion.result import result as fusion_result
@@ -50,6 +53,13 @@ REGISTRY: Mapping[str, Study[Any]] = {
         precision_result,
         precision_headline,
         draw_precision,
+    ),
+    "attention": Study(
+        "Attention: written out, compiled and fused, over context and head size",
+        "Which attention is fastest at which context, and what does it do to memory?",
+        attention_result,
+        attention_headline,
+        draw_attention,
     ),
     "fusion": Study(
         "Operator fusion: GeLU and softmax, written out and as one kernel",
