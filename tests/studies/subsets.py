@@ -18,6 +18,8 @@ STATUSES = ("oom", "skipped", "failed", "not_supported")
 KEPT = 12
 """Columns at a table's start that say what a line is; no run lacks them."""
 
+Row = dict[str, object]
+
 
 @cache
 def recorded(study: str) -> pd.DataFrame:
@@ -26,48 +28,55 @@ def recorded(study: str) -> pd.DataFrame:
     return read_study(path)
 
 
+@cache
+def _numbers(study: str) -> tuple[str, ...]:
+    """The columns of numbers that a run may lack."""
+    table = recorded(study)
+    return tuple(c for c in table.columns[KEPT:] if pd.api.types.is_numeric_dtype(table[c]))
+
+
 def subset(seed: int, study: str) -> pd.DataFrame:
     """The `seed`-th subset of a study's table."""
-    draw = random.Random(seed)
-    table = _lines(draw, recorded(study))
-    numbers = [c for c in table.columns[KEPT:] if pd.api.types.is_numeric_dtype(table[c])]
-    table = table.astype(dict.fromkeys(numbers, "float64"))
-    for number in table.index[:: draw.choice([2, 3, 10, 1000])]:
-        factor = 10 ** draw.uniform(-1, 1)
-        times = [c for c in numbers if c.endswith("_ms")]
-        table.loc[number, times] = table.loc[number, times] * factor
-    table = _failed(draw, table, numbers)
+    draw, numbers = random.Random(seed), _numbers(study)
+    rows = _lines(draw, recorded(study))
+    for row in rows[:: draw.choice([2, 3, 10, 1000])]:
+        _scale(row, 10 ** draw.uniform(-1, 1))
+    _fail(draw, rows, numbers)
     for _ in range(draw.choice([0, 0, 1, 5])):
-        table.loc[draw.choice(list(table.index)), draw.choice(numbers)] = float("nan")
-    gone = draw.sample(numbers, min(len(numbers), draw.choice([0, 0, 1, 3])))
-    table = table.drop(columns=gone)
-    if draw.random() < 0.2:
-        table["profiler_stayed"] = True
-    return _on_cpu(table) if draw.random() < 0.2 else table
+        draw.choice(rows)[draw.choice(numbers)] = None
+    gone = set(draw.sample(numbers, min(len(numbers), draw.choice([0, 0, 1, 3]))))
+    attached: Row = {"profiler_stayed": True} if draw.random() < 0.2 else {}
+    on_cpu = draw.random() < 0.2
+    made = pd.DataFrame([_on_cpu(row) if on_cpu else row | attached for row in rows])
+    made = made.drop(columns=[c for c in made if c in gone])
+    return made.set_index(pd.RangeIndex(2, len(made) + 2))
 
 
-def _lines(draw: random.Random, table: pd.DataFrame) -> pd.DataFrame:
+def _lines(draw: random.Random, table: pd.DataFrame) -> list[Row]:
     points = [str(point) for point in table["point"].unique()]
     chosen = draw.sample(points, draw.randint(1, len(points)))
-    table = table[table["point"].isin(chosen)]
+    rows = [row for row in table.to_dict("records") if row["point"] in chosen]
     share = draw.choice([1.0, 1.0, 0.5, 0.1])
-    kept = [number for number in table.index if draw.random() < share]
-    table = table.loc[kept or table.index[:1]].copy()
-    return table.set_index(pd.RangeIndex(2, len(table) + 2))
+    kept = [row for row in rows if draw.random() < share] or rows[:1]
+    return [{str(key): cell for key, cell in row.items()} for row in kept]
 
 
-def _failed(draw: random.Random, table: pd.DataFrame, numbers: list[str]) -> pd.DataFrame:
+def _scale(row: Row, factor: float) -> None:
+    for name, cell in row.items():
+        if name.endswith("_ms") and isinstance(cell, int | float):
+            row[name] = cell * factor
+
+
+def _fail(draw: random.Random, rows: list[Row], numbers: tuple[str, ...]) -> None:
     share = draw.choice([0.0, 0.0, 0.1, 0.5, 1.0])
-    table["reason"] = table["reason"].astype("object")
-    for number in table.index:
+    for row in rows:
         if draw.random() < share:
-            table.loc[number, numbers] = float("nan")
-            table.loc[number, "status"] = draw.choice(STATUSES)
-            table.loc[number, "reason"] = draw.choice(["CUDA out of memory", "no compiler", None])
-    return table
+            row |= dict.fromkeys(numbers)
+            row["status"] = draw.choice(STATUSES)
+            row["reason"] = draw.choice(["CUDA out of memory", "no compiler", None])
 
 
-def _on_cpu(table: pd.DataFrame) -> pd.DataFrame:
-    table = table.drop(columns=[c for c in table if c.startswith("host_operation")])
-    device = {"device": "cpu"} if "device" in table else {}
-    return table.assign(gpu=float("nan"), **device)
+def _on_cpu(row: Row) -> Row:
+    known = {name: cell for name, cell in row.items() if not name.startswith("host_operation")}
+    device: Row = {"device": "cpu"} if "device" in row else {}
+    return known | {"gpu": None} | device

@@ -1,0 +1,25 @@
+"""The verdicts on bf16 autocast."""
+
+import pytest
+
+from tests.studies.precision.test_result import found, timed
+from workflow_src.render.show import Printer
+from workflow_src.studies.precision.headline import Verdict, headline
+
+
+@pytest.mark.parametrize(
+    ("ms", "about", "verdict"),
+    [
+        ({"fp32": 9.0, "tf32": 5.0, "bf16": 4.0}, {}, Verdict.GAINS),
+        ({"fp32": 9.0, "tf32": 3.0, "bf16": 4.0}, {}, Verdict.WHERE_BUSY),
+        ({"fp32": 9.0, "tf32": 3.0, "bf16": 4.0}, {"busy_share": 0.9}, Verdict.GAINS),
+        ({"fp32": 9.0, "tf32": 3.0, "bf16": 4.0}, {"busy_share": None}, Verdict.GAINS),
+        ({"fp32": 9.0, "tf32": 3.0, "bf16": 4.0}, {"device": "cpu"}, Verdict.GAINS),
+        ({"fp32": 4.0, "bf16": 4.0}, {}, Verdict.NO_GAIN),
+        ({"bf16": 4.0}, {}, Verdict.CANT_TELL),
+    ],
+)
+def test_verdicts(ms: dict[str, float], about: dict[str, object], verdict: Verdict) -> None:
+    said = headline(found(*(timed(precision, time, **about) for precision, time in ms.items())))
+    assert said.verdict is verdict
+    assert ("at most 50 % of its step" in said.text(Printer())) == (verdict is Verdict.WHERE_BUSY)

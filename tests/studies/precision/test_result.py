@@ -1,0 +1,64 @@
+"""What bf16 autocast gains and costs, from small tables done by hand."""
+
+import pandas as pd
+import pytest
+
+from tests.studies.tables import printed, table
+from workflow_src.render.markdown import DASH
+from workflow_src.render.show import Printer
+from workflow_src.studies.precision.result import Precision, result
+
+
+def timed(precision: str, ms: float | None, **other: object) -> dict[str, object]:
+    """A forward pass of "s" during which the device works for half of the time."""
+    about = {"part": "speed", "size": "s", "measurement": "forward", "precision": precision}
+    times = {"median_ms": ms, "p20_ms": ms, "p80_ms": ms, "busy_share": 0.5}
+    return about | {"device": "cuda"} | times | other
+
+
+def found(*rows: dict[str, object]) -> Precision:
+    return result(table(*rows), pd.DataFrame())
+
+
+def test_speedups_are_over_each_full_precision() -> None:
+    rows = found(timed("fp32", 9.0), timed("tf32", 3.0), timed("bf16", 4.0))
+    assert printed(rows.speedups) == [["s", "2.2 x", "0.75 x", "50 %"]]
+    assert [pair.against for pair in rows.gained] == ["fp32"]
+    assert [pair.against for pair in rows.lost] == ["tf32"]
+    assert Printer()(rows.gains) == "fp32: 1 of 1, tf32: 0 of 1"
+
+
+@pytest.mark.parametrize(
+    ("ms", "gained", "lost"),
+    [(103.0, 1, 0), (102.0, 0, 0), (100.0, 0, 0), (98.5, 0, 0), (97.0, 0, 1)],
+)
+def test_a_difference_of_two_percent_is_none(ms: float, gained: int, lost: int) -> None:
+    rows = found(timed("fp32", ms), timed("bf16", 100.0))
+    assert (len(rows.gained), len(rows.lost)) == (gained, lost)
+
+
+def test_scores_alone_are_no_model_and_what_failed_is_no_pair() -> None:
+    scores = {"measurement": "scores"}
+    rows = found(
+        timed("fp32", 9.0, **scores),
+        timed("bf16", 3.0, **scores),
+        timed("fp32", None, status="oom", reason="full"),
+        timed("bf16", 1.0),
+    )
+    assert rows.best is None and rows.speedups.empty
+    assert [row[-2:] for row in printed(rows.times)][:2] == [["3.0 x", "50 %"], [DASH, "50 %"]]
+    assert printed(rows.unmeasured) == [["s, forward, fp32", "OOM", "full", "1"]]
+
+
+def test_a_cpu_has_no_share_in_which_a_device_works() -> None:
+    rows = found(timed("fp32", 9.0, device="cpu"), timed("bf16", 4.0, device="cpu"))
+    assert printed(rows.speedups) == [["s", "2.2 x"]]
+
+
+def test_sums_and_norms_are_shown_as_they_are() -> None:
+    parts = {"value": 9.953125, "error": -0.046875, "representation_error": 0.00213623046875}
+    added = {"part": "accumulation", "variant": "fp16 into fp16", "rounding_error": -0.04901123}
+    norm = {"part": "layer_norm", "variant": "fp16", "statistics": "fp16", "deviation": 300.0}
+    rows = found(added | parts, norm | {"largest_error": 4.97, "variance": "overflows"})
+    assert printed(rows.sums) == [["fp16 into fp16", "9.953", "-0.047", "0.0021", "-0.049"]]
+    assert printed(rows.norms) == [["fp16", "300", "fp16", "5", "overflows"]]

@@ -1,0 +1,97 @@
+"""What warm-up costs, from small tables done by hand."""
+
+import pandas as pd
+import pytest
+
+from tests.studies.tables import printed, table
+from workflow_src.render.markdown import DASH
+from workflow_src.studies.warmup.result import WarmUp, result
+
+
+def run(warmup_steps: int, mean: float, **other: object) -> dict[str, object]:
+    """A forward pass whose first step takes 90 ms, and a settled one 10 ms."""
+    about = {"size": "t", "phase": "forward", "context": 8, "warmup_steps": warmup_steps}
+    times = {"first_step_ms": 90.0, "settled_ms": 10.0, "median_ms": 10.0, "mean_ms": mean}
+    return about | times | {"settled_after_steps": 1} | other
+
+
+def found(*rows: dict[str, object]) -> WarmUp:
+    return result(table(*rows), pd.DataFrame())
+
+
+@pytest.mark.parametrize(
+    ("means", "enough"),
+    [
+        ({0: 20.0, 1: 10.4, 5: 10.0}, 1),
+        ({0: 10.5, 1: 10.0, 5: 10.0}, 0),
+        ({0: 20.0, 1: 11.0, 5: 10.6}, None),
+        ({0: 20.0, 1: 10.0, 5: 11.0}, None),  # What a longer warm-up spoils isn't enough.
+        ({0: 10.0, 1: 11.0, 5: 10.0}, 5),
+        ({0: 20.0, 1: 9.0}, 1),  # A mean below a settled step is no fault of the first ones.
+    ],
+)
+def test_the_fewest_steps_that_are_enough(means: dict[int, float], enough: int | None) -> None:
+    steps = found(*(run(number, mean) for number, mean in means.items())).enough
+    assert (steps and steps.number) == enough
+
+
+def test_a_run_that_never_settles_says_nothing_of_how_much_is_enough() -> None:
+    loose = run(5, 30.0, settled_after_steps=None)
+    steps = found(run(0, 20.0), run(1, 10.0), loose).enough
+    assert steps and steps.number == 1
+    alone = found(loose)
+    assert alone.enough is alone.fewest is alone.worst is None
+    assert "not within the run" in printed(alone.runs)[0]
+
+
+def test_a_row_per_size_and_phase_has_medians_over_its_runs() -> None:
+    other = run(1, 10.0, first_step_ms=70.0, settled_ms=12.5)
+    assert printed(found(run(0, 20.0), other, run(5, 10.1)).phases) == [
+        ["t, forward", "90.0", "10.0", "9.0 x", "80.0", "+100 %", "-20 %", "+1 %"]
+    ]
+
+
+def test_a_phase_that_ran_out_of_memory_says_so() -> None:
+    times = dict.fromkeys(("first_step_ms", "settled_ms", "mean_ms", "median_ms"))
+    oom = run(0, 0.0, status="oom", reason="full", size="u") | times
+    rows = found(run(0, 20.0), oom)
+    assert printed(rows.phases)[1] == ["u, forward", "OOM", *[DASH] * 4]
+    assert printed(rows.unmeasured) == [["u, forward", "OOM", "full", "1"]]
+
+
+def trial(loading: str, prepared: bool | None, first: float) -> dict[str, object]:
+    about = {"size": "t", "phase": "forward", "sweep": "loading", "loading": loading}
+    times = {"first_step_ms": first, "settled_ms": 10.0, "build_ms": 200.0}
+    return about | {"prepared": prepared} | times
+
+
+PLAIN = [trial("LAZY", False, 190.0), trial("LAZY", False, 188.0)]
+
+
+def saved(*rows: dict[str, object]) -> tuple[str, str]:
+    """What starting cuBLAS and loading code save, as printed."""
+    (row,) = found(*rows).trials.to_dict("records")
+    made = printed(pd.DataFrame([row]))[0]
+    cells = dict(zip(map(str, row), made, strict=True))
+    return cells.get("saved by starting cuBLAS", DASH), cells.get("saved by loading code", DASH)
+
+
+def test_what_trials_save_of_the_extra_time() -> None:
+    started, loaded = trial("LAZY", True, 130.0), trial("EAGER", True, 40.0)
+    assert saved(*PLAIN, started, loaded) == ("about a third", "about half")
+    assert saved(*PLAIN, trial("LAZY", True, 189.0), loaded) == (DASH, "about three quarters")
+    assert saved(*PLAIN, started, trial("EAGER", True, 131.0)) == ("about a third", DASH)
+
+
+def test_trials_of_earlier_versions_start_no_cublas() -> None:
+    assert saved(*PLAIN, trial("EAGER", None, 54.0)) == (DASH, "about three quarters")
+    assert saved(*PLAIN, trial("EAGER", None, 2000.0)) == (DASH, DASH)
+
+
+def test_a_capture_without_the_whole_step_is_shown() -> None:
+    """A section once ended in KeyError 'whole'."""
+    part = {"size": "t", "phase": "forward", "sweep": "traced", "part": "load"}
+    times = {"first_step_ms": 100.0, "settled_ms": 1.0, "extra_ms": 99.0, "first_calls": 5}
+    assert printed(found(part | times).parts) == [
+        ["t, forward", "loading and looking up code", "100", "1.00", "99.0", "5"]
+    ]
