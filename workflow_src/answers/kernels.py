@@ -1,11 +1,13 @@
 """The device time of one phase of one case: by kernel, family and component, with its rows."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pandas as pd
 
 from workflow_src.answers.components import component_of
 from workflow_src.answers.tables import Tables
+from workflow_src.answers.times import captured_state
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.render.value import Value, ratio, rows_of, value
 from workflow_src.traces import kernel_words
@@ -38,6 +40,13 @@ def device_rows(tables: Tables, case: str, phase: str) -> pd.DataFrame:
         component=[component_of(str(path)).name for path in rows["path"]],
         what=[kernel_words.what(str(a), str(b), str(c)) for a, b, c in names],
     )
+
+
+def captured(tables: Tables, case: str, phase: str) -> tuple[str, pd.DataFrame]:
+    """The state of a phase in the capture, and its `device_rows`: none unless it is "ok"."""
+    rows = device_rows(tables, case, phase)
+    state = captured_state(tables, case, phase, rows)
+    return state, rows if state == "ok" else rows.iloc[:0]
 
 
 def in_backward(rows: pd.DataFrame) -> pd.DataFrame:
@@ -95,7 +104,11 @@ def kernels(rows: pd.DataFrame, by: str = "name") -> list[Kernel]:
 
     `by` is "name" (a kernel's whole name) or "what" (all that do the same together).
     """
-    found = []
+    return list(ranked(rows, by))
+
+
+def ranked(rows: pd.DataFrame, by: str = "name") -> Iterator[Kernel]:
+    """The same one by one, for whoever needs only the first."""
     for mine in grouped(rows[rows["kind"].isin(KERNEL_KINDS)], by).values():
         number, ms, part = calls(mine), device_ms(mine), share(mine, rows)
         if number and ms and part:
@@ -103,5 +116,4 @@ def kernels(rows: pd.DataFrame, by: str = "name") -> list[Kernel]:
             name, short_name, family, what = (
                 str(first[column]) for column in ("name", "short_name", "family", "what")
             )
-            found.append(Kernel(name, short_name, family, what, number, ms, part))
-    return found
+            yield Kernel(name, short_name, family, what, number, ms, part)

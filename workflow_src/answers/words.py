@@ -40,3 +40,19 @@ ATTENTIONS = {
     "triton_softmax": "softmax in Triton",
     "sdpa": "fused attention",
 }
+
+PRODUCTS = {
+    "qkv": "q/k/v projections",
+    "scores": "QK^T",
+    "values": "AV",
+    "output": "attention output projection",
+    "gate": "feed-forward gate",
+    "up": "feed-forward up",
+    "down": "feed-forward down",
+    "gate or up": "feed-forward gate or up",
+    "head": "output head",
+}
+"""The model's matrix products, in the order in which it runs them."""
+
+PARTS = {"forward": "forward", "backward": "backward", **PHASES}
+"""The parts of a step: its phases, and backward, which is part of forward + backward."""

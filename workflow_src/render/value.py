@@ -119,6 +119,13 @@ def median(values: Iterable[Value | None], formula: str = "median") -> Value | N
     return computed(middle, known[0].unit, formula, *known)
 
 
+def spread(values: Iterable[Value | None]) -> "Ranged | None":
+    """The median of what is there, with the least and the most of several; None without any."""
+    known = sorted((each for each in values if each is not None), key=lambda each: each.number)
+    ends = (known[0], known[-1]) if len(known) > 1 else (None, None)
+    return Ranged(median(known), *ends) if known else None
+
+
 def count(values: Iterable[Value | None], formula: str = "count") -> Value:
     """How many there are, with the sources of all of them."""
     known = [each for each in values if each is not None]
