@@ -50,3 +50,19 @@ REMEDIES = {
     "casts": "fewer casts",
 }
 """What can be changed first; the keys are those of change_first/savings.py's Remedy."""
+
+PRODUCTS = {
+    "qkv": "q/k/v projections",
+    "scores": "QK^T",
+    "values": "AV",
+    "output": "attention output projection",
+    "gate": "feed-forward gate",
+    "up": "feed-forward up",
+    "down": "feed-forward down",
+    "gate or up": "feed-forward gate or up",
+    "head": "output head",
+}
+"""The model's matrix products, in the order in which it runs them."""
+
+PARTS = {"forward": "forward", "backward": "backward", **PHASES}
+"""The parts of a step: its phases, and backward, which is part of forward + backward."""
