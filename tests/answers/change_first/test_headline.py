@@ -5,6 +5,7 @@ import pytest
 
 from workflow_src.answers.change_first.headline import Verdict, headline
 from workflow_src.answers.change_first.result import ChangeFirst, Tally
+from workflow_src.render.markdown import DASH
 from workflow_src.render.show import Printer
 from workflow_src.render.value import Value
 
@@ -44,4 +45,4 @@ def found(launches: int, precision: int, device: int) -> ChangeFirst:
 def test_the_verdict_names_what_comes_first_in_four_of_five_cases(counts, verdict):
     said = headline(found(*counts))
     assert said.verdict is verdict
-    assert "–" not in said.text(Printer())
+    assert DASH not in said.text(Printer())
