@@ -62,7 +62,7 @@ def device_ms(rows: pd.DataFrame) -> Value | None:
     """
     if rows.empty:
         return None
-    ms = rows["busy_ns"].sum() / rows["steps"].max() / NS_PER_MS
+    ms = rows["busy_ns"].to_numpy().sum() / rows["steps"].to_numpy().max() / NS_PER_MS
     return value(ms, "ms", rows_of("kernels", rows), formula="sum over kernels / steps")
 
 
@@ -70,7 +70,7 @@ def calls(rows: pd.DataFrame) -> Value | None:
     """The calls per step of rows of kernels.csv; None without rows."""
     if rows.empty:
         return None
-    number = rows["calls"].sum() / rows["steps"].max()
+    number = rows["calls"].to_numpy().sum() / rows["steps"].to_numpy().max()
     return value(number, "calls", rows_of("kernels", rows), formula="calls / steps")
 
 
