@@ -26,3 +26,7 @@ SPREAD_BEYOND = 2.0
 WORKING_FULLY = 0.9
 """A device that works for this share of a step or more sets the step's time: what is left is gaps
 between kernels that no host could close."""
+
+SAME_SHARE_WITHIN = 0.01
+"""Shares of device time that differ by at most this are the same: it is how well shares repeat, and
+a part of a step that gains less isn't worth a reader's time."""
