@@ -12,6 +12,7 @@ STATES = {
     "not_measured": "not measured",
     "missing": "not measured",
     "no_activity": "no device activity",
+    "not_comparable": "not comparable",
     "fused": "fused",
     "": DASH,
 }
@@ -40,6 +41,15 @@ ATTENTIONS = {
     "triton_softmax": "softmax in Triton",
     "sdpa": "fused attention",
 }
+
+REMEDIES = {
+    "launches": "fewer launches",
+    "precision": "lower precision",
+    "optimizer": "fused optimizer",
+    "attention": "fused attention",
+    "casts": "fewer casts",
+}
+"""What can be changed first; the keys are those of change_first/savings.py's Remedy."""
 
 PRODUCTS = {
     "qkv": "q/k/v projections",

@@ -67,7 +67,7 @@ Cell = Value | Joined | Marked | Ranged | str | int | None
 
 def rows_of(table: str, frame: pd.DataFrame) -> Rows:
     """The rows of `frame`, whose index counts as in a spreadsheet."""
-    return Rows(table, tuple(int(number) for number in frame.index))
+    return Rows(table, tuple(frame.index.tolist()))
 
 
 def value(number: object, unit: str, *sources: Rows, formula: str = "") -> Value | None:
@@ -134,7 +134,10 @@ def count(values: Iterable[Value | None], formula: str = "count") -> Value:
 
 def merged(sources: Iterable[Rows]) -> tuple[Rows, ...]:
     """Sources with one entry per table, its numbers in order."""
+    every = dict.fromkeys(sources)
+    if len(every) == 1:
+        return tuple(every)
     found: dict[str, set[int]] = {}
-    for rows in sources:
+    for rows in every:
         found.setdefault(rows.table, set()).update(rows.numbers)
     return tuple(Rows(table, tuple(sorted(numbers))) for table, numbers in sorted(found.items()))
