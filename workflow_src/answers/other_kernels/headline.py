@@ -18,7 +18,7 @@ class Verdict(StrEnum):
         "Matrix products take half of the forward pass's device time or more in {all} of {all} "
         "cases; all else takes, in medians: {medians}. Its largest part is {leader} in {leads}."
     )
-    NOTHING = "Nothing but matrix products takes device time in the forward pass, in {all} of {all} cases."
+    NOTHING = "Matrix products take all device time of the forward pass, in {all} of {all} cases."
     CANT_TELL = "No device time of a forward pass was measured, so its parts can't be told."
 
 

@@ -23,7 +23,7 @@ from workflow_src.answers.other_kernels.passes import (
 )
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.render.value import Cell, Joined, Value, median, spread
-from workflow_src.traces.kernel_words import CASTS
+from workflow_src.traces.kernel_words import TO_BF16, TO_FP16
 
 __all__ = ["ComponentShare", "OtherKernels", "components_of_case", "result"]
 
@@ -32,6 +32,10 @@ MOST = 0.5
 
 MATTERS = 0.01
 """Parts below this share in every column aren't shown: a reader couldn't gain from them."""
+
+
+NARROWING = (TO_BF16, TO_FP16)
+"""What autocast's casts of a product's inputs do."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,7 @@ def result(tables: Tables) -> OtherKernels:
         operations=shares(columns, lambda each: each.by_what),
         precisions=between_precisions(columns),
         contexts=over_contexts(columns),
-        casts=any(each.rows["what"].isin(CASTS).any() for each in known),
+        casts=any(each.rows["what"].isin(NARROWING).any() for each in known),
         fused=any((each.rows["family"] == "attention").any() for each in known),
         example=chosen,
         worked=worked(every[chosen], passes[chosen]) if chosen else pd.DataFrame(),
