@@ -1,5 +1,6 @@
 """The device time of one phase of one case: by kernel, family and component, with its rows."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pandas as pd
@@ -61,7 +62,7 @@ def device_ms(rows: pd.DataFrame) -> Value | None:
     """
     if rows.empty:
         return None
-    ms = rows["busy_ns"].sum() / rows["steps"].max() / NS_PER_MS
+    ms = rows["busy_ns"].to_numpy().sum() / rows["steps"].to_numpy().max() / NS_PER_MS
     return value(ms, "ms", rows_of("kernels", rows), formula="sum over kernels / steps")
 
 
@@ -69,7 +70,7 @@ def calls(rows: pd.DataFrame) -> Value | None:
     """The calls per step of rows of kernels.csv; None without rows."""
     if rows.empty:
         return None
-    number = rows["calls"].sum() / rows["steps"].max()
+    number = rows["calls"].to_numpy().sum() / rows["steps"].to_numpy().max()
     return value(number, "calls", rows_of("kernels", rows), formula="calls / steps")
 
 
@@ -103,7 +104,11 @@ def kernels(rows: pd.DataFrame, by: str = "name") -> list[Kernel]:
 
     `by` is "name" (a kernel's whole name) or "what" (all that do the same together).
     """
-    found = []
+    return list(ranked(rows, by))
+
+
+def ranked(rows: pd.DataFrame, by: str = "name") -> Iterator[Kernel]:
+    """The same one by one, for whoever needs only the first."""
     for mine in grouped(rows[rows["kind"].isin(KERNEL_KINDS)], by).values():
         number, ms, part = calls(mine), device_ms(mine), share(mine, rows)
         if number and ms and part:
@@ -111,5 +116,4 @@ def kernels(rows: pd.DataFrame, by: str = "name") -> list[Kernel]:
             name, short_name, family, what = (
                 str(first[column]) for column in ("name", "short_name", "family", "what")
             )
-            found.append(Kernel(name, short_name, family, what, number, ms, part))
-    return found
+            yield Kernel(name, short_name, family, what, number, ms, part)
