@@ -12,7 +12,7 @@ from workflow_src.answers.other_kernels.result import components_of_case
 from workflow_src.answers.softmax.result import softmax_of_case
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes
-from workflow_src.answers.top_kernel.result import TopKernel, top_of_case
+from workflow_src.answers.top_kernel.top import TopKernel, top_of_case
 from workflow_src.common.case import PHASES
 from workflow_src.render.value import Cell, Joined, Ranged
 

@@ -19,6 +19,10 @@ KERNEL_KINDS = ("kernel", "operator")
 """What isn't a memory copy or set of its own."""
 
 
+ROWS = ["case", "phase", "path", "name", "short_name", "kind", "family", "precision_ran"]
+ROWS += ["calls", "steps", "busy_ns"]
+
+
 @dataclass(frozen=True)
 class Kernel:
     """One kernel, or all that do the same: what it does, its calls and its time (ms) per step."""
@@ -34,9 +38,14 @@ class Kernel:
 
 def device_rows(tables: Tables, case: str, phase: str) -> pd.DataFrame:
     """The rows of kernels.csv of a phase, with `component` and `what` of each."""
-    rows = tables.of("kernels", case, phase)
+    name = tables.made("kernels in words", lambda: _in_words(tables["kernels"]))
+    return tables.of(name, case, phase)
+
+
+def _in_words(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of kernels.csv with those columns alone that say what ran: fewer are fast to cut."""
     names = zip(rows["name"], rows["short_name"], rows["family"], strict=True)
-    return rows.assign(
+    return rows[ROWS].assign(
         component=[component_of(str(path)).name for path in rows["path"]],
         what=[kernel_words.what(str(a), str(b), str(c)) for a, b, c in names],
     )
@@ -109,10 +118,13 @@ def kernels(rows: pd.DataFrame, by: str = "name") -> list[Kernel]:
 
 def ranked(rows: pd.DataFrame, by: str = "name") -> Iterator[Kernel]:
     """The same one by one, for whoever needs only the first."""
-    for mine in grouped(rows[rows["kind"].isin(KERNEL_KINDS)], by).values():
+    kernels_alone = rows[rows["kind"].isin(KERNEL_KINDS)]
+    ns = kernels_alone.groupby(by)["busy_ns"].sum().to_dict()
+    for key in sorted(ns, key=lambda key: (-ns[key], str(key))):
+        mine = kernels_alone[kernels_alone[by] == key]
         number, ms, part = calls(mine), device_ms(mine), share(mine, rows)
         if number and ms and part:
-            first = mine.sort_values("busy_ns", ascending=False).iloc[0]
+            first = mine.iloc[int(mine["busy_ns"].argmax())]
             name, short_name, family, what = (
                 str(first[column]) for column in ("name", "short_name", "family", "what")
             )
