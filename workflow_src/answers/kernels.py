@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import pandas as pd
 
@@ -19,10 +20,6 @@ KERNEL_KINDS = ("kernel", "operator")
 """What isn't a memory copy or set of its own."""
 
 
-ROWS = ["case", "phase", "path", "name", "short_name", "kind", "family", "precision_ran"]
-ROWS += ["calls", "steps", "busy_ns"]
-
-
 @dataclass(frozen=True)
 class Kernel:
     """One kernel, or all that do the same: what it does, its calls and its time (ms) per step."""
@@ -38,14 +35,26 @@ class Kernel:
 
 def device_rows(tables: Tables, case: str, phase: str) -> pd.DataFrame:
     """The rows of kernels.csv of a phase, with `component` and `what` of each."""
-    name = tables.made("kernels in words", lambda: _in_words(tables["kernels"]))
-    return tables.of(name, case, phase)
+    return tables.cached(("device_rows", case, phase), partial(_device_rows, tables, case, phase))
 
 
-def _in_words(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of kernels.csv with those columns alone that say what ran: fewer are fast to cut."""
+COLUMNS = [
+    "path",
+    "name",
+    "short_name",
+    "family",
+    "kind",
+    "precision_ran",
+    "calls",
+    "steps",
+    "busy_ns",
+]
+
+
+def _device_rows(tables: Tables, case: str, phase: str) -> pd.DataFrame:
+    rows = tables.of("kernels", case, phase)[COLUMNS]
     names = zip(rows["name"], rows["short_name"], rows["family"], strict=True)
-    return rows[ROWS].assign(
+    return rows.assign(
         component=[component_of(str(path)).name for path in rows["path"]],
         what=[kernel_words.what(str(a), str(b), str(c)) for a, b, c in names],
     )
@@ -104,8 +113,15 @@ def product_share(rows: pd.DataFrame) -> Value | None:
 
 def grouped(rows: pd.DataFrame, by: str) -> dict[str, pd.DataFrame]:
     """Rows of kernels.csv by the value of a column, most device time first, then by name."""
-    groups = {str(name): mine for name, mine in rows.groupby(by)}
-    return dict(sorted(groups.items(), key=lambda each: (-each[1]["busy_ns"].sum(), each[0])))
+    return dict(in_order(rows, by))
+
+
+def in_order(rows: pd.DataFrame, by: str) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The same one by one, for whoever needs only the first."""
+    groups = rows.groupby(by)
+    sums, places = groups["busy_ns"].sum(), groups.indices
+    for name in sorted(sums.index, key=lambda name: (-sums[name], name)):
+        yield str(name), rows.iloc[places[name]]
 
 
 def kernels(rows: pd.DataFrame, by: str = "name") -> list[Kernel]:
@@ -118,10 +134,7 @@ def kernels(rows: pd.DataFrame, by: str = "name") -> list[Kernel]:
 
 def ranked(rows: pd.DataFrame, by: str = "name") -> Iterator[Kernel]:
     """The same one by one, for whoever needs only the first."""
-    kernels_alone = rows[rows["kind"].isin(KERNEL_KINDS)]
-    ns = kernels_alone.groupby(by)["busy_ns"].sum().to_dict()
-    for key in sorted(ns, key=lambda key: (-ns[key], str(key))):
-        mine = kernels_alone[kernels_alone[by] == key]
+    for _, mine in in_order(rows[rows["kind"].isin(KERNEL_KINDS)], by):
         number, ms, part = calls(mine), device_ms(mine), share(mine, rows)
         if number and ms and part:
             first = mine.iloc[int(mine["busy_ns"].argmax())]

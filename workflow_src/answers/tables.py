@@ -1,6 +1,6 @@
 """The joined tables of a run: read and checked once, then looked up by case and phase."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -53,7 +53,8 @@ class Tables:
     _groups: dict[tuple[str, tuple[str, ...]], dict[object, pd.DataFrame]] = field(
         default_factory=dict, repr=False, compare=False
     )
-    _made: dict[str, pd.DataFrame] = field(default_factory=dict, repr=False, compare=False)
+
+    _derived: dict[Hashable, pd.DataFrame] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def read(
@@ -86,15 +87,7 @@ class Tables:
 
     def __getitem__(self, name: str) -> pd.DataFrame:
         """The table `name`; empty if the run has none."""
-        if name in self._made:
-            return self._made[name]
         return self.frames[name] if name in self.frames else empty_table(name)
-
-    def made(self, name: str, make: Callable[[], pd.DataFrame]) -> str:
-        """`name`, under which a table that follows from these is from now on; made only once."""
-        if name not in self._made:
-            self._made[name] = make()
-        return name
 
     def of(self, name: str, case: str, phase: str | None = None) -> pd.DataFrame:
         """The rows of one case in a table, restricted to a phase if given."""
@@ -105,6 +98,12 @@ class Tables:
             groups = {key: mine for key, mine in table.groupby(list(by), sort=False)}
             self._groups[name, by] = groups
         return groups.get((case,) if phase is None else (case, phase), table.iloc[:0])
+
+    def cached(self, key: Hashable, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+        """What is derived from these tables under a key, made once."""
+        if key not in self._derived:
+            self._derived[key] = make()
+        return self._derived[key]
 
     @cached_property
     def cases(self) -> tuple[CaseKey, ...]:
