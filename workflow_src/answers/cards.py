@@ -20,6 +20,8 @@ from workflow_src.render.show import Printer
 from workflow_src.render.templates import render
 
 TEMPLATE = "case_card.md.j2"
+WORDS = "card_words.md.j2"
+"""What the rows of all cards mean."""
 NAME = "cards"
 
 
@@ -38,9 +40,10 @@ def cards(tables: Tables, templates: Path) -> Cards:
     written = [_texts(tables, found[case], templates, (plain, linked)) for case in tables.cases]
     values = [for_programs(value) for value in dict.fromkeys(linked.printed)]
     said = {"question": NAME, "title": CARDS.title, "values": values}
+    about = render(templates, WORDS, plain)
     return Cards(
-        markdown="\n".join(text for text, _ in written),
-        page="\n".join(text for _, text in written),
+        markdown="\n".join([about, *(text for text, _ in written)]),
+        page="\n".join([about, *(text for _, text in written)]),
         json=json.dumps(said, indent=1, ensure_ascii=False) + "\n",
     )
 
