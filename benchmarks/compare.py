@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from workflow_src.answers.evidence import Row
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import CASE_COLUMNS, Case
+from workflow_src.compare.rows import Row
 from workflow_src.compare.runs import Run, Samples, read_samples
 from workflow_src.compare.times import FASTER, SAME, SLOWER, THRESHOLD, UNKNOWN, compared
 from workflow_src.measure.processes import in_fresh_processes, merged

@@ -264,7 +264,7 @@ def test_geometric_means_have_an_interval_over_processes(tmp_path: Path) -> None
 
 def test_environments_come_first(tmp_path: Path) -> None:
     a = run(tmp_path / "a", Sample(environment={"torch": "2.11.0"}))
-    b = run(tmp_path / "b", Sample(environment={"warning": "busy (load 9.0 on 2 cores)"}))
+    b = run(tmp_path / "b", Sample(environment={"throttled": "power cap"}))
     found = compared(a, b)
     assert found.environments == [
         {"what": "torch", "a": "2.11.0", "b": "2.13.0"},
@@ -280,7 +280,7 @@ def test_environments_come_first(tmp_path: Path) -> None:
 
 
 def test_no_verdict_on_what_was_measured_with_a_warning(tmp_path: Path) -> None:
-    a = run(tmp_path / "a", Sample(environment={"warning": "busy (load 9.0 on 2 cores)"}), seed=0)
+    a = run(tmp_path / "a", Sample(environment={"throttled": "power cap"}), seed=0)
     b = run(tmp_path / "b", Sample(), seed=1, scale=1.5)
     found = compared(a, b)
     assert found.status == 3

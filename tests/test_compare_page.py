@@ -56,7 +56,7 @@ def test_the_largest_ratios_come_first_in_both_directions(tmp_path: Path) -> Non
 
 
 def test_what_has_a_verdict_comes_before_larger_ratios_without_one(tmp_path: Path) -> None:
-    warned = Sample(context=256, environment={"warning": "busy (load 9.0 on 2 cores)"})
+    warned = Sample(context=256, environment={"throttled": "power cap"})
     a = run(tmp_path / "a", Sample(), Sample(context=256), seed=0)
     b = run(tmp_path / "b", Sample(), warned, seed=1, scale=1.05)
     (b / "benchmark" / "small-ctx256-fp32.json").write_text(

@@ -4,9 +4,9 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from workflow_src.answers.evidence import Row
 from workflow_src.common.case import PHASES
 from workflow_src.compare.resampling import FEWEST_EXTREMES
+from workflow_src.compare.rows import Row
 from workflow_src.compare.times import SPREAD, TOO_FEW, UNKNOWN, fewest_processes
 from workflow_src.render.markdown import between, names, plain
 

@@ -14,7 +14,6 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.answers.evidence import Row, words
 from workflow_src.common.arguments import Parser, existing_folder, new_folder, share
 from workflow_src.common.atomic_write import write_csv, write_json, write_text
 from workflow_src.common.case import CASE_COLUMNS
@@ -25,6 +24,7 @@ from workflow_src.compare.device import device_times, kernel_changes, ledger_cha
 from workflow_src.compare.environments import differences, other_work, warned
 from workflow_src.compare.gate import usage_status
 from workflow_src.compare.resampling import LEVEL
+from workflow_src.compare.rows import Row, words
 from workflow_src.compare.runs import Run, read_run
 from workflow_src.compare.times import (
     ALPHA,

@@ -12,11 +12,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from workflow_src.answers.evidence import Row, of
-from workflow_src.answers.shares import by_kernel
 from workflow_src.common.case import PHASES
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.compare.resampling import Floats, interval, resampled_ratios
+from workflow_src.compare.rows import Row, by_kernel, of
 from workflow_src.compare.runs import Run
 from workflow_src.compare.times import device_steps
 
@@ -74,7 +73,7 @@ def kernel_changes(a: Run, b: Run, cases: Iterable[Row]) -> list[Row]:
 
 
 def _changes(ours: pd.DataFrame, theirs: pd.DataFrame) -> list[Row]:
-    kernels = [{row["name"]: row for row in by_kernel(table)} for table in (ours, theirs)]
+    kernels = [by_kernel(table) for table in (ours, theirs)]
     total_ms = sum(row["busy_ms_per_step"] for row in kernels[0].values())
     found = []
     for name in {**kernels[0], **kernels[1]}:

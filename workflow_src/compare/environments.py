@@ -6,9 +6,11 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from workflow_src.answers.evidence import Row, of
+from workflow_src.answers.conditions import conditions
+from workflow_src.answers.tables import Tables
 from workflow_src.common.environment import HOST_SPEEDS, SAME_EVERYWHERE
 from workflow_src.common.thresholds import HOST_CHANGED
+from workflow_src.compare.rows import Row, of
 from workflow_src.compare.runs import Run
 
 COMPARED = (*SAME_EVERYWHERE, "cpu_cores", "gpu_memory_gib", "python")
@@ -62,11 +64,8 @@ def _warned(run: Run, names: Sequence[str]) -> str:
 
 def warned(run: Run, names: Sequence[str]) -> list[str]:
     """The cases whose measurement has a warning: a busy, shared, throttled or changing machine."""
-    table = run.tables["environments"]
-    if "warning" not in table:
-        return []
-    mine = table.loc[table["case"].isin(names)]
-    return [str(case) for case in mine.loc[mine["warning"].astype(str) != "", "case"]]
+    measured = conditions(Tables({"environments": run.tables["environments"]}))
+    return [each.case for each in measured if each.case in names and each.warnings]
 
 
 def _host_speeds(a: Run, b: Run, names: Sequence[str]) -> list[Row]:

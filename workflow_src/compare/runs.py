@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from workflow_src.answers.evidence import Row, of, read_file, read_table
+from workflow_src.answers.tables import read_table
 from workflow_src.common.case import PHASES
 from workflow_src.common.errors import StageError, remake
 from workflow_src.common.reading import reading
 from workflow_src.common.units import NS_PER_MS
+from workflow_src.compare.rows import Row, of
 from workflow_src.render.markdown import records
 
 NEEDED = ("timings", "ranges", "kernels", "environments")
@@ -71,12 +72,11 @@ def read_run(folder: Path) -> Run:
         raise StageError(
             f"{folder} has no tables/timings.csv; give a run's folder, such as results/quickstart"
         )
-    found = {name: read_table(tables, name) for name in NEEDED}
-    if (tables / "ledger.csv").exists():
-        found["ledger"] = read_table(tables, "ledger")
+    names = [*NEEDED, *(["ledger"] if (tables / "ledger.csv").exists() else [])]
+    found = {name: read_table(tables / f"{name}.csv", name) for name in names}
     plan = folder / "plan.csv"
     samples = {path.stem: read_samples(path) for path in sorted(folder.glob("benchmark/*.json"))}
-    return Run(str(folder), found, read_file(plan, "plan") if plan.exists() else None, samples)
+    return Run(str(folder), found, read_table(plan, "plan") if plan.exists() else None, samples)
 
 
 def read_samples(path: Path) -> dict[str, Samples]:

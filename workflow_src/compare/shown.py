@@ -3,8 +3,8 @@
 import math
 from collections.abc import Iterable, Sequence
 
-from workflow_src.answers.evidence import Row
 from workflow_src.compare.device import ALIKE
+from workflow_src.compare.rows import Row
 from workflow_src.compare.times import FASTER, SLOWER
 
 LARGEST = 10

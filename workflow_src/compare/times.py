@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from workflow_src.answers.evidence import Row, cases_of, of
 from workflow_src.common.case import PHASES
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
 from workflow_src.compare.environments import warned
@@ -19,6 +18,7 @@ from workflow_src.compare.resampling import (
     interval_of_extremes,
     resampled_ratios,
 )
+from workflow_src.compare.rows import Row, cases_of, of
 from workflow_src.compare.runs import Run, Timed, status_of, timed
 
 ALPHA = 0.005

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from workflow_src.answers.evidence import Row
+from workflow_src.compare.rows import Row
 from workflow_src.compare.shown import beyond
 from workflow_src.compare.times import FASTER, FEW, ONE, SLOWER, SPREAD, UNKNOWN, WARNED
 from workflow_src.render.markdown import PHASE_WORDS, limit, ratio

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from workflow_src.answers.evidence import Row, axes
+from workflow_src.compare.rows import Row, axes
 from workflow_src.compare.times import VERDICTS
 from workflow_src.render.markdown import (
     DASH,
