@@ -26,3 +26,7 @@ SPREAD_BEYOND = 2.0
 WORKING_FULLY = 0.9
 """A device that works for this share of a step or more sets the step's time: what is left is gaps
 between kernels that no host could close."""
+
+OUTSIDE_LIMIT = 0.001
+"""The share of a capture's device time that may lie outside all ranges: more could change a share
+in a table, which has two digits."""
