@@ -6,6 +6,7 @@ import pandas as pd
 
 from workflow_src.answers.components import component_of
 from workflow_src.answers.tables import Tables
+from workflow_src.answers.times import captured_state
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.render.value import Value, ratio, rows_of, value
 from workflow_src.traces import kernel_words
@@ -38,6 +39,13 @@ def device_rows(tables: Tables, case: str, phase: str) -> pd.DataFrame:
         component=[component_of(str(path)).name for path in rows["path"]],
         what=[kernel_words.what(str(a), str(b), str(c)) for a, b, c in names],
     )
+
+
+def captured(tables: Tables, case: str, phase: str) -> tuple[str, pd.DataFrame]:
+    """The state of a phase in the capture, and its `device_rows`: none unless it is "ok"."""
+    rows = device_rows(tables, case, phase)
+    state = captured_state(tables, case, phase, rows)
+    return state, rows if state == "ok" else rows.iloc[:0]
 
 
 def in_backward(rows: pd.DataFrame) -> pd.DataFrame:

@@ -52,7 +52,6 @@ QUESTIONS: dict[str, Question] = {
         "softmax",
         "Softmax against the matrix products of attention: time and FLOPs",
         ("timings", "kernels", "captures", "work"),
-        optional=("operators", "ceilings"),
     ),
     "f": Question(
         "change_first",

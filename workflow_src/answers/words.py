@@ -12,6 +12,7 @@ STATES = {
     "not_measured": "not measured",
     "missing": "not measured",
     "no_activity": "no device activity",
+    "not_comparable": "not comparable",
     "fused": "fused",
     "": DASH,
 }
@@ -40,3 +41,28 @@ ATTENTIONS = {
     "triton_softmax": "softmax in Triton",
     "sdpa": "fused attention",
 }
+
+REMEDIES = {
+    "launches": "fewer launches",
+    "precision": "lower precision",
+    "optimizer": "fused optimizer",
+    "attention": "fused attention",
+    "casts": "fewer casts",
+}
+"""What can be changed first; the keys are those of change_first/savings.py's Remedy."""
+
+PRODUCTS = {
+    "qkv": "q/k/v projections",
+    "scores": "QK^T",
+    "values": "AV",
+    "output": "attention output projection",
+    "gate": "feed-forward gate",
+    "up": "feed-forward up",
+    "down": "feed-forward down",
+    "gate or up": "feed-forward gate or up",
+    "head": "output head",
+}
+"""The model's matrix products, in the order in which it runs them."""
+
+PARTS = {"forward": "forward", "backward": "backward", **PHASES}
+"""The parts of a step: its phases, and backward, which is part of forward + backward."""

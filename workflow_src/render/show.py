@@ -28,6 +28,11 @@ def times(value: float) -> str:
     return f"{text} x"
 
 
+def points(difference: float) -> str:
+    """A difference of shares in points of a percent, "-6.8"."""
+    return f"{round(100 * difference, 1) + 0.0:+.1f}"
+
+
 def near_one(value: float) -> str:
     """A ratio near 1 with three decimals, "1.023 x"."""
     return f"{value:.3f} x"
@@ -36,6 +41,7 @@ def near_one(value: float) -> str:
 FORMATS: Mapping[str, Callable[[float], str]] = {
     "share": share,
     "change": lambda change: f"{100 * change:+.0f} %",
+    "points": points,
     "times": times,
     "near_one": near_one,
     "calls": calls,
