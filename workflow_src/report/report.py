@@ -22,6 +22,7 @@ from workflow_src.common.arguments import (
     key_and_value,
     new_file,
 )
+from workflow_src.common.asked import noted
 from workflow_src.common.atomic_write import write_text
 from workflow_src.common.errors import StageError, one_sentence, remake
 from workflow_src.common.reading import reading
@@ -107,10 +108,9 @@ def figure_link(name: str, figures: Path, folder: Path) -> Markup:
 
 @dataclass(frozen=True)
 class Report:
-    """The report of a run as Markdown, its appendix, and the page that holds both."""
+    """The report of a run as Markdown, and the page that holds it and the appendix."""
 
     text: str
-    appendix: str
     page: str
 
 
@@ -139,6 +139,12 @@ def variables(
     }
 
 
+def make_appendix(sources: Sources, suite: str, tag: str, config: Sequence[str] = ()) -> str:
+    """The appendix of a suite's run. Raises StageError as make_report does."""
+    about = variables(*read_tables(sources), sources, config) | {"suite": suite, "tag": tag}
+    return appendix_text(about, sources)
+
+
 def make_report(
     sources: Sources, folder: Path, suite: str, tag: str, config: Sequence[str] = ()
 ) -> Report:
@@ -165,7 +171,7 @@ def make_report(
     parts = explore.parts(links.sources, run, sources.templates) | pictures.parts(charts)
     appended = whole.replace("\n## Appendix\n", f"\n{shown}\n## Appendix\n") + explore.text(run)
     page = make_html(appended, folder, sources.templates, parts, present.records(plan))
-    return Report(report_text(about, sources, folder, prose), appendix, page)
+    return Report(report_text(about, sources, folder, prose), page)
 
 
 def charts_of(
@@ -279,7 +285,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--answers", type=existing_folder, required=True, help="folder of a.md to f.md"
     )
     parser.add_argument(
-        "--figures", type=existing_folder, required=True, help="folder of the .svg figures"
+        "--figures", type=existing_folder, default=Path(), help="folder of the .svg figures"
     )
     parser.add_argument("--templates", type=existing_folder, required=True, help="report_templates")
     parser.add_argument("--plan", type=existing_file, required=True, help="plan.csv")
@@ -307,9 +313,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         default=[],
         help="timelines/{case}.svg to show",
     )
-    parser.add_argument("--markdown", type=new_file, required=True)
-    parser.add_argument("--appendix", type=new_file, required=True, help="the long tables")
-    parser.add_argument("--html", type=new_file, required=True)
+    parser.add_argument("--asked", default="", help="what is made, noted at each text's end")
+    parser.add_argument("--markdown", type=new_file, help="the report, with --html")
+    parser.add_argument("--html", type=new_file, help="the report as a page, with --markdown")
+    parser.add_argument("--appendix", type=new_file, help="the long tables")
     given = parser.parse_args(arguments)
     sources = Sources(
         given.tables,
@@ -320,11 +327,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         tuple(given.sections),
         tuple(given.timelines),
     )
-    folder = given.markdown.parent
-    made = make_report(sources, folder, given.suite, given.tag, given.changed_settings)
-    write_text(given.markdown, made.text)
-    write_text(given.appendix, made.appendix)
-    write_text(given.html, made.page)
+    about = (given.suite, given.tag, given.changed_settings)
+    texts = {}
+    if given.appendix:
+        texts[given.appendix] = make_appendix(sources, *about)
+    if given.markdown and given.html:
+        made = make_report(sources, given.markdown.parent, *about)
+        texts |= {given.markdown: made.text, given.html: made.page}
+    for path, text in texts.items():
+        write_text(path, noted(text, given.asked))
 
 
 if __name__ == "__main__":
