@@ -26,11 +26,11 @@ def ceilings(tables: Tables) -> pd.DataFrame:
     return pd.DataFrame([line for line in lines if line], columns=COLUMNS, dtype="object")
 
 
-def _line(number: int, row: "pd.Series[object]") -> list[Cell]:
+def _line(number: int, row: pd.Series) -> list[Cell]:
     kind = str(row["kind"])
     if kind not in KINDS:
         return []
-    _, unit = RATES[kind]
+    unit = RATES[kind][1]
     source = Rows("ceilings", (number,))
     by = [str(row.get(name, "")) for name in ("name", "shape", "layout")]
     best, middle = (value(row.get(f"{end}_{unit}"), "", source) for end in ("best", "median"))

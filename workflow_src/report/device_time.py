@@ -24,7 +24,7 @@ def device_time(tables: Tables, case: str, phase: str) -> Times:
     mine = tables.of("kernels", case, phase)
     launched = {key: int(ns) for key, ns in _sums(mine, "busy_ns").items()}
     operators = tables.of("operators", case, phase)
-    if mine.empty or operators.empty or not NEEDED <= set(operators):
+    if mine.empty or operators.empty or not set(operators) >= NEEDED:
         return launched
     return _with_gradients(launched, _gradients(operators, phase, int(mine["steps"].max())))
 
@@ -60,5 +60,6 @@ def _with_gradients(launched: Mapping[Key, int], gradients: pd.DataFrame) -> dic
 
 def _sums(rows: pd.DataFrame, column: str) -> dict[Key, float]:
     """The sum of a column by path and family."""
-    sums = rows.groupby(["path", "family"])[column].sum()
-    return {(str(path), str(family)): float(ns) for (path, family), ns in sums.items()}
+    sums = rows.groupby(["path", "family"], as_index=False)[[column]].sum()
+    keys = zip(sums["path"].astype(str), sums["family"].astype(str), strict=True)
+    return dict(zip(keys, map(float, sums[column]), strict=True))

@@ -1,4 +1,4 @@
-"""Where the numbers of the page come from: a line for each set of table rows that values rest on."""
+"""Where the page's numbers come from: a line for each set of table rows that values rest on."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

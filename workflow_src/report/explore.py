@@ -1,4 +1,4 @@
-"""The tables that only the page has: each case's and each point's files and commands, and sources."""
+"""The tables that only the page has: files and commands of cases and points, and sources."""
 
 import json
 import shlex
@@ -42,7 +42,7 @@ def cases(plan: pd.DataFrame, results: str) -> tuple[Case, ...]:
     return tuple(_case(plan.loc[number], results) for number in plan.index)
 
 
-def _case(row: "pd.Series[object]", results: str) -> Case:
+def _case(row: pd.Series, results: str) -> Case:
     case = str(row["case"])
     suffix = ".nsys-rep" if row.get("profiler") == "nsys" else ".kineto.json.gz"
     made = {

@@ -8,11 +8,11 @@ import pandas as pd
 
 from workflow_src.answers.kernels import PRODUCTS, device_ms
 from workflow_src.answers.tables import CaseKey, Tables
-from workflow_src.answers.times import PhaseTimes, phase_times
+from workflow_src.answers.times import PhaseTimes
 from workflow_src.common.case import PRECISIONS
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW, MATCH_WITHIN
 from workflow_src.render.show import Headline
-from workflow_src.render.value import Value, count, median, ratio
+from workflow_src.render.value import Cell, Value, count, median, ratio
 
 PHASE = "forward"
 
@@ -58,14 +58,13 @@ class Precisions:
         return self.products.number < 1 - MATCH_WITHIN <= self.others.number
 
 
-def headline(tables: Tables) -> Headline:
+def headline(tables: Tables, times: Sequence[PhaseTimes]) -> Headline:
     """The verdict on a run, with its numbers."""
-    times = [phase_times(tables, case, PHASE) for case in tables.cases]
-    judged = [each for each in times if each.working is not None]
+    judged = [each for each in times if each.phase == PHASE and each.working is not None]
     idle = [each for each in judged if _often_idle(each)]
     changed = precisions(tables)
     verdict = _verdict(judged, idle, changed)
-    slots = {
+    slots: dict[str, Cell] = {
         "idle": count((each.working for each in idle), "device / plain below 80 %"),
         "cases": count((each.working for each in judged), "cases with both times"),
         "high": changed.high,

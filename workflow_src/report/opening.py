@@ -9,8 +9,7 @@ from markupsafe import Markup
 from workflow_src.answers import words
 from workflow_src.answers.conditions import conditions
 from workflow_src.answers.tables import Tables
-from workflow_src.answers.times import phase_times
-from workflow_src.common.case import PHASES
+from workflow_src.answers.times import PhaseTimes
 from workflow_src.common.environment import SAME_EVERYWHERE
 from workflow_src.render.show import Headline
 from workflow_src.render.value import Cell, Joined, Rows, Value, merged, ratio, rows_of
@@ -49,27 +48,28 @@ class Doubts:
 
 @dataclass(frozen=True)
 class Opening:
-    """What stands before the answers. `axes` are (name, values) of what ran."""
+    """What stands before the answers, beside the table of medians.
+
+    `axes` are (name, values) of what ran.
+    """
 
     devices: str
     on_cpu: bool
     cases: Value
     axes: tuple[tuple[str, str], ...]
     headline: Headline
-    medians: pd.DataFrame
     doubts: Doubts
 
 
-def opening(run: Run, page: bool) -> Opening:
-    """The opening of the report, or of the page."""
+def opening(run: Run) -> Opening:
+    """The opening of a run's report."""
     tables = run.tables
     return Opening(
         devices=devices(tables),
         on_cpu=bool(tables.cases) and all(case.on_cpu for case in tables.cases),
         cases=case_count(tables),
         axes=axes(tables),
-        headline=headline(tables),
-        medians=medians(run, page),
+        headline=headline(tables, run.times),
         doubts=doubts(run),
     )
 
@@ -109,7 +109,7 @@ def axes(tables: Tables) -> tuple[tuple[str, str], ...]:
 
 
 def medians(run: Run, page: bool) -> pd.DataFrame:
-    """A row for each that an answer adds, a column per precision."""
+    """The opening's table: a row for each that an answer adds, a column per precision."""
     columns = list(dict.fromkeys(case.precision for case in run.tables.cases))
     lines = [
         [row.label, *(row.cells[name].on(page) if name in row.cells else None for name in columns)]
@@ -128,7 +128,7 @@ def doubts(run: Run) -> Doubts:
     lacking = dict.fromkeys(case for part in run.answers for case, _ in part.unanswered)
     return Doubts(
         warned=warned(run.tables),
-        spread=spread(run.tables),
+        spread=spread(run.times),
         incomplete=Joined((_named(run.tables, lacking), every), by=" of ") if lacking else None,
         mixed=mixed(run.tables["environments"]),
         failed=failed,
@@ -157,10 +157,9 @@ def _named(tables: Tables, cases: dict[str, None]) -> Value:
     return Value(len(cases), "count", (mine,) if mine.numbers else (), "cases that lack something")
 
 
-def spread(tables: Tables) -> Value | None:
+def spread(times: Sequence[PhaseTimes]) -> Value | None:
     """The slowest process over the fastest, where they differ most; None if they don't."""
-    every = [phase_times(tables, case, phase) for case in tables.cases for phase in PHASES]
-    ratios = [ratio(each.slowest, each.fastest, "times") for each in every]
+    ratios = [ratio(each.slowest, each.fastest, "times") for each in times]
     most = max(filter(None, ratios), key=lambda each: each.number, default=None)
     return most if most is not None and most.number > 1 + DIFFERENT else None
 

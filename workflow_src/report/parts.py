@@ -39,6 +39,7 @@ class Part:
 
     `body` is what the report says, `long` its part of the appendix. `log` tells why it could not be
     written; "" if it was. `unanswered` are (case, state) of the cases that it lacks.
+    `cases` are the page's cards by case, of the case cards alone.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Part:
     opening: tuple[OpeningRow, ...]
     unanswered: tuple[tuple[str, str], ...]
     values: tuple[Value, ...]
+    cases: Mapping[str, Markup]
 
 
 def read_part(folder: Path, name: str) -> Part:
@@ -59,6 +61,7 @@ def read_part(folder: Path, name: str) -> Part:
         opening = tuple(_opening_row(row) for row in said.get("opening", []))
         unanswered = tuple((str(case), str(state)) for case, state in said.get("unanswered", []))
         values = tuple(map(_value, said["values"]))
+        cases = {str(case): Markup(text) for case, text in said.get("pages", {}).items()}
     return Part(
         name=name,
         title=str(said.get("title", name)),
@@ -71,6 +74,7 @@ def read_part(folder: Path, name: str) -> Part:
         opening=opening,
         unanswered=unanswered,
         values=values,
+        cases=cases,
     )
 
 

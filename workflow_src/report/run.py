@@ -2,12 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
+from markupsafe import Markup
 
 from workflow_src.answers.questions import QUESTIONS, REPORT_TABLES
-from workflow_src.answers.tables import Tables, read_table
+from workflow_src.answers.tables import CaseKey, Tables, read_table
+from workflow_src.answers.times import PhaseTimes, phase_times
+from workflow_src.common.case import PHASES
 from workflow_src.common.errors import StageError, remake
 from workflow_src.report.parts import Part, read_part
 
@@ -41,10 +45,23 @@ class Run:
     cards: Part
     studies: tuple[Part, ...]
 
+    @cached_property
+    def times(self) -> tuple[PhaseTimes, ...]:
+        """The times of every phase of every case."""
+        return tuple(
+            phase_times(self.tables, case, phase) for case in self.tables.cases for phase in PHASES
+        )
+
     @property
     def results(self) -> str:
         """The folder of the run's results, as commands name it."""
         return f"results/{self.tag}"
+
+    def card_of(self, case: CaseKey | None) -> Markup:
+        """The page's card of a case, or of the first if that has none; "" without any card."""
+        cards = self.cards.cases
+        first = next(iter(cards.values()), Markup(""))
+        return cards.get(case.case, first) if case else first
 
     @property
     def parts(self) -> tuple[Part, ...]:

@@ -10,6 +10,7 @@ from workflow_src.answers.tables import Tables
 from workflow_src.common.thresholds import HOST_CHANGED, MATCH_WITHIN, OUTSIDE_LIMIT, SLOWER_HOST
 from workflow_src.render.value import Cell, Joined, Marked, Rows, Value, rows_of, value
 from workflow_src.report.opening import spread
+from workflow_src.report.run import Run
 
 BEYOND = "\N{BALLOT X}"
 """The mark of a result beyond its limit."""
@@ -35,9 +36,9 @@ class Trust:
     failed: bool
 
 
-def trust(tables: Tables) -> Trust:
+def trust(run: Run) -> Trust:
     """Every check of a run; those of what it didn't record are left out."""
-    checks = [check for checks in CHECKS for check in checks(tables)]
+    checks = [check for checks in CHECKS for check in checks(run)]
     lines = [
         [each.what, each.result if each.held else Marked(each.result, f" {BEYOND}"), each.limit]
         for each in checks
@@ -46,16 +47,16 @@ def trust(tables: Tables) -> Trust:
     return Trust(table, any(not each.held for each in checks))
 
 
-def _time(tables: Tables) -> Iterator[Check]:
+def _time(run: Run) -> Iterator[Check]:
     """Whether all device time is accounted for."""
-    captures = tables["captures"]
+    captures = run.tables["captures"]
     whole = captures["attributed_ns"] + captures["outside_ns"] == captures["total_ns"]
     yield from _in_all("device time in ranges + outside = total, in ns; captures", captures, whole)
     yield from _at_most(
         "device time outside all ranges", captures, "captures", "outside_share", OUTSIDE_LIMIT
     )
     counted = captures[captures["stats_total_ns"].notna()]
-    kernels = tables["kernels"]
+    kernels = run.tables["kernels"]
     ours = kernels[kernels["kind"] == "kernel"].groupby("case")["busy_ns"].sum()
     same = counted["case"].map(ours).fillna(0) == counted["stats_total_ns"]
     yield from _in_all("`nsys stats` counts the same kernel time; captures", counted, same)
@@ -64,9 +65,9 @@ def _time(tables: Tables) -> Iterator[Check]:
     )
 
 
-def _operators(tables: Tables) -> Iterator[Check]:
+def _operators(run: Run) -> Iterator[Check]:
     """How much is known of what launched the device's work, and whether it agrees."""
-    known = tables["alignment"]
+    known = run.tables["alignment"]
     known = known[known["status"] == "ok"]
     name = "alignment"
     yield from _at_least("device time with operator and shapes", known, name, "aligned_share")
@@ -80,9 +81,9 @@ def _operators(tables: Tables) -> Iterator[Check]:
     )
 
 
-def _precision(tables: Tables) -> Iterator[Check]:
+def _precision(run: Run) -> Iterator[Check]:
     """Whether matrix products ran in the precision asked for, as far as names tell."""
-    gemm = tables["kernels"]
+    gemm = run.tables["kernels"]
     gemm = gemm[(gemm["family"] == "gemm") & (gemm["precision_ran"] != "")]
     if gemm.empty:
         return
@@ -96,22 +97,22 @@ def _precision(tables: Tables) -> Iterator[Check]:
     yield Check("products ran in the precision asked for; cases", result, ALL, not other)
 
 
-def _repeats(tables: Tables) -> Iterator[Check]:
+def _repeats(run: Run) -> Iterator[Check]:
     """Over how many processes and steps, and how far processes differ."""
-    timed = tables["timings"]
+    timed = run.tables["timings"]
     timed = timed[timed["status"] == "ok"]
     for what, column in (("processes of a case", "processes"), ("unprofiled steps", "samples")):
         if column in timed and timed[column].notna().any():
             yield Check(f"{what}, least to most", _range(timed, "timings", column, "count"), DASH)
-    if most := spread(tables):
+    if most := spread(run.times):
         limit = f"{1 + MATCH_WITHIN:g} x"
         held = most.number <= 1 + MATCH_WITHIN
         yield Check("slowest process of a phase over its fastest, at most", most, limit, held)
 
 
-def _hosts(tables: Tables) -> Iterator[Check]:
+def _hosts(run: Run) -> Iterator[Check]:
     """Whether hosts differ, and whether they changed while measuring."""
-    every = conditions(tables)
+    every = conditions(run.tables)
     changes = [each.changed for each in every if each.changed]
     if changes:
         most = max(changes, key=lambda each: each.number)
@@ -127,11 +128,11 @@ def _hosts(tables: Tables) -> Iterator[Check]:
         yield Check(what, found, f"{SLOWER_HOST:g} x", slower <= SLOWER_HOST)
 
 
-def _disturbed(tables: Tables) -> Iterator[Check]:
+def _disturbed(run: Run) -> Iterator[Check]:
     """In how many cases something else disturbed the measurement."""
-    every = conditions(tables)
+    every = conditions(run.tables)
     recorded: dict[Warned, Sequence[Conditions]] = {
-        Warned.THROTTLED: [each for each in every if not tables["environments"].empty],
+        Warned.THROTTLED: [each for each in every if not run.tables["environments"].empty],
         Warned.SHARED: [each for each in every if each.others is not None],
         Warned.BUSY: [each for each in every if each.load is not None],
         Warned.NOT_LOCKED: [each for each in every if not each.locked],
@@ -139,11 +140,11 @@ def _disturbed(tables: Tables) -> Iterator[Check]:
     for warning, mine in recorded.items():
         found = [each.case for each in mine if warning in each.warnings]
         if mine:
-            cells = (_cases(tables, found), _cases(tables, [each.case for each in mine]))
+            cells = (_cases(run.tables, found), _cases(run.tables, [each.case for each in mine]))
             yield Check(f"{warning}; cases", Joined(cells, by=" of "), NONE, not found)
 
 
-CHECKS: tuple[Callable[[Tables], Iterator[Check]], ...] = (
+CHECKS: tuple[Callable[[Run], Iterator[Check]], ...] = (
     _time,
     _operators,
     _precision,
@@ -194,8 +195,8 @@ def _extreme(
     numbers = pd.to_numeric(rows[column], errors="coerce").dropna()
     if numbers.empty:
         return None
-    at = numbers.idxmax() if largest else numbers.idxmin()
-    return value(numbers[at], unit, Rows(name, (int(at),)), formula=column)
+    at = int(str(numbers.idxmax() if largest else numbers.idxmin()))
+    return value(numbers.loc[at], unit, Rows(name, (at,)), formula=column)
 
 
 def _range(rows: pd.DataFrame, name: str, column: str, unit: str) -> Cell:

@@ -8,9 +8,9 @@ from markupsafe import Markup
 
 from workflow_src.answers import words
 from workflow_src.answers.conditions import conditions
-from workflow_src.answers.tables import CaseKey, Tables
-from workflow_src.answers.times import phase_times
-from workflow_src.common.case import PHASES, Case
+from workflow_src.answers.tables import Tables
+from workflow_src.answers.times import PhaseTimes
+from workflow_src.common.case import Case
 from workflow_src.model.flops import parameter_count
 from workflow_src.render.markdown import escape
 from workflow_src.render.value import Cell, Ranged, Rows, Value, median, value
@@ -20,7 +20,6 @@ SIZE = ("d_model", "d_ff", "layers", "heads")
 
 RECORDED = {
     "gpu": "GPU",
-    "gpu_memory_gib": "its memory, GiB",
     "cpu": "CPU",
     "cpu_cores": "CPU cores",
     "cpu_threads": "CPU threads of torch",
@@ -58,7 +57,7 @@ class WhatRan:
 
 def what_ran(run: Run) -> WhatRan:
     """What a run consisted of."""
-    return WhatRan(sizes(run.plan), settings(run), incomplete(run.tables))
+    return WhatRan(sizes(run.plan), settings(run), incomplete(run.times))
 
 
 def sizes(plan: pd.DataFrame) -> pd.DataFrame:
@@ -71,7 +70,7 @@ def sizes(plan: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=columns, dtype="object")
 
 
-def _size(number: int, row: "pd.Series[object]") -> list[Cell]:
+def _size(number: int, row: pd.Series) -> list[Cell]:
     source = Rows("plan", (number,))
     cells = [value(row[name], "count", source, formula=name) for name in SIZE]
     case = Case.from_dict({str(name): cell for name, cell in row.items()})
@@ -96,7 +95,7 @@ def settings(run: Run) -> pd.DataFrame:
 
 def recorded(table: pd.DataFrame, column: str) -> Markup:
     """The values of a column as code, as they were recorded; "" if there are none."""
-    found = [_plain(cell) for cell in table.get(column, ()) if cell != "" and cell == cell]
+    found = [_plain(cell) for cell in table.get(column, ()) if cell == cell and cell != ""]
     counts = list(dict.fromkeys(found))
     if len(counts) > SHOWN:
         ordered = sorted(counts, key=_order)
@@ -105,12 +104,12 @@ def recorded(table: pd.DataFrame, column: str) -> Markup:
 
 
 def _plain(cell: object) -> str:
-    """A cell as text: whole numbers without a decimal point."""
-    try:
-        number = float(str(cell))
-    except ValueError:
-        return str(cell)
-    return f"{number:.0f}" if number == round(number) else f"{number:.4g}"
+    """A cell as text: numbers of the plan without a decimal point where they are whole."""
+    return f"{cell:.4g}" if isinstance(cell, float) and cell != round(cell) else _whole(cell)
+
+
+def _whole(cell: object) -> str:
+    return str(round(cell)) if isinstance(cell, float) else str(cell)
 
 
 def _order(text: str) -> tuple[float, str]:
@@ -137,18 +136,15 @@ def _speeds(tables: Tables, name: str) -> Cell:
     return Ranged(median(ordered), *ends) if ordered else None
 
 
-def incomplete(tables: Tables) -> pd.DataFrame:
+def incomplete(times: Sequence[PhaseTimes]) -> pd.DataFrame:
     """The phases without a time or a capture, and why."""
-    lines = [
-        line for case in tables.cases for phase in PHASES if (line := _lacking(tables, case, phase))
-    ]
+    lines = [line for each in times if (line := _lacking(each))]
     columns = ["case", "phase", "unprofiled", "profiled", "reason"]
     return pd.DataFrame(lines, columns=columns, dtype="object")
 
 
-def _lacking(tables: Tables, case: CaseKey, phase: str) -> list[Cell]:
-    times = phase_times(tables, case, phase)
+def _lacking(times: PhaseTimes) -> list[Cell]:
     if times.state == times.profiled_state == "ok":
         return []
     states = [words.STATES[state] for state in (times.state, times.profiled_state)]
-    return [case.case, words.PHASES[phase], *states, times.reason or None]
+    return [times.case.case, words.PHASES[times.phase], *states, times.reason or None]
