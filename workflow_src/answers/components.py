@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 from workflow_src.answers.tables import Tables
 from workflow_src.common.case import PHASES
@@ -45,6 +46,7 @@ The model's blocks hold nothing besides their sublayers but the two residual add
 """
 
 
+@cache
 def component_of(path: str) -> Component:
     """The component that a range's path stands for; one that isn't known has its range's name."""
     range_name = path.rpartition("/")[2]

@@ -1,6 +1,7 @@
 """What a kernel or operator does, in words, and the layout of a matrix product, from its name."""
 
 import re
+from functools import cache
 
 MATRIX_PRODUCT = "matrix product"
 TO_BF16 = "cast to bf16"
@@ -44,6 +45,7 @@ _LAYOUT = re.compile(r"(?:gemm_.*_|_)([nt])([nt])(?:_n_|_align|$|_v\d|_splitK)")
 _NVJET_LAYOUT = re.compile(r"nvjet_.*_([NT])([NT])[NT]$")
 
 
+@cache
 def what(name: str, short_name: str, family: str) -> str:
     """What a kernel or operator does, as a noun: "matrix product", "cast to bf16", "division".
 

@@ -1,4 +1,4 @@
-"""(c): what besides matrix products takes the forward pass's device time, and in which components."""
+"""(c): the forward pass's device time besides matrix products, by component."""
 
 from dataclasses import dataclass
 

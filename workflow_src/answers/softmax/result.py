@@ -9,28 +9,16 @@ from workflow_src.answers import words
 from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.components import COMPONENTS
 from workflow_src.answers.example import at_each_precision, example
-from workflow_src.answers.kernels import captured, device_ms, grouped, share
+from workflow_src.answers.kernels import captured, device_ms
 from workflow_src.answers.matrix import by_precision, matrices
 from workflow_src.answers.parts import Part, parts_table
+from workflow_src.answers.softmax.steps import CASTS, ORDER, steps_of
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.render.value import Cell, Value, count, median, ratio, rows_of, total, value
-from workflow_src.traces.kernel_words import TO_FP32
 
 PHASE = "forward"
 SOFTMAX, SCORES, VALUES = "softmax", "scores", "values"
 FUSED = "fused"
-
-STEPS = {
-    "maximum": "maximum",
-    "addition or subtraction": "subtraction",
-    TO_FP32: TO_FP32,
-    "exponential": "exponential",
-    "sum": "sum",
-    "division": "division",
-    "softmax": "softmax in one",
-}
-"""The steps of softmax in their order, by what their kernels do."""
-REST = "other"
 
 
 @dataclass(frozen=True)
@@ -66,7 +54,8 @@ class Softmax:
     `compared` and the medians are of the cases with attention written out, if there are any, or
     else of all in which softmax was measured apart. `longer`: softmax takes longer than both
     products; `more`, of those `counted`: its share of their time exceeds that of their FLOPs.
-    `ratios` has the median ratio of times by precision.
+    `ratios` has the median ratio of times by precision; `casts`: some of the `steps` of the example
+    are casts.
     """
 
     cases: tuple[SoftmaxCase, ...]
@@ -81,6 +70,7 @@ class Softmax:
     summary: pd.DataFrame
     example: CaseKey | None
     steps: pd.DataFrame
+    casts: bool
     by_case: pd.DataFrame
     opening: tuple[OpeningRow, ...]
     unanswered: tuple[tuple[str, str], ...]
@@ -89,29 +79,29 @@ class Softmax:
 def result(tables: Tables) -> Softmax:
     """Answer (e) from timings, captures, kernels and work."""
     cases = {case: softmax_of_case(tables, case) for case in tables.cases}
-    timed = [each for each in cases.values() if each.time_ratio]
-    mine = [each for each in timed if each.case.attention == "naive"] or timed
+    timed = {case: found for case, found in cases.items() if found.state == "ok"}
+    mine = {case: found for case, found in timed.items() if case.attention == "naive"} or timed
     columns = {
-        precision: [cases[case] for case in some if cases[case] in mine]
+        precision: [mine[case] for case in some if case in mine]
         for precision, some in by_precision(tables.cases).items()
     }
-    counted = [each for each in mine if each.flop_ratio]
-    chosen = example(tables)
+    chosen, fused = example(tables), [c for c in cases.values() if c.state == FUSED]
     shown = {case.precision: cases[case].steps for case in at_each_precision(tables, chosen)}
     return Softmax(
         cases=tuple(cases.values()),
-        compared=count(each.time_ratio for each in mine),
-        longer=count(each.time_ratio for each in mine if over(each.time_ratio, 1)),
-        counted=count(each.time_ratio for each in counted),
-        more=count(each.time_ratio for each in counted if more_than_flops(each)),
-        fused=sum(each.state == FUSED for each in cases.values()),
+        compared=count(each.time_ratio for each in mine.values()),
+        longer=count(each.time_ratio for each in mine.values() if over(each.time_ratio, 1)),
+        counted=count(each.flop_ratio for each in mine.values()),
+        more=count(each.flop_ratio for each in mine.values() if more_than_flops(each)),
+        fused=len(fused),
         ratios=_ratios(columns),
-        flops=median(each.flop_ratio for each in mine),
-        matrices=matrices(tables.cases, lambda case: cell(cases[case])) if cases else (),
+        flops=median(each.flop_ratio for each in mine.values()),
+        matrices=matrices(tables.cases, lambda case: cell(cases[case])) if timed or fused else (),
         summary=summary(columns),
         example=chosen,
-        steps=parts_table(("step", "share"), (*STEPS.values(), REST), shown),
-        by_case=by_case(timed),
+        steps=parts_table(("step", "share"), ORDER, shown),
+        casts=any(step.name in CASTS for steps in shown.values() for step in steps),
+        by_case=by_case(list(timed.values())),
         opening=opening(columns),
         unanswered=tuple((c.case.case, c.state) for c in cases.values() if c.state != "ok"),
     )
@@ -137,7 +127,7 @@ def softmax_of_case(tables: Tables, case: CaseKey) -> SoftmaxCase:
         av_ms=av,
         beside_ms=device_ms(around.drop(_gemms(around).index)),
         flop_ratio=_flop_ratio(tables.of("work", case.case)),
-        steps=_steps(softmax),
+        steps=steps_of(softmax),
     )
     return replace(found, time_ratio=_over_products(found.softmax_ms, found))
 
@@ -148,18 +138,6 @@ def _gemms(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _over_products(ms: Value | None, case: SoftmaxCase) -> Value | None:
     return ratio(ms, case.products_ms, "times", "time / (QK^T + AV)")
-
-
-def _steps(softmax: pd.DataFrame) -> tuple[Part, ...]:
-    """The steps of softmax that take time, in their order, with their shares of it."""
-    named = softmax.assign(step=[STEPS.get(str(what), REST) for what in softmax["what"]])
-    groups = grouped(named, "step")
-    found = (
-        (name, device_ms(groups[name]), share(groups[name], softmax))
-        for name in (*STEPS.values(), REST)
-        if name in groups
-    )
-    return tuple(Part(name, ms, part) for name, ms, part in found if ms and ms.number and part)
 
 
 def _flop_ratio(work: pd.DataFrame) -> Value | None:

@@ -7,7 +7,7 @@ from workflow_src.answers.kernels import PRODUCTS, calls, grouped
 from workflow_src.render.value import Cell, Joined, Value, computed
 
 FEW = 2
-"""The most calls that backward may have besides those of the layers: the output head's gradients."""
+"""The most calls that backward may have besides the layers': the output head's gradients."""
 
 LAYERS = 4
 """With fewer layers, calls in backward could be split into layers and others in several ways."""

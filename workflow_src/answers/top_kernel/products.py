@@ -8,7 +8,7 @@ import pandas as pd
 
 from workflow_src.answers import words
 from workflow_src.answers.components import component_of
-from workflow_src.answers.kernels import calls, device_ms, grouped, kernels, multiplies
+from workflow_src.answers.kernels import calls, device_ms, grouped, multiplies, ranked
 from workflow_src.answers.top_kernel.layer_calls import explained, in_layers
 from workflow_src.render.markdown import joined
 from workflow_src.render.value import Cell, Value, ratio, rows_of, value
@@ -53,7 +53,7 @@ def top_product(rows: pd.DataFrame, products: pd.DataFrame, layers: Value | None
 def _of_kernel(
     multiplying: pd.DataFrame, rows: pd.DataFrame, layers: Value | None
 ) -> Product | None:
-    mine = multiplying[multiplying["name"] == kernels(multiplying)[0].name]
+    mine = multiplying[multiplying["name"] == next(ranked(multiplying)).name]
     by_component = grouped(mine, "component").values()
     places = [component_of(str(each["path"].iloc[0])).place for each in by_component]
     ms = device_ms(mine)

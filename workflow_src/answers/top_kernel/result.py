@@ -1,93 +1,200 @@
 """(b): the kernel with the most time in each part of a step, its calls, and what it multiplies."""
 
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
-from workflow_src.answers.components import layers_of
-from workflow_src.answers.kernels import (
-    PRODUCTS,
-    Kernel,
-    calls,
-    captured,
-    in_backward,
-    kernels,
-)
+from workflow_src.answers import words
+from workflow_src.answers.answer import OpeningRow
+from workflow_src.answers.example import example
+from workflow_src.answers.matrix import by_precision, matrices
 from workflow_src.answers.tables import CaseKey, Tables
-from workflow_src.answers.top_kernel.layer_calls import explained, in_layers, layer_calls, where
-from workflow_src.answers.top_kernel.products import FORWARD, Product, top_product
-from workflow_src.render.value import Cell, Value
+from workflow_src.answers.top_kernel.products import FORWARD, Product
+from workflow_src.answers.top_kernel.top import (
+    BACKWARD,
+    TopKernel,
+    rows_of_part,
+    top_of_case,
+)
+from workflow_src.render.value import Cell, Joined, Value, count, spread, total
+from workflow_src.traces.kernel_words import MATRIX_PRODUCT
 
-BACKWARD = "backward"
+__all__ = ["TopKernel", "TopKernels", "result", "top_of_case"]
+
+Tops = Mapping[str, TopKernel]
+"""What leads each part of a case's step; parts that weren't captured are missing."""
 
 
 @dataclass(frozen=True)
-class TopKernel:
-    """What takes the most device time in a part of a step.
+class Cases:
+    """In how many of some cases something holds."""
 
-    `kernel` is the one with the most time by its whole name, `calls` its calls a step as
-    "266 (11 per layer + 2)", `each_layer` those of a layer, where known; `where` the components it
-    runs in. `by_what`: the most time of all kernels that do the same together; `besides` the same
-    without matrix products. `product` is the matrix product with the most time.
-    """
-
-    case: CaseKey
-    part: str
-    kernel: Kernel
-    calls: Cell
-    each_layer: Value | None
-    where: Cell
-    by_what: Kernel
-    besides: Kernel | None
-    product: Product | None
+    holds: Value
+    of: Value
 
     @property
-    def multiplies(self) -> bool:
-        """Whether the top kernel is a matrix product."""
-        return self.kernel.family in PRODUCTS
+    def cell(self) -> Cell:
+        """As a table prints it: "13 of 20"; None of no cases."""
+        return Joined((self.holds, self.of), by=" of ") if self.of.number else None
 
 
-def top_of_case(tables: Tables, case: CaseKey, part: str) -> TopKernel | None:
-    """What leads a part of a case's step: a key of words.PARTS; None if nothing was captured."""
-    _, rows = rows_of_part(tables, case, part)
-    ranked = kernels(rows)
-    if not ranked:
-        return None
-    top, layers = ranked[0], layers_of(tables, case.case)
-    mine = rows[rows["name"] == top.name]
-    inside = in_layers(mine, layers)
-    by_what = kernels(rows, by="what")
-    return TopKernel(
-        case=case,
-        part=part,
-        kernel=top,
-        calls=explained(top.calls, inside, layers),
-        each_layer=layer_calls(calls(mine), inside, layers),
-        where=where(mine),
-        by_what=by_what[0],
-        besides=next((each for each in by_what if each.family not in PRODUCTS), None),
-        product=top_product(rows, products_of_part(tables, case, part), layers),
+@dataclass(frozen=True)
+class Leader:
+    """What the top kernel does in most cases, and in how many."""
+
+    what: str
+    cases: Cases
+
+    @property
+    def cell(self) -> Cell:
+        """As a table prints it: "cast to bf16, 13 of 20"."""
+        return Joined((self.what, self.cases.cell), by=", ")
+
+
+@dataclass(frozen=True)
+class TopKernels:
+    """What (b) found.
+
+    `leader` is forward's over all cases, `leaders` that of each precision; `same` says how often
+    backward's top kernel is forward's by its whole name. `matrices` have what leads forward, its
+    calls and share in a cell, `every` a row for each case and part. `forward` and `backward` are
+    the example's.
+    """
+
+    leader: Leader | None
+    leaders: Mapping[str, Leader]
+    same: Cases
+    matrices: tuple[pd.DataFrame, ...]
+    summary: pd.DataFrame
+    every: pd.DataFrame
+    forward: TopKernel | None
+    backward: TopKernel | None
+    opening: tuple[OpeningRow, ...]
+    unanswered: tuple[tuple[str, str], ...]
+
+
+def result(tables: Tables) -> TopKernels:
+    """Answer (b) from timings, kernels, captures, ranges and, where there is any, products."""
+    tops = {case: tops_of(tables, case) for case in tables.cases}
+    states = {case: rows_of_part(tables, case, FORWARD)[0] for case in tables.cases}
+    columns = {
+        precision: [tops[case] for case in mine]
+        for precision, mine in by_precision(tables.cases).items()
+    }
+    leaders = {name: leader(mine, FORWARD) for name, mine in columns.items()}
+    chosen = example(tables)
+    cells = {name: _cell(each) for name, each in leaders.items()}
+    return TopKernels(
+        leader=leader(tops.values(), FORWARD),
+        leaders={name: each for name, each in leaders.items() if each},
+        same=same(tops.values()),
+        matrices=matrices(tables.cases, lambda case: cell(tops[case], states[case])),
+        summary=summary(columns),
+        every=every(tops.values()),
+        forward=tops[chosen].get(FORWARD) if chosen else None,
+        backward=tops[chosen].get(BACKWARD) if chosen else None,
+        opening=(OpeningRow("(b) most device time in forward", cells),),
+        unanswered=tuple((case.case, state) for case, state in states.items() if state != "ok"),
     )
 
 
-def rows_of_part(tables: Tables, case: CaseKey, part: str) -> tuple[str, pd.DataFrame]:
-    """The state of a part in the capture, and its rows of kernels.csv.
-
-    Backward is what was launched inside a range named backward, on any thread.
-    """
-    state, rows = captured(tables, case.case, phase_of(part))
-    if part != BACKWARD:
-        return state, rows
-    mine = in_backward(rows)
-    return (state, mine) if len(mine) else ("not_measured" if state == "ok" else state, mine)
+def tops_of(tables: Tables, case: CaseKey) -> Tops:
+    """What leads each part of a case's step."""
+    found = {part: top_of_case(tables, case, part) for part in words.PARTS}
+    return {part: top for part, top in found.items() if top}
 
 
-def products_of_part(tables: Tables, case: CaseKey, part: str) -> pd.DataFrame:
-    """The rows of products.csv of a part."""
-    rows = tables.of("products", case.case, phase_of(part))
-    return rows[rows["direction"] != FORWARD] if part == BACKWARD else rows
+def of_part(cases: Iterable[Tops], part: str) -> list[TopKernel]:
+    """What leads a part of each case that has it."""
+    return [tops[part] for tops in cases if part in tops]
 
 
-def phase_of(part: str) -> str:
-    """The phase of which a part is."""
-    return "forward_backward" if part == BACKWARD else part
+def leader(cases: Iterable[Tops], part: str) -> Leader | None:
+    """What most top kernels of a part do; of several the first by name; None without any."""
+    tops = of_part(cases, part)
+    counted = Counter(top.kernel.what for top in tops)
+    if not counted:
+        return None
+    first = min(counted, key=lambda what: (-counted[what], what))
+    leading = [top.kernel.ms for top in tops if top.kernel.what == first]
+    return Leader(first, Cases(count(leading), count(top.kernel.ms for top in tops)))
+
+
+def same(cases: Iterable[Tops]) -> Cases:
+    """In how many cases backward's top kernel is forward's, by its whole name."""
+    return compared(cases, lambda forward, backward: forward.kernel.name == backward.kernel.name)
+
+
+def other_product(cases: Iterable[Tops]) -> Cases:
+    """In how many cases both top kernels are matrix products, but not the same kernel."""
+    return compared(
+        cases,
+        lambda forward, backward: (
+            forward.kernel.what == backward.kernel.what == MATRIX_PRODUCT
+            and forward.kernel.name != backward.kernel.name
+        ),
+    )
+
+
+def compared(cases: Iterable[Tops], alike: Callable[[TopKernel, TopKernel], bool]) -> Cases:
+    """In how many of the cases with both parts their top kernels are alike."""
+    pairs = [(tops[FORWARD], tops[BACKWARD]) for tops in cases if {FORWARD, BACKWARD} <= set(tops)]
+    holds = [pair for pair in pairs if alike(*pair)]
+    return Cases(*(count(total([a.kernel.ms, b.kernel.ms]) for a, b in p) for p in (holds, pairs)))
+
+
+def cell(tops: Tops, state: str) -> Cell:
+    """What leads forward, its calls and its share; or why there is nothing."""
+    top = tops.get(FORWARD)
+    if top is None:
+        return words.STATES[state]
+    return Joined((top.kernel.what, ": ", top.calls, ", ", top.kernel.share), by="")
+
+
+def summary(columns: Mapping[str, Sequence[Tops]]) -> pd.DataFrame:
+    """What leads each part in the cases of each precision, and how backward compares."""
+    mine = list(columns.values())
+    rows: list[list[Cell]] = []
+    for part, word in words.PARTS.items():
+        leaders = [leader(cases, part) for cases in mine]
+        rows.append([f"{word}: it does most often", *(_cell(each) for each in leaders)])
+        if part in (FORWARD, BACKWARD):
+            shares = [spread(top.kernel.share for top in of_part(cases, part)) for cases in mine]
+            rows.append([f"{word}: its share, median (least to most)", *shares])
+    rows.append(["backward: it is forward's, in", *(same(cases).cell for cases in mine)])
+    others = [other_product(cases).cell for cases in mine]
+    rows.append(["backward: it is another matrix product, in", *others])
+    known = [row for row in rows if any(row[1:])]
+    return pd.DataFrame(known, columns=["the top kernel", *columns], dtype="object")
+
+
+def _cell(found: Leader | None) -> Cell:
+    return found.cell if found else None
+
+
+def every(cases: Iterable[Tops]) -> pd.DataFrame:
+    """The top kernel of each case and part."""
+    rows = [
+        {
+            "case": top.case.case,
+            "part": words.PARTS[part],
+            "kernel with the most time": top.kernel.short_name,
+            "what it does": top.kernel.what,
+            "calls": top.calls,
+            "where": top.where,
+            "ms": top.kernel.ms,
+            "share": top.kernel.share,
+            "most time by what it does": Joined((top.by_what.what, top.by_what.share), by=", "),
+            "top matrix product": top.product and product_cell(top.product),
+        }
+        for tops in cases
+        for part, top in tops.items()
+    ]
+    return pd.DataFrame(rows, dtype="object")
+
+
+def product_cell(product: Product) -> Cell:
+    """A product as a table prints it: "feed-forward gate and up: 48 (2 per layer), 8.7 %"."""
+    return Joined((product.name, ": ", product.calls, ", ", product.share), by="")
