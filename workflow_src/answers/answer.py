@@ -89,7 +89,7 @@ def _json(
         "headline": str(headline.text(plain)),
         "opening": opening,
         "unanswered": [list(each) for each in result.unanswered],
-        "values": [_plain(each) for each in dict.fromkeys([*printed, *linked.printed])],
+        "values": [for_programs(each) for each in dict.fromkeys([*printed, *linked.printed])],
     }
 
 
@@ -98,7 +98,8 @@ def _both(cell: Cell) -> dict[str, str]:
     return {"text": str(Printer()(cell)), "page": str(Printer(page=True)(cell))}
 
 
-def _plain(value: Value) -> dict[str, object]:
+def for_programs(value: Value) -> dict[str, object]:
+    """A printed value with its key and its sources, as JSON."""
     sources = [{"table": rows.table, "rows": list(rows.numbers)} for rows in value.sources]
     number = value.number if value.number != int(value.number) else int(value.number)
     about = {"key": value.key, "value": number, "unit": value.unit, "formula": value.formula}

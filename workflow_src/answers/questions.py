@@ -70,4 +70,12 @@ FIGURES: dict[str, tuple[str, ...]] = {
 }
 """The tables that each figure is drawn from."""
 
+CARDS = Question(
+    "case_card",
+    "One case at a time",
+    ("timings", "ranges", "kernels", "captures", "work"),
+    optional=("ledger", "products", "environments", "ceilings"),
+)
+"""The table of each case: not a question, but made from tables in the same way."""
+
 REPORT_TABLES = ("timings", "ranges", "kernels", "captures", "environments")

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import pandas as pd
 
-from workflow_src.answers.kernels import PRODUCTS, device_ms, device_rows
+from workflow_src.answers.kernels import PRODUCTS, captured, device_ms
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes, phase_times
 from workflow_src.common.case import ATTENTIONS, OPTIMIZERS, PHASES, PRECISIONS
@@ -127,7 +127,7 @@ def waits(working: Value | None) -> bool:
 
 def _savings(tables: Tables, case: CaseKey, phase: str, times: Times) -> tuple[Saving, ...]:
     """The remedies of which something is known, in the order of Remedy."""
-    mine, rows = times[case, phase], device_rows(tables, case.case, phase)
+    mine, (_, rows) = times[case, phase], captured(tables, case.case, phase)
     bounds: dict[Remedy, Callable[[], Value | None]] = {
         Remedy.OPTIMIZER: lambda: device_ms(_optimizer(case, rows)),
         Remedy.ATTENTION: lambda: device_ms(_attention(case, rows)),

@@ -47,7 +47,7 @@ def _verdict(result: TopKernels) -> Verdict:
         return Verdict.CANT_TELL
     if not result.same.of.number:
         return Verdict.FORWARD_ALONE
-    if result.leader.cases.holds.number == result.leader.cases.of.number:
+    if result.leader.cases.always:
         return Verdict.ONE_KIND
     kinds = {each.what for each in result.leaders.values()}
     return Verdict.BY_PRECISION if len(kinds) > 1 else Verdict.MIXED

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from workflow_src.answers import words
+from workflow_src.answers.among import Among, among
 from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.example import example
 from workflow_src.answers.matrix import by_precision, matrices
@@ -18,7 +19,7 @@ from workflow_src.answers.top_kernel.top import (
     rows_of_part,
     top_of_case,
 )
-from workflow_src.render.value import Cell, Joined, Value, count, spread, total
+from workflow_src.render.value import Cell, Joined, Value, spread, total
 from workflow_src.traces.kernel_words import MATRIX_PRODUCT
 
 __all__ = ["TopKernel", "TopKernels", "result", "top_of_case"]
@@ -28,24 +29,11 @@ Tops = Mapping[str, TopKernel]
 
 
 @dataclass(frozen=True)
-class Cases:
-    """In how many of some cases something holds."""
-
-    holds: Value
-    of: Value
-
-    @property
-    def cell(self) -> Cell:
-        """As a table prints it: "13 of 20"; None of no cases."""
-        return Joined((self.holds, self.of), by=" of ") if self.of.number else None
-
-
-@dataclass(frozen=True)
 class Leader:
-    """What the top kernel does in most cases, and in how many."""
+    """What the top kernel or product of most cases is, and of how many."""
 
     what: str
-    cases: Cases
+    cases: Among
 
     @property
     def cell(self) -> Cell:
@@ -65,7 +53,7 @@ class TopKernels:
 
     leader: Leader | None
     leaders: Mapping[str, Leader]
-    same: Cases
+    same: Among
     matrices: tuple[pd.DataFrame, ...]
     summary: pd.DataFrame
     every: pd.DataFrame
@@ -91,7 +79,7 @@ def result(tables: Tables) -> TopKernels:
         leaders={name: each for name, each in leaders.items() if each},
         same=same(tops.values()),
         matrices=matrices(tables.cases, lambda case: cell(tops[case], states[case])),
-        summary=summary(columns),
+        summary=summary({name: mine for name, mine in columns.items() if any(mine)}),
         every=every(tops.values()),
         forward=tops[chosen].get(FORWARD) if chosen else None,
         backward=tops[chosen].get(BACKWARD) if chosen else None,
@@ -112,22 +100,32 @@ def of_part(cases: Iterable[Tops], part: str) -> list[TopKernel]:
 
 
 def leader(cases: Iterable[Tops], part: str) -> Leader | None:
-    """What most top kernels of a part do; of several the first by name; None without any."""
+    """What most top kernels of a part do; None without any."""
     tops = of_part(cases, part)
-    counted = Counter(top.kernel.what for top in tops)
+    return most_often([top.kernel.what for top in tops], [top.kernel.ms for top in tops])
+
+
+def top_products(cases: Iterable[Tops], part: str) -> Leader | None:
+    """What the matrix product with the most time multiplies in most cases; None without any."""
+    found = [top.product for top in of_part(cases, part) if top.product]
+    return most_often([product.name for product in found], [product.ms for product in found])
+
+
+def most_often(names: Sequence[str], values: Sequence[Value]) -> Leader | None:
+    """The commonest name, and of several the first; `values` has one of each case."""
+    counted = Counter(names)
     if not counted:
         return None
-    first = min(counted, key=lambda what: (-counted[what], what))
-    leading = [top.kernel.ms for top in tops if top.kernel.what == first]
-    return Leader(first, Cases(count(leading), count(top.kernel.ms for top in tops)))
+    first = min(counted, key=lambda name: (-counted[name], name))
+    return Leader(first, among(values, [name == first for name in names]))
 
 
-def same(cases: Iterable[Tops]) -> Cases:
+def same(cases: Iterable[Tops]) -> Among:
     """In how many cases backward's top kernel is forward's, by its whole name."""
     return compared(cases, lambda forward, backward: forward.kernel.name == backward.kernel.name)
 
 
-def other_product(cases: Iterable[Tops]) -> Cases:
+def other_product(cases: Iterable[Tops]) -> Among:
     """In how many cases both top kernels are matrix products, but not the same kernel."""
     return compared(
         cases,
@@ -138,36 +136,39 @@ def other_product(cases: Iterable[Tops]) -> Cases:
     )
 
 
-def compared(cases: Iterable[Tops], alike: Callable[[TopKernel, TopKernel], bool]) -> Cases:
+def compared(cases: Iterable[Tops], alike: Callable[[TopKernel, TopKernel], bool]) -> Among:
     """In how many of the cases with both parts their top kernels are alike."""
     pairs = [(tops[FORWARD], tops[BACKWARD]) for tops in cases if {FORWARD, BACKWARD} <= set(tops)]
-    holds = [pair for pair in pairs if alike(*pair)]
-    return Cases(*(count(total([a.kernel.ms, b.kernel.ms]) for a, b in p) for p in (holds, pairs)))
+    times = [total([forward.kernel.ms, backward.kernel.ms]) for forward, backward in pairs]
+    return among(times, [alike(*pair) for pair in pairs])
 
 
 def cell(tops: Tops, state: str) -> Cell:
     """What leads forward, its calls and its share; or why there is nothing."""
     top = tops.get(FORWARD)
     if top is None:
-        return words.STATES[state]
+        return None if state == "ok" else words.STATES[state]
     return Joined((top.kernel.what, ": ", top.calls, ", ", top.kernel.share), by="")
 
 
 def summary(columns: Mapping[str, Sequence[Tops]]) -> pd.DataFrame:
     """What leads each part in the cases of each precision, and how backward compares."""
-    mine = list(columns.values())
-    rows: list[list[Cell]] = []
-    for part, word in words.PARTS.items():
-        leaders = [leader(cases, part) for cases in mine]
-        rows.append([f"{word}: it does most often", *(_cell(each) for each in leaders)])
-        if part in (FORWARD, BACKWARD):
-            shares = [spread(top.kernel.share for top in of_part(cases, part)) for cases in mine]
-            rows.append([f"{word}: its share, median (least to most)", *shares])
-    rows.append(["backward: it is forward's, in", *(same(cases).cell for cases in mine)])
-    others = [other_product(cases).cell for cases in mine]
-    rows.append(["backward: it is another matrix product, in", *others])
+    every = list(columns.values())
+    rows: list[list[Cell]] = [
+        [f"{word}: the top kernel is a", *(_cell(leader(mine, part)) for mine in every)]
+        for part, word in words.PARTS.items()
+    ]
+    for part in (FORWARD, BACKWARD):
+        tops = [of_part(mine, part) for mine in every]
+        shares = [spread(top.kernel.share for top in mine) for mine in tops]
+        rows.append([f"{part}: its share, median (least to most)", *shares])
+        products = [_cell(top_products(mine, part)) for mine in every]
+        rows.append([f"{part}: the matrix product with the most time", *products])
+    rows.append(["backward's is forward's", *(same(mine).cell for mine in every)])
+    others = [other_product(mine).cell for mine in every]
+    rows.append(["both are matrix products, by other kernels", *others])
     known = [row for row in rows if any(row[1:])]
-    return pd.DataFrame(known, columns=["the top kernel", *columns], dtype="object")
+    return pd.DataFrame(known, columns=["in how many cases", *columns], dtype="object")
 
 
 def _cell(found: Leader | None) -> Cell:

@@ -8,15 +8,14 @@ from workflow_src.answers.components import layers_of
 from workflow_src.answers.kernels import (
     PRODUCTS,
     Kernel,
-    calls,
     captured,
     in_backward,
     ranked,
 )
 from workflow_src.answers.tables import CaseKey, Tables
-from workflow_src.answers.top_kernel.layer_calls import explained, in_layers, layer_calls, where
+from workflow_src.answers.top_kernel.layer_calls import explained, in_layers, where
 from workflow_src.answers.top_kernel.products import FORWARD, Product, top_product
-from workflow_src.render.value import Cell, Value
+from workflow_src.render.value import Cell
 
 BACKWARD = "backward"
 
@@ -26,16 +25,15 @@ class TopKernel:
     """What takes the most device time in a part of a step.
 
     `kernel` is the one with the most time by its whole name, `calls` its calls a step as
-    "266 (11 per layer + 2)", `each_layer` those of a layer, where known; `where` the components it
-    runs in. `by_what`: the most time of all kernels that do the same together; `besides` the same
-    without matrix products. `product` is the matrix product with the most time.
+    "266 (11 per layer + 2)", `where` the components it runs in. `by_what` has the most time of all
+    kernels that do the same together, `besides` of those that aren't matrix products; `product` is
+    the matrix product with the most time.
     """
 
     case: CaseKey
     part: str
     kernel: Kernel
     calls: Cell
-    each_layer: Value | None
     where: Cell
     by_what: Kernel
     besides: Kernel | None
@@ -50,18 +48,15 @@ def top_of_case(tables: Tables, case: CaseKey, part: str) -> TopKernel | None:
         return None
     layers = layers_of(tables, case.case)
     mine = rows[rows["name"] == top.name]
-    inside = in_layers(mine, layers)
+    others = (each for each in ranked(rows, by="what") if each.family not in PRODUCTS)
     return TopKernel(
         case=case,
         part=part,
         kernel=top,
-        calls=explained(top.calls, inside, layers),
-        each_layer=layer_calls(calls(mine), inside, layers),
+        calls=explained(top.calls, in_layers(mine, layers), layers),
         where=where(mine),
         by_what=by_what,
-        besides=next(
-            (each for each in ranked(rows, by="what") if each.family not in PRODUCTS), None
-        ),
+        besides=next(others, None),
         product=top_product(rows, products_of_part(tables, case, part), layers),
     )
 
