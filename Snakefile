@@ -17,7 +17,7 @@
 #   results/{tag}/sections/{study}.md, .appendix.md   its section of the report, its long tables
 #   results/{tag}/logs/{any of the above}.log
 #   results/compare/{run_a}/with/{run_b}/compare.md   run_b's tables compared with run_a's
-#   report.md, report.html, results/{tag}/appendix.md the report, and its long tables
+#   report.md, report.html, results/{tag}/appendix.md the report of one run, and its long tables
 import sys
 
 sys.path.insert(0, workflow.basedir)

@@ -51,7 +51,8 @@ rule appendix:
         " --asked {params.asked} --appendix {output:q} > {log:q} 2>&1"
 
 
-# All runs share report.md and report.html; each ends with a note of what it was made for.
+# All runs share these two files. A note at their end tells what they were made for, by which they
+# are made again for another run, whatever Snakemake knows of them; so does that of the appendix.
 rule report:
     input:
         **dag.report.inputs(),

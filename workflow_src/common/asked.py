@@ -1,4 +1,4 @@
-"""A note at the end of a text of what it was made for, so that the file itself tells whose it is."""
+"""A note at the end of a text of what it was made for, so that the file tells whose it is."""
 
 import os
 import re

@@ -16,6 +16,7 @@ PAGE = [f"{TEMPLATES}/report.{kind}" for kind in ("html.j2", "css", "js")]
 
 NEWER = Path(".snakemake", "made_for_another_run")
 
+
 def another_run(*, newer: bool) -> str:
     """An empty folder as an input; `newer`: newer than any file that is there now.
 
