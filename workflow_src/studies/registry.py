@@ -8,6 +8,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from workflow_src.render.show import Headline
+from workflow_src.studies.matmul import figure as matmul_figure
+from workflow_src.studies.matmul import headline as matmul_headline
+from workflow_src.studies.matmul import result as matmul_result
+from workflow_src.studies.mlp import figure as mlp_figure
+from workflow_src.studies.mlp import headline as mlp_headline
+from workflow_src.studies.mlp import result as mlp_result
 
 R = TypeVar("R")
 
@@ -27,5 +33,21 @@ class Study(Generic[R]):
     draw: Callable[[pd.DataFrame], Figure]
 
 
-REGISTRY: Mapping[str, Study[Any]] = {}
+REGISTRY: Mapping[str, Study[Any]] = {
+    "matmul": Study(
+        title="Matrix multiplication: rate over size, and the cost of awkward sizes",
+        question="How fast are square matrix products at each size and precision, and what does an "
+        "awkward size cost?",
+        result=matmul_result.result,
+        headline=matmul_headline.headline,
+        draw=matmul_figure.draw,
+    ),
+    "mlp": Study(
+        title="MLP scaling: a step's time against its FLOPs",
+        question="Does a training step take longer as its FLOPs grow, and by as much?",
+        result=mlp_result.result,
+        headline=mlp_headline.headline,
+        draw=mlp_figure.draw,
+    ),
+}
 """The studies by name; the report's order is that of STUDIES in study.py."""
