@@ -1,14 +1,17 @@
 """The lines of a study's table, whose cells become values, and tables made of such cells."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import final
 
 import pandas as pd
 
 from workflow_src.answers import words
-from workflow_src.render.value import Cell, Rows, Value, value
+from workflow_src.render.show import FORMATS
+from workflow_src.render.value import Cell, Joined, Ranged, Rows, Value, median, merged, value
 
 
+@final
 @dataclass(frozen=True)
 class Line:
     """A line of the table `table`; the header is line 1. An absent column is as an empty cell."""
@@ -29,12 +32,30 @@ class Line:
 
     def value(self, column: str, unit: str, formula: str = "") -> Value | None:
         """A cell as a value; None where it is empty or no number."""
-        rows = Rows(self.table, (self.number,))
-        return value(self.cells.get(column), unit, rows, formula=formula or column)
+        return value(self.cells.get(column), unit, self.rows, formula=formula or column)
+
+    def amount(self, column: str) -> float:
+        """A cell as a number to draw or to sort by; 0 where it is empty."""
+        found = self.value(column, "")
+        return found.number if found else 0.0
+
+    def has(self, *columns: str) -> bool:
+        """Whether all of these cells hold a number."""
+        return all(self.value(column, "") is not None for column in columns)
+
+    def ranged(self, middle: str, low: str, high: str, unit: str) -> Cell:
+        """A cell with two others as its ends; None where it is empty."""
+        found = self.value(middle, unit)
+        return found and Ranged(found, self.value(low, unit), self.value(high, unit))
 
     def true(self, column: str) -> bool:
         """Whether a cell says so."""
         return self.text(column) in ("True", "1", "1.0")
+
+    @property
+    def rows(self) -> Rows:
+        """The line as a source."""
+        return Rows(self.table, (self.number,))
 
     @property
     def ok(self) -> bool:
@@ -64,3 +85,49 @@ def shown(rows: Sequence[Mapping[str, Cell]]) -> pd.DataFrame:
     kept = [key for key in columns if any(row.get(key) is not None for row in rows)]
     cells = [[row.get(key) for key in kept] for row in rows]
     return pd.DataFrame(cells, columns=kept, dtype="object")
+
+
+def grouped(every: Iterable[Line], *columns: str) -> list[list[Line]]:
+    """Lines that agree in some columns, in order of first appearance."""
+    found: dict[tuple[str, ...], list[Line]] = {}
+    for line in every:
+        found.setdefault(tuple(line.text(column) for column in columns), []).append(line)
+    return list(found.values())
+
+
+def unmeasured(every: Iterable[Line], name: Callable[[Line], str]) -> pd.DataFrame:
+    """A row per name, state and reason of lines that weren't measured, and how many they are."""
+    found: dict[tuple[str, str, str], list[Rows]] = {}
+    for line in every:
+        if not line.ok:
+            key = (name(line), line.state, line.text("reason"))
+            found.setdefault(key, []).append(line.rows)
+    return shown(
+        [
+            {
+                "without a measurement": named,
+                "state": state,
+                "why": reason or None,
+                "rows": Value(len(rows), "count", merged(rows), "count"),
+            }
+            for (named, state, reason), rows in found.items()
+        ]
+    )
+
+
+def ranged(values: Sequence[Value]) -> Cell:
+    """The median, with the least and the most of several; None without any."""
+    ends = sorted(values, key=lambda value: value.number)
+    if len(ends) < 2:
+        return ends[0] if ends else None
+    return Ranged(median(values), ends[0], ends[-1])
+
+
+def spread(values: Iterable[Value | None]) -> Cell:
+    """The least to the most, or one of them if both look alike; None without any."""
+    ends = sorted((each for each in values if each), key=lambda value: value.number)
+    if not ends:
+        return None
+    low, high = ends[0], ends[-1]
+    alike = FORMATS[low.unit](low.number) == FORMATS[high.unit](high.number)
+    return low if alike else Joined((low, high), by=" to ")

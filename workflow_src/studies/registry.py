@@ -8,12 +8,18 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from workflow_src.render.show import Headline
-from workflow_src.studies.matmul import figure as matmul_figure
-from workflow_src.studies.matmul import headline as matmul_headline
-from workflow_src.studies.matmul import result as matmul_result
-from workflow_src.studies.mlp import figure as mlp_figure
-from workflow_src.studies.mlp import headline as mlp_headline
-from workflow_src.studies.mlp import result as mlp_result
+from workflow_src.studies.matmul.figure import draw as draw_matmul
+from workflow_src.studies.matmul.headline import headline as matmul_headline
+from workflow_src.studies.matmul.result import result as matmul_result
+from workflow_src.studies.mlp.figure import draw as draw_mlp
+from workflow_src.studies.mlp.headline import headline as mlp_headline
+from workflow_src.studies.mlp.result import result as mlp_result
+from workflow_src.studies.precision.figure import draw as draw_precision
+from workflow_src.studies.precision.headline import headline as precision_headline
+from workflow_src.studies.precision.result import result as precision_result
+from workflow_src.studies.warmup.figure import draw as draw_warmup
+from workflow_src.studies.warmup.headline import headline as warmup_headline
+from workflow_src.studies.warmup.result import result as warmup_result
 
 R = TypeVar("R")
 
@@ -34,20 +40,33 @@ class Study(Generic[R]):
 
 
 REGISTRY: Mapping[str, Study[Any]] = {
+    "warmup": Study(
+        "Warm-up: what the first steps of a process cost",
+        "How much slower are the first steps of a process, and how many must an average leave out?",
+        warmup_result,
+        warmup_headline,
+        draw_warmup,
+    ),
+    "precision": Study(
+        "Mixed precision: rounding, types and time",
+        "What does a 16-bit type cost in accuracy, and what does it gain in time?",
+        precision_result,
+        precision_headline,
+        draw_precision,
+    ),
     "matmul": Study(
-        title="Matrix multiplication: rate over size, and the cost of awkward sizes",
-        question="How fast are square matrix products at each size and precision, and what does an "
-        "awkward size cost?",
-        result=matmul_result.result,
-        headline=matmul_headline.headline,
-        draw=matmul_figure.draw,
+        "Matrix multiplication: rate over size, and the cost of awkward sizes",
+        "How fast are square matrix products, and what does an awkward size cost?",
+        matmul_result,
+        matmul_headline,
+        draw_matmul,
     ),
     "mlp": Study(
-        title="MLP scaling: a step's time against its FLOPs",
-        question="Does a training step take longer as its FLOPs grow, and by as much?",
-        result=mlp_result.result,
-        headline=mlp_headline.headline,
-        draw=mlp_figure.draw,
+        "MLP scaling: a step's time against its FLOPs",
+        "Does a training step take longer as its FLOPs grow, and by as much?",
+        mlp_result,
+        mlp_headline,
+        draw_mlp,
     ),
 }
 """The studies by name; the report's order is that of STUDIES in study.py."""

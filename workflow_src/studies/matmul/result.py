@@ -9,7 +9,6 @@ from workflow_src.render.value import (
     Cell,
     Joined,
     Marked,
-    Ranged,
     Value,
     complement,
     computed,
@@ -17,7 +16,7 @@ from workflow_src.render.value import (
     median,
     ratio,
 )
-from workflow_src.studies.lines import shown
+from workflow_src.studies.lines import Line, ranged, shown, unmeasured
 from workflow_src.studies.matmul.analyze import DIVISORS
 from workflow_src.studies.matmul.points import PRECISIONS
 from workflow_src.studies.matmul.products import Product, changes, measured, products
@@ -77,7 +76,7 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Matmul:
             [_divisor(n, mine) for n in DIVISORS if (mine := [p for p in fine if _of(p) == n])]
         ),
         edge=shown([row for sweep in FINE for row in _edge(measured(found, sweep))]),
-        missing=shown([_missing(each) for each in found if not each.line.ok]),
+        missing=unmeasured((each.line for each in found), _name),
     )
 
 
@@ -160,11 +159,12 @@ def _best(mine: Sequence[Product]) -> dict[str, Cell]:
 def _size(product: Product, mine: Sequence[Product]) -> dict[str, Cell]:
     """A product in the table of all sizes; `mine`: those of its precision."""
     best = max(mine, key=_rate).rate
-    ends = [product.line.value(f"{end}_ms", "ms") for end in ("p20", "p80")]
     return {
         "precision": product.precision,
         "n": product.n,
-        "median, ms (20th to 80th percentile)": Ranged(product.ms, *ends),
+        "median, ms (20th to 80th percentile)": product.line.ranged(
+            "median_ms", "p20_ms", "p80_ms", "ms"
+        ),
         "TFLOP/s": Marked(product.rate, f" ({product.mark})") if product.mark else product.rate,
         "of best": ratio(product.rate, best, "share", "rate / the precision's best"),
         "device time, ms": product.busy_ms,
@@ -174,12 +174,11 @@ def _size(product: Product, mine: Sequence[Product]) -> dict[str, Cell]:
 
 
 def _divisor(divisor: int, mine: Sequence[Product]) -> dict[str, Cell]:
-    ordered = sorted((each.rate for each in mine if each.rate), key=lambda rate: rate.number)
-    after = _named_after(mine)
+    found, after = [each.rate for each in mine if each.rate], _named_after(mine)
     return {
         "largest that divides n": divisor,
-        "sizes": count(each.rate for each in mine),
-        "median, TFLOP/s (least to most)": Ranged(median(ordered), ordered[0], ordered[-1]),
+        "sizes": count(found),
+        "median, TFLOP/s (least to most)": ranged(found),
         "kernels named after": _capabilities(after) or None,
         "tiles": _same(mine, lambda each: each.covered[0]),
         "kernels": Joined(tuple(sorted({each.kernel for each in mine} - {""})), ", "),
@@ -208,11 +207,7 @@ def _edge(mine: list[Product]) -> list[dict[str, Cell]]:
     ]
 
 
-def _missing(product: Product) -> dict[str, Cell]:
-    return {
-        "precision": product.precision,
-        "sweep": product.sweep.replace("_", " "),
-        "n": product.n,
-        "state": product.line.state,
-        "why": product.line.text("reason") or None,
-    }
+def _name(line: Line) -> str:
+    n = line.whole("n")
+    about = f"{line.text('precision')} {line.text('sweep').replace('_', ' ')}"
+    return f"{about}, n = {n}" if n else about

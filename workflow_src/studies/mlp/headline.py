@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 from workflow_src.render.show import Headline
+from workflow_src.studies.lines import spread
 from workflow_src.studies.mlp.result import Mlp
 
 AS_EXPECTED_WITHIN = 0.25
@@ -15,19 +16,19 @@ class Verdict(StrEnum):
 
     FOLLOWS = (
         "Yes, from dim {low} to {high}: {flops} the FLOPs take {step} as long, and device time is "
-        "{before} and {after} of the step."
+        "{working} of the step."
     )
     LESS = (
         "By less, from dim {low} to {high}: {flops} the FLOPs take {step} as long, and device time "
-        "is {before} and {after} of the step."
+        "is {working} of the step."
     )
     MORE = (
         "By more, from dim {low} to {high}: {flops} the FLOPs take {step} as long, and device time "
-        "is {before} and {after} of the step."
+        "is {working} of the step."
     )
     WAITS = (
         "That can't be told: fewer than two widths keep the device working for 80 % of a step or "
-        "more (most: {working}, at dim {dim}), and a step that waits for launches says nothing of "
+        "more (most: {most}, at dim {dim}), and a step that waits for launches says nothing of "
         "FLOPs."
     )
     CANT_TELL = "That can't be told: fewer than two widths have a time and a device time."
@@ -39,11 +40,10 @@ def headline(result: Mlp) -> Headline:
     slots = {
         "low": growth.low.dim if growth else None,
         "high": growth.high.dim if growth else None,
-        "before": growth.low.working if growth else None,
-        "after": growth.high.working if growth else None,
+        "working": spread([growth.low.working, growth.high.working]) if growth else None,
         "step": growth.step if growth else None,
         "flops": growth.flops if growth else None,
-        "working": most.working if most else None,
+        "most": most.working if most else None,
         "dim": most.dim if most else None,
     }
     return Headline(verdict, verdict.value, slots)

@@ -7,7 +7,7 @@ import pandas as pd
 
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
 from workflow_src.render.value import Cell, Ranged, Value, computed, ratio
-from workflow_src.studies.lines import Line, lines, shown
+from workflow_src.studies.lines import Line, lines, shown, unmeasured
 from workflow_src.studies.mlp.points import BASE
 
 POWERS = {"steps": 1, "layers": 1, "batch": 1, "dim": 2}
@@ -92,7 +92,7 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Mlp:
         dims=_dims(found),
         scaled=shown([_scaled(each) for each in scaled(part["scaling"])]),
         operators=shown([_operator(line) for line in _longest(part["operators"])]),
-        missing=shown([_missing(line) for line in every if not line.ok]),
+        missing=unmeasured(every, _name),
     )
 
 
@@ -219,13 +219,8 @@ def _operator(line: Line) -> dict[str, Cell]:
     }
 
 
-def _missing(line: Line) -> dict[str, Cell]:
-    return {
-        "part": line.text("part"),
-        "operation": line.text("operation") or None,
-        "scaled": line.text("axis") or None,
-        "by": line.whole("factor"),
-        "dim": line.whole("dim"),
-        "state": line.state,
-        "why": line.text("reason") or None,
-    }
+def _name(line: Line) -> str:
+    told = {column: line.text(column) for column in ("part", "operation", "axis")}
+    numbers = {"by": line.whole("factor"), "dim": line.whole("dim")}
+    about = [*told.values(), *(f"{name} {number}" for name, number in numbers.items() if number)]
+    return " ".join(filter(None, about))
