@@ -7,9 +7,9 @@ from pathlib import Path
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.answers.components import COMPONENTS
 from workflow_src.answers.evidence import cases_of, of, words
 from workflow_src.common.case import PHASES
+from workflow_src.common.components import COMPONENTS
 from workflow_src.common.errors import StageError
 from workflow_src.render.flame import KNOWN, Phase, flame
 from workflow_src.render.html import figure

@@ -8,6 +8,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from workflow_src.render.show import Headline
+from workflow_src.studies.accounting.figure import draw as draw_accounting
+from workflow_src.studies.accounting.headline import headline as accounting_headline
+from workflow_src.studies.accounting.result import result as accounting_result
 from workflow_src.studies.matmul.figure import draw as draw_matmul
 from workflow_src.studies.matmul.headline import headline as matmul_headline
 from workflow_src.studies.matmul.result import result as matmul_result
@@ -67,6 +70,13 @@ REGISTRY: Mapping[str, Study[Any]] = {
         mlp_result,
         mlp_headline,
         draw_mlp,
+    ),
+    "accounting": Study(
+        "Accounting: FLOPs, memory, utilization and the roofline",
+        "How near do formulas for FLOPs and memory come, and a forward pass to this machine's best?",
+        accounting_result,
+        accounting_headline,
+        draw_accounting,
     ),
 }
 """The studies by name; the report's order is that of STUDIES in study.py."""
