@@ -11,6 +11,9 @@ from workflow_src.render.show import Headline
 from workflow_src.studies.accounting.figure import draw as draw_accounting
 from workflow_src.studies.accounting.headline import headline as accounting_headline
 from workflow_src.studies.accounting.result import result as accounting_result
+from workflow_src.studies.levers.figure import draw as draw_levers
+from workflow_src.studies.levers.headline import headline as levers_headline
+from workflow_src.studies.levers.result import result as levers_result
 from workflow_src.studies.matmul.figure import draw as draw_matmul
 from workflow_src.studies.matmul.headline import headline as matmul_headline
 from workflow_src.studies.matmul.result import result as matmul_result
@@ -73,10 +76,17 @@ REGISTRY: Mapping[str, Study[Any]] = {
     ),
     "accounting": Study(
         "Accounting: FLOPs, memory, utilization and the roofline",
-        "How near do formulas for FLOPs and memory come, and a forward pass to this machine's best?",
+        "How right are formulas for FLOPs and memory, and how near to its best is the machine?",
         accounting_result,
         accounting_headline,
         draw_accounting,
+    ),
+    "levers": Study(
+        "What to change first: remedies predicted, tried, and scored",
+        "Which change to a training step pays, what pays after it, and could that be foretold?",
+        levers_result,
+        levers_headline,
+        draw_levers,
     ),
 }
 """The studies by name; the report's order is that of STUDIES in study.py."""
