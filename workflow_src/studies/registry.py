@@ -11,6 +11,12 @@ from workflow_src.render.show import Headline
 from workflow_src.studies.accounting.figure import draw as draw_accounting
 from workflow_src.studies.accounting.headline import headline as accounting_headline
 from workflow_src.studies.accounting.result import result as accounting_result
+from workflow_src.studies.attention.figure import draw as draw_attention
+from workflow_src.studies.attention.headline import headline as attention_headline
+from workflow_src.studies.attention.result import result as attention_result
+from workflow_src.studies.fusion.figure import draw as draw_fusion
+from workflow_src.studies.fusion.headline import headline as fusion_headline
+from workflow_src.studies.fusion.result import result as fusion_result
 from workflow_src.studies.levers.figure import draw as draw_levers
 from workflow_src.studies.levers.headline import headline as levers_headline
 from workflow_src.studies.levers.result import result as levers_result
@@ -59,6 +65,20 @@ REGISTRY: Mapping[str, Study[Any]] = {
         precision_result,
         precision_headline,
         draw_precision,
+    ),
+    "attention": Study(
+        "Attention: written out, compiled and fused, over context and head size",
+        "Which attention is fastest at which context, and what does it do to memory?",
+        attention_result,
+        attention_headline,
+        draw_attention,
+    ),
+    "fusion": Study(
+        "Operator fusion: GeLU and softmax, written out and as one kernel",
+        "What does an operation gain from one kernel instead of one per step of its formula?",
+        fusion_result,
+        fusion_headline,
+        draw_fusion,
     ),
     "matmul": Study(
         "Matrix multiplication: rate over size, and the cost of awkward sizes",

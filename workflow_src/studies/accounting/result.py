@@ -63,20 +63,22 @@ def result(table: pd.DataFrame, of_the_run: pd.DataFrame) -> Accounting:
 
 
 def _sizes(found: Sequence[Phase], rules: Mapping[str, Value | None]) -> pd.DataFrame:
-    """A row per size that was measured, with columns for each precision."""
+    """A row per size and precision that was measured: its training step and its forward pass."""
     by = {(*each.key, each.name): each for each in found}
-    precisions = dict.fromkeys(each.key[1] for each in found)
     rows: list[dict[str, Cell]] = []
-    for size in dict.fromkeys(each.key[0] for each in found):
-        row: dict[str, Cell] = {"size": size, "6ND / step's FLOPs": rules.get(size)}
-        for precision in precisions:
-            step, forward = (by.get((size, precision, n)) for n in ("train_step", "forward"))
-            row |= {
-                f"{precision}: step's peak, GiB": (step.peak or step.line.state) if step else None,
-                f"predicted, {precision}": step.predicted if step else None,
-                f"device works in forward, {precision}": forward.working if forward else None,
-                f"MFU of forward, {precision}": forward.mfu if forward else None,
-            }
+    for size, precision in dict.fromkeys(each.key for each in found):
+        step, forward = (by.get((size, precision, n)) for n in ("train_step", "forward"))
+        row: dict[str, Cell] = {
+            "size": size,
+            "precision": precision,
+            "6ND / step's FLOPs": rules.get(size),
+            "step's peak memory, GiB": (step.peak or step.line.state) if step else None,
+            "predicted": step.predicted if step else None,
+            "step, ms": (step.ms or step.line.state) if step else None,
+            "forward, ms": (forward.ms or forward.line.state) if forward else None,
+            "device works in it": forward.working if forward else None,
+            "MFU of it": forward.mfu if forward else None,
+        }
         rows.append(row)
     return shown(rows)
 
