@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from workflow_src.answers.answer import for_programs
 from workflow_src.answers.case_card import case_card
 from workflow_src.answers.change_first.savings import First, firsts
 from workflow_src.answers.questions import CARDS
@@ -17,6 +16,7 @@ from workflow_src.common.atomic_write import write_text
 from workflow_src.common.errors import StageError, one_sentence
 from workflow_src.render.show import Printer
 from workflow_src.render.templates import render
+from workflow_src.render.texts import for_programs
 
 TEMPLATE = "case_card.md.j2"
 NAME = "cards"

@@ -118,7 +118,9 @@ def doubts(result: dict[str, Any]) -> dict[str, Any]:
     states = [part[when] for part in around for when in whens if when in part]
     changes = host_changes(around)
     return {
-        "throttled": "; ".join(sorted({why for state in states for why in state.get("throttle", [])})),
+        "throttled": "; ".join(
+            sorted({why for state in states for why in state.get("throttle", [])})
+        ),
         "other_processes_most": max(state.get("other_processes", 0) for state in states),
         "host_change_most": max(changes, default=None),
         "host_changed_processes": sum(change > HOST_CHANGED for change in changes),
