@@ -41,7 +41,8 @@ def cards(tables: Tables, templates: Path) -> Cards:
         for printer in (plain, linked)
     }
     values = [for_programs(value) for value in dict.fromkeys(linked.printed)]
-    said = {"question": NAME, "title": CARDS.title, "values": values}
+    pages = {case.case: text for case, text in zip(tables.cases, texts[True], strict=True)}
+    said = {"question": NAME, "title": CARDS.title, "values": values, "pages": pages}
     return Cards(
         markdown="\n".join(texts[False]),
         page="\n".join(texts[True]),

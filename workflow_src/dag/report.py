@@ -15,15 +15,21 @@ from workflow_src.dag.timelines import Timelines
 from workflow_src.dag.wildcards import Wildcards, known
 from workflow_src.plan.suites import Plan
 
-ANSWER_FILES = ("json", "md", "appendix.md")
+FORMS = ("md", "page.md", "appendix.md", "appendix.page.md", "json")
+"""The files of an answer and of a study's section."""
 
-TEXTS = ("report.md", "evidence.html", "cases.html", "points.html")
-"""The report's own templates, beside those of every page and of the appendix."""
+CARD_FORMS = ("md", "page.md", "json")
+
+TEXTS = ("report.md", "page.md", "evidence.html", "cases.html", "points.html")
+"""The report's own templates, beside its parts, those of every page and of the appendix."""
 
 ROOT_FILES = ("report.md", "report.html")
 """The report's own files, the only ones that all runs share."""
 
-MADE = ("tables", "answers", "figures", "timelines", "sections", "section_appendices", "ceilings")
+PARTS = TEMPLATES / "report"
+"""The folder of the templates that the report and its page have in common."""
+
+MADE = ("tables", "answers", "cards", "figures", "timelines", "sections", "ceilings")
 """The inputs of the report that are results to look at, too."""
 
 
@@ -60,13 +66,15 @@ class Report:
         results, chosen = results_of(self.plan), self.studies.chosen
         return {
             "tables": [f"{results}/tables/{name}.csv" for name in REPORT_TABLES],
-            "answers": [f"{results}/answers/{q}.{s}" for q in QUESTIONS for s in ANSWER_FILES],
-            "templates": [f"{TEMPLATES}/appendix.md.j2"],
+            "answers": [f"{results}/answers/{q}.{form}" for q in QUESTIONS for form in FORMS],
+            "cards": [f"{results}/answers/cards.{form}" for form in CARD_FORMS],
+            "templates": [f"{TEMPLATES}/appendix.md.j2", *map(str, sorted(PARTS.glob("*.md.j2")))],
             "plan": [f"{results}/plan.csv"],
             "ceilings": self.ceilings.table(),
             "sections": [f"{results}/sections/{name}.md" for name in chosen],
-            "section_appendices": [f"{results}/sections/{name}.appendix.md" for name in chosen],
-            "section_numbers": [f"{results}/sections/{name}.json" for name in chosen],
+            "section_forms": [
+                f"{results}/sections/{name}.{form}" for name in chosen for form in FORMS[1:]
+            ],
             "study_tables": [f"{results}/tables/studies/{name}.csv" for name in chosen],
         }
 

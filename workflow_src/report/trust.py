@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
+from markupsafe import Markup
 
 from workflow_src.answers.conditions import Conditions, Warned, conditions
 from workflow_src.answers.tables import Tables
@@ -16,6 +17,8 @@ BEYOND = "\N{BALLOT X}"
 """The mark of a result beyond its limit."""
 
 ALL, NONE, DASH = "all", "none", None
+
+STATS = Markup("`nsys stats` counts the same kernel time; captures")
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ def _time(run: Run) -> Iterator[Check]:
     kernels = run.tables["kernels"]
     ours = kernels[kernels["kind"] == "kernel"].groupby("case")["busy_ns"].sum()
     same = counted["case"].map(ours).fillna(0) == counted["stats_total_ns"]
-    yield from _in_all("`nsys stats` counts the same kernel time; captures", counted, same)
+    yield from _in_all(STATS, counted, same)
     yield from _at_least(
         "device time whose kernel's family is known", captures, "captures", "family_coverage"
     )
