@@ -12,10 +12,8 @@ import pandas as pd
 import pytest
 import torch
 
-from tests.synthetic_tables import Sample, write_tables
 from tests.workflow import ROOT
 from workflow_src.common.ceilings import FEWEST, SIZES, SIZES_SCHEMA, over_ceiling, rate_of
-from workflow_src.common.errors import StageError
 from workflow_src.common.schema import violation
 from workflow_src.dag.ceilings import measures
 from workflow_src.dag.start import make_dag

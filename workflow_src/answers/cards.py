@@ -10,15 +10,18 @@ from pathlib import Path
 from workflow_src.answers.case_card import case_card
 from workflow_src.answers.change_first.savings import First, firsts
 from workflow_src.answers.questions import CARDS
-from workflow_src.answers.tables import CaseKey, Tables
+from workflow_src.answers.tables import Tables
 from workflow_src.common.arguments import Parser, existing_folder
 from workflow_src.common.atomic_write import write_text
 from workflow_src.common.errors import StageError, one_sentence
+from workflow_src.render.markdown import escape
 from workflow_src.render.show import Printer
 from workflow_src.render.templates import render
 from workflow_src.render.texts import for_programs
 
 TEMPLATE = "case_card.md.j2"
+WORDS = "card_words.md.j2"
+"""What the rows of all cards mean."""
 NAME = "cards"
 
 
@@ -33,32 +36,35 @@ class Cards:
 
 def cards(tables: Tables, templates: Path) -> Cards:
     """A card per case; one that can't be made says so, and its traceback is on stderr."""
-    plain, linked, found = Printer(), Printer(page=True), firsts(tables)
-    texts = {
-        printer.page: [
-            _text(tables, case, found[case], templates, printer) for case in tables.cases
-        ]
-        for printer in (plain, linked)
-    }
+    found, plain, linked = firsts(tables), Printer(), Printer(page=True)
+    written = [_texts(tables, found[case], templates, (plain, linked)) for case in tables.cases]
     values = [for_programs(value) for value in dict.fromkeys(linked.printed)]
-    pages = {case.case: text for case, text in zip(tables.cases, texts[True], strict=True)}
+    pages = {case.case: page for case, (_, page) in zip(tables.cases, written, strict=True)}
     said = {"question": NAME, "title": CARDS.title, "values": values, "pages": pages}
+    about = render(templates, WORDS, plain)
     return Cards(
-        markdown="\n".join(texts[False]),
-        page="\n".join(texts[True]),
+        markdown="\n".join([about, *(text for text, _ in written)]),
+        page="\n".join([about, *(text for _, text in written)]),
         json=json.dumps(said, indent=1, ensure_ascii=False) + "\n",
     )
 
 
-def _text(tables: Tables, case: CaseKey, first: First, templates: Path, printer: Printer) -> str:
+def _texts(
+    tables: Tables, first: First, templates: Path, printers: tuple[Printer, Printer]
+) -> tuple[str, str]:
+    """A case's card by each printer."""
     try:
-        card = case_card(tables, case, first)
-        return render(templates, TEMPLATE, printer, card=card, heading="###")
+        card = case_card(tables, first.case, first)
+        plain, linked = (
+            render(templates, TEMPLATE, show, card=card, heading="###") for show in printers
+        )
     except StageError:
         raise
     except Exception:
         traceback.print_exc(file=sys.stderr)
-        return f"### {printer(case.case)}\n\nThis table could not be written: see its log.\n"
+        said = f"### {escape(first.case.case)}\n\nThis table could not be written: see its log.\n"
+        return said, said
+    return plain, linked
 
 
 @one_sentence()

@@ -9,14 +9,14 @@ from workflow_src.answers.change_first.savings import First, OfPhase, first_of_c
 from workflow_src.answers.gemm_share.result import parts_of_case
 from workflow_src.answers.kernels import captured, product_share
 from workflow_src.answers.other_kernels.result import components_of_case
-from workflow_src.answers.softmax.result import softmax_of_case
+from workflow_src.answers.softmax.result import FUSED, softmax_of_case
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes
-from workflow_src.answers.top_kernel.result import TopKernel, top_of_case
+from workflow_src.answers.top_kernel.top import TopKernel, top_of_case
 from workflow_src.common.case import PHASES
 from workflow_src.render.value import Cell, Joined, Ranged
 
-FORWARD, STEP = PHASES[0], PHASES[-1]
+FORWARD = PHASES[0]
 
 PLAIN = "plain Python, ms: median (fastest to slowest process)"
 PROFILED = "under the profiler, ms"
@@ -39,6 +39,7 @@ FIRST = "what first: it saves, ms"
 class CaseCard:
     """One case: a table with a column per phase, and the components of its forward pass.
 
+    Rows without any value are left out, but for the plain times.
     `components` are the shares of forward's device time, most first; None if none was captured.
     `notes` say why cells are empty or doubtful: of a phase (in words), what, and the reason.
     """
@@ -54,7 +55,8 @@ def case_card(tables: Tables, case: CaseKey, first: First | None = None) -> Case
     """The card of one case; `first` if it is known already."""
     phases = (first or first_of_case(tables, case)).phases
     columns = [_column(tables, case, phases[phase]) for phase in PHASES]
-    lines = [[name, *(column[name] for column in columns)] for name in columns[0]]
+    rows = {name: [column[name] for column in columns] for name in columns[0]}
+    lines = [[name, *cells] for name, cells in rows.items() if any(cells) or name == PLAIN]
     headings = [case.case, *(words.PHASES[phase] for phase in PHASES)]
     shares = sorted(components_of_case(tables, case), key=lambda each: -each.share.number)
     components = tuple(Joined((each.name, each.share), " ") for each in shares)
@@ -81,7 +83,7 @@ def _column(tables: Tables, case: CaseKey, found: OfPhase) -> dict[str, Cell]:
         PRODUCTS: product_share(rows),
         **_tops(top_of_case(tables, case, phase)),
         PARTS: _parts(tables, case, phase),
-        SOFTMAX: softmax_of_case(tables, case).time_ratio if phase == FORWARD else None,
+        SOFTMAX: _softmax(tables, case) if phase == FORWARD else None,
         MFU: utilization.utilization(tables, times),
         FIRST: _first(found),
     }
@@ -119,6 +121,11 @@ def _called(name: str, calls: Cell, share: Cell) -> Cell:
 def _parts(tables: Tables, case: CaseKey, phase: str) -> Cell:
     found = parts_of_case(tables, case, phase) if phase != FORWARD else ()
     return Joined(tuple(Joined((p.name, p.ms), " ") for p in found), ", ") if found else None
+
+
+def _softmax(tables: Tables, case: CaseKey) -> Cell:
+    found = softmax_of_case(tables, case)
+    return words.STATES[FUSED] if found.state == FUSED else found.time_ratio
 
 
 def _first(found: OfPhase) -> Cell:

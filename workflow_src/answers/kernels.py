@@ -137,7 +137,7 @@ def ranked(rows: pd.DataFrame, by: str = "name") -> Iterator[Kernel]:
     for _, mine in in_order(rows[rows["kind"].isin(KERNEL_KINDS)], by):
         number, ms, part = calls(mine), device_ms(mine), share(mine, rows)
         if number and ms and part:
-            first = mine.sort_values("busy_ns", ascending=False).iloc[0]
+            first = mine.iloc[int(mine["busy_ns"].argmax())]
             name, short_name, family, what = (
                 str(first[column]) for column in ("name", "short_name", "family", "what")
             )

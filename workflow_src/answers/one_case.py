@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 
-from workflow_src.answers.cards import TEMPLATE
+from workflow_src.answers.cards import TEMPLATE, WORDS
 from workflow_src.answers.case_card import case_card
 from workflow_src.answers.questions import CARDS
 from workflow_src.answers.tables import CaseKey, Tables, read_table
@@ -29,8 +29,9 @@ def planned(path: Path, case: str) -> CaseKey:
 
 def case_text(tables: Tables, case: CaseKey, templates: Path) -> str:
     """The card of a case as a file of its own."""
-    card = case_card(tables, case)
-    return render(templates, TEMPLATE, Printer(), card=card, heading="#")
+    show, card = Printer(), case_card(tables, case)
+    text = render(templates, TEMPLATE, show, card=card, heading="#")
+    return f"{text}\n{render(templates, WORDS, show)}"
 
 
 @one_sentence()

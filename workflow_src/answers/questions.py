@@ -40,7 +40,6 @@ QUESTIONS: dict[str, Question] = {
         "other_kernels",
         "What besides matrix products takes time in the forward pass?",
         ("timings", "kernels", "captures"),
-        optional=("operators", "ceilings"),
     ),
     "d": Question(
         "gemm_share",

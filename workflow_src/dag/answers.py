@@ -9,7 +9,8 @@ from workflow_src.dag.studies import Studies
 from workflow_src.dag.wildcards import Wildcards, known
 
 CARD = f"{TEMPLATES}/{CARDS.room}.md.j2"
-"""The template of a case's card."""
+CARD_WORDS = f"{TEMPLATES}/card_words.md.j2"
+"""The templates of a case's card, and of what the rows of all cards mean."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Answers:
 
     def cards_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
         """The inputs of the cards of all cases."""
-        return self._inputs(CARDS, [CARD])
+        return self._inputs(CARDS, [CARD, CARD_WORDS])
 
     def _inputs(self, asked: Question, templates: list[str]) -> dict[str, list[str]]:
         chosen = self.studies.chosen

@@ -3,11 +3,9 @@
 from enum import StrEnum
 
 from workflow_src.answers.change_first.result import ChangeFirst
+from workflow_src.common.thresholds import MOSTLY
 from workflow_src.render.show import Headline
 from workflow_src.render.value import Cell
-
-CLEARLY = 0.8
-"""What comes first in this share of the cases is named alone; the table shows the others."""
 
 
 class Verdict(StrEnum):
@@ -58,5 +56,5 @@ def _verdict(result: ChangeFirst) -> Verdict:
         Verdict.PRECISION_FIRST: result.precision,
         Verdict.DEVICE_WORK_FIRST: result.device,
     }
-    clear = [each for each, mine in groups.items() if mine.cases.number >= CLEARLY * cases]
+    clear = [each for each, mine in groups.items() if mine.cases.number >= MOSTLY * cases]
     return clear[0] if clear else Verdict.DEPENDS

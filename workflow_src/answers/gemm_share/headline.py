@@ -22,8 +22,8 @@ class Verdict(StrEnum):
     )
     FALLS = (
         "Matrix products' share of device time falls from the forward pass to the training step in "
-        "{falling} of {compared} cases; neither backward nor the optimizer is seen to lower it "
-        "more in most of them."
+        "{falling} of {compared} cases. The optimizer lowers it more in {by_optimizer} of them, "
+        "backward in {by_backward}."
     )
     DEPENDS = (
         "From the forward pass to the training step, matrix products' share of device time falls "

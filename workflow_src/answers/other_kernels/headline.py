@@ -15,10 +15,10 @@ class Verdict(StrEnum):
         "(medians: {medians}). Its largest part is {leader} in {leads}."
     )
     LESS = (
-        "All but matrix products takes less than half of the forward pass's device time in each of "
-        "{all} cases (medians: {medians}). Its largest part is {leader} in {leads}."
+        "Matrix products take half of the forward pass's device time or more in {all} of {all} "
+        "cases; all else takes, in medians: {medians}. Its largest part is {leader} in {leads}."
     )
-    NOTHING = "The forward pass's device time is all matrix products, in each of {all} cases."
+    NOTHING = "Matrix products take all device time of the forward pass, in {all} of {all} cases."
     CANT_TELL = "No device time of a forward pass was measured, so its parts can't be told."
 
 

@@ -43,10 +43,15 @@ class Pass:
         """The share of device time besides matrix products."""
         return complement(product_share(self.rows), "1 - matrix products")
 
-    @property
-    def leader(self) -> str | None:
-        """The component with the most time besides products."""
-        return next(iter(grouped(self.others, "component")), None)
+    @cached_property
+    def by_component(self) -> dict[str, pd.DataFrame]:
+        """The rows besides products by component, most time first."""
+        return grouped(self.others, "component")
+
+    @cached_property
+    def by_what(self) -> dict[str, pd.DataFrame]:
+        """The rows besides products by what the kernels do, most time first."""
+        return grouped(self.others, "what")
 
     @property
     def products_ms(self) -> Value | None:
@@ -73,12 +78,9 @@ class Pass:
         """The time of all else that doesn't."""
         return device_ms(self.others[~self.others["component"].isin(QUADRATIC)])
 
-    def part(self, column: str, name: str) -> Value | None:
-        """The share of device time besides products in a component, or of what does the same.
-
-        `column` is "component" or "what".
-        """
-        return share(self.others[self.others[column] == name], self.rows)
+    def share(self, rows: pd.DataFrame | None) -> Value | None:
+        """The share of device time of some of its rows; 0 of none."""
+        return share(self.rows.iloc[:0] if rows is None else rows, self.rows)
 
 
 def forward_pass(tables: Tables, case: CaseKey) -> Pass:
@@ -102,16 +104,19 @@ class ComponentShare:
 
 def components_of_case(tables: Tables, case: CaseKey) -> tuple[ComponentShare, ...]:
     """The components of a case's forward pass, in the model's order; none if none was captured."""
-    found = forward_pass(tables, case)
-    return tuple(
-        part for name in in_model_order(found.rows["component"]) if (part := _part(found, name))
-    )
+    return components(forward_pass(tables, case))
 
 
-def _part(found: Pass, name: str) -> ComponentShare | None:
-    mine = found.rows[found.rows["component"] == name]
-    ms, whole = device_ms(mine), share(mine, found.rows)
-    products, besides = share(multiplies(mine), found.rows), found.part("component", name)
+def components(found: Pass) -> tuple[ComponentShare, ...]:
+    """The components of a forward pass, in the model's order."""
+    groups = grouped(found.rows, "component")
+    parts = (_part(found, name, groups[name]) for name in in_model_order(groups))
+    return tuple(part for part in parts if part)
+
+
+def _part(found: Pass, name: str, rows: pd.DataFrame) -> ComponentShare | None:
+    ms, whole, products = device_ms(rows), found.share(rows), found.share(multiplies(rows))
+    besides = found.share(found.by_component.get(name))
     if ms is None or whole is None or products is None or besides is None:
         return None
     return ComponentShare(name, ms, whole, products, besides)

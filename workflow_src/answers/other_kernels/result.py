@@ -1,7 +1,7 @@
 """(c): the forward pass's device time besides matrix products: where, on what, by case."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -17,12 +17,13 @@ from workflow_src.answers.other_kernels.changes import between_precisions, over_
 from workflow_src.answers.other_kernels.passes import (
     ComponentShare,
     Pass,
+    components,
     components_of_case,
     forward_pass,
 )
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.render.value import Cell, Joined, Value, median, spread
-from workflow_src.traces.kernel_words import CASTS
+from workflow_src.traces.kernel_words import TO_BF16, TO_FP16
 
 __all__ = ["ComponentShare", "OtherKernels", "components_of_case", "result"]
 
@@ -31,6 +32,10 @@ MOST = 0.5
 
 MATTERS = 0.01
 """Parts below this share in every column aren't shown: a reader couldn't gain from them."""
+
+
+NARROWING = (TO_BF16, TO_FP16)
+"""What autocast's casts of a product's inputs do."""
 
 
 @dataclass(frozen=True)
@@ -75,18 +80,18 @@ def result(tables: Tables) -> OtherKernels:
     cells: dict[str, Cell] = {name: medians.get(name) for name in precisions}
     leader, leads = leading(known)
     chosen = example(tables)
-    every = {case: components_of_case(tables, case) for case in tables.cases}
+    every = {case: components(found) for case, found in passes.items()}
     return OtherKernels(
         over_half=among([e.others_share for e in known], [_over_half(e) for e in known]),
         medians={name: each for name, each in medians.items() if each},
         leader=leader,
         leads=leads,
         matrices=matrices(tables.cases, lambda case: cell(passes[case])),
-        components=shares(columns, "component"),
-        operations=shares(columns, "what"),
+        components=by_component(columns),
+        operations=shares(columns, lambda each: each.by_what),
         precisions=between_precisions(columns),
         contexts=over_contexts(columns),
-        casts=any(each.rows["what"].isin(CASTS).any() for each in known),
+        casts=any(each.rows["what"].isin(NARROWING).any() for each in known),
         fused=any((each.rows["family"] == "attention").any() for each in known),
         example=chosen,
         worked=worked(every[chosen], passes[chosen]) if chosen else pd.DataFrame(),
@@ -102,8 +107,8 @@ def _over_half(found: Pass) -> bool:
 
 def leading(passes: Sequence[Pass]) -> tuple[str, Among]:
     """The component that most often has the most time besides products, and in how many cases."""
-    known = [each for each in passes if each.leader]
-    leaders = [each.leader or "" for each in known]
+    known = [each for each in passes if each.by_component]
+    leaders = [next(iter(each.by_component)) for each in known]
     counted = Counter(leaders)
     first = min(counted, key=lambda name: (-counted[name], name), default="")
     return first, among([each.others_share for each in known], [name == first for name in leaders])
@@ -116,26 +121,34 @@ def cell(found: Pass) -> Cell:
     return found.others_share
 
 
-def shares(columns: Mapping[str, Sequence[Pass]], by: str) -> pd.DataFrame:
+def shares(
+    columns: Mapping[str, Sequence[Pass]],
+    groups: Callable[[Pass], Mapping[str, pd.DataFrame]],
+    order: Callable[[Iterable[str]], list[str]] | None = None,
+) -> pd.DataFrame:
     """Shares of the pass besides products, in medians: by component, or by what kernels do.
 
-    Components stand in the model's order, what kernels do by its largest share.
+    In an order, or the largest first; those that matter nowhere are left out.
     """
-    names = {str(name) for mine in columns.values() for each in mine for name in each.others[by]}
+    names = {name for mine in columns.values() for each in mine for name in groups(each)}
     found = {
-        name: [median(each.part(by, name) for each in mine) for mine in columns.values()]
-        for name in in_model_order(names)
+        name: [median(each.share(groups(each).get(name)) for each in m) for m in columns.values()]
+        for name in names
     }
-    largest = {name: max(_number(each) for each in mine) for name, mine in found.items()}
-    order = in_model_order(names) if by == "component" else sorted(names, key=lambda n: -largest[n])
-    rows: list[list[Cell]] = [[name, *found[name]] for name in order if largest[name] >= MATTERS]
-    together = [spread(each.others_share for each in mine) for mine in columns.values()]
-    rows += [["together: median (least to most)", *together]] if any(together) else []
+    largest = {
+        name: max((e.number for e in mine if e), default=0.0) for name, mine in found.items()
+    }
+    ordered = order(names) if order else sorted(names, key=lambda name: (-largest[name], name))
+    rows: list[list[Cell]] = [[name, *found[name]] for name in ordered if largest[name] >= MATTERS]
     return pd.DataFrame(rows, columns=["besides matrix products", *columns], dtype="object")
 
 
-def _number(found: Value | None) -> float:
-    return found.number if found else 0.0
+def by_component(columns: Mapping[str, Sequence[Pass]]) -> pd.DataFrame:
+    """The shares of components, and below them that of all together."""
+    parts = shares(columns, lambda each: each.by_component, in_model_order)
+    together = [spread(each.others_share for each in mine) for mine in columns.values()]
+    last = pd.DataFrame([["together: median (least to most)", *together]], columns=parts.columns)
+    return pd.concat([parts, last.astype("object")]) if any(together) else parts
 
 
 def worked(parts: Sequence[ComponentShare], found: Pass) -> pd.DataFrame:
@@ -146,18 +159,19 @@ def worked(parts: Sequence[ComponentShare], found: Pass) -> pd.DataFrame:
             "ms": part.ms,
             "share of the pass": part.share,
             "besides products": part.besides,
-            "calls besides products": operations(found, part.name),
+            "calls besides products": operations(found.by_component.get(part.name)),
         }
         for part in parts
     ]
     return pd.DataFrame(rows, dtype="object")
 
 
-def operations(found: Pass, component: str) -> Cell:
-    """What runs in a component besides products, most time first: "36 division, 36 sum"."""
-    mine = found.others[found.others["component"] == component]
-    each = (Joined((calls(rows), what), by=" ") for what, rows in grouped(mine, "what").items())
-    return Joined(tuple(each), by=", ") if len(mine) else None
+def operations(rows: pd.DataFrame | None) -> Cell:
+    """What rows besides products do, most time first: "36 division, 36 sum"."""
+    if rows is None:
+        return None
+    each = (Joined((calls(mine), what), by=" ") for what, mine in grouped(rows, "what").items())
+    return Joined(tuple(each), by=", ")
 
 
 def table_of_all(cases: Mapping[CaseKey, Sequence[ComponentShare]]) -> pd.DataFrame:

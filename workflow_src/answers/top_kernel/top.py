@@ -1,6 +1,7 @@
 """What takes the most device time in one part of one case's step."""
 
 from dataclasses import dataclass
+from itertools import chain
 
 import pandas as pd
 
@@ -43,12 +44,13 @@ class TopKernel:
 def top_of_case(tables: Tables, case: CaseKey, part: str) -> TopKernel | None:
     """What leads a part of a case's step: a key of words.PARTS; None if nothing was captured."""
     _, rows = rows_of_part(tables, case, part)
-    top, by_what = next(ranked(rows), None), next(ranked(rows, by="what"), None)
+    together = ranked(rows, by="what")
+    top, by_what = next(ranked(rows), None), next(together, None)
     if top is None or by_what is None:
         return None
     layers = layers_of(tables, case.case)
     mine = rows[rows["name"] == top.name]
-    others = (each for each in ranked(rows, by="what") if each.family not in PRODUCTS)
+    others = (each for each in chain([by_what], together) if each.family not in PRODUCTS)
     return TopKernel(
         case=case,
         part=part,
