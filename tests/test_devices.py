@@ -21,7 +21,7 @@ from workflow_src.common.devices import DeviceError, hold
 from workflow_src.measure import neighbors
 from workflow_src.measure.alone import measured_alone
 from workflow_src.measure.progress import observed, said
-from workflow_src.tables.case_tables import warnings
+from workflow_src.tables.case_tables import doubts
 
 CONTEXT = multiprocessing.get_context("spawn")
 
@@ -176,12 +176,12 @@ def test_without_a_folder_of_the_machine_the_result_and_the_report_warn(
         return measured_alone("t", {"device": "cpu"}, "phases", dict)
 
     machine("run", tmp="tmp")
-    assert "no lock" not in warnings(measured())
+    assert doubts(measured())["locks_are_shared"]
     machine(tmp="tmp")
-    assert "no lock that all users see" in warnings(measured())
+    assert not doubts(measured())["locks_are_shared"]
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(device_locks, "MACHINE", (tmp_path / "file", tmp_path / "missing"))
-    assert "no lock that all users see" in warnings(measured())
+    assert not doubts(measured())["locks_are_shared"]
 
 
 @pytest.mark.parametrize("place", ["file", "missing", "taken"])

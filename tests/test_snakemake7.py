@@ -93,7 +93,7 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Future[Old]]:
 
 
 def test_a_local_dry_run_plans_the_same_jobs(old: Old) -> None:
-    assert re.search(r"^total +26$", old.run("--cores", "1", "-n", "report.md"), re.MULTILINE)
+    assert re.search(r"^total +27$", old.run("--cores", "1", "-n", "report.md"), re.MULTILINE)
 
 
 @pytest.mark.usefixtures("old")

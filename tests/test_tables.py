@@ -14,7 +14,7 @@ import pytest
 from workflow_src.common.atomic_write import partial_folder, write_json, write_whole
 from workflow_src.common.case import CASE_COLUMNS, PHASES, TABLES
 from workflow_src.common.errors import TraceError
-from workflow_src.tables.case_tables import capture_table, kernels_table, warnings
+from workflow_src.tables.case_tables import capture_table, doubts, kernels_table
 from workflow_src.tables.join import join_all
 from workflow_src.traces.trace import ACTIVITY_COLUMNS, Trace
 
@@ -82,15 +82,13 @@ def test_fractional_calls_per_step_stay_visible() -> None:
     assert table.loc["", "busy_ns"] == 7 and pd.isna(table.loc["", "calls_per_step"])
 
 
-def test_throttled_shared_and_busy_devices_give_warnings() -> None:
+def test_throttled_and_shared_devices_are_recorded_as_codes_and_numbers() -> None:
     quiet = {"load_average": 1.0}
-    environment = {"environment": {"cpu_cores": 2}}
-    assert warnings(environment | {"before": quiet, "after": {"load_average": 9.0}}) == ""
+    found = doubts({"before": quiet, "after": quiet})
+    assert (found["throttled"], found["other_processes_most"]) == ("", 0)
     hot = {"throttle": ["power cap"], "other_processes": 2}
-    found = warnings(environment | {"before": {"load_average": 3.5}, "after": hot})
-    assert found == (
-        "throttled (power cap); device shared with 2 other processes; busy (load 3.5 on 2 cores)"
-    )
+    found = doubts({"before": quiet, "during": hot, "after": {"throttle": ["heat"]}})
+    assert (found["throttled"], found["other_processes_most"]) == ("heat; power cap", 2)
 
 
 def test_a_killed_writer_leaves_no_truncated_file(tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ class Project:
         environment = os.environ | watching | {"PATH": path, "WATCH_LOG": str(self.log)}
         target = (
             ()
-            if any(a == "all" or a.startswith(("results/", "report.md")) for a in arguments)
+            if any(a == "all" or a.startswith(("results/", "report.")) for a in arguments)
             else ("report.md",)
         )
         given = ["--cores", "2", *target, *arguments]
