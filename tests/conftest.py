@@ -14,6 +14,7 @@ from filelock import FileLock
 
 from tests.leftovers import described, end, marking, still_there
 from tests.skips import pytest_terminal_summary as pytest_terminal_summary
+from tests.slurm_stories import stories as stories
 from tests.workflow import Project, end_servers, make_project
 from workflow_src.common import device_locks
 
