@@ -246,7 +246,7 @@ def test_a_case_that_allow_missing_leaves_out_keeps_its_state(
 def snakemake_in(folder: Path) -> Iterator[int]:
     """A process that looks like a run of snakemake in `folder`; yields its id."""
     script = folder / "snakemake"
-    script.write_text("import time; print('ready', flush=True); time.sleep(60)")
+    script.write_text("import time; print('ready', flush=True); time.sleep(600)")
     command = [sys.executable, str(script), "--cores", "1"]
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stdout.readline() == "ready\n"

@@ -4,13 +4,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
+from tests.slurm import Process, wait_until
 from workflow_src.common.atomic_write import partial_folder, write_json, write_whole
 from workflow_src.common.case import CASE_COLUMNS, PHASES, TABLES
 from workflow_src.common.errors import TraceError
@@ -108,23 +108,17 @@ def test_a_killed_writer_leaves_no_truncated_file(tmp_path: Path) -> None:
 def test_a_program_does_not_outlive_the_stage_that_started_it(tmp_path: Path) -> None:
     """It would go on using a device whose lock was released when the stage ended."""
     started = tmp_path / "pid"
-    inner = f"import os, time; open({str(started)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+    inner = f"import os, time; open({str(started)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
     code = (
         "import sys; from workflow_src.common.subprocesses import run_tied;"
         f" run_tied([sys.executable, '-c', {inner!r}])"
     )
     stage = subprocess.Popen([sys.executable, "-c", code])
-    while not (started.exists() and started.read_text()):
-        time.sleep(0.05)
-    program = int(started.read_text())
+    wait_until(lambda: started.exists() and started.read_text(), "the program")
+    program = Process.of(int(started.read_text()))
     stage.kill()
     stage.wait()
-    for _ in range(100):
-        status = Path(f"/proc/{program}/stat")
-        if not status.exists() or status.read_text().split()[2] == "Z":
-            return
-        time.sleep(0.05)
-    raise AssertionError("the program is still running")
+    wait_until(lambda: not program.is_running, "its end")
 
 
 def test_partial_files_of_a_killed_job_are_removed_first(tmp_path: Path) -> None:
