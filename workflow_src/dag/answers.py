@@ -44,7 +44,10 @@ class Answers:
     def case_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
         """The inputs of the card of one case: that case's own tables."""
         folder = "results/{tag}/tables/{case}"
-        return {"tables": [f"{folder}/{name}.csv" for name in CARDS.tables], "templates": [CARD]}
+        return {
+            "tables": [f"{folder}/{name}.csv" for name in CARDS.tables],
+            "templates": [CARD, CARD_WORDS],
+        }
 
 
 def answer_templates(asked: Question) -> list[str]:
