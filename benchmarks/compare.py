@@ -4,30 +4,26 @@ Pairs of runs are drawn from the processes of one real benchmark: all processes 
 code, so that any difference found between the two runs of a pair is a false alarm (A/A). To find
 slowdowns, all times of the second run are multiplied.
 
-Warnings (of a busy machine) are left out, so that this is about the test alone. Only "with
-warnings" gives each run those that the workflow would give it.
+This is about the test of plain times alone: warnings, device time and replays are left out.
 
     python -m benchmarks.compare --measure 48 --benchmark aa.json    # measure, keep and evaluate
     python -m benchmarks.compare --benchmark aa.json --per-run 20    # evaluate again
 """
 
 import argparse
-import json
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from workflow_src.answers.evidence import Row
 from workflow_src.common.atomic_write import write_json
-from workflow_src.common.case import CASE_COLUMNS, Case
-from workflow_src.compare.runs import Run, Samples, read_samples
-from workflow_src.compare.times import FASTER, SAME, SLOWER, THRESHOLD, UNKNOWN, compared
+from workflow_src.common.case import Case
+from workflow_src.compare.change import THRESHOLD, Verdict
+from workflow_src.compare.plain import Pair, Timed, changes
+from workflow_src.compare.runs import read_samples
 from workflow_src.measure.processes import in_fresh_processes, merged
-from workflow_src.tables.case_tables import warnings
 
 CASE = Case(
     "tiny-ctx64-fp32", "tiny", 128, 512, 2, 4, 10000, 4, 64, "fp32", "naive", "adamw", "cpu"
@@ -39,8 +35,7 @@ SPREADS = (0.005, 0.01, 0.015, 0.02, 0.03, 0.05)
 Processes = dict[str, list[list[float]]]
 """The times (ms) of each process's steps, by phase."""
 
-Pair = tuple[Processes, Processes]
-WarnedPair = tuple[Processes, Processes, tuple[str, str]]
+Runs = tuple[Processes, Processes]
 
 
 def measure(path: Path, processes: int) -> None:
@@ -49,22 +44,19 @@ def measure(path: Path, processes: int) -> None:
     write_json(path, merged(in_fresh_processes("workflow_src.measure.benchmark", row, processes)))
 
 
-def run_of(name: str, processes: Processes, warning: str = "") -> Run:
-    """A run whose only benchmark has these processes."""
-    front = {column: CASE.as_dict()[column] for column in CASE_COLUMNS}
-    rows = [front | {"phase": phase, "status": "ok"} for phase in processes]
-    samples = {
-        phase: Samples(
-            tuple(ms for group in groups for ms in group),
-            tuple(number for number, group in enumerate(groups) for _ in group),
-        )
-        for phase, groups in processes.items()
-    }
-    tables = {
-        "timings": pd.DataFrame(rows),
-        "environments": pd.DataFrame([front | {"warning": warning}]),
-    }
-    return Run(name, tables, None, {CASE.case: samples})
+def timed(groups: Sequence[Sequence[float]]) -> Timed:
+    """The plain time of processes, given the times (ms) of each one's steps."""
+    medians = tuple(float(np.median(group)) for group in groups)
+    return Timed(float(np.median(medians)), len(groups), min(medians), max(medians), medians)
+
+
+def compared(before: Processes, after: Processes) -> list[Verdict]:
+    """The verdicts on the plain times of two runs."""
+    pairs = [
+        Pair(CASE.case, timed(before[phase]), timed(after[phase]), math.nan, False, None)
+        for phase in before
+    ]
+    return [change.verdict for change in changes(pairs, THRESHOLD)]
 
 
 def chosen(pool: Processes, numbers: np.ndarray) -> Processes:
@@ -72,7 +64,7 @@ def chosen(pool: Processes, numbers: np.ndarray) -> Processes:
     return {phase: [groups[number] for number in numbers] for phase, groups in pool.items()}
 
 
-def random_pairs(pool: Processes, per_run: int) -> Iterator[Pair]:
+def random_pairs(pool: Processes, per_run: int) -> Iterator[Runs]:
     """PAIRS of runs, each of `per_run` processes; no process is in both runs of a pair."""
     random = np.random.default_rng(0)
     total = len(next(iter(pool.values())))
@@ -81,17 +73,7 @@ def random_pairs(pool: Processes, per_run: int) -> Iterator[Pair]:
         yield chosen(pool, order[:per_run]), chosen(pool, order[per_run : 2 * per_run])
 
 
-def warned_pairs(pool: Processes, result: dict[str, Any], per_run: int) -> Iterator[WarnedPair]:
-    """Successive pairs, each run with the warning that the workflow would give it."""
-    for start, pair in enumerate(successive_pairs(pool, per_run)):
-        parts = (result["processes"][i : i + per_run] for i in (start, start + per_run))
-        said = [
-            warnings(result | {"processes": part, "before": part[0]["before"]}) for part in parts
-        ]
-        yield *pair, (said[0], said[1])
-
-
-def successive_pairs(pool: Processes, per_run: int) -> Iterator[Pair]:
+def successive_pairs(pool: Processes, per_run: int) -> Iterator[Runs]:
     """All pairs of runs that were measured one after the other, wherever they begin."""
     total = len(next(iter(pool.values())))
     for start in range(total - 2 * per_run + 1):
@@ -127,51 +109,14 @@ def steadied(pool: Processes, spread: float) -> Processes:
     return scaled(pool, factor)
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """How many of the pairs, and of their phases, had each verdict."""
-
-    pairs: int = 0
-    alarmed: int = 0
-    phases: int = 0
-    slower: int = 0
-    faster: int = 0
-    same: int = 0
-    unknown: int = 0
-
-    def counting(self, rows: list[Row]) -> "Outcome":
-        """With one more pair."""
-        verdicts = [row["verdict"] for row in rows]
-        return replace(
-            self,
-            pairs=self.pairs + 1,
-            alarmed=self.alarmed + bool({SLOWER, FASTER} & set(verdicts)),
-            phases=self.phases + len(rows),
-            slower=self.slower + verdicts.count(SLOWER),
-            faster=self.faster + verdicts.count(FASTER),
-            same=self.same + verdicts.count(SAME),
-            unknown=self.unknown + verdicts.count(UNKNOWN),
-        )
-
-    def __str__(self) -> str:
-        """The counts in words."""
-        found = f"a difference in {self.alarmed} of {self.pairs} pairs"
-        shares = {"slower": self.slower, "faster": self.faster, "same": self.same}
-        told = ", ".join(f"{n / self.phases:.1%} {word}" for word, n in shares.items())
-        return (
-            f"{found}; of {self.phases} phases {told}, {self.unknown / self.phases:.1%} can't tell"
-        )
-
-
-def outcome(pairs: Iterable[Pair | WarnedPair], slowdown: float = 0.0) -> Outcome:
-    """The verdicts on pairs of runs, the second of which is slowed down."""
-    found = Outcome()
-    case = {column: CASE.as_dict()[column] for column in CASE_COLUMNS}
-    for before, after, *said in pairs:
-        warned = said[0] if said else ("", "")
-        runs = run_of("A", before, warned[0]), run_of("B", slowed(after, slowdown), warned[1])
-        found = found.counting(compared(*runs, [case], THRESHOLD))
-    return found
+def outcome(pairs: Iterable[Runs], slowdown: float = 0.0) -> str:
+    """The verdicts on pairs of runs, the second of which is slowed down, in words."""
+    found = [compared(before, slowed(after, slowdown)) for before, after in pairs]
+    alarmed = sum(bool({Verdict.SLOWER, Verdict.FASTER} & set(each)) for each in found)
+    counts = Counter(verdict for each in found for verdict in each)
+    phases = counts.total()
+    told = ", ".join(f"{counts[verdict] / phases:.1%} {verdict}" for verdict in Verdict)
+    return f"a difference in {alarmed} of {len(found)} pairs; of {phases} phases {told}"
 
 
 def describe(pool: Processes) -> None:
@@ -184,12 +129,11 @@ def describe(pool: Processes) -> None:
               f"median {middle:.1f}, coefficient of variation {cv:.1%}")  # fmt: skip
 
 
-def evaluate(pool: Processes, result: dict[str, Any], per_run: int) -> None:
+def evaluate(pool: Processes, per_run: int) -> None:
     """Print false alarms and slowdowns found, as measured and with less spread."""
     print(f"{per_run} processes in each run, {PAIRS} pairs")
     print("A/A, random:", outcome(random_pairs(pool, per_run)))
     print("A/A, successive:", outcome(successive_pairs(pool, per_run)))
-    print("A/A, successive, with warnings:", outcome(warned_pairs(pool, result, per_run)))
     for slowdown in SLOWDOWNS:
         print(f"slower by {slowdown:.0%}:", outcome(random_pairs(pool, per_run), slowdown))
     for spread in SPREADS:
@@ -208,11 +152,10 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.measure:
         measure(arguments.benchmark, arguments.measure)
-    pool = {phase: s.by_process for phase, s in read_samples(arguments.benchmark).items()}
-    result = json.loads(arguments.benchmark.read_text(encoding="utf-8"))
+    pool = {phase: s.by_process for phase, s in read_samples(arguments.benchmark)[0].items()}
     describe(pool)
     for per_run in arguments.per_run:
-        evaluate(pool, result, per_run)
+        evaluate(pool, per_run)
 
 
 if __name__ == "__main__":

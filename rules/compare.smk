@@ -19,7 +19,6 @@ rule compare:
             "compare.html",
             "compare.json",
             "times.csv",
-            "device_times.csv",
             "kernels.csv",
             "ledger.csv",
         ),

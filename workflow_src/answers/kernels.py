@@ -1,11 +1,14 @@
 """The device time of one phase of one case: by kernel, family and component, with its rows."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import pandas as pd
 
 from workflow_src.answers.components import component_of
 from workflow_src.answers.tables import Tables
+from workflow_src.answers.times import captured_state
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.render.value import Value, ratio, rows_of, value
 from workflow_src.traces import kernel_words
@@ -32,12 +35,36 @@ class Kernel:
 
 def device_rows(tables: Tables, case: str, phase: str) -> pd.DataFrame:
     """The rows of kernels.csv of a phase, with `component` and `what` of each."""
-    rows = tables.of("kernels", case, phase)
+    return tables.cached(("device_rows", case, phase), partial(_device_rows, tables, case, phase))
+
+
+COLUMNS = [
+    "path",
+    "name",
+    "short_name",
+    "family",
+    "kind",
+    "precision_ran",
+    "calls",
+    "steps",
+    "busy_ns",
+]
+
+
+def _device_rows(tables: Tables, case: str, phase: str) -> pd.DataFrame:
+    rows = tables.of("kernels", case, phase)[COLUMNS]
     names = zip(rows["name"], rows["short_name"], rows["family"], strict=True)
     return rows.assign(
         component=[component_of(str(path)).name for path in rows["path"]],
         what=[kernel_words.what(str(a), str(b), str(c)) for a, b, c in names],
     )
+
+
+def captured(tables: Tables, case: str, phase: str) -> tuple[str, pd.DataFrame]:
+    """The state of a phase in the capture, and its `device_rows`: none unless it is "ok"."""
+    rows = device_rows(tables, case, phase)
+    state = captured_state(tables, case, phase, rows)
+    return state, rows if state == "ok" else rows.iloc[:0]
 
 
 def in_backward(rows: pd.DataFrame) -> pd.DataFrame:
@@ -53,7 +80,7 @@ def device_ms(rows: pd.DataFrame) -> Value | None:
     """
     if rows.empty:
         return None
-    ms = rows["busy_ns"].sum() / rows["steps"].max() / NS_PER_MS
+    ms = rows["busy_ns"].to_numpy().sum() / rows["steps"].to_numpy().max() / NS_PER_MS
     return value(ms, "ms", rows_of("kernels", rows), formula="sum over kernels / steps")
 
 
@@ -61,7 +88,7 @@ def calls(rows: pd.DataFrame) -> Value | None:
     """The calls per step of rows of kernels.csv; None without rows."""
     if rows.empty:
         return None
-    number = rows["calls"].sum() / rows["steps"].max()
+    number = rows["calls"].to_numpy().sum() / rows["steps"].to_numpy().max()
     return value(number, "calls", rows_of("kernels", rows), formula="calls / steps")
 
 
@@ -86,8 +113,15 @@ def product_share(rows: pd.DataFrame) -> Value | None:
 
 def grouped(rows: pd.DataFrame, by: str) -> dict[str, pd.DataFrame]:
     """Rows of kernels.csv by the value of a column, most device time first, then by name."""
-    groups = {str(name): mine for name, mine in rows.groupby(by)}
-    return dict(sorted(groups.items(), key=lambda each: (-each[1]["busy_ns"].sum(), each[0])))
+    return dict(in_order(rows, by))
+
+
+def in_order(rows: pd.DataFrame, by: str) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The same one by one, for whoever needs only the first."""
+    groups = rows.groupby(by)
+    sums, places = groups["busy_ns"].sum(), groups.indices
+    for name in sorted(sums.index, key=lambda name: (-sums[name], name)):
+        yield str(name), rows.iloc[places[name]]
 
 
 def kernels(rows: pd.DataFrame, by: str = "name") -> list[Kernel]:
@@ -95,13 +129,16 @@ def kernels(rows: pd.DataFrame, by: str = "name") -> list[Kernel]:
 
     `by` is "name" (a kernel's whole name) or "what" (all that do the same together).
     """
-    found = []
-    for mine in grouped(rows[rows["kind"].isin(KERNEL_KINDS)], by).values():
+    return list(ranked(rows, by))
+
+
+def ranked(rows: pd.DataFrame, by: str = "name") -> Iterator[Kernel]:
+    """The same one by one, for whoever needs only the first."""
+    for _, mine in in_order(rows[rows["kind"].isin(KERNEL_KINDS)], by):
         number, ms, part = calls(mine), device_ms(mine), share(mine, rows)
         if number and ms and part:
-            first = mine.sort_values("busy_ns", ascending=False).iloc[0]
+            first = mine.iloc[int(mine["busy_ns"].argmax())]
             name, short_name, family, what = (
                 str(first[column]) for column in ("name", "short_name", "family", "what")
             )
-            found.append(Kernel(name, short_name, family, what, number, ms, part))
-    return found
+            yield Kernel(name, short_name, family, what, number, ms, part)

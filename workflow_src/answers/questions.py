@@ -40,7 +40,6 @@ QUESTIONS: dict[str, Question] = {
         "other_kernels",
         "What besides matrix products takes time in the forward pass?",
         ("timings", "kernels", "captures"),
-        optional=("operators", "ceilings"),
     ),
     "d": Question(
         "gemm_share",
@@ -52,7 +51,6 @@ QUESTIONS: dict[str, Question] = {
         "softmax",
         "Softmax against the matrix products of attention: time and FLOPs",
         ("timings", "kernels", "captures", "work"),
-        optional=("operators", "ceilings"),
     ),
     "f": Question(
         "change_first",
@@ -70,5 +68,13 @@ FIGURES: dict[str, tuple[str, ...]] = {
     "softmax_matmul": ("timings", "kernels", "captures", "work"),
 }
 """The tables that each figure is drawn from."""
+
+CARDS = Question(
+    "case_card",
+    "One case at a time",
+    ("timings", "ranges", "kernels", "captures", "work"),
+    optional=("ledger", "products", "environments", "ceilings"),
+)
+"""The table of each case: not a question, but made from tables in the same way."""
 
 REPORT_TABLES = ("timings", "ranges", "kernels", "captures", "environments")

@@ -1,6 +1,6 @@
 """The joined tables of a run: read and checked once, then looked up by case and phase."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -55,6 +55,8 @@ class Tables:
         default_factory=dict, repr=False, compare=False
     )
 
+    _derived: dict[Hashable, pd.DataFrame] = field(default_factory=dict, repr=False, compare=False)
+
     @classmethod
     def read(
         cls,
@@ -97,6 +99,12 @@ class Tables:
             groups = {key: mine for key, mine in table.groupby(list(by), sort=False)}
             self._groups[name, by] = groups
         return groups.get((case,) if phase is None else (case, phase), table.iloc[:0])
+
+    def cached(self, key: Hashable, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+        """What is derived from these tables under a key, made once."""
+        if key not in self._derived:
+            self._derived[key] = make()
+        return self._derived[key]
 
     @cached_property
     def cases(self) -> tuple[CaseKey, ...]:

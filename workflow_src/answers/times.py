@@ -140,6 +140,12 @@ def _state(timed: pd.DataFrame) -> tuple[str, str]:
     return ("not_measured" if state == "missing" else state), reason
 
 
+def captured_state(tables: Tables, case: str, phase: str, captured: pd.DataFrame) -> str:
+    """The state of a phase in the capture, given what was captured of it: "ok", or why not."""
+    state, _ = _state(tables.of("timings", case, phase))
+    return _profiled_state(state, tables.of("captures", case), captured)
+
+
 def _profiled_state(state: str, captures: pd.DataFrame, captured: pd.DataFrame) -> str:
     """The state of a phase in the capture.
 

@@ -1,5 +1,6 @@
 """Words that answers, cards and the report share: each code has its word here, and only here."""
 
+from workflow_src.common import remedies
 from workflow_src.render.markdown import DASH
 
 STATES = {
@@ -12,6 +13,7 @@ STATES = {
     "not_measured": "not measured",
     "missing": "not measured",
     "no_activity": "no device activity",
+    "not_comparable": "not comparable",
     "fused": "fused",
     "": DASH,
 }
@@ -32,11 +34,29 @@ AXES = {
     "optimizer": "optimizer",
 }
 
-OPTIMIZERS = {"adamw": "AdamW written out", "foreach": "foreach AdamW", "fused": "fused AdamW"}
+OPTIMIZERS, ATTENTIONS = remedies.OPTIMIZERS, remedies.ATTENTIONS
 
-ATTENTIONS = {
-    "naive": "written out",
-    "fused_softmax": "torch's softmax",
-    "triton_softmax": "softmax in Triton",
-    "sdpa": "fused attention",
+REMEDIES = {
+    "launches": "fewer launches",
+    "precision": "lower precision",
+    "optimizer": "fused optimizer",
+    "attention": "fused attention",
+    "casts": "fewer casts",
 }
+"""What can be changed first; the keys are those of change_first/savings.py's Remedy."""
+
+PRODUCTS = {
+    "qkv": "q/k/v projections",
+    "scores": "QK^T",
+    "values": "AV",
+    "output": "attention output projection",
+    "gate": "feed-forward gate",
+    "up": "feed-forward up",
+    "down": "feed-forward down",
+    "gate or up": "feed-forward gate or up",
+    "head": "output head",
+}
+"""The model's matrix products, in the order in which it runs them."""
+
+PARTS = {"forward": "forward", "backward": "backward", **PHASES}
+"""The parts of a step: its phases, and backward, which is part of forward + backward."""

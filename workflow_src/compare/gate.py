@@ -10,7 +10,12 @@ from pathlib import Path
 from workflow_src.common.arguments import Parser, existing_file
 from workflow_src.common.errors import StageError, one_sentence
 from workflow_src.common.reading import reading
-from workflow_src.compare.verdict import SAME_STATUS, SLOWER_STATUS, UNKNOWN_STATUS, USAGE_STATUS
+from workflow_src.compare.headline import (
+    SAME_STATUS,
+    SLOWER_STATUS,
+    UNKNOWN_STATUS,
+    USAGE_STATUS,
+)
 
 STATUSES = (SAME_STATUS, SLOWER_STATUS, UNKNOWN_STATUS)
 
@@ -35,15 +40,15 @@ def usage_status() -> Iterator[None]:
 def read_verdict(path: Path) -> tuple[int, str]:
     """The status and the text of a comparison's JSON. Raises StageError if it has none.
 
-    The text is the verdict, what a better one takes, and the commands for that, a line each.
+    The text is the verdict and, where more processes would tell more, how many.
     """
     with reading(path, "a comparison", "run make compare again", StageError):
         found = json.loads(path.read_text(encoding="utf-8"))
-        status = found["status"]
-        lines = (found["verdict"], found["advice"], *found["commands"])
+        status, needed = found["status"], found["processes_needed"]
         if type(status) is not int or status not in STATUSES:
             raise ValueError(f"status {status!r} is none of {STATUSES}")
-        return status, "\n".join(str(line) for line in lines if line)
+        more = f"A verdict on all plain times takes {needed} processes of each case in each run."
+        return status, "\n".join([str(found["verdict"]), *([more] if needed else [])])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -28,6 +28,11 @@ def times(value: float) -> str:
     return f"{text} x"
 
 
+def points(difference: float) -> str:
+    """A difference of shares in points of a percent, "-6.8"."""
+    return f"{round(100 * difference, 1) + 0.0:+.1f}"
+
+
 def near_one(value: float) -> str:
     """A ratio near 1 with three decimals, "1.023 x"."""
     return f"{value:.3f} x"
@@ -57,6 +62,7 @@ def rough(value: float) -> str:
 
 FORMATS: Mapping[str, Callable[[float], str]] = {
     "share": share,
+    "points": points,
     "rough": rough,
     "change": change,
     "times": times,

@@ -60,11 +60,12 @@ def _concluded(headline: Headline, linked: Printer) -> dict[str, object]:
     return {
         "verdict": headline.verdict.name.lower(),
         "headline": str(headline.text(Printer())),
-        "values": [_plain(each) for each in dict.fromkeys(linked.printed)],
+        "values": [for_programs(each) for each in dict.fromkeys(linked.printed)],
     }
 
 
-def _plain(value: Value) -> dict[str, object]:
+def for_programs(value: Value) -> dict[str, object]:
+    """A printed value with its key and its sources, as JSON."""
     sources = [{"table": rows.table, "rows": list(rows.numbers)} for rows in value.sources]
     number = value.number if value.number != int(value.number) else int(value.number)
     about = {"key": value.key, "value": number, "unit": value.unit, "formula": value.formula}

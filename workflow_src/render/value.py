@@ -67,7 +67,7 @@ Cell = Value | Joined | Marked | Ranged | str | int | None
 
 def rows_of(table: str, frame: pd.DataFrame) -> Rows:
     """The rows of `frame`, whose index counts as in a spreadsheet."""
-    return Rows(table, tuple(int(number) for number in frame.index))
+    return Rows(table, tuple(frame.index.tolist()))
 
 
 def value(number: object, unit: str, *sources: Rows, formula: str = "") -> Value | None:
@@ -126,6 +126,13 @@ def median(values: Iterable[Value | None], formula: str = "median") -> Value | N
     return computed(middle, known[0].unit, formula, *known)
 
 
+def spread(values: Iterable[Value | None]) -> "Ranged | None":
+    """The median of what is there, with the least and the most of several; None without any."""
+    known = sorted((each for each in values if each is not None), key=lambda each: each.number)
+    ends = (known[0], known[-1]) if len(known) > 1 else (None, None)
+    return Ranged(median(known), *ends) if known else None
+
+
 def count(values: Iterable[Value | None], formula: str = "count") -> Value:
     """How many there are, with the sources of all of them."""
     known = [each for each in values if each is not None]
@@ -134,7 +141,10 @@ def count(values: Iterable[Value | None], formula: str = "count") -> Value:
 
 def merged(sources: Iterable[Rows]) -> tuple[Rows, ...]:
     """Sources with one entry per table, its numbers in order."""
+    every = dict.fromkeys(sources)
+    if len(every) == 1:
+        return tuple(every)
     found: dict[str, set[int]] = {}
-    for rows in sources:
+    for rows in every:
         found.setdefault(rows.table, set()).update(rows.numbers)
     return tuple(Rows(table, tuple(sorted(numbers))) for table, numbers in sorted(found.items()))

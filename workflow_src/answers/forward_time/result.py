@@ -12,7 +12,7 @@ from workflow_src.answers.matrix import by_precision, matrices
 from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import PhaseTimes, phase_times
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW, MATCH_WITHIN
-from workflow_src.render.value import Cell, Joined, Marked, Ranged, Value, count, median, ratio
+from workflow_src.render.value import Cell, Joined, Marked, Value, count, median, ratio, spread
 
 PHASE = "forward"
 UNSTEADY = "±"
@@ -123,7 +123,7 @@ def replay_over_device(times: PhaseTimes) -> Value | None:
 
 def summary(columns: dict[str, list[PhaseTimes]]) -> pd.DataFrame:
     """What the cases of each precision have in common: medians, with the least and the most."""
-    rows = {
+    rows: dict[str, list[Cell]] = {
         "cases that agree within 10 %": [agreement(mine).cell for mine in columns.values()],
         "share of the plain time in which the device works": [
             spread([each.working for each in mine]) for mine in columns.values()
@@ -141,13 +141,6 @@ def summary(columns: dict[str, list[PhaseTimes]]) -> pd.DataFrame:
     }
     lines = [[name, *cells] for name, cells in rows.items() if any(cells)]
     return pd.DataFrame(lines, columns=["median (least to most)", *columns], dtype="object")
-
-
-def spread(values: Sequence[Value | None]) -> Cell:
-    """The median of what is there, with the least and the most of several; None without any."""
-    known = sorted((each for each in values if each is not None), key=lambda each: each.number)
-    ends = (known[0], known[-1]) if len(known) > 1 else (None, None)
-    return Ranged(median(known), *ends) if known else None
 
 
 def opening(columns: dict[str, list[PhaseTimes]]) -> tuple[OpeningRow, ...]:

@@ -1,0 +1,82 @@
+"""Whether any run renders: random parts of the published run, answered and shown in every form.
+
+    python -m benchmarks.any_subset --runs 1000 --processes 16
+
+Prints how many ended in a traceback, or said what no text may (tests/answers/test_any_subset.py),
+with the seed of each.
+"""
+
+import argparse
+import json
+import multiprocessing
+import traceback
+from collections import Counter
+from functools import partial
+
+from tests.answers.subsets import ROOT, subset
+from tests.answers.test_any_subset import answered, check
+from workflow_src.answers.cards import cards
+from workflow_src.answers.figures import draw
+from workflow_src.answers.questions import FIGURES, QUESTIONS
+from workflow_src.answers.tables import Tables
+
+TEMPLATES = ROOT / "report_templates"
+
+
+def tried(seed: int) -> tuple[int, dict[str, str]]:
+    """What went wrong with a subset, by part; and the verdict of each question, as "(a)"."""
+    tables, found = subset(seed), {}
+    parts = {f"({question})": partial(_answer, question, tables) for question in QUESTIONS}
+    parts |= {f"figure {name}": partial(_figure, name, tables) for name in FIGURES}
+    parts["cards"] = partial(_cards, tables)
+    for name, part in parts.items():
+        try:
+            found[name] = part()
+        except Exception:
+            found[name] = f"FAILED {traceback.format_exc(limit=-3)}"
+    return seed, found
+
+
+def _answer(question: str, tables: Tables) -> str:
+    written = answered(question, tables)
+    for text in (written.markdown, written.page, written.appendix, written.json):
+        check(text)
+    return str(json.loads(written.json)["verdict"])
+
+
+def _figure(name: str, tables: Tables) -> str:
+    draw(tables, name)
+    return "drawn"
+
+
+def _cards(tables: Tables) -> str:
+    written = cards(tables, TEMPLATES)
+    assert "could not be written" not in written.markdown, written.markdown
+    for text in (written.markdown, written.page, written.json):
+        check(text)
+    return "written"
+
+
+def main() -> None:
+    """Try many subsets and count what went wrong."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--processes", type=int, default=2)
+    given = parser.parse_args()
+    seeds = range(given.first, given.first + given.runs)
+    verdicts: dict[str, Counter[str]] = {}
+    failures = []
+    with multiprocessing.Pool(given.processes) as pool:
+        for seed, found in pool.imap_unordered(tried, seeds):
+            for name, said in found.items():
+                failures += [f"{seed} {name}: {said}"] if said.startswith("FAILED") else []
+                verdicts.setdefault(name, Counter())[said[:30].split(" ")[0]] += 1
+    for name, counts in sorted(verdicts.items()):
+        print(name, ", ".join(f"{word} {count}" for word, count in counts.most_common()))
+    print("\n".join(failures[:20]))
+    print(f"{len({line.split()[0] for line in failures})} of {given.runs} runs failed")
+
+
+if __name__ == "__main__":
+    main()

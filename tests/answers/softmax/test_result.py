@@ -1,0 +1,107 @@
+"""(e) against small tables done by hand: see tests/synthetic_tables.py for their times."""
+
+import pytest
+
+from tests.synthetic_tables import FORWARD, Kernel, Sample, write_tables
+from workflow_src.answers import stage
+from workflow_src.answers.softmax.figure import draw
+from workflow_src.answers.softmax.result import Softmax, result, softmax_of_case
+from workflow_src.answers.tables import Tables
+from workflow_src.render.markdown import DASH
+from workflow_src.render.show import Printer
+
+SOFTMAX = "forward/block/attention/softmax"
+
+
+@pytest.fixture
+def read(tmp_path):
+    def reading(*samples: Sample) -> Tables:
+        return stage.read(write_tables(tmp_path, *samples), "e")
+
+    return reading
+
+
+def sample(kernels: list[Kernel], **about: object) -> Sample:
+    """A case whose forward pass has the products and mask of FORWARD, and these kernels."""
+    others = [kernel for kernel in FORWARD if kernel[0] != SOFTMAX]
+    return Sample(kernels={"forward": [*others, *kernels]}, **about)  # type: ignore[arg-type]
+
+
+def row(found: Softmax, name: str) -> list[str]:
+    """A row of the table of medians, as printed."""
+    rows = found.summary[found.summary["medians"] == name]
+    return [str(Printer()(cell)) for cell in rows.iloc[0, 1:]]
+
+
+def test_softmax_is_held_against_the_products_kernels_alone(read):
+    """3 ms against 4 + 2; scaling and mask, 0.5 ms in the range of QK^T, are in neither."""
+    tables = read(Sample())
+    case = softmax_of_case(tables, tables.cases[0])
+    assert case.time_ratio.number == pytest.approx(0.5)
+    assert case.beside_ms.number == pytest.approx(0.5)
+    assert case.flop_ratio.number == pytest.approx(8 / 80)
+    found = result(tables)
+    assert (found.longer.number, found.more.number) == (0, 1)
+    assert [str(Printer()(line.cells["fp32"])) for line in found.opening] == ["0.50 x", "0.10 x"]
+
+
+def test_the_steps_of_softmax_are_named_in_their_order(read):
+    cast = "void unrolled_elementwise_kernel<direct_copy_kernel [lambda(float)]>"
+    steps = [
+        (SOFTMAX, "elementwise(div)", "elementwise", 12, 3_000_000),
+        (SOFTMAX, cast, "copy", 12, 1_000_000),
+        (SOFTMAX, "reduce(maxnan)", "reduction", 12, 1_000_000),
+        (SOFTMAX, "elementwise(sub)", "elementwise", 12, 2_000_000),
+        (SOFTMAX, "unheard_of", "elementwise", 12, 1_000_000),
+    ]
+    tables = read(sample(steps))
+    case = softmax_of_case(tables, tables.cases[0])
+    assert [(step.name, step.share.number) for step in case.steps] == [
+        ("maximum", 1 / 8),
+        ("subtraction", 2 / 8),
+        ("cast to float32", 1 / 8),
+        ("division", 3 / 8),
+        ("other", 1 / 8),
+    ]
+    assert result(tables).casts
+
+
+def test_times_are_compared_between_cases_that_differ_in_precision_alone(read):
+    """Softmax takes 3 ms in fp32 and 6 in bf16 at context 128; 256 has no fp32 to compare with."""
+    twice = [(SOFTMAX, "softmax_one", "softmax", 12, 6_000_000)]
+    found = result(
+        read(Sample(), sample(twice, precision="bf16"), Sample(precision="bf16", context=256))
+    )
+    assert row(found, "softmax's time against the first column's") == [DASH, "2.0 x"]
+    assert row(found, "QK^T + AV's time against the first column's") == [DASH, "1.0 x"]
+    assert row(found, "softmax / (QK^T + AV): time") == ["0.50 x", "0.75 x"]
+
+
+def test_medians_are_of_attention_written_out_where_it_was_measured(read):
+    fast = [(SOFTMAX, "softmax_one", "softmax", 12, 1_000_000)]
+    other = sample(fast, attention="fused_softmax")
+    assert result(read(Sample(), other)).compared.number == 1
+    assert result(read(other)).compared.number == 1
+
+
+def test_fused_attention_cannot_be_told_apart(read):
+    tables = read(Sample(attention="sdpa"), Sample(context=256, status={"forward": ("oom", "")}))
+    found = result(tables)
+    assert [case.state for case in found.cases] == ["fused", "oom"]
+    assert [str(Printer()(matrix.iloc[0, 1])) for matrix in found.matrices] == ["fused", "OOM"]
+    assert found.summary.empty
+    assert not found.ratios
+
+
+def test_a_case_without_counted_flops_has_its_times(read):
+    found = result(read(Sample(work={})))
+    assert found.flops is None
+    assert found.compared.number == 1
+    assert [line.cells["fp32"] is None for line in found.opening] == [False, True]
+
+
+def test_the_figure_has_a_line_of_times_and_one_of_flops_per_size(read):
+    axes = draw(read(Sample(), Sample(context=256))).axes
+    assert [list(line.get_xdata()) for line in axes[0].lines[:2]] == [[128, 256]] * 2
+    assert [list(line.get_ydata()) for line in axes[0].lines[:2]] == [[0.5] * 2, [0.1] * 2]
+    assert not draw(read(Sample(attention="sdpa"))).axes

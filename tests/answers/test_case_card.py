@@ -1,0 +1,154 @@
+"""The table of one case: its cells by hand, any subset's, and the commands that write it."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.answers.subsets import ROOT, empty, subset
+from tests.answers.test_any_subset import check
+from tests.synthetic_tables import Sample, write_tables
+from workflow_src.answers import cards, one_case
+from workflow_src.answers.case_card import FIRST, IDLE, MFU, PARTS, PLAIN, REPLAYED, case_card
+from workflow_src.answers.questions import CARDS
+from workflow_src.answers.tables import Tables
+from workflow_src.answers.times import PhaseTimes, phase_times
+from workflow_src.answers.utilization import utilization
+from workflow_src.common.case import CASE_COLUMNS
+from workflow_src.render.markdown import DASH
+from workflow_src.render.show import Printer
+
+TEMPLATES = ROOT / "report_templates"
+SHORT, LONG = Sample(), Sample(context=256)
+OOM = {"train_step": ("oom", "CUDA out of memory")}
+
+
+def read(folder: Path, *samples: Sample) -> Tables:
+    """The card's tables of some samples."""
+    return Tables.read(write_tables(folder, *samples), CARDS.tables, CARDS.optional)
+
+
+def rows(tables: Tables, place: int = 0) -> dict[str, list[str]]:
+    """The printed cells of a case's card by row."""
+    table = case_card(tables, tables.cases[place]).table
+    return {name: [str(Printer()(cell)) for cell in cells] for name, *cells in table.to_numpy()}
+
+
+def test_a_card_has_what_was_measured_of_each_phase(tmp_path: Path) -> None:
+    """Of a plain step of 50 ms the device works for 20; forward is replayed in 9 of 12 ms."""
+    said = rows(read(tmp_path, replace(SHORT, replayed_ms={"forward": 9.0})))
+    assert said[PLAIN] == ["12.0", "36.0", "50.0"]
+    assert said[REPLAYED] == ["9.00", DASH, DASH]
+    assert said[PARTS][1] == "forward 6.00, backward 14.0"
+    assert said[FIRST][0] == "fused attention: 3.50, at most"
+    assert said[FIRST][2] == "fewer launches: 30.0, at most"
+    assert not {IDLE, MFU} & set(said), "rows without any value"
+
+
+def test_a_phase_that_did_not_run_says_why(tmp_path: Path) -> None:
+    tables = read(tmp_path, replace(SHORT, status=OOM))
+    assert rows(tables)[PLAIN] == ["12.0", "36.0", "OOM"]
+    notes = case_card(tables, tables.cases[0]).notes
+    assert notes == (("training step", "CUDA out of memory"),)
+
+
+def ceiling(folder: Path, gpu: str) -> None:
+    """A ceilings.csv: products of fp32 reach 1 TFLOP/s."""
+    row = {"kind": "compute", "name": "matmul", "precision": "fp32", "is_ceiling": True}
+    row |= {"median_tflop_per_s": 1.0, "best_gb_per_s": None, "best_giga_exp_per_s": None}
+    pd.DataFrame([row | {"gpu": gpu}]).to_csv(folder / "ceilings.csv", index=False)
+
+
+def times(tables: Tables, plain: float, phase: str = "forward") -> PhaseTimes:
+    """The times of a phase whose device works for 12 ms, with another plain time."""
+    found = phase_times(tables, tables.cases[0], phase)
+    assert found.plain
+    return replace(found, plain=replace(found.plain, number=plain))
+
+
+@pytest.mark.parametrize(
+    ("plain", "phase", "gpu", "expected"),
+    [
+        (12.5, "forward", "Some GPU", 0.8),
+        (12.5, "forward", "Another GPU", None),
+        (24.0, "forward", "Some GPU", None),
+        (37.5, "forward_backward", "Some GPU", 0.8),
+    ],
+)
+def test_utilization_is_of_phases_that_the_device_sets(
+    tmp_path: Path, plain: float, phase: str, gpu: str, expected: float | None
+) -> None:
+    """10^10 FLOPs in 12.5 ms are 0.8 TFLOP/s; training makes three times as many."""
+    work = {"scores": (4 * 10**9, 1), "head": (6 * 10**9, 1), "softmax": (10**9, 1)}
+    captured = {"forward": (13.0, 12.0, 12.0), "forward_backward": (37.0, 36.0, 36.0)}
+    sample = Sample(work=work, times_ms=Sample().times_ms | captured)
+    write_tables(tmp_path, sample)
+    ceiling(tmp_path, gpu)
+    tables = Tables.read(tmp_path, CARDS.tables, CARDS.optional)
+    found = utilization(tables, times(tables, plain, phase))
+    assert (found and found.number) == (expected and pytest.approx(expected))
+
+
+def test_cards_of_any_subset_are_written(capsys: pytest.CaptureFixture[str]) -> None:
+    for seed in range(6):
+        written = cards.cards(subset(seed), TEMPLATES)
+        for text in (written.markdown, written.page, written.json):
+            check(text)
+        keys = {value["key"] for value in json.loads(written.json)["values"]}
+        assert all(f"(#{key})" in written.page for key in keys)
+    check(cards.cards(empty(), TEMPLATES).markdown)
+    assert not capsys.readouterr().err
+
+
+def test_a_defect_in_one_card_leaves_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def made(tables: Tables, case: object, first: object) -> object:
+        return 1 / 0 if case == tables.cases[0] else case_card(tables, tables.cases[1])
+
+    monkeypatch.setattr(cards, "case_card", made)
+    text = cards.cards(read(tmp_path, SHORT, LONG), TEMPLATES).markdown
+    assert f"### {SHORT.case}\n\nThis table could not be written" in text
+    assert f"| {LONG.case}" in text
+    assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+def write_plan(folder: Path) -> Path:
+    """A plan of the cases in a folder's tables."""
+    plan = folder / "plan.csv"
+    cases = pd.read_csv(folder / "captures.csv")[list(CASE_COLUMNS)]
+    cases.assign(warmup_steps=1, steps=2, capture_steps=1).to_csv(plan, index=False)
+    return plan
+
+
+def one(case: str, plan: Path, tables: Path) -> str:
+    """A case's file as the command writes it."""
+    target = tables / "case.md"
+    paths = ["--plan", plan, "--tables", tables, "--templates", TEMPLATES, "--markdown", target]
+    one_case.main([str(word) for word in ("--case-name", case, *paths)])
+    return target.read_text()
+
+
+def test_a_case_s_own_tables_which_lack_its_columns_give_the_same_card(tmp_path: Path) -> None:
+    joined, own = write_tables(tmp_path / "joined", SHORT, LONG), tmp_path / "own"
+    plan = write_plan(joined)
+    own.mkdir()
+    for path in joined.glob("*.csv"):
+        table = pd.read_csv(path, dtype=str)
+        mine = table[table["case"] == SHORT.case]
+        mine.drop(columns=list(CASE_COLUMNS)).to_csv(own / path.name, index=False)
+    text = one(SHORT.case, plan, own)
+    assert text == one(SHORT.case, plan, joined)
+    assert text.startswith(f"# {SHORT.case}\n") and LONG.case not in text
+
+
+def test_an_unknown_case_is_refused_with_the_known_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_tables(tmp_path, SHORT)
+    with pytest.raises(SystemExit) as stop:
+        one("tiny", write_plan(folder), folder)
+    said = str(stop.value.code) + capsys.readouterr().err
+    assert "--case-name: 'tiny' is not one of" in said and SHORT.case in said

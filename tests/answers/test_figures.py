@@ -1,0 +1,90 @@
+"""The report's figures: reproducible, drawn from any run, and safe with odd names."""
+
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from tests.answers.subsets import subset
+from tests.synthetic_tables import Sample, grid, write_tables
+from workflow_src.answers import figures
+from workflow_src.answers.questions import FIGURES
+from workflow_src.render.html import inline_figures
+
+
+def draw(folder: Path, name: str, *samples: Sample) -> str:
+    """The figure as its command writes it."""
+    output = folder / "made" / f"{name}.svg"
+    tables = write_tables(folder / "tables", *samples)
+    figures.main(["--tables", str(tables), "--figure", name, "--output", str(output)])
+    return output.read_text()
+
+
+def texts(svg: str) -> list[str]:
+    """The texts in a figure."""
+    nodes = ET.fromstring(svg).iter()
+    return [str(node.text) for node in nodes if node.tag.endswith("text")]
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_same_tables_give_the_same_bytes(tmp_path: Path, name: str) -> None:
+    samples = grid(2, 2, 2)
+    first = draw(tmp_path, name, *samples)
+    assert first == draw(tmp_path, name, *samples)
+    assert "dc:date" not in first
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_without_data_says_so(tmp_path: Path, name: str) -> None:
+    (said,) = texts(draw(tmp_path, name, Sample(kernels={}, benchmarked=False)))
+    assert "measured" in said
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_large_suite_has_a_panel_per_precision(tmp_path: Path, name: str) -> None:
+    said = texts(draw(tmp_path, name, *grid()))
+    for precision in ("fp32", "tf32", "bf16"):
+        assert [text for text in said if precision in text]
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_any_subset_of_a_run_is_drawn(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    for seed in range(8):
+        assert figures.drawn(subset(seed), name).endswith("</svg>\n")
+    assert not capsys.readouterr().err
+
+
+def test_a_defect_while_drawing_ends_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(figures, "draw", lambda tables, name: 1 / 0)
+    (said,) = texts(draw(tmp_path, "forward_time", Sample()))
+    assert "forward_time could not be drawn" in said
+    assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_a_damaged_table_ends_with_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "timings.csv").write_text("a\n1\n")
+    with pytest.raises(SystemExit, match="no column"):
+        figures.main(["--tables", str(tmp_path), "--figure", "forward_time", "--output", "x.svg"])
+
+
+def test_names_with_markup_stay_text(tmp_path: Path) -> None:
+    assert "<script>$x$" in texts(draw(tmp_path, "forward_time", Sample(size="<script>$x$")))
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_in_a_page_a_figure_is_the_same_in_fewer_bytes(tmp_path: Path, name: str) -> None:
+    """Coordinates there are rounded to hundredths of a point, and nothing else is lost."""
+    file = draw(tmp_path, name, *grid(2, 2, 2))
+    page = inline_figures(f'<img alt="shares" src="made/{name}.svg" />', tmp_path)
+    inline = page[page.index("<svg") : page.index("</svg>") + 6]
+    assert len(inline) < 0.85 * len(file)
+    assert texts(inline) == texts(file)
+    before, after = (
+        [node.attrib.get("d", "") for node in ET.fromstring(svg).iter()] for svg in (file, inline)
+    )
+    for exact, rounded in zip(before, after, strict=True):
+        numbers = [[float(n) for n in re.findall(r"-?[\d.]+", each)] for each in (exact, rounded)]
+        assert numbers[1] == pytest.approx(numbers[0], abs=0.0051)

@@ -1,0 +1,410 @@
+"""Comparing two runs: verdicts, the page, and the gate."""
+
+import json
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.answers.subsets import subset
+from tests.answers.subsets import written as written_tables
+from tests.answers.test_any_subset import check
+from tests.synthetic_tables import FORWARD, Kernel, Sample, write_tables
+from tests.workflow import ROOT, Project, run_and_wait
+from workflow_src.common.errors import StageError
+from workflow_src.compare import compare, gate
+from workflow_src.compare.change import THRESHOLD, Kind, Verdict, Why
+from workflow_src.compare.headline import STATUSES, headline
+from workflow_src.compare.headline import Verdict as OfRuns
+from workflow_src.compare.resampling import interval, resampled_ratios
+from workflow_src.compare.result import Comparison
+from workflow_src.compare.result import compare as compare_runs
+from workflow_src.compare.runs import read_run, read_samples
+from workflow_src.compare.work import Kind as OfKernel
+from workflow_src.compare.work import step_changes
+
+TEMPLATES = ROOT / "report_templates"
+RECORDED = ROOT / "tests" / "data" / "compare"
+PHASES = ("forward", "forward_backward", "train_step")
+DEVICE_BOUND = {
+    "forward": (12.6, 11.9, 12.3),
+    "forward_backward": (37.0, 35.5, 36.0),
+    "train_step": (51.0, 49.5, 50.0),
+}
+"""Times (ms) of a case whose device works for nearly all of the plain time."""
+
+
+def benchmark(
+    folder: Path, case: str, scale: float = 1.0, spread: float = 0.002, **kept: Any
+) -> Path:
+    """A benchmark of `processes` processes whose medians differ by about `spread`."""
+    processes, seed = kept.get("processes", 10), kept.get("seed", 0)
+    random = np.random.default_rng(seed)
+    phases: dict[str, Any] = {}
+    for number, phase in enumerate(kept.get("phases", PHASES)):
+        luck = 1 + spread * random.standard_normal(processes)
+        steps = 1 + 0.01 * random.standard_normal((processes, 5))
+        ns = 12e6 * (number + 1) * scale * luck[:, None] * steps
+        process = np.repeat(np.arange(processes), 5).tolist()
+        row = {"status": "ok", "samples_ns": ns.ravel().round().astype(int).tolist()}
+        phases[phase] = row | ({"process": process} if processes > 1 else {})
+    path = folder / "benchmark" / f"{case}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"phases": phases}))
+    return path
+
+
+def run(folder: Path, *samples: Sample, **kept: Any) -> Path:
+    """A run's folder with tables and, if anything is `kept` of them, benchmarks."""
+    write_tables(folder / "tables", *samples)
+    for sample in samples if kept else ():
+        benchmark(folder, sample.case, **kept)
+    return folder
+
+
+def compared(a: Path, b: Path, threshold: float = THRESHOLD) -> Comparison:
+    return compare_runs(read_run(a), read_run(b), threshold)
+
+
+def status(found: Comparison) -> int:
+    return STATUSES[OfRuns[headline(found).verdict.name]]
+
+
+def verdicts(found: Comparison, kind: Kind) -> list[Verdict]:
+    return [c.verdict for each in found.phases for c in each.changes if c.kind is kind]
+
+
+def whys(found: Comparison) -> set[Why | None]:
+    return {each.plain.why for each in found.phases if each.plain}
+
+
+def test_equal_runs_show_no_difference(tmp_path: Path) -> None:
+    a, b = (run(tmp_path / n, Sample(), seed=s) for s, n in enumerate("ab"))
+    found = compared(a, b)
+    assert headline(found).verdict is OfRuns.SAME and status(found) == 0
+    assert verdicts(found, Kind.PLAIN) == [Verdict.SAME] * 3
+    assert found.processes_needed is None
+
+
+def test_a_slowdown_is_found_with_its_ratio(tmp_path: Path) -> None:
+    a = run(tmp_path / "a", Sample(), seed=0)
+    b = run(tmp_path / "b", Sample(), seed=1, scale=1.03)
+    found = compared(a, b)
+    assert headline(found).verdict is OfRuns.SLOWER and status(found) == 1
+    for each in found.phases:
+        assert each.plain and each.plain.verdict is Verdict.SLOWER
+        assert each.plain.low < 1.03 < each.plain.high
+        assert each.plain.ratio == pytest.approx(1.03, abs=0.01)
+    back = compared(b, a)
+    assert headline(back).verdict is OfRuns.FASTER and status(back) == 0
+    assert status(compared(a, b, threshold=0.05)) == 0, "within the threshold"
+
+
+def test_the_bootstrap_draws_processes_and_not_steps(tmp_path: Path) -> None:
+    """A ratio's interval is as wide as processes differ, however many steps each has."""
+    a = run(tmp_path / "a", Sample(), seed=0, spread=0.08)
+    b = run(tmp_path / "b", Sample(), seed=1, spread=0.08)
+    change, case = compared(a, b).phases[0].plain, "small-ctx128-fp32"
+    a_ms, b_ms = (
+        [float(np.median(steps)) for steps in read_run(folder).samples[case]["forward"].by_process]
+        for folder in (a, b)
+    )
+    assert change and (change.low, change.high) == interval(resampled_ratios(a_ms, b_ms, case))
+    assert change.high - change.low > 0.1
+    assert (change.verdict, change.why) == (Verdict.UNKNOWN, Why.SPREAD)
+
+
+@pytest.mark.parametrize(("processes", "why"), [(1, Why.ONE), (6, Why.FEW)])
+def test_too_few_processes_tell_nothing_of_plain_time(
+    tmp_path: Path, processes: int, why: Why
+) -> None:
+    """But device time does: it is the same."""
+    a = run(tmp_path / "a", Sample(), seed=0, processes=processes)
+    b = run(tmp_path / "b", Sample(), seed=1, processes=processes, scale=1.5)
+    found = compared(a, b)
+    assert whys(found) == {why} and found.processes_needed == 9
+    assert headline(found).verdict is OfRuns.SAME_WORK and status(found) == 0
+    cpu = [run(tmp_path / n, Sample(device="cpu"), seed=0, processes=processes) for n in "cd"]
+    assert headline(compared(*cpu)).verdict is OfRuns.CANT_TELL
+
+
+def extremes(folder: Path, scale: float, processes: int = 10) -> Path:
+    """A run whose tables have the fastest and the slowest process, and nothing else of them."""
+    run(folder, Sample())
+    path = folder / "tables" / "timings.csv"
+    table = pd.read_csv(path)
+    table["median_ms"] *= scale
+    table = table.assign(
+        processes=processes,
+        fastest_ms=0.99 * table["median_ms"],
+        slowest_ms=1.01 * table["median_ms"],
+    )
+    table.to_csv(path, index=False)
+    return folder
+
+
+def test_published_extremes_of_processes_are_evidence(tmp_path: Path) -> None:
+    a, b, c = (extremes(tmp_path / n, s) for n, s in (("a", 1.0), ("b", 1.03), ("c", 1.005)))
+    found = compared(a, b)
+    change = found.phases[0].plain
+    assert status(found) == 1 and change and change.verdict is Verdict.SLOWER
+    low, high = 1.03 * 0.99 / 1.01, 1.03 * 1.01 / 0.99
+    assert (change.low, change.high) == pytest.approx((low, high))
+    assert verdicts(compared(a, c), Kind.PLAIN) == [Verdict.SAME] * 3
+    few = compared(a, extremes(tmp_path / "d", 1.005, processes=7)).phases
+    assert [e.plain.why for e in few if e.plain] == [None, Why.FEW, Why.FEW], (
+        "forward is the device's"
+    )
+
+
+def host(us: float, after: float | None = None) -> dict[str, float]:
+    return {"host_launch_us_before": us, "host_launch_us_after": us if after is None else after}
+
+
+def test_a_host_that_changed_silences_only_what_it_decides(tmp_path: Path) -> None:
+    for times, silenced in ((DEVICE_BOUND, False), (Sample().times_ms, True)):
+        a, b = tmp_path / f"a{silenced}", tmp_path / f"b{silenced}"
+        run(a, Sample(environment=host(3.0, 6.0), times_ms=times), seed=0)
+        run(b, Sample(environment=host(3.0), times_ms=times), seed=1, scale=1.03)
+        found = compared(a, b)
+        plain = [each.plain for each in found.phases if each.plain]
+        assert (Why.HOST in {each.why for each in plain[1:]}) is silenced
+        assert plain[0].verdict is Verdict.SLOWER, "its device works for all of the pass"
+
+
+def test_a_shared_device_leaves_all_plain_times_in_doubt(tmp_path: Path) -> None:
+    shared = Sample(environment={"other_processes_before": 2}, times_ms=DEVICE_BOUND)
+    a, b = run(tmp_path / "a", shared, seed=0), run(tmp_path / "b", Sample(), seed=1, scale=1.5)
+    assert whys(compared(a, b)) == {Why.DEVICE}
+
+
+def test_the_recorded_h100_runs_are_told_apart() -> None:
+    """Before, both pairs were "can't tell", because the host's speed changed (see its README)."""
+    a, again, more = (RECORDED / name for name in ("A", "A2", "B"))
+    same = compared(a, again)
+    assert headline(same).verdict is OfRuns.SAME_WORK and status(same) == 0
+    slower = compared(a, more)
+    assert headline(slower).verdict is OfRuns.SLOWER and status(slower) == 1
+    assert verdicts(slower, Kind.DEVICE) == [Verdict.SLOWER] * 6
+    assert verdicts(slower, Kind.REPLAY) == [Verdict.SLOWER] * 4
+    bound = [e.plain for e in slower.phases if e.working > 0.9 and e.plain]
+    assert [each.verdict for each in bound] == [Verdict.SLOWER] * 3
+    assert "sin" in slower.kernels[0].short_name and slower.kernels[0].kind is OfKernel.APPEARED
+
+
+def test_environments_that_differ_are_listed(tmp_path: Path) -> None:
+    a = run(tmp_path / "a", Sample(environment={"torch": "2.11.0"} | host(3.0)))
+    b = run(tmp_path / "b", Sample(environment=host(9.0)))
+    assert [(each.what, each.a, each.b) for each in compared(a, b).environments] == [
+        ("torch", "2.11.0", "2.13.0"),
+        ("a launch on the host", "3.00 us", "9.00 us"),
+    ]
+
+
+def test_kernels_that_appeared_vanished_or_changed(tmp_path: Path) -> None:
+    changed: list[Kernel] = [
+        *(kernel for kernel in FORWARD if kernel[1] not in ("softmax_one", "copy_loose", "tiny")),
+        ("forward/block/attention/softmax", "softmax_two", "softmax", 12, 1_000_000),
+        ("forward/block/norm", "tiny", "normalization", 13, 50_000),
+        ("forward", "copy_loose", "copy", 1, 900_000),
+    ]
+    a = run(tmp_path / "a", Sample(kernels={"forward": FORWARD}))
+    b = run(tmp_path / "b", Sample(kernels={"forward": changed}))
+    found = {each.name: each for each in compared(a, b).kernels}
+    assert {name: each.kind for name, each in found.items()} == {
+        "softmax_one": OfKernel.VANISHED,
+        "softmax_two": OfKernel.APPEARED,
+        "tiny": OfKernel.CALLED,
+        "copy_loose": OfKernel.TIMED,
+    }
+    assert found["softmax_one"].change_ms == -2.0 and found["softmax_two"].change_ms == 1.0
+    assert (found["tiny"].a_calls, found["tiny"].b_calls) == (25.0, 13.0)
+    assert found["copy_loose"].change_ms == pytest.approx(0.45)
+
+
+def with_ledger(folder: Path, walls: list[int], active: int, causes: bool = True) -> Path:
+    """Add a ledger whose idle time is of two causes, or of none."""
+    rows = []
+    for step, wall in enumerate(walls):
+        row = Sample().front | {"phase": "forward", "step": step, "wall_ns": wall}
+        idle = wall - active
+        row |= {"device_active_ns": active, "busy_ns": active, "idle_ns": idle}
+        tail = 1000 if causes else None
+        row |= {"idle_launch_ns": idle - 1000 if causes else None, "idle_tail_ns": tail}
+        rows.append(row)
+    pd.DataFrame(rows).to_csv(folder / "tables" / "ledger.csv", index=False)
+    return folder
+
+
+@pytest.mark.parametrize("causes", [True, False])
+def test_the_terms_of_the_ledger_add_up_to_the_change_of_the_step(
+    tmp_path: Path, causes: bool
+) -> None:
+    a = with_ledger(run(tmp_path / "a", Sample()), [12_000_000, 12_000_100], 10_000_000)
+    b = with_ledger(run(tmp_path / "b", Sample()), [15_000_000, 14_000_001], 11_000_000, causes)
+    (row,) = step_changes(read_run(a), read_run(b), compared(a, b).cases)
+    assert row.change_ms == pytest.approx(2.4999505)
+    assert sum(row.parts_ms.values()) == pytest.approx(row.change_ms, abs=1e-9)
+    names = {"idle launch", "idle tail"} if causes else {"idle"}
+    assert row.parts_ms.keys() == {"device active"} | names
+
+
+def test_phases_that_ran_in_one_run_only(tmp_path: Path) -> None:
+    a = run(tmp_path / "a", Sample(), seed=0)
+    gone = Sample(status={"train_step": ("oom", "out of memory")})
+    b = run(tmp_path / "b", gone, seed=1, phases=PHASES[:2])
+    found = compared(a, b)
+    assert headline(found).verdict is OfRuns.CANT_TELL and len(found.lost) == 1
+    assert status(compared(b, a)) == 0, "what B gained is no reason to fail"
+
+
+def test_one_name_for_two_models_is_not_compared(tmp_path: Path) -> None:
+    for name, width in (("a", 128), ("b", 256)):
+        folder = run(tmp_path / name, Sample())
+        row = Sample().front | {"d_model": width, "warmup_steps": 5, "steps": 10}
+        pd.DataFrame([row | {"capture_steps": 3}]).to_csv(folder / "plan.csv", index=False)
+    found = compared(tmp_path / "a", tmp_path / "b")
+    assert found.other_work == {"small-ctx128-fp32": "d_model is 128 in A and 256 in B"}
+    assert headline(found).verdict is OfRuns.NOTHING and status(found) == 3
+
+
+def test_a_cpu_and_a_gpu_have_no_kernels_in_common(tmp_path: Path) -> None:
+    a, b = run(tmp_path / "a", Sample()), run(tmp_path / "b", Sample(device="cpu"))
+    found = compared(a, b)
+    assert verdicts(found, Kind.DEVICE) == [] and found.kernels == ()
+
+
+def test_runs_without_a_common_case_are_refused(tmp_path: Path) -> None:
+    a, b = run(tmp_path / "a", Sample()), run(tmp_path / "b", Sample(context=256))
+    with pytest.raises(StageError, match="no case in common"):
+        compared(a, b)
+
+
+@pytest.mark.parametrize(
+    "phases",
+    [
+        None,
+        {"forward": {"status": "ok"}},
+        {"forward": {"status": "ok", "samples_ns": []}},
+        {"forward": {"status": "ok", "samples_ns": [1, -1]}},
+        {"forward": {"status": "ok", "samples_ns": [1, 2], "process": [0]}},
+        {"backward": {"status": "ok", "samples_ns": [1]}},
+    ],
+)
+def test_a_damaged_benchmark_is_one_sentence(tmp_path: Path, phases: Any) -> None:
+    path = tmp_path / "b.json"
+    path.write_text(json.dumps({"phases": phases}))
+    with pytest.raises(StageError, match=r"b.json is not a benchmark's result"):
+        read_samples(path)
+
+
+def ended(main: Any, *given: object) -> tuple[Any, ...]:
+    """The status that a command ends with."""
+    try:
+        main([str(word) for word in given])
+    except SystemExit as end:
+        return (end.code,)
+    return (0,)
+
+
+def written(folder: Path, a: Path, b: Path) -> Path:
+    words = ("--a", a, "--b", b, "--templates", TEMPLATES, "--output", folder)
+    assert ended(compare.main, *words) == (0,)
+    return folder / "compare.json"
+
+
+def test_the_gate_ends_with_the_verdict(tmp_path: Path) -> None:
+    a = run(tmp_path / "a", Sample(), seed=0)
+    same = run(tmp_path / "same", Sample(), seed=1)
+    slow = run(tmp_path / "slow", Sample(), seed=1, scale=1.1)
+    lost = run(tmp_path / "lost", Sample(status={"train_step": ("oom", "")}), seed=1)
+    for other, status in ((same, 0), (slow, 1), (lost, 3)):
+        assert ended(gate.main, "--comparison", written(tmp_path / "o", a, other)) == (status,)
+
+
+def test_whatever_prevents_a_verdict_ends_with_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And not with 1, with which other commands end: that is "slower"."""
+    a, b = run(tmp_path / "a", Sample()), run(tmp_path / "b", Sample(context=256))
+    words = ("--a", a, "--b", b, "--templates", TEMPLATES, "--output", tmp_path / "o")
+    assert ended(compare.main, *words) == (2,)
+    assert "no case in common" in capsys.readouterr().err
+    (tmp_path / "x.json").write_text('{"status": 2, "verdict": ""}')
+    assert ended(gate.main, "--comparison", tmp_path / "x.json") == (2,)
+    assert ended(gate.main, "--comparison", tmp_path / "none.json") == (2,)
+    monkeypatch.setattr(compare, "compare", lambda *_: 1 / 0)
+    assert ended(compare.main, *words) == (2,)
+    assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_the_page_and_the_tables_are_written(tmp_path: Path) -> None:
+    a = run(tmp_path / "a", Sample(), seed=0)
+    b = run(tmp_path / "b<&>", Sample(environment={"torch": "<b>2"}), seed=1, scale=1.1)
+    written(tmp_path / "o", a, b)
+    html = (tmp_path / "o" / "compare.html").read_text()
+    assert "<b>2" not in html and "&lt;b&gt;2" in html and "://" not in html
+    names = {path.name for path in (tmp_path / "o").iterdir()}
+    tables = {"times.csv", "kernels.csv", "ledger.csv"}
+    assert names == {"compare.md", "compare.html", "compare.json", *tables}
+    times = pd.read_csv(tmp_path / "o" / "times.csv")
+    assert list(times[times["kind"] == "plain time"]["verdict"]) == ["slower"] * 3
+
+
+def test_any_part_of_two_runs_is_compared(tmp_path: Path) -> None:
+    for seed in range(10):
+        folders = [
+            written_subset(2 * seed + place, tmp_path / f"{seed}{place}") for place in (0, 1)
+        ]
+        ours, theirs = map(read_run, folders)
+        if {case.case for case in ours.tables.cases} & {c.case for c in theirs.tables.cases}:
+            check(compare.text_of(compare_runs(ours, theirs, THRESHOLD), TEMPLATES, whole=True))
+
+
+def written_subset(seed: int, folder: Path) -> Path:
+    written_tables(subset(seed), folder / "tables")
+    return folder
+
+
+@pytest.mark.workflow
+def test_snakemake_compares_and_measures_nothing(project: Project) -> None:
+    """Also a run that isn't the current one, and again only when its tables have changed."""
+    (project.folder / "results" / "smoke").rename(project.folder / "results" / "before")
+    target = "results/compare/results/before/with/results/before/compare.md"
+    project.log.unlink(missing_ok=True)
+    project.run(target)
+    assert project.stages() == ["workflow_src.compare.compare"]
+    assert project.stale(target) == {}
+    project.edit("results/before/tables/timings.csv", "forward,ok", "forward,ok")
+    assert project.stale(target) == {}
+    with (project.folder / "results/before/tables/kernels.csv").open("a") as file:
+        file.write("\n")
+    assert project.stale(target) == {"compare": 1}
+    printed = project.run(target.replace("before/c", "none/c"), check=False)
+    assert "--b: 'results/none' does not exist" in printed and "double '/'" not in printed
+
+
+@pytest.mark.workflow
+def test_make_ends_with_error_2_where_runs_cannot_be_compared(project: Project) -> None:
+    """And with the gate's status otherwise, so that Error 1 means "slower" alone."""
+    shutil.copy(ROOT / "Makefile", project.folder)
+    run(project.folder / "results" / "before", Sample(), seed=0)
+    run(project.folder / "results" / "after", Sample(), seed=1, scale=1.1)
+
+    def error(*given: str) -> list[str]:
+        command = ["make", "-o", ".venv/installed", "compare", *given]
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        status, said = run_and_wait(command, project.folder, os.environ | {"PATH": path})
+        assert status == 2, said
+        return re.findall(r"compare\] Error (\d)", said)
+
+    assert error("A=results/before") == ["2"], "an argument is missing"
+    assert error("A=results/before", "B=results/none") == ["2"]
+    assert error("A=results/before", "B=results/after") == ["1"]
+    assert error("A=results/smoke", "B=results/smoke") == ["3"], "one process, on a CPU"

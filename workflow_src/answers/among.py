@@ -1,0 +1,31 @@
+"""In how many of some cases something holds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from workflow_src.render.value import Cell, Joined, Value, count
+
+
+@dataclass(frozen=True)
+class Among:
+    """In how many of some cases something holds."""
+
+    holds: Value
+    of: Value
+
+    @property
+    def cell(self) -> Cell:
+        """As a table prints it: "13 of 20"; None of no cases."""
+        return Joined((self.holds, self.of), by=" of ") if self.of.number else None
+
+    @property
+    def always(self) -> bool:
+        """Whether it holds in all of them; not without any."""
+        return self.holds.number == self.of.number > 0
+
+
+def among(values: Sequence[Value | None], holds: Sequence[bool]) -> Among:
+    """In how many of the cases it holds, given a value of each."""
+    return Among(
+        count(each for each, true in zip(values, holds, strict=True) if true), count(values)
+    )

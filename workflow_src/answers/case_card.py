@@ -1,0 +1,148 @@
+"""The table of one case: its three phases by all that the questions ask, for whoever runs it."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from workflow_src.answers import utilization, words
+from workflow_src.answers.change_first.savings import First, OfPhase, first_of_case
+from workflow_src.answers.gemm_share.result import parts_of_case
+from workflow_src.answers.kernels import captured, product_share
+from workflow_src.answers.other_kernels.result import components_of_case
+from workflow_src.answers.softmax.result import FUSED, softmax_of_case
+from workflow_src.answers.tables import CaseKey, Tables
+from workflow_src.answers.times import PhaseTimes
+from workflow_src.answers.top_kernel.top import TopKernel, top_of_case
+from workflow_src.common.case import PHASES
+from workflow_src.render.value import Cell, Joined, Ranged
+
+FORWARD = PHASES[0]
+
+PLAIN = "plain Python, ms: median (fastest to slowest process)"
+PROFILED = "under the profiler, ms"
+DEVICE = "device time, ms"
+REPLAYED = "replayed as a CUDA graph, ms"
+IDLE = "idle under the profiler, ms: waits for a launch / between queued kernels / other"
+MEMORY = "peak memory, GiB"
+PRODUCTS = "matrix products' share of device time"
+TOP = "top kernel by whole name: calls, share"
+BESIDES = "most time besides matrix products: calls, share"
+PRODUCT = "top matrix product: calls, share"
+PARTS = "parts of device time, ms"
+SOFTMAX = "softmax / (QK^T + AV)"
+MFU = "model FLOPs utilization"
+FIRST = "what first: it saves, ms"
+"""The table's rows."""
+
+
+@dataclass(frozen=True)
+class CaseCard:
+    """One case: a table with a column per phase, and the components of its forward pass.
+
+    Rows without any value are left out, but for the plain times.
+    `components` are the shares of forward's device time, most first; None if none was captured.
+    `notes` say why cells are empty or doubtful: of a phase (in words), what, and the reason.
+    """
+
+    case: CaseKey
+    title: str
+    table: pd.DataFrame
+    components: Cell
+    notes: tuple[tuple[str, str], ...]
+
+
+def case_card(tables: Tables, case: CaseKey, first: First | None = None) -> CaseCard:
+    """The card of one case; `first` if it is known already."""
+    phases = (first or first_of_case(tables, case)).phases
+    columns = [_column(tables, case, phases[phase]) for phase in PHASES]
+    rows = {name: [column[name] for column in columns] for name in columns[0]}
+    lines = [[name, *cells] for name, cells in rows.items() if any(cells) or name == PLAIN]
+    headings = [case.case, *(words.PHASES[phase] for phase in PHASES)]
+    shares = sorted(components_of_case(tables, case), key=lambda each: -each.share.number)
+    components = tuple(Joined((each.name, each.share), " ") for each in shares)
+    return CaseCard(
+        case=case,
+        title=case.case,
+        table=pd.DataFrame(lines, columns=headings, dtype="object"),
+        components=Joined(components, ", ") if components else None,
+        notes=tuple(note for phase in PHASES for note in _notes(phases[phase].times)),
+    )
+
+
+def _column(tables: Tables, case: CaseKey, found: OfPhase) -> dict[str, Cell]:
+    """The cells of one phase by row."""
+    times, phase = found.times, found.times.phase
+    _, rows = captured(tables, case.case, phase)
+    return {
+        PLAIN: Ranged(times.plain, times.fastest, times.slowest) if times.plain else _state(times),
+        PROFILED: times.profiled,
+        DEVICE: times.busy,
+        REPLAYED: times.replayed or _replay_state(times),
+        IDLE: _idle(times),
+        MEMORY: times.peak_memory,
+        PRODUCTS: product_share(rows),
+        **_tops(top_of_case(tables, case, phase)),
+        PARTS: _parts(tables, case, phase),
+        SOFTMAX: _softmax(tables, case) if phase == FORWARD else None,
+        MFU: utilization.utilization(tables, times),
+        FIRST: _first(found),
+    }
+
+
+def _state(times: PhaseTimes) -> Cell:
+    return words.STATES[times.state] if times.state != "ok" else None
+
+
+def _replay_state(times: PhaseTimes) -> Cell:
+    return words.STATES[times.replay_state] if times.replay_state not in ("", "ok") else None
+
+
+def _idle(times: PhaseTimes) -> Cell:
+    idle = times.idle
+    return Joined((idle.launch, idle.queued, idle.other), " / ") if idle else None
+
+
+def _tops(top: TopKernel | None) -> dict[str, Cell]:
+    """What leads a phase, in three ways."""
+    if top is None:
+        return dict.fromkeys((TOP, BESIDES, PRODUCT))
+    kernel, besides, product = top.kernel, top.besides, top.product
+    return {
+        TOP: _called(kernel.what, top.calls, kernel.share),
+        BESIDES: _called(besides.what, besides.calls, besides.share) if besides else None,
+        PRODUCT: _called(product.name, product.calls, product.share) if product else None,
+    }
+
+
+def _called(name: str, calls: Cell, share: Cell) -> Cell:
+    return Joined((Joined((name, calls), ": "), share), ", ")
+
+
+def _parts(tables: Tables, case: CaseKey, phase: str) -> Cell:
+    found = parts_of_case(tables, case, phase) if phase != FORWARD else ()
+    return Joined(tuple(Joined((p.name, p.ms), " ") for p in found), ", ") if found else None
+
+
+def _softmax(tables: Tables, case: CaseKey) -> Cell:
+    found = softmax_of_case(tables, case)
+    return words.STATES[FUSED] if found.state == FUSED else found.time_ratio
+
+
+def _first(found: OfPhase) -> Cell:
+    if found.first is None:
+        return None
+    known = "measured" if found.first.measured else "at most"
+    return Joined((Joined((words.REMEDIES[found.first.remedy], found.first.ms), ": "), known), ", ")
+
+
+def _notes(times: PhaseTimes) -> list[tuple[str, str]]:
+    """What is said below the table of one phase."""
+    phase = words.PHASES[times.phase]
+    found = []
+    if times.state not in ("ok", "not_measured"):
+        found.append((phase, times.reason))
+    if times.replay_state not in ("", "ok"):
+        found.append((f"{phase} as a CUDA graph", times.replay_reason))
+    if times.doubt:
+        found.append((f"{phase}, plain against profiled", times.doubt.value))
+    return [(about, why) for about, why in found if why]

@@ -1,0 +1,1 @@
+"""(f) What should one change first?"""

@@ -1,0 +1,61 @@
+"""Draw one of the report's figures from the joined tables; equal tables give identical bytes."""
+
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from workflow_src.answers.forward_time import figure as forward_time
+from workflow_src.answers.gemm_share import figure as gemm_share
+from workflow_src.answers.other_kernels import figure as other_kernels
+from workflow_src.answers.questions import FIGURES
+from workflow_src.answers.softmax import figure as softmax
+from workflow_src.answers.tables import Tables
+from workflow_src.common.arguments import Parser, existing_folder, new_file
+from workflow_src.common.atomic_write import write_text
+from workflow_src.common.errors import one_sentence
+from workflow_src.render.drawing import nothing, svg
+
+DRAW: dict[str, Callable[[Tables], Figure]] = {
+    "forward_time": forward_time.draw,
+    "component_shares": other_kernels.draw,
+    "family_shares": gemm_share.draw,
+    "softmax_matmul": softmax.draw,
+}
+"""What draws each figure; the keys are those of FIGURES."""
+
+
+def draw(tables: Tables, name: str) -> Figure:
+    """The figure `name`."""
+    return DRAW[name](tables)
+
+
+def drawn(tables: Tables, name: str) -> str:
+    """The figure `name` as SVG; one that says so if it can't be drawn, which no run ends for."""
+    try:
+        return svg(lambda: draw(tables, name), name)
+    except Exception:
+        traceback.print_exc(file=sys.stderr)
+        return svg(lambda: nothing(f"the figure {name} could not be drawn: see its log"), name)
+
+
+def read(folder: Path, name: str) -> Tables:
+    """The tables of a figure."""
+    return Tables.read(folder, FIGURES[name])
+
+
+@one_sentence()
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Draw one figure."""
+    parser = Parser(prog="workflow_src.answers.figures", description=__doc__)
+    parser.add_argument("--tables", type=existing_folder, required=True, help="folder of CSVs")
+    parser.add_argument("--figure", choices=sorted(FIGURES), required=True)
+    parser.add_argument("--output", type=new_file, required=True, help="an .svg")
+    given = parser.parse_args(arguments)
+    write_text(given.output, drawn(read(given.tables, given.figure), given.figure))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""The figure of (a): the forward pass's plain time and device time over context."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from workflow_src.answers.forward_time.result import PHASE, UNSTEADY, marks_of
+from workflow_src.answers.tables import Tables
+from workflow_src.answers.times import PhaseTimes, phase_times
+from workflow_src.render.drawing import (
+    context_axis,
+    facets,
+    label_left,
+    legend_of,
+    lines,
+    log_values,
+    nothing,
+    panels,
+    styles,
+)
+from workflow_src.render.value import Value
+
+Look = tuple[str, str]
+"""A color and a marker."""
+
+
+def draw(tables: Tables) -> Figure:
+    """The median of the forward pass over context: a line per size, a panel per precision.
+
+    Bars go from its 20th to its 80th percentile. A dashed line is device time: what lies between
+    the two is the host's work and gaps between kernels. A hollow marker tells a case whose
+    processes differ, as a mark does in the answer.
+    """
+    every = (phase_times(tables, case, PHASE) for case in tables.cases)
+    times = {each.case.case: each for each in every if _above_0(each.plain)}
+    if not times:
+        return nothing("no forward pass was measured")
+    cases = [asdict(each.case) for each in times.values()]
+    look, by_facet = styles(cases), facets(cases)
+    figure, places = panels(cases)
+    for heading, axes in places:
+        for size, mine in lines(by_facet[heading]).items():
+            here = [times[case["case"]] for case in mine]
+            _plain(axes, tables, here, look[size], size)
+            _hollow(axes, here, look[size])
+            _device(axes, here, look[size])
+        log_values(axes)
+        context_axis(axes, [int(case["context"]) for case in cases])
+    label_left(figure, "forward pass, median ms\n(bars: 20th to 80th percentile)")
+    _explain(figure.axes[-1], list(times.values()))
+    legend_of(figure)
+    return figure
+
+
+def _plain(axes: Axes, tables: Tables, times: Sequence[PhaseTimes], look: Look, label: str) -> None:
+    """The plain times of one size."""
+    color, marker = look
+    middle = [each.plain.number for each in times if each.plain]
+    bars = [_bar(tables, each) for each in times]
+    low, high = [below for below, _ in bars], [above for _, above in bars]
+    contexts = [each.case.context for each in times]
+    axes.errorbar(contexts, middle, (low, high), color=color, marker=marker, capsize=3, label=label)
+
+
+def _bar(tables: Tables, times: PhaseTimes) -> tuple[float, float]:
+    """How far the 20th and the 80th percentile are below and above the median; 0 if unknown."""
+    row = tables.of("timings", times.case.case, PHASE).iloc[0]
+    middle = float(row["median_ms"])
+    low, high = middle - float(row["p20_ms"]), float(row["p80_ms"]) - middle
+    return (low if low > 0 else 0.0, high if high > 0 else 0.0)
+
+
+def _hollow(axes: Axes, times: Sequence[PhaseTimes], look: Look) -> None:
+    """White markers over those of the line, of cases whose processes differ."""
+    color, marker = look
+    here = [each for each in times if UNSTEADY in marks_of(each)]
+    contexts = [each.case.context for each in here]
+    middle = [each.plain.number for each in here if each.plain]
+    axes.plot(contexts, middle, marker, color=color, markerfacecolor="white", zorder=3)
+
+
+def _device(axes: Axes, times: Sequence[PhaseTimes], look: Look) -> None:
+    """A dashed line of a GPU's device time."""
+    here = [(each.case.context, each.busy.number) for each in times if _is_line(each) and each.busy]
+    axes.plot([c for c, _ in here], [ms for _, ms in here], "--", color=look[0], linewidth=1)
+
+
+def _explain(axes: Axes, times: Sequence[PhaseTimes]) -> None:
+    """Entries of the legend for what there is."""
+    if any(map(_is_line, times)):
+        axes.plot([], [], "--", color="black", label="device time")
+    if any(UNSTEADY in marks_of(each) for each in times):
+        label = "hollow: processes\ndiffer by over 10 %"
+        axes.plot([], [], "o", color="black", markerfacecolor="white", label=label)
+
+
+def _is_line(times: PhaseTimes) -> bool:
+    """Whether the case has a point on the line of device time."""
+    return not times.case.on_cpu and _above_0(times.busy)
+
+
+def _above_0(value: Value | None) -> bool:
+    return value is not None and value.number > 0

@@ -1,0 +1,1 @@
+"""(c) What besides matrix products takes time in the forward pass?"""

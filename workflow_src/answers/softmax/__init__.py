@@ -1,0 +1,1 @@
+"""(e) Softmax against the matrix products of attention: time and FLOPs."""

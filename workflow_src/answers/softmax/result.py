@@ -1,0 +1,232 @@
+"""(e): softmax against attention's two matrix products in the forward pass: time and FLOPs."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from workflow_src.answers import words
+from workflow_src.answers.answer import OpeningRow
+from workflow_src.answers.example import at_each_precision, example
+from workflow_src.answers.kernels import captured, device_ms
+from workflow_src.answers.matrix import by_precision, matrices
+from workflow_src.answers.parts import Part, parts_table
+from workflow_src.answers.softmax.steps import CASTS, ORDER, steps_of
+from workflow_src.answers.tables import CaseKey, Tables
+from workflow_src.common.components import COMPONENTS
+from workflow_src.render.value import Cell, Value, count, median, ratio, rows_of, total, value
+
+PHASE = "forward"
+SOFTMAX, SCORES, VALUES = "softmax", "scores", "values"
+FUSED = "fused"
+
+
+@dataclass(frozen=True)
+class SoftmaxCase:
+    """Softmax against QK^T and AV in one case's forward pass; what isn't known is None.
+
+    `state` is "ok" where all three took time apart, "fused" where they are one kernel, or else why
+    they weren't measured. The products' times are those of their kernels alone; `beside_ms` is the
+    rest of the two ranges they lie in. Ratios are softmax's over both products' together, FLOPs
+    counted by formula.
+    """
+
+    case: CaseKey
+    state: str
+    softmax_ms: Value | None = None
+    qk_ms: Value | None = None
+    av_ms: Value | None = None
+    beside_ms: Value | None = None
+    time_ratio: Value | None = None
+    flop_ratio: Value | None = None
+    steps: tuple[Part, ...] = ()
+
+    @property
+    def products_ms(self) -> Value | None:
+        """The time of both products."""
+        return total([self.qk_ms, self.av_ms], "QK^T + AV")
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """What (e) found.
+
+    `compared` and the medians are of the cases with attention written out, if there are any, or
+    else of all in which softmax was measured apart. `longer`: softmax takes longer than both
+    products; `more`, of those `counted`: its share of their time exceeds that of their FLOPs.
+    `ratios` has the median ratio of times by precision; `casts`: some of the `steps` of the example
+    are casts.
+    """
+
+    cases: tuple[SoftmaxCase, ...]
+    compared: Value
+    longer: Value
+    counted: Value
+    more: Value
+    fused: int
+    ratios: Mapping[str, Value]
+    flops: Value | None
+    matrices: tuple[pd.DataFrame, ...]
+    summary: pd.DataFrame
+    example: CaseKey | None
+    steps: pd.DataFrame
+    casts: bool
+    by_case: pd.DataFrame
+    opening: tuple[OpeningRow, ...]
+    unanswered: tuple[tuple[str, str], ...]
+
+
+def result(tables: Tables) -> Softmax:
+    """Answer (e) from timings, captures, kernels and work."""
+    cases = {case: softmax_of_case(tables, case) for case in tables.cases}
+    timed = {case: found for case, found in cases.items() if found.state == "ok"}
+    mine = {case: found for case, found in timed.items() if case.attention == "naive"} or timed
+    columns = {
+        precision: [mine[case] for case in some if case in mine]
+        for precision, some in by_precision(tables.cases).items()
+    }
+    chosen, fused = example(tables), [c for c in cases.values() if c.state == FUSED]
+    shown = {case.precision: cases[case].steps for case in at_each_precision(tables, chosen)}
+    return Softmax(
+        cases=tuple(cases.values()),
+        compared=count(each.time_ratio for each in mine.values()),
+        longer=count(each.time_ratio for each in mine.values() if over(each.time_ratio, 1)),
+        counted=count(each.flop_ratio for each in mine.values()),
+        more=count(each.flop_ratio for each in mine.values() if more_than_flops(each)),
+        fused=len(fused),
+        ratios=_ratios(columns),
+        flops=median(each.flop_ratio for each in mine.values()),
+        matrices=matrices(tables.cases, lambda case: cell(cases[case])) if timed or fused else (),
+        summary=summary(columns),
+        example=chosen,
+        steps=parts_table(("step", "share"), ORDER, shown),
+        casts=any(step.name in CASTS for steps in shown.values() for step in steps),
+        by_case=by_case(list(timed.values())),
+        opening=opening(columns),
+        unanswered=tuple((c.case.case, c.state) for c in cases.values() if c.state != "ok"),
+    )
+
+
+def softmax_of_case(tables: Tables, case: CaseKey) -> SoftmaxCase:
+    """One case, from timings, captures, kernels and work."""
+    state, rows = captured(tables, case.case, PHASE)
+    if state != "ok" or case.attention == "sdpa":
+        return SoftmaxCase(case, FUSED if state == "ok" else state)
+    softmax, scores, values = (
+        rows[rows["component"] == COMPONENTS[name].name] for name in (SOFTMAX, SCORES, VALUES)
+    )
+    ms, qk, av = (device_ms(mine) for mine in (softmax, _gemms(scores), _gemms(values)))
+    if not all(over(each, 0) for each in (ms, qk, av)):
+        return SoftmaxCase(case, "not_measured")
+    around = pd.concat([scores, values])
+    found = SoftmaxCase(
+        case,
+        state,
+        softmax_ms=ms,
+        qk_ms=qk,
+        av_ms=av,
+        beside_ms=device_ms(around.drop(_gemms(around).index)),
+        flop_ratio=_flop_ratio(tables.of("work", case.case)),
+        steps=steps_of(softmax),
+    )
+    return replace(found, time_ratio=_over_products(found.softmax_ms, found))
+
+
+def _gemms(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows[rows["family"] == "gemm"]
+
+
+def _over_products(ms: Value | None, case: SoftmaxCase) -> Value | None:
+    return ratio(ms, case.products_ms, "times", "time / (QK^T + AV)")
+
+
+def _flop_ratio(work: pd.DataFrame) -> Value | None:
+    """Softmax's FLOPs over both products'."""
+    above, *below = (_flops(work, name) for name in (SOFTMAX, SCORES, VALUES))
+    return ratio(above, total(below), "times", "FLOPs of softmax / (QK^T + AV)")
+
+
+def _flops(work: pd.DataFrame, component: str) -> Value | None:
+    mine = work[work["component"] == component].iloc[:1]
+    return value(mine["flops"].sum(), "flops", rows_of("work", mine)) if len(mine) else None
+
+
+def over(found: Value | None, least: float) -> bool:
+    """Whether a value is there and above `least`."""
+    return found is not None and found.number > least
+
+
+def more_than_flops(case: SoftmaxCase) -> bool:
+    """Whether softmax's share of the products' time exceeds its share of their FLOPs."""
+    return case.flop_ratio is not None and over(case.time_ratio, case.flop_ratio.number)
+
+
+def _ratios(columns: Mapping[str, Sequence[SoftmaxCase]]) -> dict[str, Value]:
+    found = {name: median(c.time_ratio for c in mine) for name, mine in columns.items()}
+    return {name: each for name, each in found.items() if each}
+
+
+def cell(case: SoftmaxCase) -> Cell:
+    """The ratio of times, or why there is none."""
+    return case.time_ratio or words.STATES[case.state]
+
+
+def summary(columns: Mapping[str, Sequence[SoftmaxCase]]) -> pd.DataFrame:
+    """Ratios at each precision, and how times change with it: medians over cases."""
+    base = _by_place(next(iter(columns.values()), []))
+
+    def medians(of: Callable[[SoftmaxCase], Value | None]) -> list[Cell]:
+        return [median(map(of, mine)) for mine in columns.values()]
+
+    def against(of: Callable[[SoftmaxCase], Value | None]) -> list[Cell]:
+        others = [_against(base, mine, of) for mine in list(columns.values())[1:]]
+        return [None, *others] if any(others) else []
+
+    rows: dict[str, list[Cell]] = {
+        "softmax / QK^T: time": medians(lambda c: ratio(c.softmax_ms, c.qk_ms, "times")),
+        "softmax / AV: time": medians(lambda c: ratio(c.softmax_ms, c.av_ms, "times")),
+        "softmax / (QK^T + AV): time": medians(lambda c: c.time_ratio),
+        "softmax / (QK^T + AV): FLOPs": medians(lambda c: c.flop_ratio),
+        "around the products / (QK^T + AV): time": medians(
+            lambda c: _over_products(c.beside_ms, c)
+        ),
+        "softmax's time against the first column's": against(lambda c: c.softmax_ms),
+        "QK^T + AV's time against the first column's": against(lambda c: c.products_ms),
+    }
+    lines = [[name, *cells] for name, cells in rows.items() if any(cells)]
+    return pd.DataFrame(lines, columns=["medians", *columns], dtype="object")
+
+
+def _by_place(cases: Sequence[SoftmaxCase]) -> dict[CaseKey, SoftmaxCase]:
+    """Cases by all that tells them apart but the precision."""
+    return {replace(each.case, case="", precision=""): each for each in cases}
+
+
+def _against(
+    base: Mapping[CaseKey, SoftmaxCase],
+    mine: Sequence[SoftmaxCase],
+    of: Callable[[SoftmaxCase], Value | None],
+) -> Value | None:
+    """The median ratio of a time to that of the same case in `base`."""
+    pairs = [(each, base[key]) for key, each in _by_place(mine).items() if key in base]
+    return median(ratio(of(each), of(before), "times") for each, before in pairs)
+
+
+def by_case(timed: Sequence[SoftmaxCase]) -> pd.DataFrame:
+    """A row per case: times in ms, and their ratio."""
+    lines = [
+        [each.case.case, each.softmax_ms, each.qk_ms, each.av_ms, each.beside_ms, each.time_ratio]
+        for each in timed
+    ]
+    heads = ["case", "softmax", "QK^T", "AV", "around the products", "softmax / (QK^T + AV)"]
+    return pd.DataFrame(lines, columns=heads, dtype="object")
+
+
+def opening(columns: Mapping[str, Sequence[SoftmaxCase]]) -> tuple[OpeningRow, ...]:
+    """The rows of (e) in the report's table of medians."""
+    flops = {name: median(each.flop_ratio for each in mine) for name, mine in columns.items()}
+    times = _ratios(columns)
+    return (
+        OpeningRow("(e) softmax / (QK^T + AV): time", {n: times.get(n) for n in columns}),
+        OpeningRow("the same: FLOPs", flops),
+    )

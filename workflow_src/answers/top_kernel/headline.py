@@ -1,0 +1,53 @@
+"""(b) in a sentence: what the forward pass's top kernel does, and in how many cases backward's."""
+
+from enum import StrEnum
+
+from workflow_src.answers.top_kernel.result import TopKernels
+from workflow_src.render.show import Headline
+from workflow_src.render.value import Cell, Joined
+
+
+class Verdict(StrEnum):
+    """The verdicts of (b), each with its sentence."""
+
+    ONE_KIND = (
+        "By device time, the forward pass's top kernel is of one kind in {cases} cases: {what}. "
+        "Backward's is the same, by its whole name, in {same}."
+    )
+    BY_PRECISION = (
+        "By device time, the forward pass's top kernel differs between precisions ({leaders}). "
+        "Backward's is the same, by its whole name, in {same} cases."
+    )
+    MIXED = (
+        "By device time, the forward pass's top kernel differs between cases; most often, in "
+        "{cases}, it is of one kind: {what}. Backward's is the same, by its whole name, in {same}."
+    )
+    FORWARD_ALONE = (
+        "The forward pass's top kernel by device time: {leaders}. No case has a backward to "
+        "compare it with."
+    )
+    CANT_TELL = "No device time of a forward pass was measured, so no kernel can be named."
+
+
+def headline(result: TopKernels) -> Headline:
+    """The verdict on a result, with its numbers."""
+    leaders = (Joined((name, each.cell), by=": ") for name, each in result.leaders.items())
+    slots: dict[str, Cell] = {
+        "what": result.leader.what if result.leader else None,
+        "cases": result.leader.cases.cell if result.leader else None,
+        "leaders": Joined(tuple(leaders), by="; "),
+        "same": result.same.cell,
+    }
+    verdict = _verdict(result)
+    return Headline(verdict, verdict.value, slots)
+
+
+def _verdict(result: TopKernels) -> Verdict:
+    if result.leader is None:
+        return Verdict.CANT_TELL
+    if not result.same.of.number:
+        return Verdict.FORWARD_ALONE
+    if result.leader.cases.always:
+        return Verdict.ONE_KIND
+    kinds = {each.what for each in result.leaders.values()}
+    return Verdict.BY_PRECISION if len(kinds) > 1 else Verdict.MIXED

@@ -1,0 +1,91 @@
+"""The matrix product that takes the most time in a part of a step, and what it multiplies."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import groupby
+
+import pandas as pd
+
+from workflow_src.answers import words
+from workflow_src.answers.components import component_of
+from workflow_src.answers.kernels import calls, device_ms, grouped, multiplies, ranked
+from workflow_src.answers.top_kernel.layer_calls import explained, in_layers
+from workflow_src.render.markdown import joined
+from workflow_src.render.value import Cell, Value, ratio, rows_of, value
+
+FORWARD = "forward"
+HEAD = "head"
+FEED_FORWARD = ("gate", "up", "down")
+GATE_OR_UP = "gate or up"
+"""One of the two, which have the same sizes, where nothing tells which."""
+
+SAME_PRODUCT = ["direction", "m", "n", "k", "matrices"]
+
+
+@dataclass(frozen=True)
+class Product:
+    """A matrix product, or all of the same sizes: what it multiplies, its calls and its time (ms).
+
+    `name` is "feed-forward gate and up", or "input gradient of output head".
+    """
+
+    name: str
+    calls: Cell
+    ms: Value
+    share: Value
+
+
+def top_product(rows: pd.DataFrame, products: pd.DataFrame, layers: Value | None) -> Product | None:
+    """The product with the most time in `rows` (of `device_rows`); None if nothing multiplies.
+
+    `products` are the rows of products.csv of the same part. Where they don't account for every
+    call, it is the kernel that multiplies for longest, named after the places where it runs.
+    """
+    multiplying = multiplies(rows)
+    number = calls(multiplying)
+    if number is None:
+        return None
+    if abs(products["kernels_per_step"].sum() - number.number) > 1e-6:
+        return _of_kernel(multiplying, rows, layers)
+    return _of_sizes(products, rows, layers)
+
+
+def _of_kernel(
+    multiplying: pd.DataFrame, rows: pd.DataFrame, layers: Value | None
+) -> Product | None:
+    mine = multiplying[multiplying["name"] == next(ranked(multiplying)).name]
+    by_component = grouped(mine, "component").values()
+    places = [component_of(str(each["path"].iloc[0])).place for each in by_component]
+    ms = device_ms(mine)
+    share = ratio(ms, device_ms(rows), "share", "kernel / part")
+    number = explained(calls(mine), in_layers(mine, layers), layers)
+    return Product(joined(places), number, ms, share) if ms and share else None
+
+
+def _of_sizes(products: pd.DataFrame, rows: pd.DataFrame, layers: Value | None) -> Product | None:
+    groups = [mine for _, mine in products.groupby(SAME_PRODUCT)]
+    mine = max(groups, key=lambda group: group["busy_ms_per_step"].sum())
+    source = rows_of("products", mine)
+    ms = value(mine["busy_ms_per_step"].sum(), "ms", source, formula="sum over kernels")
+    number = value(mine["kernels_per_step"].sum(), "calls", source, formula="sum over kernels")
+    inside = mine.loc[mine["product"] != HEAD, "kernels_per_step"].sum()
+    share = ratio(ms, device_ms(rows), "share", "product / part")
+    name = _named(str(mine["direction"].iloc[0]), product_words(mine["product"]))
+    return Product(name, explained(number, inside, layers), ms, share) if ms and share else None
+
+
+def _named(direction: str, product: str) -> str:
+    return product if direction == FORWARD else f"{direction} of {product}"
+
+
+def product_words(names: Iterable[str]) -> str:
+    """Products of the same sizes in words: "QK^T", "feed-forward gate and up, output head"."""
+    present = set(map(str, names))
+    if present & set(FEED_FORWARD):
+        present.discard(GATE_OR_UP)
+    said: list[str] = []
+    ordered = [name for name in words.PRODUCTS if name in present]
+    for inside, group in groupby(ordered, FEED_FORWARD.__contains__):
+        mine = list(group)
+        said += [f"feed-forward {joined(mine)}"] if inside else [words.PRODUCTS[n] for n in mine]
+    return joined(said) or "a product that no name is known of"

@@ -1,0 +1,147 @@
+"""What the two runs' environments leave in doubt, and in what they differ."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.answers.tables import CaseKey
+from workflow_src.common.environment import HOST_SPEEDS, SAME_EVERYWHERE
+from workflow_src.common.thresholds import BUSY_LOAD, HOST_CHANGED, SLOWER_HOST
+from workflow_src.compare.runs import Run
+
+COMPARED = (*SAME_EVERYWHERE, "cpu_cores", "gpu_memory_gib", "python")
+"""Columns of environments.csv."""
+
+WORK = (
+    *("d_model", "d_ff", "layers", "heads", "vocabulary"),
+    *("batch", "context", "precision", "attention", "optimizer"),
+)
+"""Columns of the plan that say what a case computes: another value is another case."""
+
+SETTINGS = (
+    *("device", "warmup_steps", "steps", "processes", "capture_steps", "profiler"),
+    *("os_tracing", "seed", "memory_limit_gib"),
+)
+"""Columns of the plan that say how it was measured."""
+
+UNRECORDED = "not recorded"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A recorded property in which two runs differ."""
+
+    what: str
+    a: str
+    b: str
+
+
+def device_disturbed(run: Run, case: CaseKey) -> bool:
+    """Whether the device was shared with other processes, or throttled."""
+    row = run.tables.of("environments", case.case)
+    others = _numbers(row, "other_processes_before", "other_processes_after")
+    throttled = "throttled" in row and bool((row["throttled"].astype(str) != "").any())
+    return bool((others > 0).any()) or throttled
+
+
+def host_changed(a: Run, b: Run, case: CaseKey) -> bool:
+    """Whether a host's speed changed during the case, differs between the runs, or was loaded."""
+    during = any(_changed_during(run, case) or _was_busy(run, case) for run in (a, b))
+    return during or any(_differ(a, b, case, name) for name in HOST_SPEEDS)
+
+
+def _changed_during(run: Run, case: CaseKey) -> bool:
+    row = run.tables.of("environments", case.case)
+    several = _numbers(row, "host_changed_processes")
+    if (several > 0).any():
+        return True
+    ends = [_numbers(row, f"{name}_before", f"{name}_after") for name in HOST_SPEEDS]
+    return any(len(us) == 2 and us.max() > HOST_CHANGED * us.min() for us in ends)
+
+
+def _was_busy(run: Run, case: CaseKey) -> bool:
+    row = run.tables.of("environments", case.case)
+    load, cores = _numbers(row, "load_average_before"), _numbers(row, "cpu_cores")
+    return bool(len(load) and len(cores) and load[0] > BUSY_LOAD * cores[0])
+
+
+def _differ(a: Run, b: Run, case: CaseKey, name: str) -> bool:
+    speeds = [
+        _numbers(run.tables.of("environments", case.case), f"{name}_before") for run in (a, b)
+    ]
+    if not all(map(len, speeds)):
+        return False
+    ours, theirs = (float(np.median(us)) for us in speeds)
+    return max(ours, theirs) > SLOWER_HOST * min(ours, theirs)
+
+
+def _numbers(rows: pd.DataFrame, *columns: str) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+    """The numbers in some columns, without missing ones."""
+    cells = [cell for column in columns if column in rows for cell in rows[column]]
+    found = pd.to_numeric(pd.Series(cells, dtype="object"), errors="coerce").dropna()
+    return found.to_numpy(dtype=np.float64)
+
+
+def differences(a: Run, b: Run, cases: Sequence[CaseKey]) -> tuple[Difference, ...]:
+    """The recorded properties in which the measurements of `cases` differ."""
+    names = [case.case for case in cases]
+    every = [
+        Difference(name, *(_seen(run.tables["environments"], names, name) for run in (a, b)))
+        for name in COMPARED
+    ]
+    every += [
+        Difference(name, *(_planned(run, names, name) for run in (a, b))) for name in SETTINGS
+    ]
+    every += [_speeds(a, b, names, name, what) for name, what in HOST_SPEEDS.items()]
+    return tuple(each for each in every if each.a != each.b)
+
+
+def _seen(table: pd.DataFrame, names: Sequence[str], column: str) -> str:
+    """The values of a column for these cases, most frequent first."""
+    if column not in table.columns:
+        return UNRECORDED
+    values = table.loc[table["case"].isin(names), column]
+    shown = ["none" if pd.isna(value) or value == "" else str(value) for value in values]
+    return ", ".join(word for word, _ in Counter(shown).most_common()) or UNRECORDED
+
+
+def _planned(run: Run, names: Sequence[str], column: str) -> str:
+    return UNRECORDED if run.plan is None else _seen(run.plan, names, column)
+
+
+def _speeds(a: Run, b: Run, names: Sequence[str], name: str, what: str) -> Difference:
+    """The hosts' median speeds, the same text where they differ by no more than SLOWER_HOST."""
+    found = []
+    for run in (a, b):
+        table = run.tables["environments"]
+        us = _numbers(table[table["case"].isin(names)], f"{name}_before", f"{name}_after")
+        found.append(float(np.median(us)) if len(us) else float("nan"))
+    alike = not max(found) > SLOWER_HOST * min(found)
+    texts = ["", ""] if alike else [f"{us:.2f} us" for us in found]
+    return Difference(f"{what} on the host", *texts)
+
+
+def other_work(a: Run, b: Run, cases: Sequence[CaseKey]) -> dict[str, str]:
+    """Cases of the same name that compute something else in each run, and how they differ."""
+    found = {}
+    for case in cases:
+        ours, theirs = (_work(run, case.case) for run in (a, b))
+        known = [column for column in WORK if column in ours and column in theirs]
+        different = [column for column in known if ours[column] != theirs[column]]
+        if different:
+            column = different[0]
+            found[case.case] = f"{column} is {ours[column]} in A and {theirs[column]} in B"
+    return found
+
+
+def _work(run: Run, case: str) -> dict[str, str]:
+    """The columns of WORK that are recorded for a case, from its plan and its timings."""
+    row: dict[str, str] = {}
+    for table in (run.tables["timings"], run.plan):
+        mine = pd.DataFrame() if table is None else table[table["case"] == case]
+        if len(mine):
+            row |= {c: str(mine[c].iloc[0]) for c in WORK if c in mine and c not in row}
+    return row
