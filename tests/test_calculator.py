@@ -1,7 +1,6 @@
 """The calculator: exact numbers, and a one-sentence error for invalid input."""
 
 import pytest
-from workflow_src.studies.accounting.estimates import example
 
 from workflow_src.cli.calculator import main
 from workflow_src.model.estimates import largest_parameters, train_seconds
@@ -79,24 +78,3 @@ def test_bad_input_gives_a_one_sentence_error(
 def test_zero_activations_are_allowed(capsys: pytest.CaptureFixture) -> None:
     main(["largest-model", "--memory-gib", "1", "--activation-gib", "0"])
     assert "67,108,864" in capsys.readouterr().out
-
-
-def test_the_accounting_studys_examples_are_of_its_largest_model_in_its_fastest_precision() -> None:
-    models = [
-        {"size": size, "precision": precision, "parameters": n}
-        for size, n in {"small": 1e9, "large": 2e9}.items()
-        for precision in ("fp32", "bf16")
-    ]
-    timed = {("small", "bf16"): 1.0, ("large", "fp32"): 9.0, ("large", "bf16"): 4.0}
-    steps = [
-        {"size": size, "precision": precision, "median_ms": ms, "mfu": 0.5, "peak_mib": 40 * 1024}
-        for (size, precision), ms in timed.items()
-    ]
-    rates = {"fp32": (50.0, 4000.0), "bf16": (800.0, 4000.0)}
-    found = example(models, steps, rates)
-    assert found and (found["size"], found["precision"]) == ("large", "bf16")
-    # 6 x 2e9 x 40e9 FLOPs at 400e12 FLOP/s are 1.2e6 s.
-    assert found["days"] == pytest.approx(1.2e6 / 86_400)
-    assert found["fits_billion"] == 80 * 2**30 / 16 / 1e9
-    assert (found["state_gib"], found["peak_gib"]) == (32e9 / 2**30, 40.0)
-    assert example(models, steps, {"fp8": (1.0, 1.0)}) is None

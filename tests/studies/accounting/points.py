@@ -1,0 +1,56 @@
+"""A small point of the study accounting, and rows as it measures them."""
+
+from typing import Any
+
+from tests.workflow import ROOT
+from workflow_src.common.case import Case
+from workflow_src.plan.config import load
+from workflow_src.studies.accounting import analyze as accounting
+from workflow_src.studies.accounting.points import points
+from workflow_src.studies.join_points import prepared
+from workflow_src.traces.families import load_rules
+
+FINE = {"status": "ok", "reason": ""}
+
+TINY = {
+    "buffer_mib": 1, "shapes": [[16, 16, 16]], "exponentials": 64, "wake_s": 0.0,
+    "budget_ms": 0.1, "sample_ms": 0.01, "pause_ms": 0.0,
+}  # fmt: skip
+
+
+def small_point() -> dict[str, Any]:
+    (point,) = points("cpu", "small", load(ROOT / "config.yaml"))
+    numbers = {"d_model": 8, "d_ff": 12, "layers": 1, "heads": 2}
+    return point | {
+        "device": "cpu", "sizes": {"one": numbers}, "measured": ["one"], "vocabulary": 50,
+        "context": 8, "steps": 1, "ceilings": TINY,
+    }  # fmt: skip
+
+
+def derived(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    rules = load_rules()
+    return accounting.derive(small_point(), [prepared(row, rules) for row in rows])
+
+
+SIZE = {"size": "one", "context": 8, "batch": 4, "precision": "fp32"}
+
+CASE = Case("one-ctx8-fp32", "one", 8, 12, 1, 2, 50, 4, 8, "fp32", "naive", "adamw", "cpu")
+
+RAN = {"samples_ns": [2_000_000] * 3, "memory_before_mib": 100.0, "peak_memory_mib": 130.0}
+
+PHASE = {"measurement": "phase", "phase": "train_step"} | SIZE | FINE | RAN
+
+FORWARD = {"measurement": "component", "steps": 2} | SIZE | FINE
+
+CEILING = {"measurement": "ceiling", "precision": "fp32", "dtype": "float32"} | FINE
+
+PRODUCTS = [
+    CEILING | {"ceiling": "matmul 100", "side": 100, "samples_ns": [1_000_000]},
+    CEILING | {"ceiling": "matmul 200", "side": 200, "samples_ns": [4_000_000]},
+]
+
+COPY = CEILING | {"ceiling": "copy", "elements": 1000, "samples_ns": [4_000]}
+
+
+def activity(name: str, inside: str, busy_ns: int) -> dict[str, Any]:
+    return {"range": inside, "kind": "operator", "name": name, "calls": 1, "busy_ns": busy_ns}

@@ -1,0 +1,111 @@
+"""What is derived of a measured point: formulas and rates, by hand."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.studies.accounting.points import (
+    CASE,
+    CEILING,
+    COPY,
+    FORWARD,
+    PHASE,
+    PRODUCTS,
+    SIZE,
+    activity,
+    derived,
+)
+from tests.workflow import ROOT
+from workflow_src.model.flops import matmul_flops
+from workflow_src.model.memory_formulas import model_row, peak_bytes, phase_flops
+from workflow_src.studies.accounting import analyze as accounting
+
+
+def test_utilization_by_hand() -> None:
+    found = accounting.utilization(int(4e9), 2.0, 8.0)
+    assert found == {"recomputed_flops": 0, "mfu": 0.25, "hfu": 0.25}
+    assert accounting.utilization(int(4e9), 2.0, 0.0) == {}
+
+
+def test_the_formulas_make_a_row_per_size() -> None:
+    (row,) = derived([])
+    about = {"measurement": "model", "status": "ok", "reason": ""} | SIZE
+    assert row == about | model_row(CASE)
+
+
+def test_the_ceiling_is_the_fastest_sample_of_all_streams_and_products() -> None:
+    made = {"kind": "compute", "name": "matmul", "flops": 2_000_000}
+    product = CEILING | made | {"samples_ns": [4_000, 2_000, 3_000]}
+    stream = CEILING | {"kind": "bandwidth", "name": "triad", "bytes": 12_000}
+    rows = derived([product, stream | {"samples_ns": [3_000, 6_000]}])[1:]
+    assert (rows[0]["tflop_per_s"], rows[1]["gb_per_s"]) == (1.0, 4.0)
+
+
+def test_rates_of_ceilings_by_hand() -> None:
+    small, large, copy = derived([*PRODUCTS, COPY])[1:]
+    assert (small["flops"], small["tflop_per_s"]) == (2 * 100**3, 0.002)
+    assert (large["flops"], large["tflop_per_s"]) == (2 * 200**3, 0.004)
+    assert (copy["bytes"], copy["gb_per_s"]) == (8000, 2.0)
+
+
+def test_a_phase_by_hand() -> None:
+    _, row, *_ = derived([PHASE, *PRODUCTS])
+    flops = 3 * matmul_flops(CASE)
+    assert row["flops"] == flops == phase_flops(CASE, "train_step")
+    assert row["peak_mib"] == 30.0 and row["memory_before_mib"] == 100.0
+    assert row["predicted_peak_mib"] == peak_bytes(CASE, "train_step") / 2**20
+    # 0.004 TFLOP/s of the faster product are 8e6 FLOPs in the 2 ms of a step.
+    assert row["mfu"] == row["hfu"] == pytest.approx(flops / 8e6)
+    assert row["recomputed_flops"] == 0
+    assert "mfu" not in derived([PHASE, COPY])[1]
+
+
+def test_components_by_hand() -> None:
+    kernels = [
+        activity("aten::mm", "qkv", 3_000_000),
+        activity("aten::t", "qkv", 1_000_000),
+        activity("aten::exp", "softmax", 500_000),
+        activity("aten::mul", "rotary", 7_000_000),
+        activity("aten::add", "", 9_000_000),
+    ]
+    _, *rows = derived([FORWARD | {"activities": kernels}])
+    found = {row["component"]: row for row in rows}
+    assert [*found] == ["qkv", "scores", "softmax", "values", "output", "feed_forward", "head"]
+    qkv = found["qkv"]
+    # 32 tokens, an (8, 24) weight, and 4 bytes for each of 32 x 8 + 8 x 24 + 32 x 24 elements.
+    assert (qkv["flops"], qkv["bytes"], qkv["busy_ms"]) == (2 * 32 * 8 * 24, 4 * 1216, 2.0)
+    assert qkv["flops_per_byte"] == 12288 / 4864
+    assert qkv["tflop_per_s"] == 12288 / 2e9
+    assert found["softmax"]["busy_ms"] == 0.25
+    assert all("busy_ms" not in found[name] for name in ("scores", "values", "output", "head"))
+
+
+def test_what_ran_out_of_memory_keeps_its_formulas() -> None:
+    about = {"status": "oom", "reason": "CUDA out of memory"}
+    phase_row = {"measurement": "phase", "phase": "forward", "memory_before_mib": 1.0}
+    forward = {"measurement": "component"} | SIZE | about
+    product = {"measurement": "ceiling", "precision": "fp32", "side": 10, "dtype": "float32"}
+    _, first, *parts, last = derived([phase_row | SIZE | about, forward, product | about])
+    assert first["flops"] == matmul_flops(CASE) and first["predicted_peak_mib"] > 0
+    assert {"peak_mib", "mfu"}.isdisjoint(first)
+    assert [row["status"] for row in parts] == ["oom"] * 7
+    assert all(row["flops"] > 0 and "busy_ms" not in row for row in parts)
+    assert "tflop_per_s" not in last
+
+
+def imported_by(module: str) -> set[str]:
+    """The modules that a fresh Python has imported after `module`."""
+    code = f"import sys, {module}; print(*sys.modules)"
+    ended = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return set(ended.stdout.split())
+
+
+def test_formulas_are_no_part_of_what_is_measured() -> None:
+    formulas = {"workflow_src.model.memory_formulas", "workflow_src.model.flops"}
+    measuring = imported_by("workflow_src.studies.accounting.measure")
+    assert measuring.isdisjoint(formulas | {"pandas", "workflow_src.traces.families"})
+    deriving = imported_by("workflow_src.studies.accounting.analyze")
+    assert formulas <= deriving and "torch" not in deriving

@@ -1,0 +1,30 @@
+"""Points of the levers study, measured on a CPU."""
+
+import json
+from functools import cache
+from typing import Any
+
+from workflow_src.studies.levers.measure import measure
+from workflow_src.studies.levers.points import points
+
+SIZES = {"tiny": {"d_model": 16, "d_ff": 32, "layers": 2, "heads": 2}}
+
+SETTINGS = {"sizes": SIZES, "vocabulary": 50, "levers_cases": ["tiny-ctx8-fp32"]}
+
+ENVIRONMENT = {"gpu": "", "cpu": "c", "cpu_threads": "1", "driver": "", "cuda": "", "torch": "2"}
+
+
+def point(name: str, **other: Any) -> dict[str, Any]:
+    made = {row["variant"]["name"]: row for row in points("cpu", "small", SETTINGS)}
+    return made[name] | {"device": "cpu", "steps": 2, "copy_elements": 4096} | other
+
+
+@cache
+def measured(name: str) -> str:
+    """A point's result as the stage writes it."""
+    made = point(name)
+    return json.dumps({"point": made, "rows": measure(made), "environment": ENVIRONMENT})
+
+
+def result(name: str) -> dict[str, Any]:
+    return json.loads(measured(name))

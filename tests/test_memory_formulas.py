@@ -1,0 +1,167 @@
+"""Formulas of FLOPs and memory, against autograd and by hand."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from workflow_src.common.case import Case
+from workflow_src.common.devices import cuda_devices
+from workflow_src.model.flops import matmul_flops, parameter_count
+from workflow_src.model.loss import cross_entropy
+from workflow_src.model.memory_formulas import (
+    activation_bytes,
+    matmul_weight_count,
+    model_row,
+    peak_bytes,
+    phase_flops,
+    rule_flops,
+)
+from workflow_src.model.transformer import build_model
+
+HAND = Case("hand", "hand", 4, 6, 2, 2, 10, 2, 3, "fp32", "naive", "adamw", "cpu")
+
+PARAMETERS = 2 * (4 * 16 + 3 * 24 + 8) + 2 * 40 + 4
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    # From two of each on: a view of something with one element needs no copy.
+    heads, half = draw(st.integers(2, 4)), draw(st.integers(1, 3))
+    return replace(
+        HAND,
+        d_model=heads * 2 * half,
+        heads=heads,
+        d_ff=draw(st.integers(1, 12)),
+        layers=draw(st.integers(1, 3)),
+        vocabulary=draw(st.integers(2, 20)),
+        batch=draw(st.integers(1, 3)),
+        context=draw(st.integers(2, 9)),
+    )
+
+
+def kept_bytes(case: Case) -> int:
+    """Bytes of all storages that autograd saves for the backward pass, and of the logits."""
+    model = build_model(case)
+    tokens = torch.zeros(case.batch, case.context, dtype=torch.long, device=case.device)
+    own = {t.untyped_storage().data_ptr() for t in [*model.parameters(), *model.buffers(), tokens]}
+    alive, storages = [], {}
+
+    def note(tensor: torch.Tensor) -> None:
+        storage = tensor.untyped_storage()
+        alive.append(storage)
+        if storage.data_ptr() not in own:
+            storages[storage.data_ptr()] = storage.nbytes()
+
+    dtype = {"bf16": torch.bfloat16}.get(case.precision)
+    with (
+        torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor),
+        torch.autocast(case.device, dtype=dtype, enabled=dtype is not None),
+    ):
+        logits = model(tokens)
+        alive.append(cross_entropy(logits, tokens).untyped_storage())
+    note(logits)
+    return sum(storages.values())
+
+
+@settings(deadline=None, max_examples=30)
+@given(cases())
+def test_activations_are_what_autograd_keeps(case: Case) -> None:
+    assert activation_bytes(case) == kept_bytes(case)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not cuda_devices(), reason="needs a CUDA device")
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("batch", [1, 4])
+def test_activations_on_a_gpu(precision: str, batch: int) -> None:
+    case = replace(
+        HAND, d_model=256, d_ff=1024, heads=4, vocabulary=1000, batch=batch, context=128,
+        precision=precision, device="cuda",
+    )  # fmt: skip
+    assert activation_bytes(case) == kept_bytes(case)
+
+
+class TypesOf(TorchDispatchMode):
+    """The types of what each operator returns, by its name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: dict[str, torch.dtype] = {}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        first = out[0] if isinstance(out, (tuple, list)) else out
+        if isinstance(first, torch.Tensor):
+            self.found[func.overloadpacket.__name__] = first.dtype
+        return out
+
+
+def test_the_loss_keeps_log_probabilities_in_two_types_under_autocast() -> None:
+    """The dispatch of CUDA's autocast, on tensors that hold nothing and need no GPU."""
+    enabled, dtype = torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
+    torch.set_autocast_enabled("cuda", True)
+    torch.set_autocast_dtype("cuda", torch.bfloat16)
+    try:
+        with FakeTensorMode(), torch.no_grad():
+            logits = torch.empty(2, 3, 10, device="cuda", dtype=torch.bfloat16)
+            targets = torch.empty(2, 3, device="cuda", dtype=torch.int64)
+            with TypesOf() as types:
+                cross_entropy(logits, targets)
+    finally:
+        torch.set_autocast_enabled("cuda", enabled)
+        torch.set_autocast_dtype("cuda", dtype)
+    assert types.found["_log_softmax"] == torch.bfloat16
+    assert types.found["_to_copy"] == types.found["nll_loss_forward"] == torch.float32
+
+
+def test_activations_by_hand() -> None:
+    # M = 6 tokens, s = 24, w = 36, q = 2 x 2 x 9 = 36, r = 12, v = 60.
+    block = 10 * 24 + 2 * 6 + 3 * 36 + 2 * 12 + 4 * 36
+    assert activation_bytes(HAND) == 4 * (2 * block + 3 * 24 + 6 + 2 * 60 + 1)
+    half = 30 * 24 + 8 * 6 + 8 * 36 + 6 * 12 + 8 * 36
+    casts = 2 * (PARAMETERS - 40 - 5 * 4)
+    ends = 10 * 24 + 4 * 6 + 8 * 60 + 4 + casts
+    assert activation_bytes(replace(HAND, precision="bf16")) == 2 * half + ends
+    with pytest.raises(ValueError, match="not sdpa"):
+        activation_bytes(replace(HAND, attention="sdpa"))
+
+
+def test_counts_by_hand() -> None:
+    matmul = 2 * (2 * 6 * 4 * (12 + 4) + 2 * (2 * 36 * 2) + 3 * 2 * 6 * 4 * 6) + 2 * 6 * 4 * 10
+    assert matmul_flops(HAND) == matmul == phase_flops(HAND, "forward")
+    assert phase_flops(HAND, "train_step") == phase_flops(HAND, "forward_backward") == 3 * matmul
+    assert matmul_weight_count(HAND) == 2 * (4 * 16 + 3 * 24) + 40
+    assert rule_flops(HAND, 100, 6) == 6 * 100 * 6
+    assert parameter_count(HAND) == PARAMETERS
+
+
+def test_model_row_by_hand() -> None:
+    row = model_row(HAND)
+    assert row["parameters_without_embedding"] == PARAMETERS - 40
+    assert row["forward_rule_flops"] == 2 * (PARAMETERS - 40) * 6
+    assert row["step_rule_all_flops"] == 6 * PARAMETERS * 6
+    state = row["weights_mib"] + row["gradients_mib"] + row["optimizer_mib"]
+    assert state * 2**20 == 16 * PARAMETERS
+
+
+def test_peaks_by_hand() -> None:
+    loss = 8 * 60
+    kept = activation_bytes(HAND)
+    assert peak_bytes(HAND, "forward_backward") == 4 * PARAMETERS + kept + loss
+    assert peak_bytes(HAND, "train_step") == 12 * PARAMETERS + kept + loss
+    assert peak_bytes(HAND, "forward") == 4 * PARAMETERS + 28 * 24 + 12 * 36
+    head = replace(HAND, vocabulary=1000)
+    assert peak_bytes(head, "forward") == 4 * parameter_count(head) + 4 * (24 + 6000)
+
+
+def test_many_parameters_and_few_tokens_peak_at_the_end() -> None:
+    case = replace(HAND, d_model=64, d_ff=256, batch=1, context=2)
+    count = parameter_count(case)
+    assert peak_bytes(case, "forward_backward") == 8 * count
+    assert peak_bytes(case, "train_step") == 16 * count + 4 * 64 * 256
