@@ -28,7 +28,7 @@ STAGES = {
     **{f"{study} point": f"studies.{study}.measure" for study in STUDIES},
     "levers prediction": "studies.levers.predict",
     **{f"{study} table": f"studies.{study}.analyze" for study in STUDIES},
-    **{f"{study} section": f"studies.{study}.section" for study in STUDIES},
+    "section": "studies.section",
 }
 """Every stage that a rule runs, with its module."""
 

@@ -82,21 +82,56 @@ def derive(point: Point, rows: list[Row]) -> list[Row]:
 if __name__ == "__main__":
     join_points.main(derive)
 ''',
-    "section": '''"""Study: an addition."""
+    "result": '''"""What an addition takes."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from workflow_src.render.value import Value
+from workflow_src.studies.lines import lines
+
+
+@dataclass(frozen=True)
+class Addition:
+    """The time of an element."""
+
+    each: Value | None
+
+
+def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Addition:
+    """What the table says."""
+    return Addition(lines(table, "addition")[0].value("each_ms", "ms"))
+''',
+    "headline": '''"""The verdict on an addition."""
+
+from enum import StrEnum
+
+from workflow_src.render.show import Headline
+from workflow_src.studies.addition.result import Addition
+
+
+class Verdict(StrEnum):
+    """The only verdict."""
+
+    TOLD = "Each takes {each} ms."
+
+
+def headline(result: Addition) -> Headline:
+    """The verdict on a result."""
+    return Headline(Verdict.TOLD, Verdict.TOLD.value, {"each": result.each})
+''',
+    "figure": '''"""The figure of an addition."""
+
+import pandas as pd
+from matplotlib.figure import Figure
 
 from workflow_src.render.drawing import nothing
-from workflow_src.studies import section
 
-SECTION = section.Section(
-    study="addition",
-    title="An addition",
-    summarize=lambda table: {"each": float(table["each_ms"][0])},
-    tables=lambda table: {},
-    figure=lambda table: nothing("a point is no line"),
-)
 
-if __name__ == "__main__":
-    section.main(SECTION)
+def draw(table: pd.DataFrame) -> Figure:
+    """No figure."""
+    return nothing("a point is no line")
 ''',
 }
 
@@ -127,8 +162,17 @@ def add_study(project: Project) -> None:
     for name, text in STUDY.items():
         (folder / f"{name}.py").write_text(text)
     template = project.folder / "report_templates" / "studies" / "addition.md.j2"
-    template.write_text("### {{ title }}\n\nEach takes {{ each | number }} ms.\n")
+    template.write_text("An addition by itself.\n")
     project.edit("workflow_src/studies/study.py", '"levers")', '"levers", "addition")')
+    imports = "".join(
+        f"from workflow_src.studies.addition import {name} as addition_{name}\n"
+        for name in ("figure", "headline", "result")
+    )
+    before = "from workflow_src.studies.attention.figure"
+    project.edit("workflow_src/studies/registry.py", before, imports + before)
+    functions = "addition_result.result, addition_headline.headline, addition_figure.draw"
+    row = f'    "addition": Study("An addition", "How long?", {functions}),\n}}\n"""The studies'
+    project.edit("workflow_src/studies/registry.py", '}\n"""The studies', row)
 
 
 def _text(project: Project, file: str) -> str:

@@ -1,0 +1,115 @@
+"""The stage that writes a study's section, and the conditions that it prints."""
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.studies.subsets import H200, ROOT
+from tests.studies.tables import table
+from workflow_src.studies import section
+from workflow_src.studies.conditions import conditions
+from workflow_src.studies.registry import REGISTRY
+
+FILES = ("md", "page.md", "appendix.md", "appendix.page.md", "json")
+
+
+def run(monkeypatch: pytest.MonkeyPatch, folder: Path, csv: Path, *more: str) -> dict[str, str]:
+    """What the command writes of the study of fusion, by ending."""
+    made = folder / "figure.svg"
+    given = [
+        "--study",
+        "fusion",
+        "--table",
+        str(csv),
+        "--templates",
+        str(ROOT / "report_templates"),
+    ]
+    given += ["--figure", str(made), "--output", str(folder), "--log", "logs/fusion.log", *more]
+    monkeypatch.setattr(sys, "argv", ["", *given])
+    section.main()
+    return {end: (folder / f"fusion.{end}").read_text() for end in FILES} | {
+        "svg": made.read_text()
+    }
+
+
+def test_a_section_is_written_with_its_page_its_tables_and_its_numbers(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    csv, ceilings = H200 / "studies" / "fusion.csv", H200 / "ceilings.csv"
+    found = run(monkeypatch, tmp_path, csv, "--ceilings", str(ceilings))
+    assert f"]({tmp_path}/figure.svg)" in found["md"] and "](#" not in found["md"]
+    assert "[4,669](#studies/fusion-" in found["page.md"]
+    assert found["appendix.md"].startswith("## Operator fusion")
+    said = json.loads(found["json"])
+    assert (said["study"], said["verdict"], said["title"]) == (
+        "fusion", "pays", REGISTRY["fusion"].title,
+    )  # fmt: skip
+    assert f"**{said['headline']}**" in found["md"]
+    assert found == run(monkeypatch, tmp_path, csv, "--ceilings", str(ceilings))
+    assert found["md"] == run(monkeypatch, tmp_path, csv)["md"], "it isn't held against ceilings"
+
+
+def test_a_defect_leaves_a_section_that_says_so_and_a_log(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(table: pd.DataFrame, ceilings: pd.DataFrame) -> None:
+        raise KeyError("whole")
+
+    fusion = replace(REGISTRY["fusion"], result=broken)
+    monkeypatch.setattr(section, "REGISTRY", {**REGISTRY, "fusion": fusion})
+    found = run(monkeypatch, tmp_path, H200 / "studies" / "fusion.csv")
+    assert "could not be written: see `logs/fusion.log`" in found["md"] == found["page.md"]
+    assert found["appendix.md"] == "" and json.loads(found["json"])["verdict"] == "failed"
+    assert "Triton" in found["svg"], "the figure is none the worse"
+    assert "KeyError: 'whole'" in capsys.readouterr().err
+
+
+def test_a_figure_that_fails_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fusion = replace(REGISTRY["fusion"], draw=lambda table: table["none"])
+    monkeypatch.setattr(section, "REGISTRY", {**REGISTRY, "fusion": fusion})
+    found = run(monkeypatch, tmp_path, H200 / "studies" / "fusion.csv")
+    assert "could not be drawn: see logs/fusion.log" in found["svg"]
+    assert json.loads(found["json"])["verdict"] == "pays"
+    assert "KeyError: 'none'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["", "point,ms\na,1\n", "\0"])
+def test_a_damaged_table_ends_with_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    csv = tmp_path / "t.csv"
+    csv.write_text(text)
+    with pytest.raises(SystemExit) as ended:
+        run(monkeypatch, tmp_path, csv)
+    said = f"{ended.value.code}{capsys.readouterr().err}"
+    assert "is not a study's table" in said and "Traceback" not in said
+
+
+def test_the_conditions_of_a_study() -> None:
+    host = {"host_operation_us_least": 6.0, "host_operation_us_most": 7.0}
+    calm = conditions(table(host, host | {"host_operation_us_most": 7.1}), "fusion")
+    assert (calm.attached, calm.unsteady) == ((), False)
+    rows = table(host | {"point": "a"}, host | {"host_operation_us_most": 7.3, "point": "b"})
+    rows.loc[3, "profiler_stayed"] = True
+    found = conditions(rows, "fusion")
+    assert (found.attached, found.unsteady) == (("b",), True)
+    assert found.fastest and found.slowest
+    assert (found.fastest.number, found.slowest.number) == (6.0, 7.3)
+    unknown = conditions(table({}), "fusion")
+    assert (unknown.fastest, unknown.slowest, unknown.unsteady) == (None, None, False)
+
+
+def test_conditions_are_printed_only_where_they_disturb() -> None:
+    templates = ROOT / "report_templates"
+    host = {"host_operation_us_least": 6.0, "host_operation_us_most": 9.0}
+    rows = table(host | {"profiler_stayed": True})
+    said = section.section("fusion", rows, pd.DataFrame(), templates, "f.svg").markdown
+    assert "operation took 6.00 to 9.00 us" in said and "slows launches: p." in said
+    calm = section.section("fusion", table({}), pd.DataFrame(), templates, "f.svg").markdown
+    assert "operation took" not in calm and "slows launches" not in calm
