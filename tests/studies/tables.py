@@ -1,30 +1,62 @@
-"""A study's table from rows by hand, as section.py reads it, and what is concluded of it."""
+"""Small tables of studies, as their commands write them and their sections read them."""
 
 import io
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from workflow_src.common.study_table import read_study
 from workflow_src.render.show import Printer
+from workflow_src.studies.join_points import Derive, join
 from workflow_src.studies.registry import REGISTRY
+from workflow_src.traces.families import load_rules
 
 NO_CEILINGS = pd.DataFrame()
+Rows = Sequence[Mapping[str, Any]]
 
 
-def table_of(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+def table(*rows: Mapping[str, Any]) -> pd.DataFrame:
+    """The table of rows, which were measured unless they say otherwise; its header is line 1."""
+    about = {"point": "p", "status": "ok", "reason": None}
+    made = pd.DataFrame([about | dict(row) for row in rows])
+    return made.set_index(pd.RangeIndex(2, len(made) + 2))
+
+
+def joined(folder: Path, derive: Derive, rows: Rows, gpu: str = "NVIDIA H200") -> pd.DataFrame:
+    """The table of one point's raw rows."""
+    result = {"point": {"point": "p"}, "rows": rows, "environment": {"gpu": gpu}}
+    (folder / "p.json").write_text(json.dumps(result))
+    join([folder / "p.json"], derive, load_rules()).to_csv(folder / "t.csv", index=False)
+    return read_study(folder / "t.csv")
+
+
+def filled(made: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a table, with None for empty cells."""
+    rows: list[dict[str, Any]] = made.to_dict("records")  # type: ignore[assignment]
+    return [{key: v if v == v else None for key, v in row.items()} for row in rows]
+
+
+def printed(made: pd.DataFrame) -> list[list[str]]:
+    """The cells of a table as the report prints them."""
+    return [[str(Printer()(cell)) for cell in row] for row in made.itertuples(index=False)]
+
+
+def table_of(rows: Rows) -> pd.DataFrame:
     """The table with these rows, written to CSV and read back."""
     text = pd.DataFrame(rows).to_csv(index=False)
     found = pd.read_csv(io.StringIO(text), keep_default_na=False, na_values=[""])
     return found.set_index(pd.RangeIndex(2, len(found) + 2))
 
 
-def result_of(study: str, rows: Sequence[Mapping[str, Any]]) -> Any:
+def result_of(study: str, rows: Rows) -> Any:
     """What a study finds in these rows."""
     return REGISTRY[study].result(table_of(rows), NO_CEILINGS)
 
 
-def verdict_of(study: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+def verdict_of(study: str, rows: Rows) -> tuple[str, str]:
     """The verdict's name and sentence."""
     headline = REGISTRY[study].headline(result_of(study, rows))
     return headline.verdict.name, str(headline.text(Printer()))
@@ -32,5 +64,5 @@ def verdict_of(study: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]
 
 def cells(frame: pd.DataFrame, column: str) -> list[str]:
     """A column of a table as it is printed; its heading begins with `column`."""
-    (name,) = (each for each in frame.columns if each.startswith(column))
+    name = next(each for each in frame.columns if each.startswith(column))
     return [str(Printer()(cell)) for cell in frame[name]]

@@ -45,14 +45,16 @@ def section(
     long = f"studies/{study}.appendix.md.j2"
 
     def text(show: Printer) -> str:
-        body = Markup(render(templates, f"studies/{study}.md.j2", show, **about))
+        body = Markup(render(templates, f"studies/{study}.md.j2", show, **about).strip())
         return render(templates, "studies/_section.md.j2", show, body=body, **about)
 
     def appendix(show: Printer) -> str:
         if not (templates / long).is_file():
             return ""
-        body = Markup(render(templates, long, show, **about))
-        return render(templates, "studies/_appendix.md.j2", show, body=body, **about)
+        body = Markup(render(templates, long, show, **about).strip())
+        return (
+            render(templates, "studies/_appendix.md.j2", show, body=body, **about) if body else ""
+        )
 
     return paper.texts(text, appendix, _named(study), headline)
 

@@ -12,12 +12,12 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentence."""
 
     WHERE_BUSY = (
-        "bf16 autocast is up to {best} as fast as full precision ({where}), and faster in these "
-        "comparisons: {gains}. Where it is slower, the device works for at most {busy} of its step."
+        "bf16 autocast is faster than full precision in these comparisons: {gains}; at best {best} "
+        "({where}). Where it is slower, the device works for at most {busy} of its step."
     )
     GAINS = (
-        "bf16 autocast is up to {best} as fast as full precision ({where}), and faster in these "
-        "comparisons: {gains}."
+        "bf16 autocast is faster than full precision in these comparisons: {gains}; at best {best} "
+        "({where})."
     )
     NO_GAIN = (
         "bf16 autocast saves no time: at best it is {best} as fast as full precision ({where})."
