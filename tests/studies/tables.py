@@ -14,6 +14,7 @@ from workflow_src.studies.join_points import Derive, join
 from workflow_src.studies.registry import REGISTRY
 from workflow_src.traces.families import load_rules
 
+NO_CEILINGS = pd.DataFrame()
 Rows = Sequence[Mapping[str, Any]]
 
 
@@ -43,22 +44,19 @@ def printed(made: pd.DataFrame) -> list[list[str]]:
     return [[str(Printer()(cell)) for cell in row] for row in made.itertuples(index=False)]
 
 
-NO_CEILINGS = pd.DataFrame()
-
-
-def table_of(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+def table_of(rows: Rows) -> pd.DataFrame:
     """The table with these rows, written to CSV and read back."""
     text = pd.DataFrame(rows).to_csv(index=False)
     found = pd.read_csv(io.StringIO(text), keep_default_na=False, na_values=[""])
     return found.set_index(pd.RangeIndex(2, len(found) + 2))
 
 
-def result_of(study: str, rows: Sequence[Mapping[str, Any]]) -> Any:
+def result_of(study: str, rows: Rows) -> Any:
     """What a study finds in these rows."""
     return REGISTRY[study].result(table_of(rows), NO_CEILINGS)
 
 
-def verdict_of(study: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+def verdict_of(study: str, rows: Rows) -> tuple[str, str]:
     """The verdict's name and sentence."""
     headline = REGISTRY[study].headline(result_of(study, rows))
     return headline.verdict.name, str(headline.text(Printer()))
@@ -66,5 +64,5 @@ def verdict_of(study: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]
 
 def cells(frame: pd.DataFrame, column: str) -> list[str]:
     """A column of a table as it is printed; its heading begins with `column`."""
-    (name,) = (each for each in frame.columns if each.startswith(column))
+    name = next(each for each in frame.columns if each.startswith(column))
     return [str(Printer()(cell)) for cell in frame[name]]

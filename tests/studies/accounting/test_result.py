@@ -16,6 +16,7 @@ def test_ceilings_are_medians_and_bandwidth_is_of_what_reads() -> None:
     assert (found.products.number, found.bandwidth.number) == (10.0, 1000.0)
     assert found.ridge.number == 10.0
     assert [found.roof(x) for x in (1.0, 100.0)] == [1.0, 10.0]
+    assert cells(result_of("accounting", CEILINGS).roofs, "ridge") == ["10.0"]
 
 
 def test_utilization_is_of_the_best_product_and_only_where_the_device_works() -> None:

@@ -1,29 +1,21 @@
 """What is derived of a measured product, and of the kernels that ran."""
 
-import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.workflow import ROOT
-from workflow_src.common.study_table import read_study
-from workflow_src.studies.join_points import join
+from tests.studies import tables
+from tests.studies.tables import filled
 from workflow_src.studies.matmul import analyze as matmul
 from workflow_src.studies.matmul.analyze import kernel_of
-from workflow_src.studies.rows import filled
-from workflow_src.traces.families import load_rules
-
-RULES = load_rules(ROOT / "workflow_src" / "traces" / "families.csv")
 
 NVJET = "nvjet_tst_128x256_64x4_2x1_v_bz_coopA_NNN"
 
 
-def joined(folder: Path, rows: list[dict]) -> list[dict]:
+def joined(folder: Path, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The table's rows of raw rows, as the study's commands write and read them."""
-    result = {"point": {"point": "p"}, "rows": rows, "environment": {"gpu": "NVIDIA H200"}}
-    (folder / "p.json").write_text(json.dumps(result))
-    join([folder / "p.json"], matmul.derive, RULES).to_csv(folder / "t.csv", index=False)
-    return filled(read_study(folder / "t.csv"))
+    return filled(tables.joined(folder, matmul.derive, rows))
 
 
 def activity(name: str, busy_ns: int, calls: int = 1) -> dict:

@@ -9,6 +9,7 @@ from workflow_src.render.markdown import PHASE_WORDS
 from workflow_src.render.value import Cell, Value, ratio
 from workflow_src.studies.accounting.phases import Phase, absolute, gib, marked, phases, rule
 from workflow_src.studies.accounting.roofline import (
+    Ceilings,
     Component,
     ceilings,
     components,
@@ -31,6 +32,7 @@ class Accounting:
     models: pd.DataFrame
     phases: pd.DataFrame
     components: pd.DataFrame
+    roofs: pd.DataFrame
     ceilings: pd.DataFrame
     missing: pd.DataFrame
 
@@ -57,6 +59,7 @@ def result(table: pd.DataFrame, of_the_run: pd.DataFrame) -> Accounting:
         models=_models(models),
         phases=shown([_phase(each) for each in found]),
         components=shown([_component(each) for each in components(every, known)]),
+        roofs=shown([_roof(each) for each in known.values()]),
         ceilings=shown([_ceiling(line) for line in every if _is_ceiling(line)]),
         missing=unmeasured(every, _name),
     )
@@ -97,6 +100,8 @@ def _formulas(line: Line) -> dict[str, Cell]:
     both = ratio(line.value("forward_rule_flops", "flops"), forward, "share", "2ND / forward")
     return {
         "size": line.text("size"),
+        "context": line.whole("context"),
+        "batch": line.whole("batch"),
         "parameters": line.value("parameters", "count"),
         "without embedding": line.value("parameters_without_embedding", "count"),
         "forward, FLOPs": forward,
@@ -140,6 +145,15 @@ def _component(each: Component) -> dict[str, Cell]:
         "lower ceiling": "bandwidth" if each.by_bandwidth else "products",
         "reaches of it": marked(each.of_roof),
         "bytes by": each.line.text("work_from") or None,
+    }
+
+
+def _roof(each: Ceilings) -> dict[str, Cell]:
+    return {
+        "precision": each.precision,
+        "fastest product, TFLOP/s": each.products,
+        "bandwidth, GB/s": each.bandwidth,
+        "ridge, FLOPs per byte": each.ridge,
     }
 
 
