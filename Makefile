@@ -46,7 +46,7 @@ format: .venv/installed-dev
 
 # Combine results from other machines without measuring: needs only plan.csv and the cases' tables
 # under results/{tag}/. make assemble CONFIG="suite=assignment"
-RENDER := answer figure study_section report timeline
+RENDER := answer cards figure study_section appendix report timeline
 assemble: .venv/installed
 	snakemake --cores $(CORES) report.md --allowed-rules environment join levers_prediction study_table $(RENDER) \
 		--config $(CONFIG)

@@ -8,8 +8,8 @@
 #   results/{tag}/ceilings.json, tables/ceilings.csv the machine's ceilings: raw samples, rates
 #   results/{tag}/environments/{part}.csv             what the cases, or a study, were measured on
 #   results/{tag}/tables/{table}.csv                  the tables of all cases
-#   results/{tag}/answers/{question}.json, .md        facts and text of one question
-#   results/{tag}/answers/case/{case}.md              all questions answered for one case
+#   results/{tag}/answers/{question}.md, .json        the answer to one question, and its values
+#   results/{tag}/answers/cards.md, case/{case}.md    the table of each case, that of one alone
 #   results/{tag}/figures/{figure}.svg, timelines/{case}.svg (and steps for Perfetto, speedscope)
 #   results/{tag}/studies/{study}/{point}.json        one measured point of a companion study
 #   results/{tag}/predictions/levers/{case}.csv       what the study levers expects, before it tries
@@ -17,7 +17,7 @@
 #   results/{tag}/sections/{study}.md, .appendix.md   its section of the report, its long tables
 #   results/{tag}/logs/{any of the above}.log
 #   results/compare/{run_a}/with/{run_b}/compare.md   run_b's tables compared with run_a's
-#   report.md, report.html, results/{tag}/appendix.md the report, and its long tables
+#   report.md, report.html, results/{tag}/appendix.md the report of one run, and its long tables
 import sys
 
 sys.path.insert(0, workflow.basedir)
@@ -38,7 +38,7 @@ wildcard_constraints:
     tag="[A-Za-z0-9][A-Za-z0-9._-]*",
     case=CASE_PATTERN,
     table="[a-z_]+",
-    question="[a-z]+",
+    question="(?!cards)[a-z]+",
     figure="(?!study_)[a-z_]+",
     study="[a-z_]+",
     part="[a-z_]+",

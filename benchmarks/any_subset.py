@@ -2,7 +2,7 @@
 
     python -m benchmarks.any_subset --runs 1000 --processes 16
 
-Prints how many ended in a traceback or said what no text may (see tests/answers/test_any_subset.py),
+Prints how many ended in a traceback, or said what no text may (tests/answers/test_any_subset.py),
 with the seed of each.
 """
 

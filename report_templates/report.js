@@ -35,21 +35,36 @@ function refresh(table) {
   return shown;
 }
 const sum = (counts) => counts.reduce((all, count) => all + count, 0).toLocaleString("en");
-const filter = () => { bar.elements.found.value = `${sum(tables.map(refresh))} rows`; };
+// The table of the first case that the axes leave, beside the opening: of the example if they leave that.
+const slot = document.getElementById("card"), example = slot?.innerHTML;
+const heads = [...document.querySelectorAll("h3")].filter((head) => !slot?.contains(head));
+function choose() {
+  const chosen = (row) => axes.every(({ name, value }) => !value || (row.dataset[name] ?? value) === value);
+  const cases = [...targets.values()].filter((row) => row.id.startsWith("case-") && chosen(row)).map((row) => row.id.slice(5));
+  slot.innerHTML = example;
+  if (cases.includes(slot.querySelector("h3")?.textContent)) return;
+  const head = heads.find(({ textContent }) => textContent === cases[0]);
+  if (!head) return;
+  const parts = [head.cloneNode(true)];
+  parts[0].removeAttribute("id");
+  for (let next = head.nextElementSibling; next && !/^H[123]$/.test(next.tagName); next = next.nextElementSibling)
+    parts.push(next.cloneNode(true));
+  slot.replaceChildren(...parts);
+}
+const filter = () => { bar.elements.found.value = `${sum(tables.map(refresh))} rows`; slot && choose(); };
 let later; // A word is typed faster than all tables are searched.
 const soon = (delay) => { clearTimeout(later); later = setTimeout(filter, delay); };
 for (const kind of ["input", "reset"]) bar.addEventListener(kind, ({ target }) => soon(target === bar.text ? 250 : 0));
 bar.inert = false;
 
-// #case=small-ctx128-fp32&question=b: that case's rows, at the tables of that question. Any other id: that row.
+// #case=small-ctx128-fp32: that case is chosen, and its table shown. Any other id: that row.
 function follow() {
-  const id = location.hash.slice(1), asked = new URLSearchParams(id), one = asked.get("case");
-  const row = targets.get(one ? `case-${one}` : id);
+  const id = decodeURIComponent(location.hash.slice(1)), one = id.startsWith("case="), row = targets.get(id.replace("=", "-"));
   if (row && (one || row.hidden || !row.isConnected)) {
     [...axes, bar.text].forEach((input) => { input.value = one && row.dataset[input.name] || ""; });
     filter();
   }
-  if (one) (document.getElementById(`tables-of-${asked.get("question")}`) ?? row)?.scrollIntoView();
+  if (one) slot?.scrollIntoView();
   else if (row) location.replace(location.hash);
 }
 addEventListener("hashchange", follow);

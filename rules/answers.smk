@@ -1,36 +1,60 @@
 # One rule for all questions; each reads only the tables that QUESTIONS lists for it.
 localrules:
     answer,
-    case_answers,
+    cards,
+    case_card,
 
 
 rule answer:
     input:
         unpack(dag.answers.inputs),
     output:
-        json="results/{tag}/answers/{question}.json",
         markdown=report(
             "results/{tag}/answers/{question}.md",
             category="Answers",
             labels={"question": "({question})"},
         ),
+        page="results/{tag}/answers/{question}.page.md",
         appendix="results/{tag}/answers/{question}.appendix.md",
+        appendix_page="results/{tag}/answers/{question}.appendix.page.md",
+        json="results/{tag}/answers/{question}.json",
     log:
         "results/{tag}/logs/answers/{question}.log",
     params:
         module=dag.answers.module,
+        tables=input_folder,
+        folder=output_folder,
         code=dag.code(dag.answers.module),
     message:
         "Answer ({wildcards.question})"
     shell:
-        "python -m {params.module} --tables results/{wildcards.tag}/tables"
-        " --templates report_templates --json {output.json:q} --markdown {output.markdown:q}"
-        " --appendix {output.appendix:q}"
-        " > {log:q} 2>&1"
+        "python -m {params.module} --tables {params.tables:q} --templates report_templates"
+        " --output {params.folder:q} --log {log:q} > {log:q} 2>&1"
+
+
+# One table for each case, of all its phases.
+rule cards:
+    input:
+        unpack(dag.answers.cards_inputs),
+    output:
+        markdown="results/{tag}/answers/cards.md",
+        page="results/{tag}/answers/cards.page.md",
+        json="results/{tag}/answers/cards.json",
+    log:
+        "results/{tag}/logs/answers/cards.log",
+    params:
+        tables=input_folder,
+        folder=output_folder,
+        code=dag.code("answers.cards"),
+    message:
+        "Write the table of each case"
+    shell:
+        "python -m workflow_src.answers.cards --tables {params.tables:q}"
+        " --templates report_templates --output {params.folder:q} > {log:q} 2>&1"
 
 
 # Reads that case's own tables, so that no other case has to be measured.
-rule case_answers:
+rule case_card:
     input:
         unpack(dag.answers.case_inputs),
         plan="results/{tag}/plan.csv",
@@ -40,10 +64,9 @@ rule case_answers:
         "results/{tag}/logs/answers/case/{case}.log",
     params:
         tables=input_folder,
-        questions=dag.answers.every_code,
         code=dag.code("answers.one_case"),
     message:
-        "Answer all questions for {wildcards.case}"
+        "Write the table of {wildcards.case}"
     shell:
         "python -m workflow_src.answers.one_case --case-name {wildcards.case:q} --plan {input.plan:q}"
         " --tables {params.tables:q} --templates report_templates --markdown {output:q} > {log:q} 2>&1"

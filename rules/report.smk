@@ -1,8 +1,6 @@
-from workflow_src.plan.config import options
-
-
 localrules:
     figure,
+    appendix,
     report,
 
 
@@ -29,9 +27,36 @@ rule figure:
         " --output {output:q} > {log:q} 2>&1"
 
 
+rule appendix:
+    input:
+        **dag.report.appendix_inputs(),
+        other=dag.report.made_for_another("appendix", ancient),
+    output:
+        "results/{tag}/appendix.md",
+    log:
+        "results/{tag}/logs/appendix.log",
+    params:
+        tables=input_folder,
+        suite=dag.plan.settings["suite"],
+        changed=dag.report.changed,
+        asked=dag.report.asked("appendix"),
+        code=dag.code("report.report"),
+    message:
+        "Write the appendix of {wildcards.tag}"
+    shell:
+        "python -m workflow_src.report.report --tables {params.tables:q}"
+        " --answers {params.tables:q}/../answers --templates report_templates"
+        " --sections {input.sections:q} --plan {input.plan:q}"
+        " --suite {params.suite:q} --tag {wildcards.tag:q} --changed-settings {params.changed:q}"
+        " --asked {params.asked} --appendix {output:q} > {log:q} 2>&1"
+
+
+# All runs share these two files. A note at their end tells what they were made for, by which they
+# are made again for another run, whatever Snakemake knows of them; so does that of the appendix.
 rule report:
     input:
         **dag.report.inputs(),
+        other=dag.report.made_for_another("report", ancient),
     output:
         markdown=report(
             "report.md",
@@ -39,7 +64,6 @@ rule report:
             category="Report",
             labels={"file": "report.md"},
         ),
-        appendix=f"{dag.results}/appendix.md",
         html=report(
             "report.html",
             caption="../report_templates/captions/report.rst",
@@ -52,7 +76,8 @@ rule report:
         tables=input_folder,
         suite=dag.plan.settings["suite"],
         tag=dag.plan.tag,
-        changed=options(config),
+        changed=dag.report.changed,
+        asked=dag.report.asked("report"),
         code=dag.code("report.report"),
     message:
         "Write report.md and report.html"
@@ -61,5 +86,5 @@ rule report:
         " --answers {params.tables:q}/../answers --figures {params.tables:q}/../figures"
         " --templates report_templates --sections {input.sections:q} --plan {input.plan:q}"
         " --suite {params.suite:q} --tag {params.tag:q} --changed-settings {params.changed:q}"
-        " --markdown {output.markdown:q} --html {output.html:q}"
-        " --appendix {output.appendix:q} --timelines {input.timelines:q} > {log:q} 2>&1"
+        " --asked {params.asked} --markdown {output.markdown:q} --html {output.html:q}"
+        " --timelines {input.timelines:q} > {log:q} 2>&1"

@@ -61,7 +61,9 @@ rule study_section:
             subcategory="Studies",
             labels={"question": "{study}"},
         ),
+        page="results/{tag}/sections/{study}.page.md",
         appendix="results/{tag}/sections/{study}.appendix.md",
+        appendix_page="results/{tag}/sections/{study}.appendix.page.md",
         json="results/{tag}/sections/{study}.json",
         figure=report(
             "results/{tag}/figures/study_{study}.svg",
@@ -72,11 +74,11 @@ rule study_section:
     log:
         "results/{tag}/logs/sections/{study}.log",
     params:
-        code=dag.code("studies.{wildcards.study}.section"),
+        folder=output_folder,
+        code=dag.code("studies.section"),
     message:
-        "Study {wildcards.study}: write its section, appendix, numbers and figure"
+        "Study {wildcards.study}: write its section, its long tables and its figure"
     shell:
-        "python -m workflow_src.studies.{wildcards.study}.section --table {input.table:q}"
-        " --ceilings {input.ceilings:q} --templates report_templates"
-        " --figure {output.figure:q} --output {output.markdown:q}"
-        " --appendix {output.appendix:q} --json {output.json:q} > {log:q} 2>&1"
+        "python -m workflow_src.studies.section --study {wildcards.study}"
+        " --table {input.table:q} --ceilings {input.ceilings:q} --templates report_templates"
+        " --figure {output.figure:q} --output {params.folder:q} --log {log:q} > {log:q} 2>&1"

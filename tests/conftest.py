@@ -11,14 +11,31 @@ from typing import Any
 
 import pytest
 from filelock import FileLock
+from hypothesis import HealthCheck, settings
 
+from tests.failures import pytest_configure as pytest_configure
 from tests.leftovers import described, end, marking, still_there
 from tests.skips import pytest_terminal_summary as pytest_terminal_summary
+from tests.slurm_stories import stories as stories
 from tests.workflow import Project, end_servers, make_project
 from workflow_src.common import device_locks
 
 # Before torch is imported: workers whose threads outnumber the cores wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+DRAWN = os.environ.get("EXAMPLES")
+"""How many examples each property is tested with: other ones in each run, where it is set."""
+settings.register_profile(
+    "drawn",
+    max_examples=int(DRAWN or 50),
+    derandomize=not DRAWN,
+    database=None,
+    # Nothing is too slow on a machine that other work keeps busy.
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
+)
+settings.load_profile("drawn")
 
 TOGETHER = {
     "tests/test_slurm.py": "slurm",
@@ -43,7 +60,27 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         def _split_scope(self, nodeid: str) -> str:
             return TOGETHER.get(nodeid.split("::")[0], nodeid)
 
+    config.option.loadscopereorder = False
     return Scheduling(config, log)
+
+
+COSTLY = ("workflow", "nsys", "browser", "snakemake7")
+"""Marks of tests that start other programs."""
+
+
+def order(item: pytest.Item) -> int:
+    """What waits for Slurm is started first; then cheap tests tell early what is broken."""
+    file = f"tests/{item.path.name}"
+    if TOGETHER.get(file) == "slurm":
+        return 0
+    if file in TOGETHER:
+        return 2
+    return 3 if any(item.get_closest_marker(mark) for mark in COSTLY) else 1
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Sort tests by their cost."""
+    items.sort(key=order)
 
 
 def pytest_collection_finish() -> None:

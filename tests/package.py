@@ -5,8 +5,9 @@ import shutil
 from pathlib import Path
 
 from workflow_src.answers.questions import QUESTIONS
-from workflow_src.plan.code import code_under
-from workflow_src.plan.fingerprint import ROOT, fingerprint
+from workflow_src.plan.code import Code, code_under
+from workflow_src.plan.fingerprint import ROOT, combined, digests, fingerprint, reached
+from workflow_src.plan.reader import Ref
 from workflow_src.studies.study import STUDIES
 
 STAGES = {
@@ -57,6 +58,26 @@ def fingerprints(root: Path) -> dict[str, str]:
     return {
         stage: fingerprint(f"workflow_src.{module}", root=root) for stage, module in STAGES.items()
     }
+
+
+def read_again(code: Code, module: str) -> Code:
+    """`code` with nothing known of one module, whose file has changed."""
+    changed = Code(code.root)
+    changed._modules = {name: each for name, each in code._modules.items() if name != module}
+    changed._effects = {name: each for name, each in code._effects.items() if name != module}
+    changed._parts = {r: parts for r, parts in code._parts.items() if r.module not in ("", module)}
+    return changed
+
+
+def hash_of(entry: Ref, code: Code) -> str:
+    return combined(digests(reached(entry, code), code), entry)
+
+
+def changed_by(module: str, code: Code, before: dict[str, str]) -> set[str]:
+    """As `changed`, where only a module of the package that was read as `code` was edited."""
+    again = read_again(code, module)
+    runs = {stage: Ref("run", f"workflow_src.{name}") for stage, name in STAGES.items()}
+    return {stage for stage, run in runs.items() if hash_of(run, again) != before[stage]}
 
 
 def changed(root: Path, before: dict[str, str]) -> set[str]:

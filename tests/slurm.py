@@ -5,19 +5,18 @@ import re
 import shutil
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from tests import leftovers
 from tests.workflow import Project
-from workflow_src.common import device_locks
 
 CLUSTER = ("cluster=true", "device=cpu", "profiler=torch", "cpu_threads=1")
 LIMIT_S = 420.0
@@ -36,6 +35,11 @@ def require_slurm() -> None:
     if not answers or answers.returncode:
         reason = "no Slurm answers here; start one with .ci/slurm_lab up"
         (pytest.fail if os.environ.get("REQUIRE_SLURM") else pytest.skip)(reason)
+
+
+def nodes_of(partition: str) -> list[str]:
+    """The nodes of a partition, those that are taken first first."""
+    return sorted(ask("sinfo", "-h", "-N", "-p", partition, "-o", "%N").split())
 
 
 def gpus_of(node: str) -> int:
@@ -63,10 +67,6 @@ class Job:
     def measures(self) -> bool:
         return "gres/gpu=1" in self.asked
 
-    @property
-    def short(self) -> bool:
-        return self.limit_minutes == "1"
-
     def overlaps(self, other: "Job") -> bool:
         return self.start < other.end and other.start < self.end
 
@@ -78,11 +78,44 @@ def jobs_of(folder: Path) -> list[Job]:
     return [job for job in jobs if job.folder == str(folder)]
 
 
-def queue(folder: Path, *options: str) -> dict[str, str]:
-    """Number and state of the jobs from `folder` that are queued, running or being ended."""
-    listed = ask("squeue", "-h", "-o", "%i|%T|%Z", *options).splitlines()
+def queue(folder: Path, *options: str, what: str = "%T") -> dict[str, str]:
+    """Number and state of the jobs from `folder` that are queued, running or being ended.
+
+    `what` is another format of squeue's, of what to tell instead of the state.
+    """
+    listed = ask("squeue", "-h", "-o", f"%i|{what}|%Z", *options).splitlines()
     jobs = [line.split("|") for line in listed]
-    return {number: state for number, state, submitted in jobs if submitted == str(folder)}
+    return {number: told for number, told, submitted in jobs if submitted == str(folder)}
+
+
+def job_on(node: str) -> str:
+    """The number of the one job that a node runs."""
+    (number,) = ask("squeue", "-h", "-w", node, "-t", "running", "-o", "%i").split()
+    return number
+
+
+def set_job(number: str, *settings: str) -> None:
+    ask("scontrol", "update", f"JobId={number}", *settings)
+
+
+def set_node(node: str, *settings: str) -> None:
+    ask("scontrol", "update", f"NodeName={node}", *settings)
+
+
+def steps_of(number: str) -> list[int]:
+    """The processes with which Slurm runs the steps of a job; a node runs no job twice at once."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if (process / "cmdline").read_bytes().startswith(f"slurmstepd: [{number}.".encode()):
+                found.append(int(process.name))
+    return found
+
+
+def has_run(number: str, state: str) -> bool:
+    """Whether a run of a job is recorded as ended in this state; a requeued job has several."""
+    listed = ask("sacct", "-X", "-D", "-n", "-P", "-j", number, "-o", "State")
+    return state in listed.split()
 
 
 def ended_jobs(folder: Path) -> list[Job]:
@@ -120,8 +153,30 @@ def note_gpus(project: Project) -> Path:
 
 
 @dataclass(frozen=True)
+class Process:
+    """A process, told from a later one of the same number by when it was started."""
+
+    number: int
+    start: str
+
+    @classmethod
+    def of(cls, number: int) -> "Process":
+        return cls(number, leftovers.numbers(Path(f"/proc/{number}"))[22 - 3])
+
+    def is_of(self, job: str) -> bool:
+        return f"SLURM_JOB_ID={job}".encode() in leftovers.environment(Path(f"/proc/{self.number}"))
+
+    @property
+    def is_running(self) -> bool:
+        with suppress(OSError):
+            found = leftovers.numbers(Path(f"/proc/{self.number}"))
+            return found[22 - 3] == self.start and found[0] != "Z"
+        return False
+
+
+@dataclass(frozen=True)
 class FirstRuns:
-    """Holds a case's first benchmark and first capture until they are ended, or released."""
+    """Holds the first run of each measurement until it is ended, or released."""
 
     folder: Path
 
@@ -129,17 +184,22 @@ class FirstRuns:
     def of(cls, project: Project) -> "FirstRuns":
         held = cls(project.folder / "held")
         held.folder.mkdir()
-        wait = f'{{ echo $$ > "$run/id"; until [ -e {held.folder}/released ]; do sleep 1; done; }}'
         run = f'run={held.folder}/$(echo "$*" | md5sum | cut -d " " -f 1)'
-        held_stages = "*.measure.benchmark|*.measure.capture"
-        before_each_stage(
-            project, f'case $2 in {held_stages}) {run}; mkdir "$run" 2>/dev/null && {wait};; esac'
-        )
+        # Renamed, so that whoever finds the file finds it whole.
+        note = 'echo $$ > "$run/new"; mv "$run/new" "$run/id"'
+        wait = f"until [ -e {held.folder}/released ]; do sleep 1; done"
+        stages = "*.measure.benchmark|*.measure.capture|*.measure.ceilings"
+        first = f'mkdir "$run" 2>/dev/null && {{ {note}; {wait}; }}'
+        before_each_stage(project, f"case $2 in {stages}) {run}; {first};; esac")
         return held
 
-    def started(self) -> list[int]:
-        """Process ids of the runs that were held."""
-        return [int(file.read_text()) for file in self.folder.glob("*/id") if file.stat().st_size]
+    def started(self) -> list[Process]:
+        """The runs that were held."""
+        found = []
+        for file in self.folder.glob("*/id"):
+            with suppress(OSError):
+                found.append(Process.of(int(file.read_text())))
+        return found
 
     def again(self) -> None:
         """Take the next run of each for its first."""
@@ -159,10 +219,13 @@ class FirstRuns:
             raise
 
 
-def gpus(notes: Path) -> dict[str, tuple[str, str]]:
-    """Node and GPU index that each job saw, by job number."""
-    lines = [line.split(" ") for line in notes.read_text().splitlines()]
-    return {number: (node, index) for number, node, index in lines if number}
+def gpus(notes: Path) -> dict[str, list[tuple[str, str]]]:
+    """Node and GPU index that each stage of a job saw, by the job's number."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for line in notes.read_text().splitlines():
+        number, node, index = line.split(" ")
+        found.setdefault(number, []).append((node, index))
+    return found
 
 
 def wait_in_run(run: Future[str], true: Callable[[], object], what: str) -> None:
@@ -172,11 +235,11 @@ def wait_in_run(run: Future[str], true: Callable[[], object], what: str) -> None
         raise AssertionError(f"snakemake ended before {what}: {run.result()}")
 
 
-def wait_until(true: Callable[[], object], what: str, limit_s: float = LIMIT_S) -> None:
-    deadline = time.monotonic() + limit_s
+def wait_until(true: Callable[[], object], what: str) -> None:
+    deadline = time.monotonic() + LIMIT_S
     while not true():
-        assert time.monotonic() < deadline, f"{what} did not come within {limit_s:g} s"
-        time.sleep(0.5)
+        assert time.monotonic() < deadline, f"{what} did not come within {LIMIT_S:g} s"
+        time.sleep(0.2)
 
 
 def snakemake_in(folder: Path, option: str) -> int:
@@ -189,50 +252,47 @@ def snakemake_in(folder: Path, option: str) -> int:
     raise AssertionError(f"no snakemake {option} runs in {folder}")
 
 
-def is_running(process: int) -> bool:
-    return Path(f"/proc/{process}").exists()
+def pid_file(node: str) -> Path:
+    (file,) = re.findall(r"SlurmdPidFile\s*=\s*(\S+)", ask("scontrol", "show", "config"))
+    return Path(file.replace("%n", node))
+
+
+def told_by(node: str, name: str) -> str:
+    """A field of what Slurm shows of a node."""
+    (told,) = re.findall(rf"\b{name}=(\S+)", ask("scontrol", "show", "node", node))
+    return str(told)
 
 
 @contextmanager
 def slurmd_killed(node: str) -> Iterator[None]:
     """Kill the slurmd of `node`, and start it again at the end. Its jobs' processes go on."""
-    (file,) = re.findall(r"SlurmdPidFile\s*=\s*(\S+)", ask("scontrol", "show", "config"))
-    os.kill(int(Path(file.replace("%n", node)).read_text()), signal.SIGKILL)
+    killed = Process.of(int(pid_file(node).read_text()))
+    before = told_by(node, "SlurmdStartTime")
+    os.kill(killed.number, signal.SIGKILL)
+    wait_until(lambda: not killed.is_running, f"the end of slurmd of {node}")
     try:
         yield
     finally:
+        # Slurm tells the new one by when it was started, to the second.
+        now = datetime.fromisoformat(before)
+        wait_until(lambda: datetime.now() > now + timedelta(seconds=1), "the next second")
         # Without the tests' mark, because it outlives them.
         bare = {name: value for name, value in os.environ.items() if name != leftovers.VARIABLE}
         subprocess.run(["slurmd", "-N", node], check=True, env=bare, stdout=subprocess.DEVNULL)
-        wait_until(lambda: slurmd_answers(node), f"slurmd of {node}")
+        wait_until(lambda: answers_since(node, before), f"slurmd of {node}")
 
 
-def slurmd_answers(node: str) -> bool:
-    return ask("sinfo", "-h", "-p", "main", "-n", node, "-o", "%t").strip() in (
-        "idle",
-        "mix",
-        "alloc",
-    )
-
-
-restarting = threading.Lock()
-"""Held while slurmd is down for a moment, by stories that run at once."""
+def answers_since(node: str, before: str) -> bool:
+    """Whether a slurmd that was not started at `before` has registered, and jobs may run there."""
+    states = {"IDLE", "MIXED", "ALLOCATED"}
+    return told_by(node, "SlurmdStartTime") != before and told_by(node, "State") in states
 
 
 @contextmanager
-def own_locks(folder: Path) -> Iterator[None]:
-    """Give the jobs submitted meanwhile device locks in `folder`."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(device_locks.VARIABLE, str(folder))
-        yield
-
-
-@contextmanager
-def maintenance_soon() -> Iterator[None]:
-    """Reserve all nodes from two hours on: jobs that may take longer stay queued."""
-    when = ["StartTime=now+2hours", "Duration=60", "Nodes=ALL", "Flags=MAINT,IGNORE_JOBS"]
-    name = ask("scontrol", "create", "reservation", "Users=root", *when).split()[-1]
+def drained(node: str) -> Iterator[None]:
+    """Let no job start on `node`; those that only it has the memory for stay queued."""
+    set_node(node, "State=DRAIN", "Reason=test")
     try:
         yield
     finally:
-        ask("scontrol", "delete", f"ReservationName={name}")
+        set_node(node, "State=RESUME")

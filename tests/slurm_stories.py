@@ -1,150 +1,156 @@
-"""Runs on a real Slurm during which something happens to every benchmark and capture.
+"""Runs on a real Slurm to which something happens: they are stopped, and meet Slurm's faults.
 
-Each takes minutes, mostly waiting. It is told once for both executors, and several tests read it.
+Each takes minutes, mostly waiting, and several tests read it. All are told at once, each in a
+partition of its own, so that what is done to a node, or fills it, happens to one story only.
 """
 
 import os
 import signal
 import subprocess
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from dataclasses import dataclass
-from threading import Barrier
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
+import pytest
+
+from tests.old_snakemake import EVERY_GPU_VISIBLE, Old, documented, make_old
 from tests.slurm import (
     CLUSTER,
-    LIMIT_S,
     FirstRuns,
     Job,
+    Process,
     ask,
+    drained,
     ended_jobs,
     gpus,
     gpus_of,
-    is_running,
-    jobs_of,
-    maintenance_soon,
+    has_run,
+    job_on,
+    nodes_of,
     note_gpus,
     queue,
-    restarting,
+    require_slurm,
+    set_job,
+    set_node,
     slurmd_killed,
     snakemake_in,
+    steps_of,
     wait_in_run,
     wait_until,
 )
-from tests.workflow import ROOT, SUITE, Project
+from tests.workflow import ROOT, SUITE, Project, make_project
+from workflow_src.common import device_locks
+
+EXECUTORS = {"slurm": "main", "cluster-generic": "second"}
+"""Snakemake's ways to Slurm, and the partition in which each one's story is told."""
+OLD = "third"
+"""The partition of Snakemake 7's story."""
 
 BENCHMARK = "results/smoke/benchmark/tiny-ctx16-fp32.json"
 CAPTURE = "results/smoke/capture/tiny-ctx16-fp32.kineto.json.gz"
 
-PREEMPTED_NODE, FAILING_NODE = "lab3", "lab4"
-# One benchmark hits its time limit; the other is canceled. The captures request so much memory
-# that each runs on a node of its own: one is preempted there, and the other's node fails. All other
-# jobs fit on the first two nodes together; on these two some would meet the same faults.
+# The captures request so much memory that each runs on a node of its own: one is preempted there,
+# and the other's node fails. All other jobs fit on the partition's first node together. The limits
+# tell the two benchmarks from other jobs: one is canceled, and the other's limit is shortened.
+LARGEST = "mem_mb=300000"
 EVENTS = (
     "--set-resources",
-    "benchmark:runtime=1 if attempt == 1 and '16' in wildcards.case else 9",
-    "capture:mem_mb=300000 if '16' in wildcards.case else 1100000",
+    "benchmark:runtime=8 if attempt == 1 and '16' in wildcards.case else 9",
+    f"capture:{LARGEST} if '16' in wildcards.case else 100000",
 )
-# A capture of five hours doesn't start before maintenance.
-STOPPED = (BENCHMARK, CAPTURE, "--set-resources", "capture:runtime=300")
+STOPPED = (BENCHMARK, CAPTURE, "--set-resources", f"capture:{LARGEST}")
 
 
 def options(executor: str) -> list[str]:
     polls = ["--slurm-init-seconds-before-status-checks", "1"] if executor == "slurm" else []
     profile = ["--profile", f"profiles/{executor}", "--jobs", "8", "--cores", "32"]
-    quick = ["--latency-wait", "10", "--seconds-between-status-checks", "3"]
+    quick = ["--latency-wait", "10", "--seconds-between-status-checks", "2"]
     return [*profile, *quick, *polls, "--config", *SUITE, *CLUSTER]
 
 
 @dataclass(frozen=True)
-class Eventful:
-    """A run of the suite; each first benchmark and capture was ended by a fault of its own."""
+class Story:
+    """A run that was interrupted, and killed; then one whose measurements met a fault each."""
 
     project: Project
-    jobs: list[Job]
-    gpus: dict[str, tuple[str, str]]
-    orphans: list[int]
+    nodes: list[str]
+    printed: dict[str, str] = field(default_factory=dict)
+    queues: dict[str, dict[str, str]] = field(default_factory=dict)
+    """What was queued or running at moments of it."""
+    faults: dict[str, str] = field(default_factory=dict)
+    """The number of the job that met each fault."""
+    jobs: list[Job] = field(default_factory=list)
+    gpus: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    orphans: list[Process] = field(default_factory=list)
     """Processes of a job whose node failed that still ran when Slurm had given the job up."""
 
-    def states(self, true: Callable[[Job], bool]) -> list[str]:
-        return sorted(job.state.split(" ")[0] for job in self.jobs if job.measures and true(job))
+    @property
+    def of_the_last_run(self) -> list[Job]:
+        stopped = {**self.queues["before SIGINT"], **self.queues["before SIGKILL"]}
+        return [job for job in self.jobs if job.number not in stopped]
+
+    def seen_by(self, job: Job) -> tuple[str, str]:
+        """The node and the index of the GPU that a measuring job saw."""
+        runs = sorted(each.start for each in self.jobs if each.number == job.number)
+        return self.gpus[job.number][runs.index(job.start)]
+
+    def states(self, fault: str) -> list[str]:
+        """How each run of the job that met a fault ended."""
+        runs = [job for job in self.jobs if job.number == self.faults[fault]]
+        return [job.state.split(" ")[0] for job in runs]
 
 
-def eventful(projects: dict[str, Project]) -> dict[str, Eventful]:
-    """Run the suite through each executor at once, and let the events happen."""
-    held = {name: FirstRuns.of(project) for name, project in projects.items()}
-    notes = {name: note_gpus(project) for name, project in projects.items()}
-    with ThreadPoolExecutor() as pool, ExitStack() as stack:
-        for first in held.values():
-            stack.enter_context(first.released_on_error())
-        runs = [pool.submit(p.run, *EVENTS, *options(name)) for name, p in projects.items()]
-        for run, first in zip(runs, held.values(), strict=True):
-            wait_in_run(run, lambda first=first: len(first.started()) == 4, "its four jobs")
-        first = [job for project in projects.values() for job in jobs_of(project.folder)]
-        ask("scancel", *(job.number for job in first if job.limit_minutes == "9"))
-        take_every_gpu(PREEMPTED_NODE)
-        with slurmd_killed(FAILING_NODE):
-            everyone = projects.values()
-            wait_until(lambda: all("NODE_FAIL" in states(p) for p in everyone), "NODE_FAIL")
-            orphans = [run for h in held.values() for run in h.started() if is_running(run)]
-        for run in runs:
-            run.result()
-    return {
-        name: Eventful(project, ended_jobs(project.folder), gpus(notes[name]), orphans)
-        for name, project in projects.items()
-    }
-
-
-def states(project: Project) -> list[str]:
-    return [job.state for job in jobs_of(project.folder)]
-
-
-def take_every_gpu(node: str) -> None:
-    """Run a job of a higher-priority partition, for which others are preempted."""
-    urgent = ["-p", "urgent", "-w", node, "-t", "1", f"--gres=gpu:{gpus_of(node)}", "--mem=100"]
-    ask("sbatch", "--wait", *urgent, "-o", "/dev/null", "--wrap", "sleep 1")
-
-
-@dataclass(frozen=True)
-class Stopped:
-    """What was queued or running after each step of a run that was stopped, and run again."""
-
-    project: Project
-    printed: dict[str, str]
-    queues: dict[str, dict[str, str]]
-
-
-def stopped(projects: dict[str, Project]) -> dict[str, Stopped]:
-    """Interrupt a run with one job running and one queued, kill the next, then run it again."""
-    stories = {name: Stopped(project, {}, {}) for name, project in projects.items()}
-    held = {name: FirstRuns.of(project) for name, project in projects.items()}
-    with ThreadPoolExecutor() as pool:
-        with maintenance_soon():
-            list(pool.map(lambda name: stop(name, stories[name], held[name]), projects))
-        ready = Barrier(len(projects), timeout=LIMIT_S)
-        list(pool.map(lambda name: run_again(name, stories[name], held[name], ready), projects))
-    return stories
-
-
-def stop(executor: str, story: Stopped, held: FirstRuns) -> None:
-    project = story.project
-    stop_with(signal.SIGINT, executor, story, held)
-    wait_until(lambda: not queue(project.folder), "the end of the interrupted jobs")
-    stop_with(signal.SIGKILL, executor, story, held)
-    story.queues["after SIGKILL"] = queue(project.folder)
-    story.printed["locked"] = project.run(*STOPPED, *options(executor), check=False)
-    ended = subprocess.run(
-        [ROOT / "tools" / "cancel_slurm_jobs"], cwd=project.folder, capture_output=True, text=True
-    )
-    story.printed["cancel"] = ended.stdout
-    story.queues["after cancel"] = queue(project.folder)
-    project.run("--unlock")
-
-
-def stop_with(number: signal.Signals, executor: str, story: Stopped, held: FirstRuns) -> None:
-    folder = story.project.folder
+def tell(executor: str, folder: Path) -> Story:
+    """Stop two runs, and let the next complete in spite of all faults."""
+    project = make_project(folder, **in_partition(EXECUTORS[executor], folder))
+    story = Story(project, nodes_of(EXECUTORS[executor]))
+    held = FirstRuns.of(project)
+    notes = note_gpus(project)
+    stop(executor, story, held)
     held.again()
+    with ThreadPoolExecutor() as pool, held.released_on_error():
+        run = pool.submit(project.run, *EVENTS, *options(executor))
+        wait_in_run(run, lambda: len(held.started()) == 5, "its five measurements")
+        provoke(story, held)
+        held.release()
+        run.result()
+    story.jobs.extend(ended_jobs(project.folder))
+    story.gpus.update(gpus(notes))
+    return story
+
+
+def in_partition(partition: str, folder: Path) -> dict[str, str]:
+    """Settings with which jobs are submitted to a partition, and have device locks of their own."""
+    locks = folder / "locks"
+    locks.mkdir()
+    return {"SBATCH_PARTITION": partition, device_locks.VARIABLE: str(locks)}
+
+
+def stop(executor: str, story: Story, held: FirstRuns) -> None:
+    """Interrupt a run with one job running and one queued, and kill the next."""
+    project = story.project
+    with drained(story.nodes[2]):
+        stop_with(signal.SIGINT, executor, story, held)
+        wait_until(lambda: not queue(project.folder), "the end of the interrupted jobs")
+        held.again()
+        stop_with(signal.SIGKILL, executor, story, held)
+        story.queues["after SIGKILL"] = queue(project.folder)
+        story.printed["locked"] = project.run(*STOPPED, *options(executor), check=False)
+        ended = subprocess.run(
+            [ROOT / "tools" / "cancel_slurm_jobs"],
+            cwd=project.folder,
+            capture_output=True,
+            text=True,
+        )
+        story.printed["cancel"] = ended.stdout
+        story.queues["after cancel"] = queue(project.folder)
+        project.run("--unlock")
+
+
+def stop_with(number: signal.Signals, executor: str, story: Story, held: FirstRuns) -> None:
+    folder = story.project.folder
     with ThreadPoolExecutor() as pool, held.released_on_error():
         run = pool.submit(story.project.run, *STOPPED, *options(executor), check=False)
         wait_in_run(
@@ -157,21 +163,90 @@ def stop_with(number: signal.Signals, executor: str, story: Stopped, held: First
         story.printed[number.name] = run.result()
 
 
-def run_again(executor: str, story: Stopped, held: FirstRuns, ready: Barrier) -> None:
-    """Run the same command; slurmd dies and comes back while both jobs run.
+def provoke(story: Story, held: FirstRuns) -> None:
+    """Let a fault happen to each benchmark and capture; of all others slurmd dies and comes back.
 
-    Both executors' do by then (`ready`): a step that slurmd is just launching when it dies fails.
+    It does so when all have begun: a step that slurmd is just launching when it dies fails.
     """
-    folder = story.project.folder
-    held.again()
+    folder, (first, preempted, failing) = story.project.folder, story.nodes
+    story.queues["before slurmd died"] = queue(folder)
+    with slurmd_killed(first):
+        pass
+    story.queues["after slurmd came back"] = queue(folder)
+    by_limit = {limit: number for number, limit in queue(folder, what="%l").items()}
+    story.faults["canceled"], story.faults["limit"] = by_limit["9:00"], by_limit["8:00"]
+    story.faults["preempted"], story.faults["failing"] = job_on(preempted), job_on(failing)
+    on_failing = [run for run in held.started() if run.is_of(story.faults["failing"])]
+    ask("scancel", story.faults["canceled"])
+    # Slurm then looks after its limit, which it does twice a minute, and finds it reached.
+    set_job(story.faults["limit"], "EndTime=now")
+    take_every_gpu(preempted)
+    with slurmd_killed(failing):
+        set_node(failing, "State=DOWN", "Reason=test")
+        job = story.faults["failing"]
+        wait_until(lambda: has_run(job, "NODE_FAIL"), "NODE_FAIL")
+        story.orphans.extend(run for run in on_failing if run.is_running)
+    wait_until(lambda: not any(orphan.is_running for orphan in story.orphans), "their end")
+    start_again(story.faults["preempted"])
+    # Not where it failed: slurmd goes on to end what is left of it there, and what it finds of it.
+    start_again(story.faults["failing"], f"ExcNodeList={failing}", "MinMemoryNode=2000")
+
+
+def take_every_gpu(node: str) -> None:
+    """Run a job of a higher-priority partition, for which others are preempted."""
+    urgent = ["-p", "urgent", "-w", node, "-t", "1", f"--gres=gpu:{gpus_of(node)}", "--mem=100"]
+    ask("sbatch", "--wait", *urgent, "-o", "/dev/null", "--wrap", "sleep 1")
+
+
+def start_again(number: str, *settings: str) -> None:
+    """Let a requeued job start as soon as nothing of it runs, not when its credential expires."""
+    state = ["squeue", "-h", "-j", number, "-o", "%T"]
+    wait_until(lambda: ask(*state).strip() == "PENDING" and not steps_of(number), "a requeued job")
+    set_job(number, "StartTime=now", *settings)
+
+
+@dataclass(frozen=True)
+class OldStory:
+    """A run of Snakemake 7 with one job canceled, then interrupted; and the suite after it."""
+
+    project: Old
+    before: list[Job]
+    jobs: list[Job]
+
+
+def tell_old(folder: Path) -> OldStory:
+    """Cancel the benchmark, and interrupt the run when it is there and a capture still runs."""
+    old = make_old(folder, **in_partition(OLD, folder))
+    held = FirstRuns.of(old)
     with ThreadPoolExecutor() as pool, held.released_on_error():
-        run = pool.submit(story.project.run, *STOPPED, *options(executor))
+        run = pool.submit(old.run, *documented("7.32.4", BENCHMARK, CAPTURE), check=False)
         wait_in_run(run, lambda: len(held.started()) == 2, "both jobs")
-        ready.wait()
-        story.queues["before slurmd died"] = queue(folder)
-        for node in {job.node for job in jobs_of(folder) if job.number in queue(folder)}:
-            with restarting, slurmd_killed(node):
-                pass
-        story.queues["after slurmd came back"] = queue(folder)
-        held.release()
+        names = queue(old.folder, what="%j")
+        ask("scancel", *(number for number, name in names.items() if ".benchmark." in name))
+        wait_in_run(run, lambda: "1 of 2 steps" in old.said.read_text(), "the benchmark again")
+        os.kill(snakemake_in(old.folder, "--cluster"), signal.SIGINT)
         run.result()
+    before = ended_jobs(old.folder)
+    held.release()
+    old.run(*EVERY_GPU_VISIBLE)
+    return OldStory(old, before, [job for job in ended_jobs(old.folder) if job not in before])
+
+
+Stories = dict[str, Future[Any]]
+
+
+@pytest.fixture(scope="session")
+def stories(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Stories]:
+    """The stories of the tests that were selected, told at once."""
+    require_slurm()
+    selected = {item.path.name for item in request.session.items}
+    with ThreadPoolExecutor() as pool:
+        told: Stories = {}
+        if "test_snakemake7.py" in selected:
+            told[OLD] = pool.submit(tell_old, tmp_path_factory.mktemp("old"))
+        if "test_slurm.py" in selected:
+            for name in EXECUTORS:
+                told[name] = pool.submit(tell, name, tmp_path_factory.mktemp(name))
+        yield told

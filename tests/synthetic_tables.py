@@ -222,7 +222,7 @@ class Sample:
         """The row of environments.csv."""
         row = {"cpu": "Some CPU", "gpu": "" if self.device == "cpu" else "Some GPU"}
         row |= {"torch": "2.13.0", "python": "3.12.1", "profiler_version": "2025.1"}
-        row |= {"node": "secret-host", "device_name": "GPU-secret", "warning": ""}
+        row |= {"node": "secret-host", "device_name": "GPU-secret", "throttled": ""}
         return [self.front | row | dict(self.environment)]
 
 

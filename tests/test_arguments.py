@@ -508,7 +508,7 @@ def test_an_export_replaces_no_folder_of_another_kind(
 
 def test_an_interrupted_stage_says_that_running_again_goes_on() -> None:
     """Even during its imports: it is the package that says so, which is imported first."""
-    code = "import workflow_src, time; print('ready', flush=True); time.sleep(60)"
+    code = "import workflow_src, time; print('ready', flush=True); time.sleep(600)"
     command = [sys.executable, "-c", code]
     process = subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

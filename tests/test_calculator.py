@@ -1,10 +1,10 @@
 """The calculator: exact numbers, and a one-sentence error for invalid input."""
 
 import pytest
+from workflow_src.studies.accounting.estimates import example
 
 from workflow_src.cli.calculator import main
 from workflow_src.model.estimates import largest_parameters, train_seconds
-from workflow_src.studies.accounting.estimates import example
 
 TIME = ["train-time", "--parameters", "7e9", "--tokens", "1e12", "--devices", "64"]
 

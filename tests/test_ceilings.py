@@ -12,10 +12,8 @@ import pandas as pd
 import pytest
 import torch
 
-from tests.synthetic_tables import Sample, write_tables
 from tests.workflow import ROOT
 from workflow_src.common.ceilings import FEWEST, SIZES, SIZES_SCHEMA, over_ceiling, rate_of
-from workflow_src.common.errors import StageError
 from workflow_src.common.schema import violation
 from workflow_src.dag.ceilings import measures
 from workflow_src.dag.start import make_dag
@@ -24,7 +22,6 @@ from workflow_src.measure import products as multiplying
 from workflow_src.measure import sampling
 from workflow_src.measure.l2 import in_rotation, sets_beyond
 from workflow_src.plan.config import load
-from workflow_src.report.ceilings import read_ceilings, variables
 from workflow_src.tables.ceilings import COLUMNS, levels, split, table
 
 TINY = {
@@ -117,119 +114,6 @@ def test_nothing_exceeds_102_percent_unremarked(
     rate: float | None, ceiling: float | None, over: bool
 ) -> None:
     assert over_ceiling(rate, ceiling) is over
-
-
-def written(folder: Path, *rows: dict[str, Any]) -> Path:
-    tabulated(*rows).to_csv(folder / "ceilings.csv", index=False)
-    return folder / "ceilings.csv"
-
-
-def test_the_report_shows_the_best_of_each_kind_with_remarks(tmp_path: Path) -> None:
-    two = row("bandwidth", "copy", SLOW_THEN_FAST, bytes=9_000_000)
-    found = read_ceilings(written(tmp_path, READ, two, NN, GONE | {"reason": "no Triton"}))
-    shown = str(found.table())
-    assert "matrix product in fp32" in shown and "   2.00 |" in shown and "SM clock" not in shown
-    same = pd.DataFrame([{name: str(value) for name, value in HERE.items()}])
-    unsteady, lost = found.remarks(same)
-    assert lost == "exponentials: not measured (no Triton)."
-    assert unsteady.startswith("memory, copy 8: two levels: 1 ms (67 % of samples)")
-    *_, other = found.remarks(same.assign(torch="3.0"))
-    assert other == "They were measured with torch '2.0', which none of the cases was."
-
-
-def test_where_a_copy_is_not_the_fastest_it_is_said_what_one_reaches(tmp_path: Path) -> None:
-    copies = row("bandwidth", "copy", [2_000_000] * 4, bytes=4_000_000)
-    fast = row("bandwidth", "write", [1_000_000] * 4, bytes=4_000_000)
-    (said,) = read_ceilings(written(tmp_path, copies, fast)).remarks(pd.DataFrame())
-    assert said == (
-        "Memory: write is the fastest; a copy, which reads as much as it writes, reaches 2.00 GB/s."
-    )
-    assert read_ceilings(written(tmp_path, copies)).remarks(pd.DataFrame()) == []
-
-
-def test_a_table_of_an_older_run_is_shown_without_its_power(tmp_path: Path) -> None:
-    path = written(tmp_path, READ | {"sm_clock_mhz": [1980]})
-    pd.read_csv(path, keep_default_na=False).assign(power_w=155.0).to_csv(path, index=False)
-    shown = str(read_ceilings(path).table())
-    assert "1,980" in shown and "power" not in shown and "155" not in shown
-
-
-def written_answers(folder: Path, **values: float) -> list[Path]:
-    facts = [{"name": name, "case": "c", "value": value} for name, value in values.items()]
-    (folder / "c.json").write_text(json.dumps({"facts": facts}))
-    return [folder / "c.json"]
-
-
-def test_rates_of_answers_above_the_ceiling_are_counted_with_the_highest(tmp_path: Path) -> None:
-    rates = {"softmax/exp/gb_per_s": 9.1, "softmax/sum/gb_per_s": 9.9, "bandwidth_gb_per_s": 99.0}
-    shares = {"moves/norms/add/of_ceiling": 1.2, "moves/norms/of_ceiling": 0.9}
-    answers = written_answers(tmp_path, **rates, **shares)
-    written(tmp_path, READ, COPY)
-    (line,) = variables(tmp_path, answers, pd.DataFrame())["beyond_ceilings"]
-    assert line == (
-        "2 of 4 rates are above 102 % of the ceiling of memory, the highest at 120.0 % "
-        "(norms/add of c): a cache supplied part of the bytes, or more are counted than moved."
-    )
-
-
-def test_rates_of_products_above_the_ceiling_are_counted_by_precision(tmp_path: Path) -> None:
-    products = [("head", "input gradient", 8, 4, 8, 200), ("gate", "forward", 8, 8, 8, 520)]
-    sample = Sample(products={"train_step": [
-        (name, direction, (m, n, k, 1), "gemm", 1, ns) for name, direction, m, n, k, ns in products
-    ]})  # fmt: skip
-    write_tables(tmp_path, sample, Sample(precision="bf16", products=sample.products))
-    written(tmp_path, NN | {"flops": 2_000})
-    (line,) = variables(tmp_path, [], pd.DataFrame())["beyond_ceilings"]
-    assert line == (
-        "1 of 2 rates are above 102 % of the ceiling of matrix products in fp32, the highest at "
-        "128.0 % (0.00256 TFLOP/s, input gradient of output head, 8 x 4 x 8, in the training step "
-        "of small-ctx128-fp32): it was measured too low for them."
-    )
-
-
-@pytest.mark.parametrize(
-    ("flops", "share", "said"),
-    [
-        (
-            2_700,
-            "135.0",
-            ", and none of these reaches more. Whether their numbers, or their shapes, are why "
-            "isn't tested.",
-        ),
-        (2_400, "120.0", ". 1 of these exceeds that, too: it was measured too low for them."),
-    ],
-)
-def test_rates_of_products_are_held_against_those_of_zeros(
-    tmp_path: Path, flops: int, share: str, said: str
-) -> None:
-    products = [("head", "input gradient", (8, 4, 8, 1), "gemm", 1, 200)]
-    write_tables(tmp_path, Sample(products={"train_step": products}))
-    zeros = NN | {"kind": "compute of zeros", "name": "matmul of zeros", "flops": flops}
-    written(tmp_path, NN | {"flops": 2_000}, zeros)
-    found = variables(tmp_path, [], pd.DataFrame())
-    (line,) = found["beyond_ceilings"]
-    assert line.endswith(
-        "that ceiling is of standard normal numbers; of zeros the best product reaches "
-        f"{share} % of it{said}"
-    )
-    zeros_said = f"Products of zeros run at {share} % in fp32 of these rates: a rate depends on"
-    assert zeros_said in found["ceiling_remarks"][0]
-    assert "zeros" not in found["ceilings"]
-
-
-def test_without_ceilings_nothing_exceeds_one(tmp_path: Path) -> None:
-    answers = written_answers(tmp_path, **{"softmax/exp/gb_per_s": 9.1})
-    assert variables(tmp_path, answers, pd.DataFrame()) == {
-        "ceilings": "", "over_ceiling": 0.02, "ceiling_remarks": [], "beyond_ceilings": [],
-        "power": "", "power_remark": "",
-    }  # fmt: skip
-
-
-def test_a_run_without_the_table_has_no_ceilings(tmp_path: Path) -> None:
-    assert not read_ceilings(tmp_path / "ceilings.csv").rows
-    (tmp_path / "ceilings.csv").write_text("kind\nbandwidth\n")
-    with pytest.raises(StageError, match="is not a table of ceilings \\(no column name"):
-        read_ceilings(tmp_path / "ceilings.csv")
 
 
 def test_a_rotation_takes_buffers_in_turn_and_keeps_what_they_gave() -> None:

@@ -96,16 +96,23 @@ BY_TESTS = {
 """Commands that another test runs, and which; settings for a GPU or a cluster in a dry run."""
 
 BY_CI = {
-    r"make (check|test)": r"^make \1$",
-    r"make \.venv7/installed PYTHON=python3\.11": r"^make \.venv7/installed$",
+    r"make (check|test)": r"^make \1 \|\| failed \1$",
+    r"make \.venv7/installed( PYTHON=python3\.11)?": r"^    make \.venv7/installed$",
     r"\.ci/slurm_lab (up|down)": r"\.ci/slurm_lab \1",
-    r"python -m pytest -m slurm": r"REQUIRE_SLURM=1",
+    r"sh \.ci/install_nsys\.sh": r"sh \.ci/install_nsys\.sh",
+    r"python -m pytest -m (slurm|nsys|browser|snakemake7)": r"^make test",
+    r"python -m pytest (tests/test_plan\.py|-m \"not workflow and not nsys and not browser\")": (
+        r"^make test"
+    ),
 }
 """Commands that CI runs, and the line of .ci/run that does, for the groups of the command."""
 
 LACKING = {
     r"--config suite=assignment processes=3$": "a GPU",
     r"\. \.venv/bin/activate": "a .venv made here, for which `make report` takes a network",
+    r"EXAMPLES=1000 python -m pytest tests/test_fuzz\.py": "many minutes",
+    r"make format": "files that it may change",
+    r"\.ci/run": "a fresh clone, and many minutes",
     r"make lock( LOCK=--upgrade)?": "a network",
     r"make \.venv/installed-slurm TORCH=cuda": "a network",
     r"pip install -r requirements-slurm\.txt": "a network",

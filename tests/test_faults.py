@@ -15,11 +15,12 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
+from tests import leftovers
 from tests.slurm import wait_until
 from tests.test_fuzz import TRACE
 from tests.test_nsys import requires_nsys
@@ -71,13 +72,12 @@ def snakemake_in(folder: Path) -> int:
     """The id of the oldest snakemake process running in `folder`."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
-        try:
+        with suppress(OSError):
             words = (process / "cmdline").read_bytes().split(b"\0")
             if (process / "cwd").resolve() == folder and any(b"snakemake" in w for w in words[:3]):
-                found.append(int(process.name))
-        except OSError:
-            continue
-    return min(found)
+                # Numbers of processes begin again when they have all been used.
+                found.append((int(leftovers.numbers(process)[22 - 3]), int(process.name)))
+    return min(found)[1]
 
 
 @pytest.mark.workflow
@@ -143,11 +143,15 @@ def children(process: int) -> list[int]:
     return direct + [inner for child in direct for inner in children(child)]
 
 
-def named(process: int) -> str:
+def words_of(process: int) -> str:
     try:
-        return Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")[0].decode()
+        return Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode()
     except OSError:
         return ""
+
+
+def named(process: int) -> str:
+    return words_of(process).split(" ")[0]
 
 
 ROW = {
@@ -167,10 +171,13 @@ def test_killing_nsys_during_a_capture_leaves_no_file(tmp_path: Path) -> None:
     def under_nsys() -> list[int]:
         return [child for child in children(os.getpid()) if "nsys" in named(child)]
 
+    def recorded() -> bool:
+        return any("profiled_run" in words_of(child) for child in children(os.getpid()))
+
     with ThreadPoolExecutor() as pool:
         captured = pool.submit(capture, ROW, output)
-        wait_until(lambda: len(under_nsys()) > 1, "nsys")
-        time.sleep(5)
+        # The launcher, the agent and the program that they record.
+        wait_until(lambda: len(under_nsys()) > 1 and recorded(), "the captured program")
         family = [child for child in children(os.getpid()) if child not in others]
         for process in under_nsys():
             os.kill(process, signal.SIGKILL)
@@ -203,8 +210,10 @@ def test_a_killed_benchmark_says_that_memory_ran_out(tmp_path: Path) -> None:
     command += ["--output", str(tmp_path / "b.json")]
     measuring = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
     try:
-        wait_until(lambda: children(measuring.pid), "the process that will tell", limit_s=60)
-        time.sleep(1)
+        tells = ".obituary "
+        wait_until(
+            lambda: any(tells in words_of(child) for child in children(measuring.pid)), tells
+        )
     finally:
         measuring.kill()
     _, said = measuring.communicate()

@@ -13,11 +13,11 @@ from types import CodeType
 import pytest
 from coverage import Coverage
 
-from tests.package import STAGES, copy_package, fingerprints
+from tests.package import STAGES, copy_package, fingerprints, hash_of, read_again
 from workflow_src.dag.start import make_dag
 from workflow_src.plan.code import Code, code_under
 from workflow_src.plan.config import load
-from workflow_src.plan.fingerprint import ROOT, combined, digests, fingerprint, reached
+from workflow_src.plan.fingerprint import ROOT, fingerprint, reached
 from workflow_src.plan.reader import EVERYTHING, Ref
 
 MAIN = "\nif __name__ == '__main__':\n    main()\n"
@@ -284,19 +284,6 @@ def mutants(source: str, lines: set[int]) -> Iterator[tuple[str, str]]:
                 statement.value = ast.Tuple([value, ast.Constant(0)], ast.Load())
                 yield name, ast.unparse(ast.fix_missing_locations(tree))
                 statement.value = value
-
-
-def read_again(code: Code, module: str) -> Code:
-    """`code` with nothing known of one module, whose file has changed."""
-    changed = Code(code.root)
-    changed._modules = {name: each for name, each in code._modules.items() if name != module}
-    changed._effects = {name: each for name, each in code._effects.items() if name != module}
-    changed._parts = {r: parts for r, parts in code._parts.items() if r.module not in ("", module)}
-    return changed
-
-
-def hash_of(entry: Ref, code: Code) -> str:
-    return combined(digests(reached(entry, code), code), entry)
 
 
 @pytest.mark.parametrize("stage", RUNS)

@@ -34,9 +34,7 @@ RECORDED = ROOT / "tests" / "data" / "nsys" / "autograd_thread_nsys2025.3.sqlite
 IN_MEMORY = Path("/dev/shm")
 """Where writing a database doesn't wait for a disk."""
 
-few = settings(
-    max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+few = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 RESULT: dict[str, Any] = {
     "case": dict(

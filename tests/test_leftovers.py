@@ -27,7 +27,8 @@ def inner_tests(folder: Path, wait_s: float) -> "subprocess.Popen[str]":
     file.write_text(LEAVES_ONE.format(wait_s=wait_s))
     options = ["-p", "tests.conftest", "--rootdir", str(folder), "-c", os.devnull]
     command = [sys.executable, "-m", "pytest", *options, str(file)]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    environment = os.environ | {"STEP_TIME_GRACE_S": "1"}
+    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
 
 
 def test_a_process_left_behind_fails_the_tests_and_is_named_and_ended(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from workflow_src.studies.levers.section import SECTION
 
 from tests.levers import point, result
 from tests.workflow import ROOT
@@ -34,7 +35,6 @@ from workflow_src.studies.levers.known import (
 from workflow_src.studies.levers.known import known as read_known
 from workflow_src.studies.levers.points import PLAIN, variants
 from workflow_src.studies.levers.predict import predictions
-from workflow_src.studies.levers.section import SECTION
 from workflow_src.studies.levers.spread import between
 from workflow_src.studies.levers.wall_time import PASSES, time_of
 from workflow_src.traces.families import load_rules

@@ -5,6 +5,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from workflow_src.studies.levers.section import SECTION
+from workflow_src.studies.levers.summary import summarize
 
 from tests.levers import TRIED, expected_of, measured, point, result, tried
 from tests.workflow import ROOT
@@ -15,8 +17,6 @@ from workflow_src.studies.levers.effects import EFFECTS
 from workflow_src.studies.levers.figure import figure
 from workflow_src.studies.levers.points import PLAIN, REMEDIES
 from workflow_src.studies.levers.predict import predictions
-from workflow_src.studies.levers.section import SECTION
-from workflow_src.studies.levers.summary import summarize
 from workflow_src.studies.section import read_table
 from workflow_src.traces.families import load_rules
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from workflow_src.common.case import PHASES, Case
@@ -19,12 +18,9 @@ from workflow_src.measure.host import host_speed
 from workflow_src.measure.processes import in_fresh_processes, merged, merged_phase, merged_point
 from workflow_src.plan.config import ConfigError, load
 from workflow_src.plan.suites import make_plan
-from workflow_src.report.machines import host_speeds, uneven_hosts
-from workflow_src.report.warnings import grouped
-from workflow_src.tables.case_tables import environment, host_changes, warnings
+from workflow_src.tables.case_tables import doubts, environment
 from workflow_src.tables.timings import timings
 
-TIMES = "an eager operation took 1.00 us before, 1.30 us after"
 CASE = Case("t", "tiny", 16, 32, 2, 2, 50, 2, 8, "fp32", "naive", "adamw", "cpu")
 ROW = CASE.as_dict() | {"warmup_steps": 1, "steps": 2, "cpu_threads": 1}
 
@@ -133,37 +129,20 @@ def test_the_speed_of_a_cpus_host_has_no_launches() -> None:
     assert list(host_speed("cpu")) == ["host_operation_us"]
 
 
-@pytest.mark.parametrize(
-    ("after", "said"),
-    [
-        (1.15, []),
-        (1.3, [f"the host's speed changed ({TIMES})"]),
-    ],
-)
-def test_a_host_that_changed_its_speed_is_a_reason_to_doubt(after: float, said: list[str]) -> None:
-    around = {"before": {"host_operation_us": 1.0}, "after": {"host_operation_us": after}}
-    assert host_changes([around]) == said
-
-
 def process(before: float, after: float, **state: float) -> dict[str, Any]:
     name = "host_operation_us"
     return {"before": {name: before} | state, "during": {}, "after": {name: after}}
 
 
-def test_a_host_that_changed_in_several_processes_is_doubted_with_the_worst() -> None:
-    (said,) = host_changes([process(1.0, 1.0), process(1.0, 1.3), process(2.0, 1.0)])
-    assert said == (
-        "the host's speed changed (in 2 of 3 processes, most where an eager operation took "
-        "2.00 us before, 1.00 us after)"
-    )
-    (row,) = grouped([("a", said), ("b", f"the host's speed changed ({TIMES})")])
-    assert row["cases"] == ["a", "b"] and ", most in a (in 2 of 3 processes, " in row["text"]
+def test_the_most_change_of_the_hosts_speed_is_recorded_and_in_how_many_processes() -> None:
+    around = [process(1.0, 1.0), process(1.0, 1.3), process(2.0, 1.0)]
+    found = doubts(result(0) | {"processes": around})
+    assert (found["host_change_most"], found["host_changed_processes"]) == (2.0, 2)
 
 
-def test_a_machine_that_was_busy_before_any_process_is_doubted() -> None:
+def test_the_highest_load_before_any_process_is_recorded() -> None:
     around = [process(1.0, 1.0, load_average=load) for load in (0.5, 9.0, 0.5)]
     found = result(0) | {"processes": around, "environment": {"cpu_cores": 2}}
-    assert warnings(found) == "busy (load 9.0 on 2 cores)"
     assert environment(found, "torch 2").iloc[0]["load_average_before"] == 9.0
 
 
@@ -178,28 +157,8 @@ def test_the_hosts_speed_is_the_median_of_all_processes() -> None:
     assert earlier["host_operation_us_before"] == 1
 
 
-def test_an_earlier_result_without_host_speeds_is_not_doubted() -> None:
-    assert host_changes([{"before": {}, "after": {}}]) == []
-
-
-def test_cases_of_a_slower_host_are_told_apart() -> None:
-    table = pd.DataFrame({"case": ["a", "b", "c"], "host_launch_us_before": ["4.0", "4.3", "9.0"]})
-    (warning,) = uneven_hosts(table)
-    assert warning["cases"] == ["c"]
-    assert "before 1 of 3 cases a launch took more than 10 % longer" in warning["text"]
-    assert "up to 9.00 us (c) against 4.00 us" in warning["text"]
-    assert uneven_hosts(table.head(2)) == []
-    assert uneven_hosts(table[["case"]]) == []
-
-
-def test_only_cases_whose_host_was_measured_are_counted() -> None:
-    speeds = {"host_launch_us_before": ["4.0", "9.0", ""]}
-    table = pd.DataFrame({"case": ["a", "b", "c"], **speeds})
-    (warning,) = uneven_hosts(table)
-    assert "before 1 of the 2 cases where it was measured a launch took" in warning["text"]
-    said = {"speeds": ["a launch 4.00 to 9.00 us"]}
-    assert host_speeds(table) == said | {"before": "2 of 3 cases"}
-    assert host_speeds(table.head(2)) == said | {"before": "each case"}
+def test_an_earlier_result_without_host_speeds_has_no_change() -> None:
+    assert doubts({"before": {}, "after": {}})["host_change_most"] is None
 
 
 @pytest.mark.parametrize(

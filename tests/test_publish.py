@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from workflow_src.answers.provenance import NUMERAL
 
 from tests.workflow import ROOT, make_project
-from workflow_src.answers.provenance import NUMERAL
 from workflow_src.cli.publish import clean_export, public_tables, publish
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.case import PHASES, TABLES

@@ -5,78 +5,45 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tests.slurm import ask, ended_jobs, gpus_of, is_running, own_locks, require_slurm, said_by
-from tests.slurm_stories import (
-    BENCHMARK,
-    CAPTURE,
-    FAILING_NODE,
-    PREEMPTED_NODE,
-    Eventful,
-    Stopped,
-    eventful,
-    stopped,
-)
+from tests.slurm import ask, gpus_of, said_by
+from tests.slurm_stories import BENCHMARK, CAPTURE, EXECUTORS, Stories, Story
 from tests.workflow import ROOT, SUITE, make_project
 from workflow_src.common.case import Case
 from workflow_src.measure.cuda_graph import WARMUP_CALLS
 from workflow_src.plan.resources import BEFORE_REPLAY, case_steps, memory_mib, minutes
 
-EXECUTORS = ("slurm", "cluster-generic")
 by_executor = pytest.mark.parametrize("executor", EXECUTORS)
 
-Stories = tuple[Future[dict[str, Eventful]], Future[dict[str, Stopped]]]
-
-
-@pytest.fixture(scope="module")
-def stories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stories]:
-    """Both stories, told at once; their jobs have device locks of their own."""
-    require_slurm()
-    projects = []
-    for story in ("eventful", "stopped"):
-        folders = {name: tmp_path_factory.mktemp(f"{story}-{name}") for name in EXECUTORS}
-        projects.append({name: make_project(folder) for name, folder in folders.items()})
-    with own_locks(tmp_path_factory.mktemp("locks")), ThreadPoolExecutor() as pool:
-        yield pool.submit(eventful, projects[0]), pool.submit(stopped, projects[1])
-
 
 @pytest.fixture
-def run(stories: Stories, executor: str) -> Eventful:
-    """A run of the suite; each benchmark and capture met a fault before it completed."""
-    return stories[0].result()[executor]
-
-
-@pytest.fixture
-def story(stories: Stories, executor: str) -> Stopped:
-    """A run that was interrupted, run again, killed, and run again."""
-    return stories[1].result()[executor]
+def story(stories: Stories, executor: str) -> Story:
+    """A run that was interrupted, killed, and run again; its measurements then met a fault each."""
+    told: Story = stories[executor].result()
+    return told
 
 
 @pytest.mark.slurm
 @pytest.mark.workflow
 @by_executor
-def test_measurements_run_through_slurm_each_on_a_gpu_of_its_own(run: Eventful) -> None:
-    assert "report.md" in run.project.results()
-    completed = [job for job in run.jobs if job.state == "COMPLETED"]
+def test_measurements_run_through_slurm_each_on_a_gpu_of_its_own(story: Story) -> None:
+    assert "report.md" in story.project.results()
+    completed = [job for job in story.of_the_last_run if job.state == "COMPLETED"]
     measuring = [job for job in completed if job.measures]
     assert len(measuring) == 5, "two cases, each benchmarked and captured, and the ceilings"
     assert all("gres/gpu=1" in job.got for job in measuring)
     assert len(completed) == 7, "one more job per case for its tables, without a GPU"
-    started = [job for job in run.jobs if job.measures]
+    started = [job for job in story.of_the_last_run if job.measures]
     at_once = [pair for pair in itertools.combinations(started, 2) if pair[0].overlaps(pair[1])]
     assert any(one.node != other.node for one, other in at_once), "two nodes measured at once"
-    seen = run.gpus
-    assert all(seen[job.number][0] == job.node for job in started)
-    assert all(int(seen[job.number][1]) < gpus_of(job.node) for job in started), (
-        "one GPU is visible"
-    )
-    assert all(seen[one.number] != seen[other.number] for one, other in at_once), "never shared"
-    for file in run.project.folder.glob("results/smoke/benchmark/*.json"):
+    seen = story.seen_by
+    assert all(seen(job)[0] == job.node for job in started)
+    assert all(int(seen(job)[1]) < gpus_of(job.node) for job in started), "one GPU is visible"
+    assert all(seen(one) != seen(other) for one, other in at_once), "never shared"
+    for file in story.project.folder.glob("results/smoke/benchmark/*.json"):
         environment = json.loads(file.read_text())["environment"]
         assert environment["node"] and environment["device_name"] == "cpu"
 
@@ -84,9 +51,10 @@ def test_measurements_run_through_slurm_each_on_a_gpu_of_its_own(run: Eventful) 
 @pytest.mark.slurm
 @pytest.mark.workflow
 @by_executor
-def test_a_job_past_its_time_limit_is_retried_with_more(run: Eventful) -> None:
-    assert run.states(lambda job: job.short) == ["TIMEOUT"]
-    assert run.states(lambda job: job.limit_minutes == "9").count("COMPLETED") == 2, (
+def test_a_job_past_its_time_limit_is_retried_with_more(story: Story) -> None:
+    assert story.states("limit") == ["TIMEOUT"]
+    ended = [job for job in story.of_the_last_run if job.limit_minutes == "9"]
+    assert [job.state for job in ended].count("COMPLETED") == 2, (
         "the benchmark past its time limit, and the canceled one"
     )
 
@@ -94,38 +62,37 @@ def test_a_job_past_its_time_limit_is_retried_with_more(run: Eventful) -> None:
 @pytest.mark.slurm
 @pytest.mark.workflow
 @by_executor
-def test_a_canceled_job_is_noticed_and_submitted_again(run: Eventful) -> None:
+def test_a_canceled_job_is_noticed_and_submitted_again(story: Story) -> None:
     """sacct calls it "CANCELLED by 0", which the executor plugin doesn't take for CANCELLED."""
-    ended = run.states(lambda job: job.limit_minutes == "9")
-    assert ended == ["CANCELLED", "COMPLETED", "COMPLETED"], "one is the job past its time limit"
+    assert story.states("canceled") == ["CANCELLED"]
+    ended = [job for job in story.of_the_last_run if job.limit_minutes == "9"]
+    assert len(ended) == 3, "it, again, and the job past its time limit"
 
 
 @pytest.mark.slurm
 @pytest.mark.workflow
 @by_executor
-def test_a_preempted_job_is_requeued_and_completes(run: Eventful) -> None:
+def test_a_preempted_job_is_requeued_and_completes(story: Story) -> None:
     """A job in a higher-priority partition takes every GPU of the node."""
-    (number,) = {j.number for j in run.jobs if (j.node, j.state) == (PREEMPTED_NODE, "PREEMPTED")}
-    assert run.states(lambda job: job.number == number) == ["COMPLETED", "PREEMPTED"]
+    assert sorted(story.states("preempted")) == ["COMPLETED", "PREEMPTED"]
 
 
 @pytest.mark.slurm
 @pytest.mark.workflow
 @by_executor
-def test_a_job_whose_node_fails_is_requeued_and_completes(run: Eventful) -> None:
+def test_a_job_whose_node_fails_is_requeued_and_completes(story: Story) -> None:
     """The node's slurmd is killed; when it is back it ends the processes it finds."""
-    (number,) = {j.number for j in run.jobs if (j.node, j.state) == (FAILING_NODE, "NODE_FAIL")}
-    assert run.states(lambda job: job.number == number) == ["COMPLETED", "NODE_FAIL"]
-    assert run.orphans and not any(is_running(process) for process in run.orphans)
+    assert sorted(story.states("failing")) == ["COMPLETED", "NODE_FAIL"]
+    assert story.orphans and not any(process.is_running for process in story.orphans)
 
 
 @pytest.mark.slurm
 @pytest.mark.workflow
 @by_executor
-def test_interrupting_snakemake_cancels_its_jobs(story: Stopped) -> None:
+def test_interrupting_snakemake_cancels_its_jobs(story: Story) -> None:
     before = story.queues["before SIGINT"]
     assert sorted(before.values()) == ["PENDING", "RUNNING"]
-    ended = [job.state for job in ended_jobs(story.project.folder) if job.number in before]
+    ended = [job.state for job in story.jobs if job.number in before]
     assert len(ended) == 2 and all(state.startswith("CANCELLED") for state in ended)
     assert "cannot be locked" not in story.printed["SIGKILL"], "the next run needs no unlock"
 
@@ -133,7 +100,7 @@ def test_interrupting_snakemake_cancels_its_jobs(story: Stopped) -> None:
 @pytest.mark.slurm
 @pytest.mark.workflow
 @by_executor
-def test_jobs_of_a_killed_snakemake_stay_until_they_are_canceled(story: Stopped) -> None:
+def test_jobs_of_a_killed_snakemake_stay_until_they_are_canceled(story: Story) -> None:
     before = story.queues["before SIGKILL"]
     assert story.queues["after SIGKILL"] == before
     assert "cannot be locked" in story.printed["locked"]
@@ -146,24 +113,23 @@ def test_jobs_of_a_killed_snakemake_stay_until_they_are_canceled(story: Stopped)
 @pytest.mark.slurm
 @pytest.mark.workflow
 @by_executor
-def test_the_same_command_completes_a_stopped_run(story: Stopped) -> None:
+def test_the_next_run_completes_a_stopped_one(story: Story) -> None:
     assert {BENCHMARK, CAPTURE} <= story.project.results()
-    jobs = ended_jobs(story.project.folder)
-    completed = [job for job in jobs if job.state == "COMPLETED"]
-    assert len(jobs) == 6 and len(completed) == 2
-    others = [job for job in jobs if job not in completed]
-    assert all(job.end <= new.start for job in others for new in completed), "none beside another"
+    stopped = [job for job in story.jobs if job not in story.of_the_last_run]
+    assert len(stopped) == 4 and "COMPLETED" not in {job.state for job in stopped}
+    new = story.of_the_last_run
+    assert all(job.end <= later.start for job in stopped for later in new), "none beside another"
 
 
 @pytest.mark.slurm
 @pytest.mark.workflow
 @by_executor
-def test_jobs_go_on_while_slurmd_is_killed_and_started_again(story: Stopped) -> None:
+def test_jobs_go_on_while_slurmd_is_killed_and_started_again(story: Story) -> None:
     before = story.queues["before slurmd died"]
-    assert sorted(before.values()) == ["RUNNING", "RUNNING"]
+    assert list(before.values()) == ["RUNNING"] * 5
     assert story.queues["after slurmd came back"] == before
-    jobs = [job for job in ended_jobs(story.project.folder) if job.number in before]
-    assert [job.state for job in jobs] == ["COMPLETED", "COMPLETED"], [said_by(j) for j in jobs]
+    (job,) = [j for j in story.jobs if j.number in {*before} - {*story.faults.values()}]
+    assert job.state == "COMPLETED", said_by(job)
 
 
 @pytest.mark.workflow

@@ -67,7 +67,7 @@ def test_in_a_fresh_folder_nothing_is_measured_and_nothing_is_made(
     printed = told(project, monkeypatch)
     assert words(printed, "tiny-ctx16-fp32") == ["not yet"] * 4
     assert "environment: nothing is measured yet" in printed and "disk: 0 bytes" in printed
-    assert "runs 26 jobs (2 benchmark, 2 capture," in printed and "no times known yet" in printed
+    assert "runs 27 jobs (2 benchmark, 2 capture," in printed and "no times known yet" in printed
     assert project.results() == set() and not unfinished.is_locked()
 
 
@@ -92,7 +92,7 @@ def test_what_a_changed_setting_makes_stale_is_named_with_the_setting(
     assert words(printed, "tiny-ctx16-fp32") == ["stale", "done", "done", "stale"]
     assert "stale: benchmark of 2: steps was 2, is 3" in printed
     assert "stale: tables of 2: what it is made from is made again" in printed
-    assert "runs 18 jobs (2 benchmark, 1 plan," in printed and "), about " in printed
+    assert "runs 19 jobs (2 benchmark, 1 plan," in printed and "), about " in printed
     assert finished.results() == before
 
 
@@ -246,7 +246,7 @@ def test_a_case_that_allow_missing_leaves_out_keeps_its_state(
 def snakemake_in(folder: Path) -> Iterator[int]:
     """A process that looks like a run of snakemake in `folder`; yields its id."""
     script = folder / "snakemake"
-    script.write_text("import time; print('ready', flush=True); time.sleep(60)")
+    script.write_text("import time; print('ready', flush=True); time.sleep(600)")
     command = [sys.executable, str(script), "--cores", "1"]
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stdout.readline() == "ready\n"

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
+from workflow_src.studies.accounting.section import SECTION
 
 from tests.studies import ON_GPU
 from tests.workflow import ROOT
@@ -36,7 +37,6 @@ from workflow_src.plan.config import load
 from workflow_src.studies.accounting import analyze as accounting
 from workflow_src.studies.accounting import measure as accounting_measure
 from workflow_src.studies.accounting.points import points
-from workflow_src.studies.accounting.section import SECTION
 from workflow_src.studies.accounting.work import component_work
 from workflow_src.studies.join_points import prepared, table_rows
 from workflow_src.traces.families import load_rules

@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from workflow_src.studies.matmul.section import SECTION
 
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
 from workflow_src.measure import timing
@@ -20,7 +21,6 @@ from workflow_src.studies.matmul import remarks, verdicts
 from workflow_src.studies.matmul import tiles as matmul_tiles
 from workflow_src.studies.matmul.analyze import kernel_of
 from workflow_src.studies.matmul.points import SIZES, points
-from workflow_src.studies.matmul.section import SECTION
 from workflow_src.studies.matmul.waves import covered, tile_of
 from workflow_src.studies.rows import filled
 from workflow_src.studies.section import STAYED, read_table, stayed, unsteady

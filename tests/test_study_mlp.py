@@ -5,14 +5,14 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from workflow_src.studies.mlp.section import SECTION
+from workflow_src.studies.mlp.tables import operations
 
 from workflow_src.cli import check_numbers
 from workflow_src.studies.join_points import table_rows
 from workflow_src.studies.mlp import analyze as mlp
 from workflow_src.studies.mlp.measure import measure, training
 from workflow_src.studies.mlp.points import BASE, points, scaled
-from workflow_src.studies.mlp.section import SECTION
-from workflow_src.studies.mlp.tables import operations
 from workflow_src.studies.section import read_table
 from workflow_src.traces.families import load_rules
 

@@ -4,17 +4,17 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
+from tests.slurm import Process, wait_until
 from workflow_src.common.atomic_write import partial_folder, write_json, write_whole
 from workflow_src.common.case import CASE_COLUMNS, PHASES, TABLES
 from workflow_src.common.errors import TraceError
-from workflow_src.tables.case_tables import capture_table, kernels_table, warnings
+from workflow_src.tables.case_tables import capture_table, doubts, kernels_table
 from workflow_src.tables.join import join_all
 from workflow_src.traces.trace import ACTIVITY_COLUMNS, Trace
 
@@ -82,15 +82,13 @@ def test_fractional_calls_per_step_stay_visible() -> None:
     assert table.loc["", "busy_ns"] == 7 and pd.isna(table.loc["", "calls_per_step"])
 
 
-def test_throttled_shared_and_busy_devices_give_warnings() -> None:
+def test_throttled_and_shared_devices_are_recorded_as_codes_and_numbers() -> None:
     quiet = {"load_average": 1.0}
-    environment = {"environment": {"cpu_cores": 2}}
-    assert warnings(environment | {"before": quiet, "after": {"load_average": 9.0}}) == ""
+    found = doubts({"before": quiet, "after": quiet})
+    assert (found["throttled"], found["other_processes_most"]) == ("", 0)
     hot = {"throttle": ["power cap"], "other_processes": 2}
-    found = warnings(environment | {"before": {"load_average": 3.5}, "after": hot})
-    assert found == (
-        "throttled (power cap); device shared with 2 other processes; busy (load 3.5 on 2 cores)"
-    )
+    found = doubts({"before": quiet, "during": hot, "after": {"throttle": ["heat"]}})
+    assert (found["throttled"], found["other_processes_most"]) == ("heat; power cap", 2)
 
 
 def test_a_killed_writer_leaves_no_truncated_file(tmp_path: Path) -> None:
@@ -110,23 +108,17 @@ def test_a_killed_writer_leaves_no_truncated_file(tmp_path: Path) -> None:
 def test_a_program_does_not_outlive_the_stage_that_started_it(tmp_path: Path) -> None:
     """It would go on using a device whose lock was released when the stage ended."""
     started = tmp_path / "pid"
-    inner = f"import os, time; open({str(started)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+    inner = f"import os, time; open({str(started)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
     code = (
         "import sys; from workflow_src.common.subprocesses import run_tied;"
         f" run_tied([sys.executable, '-c', {inner!r}])"
     )
     stage = subprocess.Popen([sys.executable, "-c", code])
-    while not (started.exists() and started.read_text()):
-        time.sleep(0.05)
-    program = int(started.read_text())
+    wait_until(lambda: started.exists() and started.read_text(), "the program")
+    program = Process.of(int(started.read_text()))
     stage.kill()
     stage.wait()
-    for _ in range(100):
-        status = Path(f"/proc/{program}/stat")
-        if not status.exists() or status.read_text().split()[2] == "Z":
-            return
-        time.sleep(0.05)
-    raise AssertionError("the program is still running")
+    wait_until(lambda: not program.is_running, "its end")
 
 
 def test_partial_files_of_a_killed_job_are_removed_first(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from workflow_src.render.flame import Phase, Spent, flame
+from workflow_src.render.flame import Phase, flame
 from workflow_src.render.svg import COLORS, merged
 from workflow_src.tables.case_tables import kernels_table
 from workflow_src.timeline.formats import DEVICE, HOST, IDLE, SCHEMA
@@ -124,9 +124,9 @@ def test_boxes_closer_than_the_resolution_are_drawn_as_one(spans, expected):
 
 def test_widths_of_a_flame_chart_are_exact_nanoseconds():
     times = {
-        ("step/a", "gemm"): Spent(70),
-        ("step/a/x", "copy"): Spent(5),
-        ("step", "fill"): Spent(25),
+        ("step/a", "gemm"): 70,
+        ("step/a/x", "copy"): 5,
+        ("step", "fill"): 25,
     }
     root = ElementTree.fromstring(flame([Phase("training step", 3, times)], ["a"]))
     shown = {
@@ -139,7 +139,7 @@ def test_widths_of_a_flame_chart_are_exact_nanoseconds():
 
 
 def test_a_flame_chart_says_what_a_step_takes_and_names_the_boxes_that_are_wide_enough():
-    times = {("step/feed_forward", "gemm"): Spent(9_000_000), ("step/x/thin", "copy"): Spent(1000)}
+    times = {("step/feed_forward", "gemm"): 9_000_000, ("step/x/thin", "copy"): 1000}
     root = ElementTree.fromstring(flame([Phase("training step", 2, times)], []))
     said = [text.text for text in root.iter(f"{SVG}text")]
     assert "training step: 4.50 ms per step (9,001,000 ns in 2 steps)" in said

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryDirectory
@@ -35,7 +35,13 @@ if [ "$WATCH_STAGE" = "$2" ] && { [ -z "$WATCH_CASE" ] || case "$*" in *"$WATCH_
     [ -n "$WATCH_KILL_S" ] || { echo "injected failure of $2" >&2; exit 1; }
     exec timeout -s KILL "$WATCH_KILL_S" PYTHON "$@"
 fi
-if [ -n "$WATCH_SERVER" ]; then PYTHON -I -S CLIENT "$@"; else PYTHON "$@"; fi; status=$?
+# A job of Slurm's runs its stage itself, so that it ends with the job.
+if [ -n "$WATCH_SERVER" ] && [ -z "$SLURM_JOB_ID" ]; then
+    PYTHON -I -S CLIENT "$@"
+else
+    PYTHON "$@"
+fi
+status=$?
 echo "end $2 $(date +%s%N) $status" >> "$WATCH_LOG"
 exit $status
 """
@@ -83,16 +89,16 @@ def run_and_wait(
     return ended.returncode, ended.stdout + ended.stderr
 
 
-def stage_server() -> str:
-    """The socket of this process's server of stages (see stage_server.py)."""
+def stage_server(python: str = sys.executable) -> str:
+    """The socket of this process's server of stages in an environment (see stage_server.py)."""
     with _starting:
-        return _stage_server()
+        return _stage_server(python)
 
 
 @cache
-def _stage_server() -> str:
-    path = f"{_sockets.name}/stages"
-    command = [sys.executable, "-P", str(ROOT / "tests" / "stage_server.py"), path]
+def _stage_server(python: str) -> str:
+    path = f"{_sockets.name}/{len(_servers)}"
+    command = [python, "-P", str(ROOT / "tests" / "stage_server.py"), path]
     pipe = subprocess.PIPE
     server = subprocess.Popen(command, cwd="/", stdin=pipe, stdout=pipe, text=True)
     assert server.stdout is not None and server.stdout.readline() == "ready\n"
@@ -111,6 +117,8 @@ class Project:
     """A working copy, and a log of what ran in it."""
 
     folder: Path
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables of each run."""
 
     @property
     def log(self) -> Path:
@@ -120,10 +128,12 @@ class Project:
         """Run snakemake and return its output. `watch` sets WATCH_STAGE, _CASE and _KILL_S."""
         watching = {f"WATCH_{key.upper()}": value for key, value in watch.items()}
         path = f"{self.folder / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
-        environment = os.environ | watching | {"PATH": path, "WATCH_LOG": str(self.log)}
+        environment = os.environ | self.settings | watching
+        environment |= {"PATH": path, "WATCH_LOG": str(self.log)}
+        server = {} if "-n" in arguments else {"WATCH_SERVER": stage_server()}
         target = (
             ()
-            if any(a == "all" or a.startswith(("results/", "report.md")) for a in arguments)
+            if any(a == "all" or a.startswith(("results/", "report.")) for a in arguments)
             else ("report.md",)
         )
         given = ["--cores", "2", *target, *arguments]
@@ -132,9 +142,8 @@ class Project:
         if not ON_A_CLUSTER.isdisjoint(arguments):
             # Its processes are found by their command lines, and its jobs run on other nodes.
             command = ["snakemake", *given]
-            status, printed = run_and_wait(command, self.folder, environment)
+            status, printed = run_and_wait(command, self.folder, environment | server)
         else:
-            server = {} if "-n" in arguments else {"WATCH_SERVER": stage_server()}
             status, printed = snakemake(given, self.folder, environment | server)
         assert (status == 0) == check, printed
         return printed
@@ -170,8 +179,8 @@ class Project:
         return Project(folder)
 
 
-def make_project(folder: Path) -> Project:
-    """A fresh working copy."""
+def make_project(folder: Path, **settings: str) -> Project:
+    """A fresh working copy, run with `settings` as environment variables."""
     for part in PARTS:
         source = ROOT / part
         if source.is_dir():
@@ -183,4 +192,4 @@ def make_project(folder: Path) -> Project:
     client = str(ROOT / "tests" / "stage_client.py")
     watch.write_text(WATCH.replace("PYTHON", sys.executable).replace("CLIENT", client))
     watch.chmod(watch.stat().st_mode | stat.S_IEXEC)
-    return Project(folder)
+    return Project(folder, settings)

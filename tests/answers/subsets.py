@@ -13,8 +13,9 @@ from pathlib import Path
 import pandas as pd
 
 from workflow_src.answers.columns import COLUMNS, FILLED, OF_THE_MACHINE
-from workflow_src.answers.tables import Tables, empty_table, read_study, read_table
+from workflow_src.answers.tables import Tables, empty_table, read_table
 from workflow_src.common.case import PHASES
+from workflow_src.common.study_table import read_study
 
 ROOT = Path(__file__).parent.parent.parent
 H200 = ROOT / "examples" / "h200" / "tables"

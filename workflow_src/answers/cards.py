@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from workflow_src.answers.answer import for_programs
 from workflow_src.answers.case_card import case_card
 from workflow_src.answers.change_first.savings import First, firsts
 from workflow_src.answers.questions import CARDS
@@ -18,6 +17,7 @@ from workflow_src.common.errors import StageError, one_sentence
 from workflow_src.render.markdown import escape
 from workflow_src.render.show import Printer
 from workflow_src.render.templates import render
+from workflow_src.render.texts import for_programs
 
 TEMPLATE = "case_card.md.j2"
 WORDS = "card_words.md.j2"
@@ -39,7 +39,8 @@ def cards(tables: Tables, templates: Path) -> Cards:
     found, plain, linked = firsts(tables), Printer(), Printer(page=True)
     written = [_texts(tables, found[case], templates, (plain, linked)) for case in tables.cases]
     values = [for_programs(value) for value in dict.fromkeys(linked.printed)]
-    said = {"question": NAME, "title": CARDS.title, "values": values}
+    pages = {case.case: page for case, (_, page) in zip(tables.cases, written, strict=True)}
+    said = {"question": NAME, "title": CARDS.title, "values": values, "pages": pages}
     about = render(templates, WORDS, plain)
     return Cards(
         markdown="\n".join([about, *(text for text, _ in written)]),

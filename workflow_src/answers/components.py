@@ -1,49 +1,12 @@
 """The model's components in words: what a range's path stands for, and which products run there."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 
 from workflow_src.answers.tables import Tables
 from workflow_src.common.case import PHASES
+from workflow_src.common.components import COMPONENTS, Component
 from workflow_src.render.value import Value, rows_of, value
-
-
-@dataclass(frozen=True)
-class Component:
-    """A component's name in tables, and how a sentence calls the matrix products in it."""
-
-    name: str
-    product: str = ""
-
-    @property
-    def place(self) -> str:
-        """The component as a place: "in {place}"."""
-        return self.product or self.name
-
-
-COMPONENTS = {
-    "embedding": Component("embedding"),
-    "norm": Component("norms"),
-    "qkv": Component("q/k/v projections"),
-    "rotary": Component("rotary positions"),
-    "scores": Component("scores and mask", "QK^T"),
-    "softmax": Component("softmax"),
-    "values": Component("values", "AV"),
-    "sdpa": Component("fused attention"),
-    "output": Component("attention output projection"),
-    "attention": Component("attention, elsewhere"),
-    "feed_forward": Component("feed-forward"),
-    "block": Component("residual additions"),
-    "head": Component("output head"),
-    "forward": Component("elsewhere"),
-    "loss": Component("loss"),
-    "backward": Component("backward"),
-}
-"""Components by the name of their range, in the order in which the model runs them.
-
-The model's blocks hold nothing besides their sublayers but the two residual additions.
-"""
 
 
 @cache

@@ -1,6 +1,5 @@
 """Draw one of the report's figures from the joined tables; equal tables give identical bytes."""
 
-import importlib
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -8,27 +7,29 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from workflow_src.answers.forward_time import figure as forward_time
+from workflow_src.answers.gemm_share import figure as gemm_share
+from workflow_src.answers.other_kernels import figure as other_kernels
 from workflow_src.answers.questions import FIGURES
+from workflow_src.answers.softmax import figure as softmax
 from workflow_src.answers.tables import Tables
 from workflow_src.common.arguments import Parser, existing_folder, new_file
 from workflow_src.common.atomic_write import write_text
 from workflow_src.common.errors import one_sentence
 from workflow_src.render.drawing import nothing, svg
 
-ROOMS = {
-    "forward_time": "forward_time",
-    "component_shares": "other_kernels",
-    "family_shares": "gemm_share",
-    "softmax_matmul": "softmax",
+DRAW: dict[str, Callable[[Tables], Figure]] = {
+    "forward_time": forward_time.draw,
+    "component_shares": other_kernels.draw,
+    "family_shares": gemm_share.draw,
+    "softmax_matmul": softmax.draw,
 }
-"""The folder of this package that draws each figure, in its module figure."""
+"""What draws each figure; the keys are those of FIGURES."""
 
 
 def draw(tables: Tables, name: str) -> Figure:
     """The figure `name`."""
-    room = importlib.import_module(f"workflow_src.answers.{ROOMS[name]}.figure")
-    drawing: Callable[[Tables], Figure] = room.draw
-    return drawing(tables)
+    return DRAW[name](tables)
 
 
 def drawn(tables: Tables, name: str) -> str:

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from workflow_src.answers.answer import Result, Texts, failed, texts
+from workflow_src.answers.answer import Result, failed, texts
 from workflow_src.answers.questions import QUESTIONS
 from workflow_src.answers.tables import Tables
 from workflow_src.common.arguments import Parser, existing_folder
-from workflow_src.common.atomic_write import write_text
 from workflow_src.common.errors import StageError, one_sentence
 from workflow_src.render.show import Headline
 
@@ -45,13 +44,4 @@ def main(question: str, result: Callable[[Tables], R], headline: Callable[[R], H
     except Exception:
         traceback.print_exc(file=sys.stderr)
         written = failed(question, given.log)
-    write(written, given.output, question)
-
-
-def write(written: Texts, folder: Path, question: str) -> None:
-    """Write an answer's files into a folder."""
-    write_text(folder / f"{question}.json", written.json)
-    write_text(folder / f"{question}.md", written.markdown)
-    write_text(folder / f"{question}.page.md", written.page)
-    write_text(folder / f"{question}.appendix.md", written.appendix)
-    write_text(folder / f"{question}.appendix.page.md", written.appendix_page)
+    written.write(given.output, question)

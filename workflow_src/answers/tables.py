@@ -20,6 +20,7 @@ from workflow_src.common.case import CASE_COLUMNS, COUNTS
 from workflow_src.common.errors import StageError, remake
 from workflow_src.common.reading import reading
 from workflow_src.common.schema import one_of
+from workflow_src.common.study_table import read_study
 
 
 class TableError(StageError):
@@ -143,15 +144,6 @@ def read_table(path: Path, name: str, case: CaseKey | None = None) -> pd.DataFra
         if case and name not in OF_THE_MACHINE and "case" not in header:
             table = table.assign(**{column: getattr(case, column) for column in CASE_COLUMNS})
         return _checked(table, name)
-
-
-def read_study(path: Path) -> pd.DataFrame:
-    """A study's table as it is, indexed by line number; empty if it never ran."""
-    if not path.is_file():
-        return pd.DataFrame()
-    with reading(path, "a study's table", remake(path), TableError):
-        table = pd.read_csv(path, keep_default_na=False, na_values=[""])
-    return table.set_index(pd.RangeIndex(2, len(table) + 2))
 
 
 def _is_text(column: str, table: str) -> bool:

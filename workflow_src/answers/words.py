@@ -1,5 +1,6 @@
 """Words that answers, cards and the report share: each code has its word here, and only here."""
 
+from workflow_src.common import remedies
 from workflow_src.render.markdown import DASH
 
 STATES = {
@@ -33,14 +34,7 @@ AXES = {
     "optimizer": "optimizer",
 }
 
-OPTIMIZERS = {"adamw": "AdamW written out", "foreach": "foreach AdamW", "fused": "fused AdamW"}
-
-ATTENTIONS = {
-    "naive": "written out",
-    "fused_softmax": "torch's softmax",
-    "triton_softmax": "softmax in Triton",
-    "sdpa": "fused attention",
-}
+OPTIMIZERS, ATTENTIONS = remedies.OPTIMIZERS, remedies.ATTENTIONS
 
 REMEDIES = {
     "launches": "fewer launches",

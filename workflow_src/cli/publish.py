@@ -23,6 +23,7 @@ from workflow_src.common.arguments import (
     new_file,
     new_folder,
 )
+from workflow_src.common.asked import without_note
 from workflow_src.common.atomic_write import write_csv, write_json, write_text, write_whole
 from workflow_src.common.case import TABLES
 from workflow_src.common.environment import PRIVATE
@@ -137,7 +138,7 @@ def public_steps(results: Path) -> dict[str, Path]:
 
 def _text(path: Path) -> str:
     with reading(path, "text", remake(path), StageError):
-        return path.read_text(encoding="utf-8")
+        return without_note(path.read_text(encoding="utf-8"))
 
 
 def with_header(report: str, command: str) -> str:

@@ -1,11 +1,20 @@
-"""The remedies of the study levers in words, for its section and for the answers."""
+"""How attention, the optimizer and the remedies of the study levers are called."""
+
+OPTIMIZERS = {"adamw": "AdamW written out", "foreach": "foreach AdamW", "fused": "fused AdamW"}
+
+ATTENTIONS = {
+    "naive": "written out",
+    "fused_softmax": "torch's softmax",
+    "triton_softmax": "softmax in Triton",
+    "sdpa": "fused attention",
+}
 
 REMEDY_WORDS = {
-    "fused_softmax": "torch's softmax",
-    "triton_softmax": "the Triton softmax",
-    "sdpa": "sdpa",
-    "foreach": "foreach AdamW",
-    "fused": "fused AdamW",
+    "fused_softmax": ATTENTIONS["fused_softmax"],
+    "triton_softmax": ATTENTIONS["triton_softmax"],
+    "sdpa": ATTENTIONS["sdpa"],
+    "foreach": OPTIMIZERS["foreach"],
+    "fused": OPTIMIZERS["fused"],
     "bf16": "bf16 autocast",
     "bf16_weights": "bf16 weights",
     "graph": "a CUDA graph",

@@ -27,6 +27,10 @@ WORKING_FULLY = 0.9
 """A device that works for this share of a step or more sets the step's time: what is left is gaps
 between kernels that no host could close."""
 
+OUTSIDE_LIMIT = 0.001
+"""The share of a capture's device time that may lie outside all ranges: more could change a share
+in a table, which has two digits."""
+
 SAME_SHARE_WITHIN = 0.01
 """Shares of device time that differ by at most this are the same: it is how well shares repeat, and
 a part of a step that gains less isn't worth a reader's time."""

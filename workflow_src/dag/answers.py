@@ -1,13 +1,16 @@
-"""The answers: which module answers a question, and from which tables and templates."""
+"""The answers and the case cards: which module writes each, and from which tables and templates."""
 
 from dataclasses import dataclass
 
-from workflow_src.answers.questions import QUESTIONS
+from workflow_src.answers.questions import CARDS, QUESTIONS, Question
 from workflow_src.dag.ceilings import Ceilings
 from workflow_src.dag.paths import TEMPLATES
 from workflow_src.dag.studies import Studies
 from workflow_src.dag.wildcards import Wildcards, known
-from workflow_src.plan.kept import kept_fingerprint
+
+CARD = f"{TEMPLATES}/{CARDS.room}.md.j2"
+CARD_WORDS = f"{TEMPLATES}/card_words.md.j2"
+"""The templates of a case's card, and of what the rows of all cards mean."""
 
 
 @dataclass(frozen=True)
@@ -20,37 +23,34 @@ class Answers:
     def module(self, wildcards: Wildcards) -> str:
         """The module that answers a question, as a param."""
         question = known("question", wildcards.question, QUESTIONS)
-        return f"workflow_src.answers.{QUESTIONS[question].module}"
+        return f"workflow_src.answers.{QUESTIONS[question].room}.answer"
 
     def inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
         """The inputs of a question's answer. Raises ConfigError for an unknown question."""
-        question = known("question", wildcards.question, QUESTIONS)
-        asked, chosen = QUESTIONS[question], self.studies.chosen
+        asked = QUESTIONS[known("question", wildcards.question, QUESTIONS)]
+        return self._inputs(asked, answer_templates(asked))
+
+    def cards_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
+        """The inputs of the cards of all cases."""
+        return self._inputs(CARDS, [CARD, CARD_WORDS])
+
+    def _inputs(self, asked: Question, templates: list[str]) -> dict[str, list[str]]:
+        chosen = self.studies.chosen
         names = [*asked.tables, *(f"studies/{name}" for name in asked.studies if name in chosen)]
-        tables = [f"results/{wildcards.tag}/tables/{name}.csv" for name in names]
-        found = {"tables": tables, "templates": answer_templates(question)}
+        tables = [f"results/{{tag}}/tables/{name}.csv" for name in names]
+        found = {"tables": tables, "templates": templates}
         return found | ({"ceilings": self.ceilings.table()} if "ceilings" in asked.optional else {})
 
     def case_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
-        """The inputs of the answers for one case: that case's own tables."""
-        names = dict.fromkeys(name for asked in QUESTIONS.values() for name in asked.tables)
-        folder = f"results/{wildcards.tag}/tables/{wildcards.case}"
-        templates = [f"{TEMPLATES}/case.md.j2", *answer_templates(*QUESTIONS)]
-        return {"tables": [f"{folder}/{name}.csv" for name in names], "templates": templates}
-
-    @property
-    def every_code(self) -> list[str]:
-        """The fingerprints of the modules that answer all questions."""
-        modules = (asked.module for asked in QUESTIONS.values())
-        return [kept_fingerprint(f"workflow_src.answers.{module}") for module in modules]
+        """The inputs of the card of one case: that case's own tables."""
+        folder = "results/{tag}/tables/{case}"
+        return {
+            "tables": [f"{folder}/{name}.csv" for name in CARDS.tables],
+            "templates": [CARD, CARD_WORDS],
+        }
 
 
-def answer_templates(*questions: str) -> list[str]:
-    """The templates of some questions, with those that all questions share.
-
-    A question without long tables has no template for the appendix.
-    """
-    shared = sorted(str(path) for path in TEMPLATES.glob("_*.md.j2"))
-    answers = [f"{TEMPLATES}/answer_{question}.md.j2" for question in questions]
-    appendices = [TEMPLATES / f"appendix_{question}.md.j2" for question in questions]
-    return [*shared, *answers, *(str(path) for path in appendices if path.exists())]
+def answer_templates(asked: Question) -> list[str]:
+    """The templates of a question; one without long tables has none for the appendix."""
+    found = [TEMPLATES / "answers" / f"{asked.room}{end}.md.j2" for end in ("", ".appendix")]
+    return [str(path) for path in found if path.exists()]

@@ -1,7 +1,7 @@
 """What all rules ask of a run, and its parts, each in a module of its own."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from workflow_src.dag.answers import Answers
@@ -78,8 +78,11 @@ class Dag:
         )
 
 
-def dag_of(plan: Plan) -> Dag:
-    """The DAG of a plan: each part with those that it builds on."""
+def dag_of(plan: Plan, changed: Iterable[str] = ()) -> Dag:
+    """The DAG of a plan: each part with those that it builds on.
+
+    `changed`: the settings in which it differs from config.yaml.
+    """
     cases, ceilings = Cases(plan), Ceilings(plan)
     studies, timelines = Studies(plan, ceilings), Timelines(plan, cases)
     return Dag(
@@ -89,6 +92,6 @@ def dag_of(plan: Plan) -> Dag:
         studies=studies,
         answers=Answers(studies, ceilings),
         timelines=timelines,
-        report=Report(plan, ceilings, studies, timelines),
+        report=Report(plan, ceilings, studies, timelines, tuple(changed)),
         environments=Environments(plan, cases, studies),
     )

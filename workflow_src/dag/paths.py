@@ -1,6 +1,8 @@
 """Paths that several rules share: a run's folder, the templates, the folder of a rule's files."""
 
+import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from workflow_src.dag.wildcards import Wildcards
@@ -10,6 +12,21 @@ TEMPLATES = Path("report_templates")
 
 PAGE = [f"{TEMPLATES}/report.{kind}" for kind in ("html.j2", "css", "js")]
 """The templates of every HTML page."""
+
+
+NEWER = Path(".snakemake", "made_for_another_run")
+
+
+def another_run(*, newer: bool) -> str:
+    """An empty folder as an input; `newer`: newer than any file that is there now.
+
+    A folder, because Snakemake takes no heed of files whose checksum is what it was.
+    """
+    with suppress(OSError):
+        NEWER.mkdir(parents=True, exist_ok=True)
+        if newer:
+            os.utime(NEWER)
+    return str(NEWER)
 
 
 def results_of(plan: Plan) -> str:

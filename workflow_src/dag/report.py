@@ -1,21 +1,35 @@
 """The report: what it and its figures are made from, and all that belongs to it."""
 
+import hashlib
+import json
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from workflow_src.answers.questions import FIGURES, QUESTIONS, REPORT_TABLES
+from workflow_src.common.asked import asked_of
 from workflow_src.dag.ceilings import Ceilings
-from workflow_src.dag.paths import PAGE, TEMPLATES, results_of
+from workflow_src.dag.paths import PAGE, TEMPLATES, another_run, results_of
 from workflow_src.dag.studies import Studies
 from workflow_src.dag.timelines import Timelines
 from workflow_src.dag.wildcards import Wildcards, known
 from workflow_src.plan.suites import Plan
 
-ANSWER_FILES = ("json", "md", "appendix.md")
+FORMS = ("md", "page.md", "appendix.md", "appendix.page.md", "json")
+"""The files of an answer and of a study's section."""
 
-TEXTS = ("report.md", "appendix.md", "evidence.html", "cases.html", "points.html")
-"""The report's own templates, beside those of every page."""
+CARD_FORMS = ("md", "page.md", "json")
 
-MADE = ("tables", "answers", "figures", "timelines", "sections", "section_appendices", "ceilings")
+TEXTS = ("report.md", "page.md", "evidence.html", "cases.html", "points.html")
+"""The report's own templates, beside its parts, those of every page and of the appendix."""
+
+ROOT_FILES = ("report.md", "report.html")
+"""The report's own files, the only ones that all runs share."""
+
+PARTS = TEMPLATES / "report"
+"""The folder of the templates that the report and its page have in common."""
+
+MADE = ("tables", "answers", "cards", "figures", "timelines", "sections", "ceilings")
 """The inputs of the report that are results to look at, too."""
 
 
@@ -27,6 +41,8 @@ class Report:
     ceilings: Ceilings
     studies: Studies
     timelines: Timelines
+    changed: tuple[str, ...] = ()
+    """The settings in which this run differs from config.yaml, as --config takes them."""
 
     def figure_inputs(self, wildcards: Wildcards) -> list[str]:
         """The tables that a figure is drawn from. Raises ConfigError for an unknown figure."""
@@ -35,30 +51,59 @@ class Report:
 
     def inputs(self) -> dict[str, list[str]]:
         """The inputs of the report."""
-        results = results_of(self.plan)
+        results, appendix = results_of(self.plan), self.appendix_inputs()
+        texts = [f"{TEMPLATES}/{name}.j2" for name in TEXTS]
         return {
-            "tables": [f"{results}/tables/{name}.csv" for name in REPORT_TABLES],
-            "answers": [f"{results}/answers/{q}.{s}" for q in QUESTIONS for s in ANSWER_FILES],
+            **appendix,
+            "templates": [*texts, *appendix["templates"], *PAGE],
             "figures": [f"{results}/figures/{name}.svg" for name in FIGURES],
-            "templates": [*(f"{TEMPLATES}/{name}.j2" for name in TEXTS), *PAGE],
-            "plan": [f"{results}/plan.csv"],
             "timelines": [f"{results}/timelines/{case}.svg" for case in self.timelines.shown()],
-            "ceilings": self.ceilings.table(),
-            **self._study_inputs(),
+            "appendix": list(self.files("appendix")),
         }
 
-    def _study_inputs(self) -> dict[str, list[str]]:
+    def appendix_inputs(self) -> dict[str, list[str]]:
+        """The inputs of the appendix, which are some of the report's."""
         results, chosen = results_of(self.plan), self.studies.chosen
         return {
+            "tables": [f"{results}/tables/{name}.csv" for name in REPORT_TABLES],
+            "answers": [f"{results}/answers/{q}.{form}" for q in QUESTIONS for form in FORMS],
+            "cards": [f"{results}/answers/cards.{form}" for form in CARD_FORMS],
+            "templates": [f"{TEMPLATES}/appendix.md.j2", *map(str, sorted(PARTS.glob("*.md.j2")))],
+            "plan": [f"{results}/plan.csv"],
+            "ceilings": self.ceilings.table(),
             "sections": [f"{results}/sections/{name}.md" for name in chosen],
-            "section_appendices": [f"{results}/sections/{name}.appendix.md" for name in chosen],
-            "section_numbers": [f"{results}/sections/{name}.json" for name in chosen],
+            "section_forms": [
+                f"{results}/sections/{name}.{form}" for name in chosen for form in FORMS[1:]
+            ],
             "study_tables": [f"{results}/tables/studies/{name}.csv" for name in chosen],
         }
+
+    def files(self, part: str) -> tuple[str, ...]:
+        """The files of a part, "report" or "appendix"."""
+        return ROOT_FILES if part == "report" else (f"{results_of(self.plan)}/appendix.md",)
+
+    def asked(self, part: str) -> str:
+        """What a part is made for, as a param and as the note at the end of its files.
+
+        A hash of the run, of the settings that the part's commands name, and of its inputs.
+        """
+        inputs = self.inputs() if part == "report" else self.appendix_inputs()
+        run = [self.plan.tag, self.plan.settings["suite"], *self.changed]
+        return hashlib.sha256(json.dumps([run, inputs]).encode()).hexdigest()[:12]
+
+    def made_for_another(self, part: str, ancient: Callable[[str], str]) -> str:
+        """An input that has a part made again if one of its files was made for anything else.
+
+        It is newer than these files then; else it is `ancient`, Snakemake's flag for inputs whose
+        times don't matter.
+        """
+        asked, files = self.asked(part), map(Path, self.files(part))
+        other = any(file.exists() and asked_of(file) != asked for file in files)
+        return another_run(newer=True) if other else ancient(another_run(newer=False))
 
     def everything(self) -> list[str]:
         """All that the report consists of: the default targets."""
         results, inputs = results_of(self.plan), self.inputs()
         drawn = [f"{results}/figures/study_{name}.svg" for name in self.studies.chosen]
         made = [path for part in MADE for path in inputs[part]]
-        return ["report.md", "report.html", f"{results}/appendix.md", *made, *drawn]
+        return [*ROOT_FILES, *self.files("appendix"), *made, *drawn]

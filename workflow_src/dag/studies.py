@@ -83,7 +83,8 @@ class Studies:
 
     def section_templates(self, wildcards: Wildcards) -> list[str]:
         """The templates of a study's section and, if it has long tables, of its appendix."""
-        section, appendix = (
-            TEMPLATES / "studies" / f"{wildcards.study}{part}.md.j2" for part in ("", ".appendix")
-        )
-        return [str(section), *([str(appendix)] if appendix.is_file() else [])]
+        folder = TEMPLATES / "studies"
+        frames = [folder / f"_{part}.md.j2" for part in ("section", "appendix")]
+        long = folder / f"{wildcards.study}.appendix.md.j2"
+        own = [folder / f"{wildcards.study}.md.j2", *([long] if long.is_file() else [])]
+        return [str(path) for path in (*frames, *own)]

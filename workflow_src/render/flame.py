@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from workflow_src.render.markdown import percent
 from workflow_src.render.svg import (
     EMPTY_HEIGHT,
     LEFT,
@@ -18,20 +17,8 @@ from workflow_src.render.svg import (
 
 HIGH, TITLE = 18, 22
 
-KNOWN = 0.95
-"""A box tells a family's share of its ceiling if it is known of at least this share of its time."""
-
-
-@dataclass(frozen=True)
-class Spent:
-    """Device time (ns), and what its work would take at its ceiling (ns; None if unknown)."""
-
-    ns: int
-    at_ceiling: float | None = None
-
-
-Times = Mapping[tuple[str, str], Spent]
-"""Device time by range path and family."""
+Times = Mapping[tuple[str, str], int]
+"""Device time (ns) by range path and family."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +32,7 @@ class Phase:
     @property
     def title(self) -> str:
         """What a step takes, and the exact sum that it comes from."""
-        total = sum(spent.ns for spent in self.times.values())
+        total = sum(self.times.values())
         counted = f"{total:,} ns in {self.steps} step{'' if self.steps == 1 else 's'}"
         return f"{self.name}: {milliseconds(total / self.steps)} per step ({counted})"
 
@@ -56,7 +43,7 @@ def flame(phases: Sequence[Phase], order: Sequence[str]) -> str:
     colors = palette(sorted(there, key=lambda name: _rank(name, order)))
     parts, top = [], 4.0
     for phase in phases:
-        total = sum(spent.ns for spent in phase.times.values())
+        total = sum(phase.times.values())
         boxes = list(_boxes(phase.times, colors, order))
         height = max((each.top + each.height for each in boxes), default=float(EMPTY_HEIGHT))
         parts.append(label(phase.title, 4, top + 14, weight="bold"))
@@ -83,18 +70,18 @@ def _depth_label(depth: int, top: float) -> str:
 
 def _boxes(times: Times, colors: Mapping[str, str], order: Sequence[str]) -> Iterator[Boxes]:
     """A box per range path, as wide as the device time launched in it and in ranges inside it."""
-    total = sum(spent.ns for spent in times.values())
+    total = sum(times.values())
     ordered = _ordered(times, order)
     starts: dict[str, int] = {}
     widths: dict[str, int] = {}
     at = 0
-    for (path, _), spent in ordered:
+    for (path, _), ns in ordered:
         names = path.split("/")
         for depth in range(len(names)):
             here = "/".join(names[: depth + 1])
             starts.setdefault(here, at)
-            widths[here] = widths.get(here, 0) + spent.ns
-        at += spent.ns
+            widths[here] = widths.get(here, 0) + ns
+        at += ns
     for path, ns in widths.items():
         name = path.rpartition("/")[2]
         text = f"{path}: {ns:,} ns, {100 * ns / total:.1f} %\n{_families(times, path)}"
@@ -102,10 +89,10 @@ def _boxes(times: Times, colors: Mapping[str, str], order: Sequence[str]) -> Ite
         yield Boxes(HIGH * path.count("/"), HIGH - 1, colors[name], text, span, name)
 
 
-def _ordered(times: Times, order: Sequence[str]) -> list[tuple[tuple[str, str], Spent]]:
+def _ordered(times: Times, order: Sequence[str]) -> list[tuple[tuple[str, str], int]]:
     """The times so that all of a path stand together, each path's own before its inner ranges'."""
 
-    def place(item: tuple[tuple[str, str], Spent]) -> tuple[list[tuple[int, str]], str]:
+    def place(item: tuple[tuple[str, str], int]) -> tuple[list[tuple[int, str]], str]:
         (path, family), _ = item
         return [_rank(name, order) for name in path.split("/")], family
 
@@ -113,20 +100,10 @@ def _ordered(times: Times, order: Sequence[str]) -> list[tuple[tuple[str, str], 
 
 
 def _families(times: Times, path: str) -> str:
-    """Device time launched in a path by family, most first, each with its share of its ceiling."""
-    found: dict[str, list[Spent]] = {}
-    for (where, family), spent in times.items():
+    """Device time launched in a path by family, most first."""
+    found: dict[str, int] = {}
+    for (where, family), ns in times.items():
         if where == path or where.startswith(path + "/"):
-            found.setdefault(family, []).append(spent)
-    ranked = sorted(found.items(), key=lambda item: -sum(spent.ns for spent in item[1]))
-    return ", ".join(f"{family} {_of_ceiling(parts)}" for family, parts in ranked)
-
-
-def _of_ceiling(parts: Sequence[Spent]) -> str:
-    """A family's time in a box and, if known, its share of its ceiling."""
-    known = [(spent.ns, spent.at_ceiling) for spent in parts if spent.at_ceiling is not None]
-    whole, ns = sum(spent.ns for spent in parts), sum(time for time, _ in known)
-    text = f"{whole:,} ns"
-    if not known or ns < KNOWN * whole:
-        return text
-    return f"{text} ({percent(sum(best for _, best in known) / ns)} of its ceiling)"
+            found[family] = found.get(family, 0) + ns
+    ranked = sorted(found.items(), key=lambda item: -item[1])
+    return ", ".join(f"{family} {ns:,} ns" for family, ns in ranked)

@@ -39,6 +39,9 @@ LONG_WORD = re.compile(r"\S{20}")
 WIDE = 24
 """A cell with more characters than this may be broken into lines on a screen; others may not."""
 
+PLACE = re.compile(r"<p>@@([^@<]+)@@</p>")
+OUTWARD = re.compile(r'<a href="(?P<target>(?!#|https?:)[^"]*)">(?P<text>.*?)</a>', re.DOTALL)
+
 EXPORTED = re.compile(r"export\s*\{.*?\b([\w$]+) as default\b.*?\};?", re.DOTALL)
 
 
@@ -126,6 +129,11 @@ def _classed(cell: re.Match[str]) -> str:
     return (f'<td class="{classes}">' if classes else "<td>") + cell["text"]
 
 
+def _as_code(link: re.Match[str]) -> str:
+    """A link to a file that the page's readers needn't have."""
+    return f"{link['text']} (<code>{link['target']}</code>)"
+
+
 def data_tables() -> tuple[Markup, Markup]:
     """DataTables (datatables.net) as a style sheet, and as a program that defines `DataTable`.
 
@@ -157,14 +165,16 @@ def make_html(
 ) -> str:
     """The Markdown `text`, with links relative to `folder`, as one self-contained HTML page.
 
-    A paragraph that says only {{name}} is replaced by the HTML that `parts` has under that name.
-    Long tables are filtered by the axes of the cases of `plan`, or by those that they name.
+    A paragraph that says only @@name@@ is replaced by the HTML that `parts` has under that name. A
+    link to a file becomes its text and, as code, its target. Long tables are filtered by the axes
+    of the cases of `plan`, or by those that they name.
     """
     converted, contents = to_html(text)
     body = framed_tables(inline_figures(converted, folder))
     body = re.sub(r"<p>(<figure .*?</figure>)</p>", r"\1", body, flags=re.DOTALL)
-    for name, part in (parts or {}).items():
-        body = body.replace(f"<p>{{{{{name}}}}}</p>", part)
+    body = PLACE.sub(
+        lambda place: (parts or {}).get(place[1], place[0]), OUTWARD.sub(_as_code, body)
+    )
     axes = Axes.of(body, plan)
     body = with_data(body, axes)
     style, program = data_tables() if 'class="long"' in body else (Markup(), Markup())

@@ -38,10 +38,33 @@ def near_one(value: float) -> str:
     return f"{value:.3f} x"
 
 
+def change(value: float) -> str:
+    """A change in whole percents with its sign, "+12 %"; "0 %" if that is what it rounds to."""
+    percent = round(100 * value)
+    return f"{percent:+} %" if percent else "0 %"
+
+
+SHARES = {
+    0.0: "next to nothing",
+    1 / 4: "about a quarter",
+    1 / 3: "about a third",
+    1 / 2: "about half",
+    2 / 3: "about two thirds",
+    3 / 4: "about three quarters",
+    1.0: "nearly all",
+}
+
+
+def rough(value: float) -> str:
+    """A share that a few processes can't tell to the percent, in words."""
+    return SHARES[min(SHARES, key=lambda known: abs(known - value))]
+
+
 FORMATS: Mapping[str, Callable[[float], str]] = {
     "share": share,
-    "change": lambda change: f"{100 * change:+.0f} %",
     "points": points,
+    "rough": rough,
+    "change": change,
     "times": times,
     "near_one": near_one,
     "calls": calls,

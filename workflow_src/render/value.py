@@ -97,6 +97,13 @@ def ratio(above: Value | None, below: Value | None, unit: str, formula: str = ""
     return computed(above.number / below.number, unit, formula, above, below)
 
 
+def difference(above: Value | None, below: Value | None, formula: str = "") -> Value | None:
+    """`above` - `below`, of one unit; None if one is missing."""
+    if above is None or below is None:
+        return None
+    return computed(above.number - below.number, above.unit, formula, above, below)
+
+
 def complement(share: Value | None, formula: str = "") -> Value | None:
     """1 - `share`."""
     return None if share is None else computed(1 - share.number, share.unit, formula, share)

@@ -1,161 +1,99 @@
-"""The parts of report.html that report.md lacks: where each number and each case comes from."""
+"""The tables that only the page has: files and commands of cases and points, and sources."""
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.answers.evidence import Row
-from workflow_src.answers.questions import QUESTIONS, REPORT_TABLES, Question
 from workflow_src.render.html import html_template
-from workflow_src.render.markdown import records
-from workflow_src.report.linked import OPENING
-from workflow_src.report.sources import Source, row_texts
-
-NUMBERS, CASES, POINTS = "numbers", "cases", "points"
-"""The names of the parts."""
-
-CASES_TEXT = f"""
-### Cases, their files and commands
-
-Paths are relative to the project's folder. A letter leads to that answer's tables, filtered to \
-the case. Raw results are not part of what is published, but their commands make them again.
-
-{{{{{CASES}}}}}
-"""
-POINTS_TEXT = f"""
-### Studies, their points and commands
-
-A study measures its points one by one, in processes of their own, and its section is made from \
-one table of them all.
-
-{{{{{POINTS}}}}}
-"""
-NUMBERS_TEXT = f"""
-### Where each number comes from
-
-Each number in a sentence of the report leads here: to the value, its case or the study's point, \
-and the rows of the table that support it (the header is row 1). A number without rows was \
-computed from others.
-
-{{{{{NUMBERS}}}}}
-"""
+from workflow_src.render.value import Value
+from workflow_src.report.commands import options, without_studies
+from workflow_src.report.evidence import evidence
+from workflow_src.report.run import Run
 
 
 @dataclass(frozen=True)
-class Run:
-    """What a page is made from: the folder of the run's tables, those that were read, its cases.
+class Case:
+    """A case of the plan: how it was measured, and the files that this makes."""
 
-    options: what a command needs besides its files to have the run's settings.
-    """
-
-    folder: Path
-    tag: str
-    options: str
-    tables: Mapping[str, pd.DataFrame]
-    cases: Sequence[Row]
-
-    @property
-    def results(self) -> str:
-        """The folder of the run's results, as the page names it."""
-        return f"results/{self.tag}"
-
-    @property
-    def studies(self) -> list[str]:
-        """The studies whose tables were read."""
-        return [name.partition("/")[2] for name in self.tables if name.startswith("studies/")]
-
-    @property
-    def points(self) -> list[Row]:
-        """Each study, then its points: the file that measuring makes, and the command."""
-        found = []
-        for study in self.studies:
-            names = dict.fromkeys(self.tables[f"studies/{study}"]["point"].astype("str"))
-            made = {"": f"sections/{study}.md"}
-            made |= {name: f"studies/{study}/{name}.json" for name in names}
-            found += [
-                {"study": study, "point": name, "file": f"{self.results}/{file}"}
-                for name, file in made.items()
-            ]
-        return found
+    case: str
+    size: str
+    context: int
+    precision: str
+    commands: tuple[str, ...]
+    files: tuple[str, ...]
 
 
-def text(run: Run) -> str:
-    """What follows the report's Markdown in the page."""
-    points = POINTS_TEXT if run.studies else ""
-    return f"\n\n## Evidence\n{CASES_TEXT}{points}{NUMBERS_TEXT}"
+@dataclass(frozen=True)
+class Point:
+    """A point of a study, or all of them with the study's section; the command that makes it."""
+
+    study: str
+    point: str
+    command: str
 
 
-def cases(plan: pd.DataFrame, tag: str) -> list[Row]:
-    """Of each case of the plan: the files that measuring it makes, and its row as an argument."""
-    return [row | _of_case(row, f"results/{tag}") for row in records(plan)]
+def cases(plan: pd.DataFrame, results: str) -> tuple[Case, ...]:
+    """The cases of a plan."""
+    return tuple(_case(plan.loc[number], results) for number in plan.index)
 
 
-def _of_case(row: Row, results: str) -> Row:
-    case, nsys = row["case"], row.get("profiler") == "nsys"
-    files = {
+def _case(row: pd.Series, results: str) -> Case:
+    case = str(row["case"])
+    suffix = ".nsys-rep" if row.get("profiler") == "nsys" else ".kineto.json.gz"
+    made = {
         "benchmark": f"{results}/benchmark/{case}.json",
-        "capture": f"{results}/capture/{case}{'.nsys-rep' if nsys else '.kineto.json.gz'}",
-        "tables": f"{results}/tables/{case}/",
+        "capture": f"{results}/capture/{case}{suffix}",
     }
-    known = {key: _plain(v) for key, v in row.items() if v == v and v != ""}
-    return files | {"given": shlex.quote(json.dumps(known))}
-
-
-def _plain(value: Any) -> Any:
-    """A cell of the plan as JSON has it: whole numbers without a decimal point."""
-    value = value.item() if hasattr(value, "item") else value
-    if value in ("True", "False"):
-        return value == "True"
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def read_by(asked: Question, folder: Path) -> list[str]:
-    """The tables of a run that the answer to a question is made from, without ".csv"."""
-    optional = [*asked.optional, *(f"studies/{study}" for study in asked.studies)]
-    return [*asked.tables, *(name for name in optional if (folder / f"{name}.csv").is_file())]
-
-
-@dataclass(frozen=True)
-class Part:
-    """A part of the report: its name, the file that has its values, and what that is made from."""
-
-    name: str
-    file: str
-    needed: Sequence[str]
-
-
-def report_parts(run: Run) -> dict[str, Part]:
-    """The parts of the report whose numbers are linked."""
-    answers = {
-        question: Part(f"({question})", f"answers/{question}.json", read_by(asked, run.folder))
-        for question, asked in QUESTIONS.items()
-    }
-    studies = {
-        study: Part(study, f"sections/{study}.json", [f"studies/{study}"]) for study in run.studies
-    }
-    return answers | studies | {OPENING: Part(OPENING, "", [*REPORT_TABLES, "plan"])}
-
-
-def parts(sources: Sequence[Source], run: Run, templates: Path) -> dict[str, Markup]:
-    """The HTML of each part by its name."""
-    numbers = html_template(templates, "evidence.html.j2").render(
-        sources=sources,
-        cases={row["case"] for row in run.cases},
-        results=run.results,
-        parts=report_parts(run),
-        studies=run.studies,
-        rows={source.key: row_texts(source, run.tables) for source in sources},
+    known = {str(key): _plain(cell) for key, cell in row.items() if cell == cell and cell != ""}
+    given = shlex.quote(json.dumps(known))
+    return Case(
+        case=case,
+        size=str(row["size"]),
+        context=int(str(row["context"])),
+        precision=str(row["precision"]),
+        commands=tuple(
+            f"python -m workflow_src.measure.{stage} --case {given} --output {file}"
+            for stage, file in made.items()
+        ),
+        files=(*made.values(), f"{results}/tables/{case}/"),
     )
-    about = html_template(templates, "cases.html.j2")
-    points = html_template(templates, "points.html.j2")
+
+
+def _plain(cell: object) -> object:
+    """A cell of the plan as JSON has it: whole numbers without a decimal point."""
+    cell = cell.item() if hasattr(cell, "item") else cell
+    if cell in ("True", "False"):
+        return cell == "True"
+    return int(cell) if isinstance(cell, float) and cell.is_integer() else cell
+
+
+def points(run: Run) -> tuple[Point, ...]:
+    """The points of the studies that ran, each study's section first."""
+    added = options(without_studies(run.settings))
+    found = []
+    for part in run.studies:
+        table = run.tables[f"studies/{part.name}"]
+        names = dict.fromkeys(table["point"].astype("str")) if "point" in table else {}
+        files = {"all, and the section": f"sections/{part.name}.md"}
+        files |= {name: f"studies/{part.name}/{name}.json" for name in names}
+        start = f"snakemake --cores 1 {run.results}"
+        found += [Point(part.name, name, f"{start}/{file}{added}") for name, file in files.items()]
+    return tuple(found)
+
+
+def tables(run: Run, values: Iterable[Value], templates: Path) -> dict[str, Markup]:
+    """The HTML of the page's own tables, by the names that page.md.j2 gives their places."""
+    about: dict[str, dict[str, object]] = {
+        "cases": {"cases": cases(run.plan, run.results)},
+        "points": {"points": points(run)},
+        "evidence": {"sources": evidence(values, run.results)},
+    }
     return {
-        NUMBERS: Markup(numbers),
-        CASES: Markup(about.render(cases=run.cases, questions=list(QUESTIONS))),
-        POINTS: Markup(points.render(points=run.points, options=run.options)),
+        name: Markup(html_template(templates, f"{name}.html.j2").render(**said))
+        for name, said in about.items()
     }

@@ -14,7 +14,7 @@ from workflow_src.common.case import TABLES, Case
 from workflow_src.common.environment import HOST_SPEEDS
 from workflow_src.common.errors import CAPTURE_AGAIN, StageError, TraceError, one_sentence, remake
 from workflow_src.common.reading import reading
-from workflow_src.common.thresholds import BUSY_LOAD, HOST_CHANGED
+from workflow_src.common.thresholds import HOST_CHANGED
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.model.flops import forward_work
 from workflow_src.tables.operators import operator_tables
@@ -105,40 +105,36 @@ def capture_table(trace: Trace, kernels: pd.DataFrame, stats_ns: int | None) -> 
     return pd.DataFrame([row])
 
 
-def warnings(result: dict[str, Any]) -> str:
-    """Reasons to doubt the result, from the device's state and its lock, or ""."""
+def doubts(result: dict[str, Any]) -> dict[str, Any]:
+    """What may have disturbed a measurement, as codes and numbers; limits are its readers' affair.
+
+    throttled: the driver's reasons; other_processes_most: on the device at one time;
+    host_change_most: how many times as long as before something took on the host after a process
+    measured, or the other way around; host_changed_processes: in how many of them by more than
+    HOST_CHANGED.
+    """
     around = result.get("processes", [result])
     whens = ("before", "during", "after")
     states = [part[when] for part in around for when in whens if when in part]
-    reasons = sorted({reason for state in states for reason in state.get("throttle", [])})
-    found = [f"throttled ({', '.join(reasons)})"] if reasons else []
-    sharing = max(state.get("other_processes", 0) for state in states)
-    others = f"{sharing} other process{'' if sharing == 1 else 'es'}"
-    found += [f"device shared with {others}"] if sharing else []
-    load = max(part["before"].get("load_average", 0.0) for part in around)
-    cores = result["environment"]["cpu_cores"]
-    found += [f"busy (load {load:.1f} on {cores} cores)"] if load > BUSY_LOAD * cores else []
-    found += host_changes(around)
-    if not result.get("locks_are_shared", True):
-        found += ["no lock that all users see, so others may have measured meanwhile"]
-    return "; ".join(found)
+    changes = host_changes(around)
+    return {
+        "throttled": "; ".join(
+            sorted({why for state in states for why in state.get("throttle", [])})
+        ),
+        "other_processes_most": max(state.get("other_processes", 0) for state in states),
+        "host_change_most": max(changes, default=None),
+        "host_changed_processes": sum(change > HOST_CHANGED for change in changes),
+        "locks_are_shared": result.get("locks_are_shared", True),
+    }
 
 
-def host_changes(around: list[dict[str, Any]]) -> list[str]:
-    """What is to be said where the host's speed changed while a process measured.
-
-    The times are of the process in which it changed most; of several, it says how many such.
-    """
+def host_changes(around: list[dict[str, Any]]) -> list[float]:
+    """By how many times the host's speed changed at most, of each process that measured it."""
     found = []
-    for name, what in HOST_SPEEDS.items():
-        pairs = [(part["before"].get(name), part["after"].get(name)) for part in around]
-        changed = [each for each in pairs if all(each) and max(each) > HOST_CHANGED * min(each)]
-        if changed:
-            before, after = max(changed, key=lambda each: max(each) / min(each))
-            several = f"in {len(changed)} of {len(around)} processes, most where "
-            where = several if len(around) > 1 else ""
-            times = f"{before:.2f} us before, {after:.2f} us after"
-            found.append(f"the host's speed changed ({where}{what} took {times})")
+    for part in around:
+        pairs = [(part["before"].get(name), part["after"].get(name)) for name in HOST_SPEEDS]
+        ratios = [max(pair) / min(pair) for pair in pairs if all(pair)]
+        found += [max(ratios)] if ratios else []
     return found
 
 
@@ -157,7 +153,7 @@ def _readings(result: dict[str, Any], when: str) -> dict[str, Any]:
 
 
 def environment(result: dict[str, Any], profiler_version: str) -> pd.DataFrame:
-    """One row: hardware, versions, clocks and temperature before and after, warnings."""
+    """One row: hardware, versions, clocks and temperature before and after, and doubts."""
     readings = {
         f"{name}_{when}": value
         for when in ("before", "after")
@@ -166,7 +162,7 @@ def environment(result: dict[str, Any], profiler_version: str) -> pd.DataFrame:
     }
     when = {key: result[key] for key in ("started_at", "ended_at")}
     row = result["environment"] | {"profiler_version": profiler_version} | readings | when
-    return pd.DataFrame([row | {"warning": warnings(result)}])
+    return pd.DataFrame([row | doubts(result)])
 
 
 def benchmark_tables(

@@ -1,4 +1,4 @@
-"""What a kernel or operator does, in words, and the layout of a matrix product, from its name."""
+"""What a kernel or operator does, in words, and how it multiplies, from its name."""
 
 import re
 from functools import cache
@@ -44,6 +44,10 @@ _OPERATIONS = {
 _LAYOUT = re.compile(r"(?:gemm_.*_|_)([nt])([nt])(?:_n_|_align|$|_v\d|_splitK)")
 _NVJET_LAYOUT = re.compile(r"nvjet_.*_([NT])([NT])[NT]$")
 
+_TILE = re.compile(r"(?<![A-Za-z0-9])(?:tilesize)?(\d{1,3}x\d{1,3})(?=[x_]|$)")
+_BUILT_FOR = re.compile(r"(?<![A-Za-z0-9])(?:sm|cutlass_)(\d{2,3})(?=_|$)")
+_GENERATIONS = {"volta": 70, "turing": 75, "ampere": 80}
+
 
 @cache
 def what(name: str, short_name: str, family: str) -> str:
@@ -66,6 +70,23 @@ def narrows(name: str) -> bool:
     """Whether a kernel casts to bf16 or fp16."""
     narrow = (word for pattern, word in _COPIES if pattern.search(name))
     return next(narrow, "") in (TO_BF16, TO_FP16)
+
+
+def changes_type(name: str) -> bool:
+    """Whether a kernel casts; of a CPU's operators, whether it copies: its name tells no more."""
+    return name == "aten::copy_" or any(pattern.search(name) for pattern, _ in _COPIES)
+
+
+def tile(name: str) -> str:
+    """The tile of the result that a matrix product's name tells, as "128x256"; or ""."""
+    found = _TILE.search(name)
+    return found[1] if found else ""
+
+
+def built_for(name: str) -> int | None:
+    """The compute capability that a matrix product's kernel is named after, as 90 for sm90."""
+    found = _BUILT_FOR.search(name)
+    return int(found[1]) if found else _GENERATIONS.get(name.partition("_")[0])
 
 
 def layout(name: str) -> str:

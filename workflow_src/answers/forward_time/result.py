@@ -123,7 +123,7 @@ def replay_over_device(times: PhaseTimes) -> Value | None:
 
 def summary(columns: dict[str, list[PhaseTimes]]) -> pd.DataFrame:
     """What the cases of each precision have in common: medians, with the least and the most."""
-    rows = {
+    rows: dict[str, list[Cell]] = {
         "cases that agree within 10 %": [agreement(mine).cell for mine in columns.values()],
         "share of the plain time in which the device works": [
             spread([each.working for each in mine]) for mine in columns.values()

@@ -19,7 +19,7 @@ from workflow_src.answers.top_kernel.top import (
     rows_of_part,
     top_of_case,
 )
-from workflow_src.render.value import Cell, Joined, Value, spread, total
+from workflow_src.render.value import Cell, Joined, Value, total
 from workflow_src.traces.kernel_words import MATRIX_PRODUCT
 
 __all__ = ["TopKernel", "TopKernels", "result", "top_of_case"]
@@ -148,7 +148,7 @@ def cell(tops: Tops, state: str) -> Cell:
     top = tops.get(FORWARD)
     if top is None:
         return None if state == "ok" else words.STATES[state]
-    return Joined((top.kernel.what, ": ", top.calls, ", ", top.kernel.share), by="")
+    return Joined((top.kernel.what, ": ", top.kernel.calls, ", ", top.kernel.share), by="")
 
 
 def summary(columns: Mapping[str, Sequence[Tops]]) -> pd.DataFrame:
@@ -158,12 +158,8 @@ def summary(columns: Mapping[str, Sequence[Tops]]) -> pd.DataFrame:
         [f"{word}: the top kernel is a", *(_cell(leader(mine, part)) for mine in every)]
         for part, word in words.PARTS.items()
     ]
-    for part in (FORWARD, BACKWARD):
-        tops = [of_part(mine, part) for mine in every]
-        shares = [spread(top.kernel.share for top in mine) for mine in tops]
-        rows.append([f"{part}: its share, median (least to most)", *shares])
-        products = [_cell(top_products(mine, part)) for mine in every]
-        rows.append([f"{part}: the matrix product with the most time", *products])
+    products = [_cell(top_products(mine, FORWARD)) for mine in every]
+    rows.append(["forward: the matrix product with the most time", *products])
     rows.append(["backward's is forward's", *(same(mine).cell for mine in every)])
     others = [other_product(mine).cell for mine in every]
     rows.append(["both are matrix products, by other kernels", *others])

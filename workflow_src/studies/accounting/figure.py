@@ -3,40 +3,44 @@
 from collections.abc import Sequence
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from workflow_src.render.drawing import LINE_COLORS, MARKERS, label_left, legend_of, nothing
-from workflow_src.studies.accounting.analyze import components, peak_rates, roof
+from workflow_src.studies.accounting.roofline import Ceilings, Component, ceilings, components
 from workflow_src.studies.accounting.work import FORMULA, SHAPES
-from workflow_src.studies.study import Row
+from workflow_src.studies.lines import lines
 
-Rows = Sequence[Row]
+Rows = Sequence[Component]
 
 
-def figure(table: pd.DataFrame) -> Figure:
-    """A panel per precision: the roof, and a point per component (color) and size (marker)."""
-    rows, rates = components(table), peak_rates(table)
-    precisions = [name for name in rates if any(row["precision"] == name for row in rows)]
-    if not precisions:
-        return nothing("no component of a forward pass was measured")
+def draw(table: pd.DataFrame) -> Figure:
+    """A panel per precision: the roof, and a point per component (color) and size (marker).
+
+    Only components of one kind of work have a point.
+    """
+    every = lines(table, "accounting")
+    known = ceilings(every)
+    rows = [each for each in components(every, known) if each.of_roof]
+    found = {name: [each for each in rows if each.line.text("precision") == name] for name in known}
+    found = {name: mine for name, mine in found.items() if mine}
+    if not found:
+        return nothing("no component of one kind of work was measured")
     drawn, grid = plt.subplots(
         1,
-        len(precisions),
-        figsize=(4.2 * len(precisions) + 1.6, 3.8),
+        len(found),
+        figsize=(4.2 * len(found) + 1.6, 3.8),
         squeeze=False,
         sharex=True,
         sharey=True,
         layout="constrained",
     )
-    names = list(dict.fromkeys(row["words"] for row in rows))
-    sizes = list(dict.fromkeys(row["size"] for row in rows))
-    for precision, axes in zip(precisions, grid.flat, strict=True):
-        mine = [row for row in rows if row["precision"] == precision]
-        _roof(axes, mine, rates[precision])
+    names = list(dict.fromkeys(each.name for each in rows))
+    sizes = list(dict.fromkeys(each.line.text("size") for each in rows))
+    for (precision, mine), axes in zip(found.items(), grid.flat, strict=True):
+        _roof(axes, mine, known[precision])
         _points(axes, mine, names, sizes)
         axes.set_title(precision, fontsize=10)
         axes.set_xlabel(f"FLOPs per byte{_bytes_in_words(mine)}")
@@ -48,18 +52,17 @@ def figure(table: pd.DataFrame) -> Figure:
 
 def _bytes_in_words(rows: Rows) -> str:
     """Which bytes those of the components are; nothing if not all are of one kind."""
-    sources = {row.get("work_from") or FORMULA for row in rows}
+    sources = {each.line.text("work_from") or FORMULA for each in rows}
     if len(sources) > 1:
         return ""
     return " moved" if sources == {SHAPES} else " of minimum traffic"
 
 
-def _roof(axes: Axes, rows: Rows, rates: tuple[float, float]) -> None:
-    ridge = rates[0] * 1e3 / rates[1]
-    intensities = [row["flops_per_byte"] for row in rows]
-    low, high = min(*intensities, ridge) / 2, max(*intensities, ridge) * 2
-    over = np.array([low, ridge, high])
-    axes.plot(over, [roof(x, rates) for x in over], color="black", label="measured ceilings")
+def _roof(axes: Axes, rows: Rows, limits: Ceilings) -> None:
+    ridge = limits.ridge.number if limits.ridge else 1.0
+    intensities = [each.intensity.number for each in rows]
+    over = [min(*intensities, ridge) / 2, ridge, max(*intensities, ridge) * 2]
+    axes.plot(over, [limits.roof(x) for x in over], color="black", label="measured ceilings")
     axes.set_xscale("log")
     axes.set_yscale("log")
     for axis in (axes.xaxis, axes.yaxis):
@@ -68,12 +71,12 @@ def _roof(axes: Axes, rows: Rows, rates: tuple[float, float]) -> None:
 
 
 def _points(axes: Axes, rows: Rows, names: Sequence[str], sizes: Sequence[str]) -> None:
-    for row in rows:
+    for each in rows:
         axes.plot(
-            row["flops_per_byte"],
-            row["tflop_per_s"],
-            color=LINE_COLORS[names.index(row["words"]) % len(LINE_COLORS)],
-            marker=MARKERS[sizes.index(row["size"]) % len(MARKERS)],
+            each.intensity.number,
+            each.rate.number,
+            color=LINE_COLORS[names.index(each.name) % len(LINE_COLORS)],
+            marker=MARKERS[sizes.index(each.line.text("size")) % len(MARKERS)],
             linestyle="",
             alpha=0.8,
         )

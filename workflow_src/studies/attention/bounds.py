@@ -5,96 +5,86 @@ exponential. The rate of exponentials is the same at every head size, so at smal
 longer than the products (Shah et al., FlashAttention-3, 2024, arXiv:2407.08608).
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pandas as pd
 
-from workflow_src.studies.attention.analyze import sweep
-from workflow_src.studies.study import Row
+from workflow_src.render.value import Cell, Value, computed
+from workflow_src.studies.attention.passes import name
+from workflow_src.studies.lines import Line, grouped, shown
 
 FUSED = ("sdpa_efficient", "sdpa_flash", "sdpa_cudnn")
 """The implementations that compute causal attention in one kernel, without masked blocks."""
 
-MS_PER_S = 1e3
 
-SAME_WITHIN = 1.1
-"""Passes whose times are within this ratio count as equally long."""
+@dataclass(frozen=True)
+class Bounds:
+    """The rates of two ceilings, the head size at which both take as long, and a row per head size.
 
+    Products in TFLOP/s, exponentials in 10^9 a second.
+    """
 
-def judge(table: pd.DataFrame, ceilings: pd.DataFrame) -> dict[str, Any]:
-    """Values for the template: `bounds`, or None where nothing can be said."""
-    cores = sweep(table, "core")
-    known = bool(cores) and not ceilings.empty
-    rates = ceilings_for(ceilings, cores[0]["precision"]) if known else {}
-    return {"bounds": bounds(cores, rates)}
-
-
-def ceilings_for(ceilings: pd.DataFrame, precision: str) -> dict[str, float]:
-    """The best `tflop_per_s` of a precision and `giga_exp_per_s`; of those that were measured."""
-    best = ceilings[ceilings["is_ceiling"].astype(str) == "True"]
-    products = best[(best["kind"] == "compute") & (best["precision"] == precision)]
-    exponentials = best[best["kind"] == "exponential"]
-    found = {
-        "tflop_per_s": products["best_tflop_per_s"],
-        "giga_exp_per_s": exponentials["best_giga_exp_per_s"],
-    }
-    return {name: float(column.iloc[0]) for name, column in found.items() if len(column)}
+    products: Value
+    exponentials: Value
+    equal_at: Value | None
+    table: pd.DataFrame
 
 
-def bounds(cores: Sequence[Row], rates: Mapping[str, float]) -> dict[str, Any] | None:
+def bounds(cores: Sequence[Line], ceilings: Sequence[Line]) -> Bounds | None:
     """Per head size the fastest fused forward pass at its longest context, against the ceilings.
 
-    equal_at: the head size at which both take as long at their ceilings. None without a fused
-    pass, or without either rate.
+    None without a fused pass, or without either ceiling.
     """
-    fused = [
-        row
-        for row in cores
-        if row["implementation"] in FUSED and row["phase"] == "forward" and row["status"] == "ok"
-    ]
-    if not fused or len(rates) < 2:
+    fused = [line for line in cores if line.ok and line.text("implementation") in FUSED]
+    fused = [line for line in fused if line.text("phase") == "forward" and line.has(*NEEDED)]
+    precision = fused[0].text("precision") if fused else ""
+    products = _rate(ceilings, "compute", "best_tflop_per_s", precision)
+    exponentials = _rate(ceilings, "exponential", "best_giga_exp_per_s")
+    if not fused or not products or not exponentials:
         return None
-    rows = [
-        _bound(_longest(fused, size), rates) for size in sorted({r["head_size"] for r in fused})
-    ]
-    flops_per_score = rates["tflop_per_s"] * 1e12 / (rates["giga_exp_per_s"] * 1e9)
-    return {"rows": rows, "equal_at": flops_per_score / 4, "flat": _flat(rows), **rates}
+    flops_per_score = products.number * 1e3 / exponentials.number
+    sizes = sorted(grouped(fused, "head_size"), key=lambda mine: mine[0].amount("head_size"))
+    return Bounds(
+        products=products,
+        exponentials=exponentials,
+        equal_at=computed(
+            flops_per_score / 4, "", "products / (4 exponentials)", products, exponentials
+        ),
+        table=shown([_bound(_longest(mine), products, exponentials) for mine in sizes]),
+    )
 
 
-def _flat(rows: Sequence[Row]) -> Row | None:
-    """The largest head size whose pass takes as long as that of the smallest; None if none does.
-
-    longer: the ratio of their times; more: that of their products' FLOPs.
-    """
-    first = rows[0]
-    alike = [
-        {"first": first["head_size"], "last": row["head_size"], "longer": row["ms"] / first["ms"]}
-        | {"more": row["head_size"] / first["head_size"]}
-        for row in rows[1:]
-        if row["context"] == first["context"] and row["ms"] <= SAME_WITHIN * first["ms"]
-    ]
-    return alike[-1] if alike else None
+NEEDED = ("median_ms", "batch", "heads", "context", "head_size")
 
 
-def _longest(fused: Sequence[Row], head_size: int) -> Row:
-    """The fastest pass of a head size at its longest context."""
-    mine = [row for row in fused if row["head_size"] == head_size]
-    longest = max(row["context"] for row in mine)
-    return min((r for r in mine if r["context"] == longest), key=lambda r: float(r["median_ms"]))
+def _rate(ceilings: Sequence[Line], kind: str, column: str, precision: str = "") -> Value | None:
+    known = [line for line in ceilings if line.true("is_ceiling") and line.text("kind") == kind]
+    if precision:
+        known = [line for line in known if line.text("precision") == precision]
+    return next((rate for line in known if (rate := line.value(column, "")) and rate.number), None)
 
 
-def _bound(row: Row, rates: Mapping[str, float]) -> Row:
-    """A pass with what its causal products and exponentials take at their ceilings."""
-    scores = row["batch"] * row["heads"] * row["context"] * (row["context"] + 1) / 2
-    products_ms = 4 * row["head_size"] * scores / (rates["tflop_per_s"] * 1e12) * MS_PER_S
-    exponentials_ms = scores / (rates["giga_exp_per_s"] * 1e9) * MS_PER_S
+def _longest(mine: Sequence[Line]) -> Line:
+    """The fastest pass at the longest context."""
+    longest = max(line.amount("context") for line in mine)
+    here = [line for line in mine if line.amount("context") == longest]
+    return min(here, key=lambda line: line.amount("median_ms"))
+
+
+def _bound(line: Line, products: Value, exponentials: Value) -> dict[str, Cell]:
+    """A pass, with the shares of it that its causal products and exponentials take at best."""
+    context, time = line.amount("context"), line.value("median_ms", "ms")
+    scores = line.amount("batch") * line.amount("heads") * context * (context + 1) / 2
+    # A rate of 10^9 a second is 10^6 a millisecond, one of 10^12 a second 10^9.
+    products_ms = 4 * line.amount("head_size") * scores / (products.number * 1e9)
+    exponentials_ms = scores / (exponentials.number * 1e6)
+    ms = line.amount("median_ms")
     return {
-        "words": row["words"],
-        "head_size": int(row["head_size"]),
-        "context": int(row["context"]),
-        "ms": row["median_ms"],
-        "products": products_ms / row["median_ms"],
-        "exponentials": exponentials_ms / row["median_ms"],
-        "nearer": "exponentials" if exponentials_ms > products_ms else "matrix products",
+        "head size": line.whole("head_size"),
+        "context": line.whole("context"),
+        "fastest": name(line),
+        "forward, ms": time,
+        "products would take": computed(products_ms / ms, "share", "at ceiling", time, products),
+        "exponentials": computed(exponentials_ms / ms, "share", "at ceiling", time, exponentials),
     }

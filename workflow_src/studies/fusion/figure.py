@@ -9,18 +9,20 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from workflow_src.render.drawing import LINE_COLORS, MARKERS, label_left, legend_of, nothing
-from workflow_src.studies.fusion.analyze import NAMES, OPERATIONS, largest, power
 from workflow_src.studies.fusion.points import IMPLEMENTATIONS
-from workflow_src.studies.rows import filled
-from workflow_src.studies.study import Row
+from workflow_src.studies.fusion.result import NAMES, OPERATIONS, largest, power
+from workflow_src.studies.lines import Line, lines
+
+DRAWN = ("elements", "columns", "achieved_gb_per_s")
 
 
-def figure(table: pd.DataFrame) -> Figure:
+def draw(table: pd.DataFrame) -> Figure:
     """A panel per operation and dtype: GB/s of each implementation over size."""
-    rows = [row for row in filled(table) if row["status"] == "ok"]
-    dtypes = list(dict.fromkeys(row["dtype"] for row in rows))
-    operations = [name for name in IMPLEMENTATIONS if any(r["operation"] == name for r in rows)]
-    if not rows:
+    measured = [line for line in lines(table, "fusion") if line.ok and line.has(*DRAWN)]
+    dtypes = list(dict.fromkeys(line.text("dtype") for line in measured))
+    found = {line.text("operation") for line in measured}
+    operations = [name for name in IMPLEMENTATIONS if name in found]
+    if not operations:
         return nothing("nothing was measured")
     drawn, grid = plt.subplots(
         len(operations),
@@ -31,27 +33,28 @@ def figure(table: pd.DataFrame) -> Figure:
     )
     for operation, line in zip(operations, grid, strict=True):
         for dtype, axes in zip(dtypes, line, strict=True):
-            here = [r for r in rows if (r["operation"], r["dtype"]) == (operation, dtype)]
-            _panel(axes, here, operation)
+            mine = [line for line in measured if line.text("operation") == operation]
+            _panel(axes, [line for line in mine if line.text("dtype") == dtype], operation)
             axes.set_title(f"{OPERATIONS[operation]}, {dtype}", fontsize=10)
     label_left(drawn, "GB/s (one read, one write)")
     legend_of(drawn)
     return drawn
 
 
-def _panel(axes: Axes, rows: Sequence[Row], operation: str) -> None:
+def _panel(axes: Axes, measured: Sequence[Line], operation: str) -> None:
     """GeLU over elements; softmax over columns, at its largest number of elements."""
     over = "elements" if operation == "gelu" else "columns"
-    shown = rows if operation == "gelu" else largest(rows)
+    shown = measured if operation == "gelu" else largest(measured)
     names = list(NAMES)
     for name in IMPLEMENTATIONS[operation]:
-        mine = sorted((r for r in shown if r["implementation"] == name), key=lambda r: int(r[over]))
+        mine = [line for line in shown if line.text("implementation") == name]
+        mine = sorted(mine, key=lambda line: line.amount(over))
         if not mine:
             continue
         place = names.index(name) - 1
         axes.plot(
-            [int(row[over]) for row in mine],
-            [row["achieved_gb_per_s"] for row in mine],
+            [line.amount(over) for line in mine],
+            [line.amount("achieved_gb_per_s") for line in mine],
             color="black" if name == "copy" else LINE_COLORS[place],
             linestyle="--" if name == "copy" else "-",
             marker="x" if name == "copy" else MARKERS[place],
@@ -59,8 +62,12 @@ def _panel(axes: Axes, rows: Sequence[Row], operation: str) -> None:
         )
     axes.set_xscale("log", base=2)
     axes.xaxis.set_minor_locator(NullLocator())
-    ticks = sorted({int(row[over]) for row in shown})
+    ticks = sorted({line.amount(over) for line in shown})
     axes.set_xticks(ticks, [power(tick) for tick in ticks])
-    all_of = f" (of {power(shown[0]['elements'])} elements)" if over == "columns" and shown else ""
-    axes.set_xlabel(over + all_of)
+    of = (
+        f" (of {power(shown[0].amount('elements'))} elements)"
+        if over == "columns" and shown
+        else ""
+    )
+    axes.set_xlabel(over + of)
     axes.set_ylim(bottom=0)

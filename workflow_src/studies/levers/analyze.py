@@ -8,16 +8,13 @@ import pandas as pd
 
 from workflow_src.common.errors import StageError, remake
 from workflow_src.common.reading import reading
-from workflow_src.common.remedies import in_words
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.studies import join_points
 from workflow_src.studies.levers.known import plain_case
-from workflow_src.studies.levers.points import PLAIN, Variant, stack
+from workflow_src.studies.levers.points import PLAIN, Variant
 from workflow_src.studies.levers.spread import by_process
 from workflow_src.studies.rows import busy_ns, filled
 from workflow_src.studies.study import Point, Row
-
-STEP = "train_step"
 
 
 def derive(point: Point, rows: list[Row]) -> list[Row]:
@@ -73,35 +70,6 @@ def _processes(row: Row, batches: int) -> Row:
     return {"processes": len(medians)} | (ends if len(medians) > 1 else {})
 
 
-def shown(row: Row, plain: Row) -> bool:
-    """Whether a step differs from the plain one by more than processes do among themselves.
-
-    Where both ran in several, the medians of theirs must not overlap.
-    """
-    if not (row.get("slowest_process_ms") and plain.get("slowest_process_ms")):
-        return True
-    return bool(
-        row["slowest_process_ms"] < plain["fastest_process_ms"]
-        or row["fastest_process_ms"] > plain["slowest_process_ms"]
-    )
-
-
-def device_saving(row: Row, plain: Row) -> float | None:
-    """The share of the plain step's device time that a variant saves; None if unknown."""
-    if not plain.get("device_ms") or not row.get("device_ms"):
-        return None
-    return float(1 - row["device_ms"] / plain["device_ms"])
-
-
-def broken(row: Row, plain: Row) -> bool:
-    """Whether a variant's gradients are not finite, though the plain step's are."""
-    return _not_finite(row) and not _not_finite(plain)
-
-
-def _not_finite(row: Row) -> bool:
-    return row.get("error_state") == "ok" and row.get("gradients_error") is None
-
-
 def read_predictions(paths: Sequence[Path]) -> pd.DataFrame:
     """The predictions of all cases. Raises StageError for a file that holds none."""
     tables = []
@@ -148,13 +116,13 @@ def complete(table: pd.DataFrame, paths: Sequence[Path]) -> pd.DataFrame:
 def scored(row: Row, plain_ms: float | None, expected: Row | None) -> Row:
     """What is added to a row: the plain time, savings measured and predicted, and the verdict.
 
-    term: where a miss lies, by the larger of two differences: in the device's work, or in what the
-    wall time has beyond it.
+    why: of older predictions alone, which said it in words; term: where a miss lies, by the larger
+    of two differences: in the device's work, or in what the wall time has beyond it.
     """
     found: Row = {"plain_ms": plain_ms}
     if expected:
         found |= {key: expected[key] for key in expected if key.startswith("predicted_")}
-        found["why"] = expected["why"]
+        found |= {key: expected[key] for key in ("why",) if key in expected}
         if plain_ms is not None:
             found["predicted_saving_ms"] = plain_ms - expected["predicted_ms"]
     if plain_ms is None or row.get("median_ms") is None:
@@ -171,62 +139,6 @@ def scored(row: Row, plain_ms: float | None, expected: Row | None) -> Row:
         found |= {"off_device_ms": work, "off_rest_ms": rest}
         found["term"] = "device" if abs(work) >= abs(rest) else "host"
     return found
-
-
-def steps(table: pd.DataFrame) -> list[Row]:
-    """The rows of training steps, `worded`."""
-    return [worded(row) for row in filled(table) if row["phase"] == STEP]
-
-
-def worded(row: Row) -> Row:
-    """A row with its remedies as a `list`, in `words`, and the `last` of them."""
-    names = row["remedies"].split("+") if row.get("remedies") else []
-    words = [in_words(name) for name in names] or ["plain"]
-    return row | {"list": names, "words": " + ".join(words), "last": words[-1]}
-
-
-def plain_of(rows: Sequence[Row]) -> Row:
-    """The plain one of a case's rows; empty if it is missing."""
-    return next((row for row in rows if row["variant"] == PLAIN), {})
-
-
-def stacked(rows: Sequence[Row]) -> list[Row]:
-    """Of one case, the plain step and each that puts one more remedy on the one before."""
-    about = next(iter(rows), {})
-    known = stack(about["precision"], about["device"]) if "precision" in about else []
-    order = [each.name for each in known]
-    return [row for name in order for row in rows if row["variant"] == name]
-
-
-def measured_stack(rows: Sequence[Row]) -> list[Row]:
-    """The steps of a stack that have a time; `added` has the remedies beyond those of the last."""
-    found = [row for row in stacked(rows) if row["status"] == "ok"]
-    before = [0, *(len(row["list"]) for row in found)]
-    return [
-        row | {"added": [in_words(name) for name in row["list"][count:]]}
-        for count, row in zip(before, found, strict=False)
-    ]
-
-
-def alone(rows: Sequence[Row]) -> list[Row]:
-    """Of one case, the steps with a single remedy."""
-    return [row for row in rows if len(row["list"]) == 1]
-
-
-def by_case(table: pd.DataFrame) -> dict[str, list[Row]]:
-    """The rows of training steps by case, in the order of the table."""
-    found: dict[str, list[Row]] = {}
-    for row in steps(table):
-        found.setdefault(row["case"], []).append(row)
-    return found
-
-
-def misses(table: pd.DataFrame) -> list[Row]:
-    """The training steps outside their intervals, the worst by share of the plain step first."""
-    rows = [row for row in steps(table) if row.get("verdict") == "outside"]
-    return sorted(
-        rows, key=lambda row: -abs(row["median_ms"] - row["predicted_ms"]) / row["plain_ms"]
-    )
 
 
 if __name__ == "__main__":

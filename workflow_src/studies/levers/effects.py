@@ -1,13 +1,18 @@
-"""What each remedy does to a step's work, predicted from the plain variant alone.
-
-Uncertainties are relative, standard, and come from what a rule leaves out, not from results.
-"""
+"""What each remedy does to a step's work, predicted from the plain variant alone."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from workflow_src.model.flops import fused_softmax_bytes
-from workflow_src.studies.levers.known import KINDS, NOTHING, Known, Part, Parts
+from workflow_src.studies.levers.known import Known
+from workflow_src.studies.levers.parts import KINDS, NOTHING, Part, Parts
+from workflow_src.studies.levers.unsure import (
+    COARSE,
+    FUSION_UNSURE,
+    PASSES_UNSURE,
+    PRODUCTS_UNSURE,
+    STREAM_CASTS_UNSURE,
+)
 
 FUSED_BYTES = 28
 """Per parameter: AdamW reads weight, gradient and two moments, and writes all but the gradient."""
@@ -19,27 +24,12 @@ ELEMENTS_AT_ONCE = 320 * 65_536
 """What one launch of a multi-tensor kernel takes: 320 blocks of 65,536 elements (PyTorch's
 ATen/native/cuda/MultiTensorApply.cuh)."""
 
-PASSES_UNSURE = 0.15
-"""A kernel that moves known bytes seldom runs at a copy's rate exactly."""
-
-PRODUCTS_UNSURE = 0.15
-"""Products of other shapes gain more or less than the one measured."""
-
-FUSION_UNSURE = 0.35
-"""A compiler fuses more or less than whole chains, and its kernels are seldom at a copy's rate."""
-
 STREAM_HALVES = 0.75
 """Of elementwise work in float32, what is left with bf16 weights: the residual stream is half as
 wide, the norms still compute in float32."""
 
-COARSE = 0.2
-"""Of a factor that was only counted from the model's tensors."""
-
 CAST_BYTES = 6
 """Per element: a cast between float32 and bf16 reads one and writes the other."""
-
-STREAM_CASTS_UNSURE = 0.5
-"""How many casts backward makes is not derived: twice forward's are assumed."""
 
 LINEAR_CASTS = 12
 """Bytes per weight of a linear layer: cast to bf16 in forward, its gradient cast back."""
@@ -47,7 +37,7 @@ LINEAR_CASTS = 12
 
 @dataclass(frozen=True)
 class State:
-    """A variant's predicted work, what it runs with, and why."""
+    """A variant's predicted work, and what it runs with."""
 
     parts: Parts
     mode: str
@@ -55,16 +45,10 @@ class State:
     optimizer: str = "adamw"
     graph: bool = False
     batches: int = 1
-    why: tuple[str, ...] = ()
 
-    def changed(self, parts: Parts, why: str, **other: object) -> "State":
-        """With some parts replaced, and a reason more."""
-        new = {"parts": self.parts | parts, "why": (*self.why, why)} | other
-        return replace(self, **new)  # type: ignore[arg-type]
-
-
-def _shown(ms: float) -> str:
-    return f"{ms:.3g} ms"
+    def changed(self, parts: Parts, **other: object) -> "State":
+        """With some parts replaced."""
+        return replace(self, parts=self.parts | parts, **other)  # type: ignore[arg-type]
 
 
 def _cores(known: Known, state: State, attention: str, mode: str) -> Parts:
@@ -107,11 +91,7 @@ def attend(attention: str) -> Callable[[Known, State], State]:
 
     def effect(known: Known, state: State) -> State:
         new = _cores(known, state, attention, state.mode)
-        before = sum(state.parts[name].ms for name in new)
-        after = sum(part.ms for part in new.values())
-        what = "sdpa" if attention == "sdpa" else "one kernel for softmax"
-        why = f"{what} takes attention's core from {_shown(before)} to {_shown(after)}"
-        return state.changed(new, why, attention=attention)
+        return state.changed(new, attention=attention)
 
     return effect
 
@@ -125,9 +105,7 @@ def optimize(optimizer: str) -> Callable[[Known, State], State]:
         passes = 1 if optimizer == "fused" else 8
         launches = passes * max(1.0, known.parameters / ELEMENTS_AT_ONCE) * known.optimizer_price
         new = known.moving(each * narrow * known.parameters, launches, PASSES_UNSURE)
-        before = state.parts["optimizer"].ms
-        why = f"{each * narrow:g} bytes per parameter: {_shown(before)} become {_shown(new.ms)}"
-        return state.changed({"optimizer": new}, why, optimizer=optimizer)
+        return state.changed({"optimizer": new}, optimizer=optimizer)
 
     return effect
 
@@ -159,9 +137,7 @@ def autocast(known: Known, state: State) -> State:
         new[f"{which} casts"] = known.moving(each, 2 * linear, 2 * COARSE)
         pointwise = state.parts[f"{which} pointwise"]
         new[f"{which} pointwise"] = pointwise.times(1 - known.gated / 2, COARSE)
-    casts = new["forward casts"].ms + new["backward casts"].ms
-    why = f"products take {_narrower(known):.3g} times as long in bf16, casts add {_shown(casts)}"
-    return state.changed(new, why, mode="bf16")
+    return state.changed(new, mode="bf16")
 
 
 def _stream_casts(known: Known, state: State, which: str) -> Part:
@@ -176,31 +152,19 @@ def _stream_casts(known: Known, state: State, which: str) -> Part:
 
 def bf16_weights(known: Known, state: State) -> State:
     """Parameters in bfloat16, without autocast."""
-    new, why = _cores(known, state, state.attention, "bf16_weights"), ""
+    new = _cores(known, state, state.attention, "bf16_weights")
     if state.mode == "fp32":
         new |= _products(known, state)
-        why = f"products take {_narrower(known):.3g} times as long in bf16, "
     for which in ("forward", "backward"):
         new[f"{which} casts"] = _stream_casts(known, state, which)
         new[f"{which} pointwise"] = state.parts[f"{which} pointwise"].times(STREAM_HALVES, COARSE)
     new["optimizer"] = state.parts["optimizer"].times(0.5, PASSES_UNSURE)
-    before, after = (
-        sum(parts[f"{which} casts"].ms for which in ("forward", "backward"))
-        for parts in (state.parts, new)
-    )
-    why += (
-        f"casts take {_shown(after)} for {_shown(before)}, and the optimizer moves half the bytes"
-    )
-    return state.changed(new, why, mode="bf16_weights")
+    return state.changed(new, mode="bf16_weights")
 
 
 def graph(known: Known, state: State) -> State:
     """Replayed as a CUDA graph: what is left of launching is a short gap between kernels."""
-    whole = state.optimizer != "adamw"
-    why = "a graph leaves the device's busy time" + (
-        "" if whole else " and the optimizer's launches"
-    )
-    return state.changed({}, why, graph=True)
+    return replace(state, graph=True)
 
 
 def compiled(known: Known, state: State) -> State:
@@ -209,7 +173,7 @@ def compiled(known: Known, state: State) -> State:
     left = 1 / known.chain
     for which in ("forward", "backward"):
         pointwise = state.parts[f"{which} pointwise"]
-        new[f"{which} pointwise"] = _fused(pointwise, left)
+        new[f"{which} pointwise"] = pointwise.fused(left, FUSION_UNSURE)
         casts = state.parts[f"{which} casts"]
         kept = known.moving(LINEAR_CASTS / 2 * _weights(known), casts.calls / 2, COARSE)
         new[f"{which} casts"] = kept if kept.ms < casts.ms else casts
@@ -218,27 +182,10 @@ def compiled(known: Known, state: State) -> State:
             softmax = known.pieces["softmax", mode, which]
             scale = known.case.layers * state.batches
             chain = softmax.times(scale, 0.1, known.case.layers)
-            new[f"{which} core"] = _fused_within(state.parts[f"{which} core"], chain, 0.5)
-    before = sum(state.parts[name].ms for name in new)
-    after = sum(part.ms for part in new.values())
-    why = (
-        f"chains of {known.chain:.2g} elementwise kernels become one each: {_shown(before)} "
-        f"become {_shown(after)}"
-    )
-    return state.changed(new, why)
-
-
-def _fused(part: Part, left: float) -> Part:
-    """A chain as one kernel: unsure by a share of what goes away."""
-    sd = ((part.sd * left) ** 2 + (part.ms * (1 - left) * FUSION_UNSURE) ** 2) ** 0.5
-    return Part(part.ms * left, sd, part.calls * left)
-
-
-def _fused_within(part: Part, chain: Part, left: float) -> Part:
-    """A part in which a chain becomes one kernel."""
-    saved = chain.ms * (1 - left)
-    sd = (part.sd**2 + (saved * FUSION_UNSURE) ** 2) ** 0.5
-    return Part(max(0.0, part.ms - saved), sd, max(0.0, part.calls - chain.calls * (1 - left)))
+            new[f"{which} core"] = state.parts[f"{which} core"].with_fused(
+                chain, 0.5, FUSION_UNSURE
+            )
+    return state.changed(new)
 
 
 def double(known: Known, state: State) -> State:
@@ -253,8 +200,7 @@ def double(known: Known, state: State) -> State:
                 kept = kept if kept.ms < part.ms else part
             twice = NOTHING if kept is part else part.without(kept).times(2, 0.1)
             new[f"{which} {kind}"] = replace(twice + replace(kept, calls=0), calls=part.calls)
-    why = "twice the work by tokens for the same launches and the same optimizer, per token"
-    return state.changed(new, why, batches=2 * state.batches)
+    return state.changed(new, batches=2 * state.batches)
 
 
 EFFECTS: dict[str, Callable[[Known, State], State]] = {

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -9,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from workflow_src.render.drawing import LINE_COLORS, label_left, legend_of, nothing
-from workflow_src.studies.levers.analyze import by_case, measured_stack
-from workflow_src.studies.study import Row
+from workflow_src.studies.levers.steps import Step, added, cases
+from workflow_src.studies.lines import lines
 
 COLUMNS = 3
 
@@ -18,10 +19,10 @@ BESIDE = 0.3
 """How far right of a bar's middle its prediction stands, so that neither hides the other."""
 
 
-def figure(table: pd.DataFrame) -> Figure:
+def draw(table: pd.DataFrame) -> Figure:
     """A panel per case: bars of each stack's training step, its device time, its prediction."""
-    found = {case: measured_stack(rows) for case, rows in by_case(table).items()}
-    found = {case: rows for case, rows in found.items() if rows}
+    every = cases(lines(table, "levers"))
+    found = {case.name: stacked for case in every if (stacked := case.stacked)}
     if not found:
         return nothing("no training step was measured")
     wide = min(COLUMNS, len(found))
@@ -39,29 +40,36 @@ def figure(table: pd.DataFrame) -> Figure:
     return drawn
 
 
-def _panel(axes: Axes, rows: Sequence[Row]) -> None:
+def _panel(axes: Axes, rows: Sequence[Step]) -> None:
     places = list(range(len(rows)))
-    axes.bar(places, [row["median_ms"] for row in rows], color=LINE_COLORS[0], label="measured")
-    busy = [(at, row["device_ms"]) for at, row in enumerate(rows) if row.get("device_ms")]
+    measured = [each.line.amount("median_ms") for each in rows]
+    axes.bar(places, measured, color=LINE_COLORS[0], label="measured")
+    busy = [(at, each.device_ms.number) for at, each in enumerate(rows) if each.device_ms]
     axes.bar(
         [at for at, _ in busy], [ms for _, ms in busy], width=0.4, color=LINE_COLORS[4],
         label="of it, the device's work (profiled)",
     )  # fmt: skip
-    expected = [(at, row) for at, row in enumerate(rows) if row.get("predicted_ms") is not None]
-    if expected:
-        middle = [row["predicted_ms"] for _, row in expected]
-        low = [max(0.0, row["predicted_ms"] - row["predicted_low"]) for _, row in expected]
-        more = [max(0.0, row["predicted_high"] - row["predicted_ms"]) for _, row in expected]
-        axes.errorbar(
-            [at + BESIDE for at, _ in expected], middle, (low, more), color="black", marker="o",
-            markersize=4, elinewidth=1, capsize=2, linestyle="",
-            label="predicted from the plain step, 95 %",
-        )  # fmt: skip
-        work = [row["predicted_device_ms"] for _, row in expected]
-        axes.plot(
-            [at for at, _ in expected], work, color=LINE_COLORS[1], marker="_", linestyle="",
-            markersize=22, markeredgewidth=2, label="the device's work, predicted",
-        )  # fmt: skip
-    names = [rows[0]["words"], *(f"+ {' + '.join(row['added'])}" for row in rows[1:])]
+    _predicted(axes, rows)
+    names = [rows[0].words, *(f"+ {added(*pair)}" for pair in pairwise(rows))]
     axes.set_xticks(places, names, rotation=40, ha="right", fontsize=7)
     axes.set_ylim(bottom=0)
+
+
+def _predicted(axes: Axes, rows: Sequence[Step]) -> None:
+    """What was predicted: beside each bar its interval, and across it the device's work."""
+    columns = ("predicted_ms", "predicted_low", "predicted_high", "predicted_device_ms")
+    expected = [(at, each.line) for at, each in enumerate(rows) if each.line.has(*columns)]
+    if not expected:
+        return
+    middle, low, high, work = ([line.amount(c) for _, line in expected] for c in columns)
+    below = [max(0.0, ms - least) for ms, least in zip(middle, low, strict=True)]
+    above = [max(0.0, most - ms) for ms, most in zip(middle, high, strict=True)]
+    axes.errorbar(
+        [at + BESIDE for at, _ in expected], middle, (below, above), color="black", marker="o",
+        markersize=4, elinewidth=1, capsize=2, linestyle="",
+        label="predicted from the plain step, 95 %",
+    )  # fmt: skip
+    axes.plot(
+        [at for at, _ in expected], work, color=LINE_COLORS[1], marker="_", linestyle="",
+        markersize=22, markeredgewidth=2, label="the device's work, predicted",
+    )  # fmt: skip

@@ -1,22 +1,20 @@
 """What the plain point tells: its work by part, and the ceilings that predictions rest on."""
 
-import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from workflow_src.common.case import Case
 from workflow_src.common.units import NS_PER_MS, NS_PER_US
 from workflow_src.model.flops import parameter_count
+from workflow_src.studies.levers.parts import KINDS, NOTHING, Part, Parts
 from workflow_src.studies.levers.spread import MEASURED, between, relative
 from workflow_src.studies.models import case_of
 from workflow_src.studies.rows import busy_ns, calls
 from workflow_src.studies.study import Point, Row
+from workflow_src.traces.kernel_words import changes_type
 
 CORE = ("scores", "softmax", "values", "sdpa")
 """The ranges of attention's core."""
-
-CAST = re.compile(r"bfloat16_copy|float16_copy|unrolled_elementwise.*direct_copy|^aten::copy_$")
-"""Copies that change the type, in the names of kernels, and all copies by a CPU's operator."""
 
 COPY_BYTES = 8
 """What a copy moves per float32 element: it reads and writes it."""
@@ -26,43 +24,6 @@ LEAST_PRICE = 0.1
 
 GAP_US = 1.0
 """Between two kernels of a replayed CUDA graph, of points older than the ceiling that tells it."""
-
-LAUNCHES = 0.25
-"""Relative uncertainty of the time to launch: operators differ in it, and so do processes."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """Some of a step's work: device time (ms), its standard uncertainty (ms), and launches.
-
-    Launches of the optimizer are counted by their price (see Known).
-    """
-
-    ms: float = 0.0
-    sd: float = 0.0
-    calls: float = 0.0
-
-    def __add__(self, other: "Part") -> "Part":
-        """Both, their uncertainties being independent."""
-        return Part(self.ms + other.ms, (self.sd**2 + other.sd**2) ** 0.5, self.calls + other.calls)
-
-    def without(self, other: "Part") -> "Part":
-        """What is left after taking `other` away; never less than nothing."""
-        left = Part(max(0.0, self.ms - other.ms), 0.0, max(0.0, self.calls - other.calls))
-        return replace(left, sd=(self.sd**2 + other.sd**2) ** 0.5)
-
-    def times(self, factor: float, unsure: float = 0.0, calls: float = 1.0) -> "Part":
-        """Scaled by a factor whose relative uncertainty is `unsure`; the launches by `calls`."""
-        ms = self.ms * factor
-        sd = ((self.sd * factor) ** 2 + (ms * unsure) ** 2) ** 0.5
-        return Part(ms, sd, self.calls * calls)
-
-
-NOTHING = Part()
-Parts = dict[str, Part]
-"""Work by "{pass} {kind}", the pass being forward, backward or optimizer."""
-
-KINDS = ("core", "products", "casts", "pointwise")
 
 
 @dataclass(frozen=True)
@@ -188,8 +149,8 @@ def kind_of(activity: Row) -> str:
 def _besides_core(activity: Row) -> str:
     if activity["family"] in ("gemm", "attention"):
         return "products"
-    copies = activity["family"] == "copy" and CAST.search(activity["name"])
-    return "casts" if copies else "pointwise"
+    casts = activity["family"] == "copy" and changes_type(activity["name"])
+    return "casts" if casts else "pointwise"
 
 
 def _part(activities: Iterable[Row]) -> Part:

@@ -14,13 +14,16 @@ from workflow_src.studies.join_points import prepared
 from workflow_src.studies.levers.effects import EFFECTS, State
 from workflow_src.studies.levers.known import Known, UnmeasuredError, known, plain_case
 from workflow_src.studies.levers.points import PLAIN, Variant, variants
-from workflow_src.studies.levers.wall_time import time_of
+from workflow_src.studies.levers.wall_time import time_of, work_of
 from workflow_src.studies.study import Row
 from workflow_src.traces.families import load_rules
 
 
 def predicted(known: Known, variant: Variant) -> list[Row]:
-    """A row per phase of a variant; times are for as many tokens as the plain batch has."""
+    """A row per phase of a variant; times are for as many tokens as the plain batch has.
+
+    Of the device's work, each kind's time stands beside the sum.
+    """
     plain = State(known.parts, known.case.precision)
     state = plain
     for remedy in variant.remedies:
@@ -31,7 +34,8 @@ def predicted(known: Known, variant: Variant) -> list[Row]:
         rows.append(
             {"case": known.case.case, "variant": variant.name, "phase": phase, "status": "ok"}
             | {f"predicted_{name}": value for name, value in found._asdict().items()}
-            | {"why": "; ".join(state.why), "reason": ""}
+            | {f"predicted_{kind}_ms": ms for kind, ms in work_of(state, phase).items()}
+            | {"reason": ""}
         )
     return rows
 

@@ -16,16 +16,10 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from workflow_src.studies.levers.effects import State
-from workflow_src.studies.levers.known import LAUNCHES, NOTHING, Known, Part
+from workflow_src.studies.levers.known import Known
+from workflow_src.studies.levers.parts import KINDS, NOTHING, Part
 from workflow_src.studies.levers.spread import MEASURED, NORMAL_95
-
-GAP_UNSURE = 0.5
-"""Relative uncertainty of the time between two kernels of a replayed CUDA graph, measured between
-short ones of one kind: it hides behind the end of a longer one."""
-
-BEYOND_UNSURE = 0.5
-"""Of the time beyond work and launching, per share of the launches that change: nothing tells
-whether it belongs to each of them, and changes as they do, or to the step, and stays."""
+from workflow_src.studies.levers.unsure import BEYOND_UNSURE, GAP_UNSURE, LAUNCHES_UNSURE
 
 PASSES = {
     "forward": ("forward",),
@@ -117,7 +111,7 @@ def time_of(known: Known, plain: State, state: State, phase: str) -> Time:
         "old": NORMAL_95 * old.sd,
         "new": NORMAL_95 * new.sd,
         "gaps": NORMAL_95 * GAP_UNSURE * gaps,
-        "price": NORMAL_95 * LAUNCHES,
+        "price": NORMAL_95 * LAUNCHES_UNSURE,
         "beyond": NORMAL_95 * BEYOND_UNSURE * abs(1 - after / max(1.0, before)),
     }
     time = replayed if state.graph else launched
@@ -127,6 +121,15 @@ def time_of(known: Known, plain: State, state: State, phase: str) -> Time:
         low = max(low, device.ms - NORMAL_95 * device.sd)
     found = (time(at), low, high, device.ms, at.launch * after)
     return Time(*(max(0.0, value) / state.batches for value in found))
+
+
+def work_of(state: State, phase: str) -> dict[str, float]:
+    """The device's work (ms) in a phase by kind, per as many tokens as the plain batch has."""
+    found = dict.fromkeys((*KINDS, "optimizer"), 0.0)
+    for name, part in state.parts.items():
+        if name.split()[0] in PASSES[phase]:
+            found[name.split()[-1]] += part.ms / state.batches
+    return found
 
 
 def _changed(plain: State, state: State, phase: str) -> tuple[Part, Part, Part]:

@@ -1,15 +1,6 @@
-"""The tile that computed a product, as its kernel's name tells it, and the waves that it took."""
+"""The tiles and waves that a product took, by the tile in its kernel's name."""
 
-import re
 from math import ceil
-
-from workflow_src.studies.study import Row
-
-
-def tile_of(name: str) -> str:
-    """The tile in a kernel's name, as "128x256"; empty if the name has none."""
-    found = re.search(r"(?<![A-Za-z0-9])(?:tilesize)?(\d{1,3}x\d{1,3})(?=[x_]|$)", name)
-    return found[1] if found else ""
 
 
 def sides(tile: str) -> tuple[int, int]:
@@ -19,14 +10,13 @@ def sides(tile: str) -> tuple[int, int]:
     return shorter, longer
 
 
-def covered(row: Row) -> Row:
-    """How many tiles and waves a product's (n, n) result took, by the tile that ran.
+def covered(n: int, tile: str, multiprocessors: int | None) -> tuple[int | None, int | None]:
+    """How many tiles and waves an (n, n) result took, by the tile that ran.
 
-    None where that isn't known: `tiles` without a tile, `waves` also without `multiprocessors`.
+    None where that isn't known: tiles without a tile, waves also without multiprocessors.
     """
-    if not row.get("tile"):
-        return {"tiles": None, "waves": None}
-    shorter, longer = sides(row["tile"])
-    tiles = ceil(row["n"] / shorter) * ceil(row["n"] / longer)
-    there = row.get("multiprocessors")
-    return {"tiles": tiles, "waves": ceil(tiles / there) if there else None}
+    if not tile:
+        return None, None
+    shorter, longer = sides(tile)
+    tiles = ceil(n / shorter) * ceil(n / longer)
+    return tiles, ceil(tiles / multiprocessors) if multiprocessors else None

@@ -1,7 +1,6 @@
 """The figure of the MLP study."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -17,55 +16,63 @@ from workflow_src.render.drawing import (
     log_values,
     nothing,
 )
-from workflow_src.studies.mlp.analyze import measured, part, ratios
+from workflow_src.render.value import Value
+from workflow_src.studies.lines import lines
 from workflow_src.studies.mlp.points import BASE
+from workflow_src.studies.mlp.result import Scaled, Width, scaled, widths
 
-Rows = Sequence[Mapping[str, Any]]
 
-
-def figure(table: pd.DataFrame) -> Figure:
-    """Two panels: measured over expected ratio for each scaled size, and busy share over dim."""
-    scaling = [row for row in ratios(table) if "measured" in row and row["axis"] != "base"]
-    swept = sorted(measured(part(table, "sweep")), key=lambda row: row["dim"])
-    if not scaling and not swept:
+def draw(table: pd.DataFrame) -> Figure:
+    """Two panels: time over FLOPs ratio for each scaled size, and device time / step over dim."""
+    every = lines(table, "mlp")
+    found = scaled([line for line in every if line.text("part") == "scaling"])
+    rows = [each for each in found if each.time and each.flops and each.axis != "base"]
+    swept = widths([line for line in every if line.text("part") == "sweep"])
+    swept = [width for width in swept if width.working]
+    if not rows and not swept:
         return nothing("no MLP was measured")
     drawn, (left, right) = plt.subplots(1, 2, figsize=(10, 3.4), layout="constrained")
-    draw_ratios(left, scaling)
-    draw_busy(right, swept)
+    draw_ratios(left, rows)
+    draw_working(right, swept)
     legend_of(drawn)
     return drawn
 
 
-def draw_ratios(axes: Axes, rows: Rows) -> None:
-    """Points (median, p20 to p80) and the line on which formula and measurement agree."""
+def _number(value: Value | None, otherwise: float = 0.0) -> float:
+    return value.number if value else otherwise
+
+
+def draw_ratios(axes: Axes, rows: Sequence[Scaled]) -> None:
+    """Points (median, p20 to p80) and the line on which time grows as FLOPs do."""
     for axis, color, marker in zip(BASE, LINE_COLORS, MARKERS, strict=False):
-        mine = [row for row in rows if row["axis"] == axis]
-        middle = [row["measured"] for row in mine]
-        low = [max(0.0, row["measured"] - row["low"]) for row in mine]
-        high = [max(0.0, row["high"] - row["measured"]) for row in mine]
+        mine = [each for each in rows if each.axis == axis]
+        middle = [_number(each.time) for each in mine]
+        low = [max(0.0, at - _number(each.low, at)) for at, each in zip(middle, mine, strict=True)]
+        high = [
+            max(0.0, _number(each.high, at) - at) for at, each in zip(middle, mine, strict=True)
+        ]
         axes.errorbar(
-            [row["expected"] for row in mine], middle, (low, high), color=color, marker=marker,
-            capsize=3, label=f"{axis} scaled (bar: p20 to p80)",
+            [_number(each.flops) for each in mine], middle, (low, high), color=color,
+            marker=marker, capsize=3, label=f"{axis} scaled (bar: p20 to p80)",
         )  # fmt: skip
     if rows:
-        ends = [1.0, max(row["expected"] for row in rows)]
-        axes.plot(ends, ends, color="black", linestyle=":", label="by formula")
+        ticks = sorted({_number(each.flops) for each in rows})
+        ends = [1.0, ticks[-1]]
+        axes.plot(ends, ends, color="black", linestyle=":", label="as the FLOPs")
         log_values(axes)
         axes.set_xscale("log")
-        ticks = sorted({row["expected"] for row in rows})
         axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.minorticks_off()
-    axes.set_xlabel("expected ratio to the base")
-    axes.set_ylabel("measured ratio")
+    axes.set_xlabel("FLOPs over the base's")
+    axes.set_ylabel("time over the base's")
 
 
-def draw_busy(axes: Axes, rows: Rows) -> None:
-    """The share of a step's time in which the device is busy, or operators run, over dim."""
-    dims = [int(row["dim"]) for row in rows]
-    on_cpu = "cpu" in {row["device"] for row in rows}
-    label = "operators' time / step" if on_cpu else "device busy / step"
-    shares = [100 * row["busy_share"] for row in rows]
-    axes.plot(dims, shares, color=LINE_COLORS[5], marker="o", label=label)
+def draw_working(axes: Axes, rows: Sequence[Width]) -> None:
+    """The share of a step's time in which the device works, or operators run, over dim."""
+    dims = [width.dim for width in rows]
+    on_cpu = any(width.on_cpu for width in rows)
+    shares = [100 * _number(width.working) for width in rows]
+    axes.plot(dims, shares, color=LINE_COLORS[5], marker="o", label="device time / step")
     if not on_cpu:
         limit = 100 * LAUNCH_BOUND_BELOW
         axes.axhline(limit, color="black", linestyle="--", label="launch-bound below")

@@ -5,17 +5,18 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from workflow_src.render.drawing import LINE_COLORS, legend_of, nothing
-from workflow_src.studies.precision.analyze import MEASUREMENTS, compare, part
+from workflow_src.studies.lines import lines
+from workflow_src.studies.precision.pairs import MEASUREMENTS, pairs
 
 
-def figure(table: pd.DataFrame) -> Figure:
+def draw(table: pd.DataFrame) -> Figure:
     """A panel per measurement: bf16's speed-up over each full precision, a bar per size."""
-    pairs = compare(part(table, "speed"))
-    if not pairs:
+    found = pairs(line for line in lines(table, "precision") if line.text("part") == "speed")
+    if not found:
         return nothing("no size was measured in two precisions")
-    measured = [name for name in MEASUREMENTS if name in {pair["measurement"] for pair in pairs}]
-    sizes = list(dict.fromkeys(pair["size"] for pair in pairs))
-    against = list(dict.fromkeys(pair["against"] for pair in pairs))
+    measured = [name for name in MEASUREMENTS if name in {pair.measurement for pair in found}]
+    sizes = list(dict.fromkeys(pair.size for pair in found))
+    against = list(dict.fromkeys(pair.against for pair in found))
     width = 0.8 / len(against)
     drawn, grid = plt.subplots(
         1, len(measured), figsize=(3.2 * len(measured) + 1.6, 3.2), squeeze=False, sharey=True,
@@ -24,9 +25,9 @@ def figure(table: pd.DataFrame) -> Figure:
     for axes, measurement in zip(grid.flat, measured, strict=True):
         for number, precision in enumerate(against):
             mine = {
-                pair["size"]: pair["speedup"]
-                for pair in pairs
-                if (pair["measurement"], pair["against"]) == (measurement, precision)
+                pair.size: pair.speedup.number
+                for pair in found
+                if (pair.measurement, pair.against) == (measurement, precision)
             }
             places = [sizes.index(size) + (number + 0.5) * width - 0.4 for size in mine]
             label, color = f"over {precision}", LINE_COLORS[number]

@@ -1,0 +1,63 @@
+"""The report's headline: one test per verdict, and what its numbers are."""
+
+import pytest
+
+from tests.synthetic_tables import FORWARD, Sample, write_tables
+from workflow_src.answers.tables import Tables
+from workflow_src.answers.times import phase_times
+from workflow_src.render.show import Headline, Printer
+from workflow_src.report.headline import Verdict, headline, precisions
+
+OTHERS = {"forward_backward": (37.0, 20.0, 36.0), "train_step": (51.0, 20.0, 50.0)}
+BUSY = OTHERS | {"forward": (12.6, 11.5, 12.3)}
+IDLE = OTHERS | {"forward": (12.6, 4.0, 12.3)}
+FASTER = [
+    (path, name, family, calls, ns // 4 if family == "gemm" else ns)
+    for path, name, family, calls, ns in FORWARD
+]
+
+
+@pytest.fixture
+def read(tmp_path):
+    def reading(*samples: Sample) -> Tables:
+        names = ("timings", "ranges", "kernels", "captures", "environments")
+        return Tables.read(write_tables(tmp_path, *samples), names)
+
+    return reading
+
+
+def concluded(tables: Tables) -> Headline:
+    return headline(tables, [phase_times(tables, case, "forward") for case in tables.cases])
+
+
+def bf16(**about: object) -> Sample:
+    return Sample(precision="bf16", kernels={"forward": FASTER}, **about)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("samples", "verdict"),
+    [
+        ([Sample(times_ms=IDLE)], Verdict.WAITS),
+        ([Sample(times_ms=IDLE), bf16(times_ms=BUSY)], Verdict.WAITS_AND_PRODUCTS),
+        ([Sample(times_ms=BUSY), Sample(context=256, times_ms=BUSY)], Verdict.WORKS),
+        ([Sample(times_ms=BUSY), bf16(times_ms=BUSY)], Verdict.WORKS_AND_PRODUCTS),
+        ([Sample(times_ms=BUSY), bf16(context=256, times_ms=BUSY)], Verdict.WORKS),
+        ([Sample(captured=False)], Verdict.CANT_TELL),
+        ([], Verdict.CANT_TELL),
+    ],
+)
+def test_the_verdict(read, samples, verdict):
+    assert concluded(read(*samples)).verdict == verdict
+
+
+def test_the_headline_counts_forward_passes_and_says_what_became_of_products(read):
+    """6 of 10 ms are products, and take a quarter in bf16; nothing else changes."""
+    text = concluded(read(Sample(times_ms=IDLE), bf16(times_ms=BUSY))).text(Printer())
+    assert text.startswith("In 1 of 2 forward passes")
+    assert "From fp32 to bf16, matrix products fall to 25 % of their time" in text
+    assert "all other kernels take 100 % of theirs" in text
+
+
+def test_only_cases_that_differ_in_precision_alone_are_compared(read):
+    found = precisions(read(Sample(), bf16(context=256)))
+    assert (found.products, found.others, found.products_alone) == (None, None, False)

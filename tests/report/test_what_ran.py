@@ -1,0 +1,38 @@
+"""What was run: parameters of a size, settings as recorded, and what is missing with its state."""
+
+import pandas as pd
+
+from tests.report.test_trust import read
+from tests.synthetic_tables import Sample
+from workflow_src.render.show import Printer
+from workflow_src.report.what_ran import incomplete, recorded, settings, sizes
+
+__all__ = ["read"]
+
+PLANNED = {"layers": 12, "heads": 12, "vocabulary": 10000, "d_model": 768, "d_ff": 3072}
+
+
+def test_parameters_are_counted_from_the_plan():
+    """768 x (4 x 768 + 3 x 3072 + 2) x 12 in the blocks, twice 10000 x 768, and a last norm."""
+    plan = pd.DataFrame([Sample().front | PLANNED] * 2, index=[2, 3])
+    (row,) = sizes(plan).to_numpy()
+    assert [str(Printer()(cell)) for cell in row] == ["small", "768", "3,072", "12", "12", "129"]
+
+
+def test_settings_are_shown_as_they_were_recorded():
+    cells = pd.DataFrame({"cuda": ["13.0", "13.0", ""], "steps": [10.0, 20.0, float("nan")]})
+    assert recorded(cells, "cuda") == "`13.0`"
+    assert recorded(cells, "steps") == "`10`, `20`"
+    assert recorded(cells, "nothing") == ""
+    many = pd.DataFrame({"driver": [f"{n}" for n in (9, 10, 8, 7, 11)]})
+    assert recorded(many, "driver") == "`7` to `11`"
+
+
+def test_names_of_machines_stay_at_home(read):
+    assert "secret" not in str(settings(read(Sample())).to_numpy())
+
+
+def test_what_is_missing_has_its_state_and_reason(read):
+    oom = {"train_step": ("oom", "CUDA out of memory")}
+    (row,) = incomplete(read(Sample(status=oom)).times).to_numpy()
+    assert list(row) == ["small-ctx128-fp32", "training step", "OOM", "OOM", "CUDA out of memory"]

@@ -1,0 +1,73 @@
+"""Write a report from tables by the functions that the rules' commands call."""
+
+import importlib
+from pathlib import Path
+
+import pandas as pd
+
+from tests.synthetic_tables import Sample, write_tables
+from tests.workflow import ROOT
+from workflow_src.answers import answer, cards, figures, stage
+from workflow_src.answers.questions import CARDS, FIGURES, QUESTIONS
+from workflow_src.answers.tables import Tables, read_table
+from workflow_src.common.atomic_write import write_text
+from workflow_src.common.case import CASE_COLUMNS
+from workflow_src.report import report
+
+TEMPLATES = ROOT / "report_templates"
+SETTINGS = ("suite=small", "memory_limit_gib=32", "studies=[mlp, levers]", "tag=mine")
+
+
+def write_parts(results: Path) -> None:
+    """Write the answers, the cards and the figures of the tables in results/tables."""
+    tables = results / "tables"
+    for question, asked in QUESTIONS.items():
+        room = f"workflow_src.answers.{asked.room}"
+        result = importlib.import_module(f"{room}.result").result(stage.read(tables, question))
+        headline = importlib.import_module(f"{room}.headline").headline(result)
+        found = answer.texts(question, result, headline, TEMPLATES)
+        found.write(results / "answers", question)
+    written = cards.cards(Tables.read(tables, CARDS.tables, CARDS.optional), TEMPLATES)
+    for form, text in {
+        "md": written.markdown,
+        "page.md": written.page,
+        "json": written.json,
+    }.items():
+        write_text(results / "answers" / f"cards.{form}", text)
+    for name in FIGURES:
+        svg = figures.drawn(figures.read(tables, name), name)
+        write_text(results / "figures" / f"{name}.svg", svg)
+
+
+def write_report(
+    folder: Path, *samples: Sample, sections: tuple[Path, ...] = ()
+) -> tuple[str, str]:
+    """Write the report of samples; report.md with the appendix, and report.html."""
+    results = folder / "results" / "mine"
+    write_tables(results / "tables", *samples)
+    write_plan(results)
+    write_parts(results)
+    return assemble(folder, sections)
+
+
+def assemble(folder: Path, sections: tuple[Path, ...] = ()) -> tuple[str, str]:
+    """Write the report from its parts; report.md with the appendix, and report.html."""
+    results = folder / "results" / "mine"
+    given = [f"--{part}={results / part}" for part in ("tables", "answers", "figures")]
+    given += [f"--templates={TEMPLATES}", f"--plan={results / 'plan.csv'}"]
+    given += ["--suite=small", "--tag=mine", "--changed-settings", *SETTINGS]
+    given += ["--sections", *map(str, sections)] if sections else []
+    given += [f"--markdown={folder / 'report.md'}", f"--html={folder / 'report.html'}"]
+    report.main([*given, f"--appendix={results / 'appendix.md'}"])
+    whole = (folder / "report.md").read_text() + (results / "appendix.md").read_text()
+    return whole, (folder / "report.html").read_text()
+
+
+def write_plan(results: Path) -> None:
+    """A plan of the tables' cases; the last is captured for fewer steps."""
+    plan = read_table(results / "tables" / "timings.csv", "timings")[list(CASE_COLUMNS)]
+    if plan.empty:
+        plan = pd.DataFrame([Sample().front])
+    plan = plan.drop_duplicates().assign(warmup_steps=5, steps=10, capture_steps=3)
+    plan.loc[plan.index[1:], "capture_steps"] = 1
+    plan.to_csv(results / "plan.csv", index=False)

@@ -1,0 +1,82 @@
+import json
+from functools import partial
+
+import pytest
+import torch
+
+from tests.workflow import ROOT
+from workflow_src.plan.config import load
+from workflow_src.studies import refusals
+from workflow_src.studies.attention import analyze as attention
+from workflow_src.studies.attention import cores, points
+from workflow_src.studies.attention.module import (
+    measure_module,
+)
+from workflow_src.studies.join_points import table_rows
+from workflow_src.traces.families import load_rules
+
+SETTINGS = load(ROOT / "config.yaml")
+
+
+RULES = load_rules(ROOT / "workflow_src" / "traces" / "families.csv")
+
+
+CORES, COMPILED, MODULE, PLAIN = (
+    point | {"device": "cpu", "budget_ms": 1.0} for point in points.points("cpu", "small", SETTINGS)
+)
+
+
+SMALL_CORES = CORES | {"contexts": [16, 64], "head_sizes": [64], "profiled_contexts": [64]}
+
+
+SMALL_MODULE = MODULE | {"batch": 2, "width": 16, "contexts": [10], "passes": 3}
+
+
+def derived(raw: list[dict]) -> list[dict]:
+    """The table's rows of a measured point."""
+    result = {"point": {"point": "p"}, "rows": raw, "environment": {"gpu": ""}}
+    return table_rows(json.loads(json.dumps(result)), attention.derive, RULES)
+
+
+def qkv() -> list[torch.Tensor]:
+    return [torch.randn(2, 1, 12, 8, requires_grad=True) for _ in range(3)]
+
+
+@pytest.mark.parametrize("name", ["fused_softmax", "sdpa_math", "sdpa_flash"])
+def test_implementations_agree(name):
+    torch.manual_seed(0)
+    inputs = qkv()
+    ours = cores.core_of(name, 12, "cpu")(*inputs)
+    naive = cores.core_of("naive", 12, "cpu")(*inputs)
+    torch.testing.assert_close(ours, naive)
+
+
+def test_a_backend_that_is_not_there_refuses_with_a_reason():
+    call = partial(cores.core_of("sdpa_cudnn", 12, "cpu"), *qkv())
+    assert refusals.refusal(call)
+    assert not refusals.refusal(partial(cores.core_of("naive", 12, "cpu"), *qkv()))
+
+
+def out_of_memory(*_, **__) -> None:
+    raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 1 GiB")
+
+
+def test_another_forward_pass_of_a_core_has_inputs_of_its_own():
+    mine = cores.core_task(SMALL_CORES, "naive", 16, 8)
+    assert mine.another is not None
+    assert not torch.equal(mine.forward(), mine.another()())
+    assert torch.equal(mine.forward(), mine.forward())
+
+
+def test_inputs_that_do_not_fit_are_out_of_memory(monkeypatch):
+    """The rows are those of a forward pass that ran out: backward needs more and is skipped."""
+    monkeypatch.setattr(torch, "randn", out_of_memory)
+    expected = [
+        ("forward", "oom", "CUDA out of memory"),
+        ("backward", "skipped", "needs more memory than forward, which ran out"),
+    ]
+    rows = cores.measure_core(SMALL_CORES, "naive", 64, 16)
+    assert [(r["phase"], r["status"], r["reason"]) for r in derived(rows)] == expected
+    rows = measure_module(SMALL_MODULE)
+    assert [(r["phase"], r["status"], r["reason"]) for r in derived(rows)] == 2 * expected
+    assert {r["sweep"] for r in rows} == {"module"}

@@ -1,0 +1,134 @@
+import json
+from collections.abc import Iterator
+
+import pandas as pd
+import pytest
+
+from tests.studies.tables import table
+from tests.workflow import ROOT
+from workflow_src.plan.config import load
+from workflow_src.studies.attention import analyze as attention
+from workflow_src.studies.attention import points, task
+from workflow_src.studies.attention.measure import measure
+from workflow_src.studies.attention.plain import shapes
+from workflow_src.studies.attention.result import result
+from workflow_src.studies.join_points import table_rows
+from workflow_src.traces.families import load_rules
+
+SETTINGS = load(ROOT / "config.yaml")
+
+
+RULES = load_rules(ROOT / "workflow_src" / "traces" / "families.csv")
+
+
+CORES, COMPILED, MODULE, PLAIN = (
+    point | {"device": "cpu", "budget_ms": 1.0} for point in points.points("cpu", "small", SETTINGS)
+)
+
+
+SMALL_CORES = CORES | {"contexts": [16, 64], "head_sizes": [64], "profiled_contexts": [64]}
+
+
+SMALL_PLAIN = PLAIN | {"batches": [2, 3], "contexts": [8, 16], "width": 16}
+
+
+SMALL_MODULE = MODULE | {"batch": 2, "width": 16, "contexts": [10], "passes": 3}
+
+
+def pair(name: str, context: int, ms: float, mib: float, head_size: int = 64, **more) -> list[dict]:
+    """Rows of both phases, the backward pass with twice the time and twice the peak memory."""
+    about = {"sweep": "core", "implementation": name, "precision": "bf16", "batch": 8, "heads": 1}
+    about |= {"context": context, "head_size": head_size, "status": "ok", "reason": ""}
+    rows = [("forward", ms, mib), ("backward", 2 * ms, 2 * mib)]
+    return [
+        about
+        | {"phase": phase, "median_ms": t, "p20_ms": 0.9 * t, "p80_ms": 1.1 * t, "peak_mib": m}
+        | {"kept_mib": mib, "kernels": 3}
+        | more
+        for phase, t, m in rows
+    ]
+
+
+def derived(raw: list[dict]) -> list[dict]:
+    """The table's rows of a measured point."""
+    result = {"point": {"point": "p"}, "rows": raw, "environment": {"gpu": ""}}
+    return table_rows(json.loads(json.dumps(result)), attention.derive, RULES)
+
+
+@pytest.fixture(scope="module")
+def measured() -> list[dict]:
+    """The raw rows of all three points, on a CPU."""
+    return [*measure(SMALL_CORES), *measure(COMPILED), *measure(SMALL_MODULE)]
+
+
+def test_measuring_on_a_cpu(measured):
+    rows = derived(measured)
+    status = {(r["implementation"], r["status"]) for r in rows if r["sweep"] == "core"}
+    ran = {"naive", "fused_softmax", "sdpa_math", "sdpa_flash"}
+    gone = {"sdpa_efficient", "sdpa_cudnn", "compiled"}
+    assert status == {(n, "ok") for n in ran} | {(n, "skipped") for n in gone}
+    shares = [r["share"] for r in rows if r["sweep"] == "kernel" and r["implementation"] == "sdpa"]
+    assert sum(shares) == pytest.approx(1.0)
+    naive = [r for r in rows if r["implementation"] == "naive" and r["sweep"] == "core"]
+    assert [r.get("kernels", 0) > 0 for r in naive] == [False, False, True, True]
+    module = [r for r in rows if r["sweep"] == "module"]
+    assert [(r["implementation"], r["phase"]) for r in module] == [
+        (version, phase) for version in points.VERSIONS for phase in task.PHASES
+    ]
+    assert all(row["kernels"] > 0 and row["samples"] >= 5 for row in module)
+    assert [row["kept_mib"] > 0 for row in module[::2]] == [True, True]
+    found = result(table(*(row | {"gpu": None} for row in rows)), pd.DataFrame())
+    assert list(found.modules.changes["context"]) == [10]
+
+
+ACTIVITY = {"range", "kind", "operator", "name", "calls", "busy_ns"}
+
+
+ABOUT = {"sweep", "implementation", "precision", "batch", "heads", "context", "head_size"}
+
+
+MEASURED = {"phase", "status", "reason", "samples_ns", "calls_per_sample", "peak_mib", "kept_mib"}
+
+
+PROFILED = {"activities", "both_activities", "forward_activities"}
+
+
+def activities(rows: list[dict]) -> Iterator[dict]:
+    for row in rows:
+        for key in PROFILED & set(row):
+            yield from row[key]
+
+
+def test_a_measured_point_holds_nothing_that_is_worked_out(measured):
+    assert {key for row in measured for key in row} == ABOUT | MEASURED | PROFILED
+    assert {frozenset(found) for found in activities(measured)} == {frozenset(ACTIVITY)}
+    samples = [ns for row in measured for ns in row.get("samples_ns", [])]
+    assert samples and all(type(ns) is int for ns in samples)
+    once = [row for row in measured if row["sweep"] == "kernel"]
+    assert [row["implementation"] for row in once] == list(points.VERSIONS)
+    profiled = {(r["phase"], *sorted(PROFILED & set(r))) for r in measured if r.get("kept_mib")}
+    assert profiled == {("forward",), ("forward", "activities")}
+    assert json.loads(json.dumps(measured)) == measured
+
+
+def test_the_plain_module_beside_ours_on_a_cpu() -> None:
+    assert list(shapes(SMALL_PLAIN)) == [(2, 8), (2, 16), (3, 8)]
+    rows = derived(measure(SMALL_PLAIN))
+    times = [row for row in rows if row["sweep"] == "plain"]
+    assert [(row["implementation"], row["batch"], row["context"]) for row in times] == [
+        (name, *shape) for shape in shapes(SMALL_PLAIN) for name in ("plain", "packed")
+    ]
+    products = {
+        name: {
+            row["product"]
+            for row in rows
+            if (row["sweep"], row["implementation"], row.get("family"))
+            == ("plain_kernel", name, "gemm")
+        }
+        for name in ("plain", "packed")
+    }
+    assert products["plain"] >= {"q", "k", "v", "scores", "values", "output"}
+    assert products["packed"] >= {"qkv", "scores", "values", "output"}
+    found = result(table(*rows), pd.DataFrame())
+    assert list(found.modules.plain["context"]) == [8, 8, 16]
+    assert set(found.modules.plain_kernels["module"]) == {"plain", "this project's"}

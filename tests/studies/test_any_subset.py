@@ -1,0 +1,63 @@
+"""Any table that a study may have had gives a section, long tables and a figure."""
+
+import json
+import re
+
+import pandas as pd
+import pytest
+
+from tests.answers.test_any_subset import check as check_text
+from tests.studies.subsets import ROOT, recorded, subset
+from workflow_src.render.texts import Texts
+from workflow_src.studies.registry import REGISTRY
+from workflow_src.studies.section import drawn, section
+from workflow_src.studies.study import STUDIES
+
+LINES, WORDS = 20, 45
+EMPTY_TABLE = re.compile(r"^\|[:\-| ]+\|\n(?!\|)", re.MULTILINE)
+
+
+def written(study: str, table: pd.DataFrame, seed: int = 0) -> Texts:
+    """A section as its stage writes it, with ceilings in two of three runs."""
+    ceilings = recorded("ceilings") if seed % 3 else pd.DataFrame()
+    return section(study, table, ceilings, ROOT / "report_templates", "figure.svg")
+
+
+def check(texts: Texts) -> None:
+    """Fail for what no reader should see."""
+    for text in (texts.markdown, texts.page, texts.appendix, texts.appendix_page):
+        check_text(text)
+        assert not EMPTY_TABLE.search(text), text
+    said = json.loads(texts.json)
+    assert said["verdict"] != "failed" and len(said["headline"].split()) <= WORDS, said["headline"]
+
+
+@pytest.mark.parametrize("study", REGISTRY)
+@pytest.mark.parametrize("seed", range(30))
+def test_any_subset_of_a_table_gives_a_section(study: str, seed: int) -> None:
+    check(written(study, subset(seed, study), seed))
+
+
+@pytest.mark.parametrize("study", REGISTRY)
+@pytest.mark.parametrize("seed", range(4))
+def test_any_subset_of_a_table_gives_a_figure(study: str, seed: int) -> None:
+    table = subset(seed, study)
+    assert "<svg" in drawn(study, lambda: REGISTRY[study].draw(table))
+
+
+@pytest.mark.parametrize("study", REGISTRY)
+def test_the_published_section_is_short_and_each_of_its_values_has_sources(study: str) -> None:
+    texts = written(study, recorded(study), seed=1)
+    assert sum(bool(line.strip()) for line in texts.markdown.splitlines()) <= LINES
+    values = json.loads(texts.json)["values"]
+    assert len(values) > 10
+    for value in values:
+        for source in value["sources"]:
+            table = source["table"].removeprefix("studies/")
+            assert table in (study, "ceilings") and set(source["rows"]) <= set(
+                recorded(table).index
+            )
+
+
+def test_the_registry_has_the_studies_in_order() -> None:
+    assert [name for name in STUDIES if name in REGISTRY] == list(REGISTRY)

@@ -1,0 +1,80 @@
+from pathlib import Path
+
+import pytest
+
+from tests.simulated_gpu import MAIN, Recording
+from workflow_src.studies.warmup import analyze as warmup
+from workflow_src.studies.warmup import cause as cause_of
+from workflow_src.studies.warmup.host_time import (
+    CATEGORIES,
+)
+
+MS = 1_000_000
+
+
+ABOUT = {"config": "t", "size": "t", "context": 8, "batch": 1, "phase": "forward"}
+
+
+LAUNCH, MALLOC, WAIT = "cudaLaunchKernel_v7000", "cudaMalloc_v3020", "cudaDeviceSynchronize_v3020"
+
+
+OTHER = MAIN + 1
+"""Another thread of the process, such as autograd's."""
+
+
+def capture(folder: Path, steps: int = 4) -> Path:
+    """An export with steps of 1,000 ns: a launch each, whose first takes longer, and a wait."""
+    recording = Recording()
+    now = 0
+    for phase, kernel in (("forward", "k"), ("forward_backward", "l")):
+        for number in range(steps):
+            took = 600 if number == 0 else 10 + number
+            recording.range(phase, now, now + 1_000)
+            recording.range("forward", now + 50, now + 900)  # The model's own, inside the step.
+            recording.kernel((now + 100, now + 100 + took), (now + 800, now + 850), kernel)
+            recording.call(WAIT, now + 800, now + 900)
+            number_of = recording.names["cudaLaunchKernel_v7000"]
+            recording.calls.append((now + 90, now + 95, OTHER, None, number_of))
+            now += 2_000
+    return recording.write(folder) / "trace.sqlite"
+
+
+def test_what_is_derived_of_a_capture_and_of_trials(tmp_path):
+    about = {key: ABOUT[key] for key in ("config", "size", "context", "batch")}
+    traced = about | cause_of.traced_row(capture(tmp_path), 4)
+    timed = trials("forward", 0, "EAGER", [30, 12, 10, 10])
+    rows = warmup.derive({"cause": True}, [traced, timed])
+    whole, first = rows[:2]
+    common = about | {"sweep": "traced", "status": "ok", "reason": "", "phase": "forward"}
+    assert whole == common | {
+        "part": "whole", "first_step_ms": 0.001, "settled_ms": 0.001, "extra_ms": 0.0,
+    }  # fmt: skip
+    assert first == common | {
+        "part": "first_launch", "first_step_ms": 0.0006, "settled_ms": 0.0, "extra_ms": 0.0006,
+        "first_calls": 1, "settled_calls": 0, "kernels": 1,
+    }  # fmt: skip
+    assert rows[2]["settled_ms"] == pytest.approx(0.0000175) and rows[2]["settled_calls"] == 2
+    assert [row["part"] for row in rows[:8]] == ["whole", *CATEGORIES]
+    assert len(rows) == 2 * 8 + 1
+    assert rows[-1] == ABOUT | {
+        "sweep": "loading", "loading": "EAGER", "process": 0, "status": "ok", "reason": "",
+        "phase": "forward", "first_step_ms": 30.0, "settled_ms": 10.0, "extra_ms": 20.0,
+        "build_ms": 500.0,
+    }  # fmt: skip
+
+
+def trials(phase: str, process: int, mode: str, steps: list[float], **other: object) -> dict:
+    """A raw row of sweep loading."""
+    ns = [round(step * MS) for step in steps]
+    about = ABOUT | {"sweep": "loading", "phase": phase, "loading": mode, "process": process}
+    build = {"LAZY": 200, "EAGER": 500}[mode] * MS
+    return about | {"status": "ok", "reason": "", "build_ns": build, "steps_ns": ns} | other
+
+
+def traced(phase: str, step: int, **ms: float) -> dict:
+    """A step of sweep traced, with time in the categories of `ms`; the first runs 41 kernels."""
+    ns = dict.fromkeys(CATEGORIES, 0) | {name: round(value * MS) for name, value in ms.items()}
+    calls = {name: 3 for name in CATEGORIES if name != "outside"}
+    row = ABOUT | {"sweep": "traced", "status": "ok", "reason": "", "phase": phase, "step": step}
+    kernels = 0 if step else 41
+    return row | {"wall_ns": sum(ns.values()), "ns": ns, "calls": calls, "kernels": kernels}

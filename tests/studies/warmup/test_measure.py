@@ -1,0 +1,69 @@
+import pytest
+import torch
+
+from tests.studies.tables import joined
+from tests.workflow import ROOT
+from workflow_src.measure import phases
+from workflow_src.measure.oom import attempt
+from workflow_src.plan.config import load
+from workflow_src.studies.warmup import analyze as warmup
+from workflow_src.studies.warmup.measure import measure
+from workflow_src.studies.warmup.points import points
+from workflow_src.traces.families import load_rules
+
+SETTINGS = load(ROOT / "config.yaml")
+
+
+RULES = load_rules(ROOT / "workflow_src" / "traces" / "families.csv")
+
+
+def test_only_out_of_memory_is_caught():
+    released = []
+
+    def full():
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+
+    row = attempt(full, lambda: released.append(True))
+    assert row == {"status": "oom", "reason": "CUDA out of memory"}
+    assert released == [True]
+    with pytest.raises(ZeroDivisionError):
+        attempt(lambda: {"a": 1 // 0}, lambda: None)
+    assert attempt(lambda: {"a": 1}, lambda: None) == {"status": "ok", "reason": "", "a": 1}
+
+
+def test_a_point_is_measured_in_both_phases(tmp_path):
+    point = points("cpu", "small", SETTINGS)[1] | {"device": "cpu", "context": 16, "steps": 3}
+    rows = measure(point)
+    assert [row["phase"] for row in rows] == ["forward", "forward_backward"]
+    about = ["config", "size", "context", "batch", "warmup_steps"]
+    sizes = ["d_model", "d_ff", "layers", "heads"]
+    outcome = ["phase", "status", "reason", "warmup_ns", "samples_ns"]
+    for row in rows:
+        assert list(row) == [*about, *sizes, *outcome], "what is derived is not measured"
+        assert (len(row["warmup_ns"]), len(row["samples_ns"])) == (1, 3)
+    for row in joined(tmp_path, warmup.derive, [*rows]).to_dict("records"):
+        assert row["status"] == "ok"
+        assert row["samples"] == 3
+        assert row["warmup_ms"] == row["first_step_ms"] > 0
+        assert row["total_ms"] == pytest.approx(row["warmup_ms"] + 3 * row["mean_ms"])
+        assert (row["d_model"], row["d_ff"], row["layers"], row["heads"]) == (128, 512, 2, 4)
+
+
+def test_after_one_phase_ran_out_of_memory_the_next_is_skipped(monkeypatch):
+    def full(self):
+        raise torch.OutOfMemoryError("CUDA out of memory. x")
+
+    monkeypatch.setattr(phases.Workload, "forward", full)
+    rows = measure(points("cpu", "small", SETTINGS)[0] | {"device": "cpu"})
+    assert [row["status"] for row in rows] == ["oom", "skipped"]
+    assert "forward, which ran out" in rows[1]["reason"]
+
+
+def test_a_model_that_does_not_fit_is_measured_in_no_phase(monkeypatch):
+    def full(case):
+        raise torch.OutOfMemoryError("CUDA out of memory. x")
+
+    monkeypatch.setattr(phases, "Workload", full)
+    rows = measure(points("cpu", "small", SETTINGS)[0] | {"device": "cpu"})
+    assert [row["status"] for row in rows] == ["oom", "skipped"]
+    assert rows[1]["reason"] == "the model itself did not fit"

@@ -1,0 +1,133 @@
+"""report.md and report.html are those of the run that was asked for, whichever run made them last.
+
+Run `again` is a copy of the finished run: its results are there, and Snakemake knows nothing of it.
+"""
+
+import os
+import re
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.test_snakemake7 import Old, make_old
+from tests.workflow import ROOT, SUITE, Project
+from workflow_src.common.asked import asked_of, noted, without_note
+
+OWN = ("--config", *SUITE)
+AGAIN = (*OWN, "tag=again")
+TEXTS = {"appendix": 1, "report": 1}
+TARGETS = [("report.md",), ("report.html",), ("report.md", "report.html"), ("all",)]
+
+
+@pytest.fixture
+def both(project: Project) -> Project:
+    """A project with the results of two runs, and the first one's report."""
+    results = project.folder / "results"
+    shutil.copytree(results / "smoke", results / "again", copy_function=shutil.copy2)
+    return project
+
+
+def forget(project: Project) -> None:
+    """Remove what Snakemake knows, as `make clean` does."""
+    shutil.rmtree(project.folder / ".snakemake")
+
+
+def runs(project: Project) -> set[str]:
+    """The tags that report.md and report.html say they are of."""
+    texts = [(project.folder / name).read_text() for name in ("report.md", "report.html")]
+    plain = [re.sub(r"<[^>]+>|`", "", text) for text in texts]
+    return {tag for text in plain for tag in re.findall(r"This is suite smoke, tag (\w+):", text)}
+
+
+@pytest.mark.workflow
+@pytest.mark.parametrize("targets", TARGETS, ids=" ".join)
+def test_another_runs_report_is_stale_and_its_own_is_not(
+    both: Project, targets: tuple[str, ...]
+) -> None:
+    for known in (True, False):
+        assert both.stale(*targets, *AGAIN) == TEXTS, known
+        assert both.stale(*targets, *OWN) == {}, "after that dry run, too"
+        assert both.stale(*targets, *OWN, "tag=new")["benchmark"] == 2
+        forget(both)
+
+
+@pytest.mark.workflow
+def test_neither_newer_results_nor_a_lost_folder_of_snakemake_hide_another_run(
+    both: Project,
+) -> None:
+    forget(both)
+    now = time.time()
+    for age, name in ((0, "again"), (10, "smoke")):
+        for path in (both.folder / "results" / name).rglob("*"):
+            os.utime(path, (now - age, now - age))
+    for name in ("report.md", "report.html"):
+        os.utime(both.folder / name, (now - 5, now - 5))
+    assert both.stale(*AGAIN)["report"] == 1 and "benchmark" not in both.stale(*AGAIN)
+    assert both.stale(*OWN) == {}
+
+
+@pytest.mark.workflow
+def test_a_changed_setting_makes_the_texts_stale_even_where_nothing_is_known(
+    project: Project,
+) -> None:
+    for known in (True, False):
+        assert project.stale(*OWN, "allow_missing=true") == TEXTS, known
+        stale = project.stale(*OWN, "studies=[mlp]")
+        assert stale["study_section"] == 1 and TEXTS.items() <= stale.items(), known
+        forget(project)
+
+
+@pytest.mark.workflow
+def test_runs_take_turns_and_the_second_time_nothing_is_done(both: Project) -> None:
+    (render,) = re.findall(r"^RENDER := (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    for words in (("report.html", *AGAIN), OWN, ("--allowed-rules", *render.split(), *AGAIN)):
+        both.run(*words)
+        assert runs(both) == {"again" if "tag=again" in words else "smoke"}
+        assert both.stale(*words) == {}
+    assert set(both.stages()[-4:]) == {"workflow_src.report.report"}
+    killed = {"stage": "workflow_src.report.report", "kill_s": "0.2"}
+    both.run(*OWN, check=False, **killed)
+    forget(both)
+    both.run(*AGAIN)
+    assert runs(both) == {"again"} and both.stale("all", *AGAIN) == {}
+
+
+@pytest.mark.workflow
+@pytest.mark.snakemake7
+def test_snakemake_7_judges_reports_alike(
+    both: Project, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    make_old(tmp_path_factory.mktemp("old"))
+    for known in (True, False):
+        for tag, count in (("again", 1), ("smoke", 0)):
+            old = Old(both.folder, config=(f"tag={tag}",))
+            printed = old.run("--cores", "1", "-n", "report.md")
+            found = re.findall(r"^(?:benchmark|appendix|report) +1$", printed, re.MULTILINE)
+            assert len(found) == 2 * count, (known, printed)
+        forget(both)
+
+
+def test_no_job_makes_files_of_a_run_and_files_that_all_runs_share() -> None:
+    """Snakemake judges the files of a job together, by what it knows of all of them."""
+    found = {}
+    for file in (ROOT / "rules").glob("*.smk"):
+        for rule in re.split(r"^rule ", file.read_text(), flags=re.MULTILINE)[1:]:
+            output = re.findall(r"^    output:\n((?: {8}.*\n)+)", rule, flags=re.MULTILINE)
+            paths = re.findall(r'"([^"\s]*[./][^"\s]*)"', "".join(output))
+            paths = [path for path in paths if not path.startswith("../")]
+            found[rule.partition(":")[0]] = {path.startswith("results/") for path in paths}
+    assert all(len(kinds) == 1 for name, kinds in found.items()), found
+    assert [name for name, kinds in found.items() if False in kinds] == ["report"]
+
+
+def test_a_note_is_told_from_the_text_and_taken_off_again(tmp_path: Path) -> None:
+    path = tmp_path / "report.md"
+    assert asked_of(path) == ""
+    path.write_text(noted("# Title\n", "0123456789ab"))
+    assert asked_of(path) == "0123456789ab"
+    assert without_note(path.read_text()) == "# Title\n" == noted("# Title\n", "")
+    for text in ("", "# Title\n", "<!-- asked: 0123456789ab -->\n\nmore\n"):
+        path.write_text(text)
+        assert asked_of(path) == "" and without_note(text) == text

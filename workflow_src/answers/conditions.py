@@ -1,0 +1,128 @@
+"""What each case was measured under, and which of it is a warning: by codes and numbers."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import pandas as pd
+
+from workflow_src.answers.tables import Tables
+from workflow_src.common.environment import HOST_SPEEDS
+from workflow_src.common.thresholds import BUSY_LOAD, HOST_CHANGED
+from workflow_src.render.value import Rows, Value, computed, ratio, value
+
+
+class Warned(StrEnum):
+    """The warnings, in words."""
+
+    THROTTLED = "device throttled"
+    SHARED = "device shared"
+    BUSY = "machine busy"
+    HOST_CHANGED = "host's speed changed"
+    NOT_LOCKED = "no lock that all users see"
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """The conditions of one case; what wasn't recorded is None, or "" for a text.
+
+    `throttled`: the driver's reasons. `others`: processes of others on the device. `load`: per
+    core. `changed`: how many times as long something took on the host after the case as before it,
+    or the other way around, at most; `processes`: in how many processes that was a warning.
+    `launch_us`, `operation_us`: a launch and an eager operation on the host before the case.
+    """
+
+    case: str
+    throttled: str
+    others: Value | None
+    load: Value | None
+    changed: Value | None
+    processes: Value | None
+    launch_us: Value | None
+    operation_us: Value | None
+    locked: bool
+
+    @property
+    def warnings(self) -> tuple[Warned, ...]:
+        """The warnings that these conditions give."""
+        found = {
+            Warned.THROTTLED: bool(self.throttled),
+            Warned.SHARED: _above(self.others, 0),
+            Warned.BUSY: _above(self.load, BUSY_LOAD),
+            Warned.HOST_CHANGED: _above(self.changed, HOST_CHANGED),
+            Warned.NOT_LOCKED: not self.locked,
+        }
+        return tuple(warning for warning, given in found.items() if given)
+
+
+def conditions(tables: Tables) -> tuple[Conditions, ...]:
+    """The conditions of all cases in environments.csv."""
+    rows = tables["environments"]
+    return tuple(_of(_Row(rows.loc[number], int(number))) for number in rows.index)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A row of environments.csv, all of whose cells are text."""
+
+    cells: "pd.Series[str]"
+    number: int
+
+    def text(self, column: str) -> str:
+        return str(self.cells.get(column, ""))
+
+    def value(self, column: str, unit: str) -> Value | None:
+        return value(self.text(column), unit, Rows("environments", (self.number,)), formula=column)
+
+
+def _of(row: _Row) -> Conditions:
+    return Conditions(
+        case=row.text("case"),
+        throttled=row.text("throttled"),
+        others=_others(row),
+        load=ratio(
+            row.value("load_average_before", ""),
+            row.value("cpu_cores", "count"),
+            "",
+            "load / cores",
+        ),
+        changed=_changed(row),
+        processes=row.value("host_changed_processes", "count"),
+        launch_us=row.value("host_launch_us_before", "us"),
+        operation_us=row.value("host_operation_us_before", "us"),
+        locked=row.text("locks_are_shared") != "False",
+    )
+
+
+def _load(row: _Row) -> Value | None:
+    load, cores = row.value("load_average_before", ""), row.value("cpu_cores", "count")
+    return ratio(load, cores, "", "load / cores")
+
+
+def _others(row: _Row) -> Value | None:
+    """The most processes of others; older tables count them before and after only."""
+    ends = ("other_processes_most", "other_processes_before", "other_processes_after")
+    return _most([row.value(column, "count") for column in ends])
+
+
+def _changed(row: _Row) -> Value | None:
+    """The host's most change in a process; older tables tell it of their medians alone."""
+    return row.value("host_change_most", "near_one") or _most(
+        [_change(row, name) for name in HOST_SPEEDS]
+    )
+
+
+def _change(row: _Row, name: str) -> Value | None:
+    before, after = (row.value(f"{name}_{when}", "us") for when in ("before", "after"))
+    if before is None or after is None or not min(before.number, after.number) > 0:
+        return None
+    low, high = sorted((before.number, after.number))
+    return computed(high / low, "near_one", f"{name}: the longer / the shorter", before, after)
+
+
+def _most(values: list[Value | None]) -> Value | None:
+    known = [each for each in values if each is not None]
+    return max(known, key=lambda each: each.number, default=None)
+
+
+def _above(found: Value | None, limit: float) -> bool:
+    return found is not None and found.number > limit

@@ -1,0 +1,118 @@
+"""The run in two sentences: whether the device waits, and what a lower precision speeds up."""
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, replace
+from enum import StrEnum
+
+import pandas as pd
+
+from workflow_src.answers.kernels import PRODUCTS, device_ms
+from workflow_src.answers.tables import CaseKey, Tables
+from workflow_src.answers.times import PhaseTimes
+from workflow_src.common.case import PRECISIONS
+from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW, MATCH_WITHIN
+from workflow_src.render.show import Headline
+from workflow_src.render.value import Cell, Value, count, median, ratio
+
+PHASE = "forward"
+
+
+class Verdict(StrEnum):
+    """The verdicts on a run, each with its sentences."""
+
+    WAITS = "In {idle} of {cases} forward passes the device is idle for over a fifth of the time."
+    WAITS_AND_PRODUCTS = (
+        "In {idle} of {cases} forward passes the device is idle for over a fifth of the time. From "
+        "{high} to {low}, matrix products fall to {products} of their time; all other kernels take "
+        "{others} of theirs."
+    )
+    WORKS = (
+        "In each forward pass that could be judged ({cases}), the device works for at least four "
+        "fifths of the time."
+    )
+    WORKS_AND_PRODUCTS = (
+        "In each forward pass that could be judged ({cases}), the device works for at least four "
+        "fifths of the time. From {high} to {low}, matrix products fall to {products} of their "
+        "time; all other kernels take {others} of theirs."
+    )
+    CANT_TELL = (
+        "No forward pass has both a device time and an unprofiled time that can be compared, so "
+        "whether the device waits can't be told."
+    )
+
+
+@dataclass(frozen=True)
+class Precisions:
+    """How device time changes from the highest precision to the lowest, over cases run in both."""
+
+    high: str
+    low: str
+    products: Value | None
+    others: Value | None
+
+    @property
+    def products_alone(self) -> bool:
+        """Whether matrix products become faster, and nothing else does."""
+        if self.products is None or self.others is None:
+            return False
+        return self.products.number < 1 - MATCH_WITHIN <= self.others.number
+
+
+def headline(tables: Tables, times: Sequence[PhaseTimes]) -> Headline:
+    """The verdict on a run, with its numbers."""
+    judged = [each for each in times if each.phase == PHASE and each.working is not None]
+    idle = [each for each in judged if _often_idle(each)]
+    changed = precisions(tables)
+    verdict = _verdict(judged, idle, changed)
+    slots: dict[str, Cell] = {
+        "idle": count((each.working for each in idle), "device / plain below 80 %"),
+        "cases": count((each.working for each in judged), "cases with both times"),
+        "high": changed.high,
+        "low": changed.low,
+        "products": changed.products,
+        "others": changed.others,
+    }
+    return Headline(verdict, verdict.value, slots)
+
+
+def _often_idle(times: PhaseTimes) -> bool:
+    return times.working is not None and times.working.number < LAUNCH_BOUND_BELOW
+
+
+def _verdict(
+    judged: Sequence[PhaseTimes], idle: Sequence[PhaseTimes], changed: Precisions
+) -> Verdict:
+    if not judged:
+        return Verdict.CANT_TELL
+    if idle:
+        return Verdict.WAITS_AND_PRODUCTS if changed.products_alone else Verdict.WAITS
+    return Verdict.WORKS_AND_PRODUCTS if changed.products_alone else Verdict.WORKS
+
+
+def precisions(tables: Tables) -> Precisions:
+    """The forward pass's device time in the lowest precision over that in the highest, medians."""
+    there = sorted({case.precision for case in tables.cases}, key=PRECISIONS.index) or [""]
+    high, low = there[0], there[-1]
+    by_key = {_key(case): case for case in tables.cases if case.precision == high}
+    pairs = [
+        (by_key[_key(case)], case)
+        for case in tables.cases
+        if high != low == case.precision and _key(case) in by_key
+    ]
+    rows = [tuple(tables.of("kernels", case.case, PHASE) for case in pair) for pair in pairs]
+    products = [_ratio(*(table[_multiplies(table)] for table in pair)) for pair in rows]
+    others = [_ratio(*(table[~_multiplies(table)] for table in pair)) for pair in rows]
+    return Precisions(high, low, median(products), median(others))
+
+
+def _key(case: CaseKey) -> tuple[object, ...]:
+    """What two cases have in common that differ in precision alone."""
+    return astuple(replace(case, case="", precision=""))
+
+
+def _multiplies(rows: pd.DataFrame) -> "pd.Series[bool]":
+    return rows["family"].isin(PRODUCTS)
+
+
+def _ratio(before: pd.DataFrame, after: pd.DataFrame) -> Value | None:
+    return ratio(device_ms(after), device_ms(before), "share", "device time / that in the highest")

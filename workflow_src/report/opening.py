@@ -1,0 +1,174 @@
+"""The report's opening: what ran, the table of medians, the headline, and the doubts, once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+from markupsafe import Markup
+
+from workflow_src.answers import words
+from workflow_src.answers.conditions import conditions
+from workflow_src.answers.tables import Tables
+from workflow_src.answers.times import PhaseTimes
+from workflow_src.common.environment import SAME_EVERYWHERE
+from workflow_src.render.show import Headline
+from workflow_src.render.value import Cell, Joined, Rows, Value, merged, ratio, rows_of
+from workflow_src.report.headline import headline
+from workflow_src.report.parts import Part
+from workflow_src.report.run import Run
+
+AXES = ("size", "context", "precision", "batch", "attention", "optimizer")
+"""The columns of the cases whose values the first lines name."""
+
+DIFFERENT = 0.005
+"""Processes differ if the slowest takes longer than the fastest by more than this share: less
+vanishes in rounding."""
+
+
+@dataclass(frozen=True)
+class Doubts:
+    """What a reader must know before using any number; None or () where there is nothing.
+
+    `warned`: how many cases have a warning; `spread`: the slowest process over the fastest, at
+    most; `incomplete`: how many cases lack something that a question asks about; `mixed`: columns
+    of machine and versions in which cases differ; `failed`: parts that could not be written.
+    """
+
+    warned: Cell
+    spread: Value | None
+    incomplete: Cell
+    mixed: str
+    failed: tuple[Part, ...]
+
+    @property
+    def any(self) -> bool:
+        """Whether there is any doubt."""
+        return any((self.warned, self.spread, self.incomplete, self.mixed, self.failed))
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What stands before the answers, beside the table of medians.
+
+    `axes` are (name, values) of what ran.
+    """
+
+    devices: str
+    on_cpu: bool
+    cases: Value
+    axes: tuple[tuple[str, str], ...]
+    headline: Headline
+    doubts: Doubts
+
+
+def opening(run: Run) -> Opening:
+    """The opening of a run's report."""
+    tables = run.tables
+    return Opening(
+        devices=devices(tables),
+        on_cpu=bool(tables.cases) and all(case.on_cpu for case in tables.cases),
+        cases=case_count(tables),
+        axes=axes(tables),
+        headline=headline(tables, run.times),
+        doubts=doubts(run),
+    )
+
+
+def devices(tables: Tables) -> str:
+    """The devices by name; "" if none was recorded."""
+    found = []
+    for case in tables.cases:
+        rows = tables.of("environments", case.case)
+        column = "cpu" if case.on_cpu else "gpu"
+        found += [str(name) for name in rows.get(column, ()) if name]
+    return ", ".join(dict.fromkeys(found))
+
+
+def case_count(tables: Tables) -> Value:
+    """How many cases there are, from the rows of timings and captures that name them."""
+    tabled = [
+        rows_of(name, tables[name].drop_duplicates("case")) for name in ("timings", "captures")
+    ]
+    sources = merged(rows for rows in tabled if rows.numbers)
+    return Value(len(tables.cases), "count", sources, "cases")
+
+
+def axes(tables: Tables) -> tuple[tuple[str, str], ...]:
+    """The axes and the values of the cases that ran, each in order of appearance."""
+    found = {name: dict.fromkeys(getattr(case, name) for case in tables.cases) for name in AXES}
+    found["context"] = dict.fromkeys(sorted(found["context"]))
+    said = {"attention": words.ATTENTIONS, "optimizer": words.OPTIMIZERS}
+    return tuple(
+        (
+            words.AXES[name],
+            ", ".join(said.get(name, {}).get(str(each), str(each)) for each in values),
+        )
+        for name, values in found.items()
+        if values
+    )
+
+
+def medians(run: Run, page: bool) -> pd.DataFrame:
+    """The opening's table: a row for each that an answer adds, a column per precision."""
+    columns = list(dict.fromkeys(case.precision for case in run.tables.cases))
+    lines = [
+        [row.label, *(row.cells[name].on(page) if name in row.cells else None for name in columns)]
+        for part in run.answers
+        for row in part.opening
+        if set(row.cells) & set(columns)
+    ]
+    heading = "medians of the cases of each precision"
+    return pd.DataFrame(lines, columns=[heading, *columns], dtype="object")
+
+
+def doubts(run: Run) -> Doubts:
+    """The doubts about a run."""
+    every = case_count(run.tables)
+    failed = tuple(part for part in run.parts if part.log)
+    lacking = dict.fromkeys(case for part in run.answers for case, _ in part.unanswered)
+    return Doubts(
+        warned=warned(run.tables),
+        spread=spread(run.times),
+        incomplete=Joined((_named(run.tables, lacking), every), by=" of ") if lacking else None,
+        mixed=mixed(run.tables["environments"]),
+        failed=failed,
+    )
+
+
+def warned(tables: Tables) -> Cell:
+    """In how many of the cases something disturbed the measurement; None if in none."""
+    every = conditions(tables)
+    found = [each.case for each in every if each.warnings]
+    if not found:
+        return None
+    number = Value(len(found), "count", (_environments(tables, found),), "cases with a warning")
+    return Joined((number, case_count(tables)), by=" of ")
+
+
+def _environments(tables: Tables, cases: Sequence[str]) -> Rows:
+    rows = tables["environments"]
+    return rows_of("environments", rows[rows["case"].isin(list(cases))])
+
+
+def _named(tables: Tables, cases: dict[str, None]) -> Value:
+    """How many these cases are, with the rows of theirs."""
+    rows = tables["timings"]
+    mine = rows_of("timings", rows[rows["case"].isin(list(cases))])
+    return Value(len(cases), "count", (mine,) if mine.numbers else (), "cases that lack something")
+
+
+def spread(times: Sequence[PhaseTimes]) -> Value | None:
+    """The slowest process over the fastest, where they differ most; None if they don't."""
+    ratios = [ratio(each.slowest, each.fastest, "times") for each in times]
+    most = max(filter(None, ratios), key=lambda each: each.number, default=None)
+    return most if most is not None and most.number > 1 + DIFFERENT else None
+
+
+def mixed(environments: pd.DataFrame) -> str:
+    """The columns of machine and versions in which cases differ, as code; "" if in none."""
+    found = [f"`{name}`" for name in SAME_EVERYWHERE if _differs(environments, name)]
+    return Markup(", ").join(map(Markup, found))
+
+
+def _differs(environments: pd.DataFrame, column: str) -> bool:
+    return column in environments and environments[column].nunique() > 1

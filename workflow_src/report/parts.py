@@ -1,0 +1,99 @@
+"""What answers, case cards and studies left for the report: their texts, and their JSON."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from workflow_src.common.errors import StageError, remake
+from workflow_src.common.reading import reading
+from workflow_src.render.value import Rows, Value
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A text as the report has it, and as the page does, whose values are links."""
+
+    text: Markup
+    page: Markup
+
+    def on(self, page: bool) -> Markup:
+        """The page's or the report's."""
+        return self.page if page else self.text
+
+
+@dataclass(frozen=True)
+class OpeningRow:
+    """A row of the opening's table: its label, and a cell for each precision."""
+
+    label: str
+    cells: Mapping[str, Printed]
+
+
+@dataclass(frozen=True)
+class Part:
+    """An answer, the case cards or a study's section.
+
+    `body` is what the report says, `long` its part of the appendix. `log` tells why it could not be
+    written; "" if it was. `unanswered` are (case, state) of the cases that it lacks.
+    `cases` are the page's cards by case, of the case cards alone.
+    """
+
+    name: str
+    title: str
+    body: Printed
+    long: Printed
+    log: str
+    opening: tuple[OpeningRow, ...]
+    unanswered: tuple[tuple[str, str], ...]
+    values: tuple[Value, ...]
+    cases: Mapping[str, Markup]
+
+
+def read_part(folder: Path, name: str) -> Part:
+    """The part `name` in a folder. Raises StageError if a file of it is missing or damaged."""
+    path = folder / f"{name}.json"
+    with reading(path, "an answer's JSON", remake(path), StageError):
+        said = json.loads(path.read_text(encoding="utf-8"))
+        opening = tuple(_opening_row(row) for row in said.get("opening", []))
+        unanswered = tuple((str(case), str(state)) for case, state in said.get("unanswered", []))
+        values = tuple(map(_value, said["values"]))
+        cases = {str(case): Markup(text) for case, text in said.get("pages", {}).items()}
+    return Part(
+        name=name,
+        title=str(said.get("title", name)),
+        body=Printed(_text(folder / f"{name}.md"), _text(folder / f"{name}.page.md")),
+        long=Printed(
+            _text(folder / f"{name}.appendix.md", optional=True),
+            _text(folder / f"{name}.appendix.page.md", optional=True),
+        ),
+        log=str(said.get("log", "")),
+        opening=opening,
+        unanswered=unanswered,
+        values=values,
+        cases=cases,
+    )
+
+
+def _opening_row(row: Mapping[str, Any]) -> OpeningRow:
+    cells = {
+        str(name): Printed(Markup(cell["text"]), Markup(cell["page"]))
+        for name, cell in row["cells"].items()
+    }
+    return OpeningRow(str(row["label"]), cells)
+
+
+def _value(said: Mapping[str, Any]) -> Value:
+    sources = [Rows(rows["table"], tuple(map(int, rows["rows"]))) for rows in said["sources"]]
+    return Value(float(said["value"]), str(said["unit"]), tuple(sources), str(said["formula"]))
+
+
+def _text(path: Path, optional: bool = False) -> Markup:
+    """The Markdown in a file, unescaped; "" if it is `optional` and there is none."""
+    if optional and not path.is_file():
+        return Markup("")
+    with reading(path, "Markdown", remake(path), StageError):
+        return Markup(path.read_text(encoding="utf-8").strip())

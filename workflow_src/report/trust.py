@@ -1,0 +1,208 @@
+"""Whether the numbers can be trusted: one table of checks, each with its result and its limit."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+from markupsafe import Markup
+
+from workflow_src.answers.conditions import Conditions, Warned, conditions
+from workflow_src.answers.tables import Tables
+from workflow_src.common.thresholds import HOST_CHANGED, MATCH_WITHIN, OUTSIDE_LIMIT, SLOWER_HOST
+from workflow_src.render.value import Cell, Joined, Marked, Rows, Value, rows_of, value
+from workflow_src.report.opening import spread
+from workflow_src.report.run import Run
+
+BEYOND = "\N{BALLOT X}"
+"""The mark of a result beyond its limit."""
+
+ALL, NONE, DASH = "all", "none", None
+
+STATS = Markup("`nsys stats` counts the same kernel time; captures")
+
+
+@dataclass(frozen=True)
+class Check:
+    """A check: what is looked at, what was found, what may be found, and whether it was."""
+
+    what: str
+    result: Cell
+    limit: str | None
+    held: bool = True
+
+
+@dataclass(frozen=True)
+class Trust:
+    """All checks that could be made, as a table; `failed`: whether any result has the mark."""
+
+    table: pd.DataFrame
+    failed: bool
+
+
+def trust(run: Run) -> Trust:
+    """Every check of a run; those of what it didn't record are left out."""
+    checks = [check for checks in CHECKS for check in checks(run)]
+    lines = [
+        [each.what, each.result if each.held else Marked(each.result, f" {BEYOND}"), each.limit]
+        for each in checks
+    ]
+    table = pd.DataFrame(lines, columns=["check", "result", "limit"], dtype="object")
+    return Trust(table, any(not each.held for each in checks))
+
+
+def _time(run: Run) -> Iterator[Check]:
+    """Whether all device time is accounted for."""
+    captures = run.tables["captures"]
+    whole = captures["attributed_ns"] + captures["outside_ns"] == captures["total_ns"]
+    yield from _in_all("device time in ranges + outside = total, in ns; captures", captures, whole)
+    yield from _at_most(
+        "device time outside all ranges", captures, "captures", "outside_share", OUTSIDE_LIMIT
+    )
+    counted = captures[captures["stats_total_ns"].notna()]
+    kernels = run.tables["kernels"]
+    ours = kernels[kernels["kind"] == "kernel"].groupby("case")["busy_ns"].sum()
+    same = counted["case"].map(ours).fillna(0) == counted["stats_total_ns"]
+    yield from _in_all(STATS, counted, same)
+    yield from _at_least(
+        "device time whose kernel's family is known", captures, "captures", "family_coverage"
+    )
+
+
+def _operators(run: Run) -> Iterator[Check]:
+    """How much is known of what launched the device's work, and whether it agrees."""
+    known = run.tables["alignment"]
+    known = known[known["status"] == "ok"]
+    name = "alignment"
+    yield from _at_least("device time with operator and shapes", known, name, "aligned_share")
+    yield from _at_least(
+        "time of matrix products with M, N and K", known, name, "gemm_share_with_shape"
+    )
+    same = known["flops"] == known["flops_expected"]
+    yield from _in_all("FLOPs of products are those of the formulas; phases", known, same, name)
+    yield from _at_most(
+        "family by name is not that by operator", known, name, "family_disagreement_share"
+    )
+
+
+def _precision(run: Run) -> Iterator[Check]:
+    """Whether matrix products ran in the precision asked for, as far as names tell."""
+    gemm = run.tables["kernels"]
+    gemm = gemm[(gemm["family"] == "gemm") & (gemm["precision_ran"] != "")]
+    if gemm.empty:
+        return
+    wrong = gemm[gemm["precision_ran"] != gemm["precision"]]
+    told, other = gemm["case"].nunique(), wrong["case"].nunique()
+    agreeing = Value(
+        told - other, "count", (rows_of("kernels", wrong if other else gemm),), "cases"
+    )
+    every = Value(told, "count", (rows_of("kernels", gemm),), "cases whose names tell")
+    result = Joined((agreeing, every), by=" of ")
+    yield Check("products ran in the precision asked for; cases", result, ALL, not other)
+
+
+def _repeats(run: Run) -> Iterator[Check]:
+    """Over how many processes and steps, and how far processes differ."""
+    timed = run.tables["timings"]
+    timed = timed[timed["status"] == "ok"]
+    for what, column in (("processes of a case", "processes"), ("unprofiled steps", "samples")):
+        if column in timed and timed[column].notna().any():
+            yield Check(f"{what}, least to most", _range(timed, "timings", column, "count"), DASH)
+    if most := spread(run.times):
+        limit = f"{1 + MATCH_WITHIN:g} x"
+        held = most.number <= 1 + MATCH_WITHIN
+        yield Check("slowest process of a phase over its fastest, at most", most, limit, held)
+
+
+def _hosts(run: Run) -> Iterator[Check]:
+    """Whether hosts differ, and whether they changed while measuring."""
+    every = conditions(run.tables)
+    changes = [each.changed for each in every if each.changed]
+    if changes:
+        most = max(changes, key=lambda each: each.number)
+        what = "host's speed after a case against before, at most"
+        yield Check(what, most, f"{HOST_CHANGED:g} x", most.number <= HOST_CHANGED)
+    launches = [each.launch_us or each.operation_us for each in every]
+    speeds = sorted(filter(None, launches), key=lambda each: each.number)
+    if len(speeds) > 1 and speeds[0].number > 0:
+        slower = speeds[-1].number / speeds[0].number
+        sources = (*speeds[0].sources, *speeds[-1].sources)
+        found = value(slower, "times", *sources, formula="slowest / fastest, before a case")
+        what = "slowest host over fastest, by a launch"
+        yield Check(what, found, f"{SLOWER_HOST:g} x", slower <= SLOWER_HOST)
+
+
+def _disturbed(run: Run) -> Iterator[Check]:
+    """In how many cases something else disturbed the measurement."""
+    every = conditions(run.tables)
+    recorded: dict[Warned, Sequence[Conditions]] = {
+        Warned.THROTTLED: [each for each in every if not run.tables["environments"].empty],
+        Warned.SHARED: [each for each in every if each.others is not None],
+        Warned.BUSY: [each for each in every if each.load is not None],
+        Warned.NOT_LOCKED: [each for each in every if not each.locked],
+    }
+    for warning, mine in recorded.items():
+        found = [each.case for each in mine if warning in each.warnings]
+        if mine:
+            cells = (_cases(run.tables, found), _cases(run.tables, [each.case for each in mine]))
+            yield Check(f"{warning}; cases", Joined(cells, by=" of "), NONE, not found)
+
+
+CHECKS: tuple[Callable[[Run], Iterator[Check]], ...] = (
+    _time,
+    _operators,
+    _precision,
+    _repeats,
+    _hosts,
+    _disturbed,
+)
+"""All checks, in the order of the table."""
+
+
+def _cases(tables: Tables, cases: Sequence[str]) -> Value:
+    rows = tables["environments"]
+    mine = rows[rows["case"].isin(list(cases))] if cases else rows
+    return Value(len(cases), "count", (rows_of("environments", mine),), "cases")
+
+
+def _in_all(
+    what: str, rows: pd.DataFrame, held: "pd.Series[bool]", name: str = "captures"
+) -> Iterator[Check]:
+    """A check that each of `rows` should pass."""
+    if rows.empty:
+        return
+    passed = Value(int(held.sum()), "count", (rows_of(name, rows),), "rows that pass")
+    every = Value(len(rows), "count", (rows_of(name, rows),), "rows")
+    yield Check(what, Joined((passed, every), by=" of "), ALL, bool(held.all()))
+
+
+def _at_most(
+    what: str, rows: pd.DataFrame, name: str, column: str, limit: float | None = None
+) -> Iterator[Check]:
+    """The largest of a column of shares."""
+    found = _extreme(rows, name, column, largest=True)
+    if found is not None:
+        said = DASH if limit is None else f"{100 * limit:g} %"
+        yield Check(f"{what}, at most", found, said, limit is None or found.number <= limit)
+
+
+def _at_least(what: str, rows: pd.DataFrame, name: str, column: str) -> Iterator[Check]:
+    """The smallest of a column of shares."""
+    found = _extreme(rows, name, column, largest=False)
+    if found is not None:
+        yield Check(f"{what}, at least", found, DASH)
+
+
+def _extreme(
+    rows: pd.DataFrame, name: str, column: str, largest: bool, unit: str = "share"
+) -> Value | None:
+    numbers = pd.to_numeric(rows[column], errors="coerce").dropna()
+    if numbers.empty:
+        return None
+    at = int(str(numbers.idxmax() if largest else numbers.idxmin()))
+    return value(numbers.loc[at], unit, Rows(name, (at,)), formula=column)
+
+
+def _range(rows: pd.DataFrame, name: str, column: str, unit: str) -> Cell:
+    low, high = (_extreme(rows, name, column, largest, unit) for largest in (False, True))
+    same = low is not None and high is not None and low.number == high.number
+    return low if same else Joined((low, high), by=" to ")

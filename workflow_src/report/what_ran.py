@@ -1,0 +1,150 @@
+"""What was run: the models' sizes, and the settings, versions and hosts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+from markupsafe import Markup
+
+from workflow_src.answers import words
+from workflow_src.answers.conditions import conditions
+from workflow_src.answers.tables import Tables
+from workflow_src.answers.times import PhaseTimes
+from workflow_src.common.case import Case
+from workflow_src.model.flops import parameter_count
+from workflow_src.render.markdown import escape
+from workflow_src.render.value import Cell, Ranged, Rows, Value, median, value
+from workflow_src.report.run import Run
+
+SIZE = ("d_model", "d_ff", "layers", "heads")
+
+RECORDED = {
+    "gpu": "GPU",
+    "cpu": "CPU",
+    "cpu_cores": "CPU cores",
+    "cpu_threads": "CPU threads of torch",
+    "torch": "torch",
+    "cuda": "CUDA",
+    "driver": "driver",
+    "profiler_version": "profiler",
+    "python": "Python",
+}
+"""The columns of environments.csv that are shown, with what they are called."""
+
+PLANNED = {
+    "warmup_steps": "steps of warm-up",
+    "steps": "steps timed per process",
+    "processes": "processes",
+    "capture_steps": "steps captured",
+    "memory_limit_gib": "memory limit, GiB",
+    "vocabulary": "vocabulary",
+    "seed": "seed",
+}
+"""The columns of the plan that are shown, with what they are called."""
+
+SHOWN = 4
+"""A setting with more values is shown by its smallest and largest."""
+
+
+@dataclass(frozen=True)
+class WhatRan:
+    """Two tables; and the phases that lack a time or a capture, for the appendix."""
+
+    sizes: pd.DataFrame
+    settings: pd.DataFrame
+    incomplete: pd.DataFrame
+
+
+def what_ran(run: Run) -> WhatRan:
+    """What a run consisted of."""
+    return WhatRan(sizes(run.plan), settings(run), incomplete(run.times))
+
+
+def sizes(plan: pd.DataFrame) -> pd.DataFrame:
+    """A row per size; empty if the plan doesn't tell them."""
+    if not set(SIZE) <= set(plan.columns):
+        return pd.DataFrame()
+    rows = plan.drop_duplicates("size")
+    lines = [_size(int(number), rows.loc[number]) for number in rows.index]
+    columns = ["size", *SIZE, "parameters, millions"]
+    return pd.DataFrame(lines, columns=columns, dtype="object")
+
+
+def _size(number: int, row: pd.Series) -> list[Cell]:
+    source = Rows("plan", (number,))
+    cells = [value(row[name], "count", source, formula=name) for name in SIZE]
+    case = Case.from_dict({str(name): cell for name, cell in row.items()})
+    millions = value(parameter_count(case) / 1e6, "", source, formula="parameters / 10^6")
+    return [str(row["size"]), *cells, millions]
+
+
+def settings(run: Run) -> pd.DataFrame:
+    """Settings, versions and hosts, a row each; without what wasn't recorded."""
+    environments, plan = run.tables["environments"], run.plan
+    rows: dict[str, Cell] = {
+        "suite, tag": Markup(f"`{escape(run.suite)}`, `{escape(run.tag)}`"),
+        **{said: recorded(environments, name) for name, said in RECORDED.items()},
+        **{said: recorded(plan, name) for name, said in PLANNED.items()},
+        "measured on": _days(environments),
+        "a launch on the host, us: median (least to most)": _speeds(run.tables, "launch_us"),
+        "an eager operation, us: median (least to most)": _speeds(run.tables, "operation_us"),
+    }
+    lines = [[name, cell] for name, cell in rows.items() if cell]
+    return pd.DataFrame(lines, columns=["what", "value"], dtype="object")
+
+
+def recorded(table: pd.DataFrame, column: str) -> Markup:
+    """The values of a column as code, as they were recorded; "" if there are none."""
+    found = [_plain(cell) for cell in table.get(column, ()) if cell == cell and cell != ""]
+    counts = list(dict.fromkeys(found))
+    if len(counts) > SHOWN:
+        ordered = sorted(counts, key=_order)
+        return Markup(" to ").join((_code(ordered[0]), _code(ordered[-1])))
+    return Markup(", ").join(map(_code, counts))
+
+
+def _plain(cell: object) -> str:
+    """A cell as text: numbers of the plan without a decimal point where they are whole."""
+    return f"{cell:.4g}" if isinstance(cell, float) and cell != round(cell) else _whole(cell)
+
+
+def _whole(cell: object) -> str:
+    return str(round(cell)) if isinstance(cell, float) else str(cell)
+
+
+def _order(text: str) -> tuple[float, str]:
+    try:
+        return float(text), text
+    except ValueError:
+        return float("inf"), text
+
+
+def _code(text: str) -> Markup:
+    return Markup(f"`{escape(text)}`")
+
+
+def _days(environments: pd.DataFrame) -> Markup:
+    days = sorted({str(at)[:10] for at in environments.get("started_at", ()) if at})
+    return Markup(" to ").join(_code(day) for day in dict.fromkeys([*days[:1], *days[-1:]]))
+
+
+def _speeds(tables: Tables, name: str) -> Cell:
+    """The median of the hosts' speeds before the cases, with the fastest and the slowest."""
+    known = [found for each in conditions(tables) if (found := getattr(each, name)) is not None]
+    ordered: Sequence[Value] = sorted(known, key=lambda each: float(each.number))
+    ends = (ordered[0], ordered[-1]) if len(ordered) > 1 else (None, None)
+    return Ranged(median(ordered), *ends) if ordered else None
+
+
+def incomplete(times: Sequence[PhaseTimes]) -> pd.DataFrame:
+    """The phases without a time or a capture, and why."""
+    lines = [line for each in times if (line := _lacking(each))]
+    columns = ["case", "phase", "unprofiled", "profiled", "reason"]
+    return pd.DataFrame(lines, columns=columns, dtype="object")
+
+
+def _lacking(times: PhaseTimes) -> list[Cell]:
+    if times.state == times.profiled_state == "ok":
+        return []
+    states = [words.STATES[state] for state in (times.state, times.profiled_state)]
+    return [times.case.case, words.PHASES[times.phase], *states, times.reason or None]

@@ -1,0 +1,163 @@
+"""Study accounting: formulas against measurements, and passes against the machine's ceilings."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from workflow_src.render.markdown import PHASE_WORDS
+from workflow_src.render.value import Cell, Value, ratio
+from workflow_src.studies.accounting.phases import Phase, absolute, gib, marked, phases, rule
+from workflow_src.studies.accounting.roofline import (
+    Component,
+    ceilings,
+    components,
+)
+from workflow_src.studies.lines import Line, lines, shown, unmeasured
+
+
+@dataclass(frozen=True)
+class Accounting:
+    """What the study found.
+
+    off: by how much the predicted peak memory is off, of all phases, without sign; utilization: of
+    forward passes, by precision.
+    """
+
+    rule: tuple[Value, ...]
+    off: tuple[Value, ...]
+    utilization: Mapping[str, tuple[Value, ...]]
+    sizes: pd.DataFrame
+    models: pd.DataFrame
+    phases: pd.DataFrame
+    components: pd.DataFrame
+    ceilings: pd.DataFrame
+    missing: pd.DataFrame
+
+
+def result(table: pd.DataFrame, of_the_run: pd.DataFrame) -> Accounting:
+    """What the study's table says; its ceilings are its own, of the same processes."""
+    every = lines(table, "accounting")
+    known = ceilings(every)
+    found = phases(every, known)
+    models = [line for line in every if line.text("measurement") == "model"]
+    rules = {line.text("size"): rule(line, "step_rule_flops") for line in models}
+    forward = [each for each in found if each.name == "forward" and each.utilization]
+    used = {
+        name: tuple(
+            each.utilization for each in forward if each.key[1] == name and each.utilization
+        )
+        for name in dict.fromkeys(each.key[1] for each in forward)
+    }
+    return Accounting(
+        rule=tuple(value for value in rules.values() if value),
+        off=tuple(absolute(each.off) for each in found if each.off),
+        utilization=used,
+        sizes=_sizes(found, rules),
+        models=_models(models),
+        phases=shown([_phase(each) for each in found]),
+        components=shown([_component(each) for each in components(every, known)]),
+        ceilings=shown([_ceiling(line) for line in every if _is_ceiling(line)]),
+        missing=unmeasured(every, _name),
+    )
+
+
+def _sizes(found: Sequence[Phase], rules: Mapping[str, Value | None]) -> pd.DataFrame:
+    """A row per size and precision that was measured: its training step and its forward pass."""
+    by = {(*each.key, each.name): each for each in found}
+    rows: list[dict[str, Cell]] = []
+    for size, precision in dict.fromkeys(each.key for each in found):
+        step, forward = (by.get((size, precision, n)) for n in ("train_step", "forward"))
+        row: dict[str, Cell] = {
+            "size": size,
+            "precision": precision,
+            "6ND / step's FLOPs": rules.get(size),
+            "step's peak memory, GiB": (step.peak or step.line.state) if step else None,
+            "predicted": step.predicted if step else None,
+            "step, ms": (step.ms or step.line.state) if step else None,
+            "forward, ms": (forward.ms or forward.line.state) if forward else None,
+            "device works in it": forward.working if forward else None,
+            "MFU of it": forward.mfu if forward else None,
+        }
+        rows.append(row)
+    return shown(rows)
+
+
+def _models(models: Sequence[Line]) -> pd.DataFrame:
+    """A row per size; activations depend on the precision, so that each has a column."""
+    rows: dict[str, dict[str, Cell]] = {}
+    for line in models:
+        row = rows.setdefault(line.text("size"), _formulas(line))
+        row[f"activations {line.text('precision')}, GiB"] = gib(line, "activations_mib")
+    return shown(list(rows.values()))
+
+
+def _formulas(line: Line) -> dict[str, Cell]:
+    forward = line.value("forward_flops", "flops")
+    both = ratio(line.value("forward_rule_flops", "flops"), forward, "share", "2ND / forward")
+    return {
+        "size": line.text("size"),
+        "parameters": line.value("parameters", "count"),
+        "without embedding": line.value("parameters_without_embedding", "count"),
+        "forward, FLOPs": forward,
+        "backward, FLOPs": line.value("backward_flops", "flops"),
+        "2ND / forward": both,
+        "6ND / step": rule(line, "step_rule_flops"),
+        "6ND / step, all N": rule(line, "step_rule_all_flops"),
+        "weights, GiB": gib(line, "weights_mib"),
+        "gradients, GiB": gib(line, "gradients_mib"),
+        "AdamW, GiB": gib(line, "optimizer_mib"),
+    }
+
+
+def _phase(each: Phase) -> dict[str, Cell]:
+    size, precision = each.key
+    return {
+        "size": size,
+        "precision": precision,
+        "phase": PHASE_WORDS.get(each.name, each.name),
+        "peak, GiB": each.peak or each.line.state,
+        "predicted": each.predicted,
+        "off by": each.off,
+        "median, ms": _time(each.line),
+        "device works": each.working,
+        "MFU": each.mfu,
+    }
+
+
+def _time(line: Line) -> Cell:
+    """The median with its 20th and 80th percentile."""
+    return line.ranged("median_ms", "p20_ms", "p80_ms", "ms") if line.ok else None
+
+
+def _component(each: Component) -> dict[str, Cell]:
+    return {
+        "size": each.line.text("size"),
+        "precision": each.line.text("precision"),
+        "component": each.name,
+        "FLOPs per byte": each.intensity,
+        "device time, ms": each.busy_ms,
+        "lower ceiling": "bandwidth" if each.by_bandwidth else "products",
+        "reaches of it": marked(each.of_roof),
+        "bytes by": each.line.text("work_from") or None,
+    }
+
+
+def _is_ceiling(line: Line) -> bool:
+    return line.text("measurement") == "ceiling" and line.ok
+
+
+def _ceiling(line: Line) -> dict[str, Cell]:
+    return {
+        "precision": line.text("precision"),
+        "ceiling": line.text("ceiling"),
+        "median, ms (20th to 80th percentile)": _time(line),
+        "fastest sample, TFLOP/s": line.value("tflop_per_s", "TFLOP/s"),
+        "fastest sample, GB/s": line.value("gb_per_s", "GB/s"),
+    }
+
+
+def _name(line: Line) -> str:
+    told = ("size", "precision", "measurement", "phase", "component", "ceiling")
+    found = [line.text(column).replace("_", " ") for column in told]
+    return " ".join(filter(None, found))

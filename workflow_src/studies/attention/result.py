@@ -1,0 +1,196 @@
+"""Which attention is fastest at which context, and what it does to memory."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import pandas as pd
+
+from workflow_src.answers import words
+from workflow_src.render.value import Cell, Joined, Value, computed, ratio
+from workflow_src.studies.attention.bounds import Bounds, bounds
+from workflow_src.studies.attention.modules import Modules, modules
+from workflow_src.studies.attention.passes import Both, both, fastest, name
+from workflow_src.studies.attention.points import SHOWN_HEAD_SIZE
+from workflow_src.studies.lines import Line, grouped, lines, shown, unmeasured
+
+PHASES = ("forward", "backward")
+
+
+@final
+@dataclass(frozen=True)
+class Against:
+    """The fastest attention and the written-out one, at the longest context where that ran.
+
+    Without that one: the fastest at the longest context of all.
+    """
+
+    context: int
+    best: Both
+    naive: Both | None
+
+    @property
+    def speedup(self) -> Value | None:
+        """How many times as fast the best is."""
+        return ratio(self.naive and self.naive.total, self.best.total, "times")
+
+    @property
+    def apart(self) -> bool:
+        """Whether the samples of both don't overlap."""
+        return self.naive is not None and self.naive.fast > self.best.slow
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the passes that a section shows have in common."""
+
+    head_size: int | None
+    precision: str
+    batch: int | None
+    heads: int | None
+
+
+@dataclass(frozen=True)
+class Attention:
+    """What the study found.
+
+    `shape` is None where nothing was measured in both passes. `contexts`: times of
+    both passes with the share in which the device works, by context; `times`, `memory`, `launches`:
+    forward + backward by context. `modules` are small modules around an attention; `bounds` holds
+    fused passes against the run's ceilings.
+    """
+
+    shape: Shape | None
+    against: Against | None
+    contexts: pd.DataFrame
+    times: pd.DataFrame
+    memory: pd.DataFrame
+    launches: pd.DataFrame
+    modules: Modules
+    bounds: Bounds | None
+    unmeasured: pd.DataFrame
+
+
+def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Attention:
+    """What the study's table says, and how near the run's ceilings fused passes come."""
+    every = lines(table, "attention")
+    cores = [line for line in every if line.text("sweep") == "core"]
+    measured = shown_passes(cores)
+    head_size = measured[0].forward.text("head_size") if measured else ""
+    here = [line for line in cores if line.text("head_size") == head_size]
+    return Attention(
+        shape=shape(measured[0].forward) if measured else None,
+        against=against(measured),
+        contexts=contexts(measured),
+        times=_pivot(cores, ("head_size", "context"), "median_ms", "ms"),
+        memory=memory(here, measured),
+        launches=_pivot(here, ("context",), "kernels", "count"),
+        modules=modules(every),
+        bounds=bounds(cores, lines(ceilings, "ceilings")),
+        unmeasured=unmeasured(every, _named),
+    )
+
+
+def shown_passes(cores: Sequence[Line]) -> list[Both]:
+    """Both passes at SHOWN_HEAD_SIZE or, if that wasn't measured, at the largest head size."""
+    found = both(cores)
+    sizes = {each.forward.amount("head_size") for each in found}
+    size = SHOWN_HEAD_SIZE if SHOWN_HEAD_SIZE in sizes else max(sizes, default=0)
+    return [each for each in found if each.forward.amount("head_size") == size]
+
+
+def shape(line: Line) -> Shape:
+    """The shape of a line, without its context."""
+    head_size, batch, heads = (line.whole(column) for column in ("head_size", "batch", "heads"))
+    return Shape(head_size, line.text("precision"), batch, heads)
+
+
+def against(measured: Sequence[Both]) -> Against | None:
+    """The comparison with the written-out attention; None if nothing was measured."""
+    naive = [each for each in measured if each.forward.text("implementation") == "naive"]
+    longest = max(naive or measured, key=lambda each: each.context, default=None)
+    if longest is None:
+        return None
+    best = fastest([each for each in measured if each.context == longest.context])
+    return Against(longest.context, best or longest, longest if naive else None)
+
+
+def contexts(measured: Sequence[Both]) -> pd.DataFrame:
+    """A row per context: times with shares of device time, and what is fastest.
+
+    All whose samples overlap those of the fastest are named with it.
+    """
+    names = dict.fromkeys(each.name for each in measured)
+    rows = []
+    for context in sorted({each.context for each in measured}):
+        here = [each for each in measured if each.context == context]
+        cells = {each.name: _cell(each) for each in here}
+        best = fastest(here)
+        first = [each.name for each in here if best and each.fast <= best.slow]
+        row: dict[str, Cell] = {"context": context, **{each: cells.get(each) for each in names}}
+        rows.append(row | {"fastest": " or ".join(first)})
+    return shown(rows)
+
+
+def _cell(each: Both) -> Cell:
+    return Joined((each.total, each.working), by=" at ") if each.working else each.total
+
+
+def memory(here: Sequence[Line], measured: Sequence[Both]) -> pd.DataFrame:
+    """Peak MiB, before backward + over both passes, by context, and how it grows with that.
+
+    Without any peak: what is kept for the backward pass.
+    """
+    peaks = any(line.has("peak_mib") for line in here)
+    kept = _pivot([line for line in here if line.has("kept_mib")], ("context",), "kept_mib", "MiB")
+    found = _pivot(here, ("context",), "peak_mib", "MiB") if peaks else kept
+    grown: dict[str, Cell] = {"context": "grows by the power of"}
+    for each in dict.fromkeys(each.name for each in measured):
+        grown[each] = exponent([mine for mine in measured if mine.name == each])
+    if found.empty or len(grown) < 2:
+        return found
+    row = [grown.get(str(column)) for column in found.columns]
+    return pd.DataFrame([*found.values.tolist(), row], columns=found.columns, dtype="object")
+
+
+def exponent(mine: Sequence[Both]) -> Value | None:
+    """The growth of memory between the two longest contexts: 1 is linear, 2 quadratic."""
+    known = sorted((each for each in mine if each.memory), key=lambda each: each.context)[-2:]
+    if len(known) < 2:
+        return None
+    low, high = known
+    grown = ratio(high.memory, low.memory, "")
+    power = math.log(grown.number) / math.log(high.context / low.context) if grown else None
+    return computed(power, "", "log of memory's growth / log of the context's", grown)
+
+
+def _pivot(every: Sequence[Line], keys: Sequence[str], column: str, unit: str) -> pd.DataFrame:
+    """A row per shape, a column per implementation; cells: forward + backward."""
+    rows = []
+    groups = grouped(every, *keys)
+    for group in sorted(groups, key=lambda mine: [mine[0].amount(key) for key in keys]):
+        row: dict[str, Cell] = {key.replace("_", " "): group[0].whole(key) for key in keys}
+        by_name = grouped(group, "implementation")
+        cells = {name(mine[0]): _phases(mine, column, unit) for mine in by_name}
+        rows += [row | cells] if any(cells.values()) else []
+    return shown(rows)
+
+
+def _phases(mine: Sequence[Line], column: str, unit: str) -> Cell:
+    phases = {line.text("phase"): line for line in mine}
+    cells = [
+        (line.value(column, unit) if line.ok else line.state)
+        if (line := phases.get(phase))
+        else None
+        for phase in PHASES
+    ]
+    if cells[0] == cells[1] and not isinstance(cells[0], Value):
+        return cells[0]
+    return cells[0] if "backward" not in phases else Joined(tuple(cells), by=" + ")
+
+
+def _named(line: Line) -> str:
+    phase = line.text("phase")
+    known = (name(line), words.PHASES.get(phase, phase), line.text("sweep"))
+    return ", ".join(filter(None, known))

@@ -1,0 +1,37 @@
+"""What disturbed a study: a profiler that stayed attached, a host of uneven speed."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from workflow_src.common.thresholds import HOST_CHANGED
+from workflow_src.render.value import Value
+from workflow_src.studies.lines import lines
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """`attached`: the points whose process kept torch.profiler attached, as all did once.
+
+    `fastest`, `slowest`: an eager operation (us) around the study's processes on a GPU's host.
+    `unsteady`: whether these differ by HOST_CHANGED or more.
+    """
+
+    attached: tuple[str, ...]
+    fastest: Value | None
+    slowest: Value | None
+    unsteady: bool
+
+
+def conditions(table: pd.DataFrame, study: str) -> Conditions:
+    """The conditions under which a study's table was measured."""
+    every = lines(table, study)
+    attached = dict.fromkeys(line.text("point") for line in every if line.true("profiler_stayed"))
+    fastest, slowest = (
+        [value for line in every if (value := line.value(f"host_operation_us_{end}", "us"))]
+        for end in ("least", "most")
+    )
+    low = min(fastest, key=lambda value: value.number, default=None)
+    high = max(slowest, key=lambda value: value.number, default=None)
+    unsteady = low is not None and high is not None and high.number > HOST_CHANGED * low.number
+    return Conditions(tuple(attached), low, high, unsteady)

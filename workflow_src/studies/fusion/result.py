@@ -1,0 +1,207 @@
+"""What one kernel gains over one per step of a formula, and how near it comes to a copy."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from workflow_src.render.value import Cell, Joined, Value, count, ratio
+from workflow_src.studies.fusion.copies import LARGE, bandwidth, cached
+from workflow_src.studies.lines import Line, grouped, lines, shown, spread, unmeasured
+
+NAMES = {
+    "copy": "copy",
+    "written_out": "written out",
+    "torch": "torch's own",
+    "compiled": "torch.compile",
+    "triton": "Triton",
+    "cuda": "CUDA C++",
+}
+OPERATIONS = {"gelu": "GeLU", "softmax": "Softmax"}
+ONE_KERNEL = ("triton", "torch")
+"""The implementations that the verdict is on: this project's, or where it didn't run, torch's."""
+
+NEAR_COPY, SAME_WITHIN = 0.90, 0.02
+"""The share of a copy's rate that is called near, and how far apart equal medians may be."""
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """What the study found.
+
+    `kernel`: the implementation that stands for one kernel; `speedups`: how many times as fast as
+    written out it is at the largest sizes, `gains` the same by operation. `bandwidth`: the best
+    rate of memory. `largest` has a row per implementation; `goals` one per operation; `times` is a
+    table per operation, `kinds` has a row per implementation and type.
+    """
+
+    kernel: str
+    speedups: tuple[Value, ...]
+    gains: Cell
+    bandwidth: Value | None
+    largest: pd.DataFrame
+    goals: pd.DataFrame
+    times: tuple[pd.DataFrame, ...]
+    kinds: pd.DataFrame
+    unmeasured: pd.DataFrame
+
+
+def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Fusion:
+    """What the study's table says."""
+    every = [line for line in lines(table, "fusion") if line.text("operation") in OPERATIONS]
+    ran = [line for line in every if line.ok]
+    operations = grouped(ran, "operation")
+    known = {name: [speedups(largest(mine), name) for mine in operations] for name in ONE_KERNEL}
+    kernel = next((name for name in ONE_KERNEL if any(known[name])), ONE_KERNEL[0])
+    found = dict(zip(map(_operation, operations), known[kernel], strict=True))
+    return Fusion(
+        kernel=NAMES[kernel],
+        speedups=tuple(value for values in found.values() for value in values),
+        gains=Joined(
+            tuple(Joined((name, spread(some)), by=" ") for name, some in found.items() if some),
+            by=", ",
+        ),
+        bandwidth=bandwidth(ran),
+        largest=at_largest(ran),
+        goals=shown([_goal(mine) for mine in operations]),
+        times=tuple(_times(mine) for mine in grouped(every, "operation")),
+        kinds=shown([_kind(mine) for mine in grouped(_own(ran), *KIND)]),
+        unmeasured=unmeasured(every, lambda line: f"{_operation([line])}, {_name(line)}"),
+    )
+
+
+KIND = ("operation", "implementation", "dtype")
+SHAPE = ("operation", "dtype", "rows", "columns")
+"""What lines must have in common to be compared with each other."""
+
+
+def largest(measured: Sequence[Line]) -> list[Line]:
+    """The lines with the most elements."""
+    most = max((line.amount("elements") for line in measured), default=0)
+    return [line for line in measured if line.amount("elements") == most]
+
+
+def speedups(measured: Sequence[Line], kernel: str, slow: str = "written_out") -> list[Value]:
+    """The median of `slow` over that of `kernel`, at each shape that has both."""
+    found = [
+        ratio(_median(mine, slow), _median(mine, kernel), "times", f"{slow} / {kernel}")
+        for mine in grouped(measured, *SHAPE)
+    ]
+    return [value for value in found if value]
+
+
+def at_largest(ran: Sequence[Line]) -> pd.DataFrame:
+    """A row per implementation: times at the largest sizes, and shares of the best rate of memory.
+
+    If every tensor fits in a cache: without shares.
+    """
+    uncached = [line for line in ran if not cached(line)]
+    rate = bandwidth(ran) if uncached else None
+    groups = [
+        mine
+        for operation in grouped(uncached or ran, "operation")
+        for mine in grouped(largest(operation), "dtype")
+    ]
+    rows: list[dict[str, Cell]] = []
+    for name, words in NAMES.items():
+        cells = {_heading(mine): _reached(mine, name, rate) for mine in groups}
+        rows += [{"median, ms": words, **cells}] if any(cells.values()) else []
+    return shown(rows)
+
+
+def _heading(mine: Sequence[Line]) -> str:
+    size = power(mine[0].amount("elements"))
+    return f"{_operation(mine)} of {size}, {mine[0].text('dtype')}"
+
+
+def _reached(mine: Sequence[Line], name: str, rate: Value | None) -> Cell:
+    """The times of an implementation over its shapes, and its shares of the best rate."""
+    here = [line for line in mine if line.text("implementation") == name]
+    times = spread(line.value("median_ms", "ms") for line in here)
+    rates = [line.value("achieved_gb_per_s", "GB/s") for line in here]
+    shares = spread(ratio(each, rate, "share", "rate / best rate of memory") for each in rates)
+    return Joined((times, shares), by=" at ") if shares else times
+
+
+def _goal(mine: Sequence[Line]) -> dict[str, Cell]:
+    """How often Triton's kernel comes near a copy, and is slower than torch's own."""
+    large = [line for line in mine if line.amount("elements") >= LARGE]
+    shares = [
+        share
+        for line in large
+        if line.text("implementation") == "triton"
+        if (share := line.value("share_of_copy", "share"))
+    ]
+    against = speedups(large, "triton", "torch")
+    slower = [value for value in against if value.number < 1 / (1 + SAME_WITHIN)]
+    near = [share for share in shares if share.number >= NEAR_COPY]
+    return {
+        "Triton's": _operation(mine),
+        "at least 90 % of a copy's rate in": Joined((count(near), count(shares)), by=" of "),
+        "least share of a copy's rate": min(shares, key=lambda share: share.number, default=None),
+        "over 2 % slower than torch's own in": Joined((count(slower), count(against)), by=" of "),
+    }
+
+
+def _times(mine: Sequence[Line]) -> pd.DataFrame:
+    """A row per shape of an operation: the median of each implementation, its share of the copy."""
+    found = []
+    for shape in sorted(grouped(mine, *SHAPE), key=_order):
+        first = shape[0]
+        fits = any(line.ok and cached(line) for line in shape)
+        row: dict[str, Cell] = {
+            f"{_operation(shape)}, dtype": first.text("dtype"),
+            "elements": power(first.amount("elements")),
+            "rows": first.value("rows", "count") if first.amount("rows") > 1 else None,
+            "columns": first.whole("columns") if first.amount("rows") > 1 else None,
+            "fits in cache": "yes" if fits else None,
+        }
+        found.append(row | {f"{_name(line)}, ms": _time(line) for line in shape})
+    return shown(found)
+
+
+def _order(shape: Sequence[Line]) -> tuple[str, float, float]:
+    first = shape[0]
+    return first.text("dtype"), first.amount("columns"), first.amount("elements")
+
+
+def _time(line: Line) -> Cell:
+    time, share = line.value("median_ms", "ms"), line.value("share_of_copy", "share")
+    if not line.ok:
+        return line.state
+    known = share and line.text("implementation") != "copy" and not cached(line)
+    return Joined((time, share), by=" at ") if known else time
+
+
+def _kind(mine: Sequence[Line]) -> dict[str, Cell]:
+    errors = [error for line in mine if (error := line.value("relative_error", "error"))]
+    return {
+        "operation": _operation(mine),
+        "implementation": _name(mine[0]),
+        "dtype": mine[0].text("dtype"),
+        "largest error": max(errors, key=lambda error: error.number, default=None),
+        "launches": mine[0].value("kernels_launched", "count"),
+    }
+
+
+def _own(ran: Sequence[Line]) -> list[Line]:
+    return [line for line in ran if line.text("implementation") != "copy"]
+
+
+def _median(mine: Sequence[Line], name: str) -> Value | None:
+    known = (line for line in mine if line.text("implementation") == name)
+    return next((line.value("median_ms", "ms") for line in known), None)
+
+
+def _operation(mine: Sequence[Line]) -> str:
+    return OPERATIONS.get(mine[0].text("operation"), mine[0].text("operation"))
+
+
+def _name(line: Line) -> str:
+    return NAMES.get(line.text("implementation"), line.text("implementation"))
+
+
+def power(elements: float) -> str:
+    """A number of elements as text, as a power of two if it is one: 2^20."""
+    found = int(elements)
+    return f"2^{found.bit_length() - 1}" if found and found & (found - 1) == 0 else f"{found:,}"

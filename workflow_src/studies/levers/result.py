@@ -1,0 +1,200 @@
+"""Study levers: what pays first and after it, by case, and how well that was predicted."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from workflow_src.render.markdown import PHASE_WORDS
+from workflow_src.render.value import (
+    Cell,
+    Joined,
+    Marked,
+    Ranged,
+    Value,
+    computed,
+    count,
+    median,
+    ratio,
+)
+from workflow_src.studies.levers.parts import KINDS
+from workflow_src.studies.levers.steps import (
+    STEP,
+    Case,
+    Step,
+    cases,
+    is_plain,
+    steps_of,
+    told_apart,
+)
+from workflow_src.studies.lines import Line, lines, shown, unmeasured
+
+UNCLEAR, UNTOLD = " ≈", " °"
+"""Marks of a remedy that others can't be told apart from, and of a saving that isn't shown."""
+
+NOT_FINITE = "not finite"
+
+
+@dataclass(frozen=True)
+class Levers:
+    """What the study found.
+
+    inside: of the judged training steps, those whose time is inside the predicted interval; width:
+    the median width of these intervals, as a share of the plain step.
+    """
+
+    cases: tuple[Case, ...]
+    inside: Value
+    judged: Value
+    width: Value | None
+    by_case: pd.DataFrame
+    steps: pd.DataFrame
+    effects: pd.DataFrame
+    phases: pd.DataFrame
+    expected: pd.DataFrame
+    unpredicted: pd.DataFrame
+    missing: pd.DataFrame
+
+
+def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Levers:
+    """What the study's table says; it isn't held against the run's ceilings."""
+    every = lines(table, "levers")
+    found = cases(every)
+    judged = [each for case in found for each in case.judged]
+    steps = [each for case in found for each in (case.plain, *case.steps) if each]
+    others = [each for each in steps_of(every) if each.line.text("phase") != STEP]
+    return Levers(
+        cases=tuple(found),
+        inside=_count([each for each in judged if each.predicted]),
+        judged=_count(judged),
+        width=median(each.width for each in judged),
+        by_case=shown([_case(case) for case in found]),
+        steps=shown([_step(each) for each in steps]),
+        effects=shown([_effect(each) for each in steps if each.ms]),
+        phases=shown([_step(each) for each in others if each.ms]),
+        expected=shown([row for each in steps if (row := _expected(each))]),
+        unpredicted=_unpredicted(every),
+        missing=unmeasured(every, _name),
+    )
+
+
+def _count(steps: Sequence[Step]) -> Value:
+    return count(each.ms for each in steps)
+
+
+def _off(step: Step) -> Value | None:
+    """By how much the device's predicted work is off, without sign."""
+    expected = step.line.value("predicted_device_ms", "ms")
+    off = ratio(expected, step.device_ms, "share", "|predicted / measured - 1|")
+    return off and computed(abs(off.number - 1), "share", off.formula, off)
+
+
+def _case(case: Case) -> dict[str, Cell]:
+    """What pays in a case, alone and on top of each other, and how many times were predicted."""
+    plain, first, least = case.plain, case.first, case.least
+    words = first.words if first else None
+    name, tried = Marked(words, "" if case.first_is_clear else UNCLEAR), _count(case.alone)
+    gains = tuple(Joined((words, ms), by=" ") for words, ms in case.gains)
+    inside = _count([each for each in case.judged if each.predicted])
+    return {
+        "case": case.name,
+        "plain step, ms": (plain.ms or plain.line.state) if plain else None,
+        "device works": ratio(plain.device_ms, plain.ms, "share") if plain else None,
+        "pays most alone": Joined((name, tried), by=", of ") if first else None,
+        "saves": first.saved if first else None,
+        "saved on top of each other, ms": Joined(gains, by=", ") if gains else None,
+        "shortest, ms": least.ms if least else None,
+        "saves in all": least.saved if least else None,
+        "as predicted": Joined((inside, _count(case.judged)), by=" of ") if case.judged else None,
+        "width of intervals": median(each.width for each in case.judged),
+        "device time off by": median(map(_off, case.judged)),
+    }
+
+
+def _time(step: Step) -> Cell:
+    """The median with those of the fastest and the slowest process; or why there is none."""
+    ends = (step.line.value(f"{end}_process_ms", "ms") for end in ("fastest", "slowest"))
+    return Ranged(step.ms, *ends) if step.ms else step.line.state
+
+
+def _saves(step: Step) -> Cell:
+    """The share of the plain time saved, marked if the processes' medians overlap with its."""
+    if is_plain(step.line) or step.plain is None:
+        return None
+    if step.broken:
+        return NOT_FINITE
+    apart = told_apart(step.line, step.plain)
+    return step.saved if apart or not step.saved else Marked(step.saved, UNTOLD)
+
+
+def _step(step: Step) -> dict[str, Cell]:
+    """A phase of a case: measured, and predicted from the plain one."""
+    line, phase = step.line, step.line.text("phase")
+    return {
+        "case": line.text("case"),
+        "with": step.words,
+        "phase": PHASE_WORDS.get(phase, phase) if phase != STEP else None,
+        "measured, ms (processes)": _time(step),
+        "saves": _saves(step),
+        "predicted, ms (interval)": line.ranged(
+            "predicted_ms", "predicted_low", "predicted_high", "ms"
+        ),
+        "as predicted": _yes_or_no(step.predicted),
+        "device time, ms": step.device_ms,
+        "saves of it": None if is_plain(line) else step.device_saved,
+        "predicted device time": line.value("predicted_device_ms", "ms"),
+        "off in device time, ms": line.value("off_device_ms", "ms"),
+        "off in the rest": line.value("off_rest_ms", "ms"),
+    }
+
+
+def _yes_or_no(said: bool | None) -> str | None:
+    return None if said is None else "yes" if said else "no"
+
+
+def _effect(step: Step) -> dict[str, Cell]:
+    """Memory and the errors of results against float32, and the time of compiling."""
+    more = step.over_plain("peak_memory_mib", "change")
+    change = more and computed(more.number - 1, "change", more.formula, more)
+    peak = step.line.value("peak_memory_mib", "MiB")
+    return {
+        "case": step.line.text("case"),
+        "with": step.words,
+        "peak memory, GiB": peak and computed(peak.number / 1024, "GiB", peak.formula, peak),
+        "against plain": None if is_plain(step.line) else change,
+        "largest error of logits": _error(step.line, "logits_error", "error_state"),
+        "of gradients": _error(step.line, "gradients_error", "error_state"),
+        "of gradients, rounded as plain": _error(
+            step.line, "rounded_gradients_error", "rounded_state"
+        ),
+        "compiling, s": step.line.value("compile_s", "s"),
+    }
+
+
+def _error(line: Line, column: str, state: str) -> Cell:
+    """An error; results that were compared and have none aren't finite."""
+    found = line.value(column, "share")
+    return found or (NOT_FINITE if line.text(state) == "ok" else None)
+
+
+def _expected(step: Step) -> dict[str, Cell]:
+    """The device's predicted work by kind; of older predictions, what they rested on."""
+    names = {kind: f"predicted_{kind}_ms" for kind in (*KINDS, "optimizer")}
+    known = {kind: step.line.value(column, "ms") for kind, column in names.items()}
+    why = step.line.text("why") or None
+    if not why and not any(known.values()):
+        return {}
+    words = {"core": "attention's core", "products": "products elsewhere", "optimizer": "AdamW"}
+    kinds = {f"{words.get(kind, kind)}, ms": ms for kind, ms in known.items()}
+    return {"case": step.line.text("case"), "with": step.words, **kinds, "because": why}
+
+
+def _unpredicted(every: Sequence[Line]) -> pd.DataFrame:
+    """The cases without predictions, and why."""
+    why = {line.text("case"): line.text("unpredicted") for line in every}
+    return shown([{"case": case, "not predicted": said} for case, said in why.items() if said])
+
+
+def _name(line: Line) -> str:
+    """A line's case and remedies, in words."""
+    return f"{line.text('case')}, {Step(line, None).words}"

@@ -1,0 +1,133 @@
+"""The lines of a study's table, whose cells become values, and tables made of such cells."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import pandas as pd
+
+from workflow_src.answers import words
+from workflow_src.render.show import FORMATS
+from workflow_src.render.value import Cell, Joined, Ranged, Rows, Value, median, merged, value
+
+
+@final
+@dataclass(frozen=True)
+class Line:
+    """A line of the table `table`; the header is line 1. An absent column is as an empty cell."""
+
+    table: str
+    number: int
+    cells: Mapping[str, object]
+
+    def text(self, column: str) -> str:
+        """A cell as text; "" where it is empty."""
+        found = self.cells.get(column)
+        return "" if found is None or found != found else str(found)
+
+    def whole(self, column: str) -> int | None:
+        """A cell as an integer that identifies: a context, a number of warm-up steps."""
+        found = self.value(column, "count")
+        return None if found is None else round(found.number)
+
+    def value(self, column: str, unit: str, formula: str = "") -> Value | None:
+        """A cell as a value; None where it is empty or no number."""
+        return value(self.cells.get(column), unit, self.rows, formula=formula or column)
+
+    def amount(self, column: str) -> float:
+        """A cell as a number to draw or to sort by; 0 where it is empty."""
+        found = self.value(column, "")
+        return found.number if found else 0.0
+
+    def has(self, *columns: str) -> bool:
+        """Whether all of these cells hold a number."""
+        return all(self.value(column, "") is not None for column in columns)
+
+    def ranged(self, middle: str, low: str, high: str, unit: str) -> Cell:
+        """A cell with two others as its ends; None where it is empty."""
+        found = self.value(middle, unit)
+        return found and Ranged(found, self.value(low, unit), self.value(high, unit))
+
+    def true(self, column: str) -> bool:
+        """Whether a cell says so."""
+        return self.text(column) in ("True", "1", "1.0")
+
+    @property
+    def rows(self) -> Rows:
+        """The line as a source."""
+        return Rows(self.table, (self.number,))
+
+    @property
+    def ok(self) -> bool:
+        """Whether the line was measured."""
+        return self.text("status") == "ok"
+
+    @property
+    def state(self) -> str:
+        """In words, why the line wasn't measured."""
+        status = self.text("status")
+        return words.STATES.get(status, status)
+
+
+def lines(table: pd.DataFrame, study: str) -> tuple[Line, ...]:
+    """The lines of a study's table, or of `ceilings`, as section.py reads them."""
+    name = study if study == "ceilings" else f"studies/{study}"
+    rows = table.to_dict("records")
+    return tuple(
+        Line(name, int(number), {str(key): cell for key, cell in row.items()})
+        for number, row in zip(table.index, rows, strict=True)
+    )
+
+
+def shown(rows: Sequence[Mapping[str, Cell]]) -> pd.DataFrame:
+    """A table to print: a column per key, without those in which no row has a cell."""
+    columns = dict.fromkeys(key for row in rows for key in row)
+    kept = [key for key in columns if any(row.get(key) is not None for row in rows)]
+    cells = [[row.get(key) for key in kept] for row in rows]
+    return pd.DataFrame(cells, columns=kept, dtype="object")
+
+
+def grouped(every: Iterable[Line], *columns: str) -> list[list[Line]]:
+    """Lines that agree in some columns, in order of first appearance."""
+    found: dict[tuple[str, ...], list[Line]] = {}
+    for line in every:
+        found.setdefault(tuple(line.text(column) for column in columns), []).append(line)
+    return list(found.values())
+
+
+def unmeasured(every: Iterable[Line], name: Callable[[Line], str]) -> pd.DataFrame:
+    """A row per name, state and reason of lines that weren't measured, and how many they are."""
+    found: dict[tuple[str, str, str], list[Rows]] = {}
+    for line in every:
+        if not line.ok:
+            key = (name(line), line.state, line.text("reason"))
+            found.setdefault(key, []).append(line.rows)
+    return shown(
+        [
+            {
+                "without a measurement": named,
+                "state": state,
+                "why": reason or None,
+                "rows": Value(len(rows), "count", merged(rows), "count"),
+            }
+            for (named, state, reason), rows in found.items()
+        ]
+    )
+
+
+def ranged(values: Sequence[Value]) -> Cell:
+    """The median, with the least and the most of several; None without any."""
+    ends = sorted(values, key=lambda value: value.number)
+    if len(ends) < 2:
+        return ends[0] if ends else None
+    return Ranged(median(values), ends[0], ends[-1])
+
+
+def spread(values: Iterable[Value | None]) -> Cell:
+    """The least to the most, or one of them if both look alike; None without any."""
+    ends = sorted((each for each in values if each), key=lambda value: value.number)
+    if not ends:
+        return None
+    low, high = ends[0], ends[-1]
+    alike = FORMATS[low.unit](low.number) == FORMATS[high.unit](high.number)
+    return low if alike else Joined((low, high), by=" to ")

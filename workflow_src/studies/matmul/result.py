@@ -1,0 +1,213 @@
+"""Study matmul: the rate of each product, and what sizes of unaligned rows lose."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from workflow_src.render.value import (
+    Cell,
+    Joined,
+    Marked,
+    Value,
+    complement,
+    computed,
+    count,
+    median,
+    ratio,
+)
+from workflow_src.studies.lines import Line, ranged, shown, unmeasured
+from workflow_src.studies.matmul.analyze import DIVISORS
+from workflow_src.studies.matmul.points import PRECISIONS
+from workflow_src.studies.matmul.products import Product, changes, measured, products
+
+DATASHEET = {"fp32": 67, "tf32": 494, "bf16": 989, "fp8": 1979}
+"""Dense peak rates in TFLOP/s of H100 SXM and H200 SXM, from NVIDIA's datasheets."""
+
+DATASHEET_GPUS = ("NVIDIA H100 80GB HBM3", "NVIDIA H200")
+"""Their names in the driver; H100 PCIe and the NVL models are slower."""
+
+FINE = {"edge": "across", "past_edge": "just past"}
+"""The sweeps around an edge of waves, in words."""
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """Rates (TFLOP/s) of the sizes near one another whose rows are a multiple of 16 bytes or not.
+
+    aligned, unaligned: the medians; lost: by which share the second is lower; older, newer: the
+    compute capabilities that the kernels of both are named after, if all of the unaligned are older
+    than all of the others, else "".
+    """
+
+    precision: str
+    aligned: Value | None
+    unaligned: Value | None
+    lost: Value | None
+    older: str
+    newer: str
+
+
+@dataclass(frozen=True)
+class Matmul:
+    """What the study found: `rates` has a row per size and a column per precision."""
+
+    fastest: Product | None
+    alignment: Alignment
+    rates: pd.DataFrame
+    best: pd.DataFrame
+    sizes: pd.DataFrame
+    divisors: pd.DataFrame
+    edge: pd.DataFrame
+    missing: pd.DataFrame
+
+
+def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Matmul:
+    """What the study's table says; it isn't held against the run's ceilings."""
+    found = products(table)
+    by_size, fine = measured(found, "sizes"), measured(found, "divisibility")
+    return Matmul(
+        fastest=max((each for each in found if each.n and each.rate), key=_rate, default=None),
+        alignment=alignment(fine),
+        rates=rates(found),
+        best=shown([_best(mine) for mine in _by_precision(by_size)]),
+        sizes=shown([_size(each, mine) for mine in _by_precision(by_size) for each in mine]),
+        divisors=shown(
+            [_divisor(n, mine) for n in DIVISORS if (mine := [p for p in fine if _of(p) == n])]
+        ),
+        edge=shown([row for sweep in FINE for row in _edge(measured(found, sweep))]),
+        missing=unmeasured((each.line for each in found), _name),
+    )
+
+
+def _rate(product: Product) -> float:
+    return product.rate.number if product.rate else 0.0
+
+
+def _of(product: Product) -> int:
+    return next(each for each in DIVISORS if (product.n or 1) % each == 0)
+
+
+def _by_precision(found: Sequence[Product]) -> list[list[Product]]:
+    every = [[each for each in found if each.precision == name] for name in PRECISIONS]
+    return [mine for mine in every if mine]
+
+
+def alignment(fine: Sequence[Product]) -> Alignment:
+    """What the sizes of the sweep by divisor lose whose rows aren't aligned."""
+    sides = {side: [each for each in fine if each.aligned == side] for side in (True, False)}
+    aligned, unaligned = (median(each.rate for each in mine) for mine in sides.values())
+    older, newer = _named_after(sides[False]), _named_after(sides[True])
+    told = bool(older and newer) and max(older) < min(newer)
+    return Alignment(
+        precision=fine[0].precision if fine else "",
+        aligned=aligned,
+        unaligned=unaligned,
+        lost=complement(ratio(unaligned, aligned, "share", "unaligned / aligned")),
+        older=_capabilities(older) if told else "",
+        newer=_capabilities(newer) if told else "",
+    )
+
+
+def _named_after(found: Sequence[Product]) -> list[int]:
+    """The compute capabilities in the names of all kernels; none unless all names tell."""
+    told = {each.built_for for each in found}
+    return sorted(each for each in told if each) if None not in told else []
+
+
+def _capabilities(found: Sequence[int]) -> str:
+    return ", ".join(f"sm{each}" for each in found)
+
+
+def rates(found: Sequence[Product]) -> pd.DataFrame:
+    """Rates by size, with their marks, or why there is none; a skipped precision has no sizes."""
+    mine = [each for each in found if each.sweep == "sizes"]
+    names = dict.fromkeys(each.precision for each in mine)
+    cells: dict[int, dict[str, Cell]] = {}
+    for each in mine:
+        if each.n:
+            state = None if each.line.ok else each.line.state
+            cell = Marked(each.rate, f" ({each.mark})") if each.mark else each.rate
+            cells.setdefault(each.n, {})[each.precision] = cell or state
+    skipped = {each.precision: each.line.state for each in mine if not each.n}
+    return shown(
+        [{"n": n} | {name: cells[n].get(name, skipped.get(name)) for name in names}
+         for n in sorted(cells)]
+    )  # fmt: skip
+
+
+def _best(mine: Sequence[Product]) -> dict[str, Cell]:
+    """The best rate of a precision; half of it: from the n on from which no rate is below that."""
+    best = max(mine, key=_rate)
+    slow = [each.n or 0 for each in mine if _rate(each) < _rate(best) / 2]
+    fast = [each.n or 0 for each in mine if (each.n or 0) > max(slow, default=0)]
+    known = best.line.text("gpu") in DATASHEET_GPUS
+    sheet = DATASHEET[best.precision] if known else None
+    share = best.rate and sheet and computed(_rate(best) / sheet, "share", "of it", best.rate)
+    return {
+        "precision": best.precision,
+        "best, TFLOP/s": best.rate,
+        "at n": best.n,
+        "half of it from n": min(fast, default=None),
+        "datasheet, TFLOP/s": sheet,
+        "of datasheet": share or None,
+        "kernel's name says": best.line.text("ran") or None,
+        "kernel": best.kernel or None,
+    }
+
+
+def _size(product: Product, mine: Sequence[Product]) -> dict[str, Cell]:
+    """A product in the table of all sizes; `mine`: those of its precision."""
+    best = max(mine, key=_rate).rate
+    return {
+        "precision": product.precision,
+        "n": product.n,
+        "median, ms (20th to 80th percentile)": product.line.ranged(
+            "median_ms", "p20_ms", "p80_ms", "ms"
+        ),
+        "TFLOP/s": Marked(product.rate, f" ({product.mark})") if product.mark else product.rate,
+        "of best": ratio(product.rate, best, "share", "rate / the precision's best"),
+        "device time, ms": product.busy_ms,
+        "name says": product.line.text("ran") or None,
+        "kernel": product.kernel or None,
+    }
+
+
+def _divisor(divisor: int, mine: Sequence[Product]) -> dict[str, Cell]:
+    found, after = [each.rate for each in mine if each.rate], _named_after(mine)
+    return {
+        "largest that divides n": divisor,
+        "sizes": count(found),
+        "median, TFLOP/s (least to most)": ranged(found),
+        "kernels named after": _capabilities(after) or None,
+        "tiles": _same(mine, lambda each: each.covered[0]),
+        "kernels": Joined(tuple(sorted({each.kernel for each in mine} - {""})), ", "),
+    }
+
+
+def _same(mine: Sequence[Product], told: Callable[[Product], int | None]) -> int | None:
+    """What is told alike of all; None where it differs."""
+    found = {told(each) for each in mine}
+    return found.pop() if len(found) == 1 else None
+
+
+def _edge(mine: list[Product]) -> list[dict[str, Cell]]:
+    return [
+        {
+            "sweep": FINE[each.sweep],
+            "n": each.n,
+            "TFLOP/s": each.rate,
+            "against the one before": change,
+            "tile": each.line.text("tile") or None,
+            "tiles": each.covered[0],
+            "waves": each.covered[1],
+            "kernel": each.kernel or None,
+        }
+        for each, change in zip(mine, changes(mine), strict=True)
+    ]
+
+
+def _name(line: Line) -> str:
+    n = line.whole("n")
+    about = f"{line.text('precision')} {line.text('sweep').replace('_', ' ')}"
+    return f"{about}, n = {n}" if n else about

@@ -1,0 +1,226 @@
+"""Study mlp: how a step's time and device time grow with its FLOPs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
+from workflow_src.render.value import Cell, Ranged, Value, computed, ratio
+from workflow_src.studies.lines import Line, lines, shown, unmeasured
+from workflow_src.studies.mlp.points import BASE
+
+POWERS = {"steps": 1, "layers": 1, "batch": 1, "dim": 2}
+"""The power of each size in the FLOPs: 2 batch dim^2 per layer and product, `steps` times."""
+
+OPERATORS_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Width:
+    """A step at one width (dim): its time, device time, and the share of the first in the second.
+
+    `state`: why it has no time, in words.
+    """
+
+    dim: int
+    ms: Value | None
+    busy_ms: Value | None
+    working: Value | None
+    state: str
+    on_cpu: bool
+
+    @property
+    def waits(self) -> bool:
+        """Whether a GPU waits for more of the step than a launch-bound one may."""
+        share = self.working.number if self.working else 0.0
+        return not self.on_cpu and share < LAUNCH_BOUND_BELOW
+
+
+@dataclass(frozen=True)
+class Growth:
+    """From the width `low` to `high`: how many times the FLOPs, the step and the device time are.
+
+    `followed`: step / FLOPs, 1 where a step's time grows as they do.
+    """
+
+    low: Width
+    high: Width
+    flops: Value | None
+    step: Value | None
+    busy: Value | None
+    followed: Value | None
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """The total time with one size of the base scaled: ratios to the base's FLOPs and time."""
+
+    line: Line
+    axis: str
+    flops: Value | None
+    time: Value | None
+    low: Value | None
+    high: Value | None
+
+
+@dataclass(frozen=True)
+class Mlp:
+    """What the study found; `growth` is between the two largest widths that may be compared."""
+
+    widths: tuple[Width, ...]
+    growth: Growth | None
+    most: Width | None
+    dims: pd.DataFrame
+    scaled: pd.DataFrame
+    operators: pd.DataFrame
+    missing: pd.DataFrame
+
+
+def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Mlp:
+    """What the study's table says; it isn't held against the run's ceilings."""
+    every = lines(table, "mlp")
+    part = {
+        name: [line for line in every if line.text("part") == name]
+        for name in ("scaling", "sweep", "operators")
+    }
+    found = widths(part["sweep"])
+    return Mlp(
+        widths=tuple(found),
+        growth=growth(found),
+        most=max((w for w in found if w.working), key=_working, default=None),
+        dims=_dims(found),
+        scaled=shown([_scaled(each) for each in scaled(part["scaling"])]),
+        operators=shown([_operator(line) for line in _longest(part["operators"])]),
+        missing=unmeasured(every, _name),
+    )
+
+
+def widths(sweep: Sequence[Line]) -> list[Width]:
+    """The steps of the sweep over the width, the narrowest first."""
+    return sorted(
+        (_width(dim, line) for line in sweep if (dim := line.whole("dim"))),
+        key=lambda width: width.dim,
+    )
+
+
+def _width(dim: int, line: Line) -> Width:
+    ms, busy = (line.value(c, "ms") if line.ok else None for c in ("median_ms", "busy_ms"))
+    working = ratio(busy, ms, "share", "device time / step")
+    return Width(dim, ms, busy, working, line.state, line.text("device") == "cpu")
+
+
+def _working(width: Width) -> float:
+    return width.working.number if width.working else 0.0
+
+
+def growth(found: Sequence[Width]) -> Growth | None:
+    """The growth between the two largest widths that keep the device working; None without two."""
+    usable = [width for width in found if width.ms and not width.waits]
+    return _growth(*usable[-2:]) if len(usable) > 1 else None
+
+
+def _growth(low: Width, high: Width) -> Growth:
+    step = ratio(high.ms, low.ms, "times", "step / step")
+    flops = computed((high.dim / low.dim) ** 2, "times", "(dim / dim)^2", low.ms, high.ms)
+    return Growth(
+        low=low,
+        high=high,
+        flops=flops,
+        step=step,
+        busy=ratio(high.busy_ms, low.busy_ms, "times", "device time / device time"),
+        followed=ratio(step, flops, "times", "step / FLOPs"),
+    )
+
+
+def _dims(found: Sequence[Width]) -> pd.DataFrame:
+    """A row per width, FLOPs and times over those of the base's width."""
+    base = next((width for width in found if width.dim == BASE["dim"]), None)
+    over = {width.dim: _growth(base, width) if base else None for width in found}
+    rows: list[dict[str, Cell]] = []
+    for width in found:
+        grown = over[width.dim]
+        times: dict[str, Cell] = {
+            f"FLOPs over dim {BASE['dim']}'s": grown.flops if grown else None,
+            "step over": grown.step if grown else None,
+            "device time over": grown.busy if grown else None,
+        }
+        about: dict[str, Cell] = {
+            "dim": width.dim,
+            "step, ms": width.ms or width.state,
+            "device time, ms": width.busy_ms,
+            "device time / step": width.working,
+        }
+        rows.append(about | times)
+    return shown(rows)
+
+
+def scaled(scaling: Sequence[Line]) -> list[Scaled]:
+    """The base and each scaled size; without a measured base none has a ratio of times."""
+    axes = {line.text("axis"): line for line in scaling if line.ok}
+    base = axes["base"].value("median_ms", "ms") if "base" in axes else None
+    return [_ratios(line, base) for line in scaling]
+
+
+def _ratios(line: Line, base: Value | None) -> Scaled:
+    times = [
+        ratio(line.value(column, "ms") if line.ok else None, base, "times", f"{column} / base")
+        for column in ("median_ms", "p20_ms", "p80_ms")
+    ]
+    sizes = {axis: line.value(axis, "count") for axis in BASE}
+    flops = 1.0
+    for axis, size in sizes.items():
+        flops *= (size.number / BASE[axis]) ** POWERS[axis] if size else 1.0
+    return Scaled(
+        line,
+        line.text("axis"),
+        computed(flops, "times", "FLOPs / base", *sizes.values()),
+        *times,
+    )
+
+
+def _scaled(each: Scaled) -> dict[str, Cell]:
+    sizes: dict[str, Cell] = {axis: each.line.whole(axis) for axis in BASE}
+    times = Ranged(each.time, each.low, each.high) if each.time else None
+    return sizes | {
+        "scaled": each.axis,
+        "by": each.line.whole("factor"),
+        "median, ms": each.line.value("median_ms", "ms") if each.line.ok else each.line.state,
+        "FLOPs over the base's": each.flops,
+        "time over the base's (20th to 80th percentile)": times,
+        "time / FLOPs": ratio(each.time, each.flops, "times", "time / FLOPs"),
+    }
+
+
+def _longest(operators: Sequence[Line]) -> list[Line]:
+    """Of each operation, the operators that take most, at most OPERATORS_SHOWN."""
+    found: dict[str, list[Line]] = {}
+    for line in operators:
+        if line.ok:
+            found.setdefault(line.text("operation"), []).append(line)
+    return [line for mine in found.values() for line in sorted(mine, key=_share)[:OPERATORS_SHOWN]]
+
+
+def _share(line: Line) -> float:
+    share = line.value("share", "share")
+    return -share.number if share else 0.0
+
+
+def _operator(line: Line) -> dict[str, Cell]:
+    return {
+        "operation": line.text("operation"),
+        "unprofiled median, ms": line.value("median_ms", "ms"),
+        "operator": line.text("operator") or None,
+        "kernel": line.text("kernel") if line.text("device") != "cpu" else None,
+        "family": line.text("family") or None,
+        "calls": line.value("calls", "calls"),
+        "device time, ms": line.value("device_ms", "ms"),
+        "share": line.value("share", "share"),
+    }
+
+
+def _name(line: Line) -> str:
+    told = {column: line.text(column) for column in ("part", "operation", "axis")}
+    numbers = {"by": line.whole("factor"), "dim": line.whole("dim")}
+    about = [*told.values(), *(f"{name} {number}" for name, number in numbers.items() if number)]
+    return " ".join(filter(None, about))

@@ -1,0 +1,71 @@
+"""What was timed both in full precision and under bf16 autocast."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import final
+
+from workflow_src.answers import words
+from workflow_src.render.value import Value, ratio
+from workflow_src.studies.lines import Line
+from workflow_src.studies.precision.points import AUTOCAST
+
+SCORES = "scores"
+MEASUREMENTS = {
+    "forward": words.PHASES["forward"],
+    "forward_backward": words.PHASES["forward_backward"],
+    SCORES: "attention scores alone",
+}
+"""What was timed, in words; all but SCORES are of a model."""
+
+
+@final
+@dataclass(frozen=True)
+class Pair:
+    """One measurement of one size: how many times as fast it is under autocast as in `against`."""
+
+    against: str
+    autocast: Line
+    speedup: Value
+
+    @property
+    def size(self) -> str:
+        """The model's size."""
+        return self.autocast.text("size")
+
+    @property
+    def measurement(self) -> str:
+        """What was timed: a key of MEASUREMENTS."""
+        return self.autocast.text("measurement")
+
+    @property
+    def busy(self) -> Value | None:
+        """The share of the step under autocast in which a GPU works; None on a CPU."""
+        on_cpu = self.autocast.text("device") == "cpu"
+        return None if on_cpu else self.autocast.value("busy_share", "share", "device / median")
+
+    @property
+    def name(self) -> str:
+        """In words: "medium, forward, over tf32"."""
+        return f"{self.size}, {MEASUREMENTS[self.measurement]}, over {self.against}"
+
+
+def pairs(speed: Iterable[Line]) -> list[Pair]:
+    """A pair for each line under autocast and each full precision in which the same was timed."""
+    timed = [line for line in speed if line.ok and line.text("measurement") in MEASUREMENTS]
+    found = []
+    for full in timed:
+        if full.text("precision") != AUTOCAST and (cast := _cast(full, timed)):
+            times = full.value("median_ms", "ms"), cast.value("median_ms", "ms")
+            if speedup := ratio(*times, "times", "full precision / autocast"):
+                found.append(Pair(full.text("precision"), cast, speedup))
+    return found
+
+
+def _cast(full: Line, timed: Iterable[Line]) -> Line | None:
+    key = full.text("size"), full.text("measurement"), AUTOCAST
+    alike = (
+        line
+        for line in timed
+        if (line.text("size"), line.text("measurement"), line.text("precision")) == key
+    )
+    return next(alike, None)

@@ -1,0 +1,138 @@
+"""What a 16-bit type costs in accuracy, and what autocast gains in time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from workflow_src.render.value import Cell, Joined, count
+from workflow_src.studies.lines import Line, lines, shown, unmeasured
+from workflow_src.studies.precision.pairs import MEASUREMENTS, SCORES, Pair, pairs
+
+SAME_WITHIN = 0.02
+"""A speed-up that differs from 1 by at most this is neither a gain nor a loss."""
+
+
+@dataclass(frozen=True)
+class Precision:
+    """What the study found.
+
+    `best`: the comparison of a model under autocast with full precision that gains most; `gained`
+    and `lost`: those that gain or lose over SAME_WITHIN; `gains`: how many gain, by full precision.
+    `speedups` has a row per size, `sums` one per way to add, `norms` per LayerNorm, `types` per
+    tensor, `times` per timing.
+    """
+
+    best: Pair | None
+    gained: tuple[Pair, ...]
+    lost: tuple[Pair, ...]
+    gains: Cell
+    speedups: pd.DataFrame
+    sums: pd.DataFrame
+    norms: pd.DataFrame
+    types: pd.DataFrame
+    times: pd.DataFrame
+    unmeasured: pd.DataFrame
+
+
+def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Precision:
+    """What the study's table says."""
+    every = lines(table, "precision")
+    sums, norms, types, speed = (
+        [line for line in every if line.text("part") == part]
+        for part in ("accumulation", "layer_norm", "dtypes", "speed")
+    )
+    found = pairs(speed)
+    models = [pair for pair in found if pair.measurement != SCORES]
+    gained = [pair for pair in models if pair.speedup.number > 1 + SAME_WITHIN]
+    return Precision(
+        best=max(models, key=lambda pair: pair.speedup.number, default=None),
+        gained=tuple(gained),
+        lost=tuple(pair for pair in models if pair.speedup.number < 1 - SAME_WITHIN),
+        gains=gains(models, gained),
+        speedups=speedups(models),
+        sums=shown([_sum(line) for line in sums if line.ok]),
+        norms=shown([_norm(line) for line in norms if line.ok]),
+        types=shown([_type(line) for line in types if line.ok]),
+        times=shown([_time(line, found) for line in speed]),
+        unmeasured=unmeasured(every, _name),
+    )
+
+
+def gains(models: Sequence[Pair], gained: Sequence[Pair]) -> Cell:
+    """How many comparisons gain of how many, by full precision: "fp32: 10 of 10, tf32: 6 of 10"."""
+    cells = []
+    for against in dict.fromkeys(pair.against for pair in models):
+        gain, every = (
+            count(pair.speedup for pair in mine if pair.against == against)
+            for mine in (gained, models)
+        )
+        cells.append(Joined((f"{against}:", gain, "of", every), by=" "))
+    return Joined(tuple(cells), by=", ")
+
+
+def speedups(models: Sequence[Pair]) -> pd.DataFrame:
+    """A row per size: autocast's speed-up over each precision, and how much of its step is work."""
+    against = dict.fromkeys(pair.against for pair in models)
+    rows = []
+    for size in dict.fromkeys(pair.size for pair in models):
+        row: dict[str, Cell] = {"size": size}
+        for measurement, words in MEASUREMENTS.items():
+            mine = [p for p in models if (p.size, p.measurement) == (size, measurement)]
+            known = {pair.against: pair.speedup for pair in mine}
+            row |= {f"{words}: over {precision}": known.get(precision) for precision in against}
+            row[f"{words}: device works"] = mine[0].busy if mine else None
+        rows.append(row)
+    return shown(rows)
+
+
+def _sum(line: Line) -> dict[str, Cell]:
+    return {
+        "0.01 added 1000 times": line.text("variant"),
+        "sum": line.value("value", "precise"),
+        "error": line.value("error", "error"),
+        "of it, from 0.01 as stored": line.value("representation_error", "error"),
+        "from rounding the sum": line.value("rounding_error", "error"),
+        "spacing at the sum": line.value("spacing", "error"),
+    }
+
+
+def _norm(line: Line) -> dict[str, Cell]:
+    return {
+        "input in": line.text("variant"),
+        "its standard deviation": line.value("deviation", ""),
+        "mean and variance in": line.text("statistics"),
+        "largest error of the output": line.value("largest_error", "error"),
+        "error of storing the output in the input's type": line.value("stored_error", "error"),
+        "variance": line.text("variance"),
+    }
+
+
+def _type(line: Line) -> dict[str, Cell]:
+    return {
+        "tensor": line.text("tensor"),
+        "under fp16 autocast": line.text("autocast_fp16") or None,
+        "under bf16 autocast": line.text("autocast_bf16") or None,
+    }
+
+
+def _time(line: Line, found: Sequence[Pair]) -> dict[str, Cell]:
+    key = tuple(line.text(column) for column in ("size", "measurement", "precision"))
+    mine = [p.speedup for p in found if (p.size, p.measurement, p.against) == key]
+    times = line.ranged("median_ms", "p20_ms", "p80_ms", "ms")
+    return {
+        "size": key[0],
+        "measured": MEASUREMENTS.get(key[1], key[1]),
+        "precision": key[2],
+        "median, ms": times if line.ok else line.state,
+        "bf16's speed-up over it": mine[0] if mine else None,
+        "device time / step": line.value("busy_share", "share"),
+        "copies": line.value("copies", "count"),
+        "their share of device time": line.value("copy_share", "share"),
+    }
+
+
+def _name(line: Line) -> str:
+    measured = MEASUREMENTS.get(line.text("measurement"), "")
+    known = (line.text("size"), measured, line.text("precision"), line.text("variant"))
+    return ", ".join(filter(None, known)) or line.text("part")

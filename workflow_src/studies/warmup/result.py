@@ -1,0 +1,165 @@
+"""What first steps cost, how many an average must leave out, and what their time goes to."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from workflow_src.answers import words
+from workflow_src.render.value import Cell, Value, difference, median, ratio
+from workflow_src.studies.lines import Line, grouped, lines, shown, unmeasured
+from workflow_src.studies.warmup.trials import trials
+
+MEAN_WITHIN = 0.05
+"""A warm-up is enough if no mean then exceeds a settled step by more than this share.
+
+A mean that is lower by more can't come from slow first steps, which only raise it.
+"""
+
+PARTS = {
+    "whole": "the whole step",
+    "first_launch": "first launches of kernels",
+    "launch": "other launches",
+    "load": "loading and looking up code",
+    "synchronize": "waiting for the device",
+    "allocate": "allocating and freeing memory",
+    "other_call": "other CUDA calls",
+    "outside": "outside CUDA calls",
+}
+"""What the host's time in a step is split into, in words."""
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """What the study found.
+
+    `enough`: the fewest warm-up steps tried from which on no mean of a run that settles is over
+    MEAN_WITHIN above its settled step; None if none are enough. `fewest`: the fewest tried.
+    `worst`: of the runs with fewer steps than are enough (with the most, if none are), the one
+    whose mean is highest. `phases` has a row per size and phase, `runs` one per run; `parts` and
+    `trials` are of points that record the cause.
+    """
+
+    enough: Value | None
+    fewest: Value | None
+    worst: Line | None
+    phases: pd.DataFrame
+    runs: pd.DataFrame
+    parts: pd.DataFrame
+    trials: pd.DataFrame
+    unmeasured: pd.DataFrame
+
+
+def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> WarmUp:
+    """What the study's table says."""
+    every = lines(table, "warmup")
+    runs = [line for line in every if not line.text("sweep")]
+    settling = [run for run in runs if run.has("settled_after_steps") and excess(run)]
+    enough = fewest_enough(settling)
+    fewest = min(settling, key=_steps, default=None)
+    return WarmUp(
+        enough=enough,
+        fewest=fewest and fewest.value("warmup_steps", "count"),
+        worst=worst(settling, enough),
+        phases=phases(runs),
+        runs=shown([_run(line) for line in runs]),
+        parts=shown([_part(line) for line in every if line.ok and line.text("sweep") == "traced"]),
+        trials=trials([line for line in every if line.ok and line.text("sweep") == "loading"]),
+        unmeasured=unmeasured(every, name),
+    )
+
+
+def excess(run: Line) -> Value | None:
+    """The share by which a run's mean is above its settled step; None if it wasn't measured."""
+    mean, settled = run.value("mean_ms", "ms"), run.value("settled_ms", "ms")
+    known = run.ok and run.has("warmup_steps")
+    return (
+        ratio(difference(mean, settled), settled, "change", "mean / settled - 1") if known else None
+    )
+
+
+def fewest_enough(runs: Sequence[Line]) -> Value | None:
+    """The fewest warm-up steps from which on no mean is above MEAN_WITHIN."""
+    least = None
+    for steps in sorted({_steps(run) for run in runs}, reverse=True):
+        mine = [run for run in runs if _steps(run) == steps]
+        if any(_excess(run) > MEAN_WITHIN for run in mine):
+            break
+        least = mine[0].value("warmup_steps", "count")
+    return least
+
+
+def worst(runs: Sequence[Line], enough: Value | None) -> Line | None:
+    """The run whose mean is highest, of those with fewer warm-up steps than are enough.
+
+    Of those with the most steps, if none tried are enough.
+    """
+    most = max(map(_steps, runs), default=0)
+    here = [run for run in runs if (_steps(run) < enough.number if enough else _steps(run) == most)]
+    return max(here, key=_excess, default=None)
+
+
+def phases(runs: Sequence[Line]) -> pd.DataFrame:
+    """A row per size and phase: medians over its runs, and how far each mean is off."""
+    tried = sorted({_steps(run) for run in runs if run.has("warmup_steps")})
+    return shown([_phase(group, tried) for group in grouped(runs, "size", "phase")])
+
+
+def _phase(group: Sequence[Line], tried: Sequence[float]) -> dict[str, Cell]:
+    runs = [run for run in group if run.ok]
+    first = median(run.value("first_step_ms", "ms") for run in runs)
+    settled = median(run.value("settled_ms", "ms") for run in runs)
+    means: dict[str, Cell] = {
+        f"mean after {steps:.0f}": median(excess(run) for run in runs if _steps(run) == steps)
+        for steps in tried
+    }
+    cells: dict[str, Cell] = {
+        "size, phase": name(group[0]),
+        "first step, ms": first if runs else group[0].state,
+        "settled step, ms": settled,
+        "first / settled": ratio(first, settled, "times", "first / settled"),
+        "difference, ms": difference(first, settled),
+    }
+    return cells | means
+
+
+def _run(line: Line) -> dict[str, Cell]:
+    never = "not within the run" if line.ok else None
+    return {
+        "size, phase": name(line),
+        "context": line.whole("context"),
+        "warm-up steps": line.value("warmup_steps", "count"),
+        "first step, ms": line.value("first_step_ms", "ms") if line.ok else line.state,
+        "settled step, ms": line.value("settled_ms", "ms"),
+        "median, ms": line.ranged("median_ms", "p20_ms", "p80_ms", "ms"),
+        "mean, ms": line.value("mean_ms", "ms"),
+        "mean over settled": excess(line),
+        "steps until settled": line.value("settled_after_steps", "count") or never,
+    }
+
+
+def _part(line: Line) -> dict[str, Cell]:
+    return {
+        "size, phase": name(line),
+        "the host's time": PARTS.get(line.text("part"), line.text("part")),
+        "first step, ms": line.value("first_step_ms", "ms"),
+        "settled step, ms": line.value("settled_ms", "ms"),
+        "difference, ms": line.value("extra_ms", "ms"),
+        "calls, first step": line.value("first_calls", "count"),
+        "calls, settled step": line.value("settled_calls", "count"),
+    }
+
+
+def name(line: Line) -> str:
+    """A line's run in words: "small, forward"."""
+    phase = line.text("phase")
+    return ", ".join(filter(None, (line.text("size"), words.PHASES.get(phase, phase))))
+
+
+def _steps(run: Line) -> float:
+    return run.amount("warmup_steps")
+
+
+def _excess(run: Line) -> float:
+    found = excess(run)
+    return found.number if found else 0.0

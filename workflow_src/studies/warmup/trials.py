@@ -1,0 +1,58 @@
+"""Whether starting cuBLAS and loading code explain slow first steps: what trials without them took.
+
+Each process of a trial starts cuBLAS before its first step or not, and has CUDA load code at a
+kernel's first launch or all of a library's at once. Points of earlier versions start no cuBLAS.
+"""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from workflow_src.answers import words
+from workflow_src.render.value import Cell, Value, count, difference, median, ratio
+from workflow_src.studies.lines import Line, grouped, ranged, shown
+from workflow_src.studies.warmup.points import EAGER, LAZY
+
+
+def trials(loading: Sequence[Line]) -> pd.DataFrame:
+    """A row per size and phase: first steps as they are, with cuBLAS started, with code loaded."""
+    return shown([_row(mine) for mine in grouped(loading, "size", "phase")])
+
+
+def _row(mine: Sequence[Line]) -> dict[str, Cell]:
+    plain, started = _kind(mine, LAZY, False), _kind(mine, LAZY, True)
+    loaded, phase = _kind(mine, EAGER, bool(started)), mine[0].text("phase")
+    settled = median(line.value("settled_ms", "ms") for line in plain)
+    extra = difference(median(_firsts(plain)), settled)
+    return {
+        "first step of": f"{mine[0].text('size')}, {words.PHASES.get(phase, phase)}",
+        "as it is, ms": ranged(_firsts(plain)),
+        "cuBLAS started, ms": ranged(_firsts(started)),
+        "and code loaded, ms": ranged(_firsts(loaded)),
+        "settled step, ms": settled,
+        "saved by starting cuBLAS": saved(_firsts(plain), _firsts(started), extra),
+        "saved by loading code": saved(_firsts(started or plain), _firsts(loaded), extra),
+        "processes": count(_firsts(plain)),
+        "start-up, ms": median(line.value("build_ms", "ms") for line in started or plain),
+        "with code loaded, ms": median(line.value("build_ms", "ms") for line in loaded),
+    }
+
+
+def _kind(mine: Sequence[Line], loading: str, prepared: bool) -> list[Line]:
+    here = [line for line in mine if line.text("loading") == loading]
+    return [line for line in here if line.true("prepared") == prepared]
+
+
+def _firsts(kind: Sequence[Line]) -> list[Value]:
+    return [value for line in kind if (value := line.value("first_step_ms", "ms"))]
+
+
+def saved(slower: Sequence[Value], faster: Sequence[Value], extra: Value | None) -> Value | None:
+    """The share of `extra`, what a first step takes longer, that faster processes save.
+
+    None if processes of both kinds overlap, or where there is nothing to save.
+    """
+    fastest = min((value.number for value in slower), default=0.0)
+    if not faster or fastest <= max(value.number for value in faster):
+        return None
+    return ratio(difference(median(slower), median(faster)), extra, "rough", "saved / extra")
