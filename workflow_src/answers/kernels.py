@@ -54,10 +54,11 @@ COLUMNS = [
 def _device_rows(tables: Tables, case: str, phase: str) -> pd.DataFrame:
     rows = tables.of("kernels", case, phase)[COLUMNS]
     names = zip(rows["name"], rows["short_name"], rows["family"], strict=True)
-    return rows.assign(
-        component=[component_of(str(path)).name for path in rows["path"]],
-        what=[kernel_words.what(str(a), str(b), str(c)) for a, b, c in names],
-    )
+    said = {
+        "component": [component_of(str(path)).name for path in rows["path"]],
+        "what": [kernel_words.what(str(a), str(b), str(c)) for a, b, c in names],
+    }
+    return pd.concat([rows, pd.DataFrame(said, index=rows.index, dtype="object")], axis=1).copy()
 
 
 def captured(tables: Tables, case: str, phase: str) -> tuple[str, pd.DataFrame]:
