@@ -13,7 +13,7 @@ from workflow_src.studies import join_points
 from workflow_src.studies.levers.known import plain_case
 from workflow_src.studies.levers.points import PLAIN, Variant
 from workflow_src.studies.levers.spread import by_process
-from workflow_src.studies.rows import busy_ns, filled
+from workflow_src.studies.rows import busy_ns
 from workflow_src.studies.study import Point, Row
 
 
@@ -86,7 +86,7 @@ def complete(table: pd.DataFrame, paths: Sequence[Path]) -> pd.DataFrame:
 
     unpredicted: why there are no predictions for a case.
     """
-    expected = filled(read_predictions(paths))
+    expected = _filled(read_predictions(paths))
     by_key = {
         (row["case"], row["variant"], row["phase"]): row
         for row in expected
@@ -95,7 +95,7 @@ def complete(table: pd.DataFrame, paths: Sequence[Path]) -> pd.DataFrame:
     why_not = {
         row["case"]: {"unpredicted": row["reason"]} for row in expected if row["status"] != "ok"
     }
-    rows = filled(table)
+    rows = _filled(table)
     plain = {
         (row["case"], row["phase"]): row.get("median_ms") for row in rows if row["variant"] == PLAIN
     }
@@ -111,6 +111,14 @@ def complete(table: pd.DataFrame, paths: Sequence[Path]) -> pd.DataFrame:
             for row in rows
         ]
     )
+
+
+def _filled(table: pd.DataFrame) -> list[Row]:
+    """The rows of a table, with None for empty cells."""
+    return [
+        {str(key): None if value == "" or value != value else value for key, value in row.items()}
+        for row in table.to_dict("records")
+    ]
 
 
 def scored(row: Row, plain_ms: float | None, expected: Row | None) -> Row:
