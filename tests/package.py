@@ -21,7 +21,7 @@ STAGES = {
     "environment": "tables.environment",
     "join": "tables.join",
     "ceilings table": "tables.ceilings",
-    **{f"answer {letter}": f"answers.{asked.module}" for letter, asked in QUESTIONS.items()},
+    **{f"answer {letter}": f"answers.{asked.room}.answer" for letter, asked in QUESTIONS.items()},
     "figure": "answers.figures",
     "report": "report.report",
     "timeline": "timeline.make",

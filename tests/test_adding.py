@@ -9,36 +9,65 @@ from tests.workflow import ROOT, SUITE, Project, make_project
 
 pytestmark = pytest.mark.workflow
 
-QUESTION = '''"""(g) How many kernels are there?"""
+QUESTION = {
+    "result": '''"""How many kernels each case runs."""
+
+from dataclasses import dataclass
 
 import pandas as pd
-from markupsafe import Markup
 
-from workflow_src.answers import command, evidence
-from workflow_src.answers.answer import Answer, Fact
-from workflow_src.answers.evidence import State
-
-
-def answer(kernels: pd.DataFrame, captures: pd.DataFrame) -> Answer:
-    """Answer (g)."""
-    cases = evidence.cases_of(captures)
-    facts = [
-        Fact(case["case"], "rows", len(evidence.of(kernels, case["case"])), "", "kernels")
-        for case in cases
-    ]
-    states = {(case["case"], ""): State("ok") for case in cases}
-    shown = {"cases": pd.DataFrame(cases)}
-    return evidence.answered("g", "How many?", cases, states, captures, facts, shown, {})
+from workflow_src.answers.answer import OpeningRow
+from workflow_src.answers.tables import CaseKey, Tables
+from workflow_src.render.value import Value, rows_of, value
 
 
-def tables(answer: Answer) -> dict[str, Markup]:
-    """No table."""
-    return {}
+@dataclass(frozen=True)
+class KernelCount:
+    """The rows of each case."""
 
+    every: pd.DataFrame
+    opening: tuple[OpeningRow, ...] = ()
+    unanswered: tuple[tuple[str, str], ...] = ()
+
+
+def result(tables: Tables) -> KernelCount:
+    """Answer (g) from kernels and captures."""
+    rows = [[case.case, _rows(tables, case)] for case in tables.cases]
+    return KernelCount(pd.DataFrame(rows, columns=["case", "rows"], dtype="object"))
+
+
+def _rows(tables: Tables, case: CaseKey) -> Value | None:
+    mine = tables.of("kernels", case.case)
+    return value(len(mine), "count", rows_of("kernels", mine))
+''',
+    "headline": '''"""(g) in a sentence."""
+
+from enum import StrEnum
+
+from workflow_src.answers.kernel_count.result import KernelCount
+from workflow_src.render.show import Headline
+
+
+class Verdict(StrEnum):
+    """The only verdict."""
+
+    COUNTED = "Kernels were counted."
+
+
+def headline(result: KernelCount) -> Headline:
+    """The verdict on a result."""
+    return Headline(Verdict.COUNTED, Verdict.COUNTED.value)
+''',
+    "answer": '''"""Answer (g): a command, see answers/stage.py."""
+
+from workflow_src.answers import stage
+from workflow_src.answers.kernel_count.headline import headline
+from workflow_src.answers.kernel_count.result import result
 
 if __name__ == "__main__":
-    command.main("g", answer, tables)
-'''
+    stage.main("g", result, headline)
+''',
+}
 
 STUDY = {
     "points": '''"""What is measured."""
@@ -143,11 +172,15 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 def add_question(project: Project) -> None:
-    source = project.folder / "workflow_src" / "answers" / "kernel_count.py"
-    source.write_text(QUESTION)
-    template = project.folder / "report_templates" / "answer_g.md.j2"
-    template.write_text("### (g) {{ answer.title }}\n\nCounted: {{ answer.facts[0].value }}.\n")
-    row = '    "g": Question("kernel_count", ("kernels", "captures")),\n}\n'
+    folder = project.folder / "workflow_src" / "answers" / "kernel_count"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    for name, text in QUESTION.items():
+        (folder / f"{name}.py").write_text(text)
+    template = project.folder / "report_templates" / "answers" / "kernel_count.md.j2"
+    heading = "## ({{ question }}) {{ title }}\n\n**{{ headline | headline }}**"
+    template.write_text(f"{heading}\n\n{{{{ result.every | table }}}}\n")
+    row = '    "g": Question("kernel_count", "How many?", ("kernels", "captures")),\n}\n'
     old = re.search(r'    "f": Question\((?s:.*?)\n}\n', _text(project, "answers/questions.py"))
     assert old is not None
     project.edit(
@@ -187,9 +220,11 @@ def test_adding_a_question_a_study_and_a_size(project: Project) -> None:
     project.edit("config.yaml", "smoke:\n    sizes: [tiny]", "smoke:\n    sizes: [micro]")
     project.run("--config", *SUITE, "studies=[addition]")
     report = (project.folder / "report.md").read_text()
-    facts = json.loads((project.folder / "results/smoke/answers/g.json").read_text())["facts"]
-    assert [fact["case"] for fact in facts] == ["micro-ctx16-fp32", "micro-ctx32-fp32"]
-    assert f"Counted: {facts[0]['value']}." in report
+    values = json.loads((project.folder / "results/smoke/answers/g.json").read_text())["values"]
+    assert "## (g) How many?" in report and "Kernels were counted." in report
+    assert len(values) == 2 and all(each["value"] > 0 for each in values)
+    for case, each in zip(("micro-ctx16-fp32", "micro-ctx32-fp32"), values, strict=True):
+        assert re.search(rf"^\| {case} +\| +{each['value']} \|$", report, flags=re.MULTILINE)
     assert "### An addition" in report and "Each takes" in report
 
 

@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 
+from tests.report.written import write_report
 from tests.synthetic_tables import grid
-from tests.test_report import write_report
 
 pytestmark = pytest.mark.browser
 
 READY = "#filters:not([inert])"
 WIDTHS = (390, 820, 1280)
+TABLE = "b-the-top-kernel-of-each-case-and-part"
+CASES = "cases-their-files-and-commands"
 
 
 def chromium() -> str:
@@ -100,7 +102,7 @@ def test_long_cells_are_broken_into_lines_in_columns_that_hold_them(open_page, w
         ".table tbody tr:not(:has(.text))", "rows => rows.map(row => row.offsetHeight)"
     )
     cells = page.eval_on_selector_all(
-        ".table td.wide", "cells => cells.map(cell => cell.offsetWidth)"
+        "main > .table td.wide", "cells => cells.map(cell => cell.offsetWidth)"
     )
     assert cells and min(cell for cell in cells if cell) >= 160
     assert max(heights) < 150
@@ -161,6 +163,7 @@ def test_nothing_moves_while_scripts_start_and_tables_are_built(open_page, width
 def test_with_scripts_off_everything_is_there_to_read(open_page, report):
     page = open_page(java_script_enabled=False)
     assert not page.locator("#filters").is_visible()
+    page.click("text='Contents'")
     assert page.locator("nav a[href='#in-one-minute']").is_visible()
     for table in page.locator("table").all():
         assert table.locator("td").first.is_visible()
@@ -178,19 +181,18 @@ SORT = """([id, heading]) => [...document.querySelectorAll(`#${id} ~ .table thea
   .find((cell) => cell.textContent.trim() === heading).querySelector("[role=button]").click()"""
 
 
-@pytest.mark.parametrize(
-    ("heading", "numbers"), [("unprofiled median ms", True), ("overhead", True), ("size", False)]
-)
+@pytest.mark.parametrize(("heading", "numbers"), [("ms", True), ("share", True), ("case", False)])
 def test_columns_sort_by_value_with_cells_without_one_last(open_page, heading, numbers):
     page = open_page()
-    page.locator("#timings").scroll_into_view_if_needed()
-    page.wait_for_selector("#timings ~ .table .dt-container")
-    place = ["timings", heading]
+    page.locator(f"#{TABLE}").scroll_into_view_if_needed()
+    page.wait_for_selector(f"#{TABLE} ~ .table .dt-container")
+    place = [TABLE, heading]
+    planned = list(dict.fromkeys(page.evaluate(COLUMN, place)))
     for up in (True, False):
         page.evaluate(SORT, place)
         found = list(dict.fromkeys(page.evaluate(COLUMN, place)))
         if not numbers:
-            assert found == (["small", "medium"] if up else ["medium", "small"])
+            assert found == (planned if up else planned[::-1]) and len(found) == 8
             continue
         values = [float(text.rstrip(" %").replace(",", "")) for text in found[:-1]]
         assert len(values) > 5 and values == sorted(values, reverse=not up)
@@ -225,12 +227,11 @@ ROWS_AFTER = """id => [...document.querySelector(`#${id} ~ .table:not([hidden]) 
 
 def test_a_table_that_says_nothing_of_phases_is_not_hidden_by_one(open_page):
     page = open_page()
-    cases, timings = "cases-their-files-and-commands", "timings"
-    before = {each: page.evaluate(ROWS_AFTER, each) for each in (cases, timings)}
+    before = {each: page.evaluate(ROWS_AFTER, each) for each in (CASES, TABLE)}
     page.select_option("select[name=phase]", "forward")
     page.wait_for_function(FILTERED)
-    assert page.evaluate(ROWS_AFTER, cases) == before[cases]
-    assert page.evaluate(ROWS_AFTER, timings) == before[timings] / 3
+    assert page.evaluate(ROWS_AFTER, CASES) == before[CASES]
+    assert page.evaluate(ROWS_AFTER, TABLE) == before[TABLE] / 4
 
 
 def test_a_filter_makes_no_table_explorable_that_is_far_from_the_screen(open_page):
@@ -240,8 +241,8 @@ def test_a_filter_makes_no_table_explorable_that_is_far_from_the_screen(open_pag
     page.select_option("select[name=size]", "medium")
     page.wait_for_function(FILTERED)
     assert page.evaluate(made) == []
-    page.locator("#timings").scroll_into_view_if_needed()
-    page.wait_for_selector("#timings ~ .table .dt-container")
+    page.locator(f"#{TABLE}").scroll_into_view_if_needed()
+    page.wait_for_selector(f"#{TABLE} ~ .table .dt-container")
     assert {row.get("size") for row in page.evaluate(SHOWN)} <= {"medium", None}
 
 
@@ -254,20 +255,21 @@ def test_filters_offer_the_values_of_the_plan_in_its_order(open_page):
 
 
 def test_rows_of_no_one_case_are_hidden_by_the_link_of_a_case(open_page):
-    shown = open_page("#case=medium-ctx256-fp32&question=b").evaluate(SHOWN)
+    shown = open_page("#case=medium-ctx256-fp32").evaluate(SHOWN)
     for axis, value in {"size": "medium", "context": "256", "precision": "fp32"}.items():
         assert {row.get(axis) for row in shown} <= {value, None}
-    assert 10 < sum("size" in row for row in shown) < 100
+    assert sum("phase" in row for row in shown) == 4
+    assert sum("size" in row for row in shown) == 5
 
 
 def test_a_table_is_sorted_and_saved_as_csv_as_it_is_shown(open_page, tmp_path):
     page = open_page()
     page.fill("input[name=text]", "medium")
     page.wait_for_function(FILTERED)
-    heading = page.locator("#timings")
+    heading = page.locator(f"#{TABLE}")
     heading.scroll_into_view_if_needed()
     with page.expect_download() as started:
-        page.locator("#timings ~ .tools button").first.press("Enter")
+        page.locator(f"#{TABLE} ~ .tools button").first.press("Enter")
     saved = tmp_path / "saved.csv"
     started.value.save_as(saved)
     lines = saved.read_text(encoding="utf-8-sig").splitlines()
@@ -275,26 +277,69 @@ def test_a_table_is_sorted_and_saved_as_csv_as_it_is_shown(open_page, tmp_path):
     assert [line for line in lines[1:] if line and "medium" not in line] == []
 
 
-def test_a_deep_link_leads_to_the_tables_of_a_question_for_one_case(open_page):
-    page = open_page("#case=medium-ctx256-fp32&question=b")
+def test_a_deep_link_shows_the_table_of_its_case(open_page):
+    page = open_page("#case=medium-ctx256-fp32")
     chosen = [page.input_value(f"select[name={name}]") for name in ("size", "context", "precision")]
     assert chosen == ["medium", "256", "fp32"]
-    top = page.evaluate("document.querySelector('#tables-of-b').getBoundingClientRect().top")
+    assert texts(page, "#card h3") == ["medium-ctx256-fp32"]
+    top = page.evaluate("document.querySelector('#card').getBoundingClientRect().top")
     assert -5 < top < 400
 
 
-def test_each_number_leads_to_its_row_and_the_row_to_its_case(open_page):
+# The texts of the cells of the table after a heading that says this, in the card or below it.
+CELLS = """([heading, slot]) => {
+  const head = [...document.querySelectorAll(slot ? "#card h3" : "main > h3")]
+    .find((each) => each.textContent === heading);
+  let at = head.nextElementSibling;
+  while (!at.matches(".table")) at = at.nextElementSibling;
+  return [...at.querySelectorAll("td")].map((cell) => cell.textContent.trim());
+}"""
+
+
+def test_filters_choose_the_case_whose_table_stands_beside_the_opening(open_page):
     page = open_page()
-    links = page.locator("main p a[href^='#number-']").all()
-    assert len(links) > 20
+    (first,) = texts(page, "#card h3")
+    seen = "name => document.querySelector('#card h3').textContent === name"
+    for name, choice in {
+        "medium-ctx128-fp32": {"size": "medium", "precision": "fp32"},
+        "medium-ctx256-fp32": {"context": "256"},
+        "small-ctx256-fp32": {"size": "small"},
+    }.items():
+        for axis, value in choice.items():
+            page.select_option(f"select[name={axis}]", value)
+        page.wait_for_function(seen, arg=name)
+        assert page.evaluate(CELLS, [name, True]) == page.evaluate(CELLS, [name, False])
+        assert page.locator("#card a[href^='#']").count() > 10
+    page.click("button[type=reset]")
+    page.wait_for_function(seen, arg=first)
+    ids = page.evaluate("[...document.querySelectorAll('[id]')].map((each) => each.id)")
+    assert len(ids) == len(set(ids))
+
+
+# The ids of the rows of sources that links of the page's part after a heading, or of all, lead to.
+NUMBERS = """heading => {
+  const links = [...document.querySelectorAll("main :is(p, li, td) a[href^='#']")];
+  const heads = [...document.querySelectorAll("h2")];
+  const start = heads.findIndex((head) => head.id === heading), [from, to] = heads.slice(start);
+  const after = (one, other) => one.compareDocumentPosition(other) & 4;
+  return links.filter((link) => !heading || after(from, link) && !after(to, link))
+    .map((link) => decodeURIComponent(link.hash.slice(1)))
+    .filter((id) => document.getElementById(id)?.matches("[data-title=sources] + .table tr"));
+}"""
+
+
+def test_each_number_leads_to_its_row_and_a_case_to_its_filters(open_page):
+    page = open_page()
+    numbers = page.evaluate(NUMBERS, "")
+    assert len(set(numbers)) > 20
     missing = page.evaluate(
         "[...document.querySelectorAll(\"a[href^='#']\")].map(a => a.getAttribute('href').slice(1))"
         ".filter(id => !id.startsWith('case=') && !document.getElementById(id))"
     )
     assert missing == []
-    rows = "tr[id^='number-']"
-    assert page.locator(f"{rows} a[href^='#case-']").count() > 0
-    assert any(".csv row" in text for text in texts(page, f"{rows} td:nth-child(2)"))
+    assert page.locator("tr[id^='case-'] a[href^='#case=']").count() == 8
+    rows = texts(page, "[data-title=sources] + .table tbody tr td:first-child")
+    assert len(rows) >= len(set(numbers)) and all(".csv: " in text for text in rows)
 
 
 # Below the filters and the table's own header, too.
@@ -303,13 +348,12 @@ IN_VIEW = """id => {
   const seen = at && document.elementFromPoint(at.left + 2, at.top + 2)?.closest("tr");
   return row?.matches(":target") && seen === row;
 }"""
-NUMBERS = "main p a[href^='#number-']"
 
 
 def test_a_number_leads_to_its_row_though_a_filter_took_it_away(open_page):
     page = open_page()
-    link = page.locator(NUMBERS).first
-    row = str(link.get_attribute("href")).removeprefix("#")
+    row = page.evaluate(NUMBERS, "")[0]
+    link = page.locator(f"main a[href='#{row}']").first
     for _ in range(2):
         page.fill("input[name=text]", "no row has this text")
         page.wait_for_function("id => document.getElementById(id)?.hidden ?? true", arg=row)
@@ -321,13 +365,14 @@ def test_a_number_leads_to_its_row_though_a_filter_took_it_away(open_page):
 
 
 def test_a_number_leads_to_its_row_while_its_table_is_built(open_page):
-    links = open_page().locator(NUMBERS).evaluate_all("all => all.map(a => a.hash.slice(1))")
-    last = {row.split("-")[1]: row for row in links}
-    assert len(last) >= 5, "one per question"
-    for row in last.values():
+    page = open_page()
+    heads = [str(head.get_attribute("id")) for head in page.locator("main > h2").all()]
+    answers = [head for head in heads if head[:2] in ("a-", "b-", "c-", "d-", "e-", "f-")]
+    assert len(answers) == 6
+    for row in [page.evaluate(NUMBERS, answer)[-1] for answer in answers]:
         page = open_page()
-        page.locator(f"main p a[href='#{row}']").first.evaluate("link => link.click()")
-        page.wait_for_selector(f".dt-container #{row}", state="attached")
+        page.locator(f"main a[href='#{row}']").first.evaluate("link => link.click()")
+        page.wait_for_selector(f".dt-container [id='{row}']", state="attached")
         page.wait_for_function(IN_VIEW, arg=row)
 
 
@@ -342,8 +387,7 @@ WHOLE = """id => {
 @pytest.mark.parametrize("width", WIDTHS)
 def test_what_a_link_leads_to_is_on_the_screen(open_page, width):
     page = open_page(viewport={"width": width, "height": 900})
-    number = str(page.locator(NUMBERS).first.get_attribute("href"))
-    for row in (number.removeprefix("#"), "case-medium-ctx256-fp32"):
+    for row in (page.evaluate(NUMBERS, "")[0], "case-medium-ctx256-fp32"):
         page.evaluate("id => { location.hash = id; }", row)
         page.wait_for_function(IN_VIEW, arg=row)
         assert page.evaluate(WHOLE, row)
@@ -352,7 +396,7 @@ def test_what_a_link_leads_to_is_on_the_screen(open_page, width):
 @pytest.mark.parametrize("width", [390, 820])
 def test_on_a_narrow_screen_contents_and_filters_open_above_the_page(open_page, width):
     page = open_page(viewport={"width": width, "height": 900})
-    page.locator("#timings").scroll_into_view_if_needed()
+    page.locator(f"#{TABLE}").scroll_into_view_if_needed()
     contents, filters = page.locator("#contents"), page.locator("#filters")
     assert not contents.is_visible() and not filters.is_visible()
     page.click("text='Contents'")
@@ -360,7 +404,7 @@ def test_on_a_narrow_screen_contents_and_filters_open_above_the_page(open_page, 
     page.keyboard.press("Escape")
     assert not contents.is_visible()
     page.click("text='Contents'")
-    page.click("#contents a[href='#timings']")
+    page.click(f"#contents a[href='#{TABLE}']")
     assert not contents.is_visible()
     page.click("text='Filter'")
     page.select_option("select[name=size]", "medium")
@@ -383,9 +427,9 @@ def test_headings_of_a_long_table_stay_in_view(open_page):
 
 
 def test_going_back_filters_for_the_case_before(open_page):
-    page = open_page("#case=medium-ctx256-fp32&question=b")
+    page = open_page("#case=medium-ctx256-fp32")
     chosen = "size => document.querySelector('select[name=size]').value == size"
-    page.evaluate("() => { location.hash = '#case=small-ctx128-tf32&question=b'; }")
+    page.evaluate("() => { location.hash = '#case=small-ctx128-tf32'; }")
     page.wait_for_function(chosen, arg="small")
     page.go_back()
     page.wait_for_function(chosen, arg="medium")

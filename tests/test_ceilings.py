@@ -284,8 +284,8 @@ def test_the_table_is_an_input_where_it_is_or_may_be_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = dict(load(ROOT / "config.yaml")) | {"device": "cpu", "profiler": "torch"}
-    monkeypatch.chdir(tmp_path)
     dag = make_dag(config)
+    monkeypatch.chdir(tmp_path)
     path = Path("results/quickstart/tables/ceilings.csv")
     assert dag.ceilings.table() == [str(path)] and measures("ceilings")
     assert Path("results/quickstart/ceilings.json") in dag.environments.measurements()
@@ -294,20 +294,3 @@ def test_the_table_is_an_input_where_it_is_or_may_be_made(
     path.parent.mkdir(parents=True)
     path.touch()
     assert dag.ceilings.table() == [str(path)]
-
-
-def test_answers_that_hold_rates_against_ceilings_wait_for_the_table(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config = dict(load(ROOT / "config.yaml")) | {"device": "cpu", "profiler": "torch"}
-    dag = make_dag(config)
-
-    def asked(question: str) -> list[str]:
-        about = SimpleNamespace(tag="quickstart", question=question)
-        return dag.answers.inputs(about).get("ceilings", [])  # type: ignore[arg-type]
-
-    assert asked("c") == asked("e") == ["results/quickstart/tables/ceilings.csv"]
-    assert asked("a") == []
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["snakemake", "--allowed-rules", "answer", "report"])
-    assert asked("c") == []

@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 
 from tests.test_operators import CASE, GEMM, captured, operator
-from workflow_src.cli import correct_products
-from workflow_src.common.case import CASE_COLUMNS, Case
+from workflow_src.common.case import Case
 from workflow_src.measure import operators
 from workflow_src.measure.workload import Workload
 from workflow_src.tables.operators import operator_tables
@@ -188,31 +187,6 @@ def test_the_share_of_products_with_a_name_is_in_the_alignment(
     assert tables["alignment"]["gemm_share_with_product"].tolist() == [share]
 
 
-def test_a_table_named_by_ranges_is_corrected_from_itself() -> None:
-    front = dict.fromkeys(CASE_COLUMNS, "") | {"case": "t"}
-    sizes = {"direction": "forward", "m": 18, "n": 16, "k": 32, "matrices": 1}
-    down = front | {"phase": "forward", "layout": "nt", "dtype": "fp32", "short_name": "g"} | sizes
-    flops = 2 * 18 * 16 * 32
-    rows = [
-        down | {"product": "down", "calls_per_step": 1.0, "flops_per_step": flops},
-        down | {"product": "up", "calls_per_step": 1.0, "flops_per_step": flops},
-        down | {"product": "block", "calls_per_step": 2.0, "flops_per_step": 0, "short_name": "s"},
-        down | {"product": "block", "calls_per_step": 1.0, "flops_per_step": flops, "n": 32}
-        | {"k": 16},
-    ]  # fmt: skip
-    table = pd.DataFrame(rows).assign(busy_ms_per_step=[0.1, 0.2, 0.5, 0.4])
-    plan = pd.DataFrame([PLAIN.as_dict()])
-    found = correct_products.corrected(table, plan)
-    columns = ["product", "calls_per_step", "kernels_per_step", "busy_ms_per_step"]
-    assert found[columns].values.tolist() == [
-        ["down", 0.0, 2.0, 0.5], [GATE_OR_UP, 1.0, 1.0, 0.4], ["down", 2.0, 2.0, 0.3],
-    ]  # fmt: skip
-    pd.testing.assert_frame_equal(
-        correct_products.corrected(found, plan).reset_index(drop=True),
-        found.reset_index(drop=True),
-    )
-
-
 def test_every_published_product_has_a_name_and_runs_once_per_layer() -> None:
     products = pd.read_csv(PUBLISHED / "tables" / "products.csv")
     plan = pd.read_csv(PUBLISHED / "plan.csv").set_index("case")
@@ -225,13 +199,3 @@ def test_every_published_product_has_a_name_and_runs_once_per_layer() -> None:
     twice = calls["product"] == GATE_OR_UP
     twice |= (calls["direction"] == OF_INPUT) & calls["product"].isin(["scores", "values"])
     assert (calls["calls_per_step"] == layers * (1 + twice)).all()
-
-
-def test_the_correction_of_a_published_run_changes_nothing_more(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    (folder / "tables").mkdir(parents=True)
-    for name in ("plan.csv", "tables/products.csv"):
-        (folder / name).write_bytes((PUBLISHED / name).read_bytes())
-    correct_products.main(["--results", str(folder)])
-    made, published = (each / "tables" / "products.csv" for each in (folder, PUBLISHED))
-    assert made.read_text() == published.read_text()

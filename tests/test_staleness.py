@@ -204,25 +204,25 @@ BEHAVIOR = [
         id="the launch-bound threshold",
     ),
     pytest.param(
-        "answers/gemm_share.py", "UNCHANGED_WITHIN = 0.01", "UNCHANGED_WITHIN = 0.02",
-        {"answer d"}, id="a threshold of one answer",
+        "answers/forward_time/headline.py", "CLEARLY_MORE = 0.5", "CLEARLY_MORE = 0.6",
+        {"answer a"}, id="a threshold of one answer",
     ),
     pytest.param(
-        "answers/evidence.py", "OUTSIDE_LIMIT = 0.001", "OUTSIDE_LIMIT = 0.01",
-        ANSWERS | {"report"}, id="a threshold of all answers",
+        "common/thresholds.py", "OUTSIDE_LIMIT = 0.001", "OUTSIDE_LIMIT = 0.01",
+        {"report"}, id="a threshold of the table of checks",
     ),
     pytest.param(
-        "answers/figures.py", '"#332288"', '"#332289"', {"figure"}, id="a color of a figure"
+        "answers/gemm_share/figure.py", '"#332288"', '"#332289"', {"figure"}, id="a color of a figure"
     ),
     pytest.param(
         "render/drawing.py", '"#4477AA"', '"#4477AB"', {"figure"} | SECTIONS,
         id="a color of all figures",
     ),
     pytest.param(
-        "render/markdown.py", 'f"{100 * share:.1f} %"', 'f"{100 * share:.2f} %"',
+        "render/show.py", 'f"{percent:.1f} %"', 'f"{percent:.2f} %"',
         ANSWERS | SECTIONS | {"report"}, id="how a share is formatted",
     ),
-    pytest.param("report/machines.py", "VALUES_SHOWN = 3", "VALUES_SHOWN = 4", {"report"},
+    pytest.param("report/what_ran.py", "SHOWN = 4", "SHOWN = 5", {"report"},
                  id="the overview"),
     pytest.param(
         "plan/suites.py", "MOST_BLOCKS_IN_CAPTURE = 128", "MOST_BLOCKS_IN_CAPTURE = 64", {"plan"},

@@ -11,8 +11,6 @@ import pandas as pd
 import pytest
 
 from tests.workflow import ROOT, SUITE, Project, make_project
-from workflow_src.answers.questions import QUESTIONS
-from workflow_src.cli import check_numbers
 
 pytestmark = pytest.mark.workflow
 
@@ -33,16 +31,9 @@ def test_one_command_answers_all_questions_and_a_second_run_does_nothing(
 
 def test_the_answers_for_one_case_need_no_other_case(finished: Project) -> None:
     target = "results/smoke/answers/case/tiny-ctx16-fp32.md"
-    assert finished.stale(target) == {"case_answers": 1}
+    assert finished.stale(target) == {"case_card": 1}
     finished.run(target)
     assert "(e) Softmax" in (finished.folder / target).read_text()
-
-
-def test_every_number_of_its_report_has_a_source(finished: Project, tmp_path: Path) -> None:
-    run = finished.folder / "results/smoke"
-    check_numbers.main(["--results", str(run), "--output", str(tmp_path / "numbers.csv")])
-    parts = set(pd.read_csv(tmp_path / "numbers.csv")["part"])
-    assert {"opening", *(f"answers/{question}.md" for question in QUESTIONS)} <= parts
 
 
 def test_every_output_has_a_log_that_mirrors_it(finished: Project) -> None:
@@ -92,7 +83,7 @@ def test_a_capture_setting_does_not_affect_the_benchmark(project: Project) -> No
 def test_an_edited_template_renders_again_and_measures_nothing(project: Project) -> None:
     template = project.folder / "report_templates" / "answers" / "other_kernels.md.j2"
     template.write_text(template.read_text() + "\nThe end.\n")
-    assert project.stale() == {"answer": 1, "report": 1}
+    assert project.stale() == {"answer": 1, "appendix": 1, "report": 1}
     project.run()
     assert "The end." in (project.folder / "report.md").read_text()
 
@@ -205,7 +196,7 @@ def test_an_incomplete_report_names_what_is_missing(project: Project) -> None:
         ("traces.export", "results/smoke/export/tiny-ctx16-fp32", "0.2"),
         ("tables.case_tables", "results/smoke/tables/tiny-ctx16-fp32/kernels.csv", "0.2"),
         ("tables.join", "results/smoke/tables/kernels.csv", "0.2"),
-        ("answers.forward_time", "results/smoke/answers/a.json", "0.2"),
+        ("answers.forward_time.answer", "results/smoke/answers/a.json", "0.2"),
         ("answers.figures", "results/smoke/figures/forward_time.svg", "0.3"),
         ("report.report", "report.md", "0.2"),
     ],
@@ -306,9 +297,25 @@ def test_an_unknown_target_is_refused_with_the_known_names(
     ("file", "old", "new", "expected"),
     [
         ("report_templates/captions/figure.rst", "e", "e ", {}),
-        ("report_templates/report.md.j2", "## Answers", "## Five answers", {"report": 1}),
-        ("report_templates/appendix.md.j2", "## Environment", "## Machine", {"report": 1}),
-        ("report_templates/_coverage.md.j2", "Skipped", "Left out", {"answer": 6, "report": 1}),
+        ("report_templates/report.md.j2", "report/trust", "report/what_ran", {"report": 1}),
+        (
+            "report_templates/appendix.md.j2",
+            "# Appendix",
+            "# Long tables",
+            {"appendix": 1, "report": 1},
+        ),
+        (
+            "report_templates/report/trust.md.j2",
+            "be trusted",
+            "be relied on",
+            {"appendix": 1, "report": 1},
+        ),
+        (
+            "report_templates/card_words.md.j2",
+            "e",
+            "e ",
+            {"cards": 1, "appendix": 1, "report": 1},
+        ),
         (
             "workflow_src/plan/config.schema.yaml",
             "the weights and the tokens",
@@ -325,7 +332,9 @@ def test_an_unknown_target_is_refused_with_the_known_names(
                 "environment": 1,
                 "join": 1,
                 "answer": 6,
+                "cards": 1,
                 "figure": 4,
+                "appendix": 1,
                 "report": 1,
                 "timeline": 2,
             },
@@ -348,7 +357,7 @@ def test_the_default_targets_bring_back_whatever_of_the_report_was_deleted(
     project.log.unlink()
     project.run("all")
     assert all((project.folder / name).exists() for name in gone)
-    remade = ["answers.figures", "answers.top_kernel", "report.report"]
+    remade = ["answers.figures", "answers.top_kernel.answer", "report.report", "report.report"]
     assert sorted(project.stages()) == [f"workflow_src.{stage}" for stage in remade]
 
 

@@ -118,10 +118,10 @@ class Printer:
         ends = Markup(" to ").join((self(cell.least), self(cell.most)))
         return self(cell.value) + Markup(" (") + ends + Markup(")")
 
-    def table(self, frame: pd.DataFrame) -> Markup:
+    def table(self, frame: pd.DataFrame, intro: str = "") -> Markup:
         """A Markdown table: the columns' names as headings, columns of numbers right-aligned.
 
-        Empty for a frame without rows: a template says `{% if %}` before it says a heading.
+        `intro` is the literal sentence before it. Empty for a frame without rows.
         """
         if frame.empty:
             return Markup("")
@@ -133,7 +133,7 @@ class Printer:
         text = tabulate(
             cells, headers=heads, tablefmt="pipe", disable_numparse=True, colalign=aligned
         )
-        return Markup(text)
+        return Markup(f"{intro}\n\n{text}" if intro else text)
 
 
 def _plain(cell: object) -> object:

@@ -120,5 +120,5 @@ def test_of_the_study_levers_the_best_alone_and_together_are_shown_if_they_are_r
     ]
     (row,) = measured(pd.DataFrame(rows)).itertuples(index=False)
     shown = [str(Printer()(cell)) for cell in row]
-    assert shown == ["a", "100", "a CUDA graph", "40 %", "sdpa, a CUDA graph", "70 %"]
+    assert shown == ["a", "100", "a CUDA graph", "40 %", "fused attention, a CUDA graph", "70 %"]
     assert measured(pd.DataFrame(rows[:1])).empty and measured(pd.DataFrame()).empty

@@ -1,0 +1,229 @@
+"""The whole report: what is in it, how long it is, and that each number has a source."""
+
+import json
+import re
+import shutil
+from functools import partial
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.report.written import TEMPLATES, assemble, write_parts, write_report
+from tests.synthetic_tables import Sample
+from tests.workflow import ROOT
+from workflow_src.answers import answer
+from workflow_src.answers.questions import FIGURES, QUESTIONS
+from workflow_src.common.atomic_write import write_json, write_text
+from workflow_src.common.case import PHASES
+from workflow_src.studies.study import STUDIES
+
+SAMPLE = Sample()
+MOST_WORDS, MOST_WORDS_OF_OPENING = 6000, 250
+PUBLISHED = ROOT / "examples" / "h200"
+NUMERAL = re.compile(r"\d")
+
+
+class Page(HTMLParser):
+    """Tags of a page, what leads out of it, and its texts outside of links, headings and code."""
+
+    OWN = frozenset(("a", "code", "h1", "h2", "h3", "th", "svg", "style", "script", "title", "nav"))
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.links: list[str] = []
+        self.ids: set[str] = set()
+        self.cells: list[str] = []
+        self._inside: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.links += [v for k, v in attrs if k in ("src", "href", "xlink:href") and v]
+        self.ids |= {v for k, v in attrs if k == "id" and v}
+        self._inside += [tag] if tag in self.OWN else []
+        self.cells += [""] if tag == "td" else []
+
+    def handle_endtag(self, tag):
+        if self._inside and tag == self._inside[-1]:
+            self._inside.pop()
+
+    def handle_data(self, data):
+        if self.cells and not self._inside:
+            self.cells[-1] += data
+
+
+@pytest.fixture
+def reported(tmp_path):
+    return partial(write_report, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory) -> tuple[str, str]:
+    """The report of the published tables, without its studies."""
+    folder = tmp_path_factory.mktemp("published")
+    results = folder / "results" / "mine"
+    shutil.copytree(PUBLISHED / "tables", results / "tables")
+    shutil.copy(PUBLISHED / "plan.csv", results)
+    write_parts(results)
+    return assemble(folder)
+
+
+def words(text: str) -> int:
+    """How many words a text has: what holds a letter or a digit, so not the rules of tables."""
+    return sum(bool(re.search(r"\w", word)) for word in text.split())
+
+
+def test_the_published_report_can_be_read_in_one_sitting():
+    text = (PUBLISHED / "report.md").read_text()
+    assert words(text) <= MOST_WORDS
+    assert words(text[: text.index("\n## (a)")]) <= MOST_WORDS_OF_OPENING
+
+
+def test_the_opening_is_short_and_has_a_column_per_precision(published):
+    opening = published[0][: published[0].index("\n## (a)")]
+    assert words(opening) <= MOST_WORDS_OF_OPENING
+    assert re.search(r"\| fp32 +\| tf32 +\| bf16 +\|", opening)
+    for question in QUESTIONS:
+        assert f"| ({question}) " in opening or f"({question})" in opening
+
+
+def test_every_link_of_the_page_leads_to_something_in_it(published):
+    page = Page(published[1])
+    inward = {link[1:] for link in page.links if link.startswith("#") and "#case=" not in link}
+    assert inward <= page.ids
+    assert [link for link in page.links if not link.startswith("#")] == []
+
+
+def test_every_printed_number_leads_to_its_sources(published):
+    """Outside of links, cells hold names of cases and axes, limits, and what was recorded."""
+    page = Page(published[1][: published[1].index('id="evidence"')])
+    loose = {cell for cell in page.cells if NUMERAL.search(cell)}
+    named = re.compile(
+        r"\s*([\w.]+-ctx\d+-\w+|2\.7B|\d+( to \d+)?|[a-z0-9]+32|bf16|.*(bf16|float32|128x|_\d|\dd).*"
+        r"|.*[a-zA-Z]\d.*|1\.[12] x|0\.1 %)\s*"
+    )
+    assert sorted(cell for cell in loose if not named.fullmatch(cell)) == []
+
+
+def test_all_answers_and_figures_are_there(reported):
+    text, page = reported(SAMPLE)
+    for question in QUESTIONS:
+        assert f"\n## ({question}) " in text
+    for name in FIGURES:
+        assert f"](results/mine/figures/{name}.svg)" in text
+    charts = page.count('<svg class="zoom"')
+    assert charts == len(PHASES)
+    assert Page(page).tags.count("figure") == len(FIGURES) + 1
+    assert "img" not in Page(page).tags
+
+
+def test_the_page_is_self_contained(reported):
+    _, page = reported(SAMPLE)
+    assert all(link.startswith("#") for link in Page(page).links)
+    assert "@import" not in page and page.count("<script") == 1
+    assert "default-src 'none'" in page
+
+
+def test_the_example_stands_beside_the_opening(reported):
+    _, page = reported(SAMPLE, Sample(context=256), Sample(context=512))
+    first = page[page.index('<section id="card"') :].partition("</section>")[0]
+    assert "<h3" in first and "small-ctx256-fp32" in first
+
+
+def test_an_answer_that_could_not_be_written_is_named_with_its_log(reported, tmp_path):
+    reported(SAMPLE)
+    failed = answer.failed("c", "results/mine/logs/answers/c.log")
+    failed.write(tmp_path / "results/mine/answers", "c")
+    text, _ = assemble(tmp_path)
+    opening = text[: text.index("\n## (a)")]
+    assert "**Missing:** (c)" in opening and "`results/mine/logs/answers/c.log`" in opening
+    assert "\n## (d) " in text
+
+
+def test_on_a_cpu_the_first_line_says_that_operators_take_the_place_of_kernels(reported):
+    text, _ = reported(Sample(device="cpu"))
+    assert "operators take the place of kernels" in text.splitlines()[0]
+    on_gpu, _ = reported(SAMPLE)
+    assert "operators" not in on_gpu.splitlines()[0] and "Some GPU" in on_gpu.splitlines()[0]
+
+
+def test_the_command_for_other_studies_keeps_the_settings_of_the_run(reported):
+    text, _ = reported(SAMPLE)
+    kept = "--config suite=small memory_limit_gib=32 tag=mine"
+    assert f"`snakemake --cores 1 report.md {kept} 'studies=[{', '.join(STUDIES)}]'`" in text
+
+
+def test_names_of_machines_stay_at_home(reported):
+    for made in reported(SAMPLE):
+        assert "secret" not in made
+
+
+def test_warnings_are_counted_in_the_opening_and_listed_in_the_appendix(reported):
+    hot = Sample(size="medium", environment={"throttled": "power cap", "gpu": "Other"})
+    text, _ = reported(SAMPLE, hot)
+    opening = text[: text.index("\n## (a)")]
+    assert "(results/mine/appendix.md#warnings): 1 of 2." in opening
+    assert "Cases differ in `gpu`" in opening
+    warned = text[text.index("\n## Warnings") :]
+    assert re.search(r"\| medium-ctx128-fp32 +\| device throttled +\| power cap +\|", warned)
+
+
+def test_oom_is_shown_with_its_reason(reported):
+    oom = {"train_step": ("oom", "CUDA out of memory")}
+    text, _ = reported(Sample(status=oom), Sample(context=256))
+    missing = text[text.index("\n## What is missing") :]
+    assert re.search(r"\| training step +\| OOM +\| OOM +\| CUDA out of memory", missing)
+
+
+def test_hostile_values_stay_text(reported, tmp_path):
+    bad = "<script>alert(1)</script>|`[x](javascript:y)"
+    _, page = reported(Sample(size=bad, environment={"cpu": bad, "throttled": bad}))
+    found = Page(page)
+    assert found.tags.count("script") == 1
+    assert all(link.startswith("#") for link in found.links)
+    assert "&lt;script&gt;alert(1)" in page
+
+
+def test_nothing_measured_still_gives_a_report(reported):
+    text, page = reported()
+    assert "Cases: 0" in text and page.endswith("</html>\n")
+
+
+def test_a_studys_section_its_long_tables_and_values_are_in_the_report(reported, tmp_path):
+    folder = tmp_path / "results/mine/sections"
+    key = "studies/matmul-3"
+    for form, text in {
+        "md": "### Products\n\nBest is 778.\n",
+        "page.md": f"### Products\n\nBest is [778](#{key}).\n",
+        "appendix.md": "## Products: tables\n\nlong\n",
+        "appendix.page.md": "## Products: tables\n\nlong\n",
+    }.items():
+        write_text(folder / f"matmul.{form}", text)
+    value = {"key": key, "value": 777.6, "unit": "", "formula": "best", "sources": []}
+    value["sources"] = [{"table": "studies/matmul", "rows": [3]}]
+    write_json(folder / "matmul.json", {"title": "Products", "headline": "", "values": [value]})
+    points = pd.DataFrame({"point": ["sizes", "fine"], "status": ["ok", "ok"]})
+    write_text(tmp_path / "results/mine/tables/studies/matmul.csv", points.to_csv(index=False))
+    text, page = reported(SAMPLE, sections=(folder / "matmul.md",))
+    assert "Best is 778." in text and "\n## Products: tables" in text
+    assert f'<tr id="{key}">' in page and "tables/studies/matmul.csv: 3" in page
+    assert "<code>snakemake --cores 1 results/mine/studies/matmul/fine.json" in page
+    assert "levers: name them under" in text and "matmul, mlp" not in text
+
+
+def test_fewer_than_110_lines_of_script_are_our_own():
+    lines = (TEMPLATES / "report.js").read_text().splitlines()
+    assert len(lines) < 120 and max(map(len, lines)) <= 130
+
+
+def test_the_published_page_is_small_enough_to_be_mailed():
+    assert (PUBLISHED / "report.html").stat().st_size < 5e6
+
+
+def test_a_part_is_read_as_it_was_written(reported, tmp_path):
+    reported(SAMPLE)
+    said = json.loads((Path(tmp_path) / "results/mine/answers/a.json").read_text())
+    assert {"title", "headline", "opening", "unanswered", "values"} <= set(said)
