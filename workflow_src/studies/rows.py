@@ -1,19 +1,12 @@
-"""What the studies share: table rows, sums over activities, and columns for times."""
+"""What the studies share: table rows, and sums over activities."""
 
 from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
 
-from workflow_src.render.markdown import Column, number, records
+from workflow_src.render.markdown import records
 from workflow_src.studies.study import Row
-
-TIME_COLUMNS = (
-    Column("median, ms", "median_ms", number, "status"),
-    Column("p20, ms", "p20_ms", number, "status"),
-    Column("p80, ms", "p80_ms", number, "status"),
-)
-"""The spread of a measurement, or its status if there is none."""
 
 
 def filled(table: pd.DataFrame) -> list[dict[str, Any]]:
