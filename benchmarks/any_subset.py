@@ -1,5 +1,7 @@
 """Whether any run renders: random parts of the published run, answered and shown in every form.
 
+Each with parts of the studies' tables, written as sections and drawn.
+
     python -m benchmarks.any_subset --runs 1000 --processes 16
 
 Prints how many ended in a traceback, or said what no text may (tests/answers/test_any_subset.py),
@@ -15,10 +17,14 @@ from functools import partial
 
 from tests.answers.subsets import ROOT, subset
 from tests.answers.test_any_subset import answered, check
+from tests.studies import subsets as study_subsets
+from tests.studies import test_any_subset as study_tests
 from workflow_src.answers.cards import cards
 from workflow_src.answers.figures import draw
 from workflow_src.answers.questions import FIGURES, QUESTIONS
 from workflow_src.answers.tables import Tables
+from workflow_src.studies.registry import REGISTRY
+from workflow_src.studies.section import drawn
 
 TEMPLATES = ROOT / "report_templates"
 
@@ -29,6 +35,7 @@ def tried(seed: int) -> tuple[int, dict[str, str]]:
     parts = {f"({question})": partial(_answer, question, tables) for question in QUESTIONS}
     parts |= {f"figure {name}": partial(_figure, name, tables) for name in FIGURES}
     parts["cards"] = partial(_cards, tables)
+    parts |= {f"study {name}": partial(_study, name, seed) for name in REGISTRY}
     for name, part in parts.items():
         try:
             found[name] = part()
@@ -55,6 +62,14 @@ def _cards(tables: Tables) -> str:
     for text in (written.markdown, written.page, written.json):
         check(text)
     return "written"
+
+
+def _study(name: str, seed: int) -> str:
+    table = study_subsets.subset(seed, name)
+    written = study_tests.written(name, table, seed)
+    study_tests.check(written)
+    drawn(name, partial(REGISTRY[name].draw, table))
+    return str(json.loads(written.json)["verdict"])
 
 
 def main() -> None:

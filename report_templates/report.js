@@ -2,7 +2,7 @@
 const bar = document.getElementById("filters"), axes = [...bar.querySelectorAll("select")];
 const tables = [...document.querySelectorAll("table.long")];
 // What links lead to in them, by id, because a filter takes rows out of the page.
-const targets = new Map([...document.querySelectorAll("table.long [id]")].map((each) => [each.id, each]));
+const targets = new Map([...document.querySelectorAll("table.long [id]:not([id=''])")].map((each) => [each.id, each]));
 // A row has what it says of each axis as data; one that says nothing of an axis isn't hidden by it.
 const shows = (row) => axes.every(({ name, value }) => !value || (row.dataset[name] ?? value) === value)
   && (bar.text.value.toLowerCase().match(/\S+/g) ?? []).every((word) => row.textContent.toLowerCase().includes(word));

@@ -42,7 +42,7 @@ MEASURES = re.compile(
 IN_A_PROJECT = {"workflow_src.cli.status"}
 """Commands for a project's folder; tests/test_status.py runs them in one."""
 
-FREE_TEXT = {"--command", "--suite", "--tag"}
+FREE_TEXT = {"--asked", "--command", "--suite", "--tag"}
 """Arguments that any text is right for."""
 
 FOR_STAGES_ONLY = {"workflow_src.common.supervisor", "workflow_src.common.obituary"}
@@ -219,6 +219,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "--config": str(ROOT / "config.yaml"),
         "--changed-settings": "suite=assignment",
         "--report": str(here / "report.md"),
+        **{f"--{kind}": str(here / kind) for kind in ("markdown", "html", "appendix")},
         "--sections": str(here / "section.md"),
         "--settings": json.dumps(dict(plan_of("cpu").settings)),
         "--case": json.dumps(plan_of("cpu").rows()[0]),
@@ -466,7 +467,7 @@ def stage(module: str, *given: str, folder: Path = ROOT) -> subprocess.Completed
         ("measure.benchmark", ["--case", "{}", "--output", "o"], "--case: the key 'attention' is"),
         ("studies.mlp.measure", ["--point", "3", "--output", "o"], "--point: 3 must be a mapping"),
         ("plan.write_plan", ["--settings", "x", "--output", "o"], "--settings: 'x' is not JSON"),
-        ("answers.top_kernel", ["--tables", "missing"], "--tables: 'missing' does not exist"),
+        ("answers.top_kernel.answer", ["--tables", "missing"], "--tables: 'missing' does not exist"),
         ("cli.cross_check", ["--results", "."], "--output"),
     ],
 )

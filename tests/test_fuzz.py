@@ -1,13 +1,14 @@
 """Randomly damaged input files: a stage reads them or ends with a one-sentence error."""
 
 import gzip
+import importlib
 import json
 import shutil
 import sqlite3
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, redirect_stdout
+from contextlib import closing, contextmanager, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.questions import run_command
 from tests.synthetic_tables import Sample, write_tables
-from workflow_src.answers import figures
+from workflow_src.answers import figures, stage
+from workflow_src.answers.questions import QUESTIONS
 from workflow_src.common.case import END_OF_CAPTURE, PHASES
 from workflow_src.common.errors import StageError
 from workflow_src.studies import join_points
@@ -142,15 +143,29 @@ def folder() -> Iterator[Path]:
 
 
 def ends_well(main: Callable[[], None], *arguments: object) -> str:
-    """Run a stage and return its one-sentence error, or "". Fails if it ends otherwise."""
-    with patch.object(sys, "argv", ["stage", *map(str, arguments)]), redirect_stdout(StringIO()):
+    """Run a stage and return its one-sentence error, or "". Fails if it ends otherwise.
+
+    It fails, too, if a defect was caught: an answer or a figure that then says so has a traceback.
+    """
+    given = patch.object(sys, "argv", ["stage", *map(str, arguments)])
+    with given, redirect_stdout(StringIO()), redirect_stderr(StringIO()) as beside:
         try:
             main()
         except SystemExit as end:
             said = str(end.code)
             assert said and "\n" not in said and "Traceback" not in said
             return said
+    assert "Traceback" not in beside.getvalue(), beside.getvalue()
     return ""
+
+
+def answered(question: str, here: Path) -> str:
+    """Answer a question from the tables in `here`; return the one-sentence error, or ""."""
+    parts = f"workflow_src.answers.{QUESTIONS[question].room}"
+    result = importlib.import_module(f"{parts}.result").result
+    headline = importlib.import_module(f"{parts}.headline").headline
+    asked = ["--tables", here, "--templates", ROOT / "report_templates", "--output", here]
+    return ends_well(lambda: stage.main(question, result, headline), *asked)
 
 
 def tabulated(kineto: Any, benchmark: bytes) -> str:
@@ -289,30 +304,24 @@ NAMES = ("timings", "ranges", "kernels", "captures", "work")
 
 
 @few
-@given(name=st.sampled_from(NAMES), question=st.sampled_from("abcde"), data=st.data())
+@given(name=st.sampled_from(NAMES), question=st.sampled_from([*QUESTIONS]), data=st.data())
 def test_a_damaged_table(name: str, question: str, data: st.DataObject) -> None:
     with folder() as here:
         write_tables(here, Sample(), Sample(context=256))
         path = here / f"{name}.csv"
         text = path.read_text()
         path.write_bytes(data.draw(damaged(text.encode()) | changed_csv(text)))
-        out = ["--json", here / "o.json", "--markdown", here / "o.md", "--appendix", here / "a.md"]
-        templates = ["--templates", ROOT / "report_templates"]
-        asked = ["--tables", here, *templates, *out]
-        said = ends_well(lambda: run_command(question), *asked)
+        said = answered(question, here)
         assert not said or f"{name}.csv" in said
 
 
-@pytest.mark.parametrize("question", "abcde")
+@pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("status", ["", "okay"])
 def test_an_unknown_status_is_refused(tmp_path: Path, question: str, status: str) -> None:
     write_tables(tmp_path, Sample())
     timings = pd.read_csv(tmp_path / "timings.csv").assign(status=status)
     timings.to_csv(tmp_path / "timings.csv", index=False)
-    out = ["--json", tmp_path / "o.json", "--markdown", tmp_path / "o.md"]
-    out += ["--appendix", tmp_path / "o.appendix.md"]
-    asked = ["--tables", tmp_path, "--templates", ROOT / "report_templates", *out]
-    said = ends_well(lambda: run_command(question), *asked)
+    said = answered(question, tmp_path)
     assert f"status: {status!r} is not one of ok, oom, skipped" in said
 
 

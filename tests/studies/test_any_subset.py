@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import partial
 
 import pandas as pd
 import pytest
@@ -33,16 +34,16 @@ def check(texts: Texts) -> None:
 
 
 @pytest.mark.parametrize("study", REGISTRY)
-@pytest.mark.parametrize("seed", range(30))
-def test_any_subset_of_a_table_gives_a_section(study: str, seed: int) -> None:
-    check(written(study, subset(seed, study), seed))
+def test_any_subset_of_a_table_gives_a_section(study: str) -> None:
+    for seed in range(15):
+        check(written(study, subset(seed, study), seed))
 
 
 @pytest.mark.parametrize("study", REGISTRY)
-@pytest.mark.parametrize("seed", range(4))
-def test_any_subset_of_a_table_gives_a_figure(study: str, seed: int) -> None:
-    table = subset(seed, study)
-    assert "<svg" in drawn(study, lambda: REGISTRY[study].draw(table))
+def test_any_subset_of_a_table_gives_a_figure(study: str) -> None:
+    for seed in range(2):
+        table = subset(seed, study)
+        assert "<svg" in drawn(study, partial(REGISTRY[study].draw, table))
 
 
 @pytest.mark.parametrize("study", REGISTRY)
@@ -51,13 +52,12 @@ def test_the_published_section_is_short_and_each_of_its_values_has_sources(study
     assert sum(bool(line.strip()) for line in texts.markdown.splitlines()) <= LINES
     values = json.loads(texts.json)["values"]
     assert len(values) > 10
+    known = {f"studies/{study}": set(recorded(study).index)}
+    known["ceilings"] = set(recorded("ceilings").index)
     for value in values:
-        for source in value["sources"]:
-            table = source["table"].removeprefix("studies/")
-            assert table in (study, "ceilings") and set(source["rows"]) <= set(
-                recorded(table).index
-            )
+        assert value["sources"]
+        assert all(set(each["rows"]) <= known[each["table"]] for each in value["sources"])
 
 
 def test_the_registry_has_the_studies_in_order() -> None:
-    assert [name for name in STUDIES if name in REGISTRY] == list(REGISTRY)
+    assert list(REGISTRY) == list(STUDIES)

@@ -8,7 +8,17 @@ import pandas as pd
 
 from workflow_src.answers import words
 from workflow_src.render.show import FORMATS
-from workflow_src.render.value import Cell, Joined, Ranged, Rows, Value, median, merged, value
+from workflow_src.render.value import (
+    Cell,
+    Joined,
+    Ranged,
+    Rows,
+    Value,
+    count,
+    median,
+    merged,
+    value,
+)
 
 
 @final
@@ -113,6 +123,14 @@ def unmeasured(every: Iterable[Line], name: Callable[[Line], str]) -> pd.DataFra
             for (named, state, reason), rows in found.items()
         ]
     )
+
+
+def out_of(found: Sequence[Value], every: Sequence[Value]) -> Cell:
+    """How many of all: "3 of 4", with the sources of all; None without any."""
+    if not every:
+        return None
+    sources = merged(rows for value in every for rows in value.sources)
+    return Joined((Value(len(found), "count", sources, "count"), count(every)), by=" of ")
 
 
 def ranged(values: Sequence[Value]) -> Cell:

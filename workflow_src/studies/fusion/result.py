@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from workflow_src.render.value import Cell, Joined, Value, count, ratio
+from workflow_src.render.value import Cell, Joined, Value, ratio
 from workflow_src.studies.fusion.copies import LARGE, bandwidth, cached
-from workflow_src.studies.lines import Line, grouped, lines, shown, spread, unmeasured
+from workflow_src.studies.lines import Line, grouped, lines, out_of, shown, spread, unmeasured
 
 NAMES = {
     "copy": "copy",
@@ -137,9 +137,9 @@ def _goal(mine: Sequence[Line]) -> dict[str, Cell]:
     near = [share for share in shares if share.number >= NEAR_COPY]
     return {
         "Triton's": _operation(mine),
-        "at least 90 % of a copy's rate in": Joined((count(near), count(shares)), by=" of "),
+        "at least 90 % of a copy's rate in": out_of(near, shares),
         "least share of a copy's rate": min(shares, key=lambda share: share.number, default=None),
-        "over 2 % slower than torch's own in": Joined((count(slower), count(against)), by=" of "),
+        "over 2 % slower than torch's own in": out_of(slower, against),
     }
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from workflow_src.render.value import Cell, Joined, count
-from workflow_src.studies.lines import Line, lines, shown, unmeasured
+from workflow_src.render.value import Cell, Joined
+from workflow_src.studies.lines import Line, lines, out_of, shown, unmeasured
 from workflow_src.studies.precision.pairs import MEASUREMENTS, SCORES, Pair, pairs
 
 SAME_WITHIN = 0.02
@@ -64,10 +64,9 @@ def gains(models: Sequence[Pair], gained: Sequence[Pair]) -> Cell:
     cells = []
     for against in dict.fromkeys(pair.against for pair in models):
         gain, every = (
-            count(pair.speedup for pair in mine if pair.against == against)
-            for mine in (gained, models)
+            [pair.speedup for pair in mine if pair.against == against] for mine in (gained, models)
         )
-        cells.append(Joined((f"{against}:", gain, "of", every), by=" "))
+        cells.append(Joined((f"{against}:", out_of(gain, every)), by=" "))
     return Joined(tuple(cells), by=", ")
 
 
