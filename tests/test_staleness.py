@@ -212,7 +212,8 @@ BEHAVIOR = [
         {"report"}, id="a threshold of the table of checks",
     ),
     pytest.param(
-        "answers/gemm_share/figure.py", '"#332288"', '"#332289"', {"figure"}, id="a color of a figure"
+        "answers/gemm_share/figure.py", '"#332288"', '"#332289"', {"figure"},
+        id="a color of a figure",
     ),
     pytest.param(
         "render/drawing.py", '"#4477AA"', '"#4477AB"', {"figure"} | SECTIONS,

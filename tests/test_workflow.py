@@ -33,7 +33,8 @@ def test_the_answers_for_one_case_need_no_other_case(finished: Project) -> None:
     target = "results/smoke/answers/case/tiny-ctx16-fp32.md"
     assert finished.stale(target) == {"case_card": 1}
     finished.run(target)
-    assert "(e) Softmax" in (finished.folder / target).read_text()
+    card = (finished.folder / target).read_text()
+    assert re.search(r"^\| softmax / \(QK\^T \+ AV\) .*\d", card, flags=re.MULTILINE)
 
 
 def test_every_output_has_a_log_that_mirrors_it(finished: Project) -> None:
@@ -185,7 +186,11 @@ def test_an_incomplete_report_names_what_is_missing(project: Project) -> None:
     wrong = {"stage": "workflow_src.measure.benchmark", "case": '"tiny-ctx48-fp32"'}
     project.run(check=False, **wrong)
     project.run("--config", *SUITE, "allow_missing=true")
-    assert "tiny-ctx48-fp32" in (project.folder / "report.md").read_text()
+    report = (project.folder / "report.md").read_text()
+    appendix = (project.folder / "results/smoke/appendix.md").read_text()
+    assert "Cases that [lack something](results/smoke/appendix.md#what-is-missing): 1" in report
+    missing = appendix.partition("## What is missing")[2].partition("\n## ")[0]
+    assert "tiny-ctx48-fp32" in missing
 
 
 @pytest.mark.parametrize(
