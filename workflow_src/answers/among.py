@@ -1,7 +1,7 @@
 """In how many of some cases something holds."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from workflow_src.render.value import Cell, Joined, Value, count
 
@@ -19,13 +19,21 @@ class Among:
         return Joined((self.holds, self.of), by=" of ") if self.of.number else None
 
     @property
+    def share(self) -> float:
+        """The share of them in which it holds; 0 without any."""
+        return self.holds.number / self.of.number if self.of.number else 0.0
+
+    @property
     def always(self) -> bool:
         """Whether it holds in all of them; not without any."""
         return self.holds.number == self.of.number > 0
 
 
 def among(values: Sequence[Value | None], holds: Sequence[bool]) -> Among:
-    """In how many of the cases it holds, given a value of each."""
-    return Among(
-        count(each for each, true in zip(values, holds, strict=True) if true), count(values)
-    )
+    """In how many of the cases it holds, given a value of each.
+
+    Both counts have the sources of all: also those in which it doesn't hold were looked at.
+    """
+    every = count(values)
+    known = [true for each, true in zip(values, holds, strict=True) if each is not None]
+    return Among(replace(every, number=sum(known)), every)

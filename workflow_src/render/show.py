@@ -107,7 +107,7 @@ class Printer:
 
     def _value(self, value: Value) -> Markup:
         text = FORMATS[value.unit](value.number)
-        if not self.page:
+        if not self.page or not value.sources:
             return Markup(text)
         self.printed.append(value)
         return Markup(f"[{text}](#{value.key})")

@@ -18,14 +18,16 @@ from workflow_src.report.run import Run
 
 @dataclass(frozen=True)
 class Case:
-    """A case of the plan: how it was measured, and the files that this makes."""
+    """A case of the plan: its row as a stage takes it, and the files that measuring makes."""
 
     case: str
     size: str
     context: int
     precision: str
-    commands: tuple[str, ...]
-    files: tuple[str, ...]
+    row: str
+    benchmark: str
+    capture: str
+    tables: str
 
 
 @dataclass(frozen=True)
@@ -45,22 +47,16 @@ def cases(plan: pd.DataFrame, results: str) -> tuple[Case, ...]:
 def _case(row: pd.Series, results: str) -> Case:
     case = str(row["case"])
     suffix = ".nsys-rep" if row.get("profiler") == "nsys" else ".kineto.json.gz"
-    made = {
-        "benchmark": f"{results}/benchmark/{case}.json",
-        "capture": f"{results}/capture/{case}{suffix}",
-    }
     known = {str(key): _plain(cell) for key, cell in row.items() if cell == cell and cell != ""}
-    given = shlex.quote(json.dumps(known))
     return Case(
         case=case,
         size=str(row["size"]),
         context=int(str(row["context"])),
         precision=str(row["precision"]),
-        commands=tuple(
-            f"python -m workflow_src.measure.{stage} --case {given} --output {file}"
-            for stage, file in made.items()
-        ),
-        files=(*made.values(), f"{results}/tables/{case}/"),
+        row=shlex.quote(json.dumps(known)),
+        benchmark=f"{results}/benchmark/{case}.json",
+        capture=f"{results}/capture/{case}{suffix}",
+        tables=f"{results}/tables/{case}/",
     )
 
 

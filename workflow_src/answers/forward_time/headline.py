@@ -29,10 +29,10 @@ def headline(result: ForwardTime) -> Headline:
     """The verdict on a result, with its numbers."""
     every, idle = result.every, result.often_idle
     slots = {
-        "agree": every.agree,
-        "compared": every.compared,
-        "idle_agree": idle.agree,
-        "idle": idle.compared,
+        "agree": every.holds,
+        "compared": every.of,
+        "idle_agree": idle.holds,
+        "idle": idle.of,
     }
     verdict = _verdict(result)
     return Headline(verdict, verdict.value, slots)
@@ -40,7 +40,7 @@ def headline(result: ForwardTime) -> Headline:
 
 def _verdict(result: ForwardTime) -> Verdict:
     every, busy, idle = result.every, result.busy, result.often_idle
-    if not every.compared.number:
+    if not every.of.number:
         return Verdict.CANT_TELL
     if every.share == 1:
         return Verdict.EVERYWHERE
@@ -48,6 +48,6 @@ def _verdict(result: ForwardTime) -> Verdict:
         return Verdict.NOWHERE
     return (
         Verdict.WHERE_BUSY
-        if busy.share - idle.share >= CLEARLY_MORE and idle.compared.number
+        if busy.share - idle.share >= CLEARLY_MORE and idle.of.number
         else Verdict.PARTLY
     )

@@ -6,35 +6,18 @@ from dataclasses import dataclass
 import pandas as pd
 
 from workflow_src.answers import words
+from workflow_src.answers.among import Among, among
 from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.example import example
 from workflow_src.answers.matrix import by_precision, matrices
 from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import PhaseTimes, phase_times
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW, MATCH_WITHIN
-from workflow_src.render.value import Cell, Joined, Marked, Value, count, median, ratio, spread
+from workflow_src.render.value import Cell, Joined, Marked, Value, median, ratio, spread
 
 PHASE = "forward"
 UNSTEADY = "±"
 DOUBTFUL = "\N{REFERENCE MARK}"
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """In how many of some cases the two times agree."""
-
-    agree: Value
-    compared: Value
-
-    @property
-    def share(self) -> float:
-        """The share of them that agree; 0 without any."""
-        return self.agree.number / self.compared.number if self.compared.number else 0.0
-
-    @property
-    def cell(self) -> Cell:
-        """As a table prints it: "16 of 20"."""
-        return Joined((self.agree, self.compared), by=" of ")
 
 
 @dataclass(frozen=True)
@@ -47,9 +30,9 @@ class ForwardTime:
     """
 
     cases: tuple[PhaseTimes, ...]
-    every: Agreement
-    busy: Agreement
-    often_idle: Agreement
+    every: Among
+    busy: Among
+    often_idle: Among
     matrices: tuple[pd.DataFrame, ...]
     summary: pd.DataFrame
     marks: frozenset[str]
@@ -81,13 +64,10 @@ def result(tables: Tables) -> ForwardTime:
     )
 
 
-def agreement(cases: Sequence[PhaseTimes]) -> Agreement:
+def agreement(cases: Sequence[PhaseTimes]) -> Among:
     """In how many of the cases that can be compared the profiled time is the plain one."""
     compared = [each for each in cases if each.matches is not None]
-    return Agreement(
-        count((each.overhead for each in compared if each.matches), "cases within 10 %"),
-        count((each.overhead for each in compared), "cases with both times"),
-    )
+    return among([each.overhead for each in compared], [bool(each.matches) for each in compared])
 
 
 def _often_idle(times: PhaseTimes) -> bool:
