@@ -22,10 +22,10 @@ from unittest.mock import patch
 import pandas as pd
 import pytest
 
+from tests.report.written import write_parts
 from tests.synthetic_tables import Sample, write_tables
 from tests.test_fuzz import PLAN, RECORDED, RESULT, TRACE, packed
 from tests.workflow import ROOT
-from workflow_src.answers.questions import FIGURES, QUESTIONS
 from workflow_src.common import arguments
 from workflow_src.common.case import TABLES
 from workflow_src.dag.dag import dag_of
@@ -42,7 +42,7 @@ MEASURES = re.compile(
 IN_A_PROJECT = {"workflow_src.cli.status"}
 """Commands for a project's folder; tests/test_status.py runs them in one."""
 
-FREE_TEXT = {"--asked", "--command", "--suite", "--tag"}
+FREE_TEXT = {"--asked", "--command", "--log", "--suite", "--tag"}
 """Arguments that any text is right for."""
 
 FOR_STAGES_ONLY = {"workflow_src.common.supervisor", "workflow_src.common.obituary"}
@@ -179,23 +179,18 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         # The published run lacks the tables that were added since.
         if published.exists() and not (results / "tables" / f"{table}.csv").exists():
             (results / "tables" / f"{table}.csv").write_bytes(published.read_bytes())
-    for question in QUESTIONS:
-        (results / "answers" / f"{question}.md").write_text("### An answer\n")
-        empty = json.dumps({"summary": {}, "rows": {}, "facts": []})
-        (results / "answers" / f"{question}.json").write_text(empty)
-        (results / "answers" / f"{question}.appendix.md").write_text("## Its tables\n")
-    for figure in FIGURES:
-        (results / "figures" / f"{figure}.svg").write_text("<svg/>")
+    write_parts(results)
     files = {
         "c.kineto.json.gz": packed(TRACE),
         "b.json": json.dumps(RESULT).encode(),
         "plan.csv": PLAN.encode(),
         "report.md": b"# A report\n",
-        "section.md": b"### A section\n",
-        "section.appendix.md": b"## Its tables\n",
+        "section.json": b'{"title": "A study", "headline": "", "values": []}',
+        **dict.fromkeys(("section.md", "section.page.md"), b"### A section\n"),
+        **dict.fromkeys(("section.appendix.md", "section.appendix.page.md"), b"## Its tables\n"),
         "results/appendix.md": b"# An appendix\n\n## Tables\n",
         "ceilings.json": b'{"point": {}, "environment": {}, "rows": []}',
-        "compare.json": b'{"status": 0, "verdict": "Same.", "advice": "", "commands": []}',
+        "compare.json": b'{"status": 0, "verdict": "Same.", "processes_needed": null}',
         "results/plan.csv": with_sizes(PLAN.replace(",cpu,", ",cuda,")).encode(),
     }
     for name, content in files.items():
@@ -257,7 +252,8 @@ class Place:
             return self.study_point(module)
         if name == "--table":
             tables = ROOT / "examples" / "h200" / "tables" / "studies"
-            return str(tables / f"{study_of(module)}.csv")
+            name = "warmup" if module == "workflow_src.studies.section" else study_of(module)
+            return str(tables / f"{name}.csv")
         if name == "--cases" and action.type is None:
             return "tiny-ctx16-fp32"
         unknown = {arguments.existing_file: "empty", arguments.existing_folder: "folder"}
@@ -286,7 +282,10 @@ class Place:
             number = getattr(kind, "__name__", "") in NUMBERS
             yield from (text for text in TEXTS if not (number and text == "3"))
             return
-        yield from (str(self.folder / text) if text else "" for text in PATHS[kind])
+        # An empty folder has nothing to read, but it can be written into.
+        into = kind is arguments.existing_folder and name_of(action) == "--output"
+        wrong = [text for text in PATHS[kind] if not (into and text == "folder")]
+        yield from (str(self.folder / text) if text else "" for text in wrong)
         if kind is arguments.existing_file:
             known = CONTENTS if name_of(action) not in ANY_TEXT_INSIDE else ["binary"]
             yield from (str(self.folder / name) for name in known)
@@ -447,10 +446,13 @@ def test_wrong_values_are_told_apart(
 @pytest.mark.parametrize(
     "module", [m for m in commands() if m not in IN_A_PROJECT and not MEASURES.search(m)]
 )
-def test_what_is_valid_here_is_accepted(module: str, place: Place) -> None:
+def test_what_is_valid_here_is_accepted(
+    module: str, place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Else the sentences above could be about something else."""
     for form in forms(parser_of(module)):
         run(module, *place.command(module, form, argparse.Action([], "none"), ""))
+    assert "Traceback" not in capsys.readouterr().err, "nor does it only say what failed"
 
 
 def stage(module: str, *given: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
@@ -486,7 +488,7 @@ def test_a_process_of_its_own_says_the_same(
 def test_a_bug_still_has_a_traceback(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the code of a stage, a missing file or key is a bug, not the user's input."""
     figures = importlib.import_module("workflow_src.answers.figures")
-    with pytest.raises(KeyError), patch.object(figures, "DRAW", {}):
+    with pytest.raises(KeyError), patch.object(figures, "read", side_effect=KeyError):
         words = ["--tables", place.good["--tables"], "--figure", "forward_time"]
         monkeypatch.setattr(sys, "argv", ["stage", *words, "--output", "o.svg"])
         figures.main()

@@ -104,7 +104,9 @@ def test_long_cells_are_broken_into_lines_in_columns_that_hold_them(open_page, w
         ".table tbody tr:not(:has(.text))", "rows => rows.map(row => row.offsetHeight)"
     )
     cells = page.eval_on_selector_all(
-        "main > .table td.wide", "cells => cells.map(cell => cell.offsetWidth)"
+        # Beside the opening, on a wide screen, tables are made to fit.
+        ".table td.wide" if width < 1120 else "main > .table td.wide",
+        "cells => cells.map(cell => cell.offsetWidth)",
     )
     assert cells and min(cell for cell in cells if cell) >= 160
     assert max(heights) < 150
@@ -190,7 +192,7 @@ SORT = f"""heading => [...({OF})(heading).tHead.rows[0].cells]
 def test_columns_sort_by_value_with_cells_without_one_last(open_page, heading, missing):
     page = open_page()
     page.evaluate(f"heading => ({OF})(heading).scrollIntoView()", heading)
-    page.wait_for_function(f"heading => DataTable.isDataTable(({OF})(heading))", arg=heading)
+    page.wait_for_function(f"heading => ({OF})(heading).closest('.dt-container')", arg=heading)
     planned = list(dict.fromkeys(page.evaluate(COLUMN, heading)))
     for up in (True, False):
         page.evaluate(SORT, heading)

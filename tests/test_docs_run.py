@@ -45,14 +45,11 @@ SMALL = {
 }
 """What is replaced in them; the settings of the smoke suite stand in the project's config.yaml."""
 
-GATE = "test_compare.py::test_make_ends_with_error_2_where_runs_cannot_be_compared"
+GATE = "compare/test_compare.py::test_make_ends_with_error_2_where_runs_cannot_be_compared"
 SLURM = "test_slurm.py::test_measurements_run_through_slurm_each_on_a_gpu_of_its_own"
 RUN_SUITE = "test_workflow.py::test_one_command_answers_all_questions_and_a_second_run_does_nothing"
 
 BY_TESTS = {
-    r"python -m workflow_src\.cli\.correct_products --results .+": (
-        "test_product_names.py::test_the_correction_of_a_published_run_changes_nothing_more"
-    ),
     r"snakemake --cores 1 report\.md -R benchmark capture ceilings study_point": (
         "test_environment.py::test_all_of_it_is_measured_again_in_one_command"
     ),
@@ -108,6 +105,7 @@ BY_CI = {
 """Commands that CI runs, and the line of .ci/run that does, for the groups of the command."""
 
 LACKING = {
+    r"make clean": "environments that may be removed",
     r"--config suite=assignment processes=3$": "a GPU",
     r"\. \.venv/bin/activate": "a .venv made here, for which `make report` takes a network",
     r"EXAMPLES=1000 python -m pytest tests/test_fuzz\.py": "many minutes",

@@ -418,5 +418,5 @@ def test_published_files_name_no_machine(file: Path) -> None:
 
 def test_every_test_named_in_faults_md_exists() -> None:
     named_tests = re.findall(r"`(test_\w+)`", (ROOT / "docs" / "faults.md").read_text())
-    code = "".join(file.read_text() for file in (ROOT / "tests").glob("test_*.py"))
+    code = "".join(file.read_text() for file in (ROOT / "tests").rglob("test_*.py"))
     assert [name for name in named_tests if f"def {name}(" not in code] == []
