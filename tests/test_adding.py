@@ -27,7 +27,6 @@ class KernelCount:
 
     every: pd.DataFrame
     opening: tuple[OpeningRow, ...] = ()
-    unanswered: tuple[tuple[str, str], ...] = ()
 
 
 def result(tables: Tables) -> KernelCount:

@@ -13,7 +13,7 @@ from workflow_src.report.run import OPTIONAL, REPORT_TABLES, Run
 from workflow_src.report.trust import BEYOND, trust
 
 EMPTY = Printed("", "")  # type: ignore[arg-type]
-NOTHING = Part("", "", EMPTY, EMPTY, "", (), (), (), {})
+NOTHING = Part("", "", EMPTY, EMPTY, "", (), (), {})
 
 
 @pytest.fixture

@@ -28,10 +28,6 @@ class Result(Protocol):
     def opening(self) -> tuple[OpeningRow, ...]:
         """The rows that it adds to the report's table of medians."""
 
-    @property
-    def unanswered(self) -> tuple[tuple[str, str], ...]:
-        """(case, state) of the cases that lack what the question asks about, and why."""
-
 
 def texts(question: str, result: Result, headline: Headline, templates: Path) -> Texts:
     """An answer's texts, from its result, its headline and the templates of its question."""
@@ -44,7 +40,6 @@ def texts(question: str, result: Result, headline: Headline, templates: Path) ->
             {"label": row.label, "cells": {name: _both(cell) for name, cell in row.cells.items()}}
             for row in result.opening
         ],
-        "unanswered": [list(each) for each in result.unanswered],
     }
     beside = (cell for row in result.opening for cell in row.cells.values())
     long = f"answers/{asked.room}.appendix.md.j2"
@@ -66,6 +61,5 @@ def _both(cell: Cell) -> dict[str, str]:
 def failed(question: str, log: str) -> Texts:
     """The texts of an answer that could not be written."""
     title = QUESTIONS[question].title
-    said: dict[str, object] = {"question": question, "title": title}
-    said |= {"opening": [], "unanswered": []}
+    said: dict[str, object] = {"question": question, "title": title, "opening": []}
     return paper.failed(f"## ({question}) {title}", log, said)

@@ -67,6 +67,11 @@ class PhaseTimes:
     doubt: Doubt | None
 
     @property
+    def complete(self) -> bool:
+        """Whether the phase was both measured and captured."""
+        return self.state == self.profiled_state == "ok"
+
+    @property
     def comparable(self) -> bool:
         """Whether the times without and with the profiler may be compared."""
         return self.doubt in (None, Doubt.LONGER)

@@ -30,7 +30,7 @@ class Doubts:
     """What a reader must know before using any number; None or () where there is nothing.
 
     `warned`: how many cases have a warning; `spread`: the slowest process over the fastest, at
-    most; `incomplete`: how many cases lack something that a question asks about; `mixed`: columns
+    most; `incomplete`: how many cases lack a time or a capture; `mixed`: columns
     of machine and versions in which cases differ; `failed`: parts that could not be written.
     """
 
@@ -125,7 +125,7 @@ def doubts(run: Run) -> Doubts:
     """The doubts about a run."""
     every = case_count(run.tables)
     failed = tuple(part for part in run.parts if part.log)
-    lacking = dict.fromkeys(case for part in run.answers for case, _ in part.unanswered)
+    lacking = dict.fromkeys(each.case.case for each in run.times if not each.complete)
     return Doubts(
         warned=warned(run.tables),
         spread=spread(run.times),
@@ -154,7 +154,7 @@ def _named(tables: Tables, cases: dict[str, None]) -> Value:
     """How many these cases are, with the rows of theirs."""
     rows = tables["timings"]
     mine = rows_of("timings", rows[rows["case"].isin(list(cases))])
-    return Value(len(cases), "count", (mine,) if mine.numbers else (), "cases that lack something")
+    return Value(len(cases), "count", (mine,) if mine.numbers else (), "cases that lack one")
 
 
 def spread(times: Sequence[PhaseTimes]) -> Value | None:

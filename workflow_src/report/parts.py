@@ -38,8 +38,7 @@ class Part:
     """An answer, the case cards or a study's section.
 
     `body` is what the report says, `long` its part of the appendix. `log` tells why it could not be
-    written; "" if it was. `unanswered` are (case, state) of the cases that it lacks.
-    `cases` are the page's cards by case, of the case cards alone.
+    written; "" if it was. `cases` are the page's cards by case, of the case cards alone.
     """
 
     name: str
@@ -48,7 +47,6 @@ class Part:
     long: Printed
     log: str
     opening: tuple[OpeningRow, ...]
-    unanswered: tuple[tuple[str, str], ...]
     values: tuple[Value, ...]
     cases: Mapping[str, Markup]
 
@@ -59,7 +57,6 @@ def read_part(folder: Path, name: str) -> Part:
     with reading(path, "an answer's JSON", remake(path), StageError):
         said = json.loads(path.read_text(encoding="utf-8"))
         opening = tuple(_opening_row(row) for row in said.get("opening", []))
-        unanswered = tuple((str(case), str(state)) for case, state in said.get("unanswered", []))
         values = tuple(map(_value, said["values"]))
         cases = {str(case): Markup(text) for case, text in said.get("pages", {}).items()}
     return Part(
@@ -72,7 +69,6 @@ def read_part(folder: Path, name: str) -> Part:
         ),
         log=str(said.get("log", "")),
         opening=opening,
-        unanswered=unanswered,
         values=values,
         cases=cases,
     )

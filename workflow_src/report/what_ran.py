@@ -144,7 +144,7 @@ def incomplete(times: Sequence[PhaseTimes]) -> pd.DataFrame:
 
 
 def _lacking(times: PhaseTimes) -> list[Cell]:
-    if times.state == times.profiled_state == "ok":
+    if times.complete:
         return []
     states = [words.STATES[state] for state in (times.state, times.profiled_state)]
     return [times.case.case, words.PHASES[times.phase], *states, times.reason or None]

@@ -28,7 +28,6 @@ def found(launches: int, precision: int, device: int) -> ChangeFirst:
         example=none,
         levers=none,
         opening=(),
-        unanswered=(),
     )
 
 

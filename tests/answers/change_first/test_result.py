@@ -99,7 +99,6 @@ def test_each_case_is_counted_once_and_a_phase_that_ran_out_of_memory_says_so(re
     assert found.phase == "training step"
     counted = [each.cases.number for each in (found.known, found.launches, found.device)]
     assert counted == [1, 1, 0]
-    assert found.unanswered == ((oom.case, "oom"),)
     assert list(found.matrices[0].loc[0, ["256"]]) == ["OOM"]
 
 

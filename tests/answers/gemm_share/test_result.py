@@ -69,7 +69,6 @@ def test_a_phase_without_a_share_says_why(read):
     early = {phase: ("oom", "") for phase in ("forward", "forward_backward", "train_step")}
     found = result(read(Sample(status=late), Sample(context=256, status=early)))
     assert [printed(cell) for cell in found.matrices[0].iloc[0, 1:]] == ["60 % → OOM", "OOM"]
-    assert found.unanswered == (("small-ctx128-fp32", "oom"), ("small-ctx256-fp32", "oom"))
     assert found.summary.empty
     assert found.opening[0].cells == {"fp32": None}
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from workflow_src.answers import words
+from workflow_src.answers.among import among
 from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.change_first.levers import TABLE, measured
 from workflow_src.answers.change_first.savings import First, OfPhase, Remedy, Saving, firsts
@@ -53,7 +54,6 @@ class ChangeFirst:
     example: pd.DataFrame
     levers: pd.DataFrame
     opening: tuple[OpeningRow, ...]
-    unanswered: tuple[tuple[str, str], ...]
 
 
 def result(tables: Tables) -> ChangeFirst:
@@ -79,7 +79,6 @@ def result(tables: Tables) -> ChangeFirst:
         example=by_hand(cases[chosen]) if chosen else pd.DataFrame(),
         levers=measured(tables[TABLE]) if TABLE in tables.frames else pd.DataFrame(),
         opening=opening(columns),
-        unanswered=tuple((c.case, each.state) for c, each in mine.items() if each.state != "ok"),
     )
 
 
@@ -125,8 +124,7 @@ def _of_remedy(remedy: Remedy, cases: Sequence[OfPhase]) -> Cell:
     middle = median(each.share for each in found)
     every = all(each.measured for each in found)
     first = [each.first for each in cases if each.first]
-    mine = tally([each for each in first if each.remedy is remedy]).cases
-    counted = Joined((mine, tally(first).cases), " of ")
+    counted = among([each.share for each in first], [each.remedy is remedy for each in first]).cell
     return Joined((middle if every else Joined((AT_MOST, middle), " "), counted), "; first in ")
 
 

@@ -13,7 +13,7 @@ from workflow_src.answers.matrix import by_precision, matrices
 from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import PhaseTimes, phase_times
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW, MATCH_WITHIN
-from workflow_src.render.value import Cell, Joined, Marked, Value, median, ratio, spread
+from workflow_src.render.value import Cell, Joined, Marked, Ranged, Value, median, ratio, spread
 
 PHASE = "forward"
 UNSTEADY = "±"
@@ -36,9 +36,8 @@ class ForwardTime:
     matrices: tuple[pd.DataFrame, ...]
     summary: pd.DataFrame
     marks: frozenset[str]
-    example: PhaseTimes | None
+    example: pd.DataFrame
     opening: tuple[OpeningRow, ...]
-    unanswered: tuple[tuple[str, str], ...]
 
 
 def result(tables: Tables) -> ForwardTime:
@@ -58,9 +57,8 @@ def result(tables: Tables) -> ForwardTime:
         matrices=matrices(tables.cases, lambda case: cell(times[case])),
         summary=summary(columns),
         marks=frozenset(mark for each in cases for mark in marks_of(each)),
-        example=times[chosen] if chosen else None,
+        example=by_hand(times[chosen]) if chosen else pd.DataFrame(),
         opening=opening(columns),
-        unanswered=tuple((each.case.case, state) for each in cases if (state := _state(each))),
     )
 
 
@@ -121,6 +119,18 @@ def summary(columns: dict[str, list[PhaseTimes]]) -> pd.DataFrame:
     }
     lines = [[name, *cells] for name, cells in rows.items() if any(cells)]
     return pd.DataFrame(lines, columns=["median (least to most)", *columns], dtype="object")
+
+
+def by_hand(times: PhaseTimes) -> pd.DataFrame:
+    """The times of one case, in ms."""
+    rows: dict[str, Cell] = {
+        "device time": times.busy,
+        "replayed as one graph": times.replayed,
+        "plain Python": Ranged(times.plain, times.fastest, times.slowest) if times.plain else None,
+        "under the profiler": times.profiled,
+    }
+    lines = [[name, cell] for name, cell in rows.items() if cell]
+    return pd.DataFrame(lines, columns=[times.case.case, "ms (processes)"], dtype="object")
 
 
 def opening(columns: dict[str, list[PhaseTimes]]) -> tuple[OpeningRow, ...]:

@@ -43,7 +43,6 @@ class GemmShare:
     layouts: pd.DataFrame
     by_case: pd.DataFrame
     opening: tuple[OpeningRow, ...]
-    unanswered: tuple[tuple[str, str], ...]
 
 
 def result(tables: Tables) -> GemmShare:
@@ -72,7 +71,6 @@ def result(tables: Tables) -> GemmShare:
         layouts=layouts(tables),
         by_case=by_case(compared),
         opening=opening(columns),
-        unanswered=tuple((each.case.case, state) for each in every if (state := _state(each))),
     )
 
 
@@ -100,11 +98,6 @@ def _parts(tables: Tables, cases: Sequence[CaseKey]) -> pd.DataFrame:
         if (parts := parts_of_case(tables, case))
     }
     return parts_table(("part", "products"), (*PARTS, WHOLE), steps)
-
-
-def _state(each: Change) -> str:
-    """Why a case has not both shares; "" if it has."""
-    return next((state for state in each.states if state != "ok"), "")
 
 
 def cell(each: Change) -> Cell:

@@ -63,7 +63,6 @@ class OtherKernels:
     worked: pd.DataFrame
     every: pd.DataFrame
     opening: tuple[OpeningRow, ...]
-    unanswered: tuple[tuple[str, str], ...]
 
 
 def result(tables: Tables) -> OtherKernels:
@@ -97,7 +96,6 @@ def result(tables: Tables) -> OtherKernels:
         worked=worked(every[chosen], passes[chosen]) if chosen else pd.DataFrame(),
         every=table_of_all(every),
         opening=(OpeningRow("(c) forward, all but matrix products", cells),),
-        unanswered=tuple((e.case.case, e.state) for e in passes.values() if e.state != "ok"),
     )
 
 

@@ -73,7 +73,6 @@ class Softmax:
     casts: bool
     by_case: pd.DataFrame
     opening: tuple[OpeningRow, ...]
-    unanswered: tuple[tuple[str, str], ...]
 
 
 def result(tables: Tables) -> Softmax:
@@ -103,7 +102,6 @@ def result(tables: Tables) -> Softmax:
         casts=any(step.name in CASTS for steps in shown.values() for step in steps),
         by_case=by_case(list(timed.values())),
         opening=opening(columns),
-        unanswered=tuple((c.case.case, c.state) for c in cases.values() if c.state != "ok"),
     )
 
 

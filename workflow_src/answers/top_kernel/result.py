@@ -60,7 +60,6 @@ class TopKernels:
     forward: TopKernel | None
     backward: TopKernel | None
     opening: tuple[OpeningRow, ...]
-    unanswered: tuple[tuple[str, str], ...]
 
 
 def result(tables: Tables) -> TopKernels:
@@ -84,7 +83,6 @@ def result(tables: Tables) -> TopKernels:
         forward=tops[chosen].get(FORWARD) if chosen else None,
         backward=tops[chosen].get(BACKWARD) if chosen else None,
         opening=(OpeningRow("(b) most device time in forward", cells),),
-        unanswered=tuple((case.case, state) for case, state in states.items() if state != "ok"),
     )
 
 
