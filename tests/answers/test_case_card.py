@@ -11,7 +11,16 @@ from tests.answers.subsets import ROOT, empty, subset
 from tests.answers.test_any_subset import check
 from tests.synthetic_tables import Sample, write_tables
 from workflow_src.answers import cards, one_case
-from workflow_src.answers.case_card import FIRST, IDLE, MFU, PARTS, PLAIN, REPLAYED, case_card
+from workflow_src.answers.case_card import (
+    FIRST,
+    IDLE,
+    MFU,
+    PARTS,
+    PLAIN,
+    REPLAYED,
+    WORKING,
+    case_card,
+)
 from workflow_src.answers.questions import CARDS
 from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import PhaseTimes, phase_times
@@ -42,8 +51,9 @@ def test_a_card_has_what_was_measured_of_each_phase(tmp_path: Path) -> None:
     assert said[PLAIN] == ["12.0", "36.0", "50.0"]
     assert said[REPLAYED] == ["9.00", DASH, DASH]
     assert said[PARTS][1] == "forward 6.00, backward 14.0"
-    assert said[FIRST][0] == "fused attention: 3.50, at most"
-    assert said[FIRST][2] == "fewer launches: 30.0, at most"
+    assert said[FIRST][0] == "fused attention ≤ 3.50, fewer launches 3.00"
+    assert said[FIRST][2] == "fewer launches ≤ 30.0, fused optimizer ≤ 9.00"
+    assert said[WORKING] == ["100 %", "56 %", "40 %"]
     assert not {IDLE, MFU} & set(said), "rows without any value"
 
 

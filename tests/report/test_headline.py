@@ -54,8 +54,8 @@ def test_the_headline_counts_forward_passes_and_says_what_became_of_products(rea
     """6 of 10 ms are products, and take a quarter in bf16; nothing else changes."""
     text = concluded(read(Sample(times_ms=IDLE), bf16(times_ms=BUSY))).text(Printer())
     assert text.startswith("In 1 of 2 forward passes")
-    assert "From fp32 to bf16, matrix products fall to 25 % of their time" in text
-    assert "all other kernels take 100 % of theirs" in text
+    assert "In bf16, matrix products take 25 % of their device time in fp32" in text
+    assert "all other kernels 100 %" in text
 
 
 def test_only_cases_that_differ_in_precision_alone_are_compared(read):

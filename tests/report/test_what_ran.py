@@ -16,7 +16,15 @@ def test_parameters_are_counted_from_the_plan():
     """768 x (4 x 768 + 3 x 3072 + 2) x 12 in the blocks, twice 10000 x 768, and a last norm."""
     plan = pd.DataFrame([Sample().front | PLANNED] * 2, index=[2, 3])
     (row,) = sizes(plan).to_numpy()
-    assert [str(Printer()(cell)) for cell in row] == ["small", "768", "3,072", "12", "12", "129"]
+    assert [str(Printer()(cell)) for cell in row] == [
+        "small",
+        "768",
+        "3,072",
+        "12",
+        "12",
+        "64",
+        "129",
+    ]
 
 
 def test_settings_are_shown_as_they_were_recorded():

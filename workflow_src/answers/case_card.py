@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from workflow_src.answers import utilization, words
+from workflow_src.answers.change_first.result import bounded
 from workflow_src.answers.change_first.savings import First, OfPhase, first_of_case
 from workflow_src.answers.gemm_share.result import parts_of_case
 from workflow_src.answers.kernels import captured, product_share
@@ -12,7 +13,7 @@ from workflow_src.answers.other_kernels.result import components_of_case
 from workflow_src.answers.softmax.result import FUSED, softmax_of_case
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes
-from workflow_src.answers.top_kernel.top import TopKernel, top_of_case
+from workflow_src.answers.top_kernel.top import BACKWARD, TopKernel, top_of_case
 from workflow_src.common.case import PHASES
 from workflow_src.render.value import Cell, Joined, Ranged
 
@@ -21,6 +22,7 @@ FORWARD = PHASES[0]
 PLAIN = "plain Python, ms: median (fastest to slowest process)"
 PROFILED = "under the profiler, ms"
 DEVICE = "device time, ms"
+WORKING = "device time / plain Python"
 REPLAYED = "replayed as a CUDA graph, ms"
 IDLE = "idle under the profiler, ms: waits for a launch / between queued kernels / other"
 MEMORY = "peak memory, GiB"
@@ -28,10 +30,11 @@ PRODUCTS = "matrix products' share of device time"
 TOP = "top kernel by whole name: calls, share"
 BESIDES = "most time besides matrix products: calls, share"
 PRODUCT = "top matrix product: calls, share"
+BACKWARDS = "top kernel of backward alone: calls, share of backward"
 PARTS = "parts of device time, ms"
-SOFTMAX = "softmax / (QK^T + AV)"
-MFU = "model FLOPs utilization"
-FIRST = "what first: it saves, ms"
+SOFTMAX = "softmax / (QK^T + AV): time, FLOPs"
+MFU = "model FLOPs utilization (MFU)"
+FIRST = "what to change first, then: it saves, ms"
 """The table's rows."""
 
 
@@ -77,11 +80,13 @@ def _column(tables: Tables, case: CaseKey, found: OfPhase) -> dict[str, Cell]:
         PLAIN: Ranged(times.plain, times.fastest, times.slowest) if times.plain else _state(times),
         PROFILED: times.profiled,
         DEVICE: times.busy,
+        WORKING: times.working,
         REPLAYED: times.replayed or _replay_state(times),
         IDLE: _idle(times),
         MEMORY: times.peak_memory,
         PRODUCTS: product_share(rows),
         **_tops(top_of_case(tables, case, phase)),
+        BACKWARDS: _backwards(tables, case) if phase == "forward_backward" else None,
         PARTS: _parts(tables, case, phase),
         SOFTMAX: _softmax(tables, case) if phase == FORWARD else None,
         MFU: utilization.utilization(tables, times),
@@ -114,6 +119,11 @@ def _tops(top: TopKernel | None) -> dict[str, Cell]:
     }
 
 
+def _backwards(tables: Tables, case: CaseKey) -> Cell:
+    top = top_of_case(tables, case, BACKWARD)
+    return _called(top.kernel.what, top.calls, top.kernel.share) if top else None
+
+
 def _called(name: str, calls: Cell, share: Cell) -> Cell:
     return Joined((Joined((name, calls), ": "), share), ", ")
 
@@ -125,14 +135,18 @@ def _parts(tables: Tables, case: CaseKey, phase: str) -> Cell:
 
 def _softmax(tables: Tables, case: CaseKey) -> Cell:
     found = softmax_of_case(tables, case)
-    return words.STATES[FUSED] if found.state == FUSED else found.time_ratio
+    if found.state == FUSED:
+        return words.STATES[FUSED]
+    return Joined((found.time_ratio, found.flop_ratio), ", ") if found.time_ratio else None
 
 
 def _first(found: OfPhase) -> Cell:
-    if found.first is None:
-        return None
-    known = "measured" if found.first.measured else "at most"
-    return Joined((Joined((words.REMEDIES[found.first.remedy], found.first.ms), ": "), known), ", ")
+    """What comes first, then all else that is known to save anything, most first."""
+    others = [each for each in found.savings if each is not found.first and each.ms.number > 0]
+    others.sort(key=lambda each: -each.ms.number)
+    every = [found.first, *others] if found.first else others
+    said = (Joined((words.REMEDIES[each.remedy], bounded(each)), " ") for each in every)
+    return Joined(tuple(said), ", ") if every else None
 
 
 def _notes(times: PhaseTimes) -> list[tuple[str, str]]:

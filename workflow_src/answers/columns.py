@@ -17,7 +17,7 @@ COLUMNS = {
     "products": "phase product direction m n k matrices short_name kernels_per_step "
     "busy_ms_per_step flops_per_step",
     "operators": "phase path family operator shapes dtypes short_name calls_per_step "
-    "bytes_per_step",
+    "busy_ms_per_step bytes_per_step",
     "alignment": "phase status reason aligned_share gemm_share_with_shape flops flops_expected "
     "family_disagreement_share family_disagreement",
     "ceilings": "kind name best_gb_per_s best_giga_exp_per_s",

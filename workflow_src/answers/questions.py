@@ -56,7 +56,7 @@ QUESTIONS: dict[str, Question] = {
         "change_first",
         "What should one change first?",
         ("timings", "ranges", "kernels", "captures"),
-        optional=("ledger", "environments"),
+        optional=("ledger", "environments", "operators"),
         studies=("levers",),
     ),
 }
@@ -73,7 +73,7 @@ CARDS = Question(
     "case_card",
     "One case at a time",
     ("timings", "ranges", "kernels", "captures", "work"),
-    optional=("ledger", "products", "environments", "ceilings"),
+    optional=("ledger", "products", "environments", "ceilings", "operators"),
 )
 """The table of each case: not a question, but made from tables in the same way."""
 

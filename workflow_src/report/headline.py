@@ -22,9 +22,9 @@ class Verdict(StrEnum):
 
     WAITS = "In {idle} of {cases} forward passes the device is idle for over a fifth of the time."
     WAITS_AND_PRODUCTS = (
-        "In {idle} of {cases} forward passes the device is idle for over a fifth of the time. From "
-        "{high} to {low}, matrix products fall to {products} of their time; all other kernels take "
-        "{others} of theirs."
+        "In {idle} of {cases} forward passes the device is idle for over a fifth of the time. In "
+        "{low}, matrix products take {products} of their device time in {high}, and all other "
+        "kernels {others}."
     )
     WORKS = (
         "In each forward pass that could be judged ({cases}), the device works for at least four "
@@ -32,8 +32,8 @@ class Verdict(StrEnum):
     )
     WORKS_AND_PRODUCTS = (
         "In each forward pass that could be judged ({cases}), the device works for at least four "
-        "fifths of the time. From {high} to {low}, matrix products fall to {products} of their "
-        "time; all other kernels take {others} of theirs."
+        "fifths of the time. In {low}, matrix products take {products} of their device time in "
+        "{high}, and all other kernels {others}."
     )
     CANT_TELL = (
         "No forward pass has both a device time and an unprofiled time that can be compared, so "

@@ -66,7 +66,7 @@ def sizes(plan: pd.DataFrame) -> pd.DataFrame:
         return pd.DataFrame()
     rows = plan.drop_duplicates("size")
     lines = [_size(int(number), rows.loc[number]) for number in rows.index]
-    columns = ["size", *SIZE, "parameters, millions"]
+    columns = ["size", *SIZE, "head size", "parameters, millions"]
     return pd.DataFrame(lines, columns=columns, dtype="object")
 
 
@@ -75,7 +75,8 @@ def _size(number: int, row: pd.Series) -> list[Cell]:
     cells = [value(row[name], "count", source, formula=name) for name in SIZE]
     case = Case.from_dict({str(name): cell for name, cell in row.items()})
     millions = value(parameter_count(case) / 1e6, "", source, formula="parameters / 10^6")
-    return [str(row["size"]), *cells, millions]
+    head = value(case.d_head, "count", source, formula="d_model / heads")
+    return [str(row["size"]), *cells, head, millions]
 
 
 def settings(run: Run) -> pd.DataFrame:

@@ -103,7 +103,7 @@ REGISTRY: Mapping[str, Study[Any]] = {
     ),
     "levers": Study(
         "What to change first: remedies predicted, tried, and scored",
-        "Which change to a training step pays, what pays after it, and could that be foretold?",
+        "Which change to a training step pays, what pays after it, and how well was it predicted?",
         levers_result,
         levers_headline,
         draw_levers,

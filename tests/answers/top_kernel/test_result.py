@@ -114,7 +114,7 @@ def test_backward_is_held_against_forward_by_whole_name(read):
     found = result(read(Sample(), Sample(context=256, kernels=kernels)))
     assert printed(found.same.cell) == "1 of 2"
     rows = found.summary.set_index(found.summary.columns[0])["fp32"].map(printed)
-    assert rows["both are matrix products, by other kernels"] == "1 of 2"
+    assert rows["both are matrix products, by different kernels"] == "1 of 2"
     assert rows["forward: the top kernel is a"] == "matrix product, 2 of 2"
     assert printed(found.opening[0].cells["fp32"]) == "matrix product, 2 of 2"
 

@@ -10,7 +10,14 @@ _COLUMNS = """case variant remedies batches phase status median_ms saving_share 
 gradients_error"""
 COLUMNS = frozenset(_COLUMNS.split())
 PHASE, PLAIN = "train_step", "plain"
-HEADINGS = ("training step of", "plain, ms", "most alone", "saves", "most together", "saves so")
+HEADINGS = (
+    "training step of",
+    "plain, ms",
+    "saves most alone",
+    "saves",
+    "saves most together",
+    "saves in all",
+)
 
 
 def measured(table: pd.DataFrame) -> pd.DataFrame:

@@ -136,12 +136,13 @@ def by_hand(first: First) -> pd.DataFrame:
     lines += [["device time", *(each.times.busy for each in phases)]]
     for remedy in Remedy:
         if any(each.by(remedy) for each in phases):
-            cells = [_ms(each.by(remedy)) for each in phases]
+            cells = [bounded(each.by(remedy)) for each in phases]
             lines.append([words.REMEDIES[remedy], *cells])
     return pd.DataFrame(lines if phases else [], columns=headings, dtype="object")
 
 
-def _ms(saving: Saving | None) -> Cell:
+def bounded(saving: Saving | None) -> Cell:
+    """What a remedy saves, in ms; a bound has its sign."""
     if saving is None:
         return None
     return saving.ms if saving.measured else Joined((AT_MOST, saving.ms), " ")
@@ -153,5 +154,5 @@ def opening(columns: Mapping[str, Sequence[First]]) -> tuple[OpeningRow, ...]:
         name: median(each.phases["forward"].times.saved for each in cases)
         for name, cases in columns.items()
     }
-    label = "(f) a CUDA graph takes off the forward pass"
+    label = "(f) share of the forward pass that a CUDA graph saves"
     return (OpeningRow(label, saved),) if any(saved.values()) else ()

@@ -11,7 +11,7 @@ from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes, phase_times
 from workflow_src.common.case import ATTENTIONS, OPTIMIZERS, PHASES, PRECISIONS
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
-from workflow_src.render.value import Value, computed, ratio
+from workflow_src.render.value import Value, computed, ratio, rows_of, value
 from workflow_src.traces.kernel_words import CASTS
 
 Times = Mapping[tuple[CaseKey, str], PhaseTimes]
@@ -36,7 +36,7 @@ BETTER = {
 """The values of the axis that a remedy is named after, from plain to better."""
 
 IN_ATTENTION = frozenset({"scores", "softmax", "values"})
-"""The ranges of attention written out that fused attention replaces; only forward has ranges."""
+"""The ranges of attention written out that fused attention replaces."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def _savings(tables: Tables, case: CaseKey, phase: str, times: Times) -> tuple[S
     mine, (_, rows) = times[case, phase], captured(tables, case.case, phase)
     bounds: dict[Remedy, Callable[[], Value | None]] = {
         Remedy.OPTIMIZER: lambda: device_ms(_optimizer(case, rows)),
-        Remedy.ATTENTION: lambda: device_ms(_attention(case, rows)),
+        Remedy.ATTENTION: lambda: _attention(tables, case, phase, rows),
         Remedy.CASTS: lambda: device_ms(_casts(case, rows)),
     }
     found = [_launches(mine)]
@@ -207,10 +207,27 @@ def _optimizer(case: CaseKey, rows: pd.DataFrame) -> pd.DataFrame:
     return _inside(rows, frozenset({"optimizer"})) if case.optimizer != "fused" else rows.iloc[:0]
 
 
-def _attention(case: CaseKey, rows: pd.DataFrame) -> pd.DataFrame:
-    """Forward's passes over the T x T matrix that aren't products, unless they are fused."""
-    mine = _inside(rows, IN_ATTENTION) if case.attention != "sdpa" else rows.iloc[:0]
-    return mine[~mine["family"].isin(PRODUCTS)]
+def _attention(tables: Tables, case: CaseKey, phase: str, rows: pd.DataFrame) -> Value | None:
+    """The passes over the T x T matrix that aren't products, forward and backward.
+
+    None if they are fused. Only forward has ranges, so that of a longer phase operators.csv tells,
+    whose paths in backward are those of the forward operator; None without it.
+    """
+    if case.attention == "sdpa":
+        return None
+    if phase == PHASES[0]:
+        return device_ms(_not_products(_inside(rows, IN_ATTENTION)))
+    mine = _not_products(_inside(tables.of("operators", case.case, phase), IN_ATTENTION))
+    ms = mine["busy_ms_per_step"].to_numpy().sum()
+    return (
+        value(ms, "ms", rows_of("operators", mine), formula="sum over operators")
+        if len(mine)
+        else None
+    )
+
+
+def _not_products(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows[~rows["family"].isin(PRODUCTS)]
 
 
 def _casts(case: CaseKey, rows: pd.DataFrame) -> pd.DataFrame:

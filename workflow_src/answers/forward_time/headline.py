@@ -17,8 +17,9 @@ class Verdict(StrEnum):
         "of {compared}."
     )
     WHERE_BUSY = (
-        "They agree where the device is busy: within 10 % in {agree} of {compared} cases, and in "
-        "{idle_agree} of the {idle} in which it works for less than 80 % of the plain time."
+        "They agree more often where the device is busy: within 10 % in {busy_agree} of {busy} "
+        "cases in which it works for 80 % of the plain time or more, and in {idle_agree} of {idle} "
+        "others."
     )
     PARTLY = "They agree within 10 % in {agree} of {compared}; the table shows where."
     NOWHERE = "They don't agree: within 10 % in {agree} of {compared}."
@@ -27,10 +28,12 @@ class Verdict(StrEnum):
 
 def headline(result: ForwardTime) -> Headline:
     """The verdict on a result, with its numbers."""
-    every, idle = result.every, result.often_idle
+    every, busy, idle = result.every, result.busy, result.often_idle
     slots = {
         "agree": every.holds,
         "compared": every.of,
+        "busy_agree": busy.holds,
+        "busy": busy.of,
         "idle_agree": idle.holds,
         "idle": idle.of,
     }

@@ -80,10 +80,10 @@ def _state(times: PhaseTimes) -> str:
 
 def cell(times: PhaseTimes) -> Cell:
     """Device, plain and profiled time, with their marks; or why there is none of them."""
-    parts = (times.busy, times.plain, times.profiled)
-    if parts == (None, None, None):
+    if not (times.busy or times.plain or times.profiled):
         return words.STATES[_state(times)]
-    return Marked(Joined(parts), "".join(sorted(marks_of(times))))
+    plain = Marked(times.plain, "".join(sorted(marks_of(times))))
+    return Joined((times.busy, plain, times.profiled))
 
 
 def marks_of(times: PhaseTimes) -> frozenset[str]:
@@ -106,12 +106,13 @@ def summary(columns: dict[str, list[PhaseTimes]]) -> pd.DataFrame:
         "share of the plain time in which the device works": [
             spread([each.working for each in mine]) for mine in columns.values()
         ],
-        "a replay, in device times": [
+        "replayed / device time": [
             spread([replay_over_device(each) for each in mine]) for mine in columns.values()
         ],
         "share of the plain time that a replay saves": [
             spread([each.saved for each in mine]) for mine in columns.values()
         ],
+        "cases of several processes": [_several(mine) for mine in columns.values()],
         "slowest process over fastest": [
             spread([ratio(each.slowest, each.fastest, "near_one") for each in mine])
             for mine in columns.values()
@@ -133,10 +134,14 @@ def by_hand(times: PhaseTimes) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=[times.case.case, "ms (processes)"], dtype="object")
 
 
+def _several(mine: Sequence[PhaseTimes]) -> Cell:
+    return among([each.plain for each in mine], [each.processes > 1 for each in mine]).cell
+
+
 def opening(columns: dict[str, list[PhaseTimes]]) -> tuple[OpeningRow, ...]:
     """The rows of (a) in the report's table of medians."""
     rows: dict[str, dict[str, Cell]] = {
-        "(a) under the profiler, forward takes as long as without (within 10 %) in": {
+        "(a) cases whose forward pass is as long under the profiler (within 10 %)": {
             name: agreement(mine).cell for name, mine in columns.items()
         },
         "share of the forward pass in which the device works": {

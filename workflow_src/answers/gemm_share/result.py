@@ -113,6 +113,7 @@ def summary(columns: Mapping[str, Sequence[Change]]) -> pd.DataFrame:
     """How the share changes at each precision, and what changes it: medians over cases."""
     rows: dict[str, list[Cell]] = {
         "cases whose share falls by over 1 point": [_falling(mine) for mine in columns.values()],
+        "the share changes by, points": _medians(columns, "points"),
         "backward changes it by, points": _medians(columns, "by_backward"),
         "the optimizer changes it by, points": _medians(columns, "by_optimizer"),
         "the optimizer's share of the step": _medians(columns, "optimizers_share"),

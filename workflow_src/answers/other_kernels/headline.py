@@ -11,8 +11,8 @@ class Verdict(StrEnum):
     """The verdicts of (c), each with its sentence."""
 
     MOST = (
-        "All but matrix products takes over half of the forward pass's device time in {over} cases "
-        "(medians: {medians}). Its largest part is {leader} in {leads}."
+        "Kernels other than matrix products take over half of the forward pass's device time in "
+        "{over} cases (medians: {medians}). Their largest part is {leader} in {leads}."
     )
     LESS = (
         "Matrix products take half of the forward pass's device time or more in {all} of {all} "

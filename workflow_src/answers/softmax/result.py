@@ -42,6 +42,11 @@ class SoftmaxCase:
     steps: tuple[Part, ...] = ()
 
     @property
+    def times(self) -> tuple[Value | None, ...]:
+        """The times of softmax, of each product, and around the products."""
+        return (self.softmax_ms, self.qk_ms, self.av_ms, self.beside_ms)
+
+    @property
     def products_ms(self) -> Value | None:
         """The time of both products."""
         return total([self.qk_ms, self.av_ms], "QK^T + AV")
@@ -171,7 +176,8 @@ def cell(case: SoftmaxCase) -> Cell:
 
 def summary(columns: Mapping[str, Sequence[SoftmaxCase]]) -> pd.DataFrame:
     """Ratios at each precision, and how times change with it: medians over cases."""
-    base = _by_place(next(iter(columns.values()), []))
+    highest, cases = next(iter(columns.items()), ("", []))
+    base = _by_place(cases)
 
     def medians(of: Callable[[SoftmaxCase], Value | None]) -> list[Cell]:
         return [median(map(of, mine)) for mine in columns.values()]
@@ -188,8 +194,8 @@ def summary(columns: Mapping[str, Sequence[SoftmaxCase]]) -> pd.DataFrame:
         "around the products / (QK^T + AV): time": medians(
             lambda c: _over_products(c.beside_ms, c)
         ),
-        "softmax's time against the first column's": against(lambda c: c.softmax_ms),
-        "QK^T + AV's time against the first column's": against(lambda c: c.products_ms),
+        f"softmax's time / that in {highest}": against(lambda c: c.softmax_ms),
+        f"QK^T + AV's time / that in {highest}": against(lambda c: c.products_ms),
     }
     lines = [[name, *cells] for name, cells in rows.items() if any(cells)]
     return pd.DataFrame(lines, columns=["medians", *columns], dtype="object")
@@ -212,11 +218,9 @@ def _against(
 
 def by_case(timed: Sequence[SoftmaxCase]) -> pd.DataFrame:
     """A row per case: times in ms, and their ratio."""
-    lines = [
-        [each.case.case, each.softmax_ms, each.qk_ms, each.av_ms, each.beside_ms, each.time_ratio]
-        for each in timed
-    ]
+    lines = [[each.case.case, *each.times, each.time_ratio, each.flop_ratio] for each in timed]
     heads = ["case", "softmax", "QK^T", "AV", "around the products", "softmax / (QK^T + AV)"]
+    heads += ["the same: FLOPs"]
     return pd.DataFrame(lines, columns=heads, dtype="object")
 
 

@@ -82,7 +82,7 @@ def result(tables: Tables) -> TopKernels:
         every=every(tops.values()),
         forward=tops[chosen].get(FORWARD) if chosen else None,
         backward=tops[chosen].get(BACKWARD) if chosen else None,
-        opening=(OpeningRow("(b) most device time in forward", cells),),
+        opening=(OpeningRow("(b) forward's kernel with the most device time", cells),),
     )
 
 
@@ -160,7 +160,7 @@ def summary(columns: Mapping[str, Sequence[Tops]]) -> pd.DataFrame:
     rows.append(["forward: the matrix product with the most time", *products])
     rows.append(["backward's is forward's", *(same(mine).cell for mine in every)])
     others = [other_product(mine).cell for mine in every]
-    rows.append(["both are matrix products, by other kernels", *others])
+    rows.append(["both are matrix products, by different kernels", *others])
     known = [row for row in rows if any(row[1:])]
     return pd.DataFrame(known, columns=["in how many cases", *columns], dtype="object")
 

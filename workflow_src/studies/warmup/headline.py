@@ -14,12 +14,12 @@ class Verdict(StrEnum):
         "step."
     )
     ENOUGH = (
-        "Warm-up steps that are enough: {enough}. With fewer, a mean differs from a settled step "
-        "by up to {worst} ({where})."
+        "Warm-up steps after which no mean is over 5 % above a settled step: {enough}. With fewer, "
+        "one is {worst} above it ({where})."
     )
     NOT_ENOUGH = (
-        "No number of warm-up steps tried is enough: with {most}, a mean differs from a settled "
-        "step by {worst} ({where})."
+        "After no number of warm-up steps tried is each mean within 5 % above a settled step: with "
+        "{most}, one is {worst} above it ({where})."
     )
     CANT_TELL = "No measured run settles, so how many steps to leave out can't be told."
 
