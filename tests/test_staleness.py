@@ -224,7 +224,7 @@ BEHAVIOR = [
         ANSWERS | SECTIONS | {"report"}, id="how a share is formatted",
     ),
     pytest.param("report/what_ran.py", "SHOWN = 4", "SHOWN = 5", {"report"},
-                 id="the overview"),
+                 id="the opening"),
     pytest.param(
         "plan/suites.py", "MOST_BLOCKS_IN_CAPTURE = 128", "MOST_BLOCKS_IN_CAPTURE = 64", {"plan"},
         id="how the plan is made: params decide what is measured",

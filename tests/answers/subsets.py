@@ -19,7 +19,7 @@ from workflow_src.common.study_table import read_study
 
 ROOT = Path(__file__).parent.parent.parent
 H200 = ROOT / "examples" / "h200" / "tables"
-OPTIONAL = ("ledger", "launches", "api_calls", "environments", "operators", "products", "ceilings")
+OPTIONAL = ("ledger", "environments", "operators", "products", "ceilings")
 OPTIONAL += ("alignment", "launch_delays")
 TIMES = ("ms", "ns")
 BENCHMARK_ONLY = ("timings",)
@@ -134,7 +134,7 @@ def _without(
 def _uncaptured(tables: dict[str, pd.DataFrame], case: str) -> dict[str, pd.DataFrame]:
     """The tables as they are where a case's capture holds no device activity."""
     found = dict(tables)
-    for name in ("kernels", "ledger", "operators", "products", "launches", "api_calls"):
+    for name in ("kernels", "ledger", "operators", "products"):
         if name in found:
             found[name] = _counted(found[name][found[name]["case"] != case])
     captures = found["captures"].copy()

@@ -26,7 +26,7 @@ from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import PhaseTimes, phase_times
 from workflow_src.answers.utilization import utilization
 from workflow_src.common.case import CASE_COLUMNS
-from workflow_src.render.markdown import DASH
+from workflow_src.common.words import DASH
 from workflow_src.render.show import Printer
 
 TEMPLATES = ROOT / "report_templates"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from workflow_src.answers import utilization, words
+from workflow_src.answers import utilization
 from workflow_src.answers.change_first.result import bounded
 from workflow_src.answers.change_first.savings import First, OfPhase, first_of_case
 from workflow_src.answers.gemm_share.result import parts_of_case
@@ -14,6 +14,7 @@ from workflow_src.answers.softmax.result import FUSED, softmax_of_case
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes
 from workflow_src.answers.top_kernel.top import BACKWARD, TopKernel, top_of_case
+from workflow_src.common import words
 from workflow_src.common.case import PHASES
 from workflow_src.render.value import Cell, Joined, Ranged
 

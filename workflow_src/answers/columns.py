@@ -10,9 +10,6 @@ COLUMNS = {
     "family_coverage",
     "work": "component flops bytes",
     "environments": "",
-    "api_calls": "phase steps kind calls total_ns",
-    "launches": "phase kernels kernels_under_5us kernels_under_10us delay_median_us depth_median "
-    "empty_queue_share",
     "ledger": "phase step wall_ns device_active_ns idle_ns",
     "products": "phase product direction m n k matrices short_name kernels_per_step "
     "busy_ms_per_step flops_per_step",

@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass, replace
 
 from matplotlib.axes import Axes
 
-from workflow_src.answers import words
 from workflow_src.answers.tables import CaseKey
+from workflow_src.common import words
 from workflow_src.render.drawing import facets
 
 OTHER_COLOR = "#BBBBBB"

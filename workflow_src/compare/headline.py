@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from workflow_src.answers import words
+from workflow_src.common import words
 from workflow_src.compare.change import DEVICE_BEYOND, Change, PhaseChange
 from workflow_src.compare.change import Verdict as OfPhase
 from workflow_src.compare.result import Comparison, near_one

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from workflow_src.answers import words
 from workflow_src.answers.tables import CaseKey
+from workflow_src.common import words
 from workflow_src.common.errors import StageError
 from workflow_src.compare.change import Change, Kind, PhaseChange, Verdict, Why
 from workflow_src.compare.machines import Difference, differences, other_work

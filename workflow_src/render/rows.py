@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from workflow_src.render.markdown import PHASE_WORDS, STATE_WORDS
+from workflow_src.common.words import PARTS, STATES
 
 LONG = re.compile(r'<table class="long">.*?</table>', re.DOTALL)
 ROW = re.compile(r"<tr([^>]*)>(.*?)</tr>", re.DOTALL)
@@ -17,7 +17,7 @@ CELL = re.compile(r"<td([^>]*)>(.*?)</td>", re.DOTALL)
 NUMBER = re.compile(r"[-+]?(?:\d[\d,]*)?\.?\d+(?:e[-+]?\d+)?(?= |$)")
 """What a cell begins with if it sorts by that."""
 
-BLANK = {"", *STATE_WORDS.values()}
+BLANK = {"", *STATES.values()}
 
 CASE, PHASE = "case", "phase"
 CHOSEN_BY = ("size", "context", "batch", "precision", "attention", "optimizer")
@@ -26,7 +26,7 @@ CHOSEN_BY = ("size", "context", "batch", "precision", "attention", "optimizer")
 PART = "part"
 """A column of phases and of parts of a step; a whole step among them is a training step."""
 
-WHOLE = {"step": PHASE_WORDS["train_step"]}
+WHOLE = {"step": PARTS["train_step"]}
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Axes:
             for row in plan
         }
         found = _values(list(cases.values())) if cases else _named(body)
-        return cls(found | {PHASE: list(PHASE_WORDS.values())} if found else {}, cases)
+        return cls(found | {PHASE: list(PARTS.values())} if found else {}, cases)
 
 
 def _values(cases: Sequence[Mapping[str, str]]) -> dict[str, Sequence[str]]:
@@ -143,7 +143,7 @@ def _is_alone(cell: str) -> bool:
 def _phased(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """The headings of a table, "phase" for a column of parts if phases are among them."""
     parts = {cell for row in rows for name, cell in zip(names, row, strict=True) if name == PART}
-    if PHASE in names or not parts.intersection((*PHASE_WORDS.values(), *WHOLE)):
+    if PHASE in names or not parts.intersection((*PARTS.values(), *WHOLE)):
         return list(names)
     return [PHASE if name == PART else name for name in names]
 

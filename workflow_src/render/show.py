@@ -8,7 +8,8 @@ import pandas as pd
 from markupsafe import Markup
 from tabulate import tabulate
 
-from workflow_src.render.markdown import DASH, calls, escape, number, precise, whole
+from workflow_src.common.words import DASH
+from workflow_src.render.markdown import calls, escape, number, precise, whole
 from workflow_src.render.value import Cell, Joined, Marked, Ranged, Value
 
 ARROW = "\N{RIGHTWARDS ARROW}"

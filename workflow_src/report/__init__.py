@@ -1,1 +1,1 @@
-"""The report: its overview, and the complete text as Markdown and HTML."""
+"""The report: its opening, and the complete text as Markdown and HTML."""

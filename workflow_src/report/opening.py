@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.answers import words
 from workflow_src.answers.conditions import conditions
 from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import PhaseTimes
+from workflow_src.common import words
 from workflow_src.common.environment import SAME_EVERYWHERE
 from workflow_src.render.show import Headline
 from workflow_src.render.value import Cell, Joined, Rows, Value, merged, ratio, rows_of

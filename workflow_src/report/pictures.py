@@ -7,8 +7,8 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from workflow_src.answers import words
 from workflow_src.answers.tables import Tables
+from workflow_src.common import words
 from workflow_src.common.case import PHASES
 from workflow_src.common.components import COMPONENTS
 from workflow_src.common.errors import StageError

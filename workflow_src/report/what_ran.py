@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.answers import words
 from workflow_src.answers.conditions import conditions
 from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import PhaseTimes
+from workflow_src.common import words
 from workflow_src.common.case import Case
 from workflow_src.model.flops import parameter_count
 from workflow_src.render.markdown import escape

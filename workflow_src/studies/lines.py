@@ -6,7 +6,7 @@ from typing import final
 
 import pandas as pd
 
-from workflow_src.answers import words
+from workflow_src.common import words
 from workflow_src.render.show import FORMATS
 from workflow_src.render.value import (
     Cell,

@@ -8,9 +8,10 @@ from typing import Any
 
 import pandas as pd
 
+from workflow_src.common import words
 from workflow_src.common.case import PHASES
 from workflow_src.common.units import NS_PER_US
-from workflow_src.render.markdown import PHASE_WORDS, records
+from workflow_src.render.markdown import records
 from workflow_src.timeline.steps import Timeline
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
@@ -94,7 +95,7 @@ def speedscope(found: Timeline, case: str) -> dict[str, Any]:
         samples = [[frames.setdefault(part, len(frames)) for part in stack] for stack in stacks]
         weights = [int(ns) for ns in mine["duration_ns"]]
         if samples:
-            profiles.append(_profile(PHASE_WORDS[phase], samples, weights))
+            profiles.append(_profile(words.PHASES[phase], samples, weights))
     return {
         "$schema": SCHEMA,
         "name": case,

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from workflow_src.answers.components import in_model_order
+from workflow_src.common import words
 from workflow_src.common.case import PHASES
-from workflow_src.render.markdown import PHASE_WORDS
 from workflow_src.render.svg import (
     EMPTY_HEIGHT,
     LEFT,
@@ -72,7 +72,7 @@ def _phase(
 ) -> tuple[list[str], float]:
     """The title, labels and chart of a phase from `top` on, and where the next one starts."""
     wall = int(step["end_ns"] - step["start_ns"])
-    title = f"{PHASE_WORDS[phase]}: step {step['step'] + 1}, {milliseconds(wall)} in the capture"
+    title = f"{words.PHASES[phase]}: step {step['step'] + 1}, {milliseconds(wall)} in the capture"
     parts = [label(title, 4, top + 12, weight="bold")]
     top += 18
     boxes, height = [], 0.0

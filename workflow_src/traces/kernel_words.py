@@ -66,12 +66,6 @@ def what(name: str, short_name: str, family: str) -> str:
     return _OPERATIONS.get(operation[1], other) if operation else other
 
 
-def narrows(name: str) -> bool:
-    """Whether a kernel casts to bf16 or fp16."""
-    narrow = (word for pattern, word in _COPIES if pattern.search(name))
-    return next(narrow, "") in (TO_BF16, TO_FP16)
-
-
 def changes_type(name: str) -> bool:
     """Whether a kernel casts; of a CPU's operators, whether it copies: its name tells no more."""
     return name == "aten::copy_" or any(pattern.search(name) for pattern, _ in _COPIES)
@@ -96,8 +90,3 @@ def layout(name: str) -> str:
     """
     found = _NVJET_LAYOUT.search(name) or _LAYOUT.search(name)
     return (found[1] + found[2]).lower() if found else ""
-
-
-def with_article(noun: str) -> str:
-    """ "a cast", "an exponential"."""
-    return ("an " if noun[:1] in "aeiou" else "a ") + noun

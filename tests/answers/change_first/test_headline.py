@@ -5,7 +5,7 @@ import pytest
 
 from workflow_src.answers.change_first.headline import Verdict, headline
 from workflow_src.answers.change_first.result import ChangeFirst, Tally
-from workflow_src.render.markdown import DASH
+from workflow_src.common.words import DASH
 from workflow_src.render.show import Printer
 from workflow_src.render.value import Value
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.studies.accounting.rows import CEILINGS, component, model, phase
 from tests.studies.tables import cells, result_of, table_of
-from workflow_src.render.markdown import DASH
+from workflow_src.common.words import DASH
 from workflow_src.studies.accounting.figure import draw
 from workflow_src.studies.accounting.roofline import ceilings, components
 from workflow_src.studies.lines import lines

@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.studies.attention.test_result import found, pair
 from tests.studies.tables import printed, table
-from workflow_src.render.markdown import DASH
+from workflow_src.common.words import DASH
 from workflow_src.studies.attention.modules import calls_compared
 from workflow_src.studies.lines import lines
 

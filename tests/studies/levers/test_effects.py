@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.studies.levers.work import known
-from workflow_src.common.remedies import REMEDY_WORDS
+from workflow_src.common.words import REMEDY_WORDS
 from workflow_src.studies.levers.effects import (
     EFFECTS,
     State,

@@ -4,7 +4,7 @@ import pytest
 
 from tests.studies.matmul.rows import FINE, ODD, row, unmeasured
 from tests.studies.tables import cells, result_of, table_of
-from workflow_src.render.markdown import DASH
+from workflow_src.common.words import DASH
 from workflow_src.studies.matmul.figure import draw
 from workflow_src.studies.matmul.products import changes, measured, more_waves, products
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.studies.mlp.rows import operator, scaled, width
 from tests.studies.tables import cells, result_of, table_of
-from workflow_src.render.markdown import DASH
+from workflow_src.common.words import DASH
 from workflow_src.studies.mlp.figure import draw
 
 WIDTHS = [width(1024, 0.99, 7.0), width(256, 0.4), width(512, 0.8)]

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from tests.studies.tables import printed, table
-from workflow_src.render.markdown import DASH
+from workflow_src.common.words import DASH
 from workflow_src.studies.warmup.result import WarmUp, result
 
 

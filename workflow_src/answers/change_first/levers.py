@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from workflow_src.common.remedies import in_words
+from workflow_src.common.words import in_words
 from workflow_src.render.value import Cell, Joined, Value, rows_of, value
 
 TABLE = "studies/levers"

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from workflow_src.answers import words
 from workflow_src.answers.among import among
 from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.change_first.levers import TABLE, measured
@@ -13,6 +12,7 @@ from workflow_src.answers.change_first.savings import First, OfPhase, Remedy, Sa
 from workflow_src.answers.example import example
 from workflow_src.answers.matrix import by_precision, matrices
 from workflow_src.answers.tables import Tables
+from workflow_src.common import words
 from workflow_src.common.case import PHASES
 from workflow_src.render.value import Cell, Joined, Value, count, median
 

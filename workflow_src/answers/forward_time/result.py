@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from workflow_src.answers import words
 from workflow_src.answers.among import Among, among
 from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.example import example
 from workflow_src.answers.matrix import by_precision, matrices
 from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import PhaseTimes, phase_times
+from workflow_src.common import words
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW, MATCH_WITHIN
 from workflow_src.render.value import Cell, Joined, Marked, Ranged, Value, median, ratio, spread
 

@@ -5,11 +5,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from workflow_src.answers import words
 from workflow_src.answers.gemm_share.change import OPTIMIZER
 from workflow_src.answers.kernels import captured, grouped
 from workflow_src.answers.share_bars import Bar, by_facet, shown, stack, together
 from workflow_src.answers.tables import CaseKey, Tables
+from workflow_src.common import words
 from workflow_src.common.case import PHASES
 from workflow_src.render.drawing import legend_of, nothing
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from workflow_src.answers import words
 from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.example import at_each_precision, example
 from workflow_src.answers.gemm_share.change import AFTER, BACKWARD, PARTS, Change, by_part, change
@@ -14,6 +13,7 @@ from workflow_src.answers.kernels import captured, device_ms, product_share
 from workflow_src.answers.matrix import by_precision, matrices
 from workflow_src.answers.parts import Part, parts_table
 from workflow_src.answers.tables import CaseKey, Tables
+from workflow_src.common import words
 from workflow_src.render.value import Cell, Joined, Value, count, median
 
 WHOLE = "whole step"

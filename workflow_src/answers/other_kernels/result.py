@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from workflow_src.answers import words
 from workflow_src.answers.among import Among, among
 from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.components import in_model_order
@@ -22,6 +21,7 @@ from workflow_src.answers.other_kernels.passes import (
     forward_pass,
 )
 from workflow_src.answers.tables import CaseKey, Tables
+from workflow_src.common import words
 from workflow_src.render.value import Cell, Joined, Value, median, spread
 from workflow_src.traces.kernel_words import TO_BF16, TO_FP16
 

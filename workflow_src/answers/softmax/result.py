@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from workflow_src.answers import words
 from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.example import at_each_precision, example
 from workflow_src.answers.kernels import captured, device_ms
@@ -13,6 +12,7 @@ from workflow_src.answers.matrix import by_precision, matrices
 from workflow_src.answers.parts import Part, parts_table
 from workflow_src.answers.softmax.steps import CASTS, ORDER, steps_of
 from workflow_src.answers.tables import CaseKey, Tables
+from workflow_src.common import words
 from workflow_src.common.components import COMPONENTS
 from workflow_src.render.value import Cell, Value, count, median, ratio, rows_of, total, value
 

@@ -6,10 +6,10 @@ from itertools import groupby
 
 import pandas as pd
 
-from workflow_src.answers import words
 from workflow_src.answers.components import component_of
 from workflow_src.answers.kernels import calls, device_ms, grouped, multiplies, ranked
 from workflow_src.answers.top_kernel.layer_calls import explained, in_layers
+from workflow_src.common import words
 from workflow_src.render.markdown import joined
 from workflow_src.render.value import Cell, Value, ratio, rows_of, value
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from workflow_src.answers import words
 from workflow_src.answers.among import Among, among
 from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.example import example
@@ -19,6 +18,7 @@ from workflow_src.answers.top_kernel.top import (
     rows_of_part,
     top_of_case,
 )
+from workflow_src.common import words
 from workflow_src.render.value import Cell, Joined, Value, total
 from workflow_src.traces.kernel_words import MATRIX_PRODUCT
 

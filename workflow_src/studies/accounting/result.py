@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from workflow_src.render.markdown import PHASE_WORDS
+from workflow_src.common.words import PHASES
 from workflow_src.render.value import Cell, Value, ratio
 from workflow_src.studies.accounting.phases import Phase, absolute, gib, marked, phases, rule
 from workflow_src.studies.accounting.roofline import (
@@ -120,7 +120,7 @@ def _phase(each: Phase) -> dict[str, Cell]:
     return {
         "size": size,
         "precision": precision,
-        "phase": PHASE_WORDS.get(each.name, each.name),
+        "phase": PHASES.get(each.name, each.name),
         "peak, GiB": each.peak or each.line.state,
         "predicted": each.predicted,
         "off by": each.off,

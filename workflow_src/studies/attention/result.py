@@ -7,7 +7,7 @@ from typing import final
 
 import pandas as pd
 
-from workflow_src.answers import words
+from workflow_src.common import words
 from workflow_src.render.value import Cell, Joined, Value, computed, ratio
 from workflow_src.studies.attention.bounds import Bounds, bounds
 from workflow_src.studies.attention.modules import Modules, modules

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from workflow_src.render.markdown import PHASE_WORDS
+from workflow_src.common.words import PHASES
 from workflow_src.render.value import (
     Cell,
     Joined,
@@ -134,7 +134,7 @@ def _step(step: Step) -> dict[str, Cell]:
     return {
         "case": line.text("case"),
         "with": step.words,
-        "phase": PHASE_WORDS.get(phase, phase) if phase != STEP else None,
+        "phase": PHASES.get(phase, phase) if phase != STEP else None,
         "measured, ms (processes)": _time(step),
         "saves": _saves(step),
         "predicted, ms (interval)": line.ranged(

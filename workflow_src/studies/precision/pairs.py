@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import final
 
-from workflow_src.answers import words
+from workflow_src.common import words
 from workflow_src.render.value import Value, ratio
 from workflow_src.studies.lines import Line
 from workflow_src.studies.precision.points import AUTOCAST

@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from workflow_src.answers import words
+from workflow_src.common import words
 from workflow_src.render.drawing import LINE_COLORS, label_left, legend_of, log_values, nothing
 from workflow_src.studies.lines import Line, grouped, lines
 

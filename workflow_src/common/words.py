@@ -1,7 +1,7 @@
-"""Words that answers, cards and the report share: each code has its word here, and only here."""
+"""Words for codes: each code has its word here, and only here."""
 
-from workflow_src.common import remedies
-from workflow_src.render.markdown import DASH
+DASH = "\N{EN DASH}"
+"""What a cell without a value says."""
 
 STATES = {
     "ok": "measured",
@@ -13,6 +13,7 @@ STATES = {
     "not_measured": "not measured",
     "missing": "not measured",
     "no_activity": "no device activity",
+    "not_finite": "not finite",
     "not_comparable": "not comparable",
     "fused": "fused",
     "": DASH,
@@ -34,7 +35,14 @@ AXES = {
     "optimizer": "optimizer",
 }
 
-OPTIMIZERS, ATTENTIONS = remedies.OPTIMIZERS, remedies.ATTENTIONS
+OPTIMIZERS = {"adamw": "AdamW written out", "foreach": "foreach AdamW", "fused": "fused AdamW"}
+
+ATTENTIONS = {
+    "naive": "written out",
+    "fused_softmax": "torch's softmax",
+    "triton_softmax": "softmax in Triton",
+    "sdpa": "fused attention",
+}
 
 REMEDIES = {
     "launches": "fewer launches",
@@ -60,3 +68,22 @@ PRODUCTS = {
 
 PARTS = {"forward": "forward", "backward": "backward", **PHASES}
 """The parts of a step: its phases, and backward, which is part of forward + backward."""
+
+REMEDY_WORDS = {
+    "fused_softmax": ATTENTIONS["fused_softmax"],
+    "triton_softmax": ATTENTIONS["triton_softmax"],
+    "sdpa": ATTENTIONS["sdpa"],
+    "foreach": OPTIMIZERS["foreach"],
+    "fused": OPTIMIZERS["fused"],
+    "bf16": "bf16 autocast",
+    "bf16_weights": "bf16 weights",
+    "graph": "a CUDA graph",
+    "compile": "torch.compile",
+    "batch_x2": "twice the batch",
+}
+"""By the name in the column remedies of the study's table, where "+" joins several."""
+
+
+def in_words(name: str) -> str:
+    """A remedy in words; its name, if a table of another version has one that isn't known here."""
+    return REMEDY_WORDS.get(name, name)
