@@ -151,7 +151,12 @@ def _saving(remedy: Remedy, ms: Value | None, times: PhaseTimes, measured: bool)
 
 
 def _launches(times: PhaseTimes) -> Saving | None:
-    """What a replay of the same phase saves; the time beside the device's if there was none."""
+    """What a replay of the same phase saves; the time beside the device's if there was none.
+
+    None on a CPU, which launches nothing.
+    """
+    if times.case.on_cpu:
+        return None
     plain, replayed, busy = times.plain, times.replayed, times.busy
     if plain and replayed:
         ms = computed(plain.number - replayed.number, "ms", "plain - replayed", plain, replayed)
