@@ -20,7 +20,7 @@ import numpy as np
 
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import Case
-from workflow_src.compare.change import THRESHOLD, Verdict
+from workflow_src.compare.change import PLAIN_BEYOND, Verdict
 from workflow_src.compare.plain import Pair, Timed, changes
 from workflow_src.compare.runs import read_samples
 from workflow_src.measure.processes import in_fresh_processes, merged
@@ -56,7 +56,7 @@ def compared(before: Processes, after: Processes) -> list[Verdict]:
         Pair(CASE.case, timed(before[phase]), timed(after[phase]), math.nan, False, None)
         for phase in before
     ]
-    return [change.verdict for change in changes(pairs, THRESHOLD)]
+    return [change.verdict for change in changes(pairs, PLAIN_BEYOND)]
 
 
 def chosen(pool: Processes, numbers: np.ndarray) -> Processes:

@@ -19,7 +19,7 @@ from tests.synthetic_tables import FORWARD, Kernel, Sample, write_tables
 from tests.workflow import ROOT, Project, run_and_wait
 from workflow_src.common.errors import StageError
 from workflow_src.compare import compare, gate
-from workflow_src.compare.change import THRESHOLD, Kind, Verdict, Why
+from workflow_src.compare.change import PLAIN_BEYOND, Kind, Verdict, Why
 from workflow_src.compare.headline import STATUSES, headline
 from workflow_src.compare.headline import Verdict as OfRuns
 from workflow_src.compare.resampling import interval, resampled_ratios
@@ -68,7 +68,7 @@ def run(folder: Path, *samples: Sample, **kept: Any) -> Path:
     return folder
 
 
-def compared(a: Path, b: Path, threshold: float = THRESHOLD) -> Comparison:
+def compared(a: Path, b: Path, threshold: float = PLAIN_BEYOND) -> Comparison:
     return compare_runs(read_run(a), read_run(b), threshold)
 
 
@@ -364,7 +364,7 @@ def test_any_part_of_two_runs_is_compared(tmp_path: Path) -> None:
         ]
         ours, theirs = map(read_run, folders)
         if {case.case for case in ours.tables.cases} & {c.case for c in theirs.tables.cases}:
-            check(compare.text_of(compare_runs(ours, theirs, THRESHOLD), TEMPLATES, whole=True))
+            check(compare.text_of(compare_runs(ours, theirs, PLAIN_BEYOND), TEMPLATES, whole=True))
 
 
 def written_subset(seed: int, folder: Path) -> Path:

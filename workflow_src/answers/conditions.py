@@ -79,12 +79,7 @@ def _of(row: _Row) -> Conditions:
         case=row.text("case"),
         throttled=row.text("throttled"),
         others=_others(row),
-        load=ratio(
-            row.value("load_average_before", ""),
-            row.value("cpu_cores", "count"),
-            "",
-            "load / cores",
-        ),
+        load=_load(row),
         changed=_changed(row),
         processes=row.value("host_changed_processes", "count"),
         launch_us=row.value("host_launch_us_before", "us"),

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from workflow_src.answers.tables import CaseKey
 
-THRESHOLD = 0.01
+PLAIN_BEYOND = 0.01
 """Smaller changes of plain time don't matter, unless another threshold is given."""
 
 DEVICE_BEYOND = 0.02

@@ -14,7 +14,7 @@ import pandas as pd
 from workflow_src.common.arguments import Parser, existing_folder, new_folder, share
 from workflow_src.common.atomic_write import write_csv, write_json, write_text
 from workflow_src.common.case import CASE_COLUMNS
-from workflow_src.compare.change import THRESHOLD, PhaseChange
+from workflow_src.compare.change import PLAIN_BEYOND, PhaseChange
 from workflow_src.compare.gate import usage_status
 from workflow_src.compare.headline import STATUSES, Verdict, headline
 from workflow_src.compare.result import SHOWN, Comparison, compare
@@ -118,7 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--threshold",
         type=share,
-        default=THRESHOLD,
+        default=PLAIN_BEYOND,
         help="smaller changes of a phase's time don't matter (0.01: 1 %%)",
     )
     parser.add_argument("--output", type=new_folder, required=True, help="folder for compare.md")

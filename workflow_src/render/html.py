@@ -17,7 +17,7 @@ from workflow_src.common.errors import StageError, remake
 from workflow_src.common.reading import reading
 from workflow_src.render.rows import Axes, with_data
 
-LONG = 12
+LONG = 20
 """A table with more rows is one to search, sort and filter."""
 
 HINT = "Point at a box, tap it, or choose it by the arrows up and down: it says more here."

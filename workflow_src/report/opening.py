@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.answers.conditions import conditions
+from workflow_src.answers.conditions import Warned, conditions
 from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import PhaseTimes
 from workflow_src.common import words
@@ -25,16 +25,22 @@ DIFFERENT = 0.005
 vanishes in rounding."""
 
 
+OF_THE_DEVICE = (Warned.THROTTLED, Warned.SHARED)
+"""The warnings that concern device time; all others concern the host alone."""
+
+
 @dataclass(frozen=True)
 class Doubts:
     """What a reader must know before using any number; None or () where there is nothing.
 
-    `warned`: how many cases have a warning; `spread`: the slowest process over the fastest, at
+    `warned`: how many cases have a warning; `device`: how many of these are of the device, so that
+    its times are doubted too; `spread`: the slowest process over the fastest, at
     most; `incomplete`: how many cases lack a time or a capture; `mixed`: columns
     of machine and versions in which cases differ; `failed`: parts that could not be written.
     """
 
     warned: Cell
+    device: Cell
     spread: Value | None
     incomplete: Cell
     mixed: str
@@ -127,7 +133,8 @@ def doubts(run: Run) -> Doubts:
     failed = tuple(part for part in run.parts if part.log)
     lacking = dict.fromkeys(each.case.case for each in run.times if not each.complete)
     return Doubts(
-        warned=warned(run.tables),
+        warned=warned(run.tables, tuple(Warned)),
+        device=warned(run.tables, OF_THE_DEVICE),
         spread=spread(run.times),
         incomplete=Joined((_named(run.tables, lacking), every), by=" of ") if lacking else None,
         mixed=mixed(run.tables["environments"]),
@@ -135,10 +142,9 @@ def doubts(run: Run) -> Doubts:
     )
 
 
-def warned(tables: Tables) -> Cell:
-    """In how many of the cases something disturbed the measurement; None if in none."""
-    every = conditions(tables)
-    found = [each.case for each in every if each.warnings]
+def warned(tables: Tables, warnings: Sequence[Warned]) -> Cell:
+    """How many of the cases have one of some warnings; None if none has."""
+    found = [each.case for each in conditions(tables) if set(each.warnings) & set(warnings)]
     if not found:
         return None
     number = Value(len(found), "count", (_environments(tables, found),), "cases with a warning")

@@ -21,7 +21,7 @@ def _row(of: Conditions) -> dict[str, Cell]:
         "warnings": "; ".join(of.warnings),
         "why throttled": of.throttled or None,
         "host's speed changed, at most": of.changed,
-        "in processes": of.processes,
+        "processes with a change": of.processes,
         "a launch before, us": of.launch_us,
         "an eager operation before, us": of.operation_us,
         "other processes": of.others,

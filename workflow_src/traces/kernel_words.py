@@ -23,7 +23,7 @@ _FAMILIES = {"gemm": MATRIX_PRODUCT, "attention": FUSED_ATTENTION}
 _OPERATIONS = {
     "add": "addition or subtraction",
     "sub": "subtraction",
-    "mul": "multiplication",
+    "mul": "elementwise multiplication",
     "div": "division",
     "neg": "negation",
     "exp": "exponential",

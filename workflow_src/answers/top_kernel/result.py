@@ -103,6 +103,12 @@ def leader(cases: Iterable[Tops], part: str) -> Leader | None:
     return most_often([top.kernel.what for top in tops], [top.kernel.ms for top in tops])
 
 
+def together(cases: Iterable[Tops]) -> Leader | None:
+    """What takes most of forward's time in most cases, all kernels that do the same together."""
+    tops = of_part(cases, FORWARD)
+    return most_often([top.by_what.what for top in tops], [top.by_what.ms for top in tops])
+
+
 def top_products(cases: Iterable[Tops], part: str) -> Leader | None:
     """What the matrix product with the most time multiplies in most cases; None without any."""
     found = [top.product for top in of_part(cases, part) if top.product]
@@ -156,9 +162,10 @@ def summary(columns: Mapping[str, Sequence[Tops]]) -> pd.DataFrame:
         [f"{word}: the top kernel is a", *(_cell(leader(mine, part)) for mine in every)]
         for part, word in words.PARTS.items()
     ]
+    rows.append(["forward: most time together", *(_cell(together(mine)) for mine in every)])
     products = [_cell(top_products(mine, FORWARD)) for mine in every]
     rows.append(["forward: the matrix product with the most time", *products])
-    rows.append(["backward's is forward's", *(same(mine).cell for mine in every)])
+    rows.append(["backward has forward's top kernel", *(same(mine).cell for mine in every)])
     others = [other_product(mine).cell for mine in every]
     rows.append(["both are matrix products, by different kernels", *others])
     known = [row for row in rows if any(row[1:])]

@@ -9,9 +9,7 @@ from workflow_src.studies.fusion.result import SAME_WITHIN, Fusion
 class Verdict(StrEnum):
     """The verdicts, each with its sentence."""
 
-    PAYS = (
-        "One kernel ({kernel}) is faster than one per step of the formula; times as fast: {gains}."
-    )
+    PAYS = "One kernel ({kernel}) is faster than one per step of the formula, by {gains}."
     PARTLY = (
         "One kernel ({kernel}) isn't always faster than one per step of the formula; times as "
         "fast: {gains}."

@@ -14,7 +14,7 @@ class Verdict(StrEnum):
         "step."
     )
     ENOUGH = (
-        "Warm-up steps after which no mean is over 5 % above a settled step: {enough}. With fewer, "
+        "Warm-up steps that keep every mean within 5 % above a settled step: {enough}. With fewer, "
         "one is {worst} above it ({where})."
     )
     NOT_ENOUGH = (

@@ -1,0 +1,32 @@
+"""A limit that words name is the one that decides."""
+
+from pathlib import Path
+
+import pytest
+
+from workflow_src.common import thresholds
+from workflow_src.compare import change
+
+ROOT = Path(__file__).parents[1]
+BELOW = f"{thresholds.LAUNCH_BOUND_BELOW * 100:.0f} %"
+MATCH = f"{thresholds.MATCH_WITHIN * 100:.0f} %"
+FULLY = f"{thresholds.WORKING_FULLY * 100:.0f} %"
+DEVICE = f"{change.DEVICE_BEYOND * 100:.0f} %"
+
+
+@pytest.mark.parametrize(
+    ("limit", "file"),
+    [
+        (BELOW, "workflow_src/answers/forward_time/headline.py"),
+        (BELOW, "workflow_src/studies/mlp/headline.py"),
+        (BELOW, "report_templates/answers/change_first.md.j2"),
+        (MATCH, "workflow_src/answers/forward_time/headline.py"),
+        (MATCH, "report_templates/answers/forward_time.md.j2"),
+        (FULLY, "workflow_src/studies/accounting/headline.py"),
+        (FULLY, "report_templates/studies/accounting.md.j2"),
+        (FULLY, "report_templates/card_words.md.j2"),
+        (DEVICE, "report_templates/compare.md.j2"),
+    ],
+)
+def test_words_name_the_limit_that_decides(limit: str, file: str) -> None:
+    assert limit in (ROOT / file).read_text()
