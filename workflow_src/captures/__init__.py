@@ -1,0 +1,1 @@
+"""Captures of programs that aren't this project's: which range their device work belongs to."""

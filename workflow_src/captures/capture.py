@@ -1,0 +1,116 @@
+"""What was read of a capture, whoever made it, and what was lost while reading.
+
+All times are integer nanoseconds. A process or thread of -1 is unknown.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pandas as pd
+
+from workflow_src.traces.trace import LATEST_NS
+
+UNKNOWN = -1
+"""A process, thread, device, stream or number that the capture doesn't give."""
+
+RANGES = ("name", "domain", "start_ns", "end_ns", "process", "thread")
+WORK = (
+    "kind",
+    "name",
+    "start_ns",
+    "end_ns",
+    "duration_ns",
+    "process",
+    "device",
+    "stream",
+    "launch_ns",
+    "thread",
+    "missing",
+)
+KERNEL, COPY, SET, GRAPH, OPERATOR = "kernel", "copy", "set", "graph", "operator"
+"""Kinds of work: GRAPH is a whole CUDA graph as one activity, OPERATOR one of torch on a CPU."""
+
+NOTES = {
+    "unclosed": "ranges that were never closed; they are taken to end with the capture",
+    "overlapping": (
+        "ranges that begin inside another one and outlast it; a launch belongs to the latest begun "
+        "of the ranges that are open, with those that hold it from its beginning to its end"
+    ),
+    "crossing": "ranges that end on another thread; they belong to the thread that began them",
+    "libraries": "ranges of libraries' own domains, which don't count; --domains chooses others",
+    "not asked for": "ranges of domains that --domains leaves out",
+    "whole graphs": (
+        "CUDA graphs recorded as one activity each, in the path of their launch; to see their "
+        "kernels, capture again with --cuda-graph-trace=node"
+    ),
+    "bad ranges": "ranges without a beginning or a thread, or that end before they begin: left out",
+    "bad work": "device activities without a time, or that end before they begin: left out",
+    "bad calls": "API calls without a time: left out",
+    "bad events": "events that can't be read: left out",
+    "cut off": "the file ends in the middle; events up to there are read",
+    "lost names": "names whose text the file lacks; they are given by number",
+    "other table": "table of another name, read for the one expected",
+    "unread tables": "activities in tables that this reader doesn't know, not in any total",
+    "no work": "the capture holds no device activity",
+    "several processes": "launches whose number processes share, so that no process is known",
+}
+"""What is said of a capture, by code; a note gives the count, and names where it helps."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something lost or decided while reading: a code of NOTES, how often, and of what."""
+
+    code: str
+    count: int
+    about: str = ""
+
+
+def noted(**counts: int) -> tuple[Note, ...]:
+    """Notes for the counts that aren't 0; a code's spaces are given as underscores."""
+    return tuple(Note(code.replace("_", " "), n) for code, n in counts.items() if n)
+
+
+@dataclass(frozen=True)
+class Capture:
+    """One capture.
+
+    ranges: a row per range, with RANGES; `domain` is DEFAULT for the one without a name.
+    work: a row per device activity, with WORK; launch_ns is the start of the call that launched it
+    and `thread` that call's, both UNKNOWN if it isn't known, which `missing` then says why.
+    total_ns: the work's total time as the file has it.
+    """
+
+    profiler: str
+    version: str
+    ranges: pd.DataFrame
+    work: pd.DataFrame
+    total_ns: int
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def processes(self) -> list[int]:
+        """Every process with a range or an activity, in order."""
+        found = pd.concat([self.ranges["process"], self.work["process"]]).unique()
+        return sorted(int(process) for process in found)
+
+
+def plausible(moment: int) -> bool:
+    """Whether a time (ns) is one, and sums of some of them fit into 64 bits."""
+    return -LATEST_NS < moment < LATEST_NS
+
+
+def printable(text: object) -> str:
+    """A name as text that can be written as UTF-8."""
+    return str(text).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def frame(columns: Iterable[str], rows: dict[str, object]) -> pd.DataFrame:
+    """A frame with `columns` in this order; numbers are 64-bit integers, text is plain objects."""
+    texts = {"kind", "name", "domain", "missing"}
+    return pd.DataFrame(
+        {
+            name: pd.Series(rows[name], dtype=object if name in texts else "int64")
+            for name in columns
+        }
+    )

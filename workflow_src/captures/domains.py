@@ -1,0 +1,87 @@
+"""Which ranges count: those of the program, not those that libraries push for themselves."""
+
+import argparse
+import re
+from dataclasses import dataclass
+
+import pandas as pd
+
+from workflow_src.captures.capture import Note
+from workflow_src.common.errors import TraceError
+
+DEFAULT = "default"
+"""The domain of ranges without one."""
+
+LIBRARIES = frozenset(
+    name.casefold()
+    for name in (
+        "CCCL", "CUB", "Thrust", "NCCL", "cuBLAS", "cuBLASLt", "cuBLASMp", "cuDNN", "cuSPARSE",
+        "cuSPARSELt", "cuSOLVER", "cuSOLVERDn", "cuSOLVERMg", "cuFFT", "cuRAND", "cuTENSOR",
+        "cuFile", "nvJPEG", "NVSHMEM", "MPI", "UCX", "UCC", "TensorRT", "DALI", "libcudf",
+        "libkvikio", "librmm", "raft", "torch", "OpenACC",
+    )
+)  # fmt: skip
+"""Domains that libraries push ranges in, in lower case. A domain that isn't here is the user's."""
+
+_TORCHS = re.compile(
+    r"ProfilerStep#\d+$|Optimizer\.(step|zero_grad)#|enumerate\(DataLoader\)#|"
+    r"DistributedDataParallel\.forward$|Torch-Compiled Region|## Call CompiledFxGraph|PyTorch Profi"
+)
+
+
+def torch_domain(name: str) -> str:
+    """The domain of a range in a trace of torch.profiler, which has none: by the range's name."""
+    if name.startswith(("nccl:", "c10d::")):
+        return "NCCL"
+    return "torch" if _TORCHS.match(name) else DEFAULT
+
+
+def is_library(domain: str) -> bool:
+    """Whether a domain is a library's own."""
+    return domain.casefold() in LIBRARIES
+
+
+def domain_names(text: str) -> tuple[str, ...]:
+    """Domains as names separated by commas; a value of `type` for argparse."""
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names):
+        raise argparse.ArgumentTypeError(
+            f"must be names separated by commas, such as {DEFAULT},trainer, not {text!r}"
+        )
+    return names
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The ranges that count; `domains`: a row per domain, with ranges, is_library and counts."""
+
+    ranges: pd.DataFrame
+    domains: pd.DataFrame
+    notes: tuple[Note, ...]
+
+
+def choose(ranges: pd.DataFrame, asked: tuple[str, ...] | None) -> Chosen:
+    """The ranges of the domains asked for or, without any, of all but libraries' own.
+
+    Raises TraceError for a domain that the capture doesn't have.
+    """
+    sizes = ranges["domain"].value_counts().sort_index()
+    found = [str(domain) for domain in sizes.index]
+    for name in asked or ():
+        if name not in found:
+            here = ", ".join(found) or "no range at all"
+            raise TraceError(f"--domains: the capture has no domain {name!r}, it has {here}")
+    wanted = [not is_library(name) if asked is None else name in asked for name in found]
+    table = pd.DataFrame(
+        {
+            "domain": pd.Series(found, dtype=object),
+            "ranges": sizes.to_numpy(),
+            "is_library": pd.Series([is_library(name) for name in found], dtype=bool),
+            "counts": pd.Series(wanted, dtype=bool),
+        }
+    )
+    left_out = table[~table["counts"]]
+    code = "libraries" if asked is None else "not asked for"
+    notes = [Note(code, int(n), name) for name, n in left_out[["domain", "ranges"]].to_numpy()]
+    kept = ranges["domain"].isin(table.loc[table["counts"], "domain"])
+    return Chosen(ranges[kept].reset_index(drop=True), table, tuple(notes))

@@ -1,0 +1,89 @@
+"""What kind of capture a file is, by its content; compressed or not."""
+
+import sqlite3
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from workflow_src.common.errors import TraceError
+
+GZIP, SQLITE = b"\x1f\x8b", b"SQLite format 3\0"
+CHUNK = 2**20
+
+
+@dataclass(frozen=True)
+class Content:
+    """The bytes of a file, decompressed; `whole` is false where compressed data end too early."""
+
+    data: bytes
+    whole: bool
+
+
+def is_sqlite(path: Path) -> bool:
+    """Whether a file, compressed or not, is an SQLite database. Raises TraceError if it is empty.
+
+    A report that nsys has not exported yet raises TraceError, too.
+    """
+    if path.suffix in (".nsys-rep", ".qdrep"):
+        raise TraceError("this is a report: export it first, nsys export --type sqlite FILE")
+    with path.open("rb") as file:
+        head = file.read(len(SQLITE))
+    if head.startswith(GZIP):
+        head = b"".join(_decompressed(path, len(SQLITE)))[: len(SQLITE)]
+    if not head:
+        raise TraceError("the file is empty")
+    return head.startswith(SQLITE)
+
+
+def _decompressed(path: Path, at_most: int = 0) -> Iterator[bytes]:
+    """What a gzip file holds, in parts; EOFError at the end of one that was cut off."""
+    with path.open("rb") as file:
+        inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        while chunk := file.read(CHUNK):
+            yield (part := inflater.decompress(chunk, at_most))
+            if at_most and part:
+                return
+            while inflater.eof and inflater.unused_data:
+                rest, inflater = inflater.unused_data, zlib.decompressobj(zlib.MAX_WBITS | 16)
+                yield inflater.decompress(rest)
+        if not inflater.eof:
+            raise EOFError("compressed data end too early")
+
+
+def content(path: Path) -> Content:
+    """A file's content; of damaged compressed data, all up to the damage."""
+    with path.open("rb") as file:
+        if file.read(2) != GZIP:
+            return Content(path.read_bytes(), True)
+    parts: list[bytes] = []
+    try:
+        parts.extend(_decompressed(path))
+    except (EOFError, zlib.error):
+        return Content(b"".join(parts), False)
+    return Content(b"".join(parts), True)
+
+
+@contextmanager
+def database(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection that only reads an SQLite file, which is decompressed beside it if need be."""
+    with path.open("rb") as file:
+        packed = file.read(2) == GZIP
+    if not packed:
+        with closing(_connected(path)) as connection:
+            yield connection
+        return
+    with tempfile.NamedTemporaryFile(suffix=".sqlite") as plain:
+        for part in _decompressed(path):
+            plain.write(part)
+        plain.flush()
+        with closing(_connected(Path(plain.name))) as connection:
+            yield connection
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+    connection.text_factory = lambda text: text.decode("utf-8", "backslashreplace")
+    return connection

@@ -1,0 +1,75 @@
+"""Which call launched a device activity: by the number that the profiler gave to both."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from workflow_src.captures.capture import UNKNOWN
+from workflow_src.traces.intervals import Indices
+
+NO_NUMBER = "the profiler recorded no number that leads to its launch"
+NO_CALLS = "the capture has no API call of its process"
+BEFORE = "it was launched before the first API call of the capture"
+NO_CALL = "its launch is not in the capture"
+SHARED = "its launch has the number of launches in other processes"
+
+_BITS = 40
+"""Numbers of launches have 32 bits; a larger one isn't valid."""
+
+
+@dataclass(frozen=True)
+class Calls:
+    """API calls: start (ns), process, thread and number of each."""
+
+    start: Indices
+    process: Indices
+    thread: Indices
+    number: Indices
+
+
+@dataclass(frozen=True)
+class Launches:
+    """For each activity: the start (ns) and thread of its launch, or UNKNOWN, and why (or "")."""
+
+    start: Indices
+    thread: Indices
+    missing: npt.NDArray[np.object_]
+
+
+def launches(process: Indices, number: Indices, calls: Calls) -> Launches:
+    """The launch of each activity: the first call of its process with its number.
+
+    A driver call inside a runtime call may have its number, too; the outer one starts first.
+    """
+    known = np.unique(calls.process)
+    order = np.lexsort((calls.start, _keys(known, calls.process, calls.number)))
+    keys = _keys(known, calls.process, calls.number)[order]
+    wanted = _keys(known, process, number)
+    at = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+    found = (wanted != UNKNOWN) & (keys[at] == wanted if len(keys) else False)
+    row = order[at] if len(keys) else at
+    return Launches(
+        np.where(found, calls.start[row] if len(keys) else UNKNOWN, UNKNOWN),
+        np.where(found, calls.thread[row] if len(keys) else UNKNOWN, UNKNOWN),
+        np.where(found, "", _why(known, process, number, calls)).astype(object),
+    )
+
+
+def _keys(known: Indices, process: Indices, number: Indices) -> Indices:
+    """One number for a process of `known` and a launch's number; UNKNOWN if either isn't valid."""
+    if not len(known):
+        return np.full(len(process), UNKNOWN)
+    code = np.minimum(np.searchsorted(known, process), len(known) - 1)
+    valid = (known[code] == process) & (number > 0) & (number < 2**_BITS)
+    return np.where(valid, (code << _BITS) + np.where(valid, number, 0), UNKNOWN)
+
+
+def _why(known: Indices, process: Indices, number: Indices, calls: Calls) -> npt.NDArray[np.str_]:
+    """Why an activity's launch isn't known, if it isn't."""
+    first = np.full(len(process), np.iinfo(np.int64).max)
+    for one in known:
+        numbers = calls.number[(calls.process == one) & (calls.number > 0)]
+        first[process == one] = numbers.min(initial=np.iinfo(np.int64).max)
+    conditions = [number <= 0, ~np.isin(process, known), number < first]
+    return np.select(conditions, [NO_NUMBER, NO_CALLS, BEFORE], NO_CALL)

@@ -1,0 +1,186 @@
+"""Reads an nsys SQLite export of any program, of nsys 2023.4 and later."""
+
+import sqlite3
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from workflow_src.captures.capture import (
+    COPY,
+    GRAPH,
+    KERNEL,
+    RANGES,
+    SET,
+    WORK,
+    Capture,
+    frame,
+    noted,
+)
+from workflow_src.captures.exported import (
+    COPY_KINDS,
+    RUNTIME,
+    WORK_TABLES,
+    Columns,
+    Exported,
+    exported,
+    table_notes,
+    version,
+)
+from workflow_src.captures.launches import Calls, launches
+from workflow_src.captures.nsys_ranges import NEVER, Ranges, read_ranges
+from workflow_src.traces.intervals import Indices
+
+KINDS = {"KERNEL": KERNEL, "MEMCPY": COPY, "MEMSET": SET, "GRAPH_TRACE": GRAPH}
+NAMED_BY = {"KERNEL": "demangledName", "MEMCPY": "copyKind", "GRAPH_TRACE": "graphId"}
+TIMES = ("start", "end", "globalPid", "correlationId", "deviceId", "streamId")
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One table of device work: its columns and names, and how many rows were left out."""
+
+    kind: str
+    columns: Columns
+    names: npt.NDArray[np.object_]
+    total_ns: int
+    bad: int
+    lost_names: int
+
+
+def read(connection: sqlite3.Connection) -> Capture:
+    """The capture in an nsys export. Raises TraceError, or what sqlite3 raises."""
+    found = exported(connection)
+    parts = [_part(found, key) for key, table in WORK_TABLES.items() if found.has(table)]
+    calls, bad_calls, last_call = _calls(found)
+    ranges = read_ranges(found)
+    last = max([last_call, *(int(p.columns["end"].max(initial=-NEVER)) for p in parts)])
+    unclosed = int((ranges.end == NEVER).sum())
+    ranges = ranges.closed(max(last, _last(ranges)))
+    shown = _shown([ranges.thread >> 24, *(part.columns["globalPid"] >> 24 for part in parts)])
+    graphs = sum(len(part.names) for part in parts if part.kind == GRAPH)
+    notes = noted(
+        unclosed=unclosed,
+        crossing=ranges.crossing,
+        whole_graphs=graphs,
+        bad_ranges=ranges.bad,
+        bad_work=sum(part.bad for part in parts),
+        bad_calls=bad_calls,
+        lost_names=ranges.lost_names + sum(part.lost_names for part in parts),
+    )
+    return Capture(
+        "nsys",
+        version(found),
+        frame(RANGES, _range_rows(ranges, shown)),
+        frame(WORK, _work_rows(parts, calls, shown)),
+        sum(part.total_ns for part in parts),
+        notes + table_notes(found),
+    )
+
+
+def _last(ranges: Ranges) -> int:
+    """The latest time (ns) of a range."""
+    ends = np.where(ranges.end == NEVER, ranges.start, ranges.end)
+    return int(ends.max(initial=-NEVER))
+
+
+def _shown(processes: list[Indices]) -> dict[int, int]:
+    """The number to show for each process: its id or, where two have the same, nsys's own."""
+    own = np.unique(np.concatenate(processes))
+    ids, counts = np.unique(own & 0xFFFFFF, return_counts=True)
+    alone = set(ids[counts == 1].tolist())
+    return {n: n & 0xFFFFFF if n & 0xFFFFFF in alone and n >= 0 else n for n in own.tolist()}
+
+
+def _as_shown(processes: Indices, shown: dict[int, int]) -> Indices:
+    own, inverse = np.unique(processes, return_inverse=True)
+    return np.array([shown[n] for n in own.tolist()], dtype=np.int64)[inverse]
+
+
+def _part(found: Exported, key: str) -> _Part:
+    """The valid rows of one table of device work."""
+    table = WORK_TABLES[key]
+    valid, name_column = found.valid(table), NAMED_BY.get(key)
+    if key == "KERNEL" and not found.has_column(table, "demangledName"):
+        name_column = "shortName"
+    columns = found.integers(table, (*TIMES, name_column or "value"), valid)
+    names, lost = _names(found, key, columns.pop(name_column or "value"), name_column)
+    start, end = (found.column(table, name) for name in ("start", "end"))
+    query = f'SELECT coalesce(sum("{end}" - "{start}"), 0) FROM "{found.name(table)}" WHERE {valid}'
+    bad = found.rows(table) - len(names)
+    return _Part(KINDS[key], columns, names, found.number(query), bad, lost)
+
+
+def _names(
+    found: Exported, key: str, numbers: Indices, column: str | None
+) -> tuple[npt.NDArray[np.object_], int]:
+    """The name of each activity, and how many have only a number for one."""
+    own, inverse = np.unique(numbers, return_inverse=True)
+    known, lost = _known_names(found, key, column), f"({KINDS[key]} {{}})"
+    if key == "GRAPH_TRACE":
+        known = {number: f"CUDA graph {number}" for number in own.tolist()}
+    if key == "MEMSET":
+        known = dict.fromkeys(own.tolist(), "[CUDA memset]")
+    texts = [known.get(number, lost.format(number)) for number in own.tolist()]
+    is_lost = np.array([number not in known for number in own.tolist()], dtype=bool)
+    return np.array(texts, dtype=object)[inverse], int(is_lost[inverse].sum())
+
+
+def _known_names(found: Exported, key: str, column: str | None) -> dict[int, str]:
+    if key == "KERNEL" and column:
+        return found.texts(WORK_TABLES[key], column)
+    if key == "MEMCPY" and COPY_KINDS in found.tables:
+        rows = found.connection.execute(f"SELECT id, label FROM {COPY_KINDS}").fetchall()
+        return {number: f"[CUDA memcpy {label}]" for number, label in rows}
+    return {}
+
+
+def _calls(found: Exported) -> tuple[Calls, int, int]:
+    """The API calls, how many were left out, and the end of the last (ns)."""
+    if not found.has(RUNTIME):
+        return Calls(*[np.array([], dtype=np.int64)] * 4), 0, -NEVER
+    rows = found.integers(
+        RUNTIME, ("start", "end", "globalTid", "correlationId"), found.valid(RUNTIME)
+    )
+    thread = rows["globalTid"]
+    calls = Calls(rows["start"], thread >> 24, thread & 0xFFFFFF, rows["correlationId"])
+    bad = found.rows(RUNTIME) - len(thread)
+    return calls, bad, int(rows["end"].max(initial=-NEVER))
+
+
+def _range_rows(ranges: Ranges, shown: dict[int, int]) -> dict[str, object]:
+    return {
+        "name": ranges.name,
+        "domain": ranges.domain,
+        "start_ns": ranges.start,
+        "end_ns": ranges.end,
+        "process": _as_shown(ranges.thread >> 24, shown),
+        "thread": ranges.thread & 0xFFFFFF,
+    }
+
+
+def _work_rows(parts: list[_Part], calls: Calls, shown: dict[int, int]) -> dict[str, object]:
+    """All device work, with its launches."""
+    joined = {
+        name: np.concatenate([np.array([], dtype=np.int64), *(p.columns[name] for p in parts)])
+        for name in TIMES
+    }
+    process = joined["globalPid"] >> 24
+    launched = launches(process, joined["correlationId"], calls)
+    empty = np.array([], dtype=object)
+    kinds = np.repeat(
+        np.array([p.kind for p in parts], dtype=object), [len(p.names) for p in parts]
+    )
+    return {
+        "kind": kinds,
+        "name": np.concatenate([empty, *(p.names for p in parts)]),
+        "start_ns": joined["start"],
+        "end_ns": joined["end"],
+        "duration_ns": joined["end"] - joined["start"],
+        "process": _as_shown(process, shown),
+        "device": joined["deviceId"],
+        "stream": joined["streamId"],
+        "launch_ns": launched.start,
+        "thread": launched.thread,
+        "missing": launched.missing,
+    }

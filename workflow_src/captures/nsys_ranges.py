@@ -1,0 +1,135 @@
+"""The ranges of an nsys export: pushed and popped, or started and ended, in any domain."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from workflow_src.captures.capture import UNKNOWN, printable
+from workflow_src.captures.domains import DEFAULT
+from workflow_src.captures.exported import RANGES, Columns, Exported
+from workflow_src.common.errors import TraceError
+from workflow_src.traces.intervals import Indices
+from workflow_src.traces.trace import LATEST_NS
+
+PUSH_POP, START_END, DOMAIN = 59, 60, 75
+"""Types of events that nsys has exported since 2023.4."""
+
+COLUMNS = ("start", "end", "eventType", "globalTid", "endGlobalTid", "textId", "domainId")
+NEVER = LATEST_NS
+_TIMED, _CREATED = f"({PUSH_POP}, {START_END})", f"({DOMAIN})"
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Ranges: start, end (ns; NEVER if a range was not closed) and the thread that began each.
+
+    bad, crossing, lost_names: how many were left out, end on another thread, and have no name.
+    """
+
+    start: Indices
+    end: Indices
+    thread: Indices
+    name: npt.NDArray[np.object_]
+    domain: npt.NDArray[np.object_]
+    bad: int
+    crossing: int
+    lost_names: int
+
+    def closed(self, at: int) -> "Ranges":
+        """The same, those that were not closed ending at `at` (ns)."""
+        ends = np.where(self.end == NEVER, np.maximum(self.start, at), self.end)
+        return replace(self, end=ends)
+
+
+def read_ranges(found: Exported) -> Ranges:
+    """All ranges of an export, none if it has no table of them."""
+    if not found.has(RANGES):
+        if near := [name for name in found.tables if name.upper().startswith("NVTX_EVENT")]:
+            raise TraceError(f"its table {near[0]} isn't one of ranges that this reader knows")
+        none, nameless = np.array([], dtype=np.int64), np.array([], dtype=object)
+        return Ranges(none, none, none, nameless, nameless, 0, 0, 0)
+    rows = _rows(found, _TIMED)
+    good = _good(rows)
+    texts, lost = _texts(found, rows, _TIMED)
+    kept: Columns = {name: column[good] for name, column in rows.items()}
+    crossing = (kept["endGlobalTid"] != UNKNOWN) & (kept["endGlobalTid"] != kept["globalTid"])
+    return Ranges(
+        kept["start"],
+        kept["end"],
+        kept["globalTid"],
+        texts[good],
+        _domains(found, kept),
+        int((~good).sum()),
+        int(crossing.sum()),
+        int(lost[good].sum()),
+    )
+
+
+def _rows(found: Exported, types: str) -> Columns:
+    """The events of some types; a missing start is -NEVER, a missing end NEVER."""
+    start, end = (found.column(RANGES, name) for name in ("start", "end"))
+    where = f'"{found.column(RANGES, "eventType")}" IN {types}'
+    rows = found.integers(RANGES, COLUMNS, where + " ORDER BY rowid")
+    query = (
+        f"SELECT typeof(\"{start}\") = 'integer', typeof(\"{end}\") = 'null' "
+        f'FROM "{found.name(RANGES)}" WHERE {where} ORDER BY rowid'
+    )
+    known = np.array(found.connection.execute(query).fetchall(), dtype=bool).reshape(-1, 2)
+    rows["start"] = np.where(known[:, 0], rows["start"], -NEVER)
+    rows["end"] = np.where(known[:, 1], NEVER, rows["end"])
+    return rows
+
+
+def _good(rows: Columns) -> npt.NDArray[np.bool_]:
+    """Which ranges have a beginning, a thread, and an end that isn't before the beginning."""
+    start, end = rows["start"], rows["end"]
+    known = (start > -NEVER) & (end <= NEVER) & (rows["globalTid"] != UNKNOWN)
+    return np.asarray(known & (start <= end))
+
+
+def _texts(
+    found: Exported, rows: Columns, types: str
+) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.bool_]]:
+    """The name of each of these events, and whether the file lacks it.
+
+    An event has a text of its own, or the number of a registered string.
+    """
+    own = [None] * len(rows["start"])
+    if found.has_column(RANGES, "text"):
+        query = (
+            f'SELECT "{found.column(RANGES, "text")}" FROM "{found.name(RANGES)}" '
+            f'WHERE "{found.column(RANGES, "eventType")}" IN {types} ORDER BY rowid'
+        )
+        own = [text for (text,) in found.connection.execute(query)]
+    strings, numbers = found.texts(RANGES, "textId"), rows["textId"].tolist()
+    names = [
+        printable(text) if text is not None else strings.get(number, _by_number(number))
+        for text, number in zip(own, numbers, strict=True)
+    ]
+    lost = [
+        text is None and number not in strings for text, number in zip(own, numbers, strict=True)
+    ]
+    return np.array(names, dtype=object), np.array(lost, dtype=bool)
+
+
+def _by_number(number: int) -> str:
+    return "(no name)" if number == UNKNOWN else f"(string {number})"
+
+
+def _domains(found: Exported, ranges: Columns) -> npt.NDArray[np.object_]:
+    """Each range's domain by name: its number counts within its process only."""
+    created = _rows(found, _CREATED)
+    texts, lost = _texts(found, created, _CREATED)
+    known = zip(_domain_keys(created), texts, lost, strict=True)
+    names = {key: text for key, text, is_lost in known if not is_lost}
+    each = [
+        DEFAULT if key[1] in (0, UNKNOWN) else names.get(key, f"domain {key[1]}")
+        for key in _domain_keys(ranges)
+    ]
+    return np.array(each, dtype=object)
+
+
+def _domain_keys(rows: Columns) -> list[tuple[int, int]]:
+    """The process and the domain's number of each event."""
+    return list(zip((rows["globalTid"] >> 24).tolist(), rows["domainId"].tolist(), strict=True))

@@ -1,0 +1,195 @@
+"""Write the tables of any capture: its device time by range path, kernel and family.
+
+Reads an SQLite export of nsys or a trace of torch.profiler, compressed or not. Times in paths.csv
+are milliseconds; all others are whole nanoseconds. All device time of the capture is in kernels.csv
+or in unplaced.csv, which is checked before anything is written.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.captures.capture import GRAPH, NOTES, Capture, Note
+from workflow_src.captures.domains import choose, domain_names
+from workflow_src.captures.paths import Paths, path_totals, paths_of
+from workflow_src.captures.placing import WHOLE, Placed, place
+from workflow_src.captures.reading import read
+from workflow_src.common.arguments import Parser, existing_file, new_folder
+from workflow_src.common.atomic_write import write_csv
+from workflow_src.common.errors import TraceError, one_sentence
+from workflow_src.common.units import NS_PER_MS
+from workflow_src.traces.attribution import NOWHERE
+from workflow_src.traces.families import RULES, families, load_rules
+
+TABLES = ("paths", "kernels", "families", "unplaced", "domains", "summary", "notes")
+BUSY = {"activities": ("duration_ns", "size"), "busy_ns": ("duration_ns", "sum")}
+
+
+@dataclass(frozen=True)
+class Attributed:
+    """A capture whose work is placed; work has `family` and `path` (a number, or NOWHERE)."""
+
+    capture: Capture
+    placed: Placed
+    paths: Paths
+    work: pd.DataFrame
+    domains: pd.DataFrame
+    notes: tuple[Note, ...]
+
+
+def attributed(
+    capture: Capture, domains: tuple[str, ...] | None, rules: pd.DataFrame | None = None
+) -> Attributed:
+    """Place a capture's work in the ranges of these domains; None: all but libraries' own.
+
+    Raises TraceError for a domain that the capture doesn't have.
+    """
+    chosen = choose(capture.ranges, domains)
+    placed = place(capture, chosen.ranges)
+    paths = paths_of(placed.ranges)
+    path = np.append(paths.of_range, NOWHERE)[placed.work["range"].to_numpy()]
+    family = families(placed.work["name"], rules).where(placed.work["kind"] != GRAPH, GRAPH)
+    work = placed.work.assign(path=path, family=family.astype(object))
+    notes = capture.notes + chosen.notes + placed.notes
+    if not len(work):
+        notes += (Note("no work", 1),)
+    return Attributed(capture, placed, paths, work, chosen.domains, notes)
+
+
+def tables_of(found: Attributed) -> dict[str, pd.DataFrame]:
+    """All tables by name. Raises TraceError if they don't account for all device time."""
+    kernels, unplaced = _kernels(found), _unplaced(found.work)
+    placed_ns, unplaced_ns = int(kernels["busy_ns"].sum()), int(unplaced["busy_ns"].sum())
+    paths = path_totals(found.placed.ranges, found.work, found.paths)
+    total_ns = found.capture.total_ns
+    if placed_ns + unplaced_ns != total_ns or int(paths["own_ns"].sum()) != placed_ns:
+        raise TraceError(
+            f"{placed_ns} ns in ranges and {unplaced_ns} ns outside are not the {total_ns} ns of "
+            "the capture: this is a defect of the reader, please report it with the file"
+        )
+    return {
+        "paths": _paths_table(paths),
+        "kernels": kernels,
+        "families": _families(found),
+        "unplaced": unplaced,
+        "domains": found.domains,
+        "summary": summary(found),
+        "notes": _notes_table(found.notes),
+    }
+
+
+def _paths_table(totals: pd.DataFrame) -> pd.DataFrame:
+    times = {
+        "host_ms": "host_ns",
+        "busy_ms": "busy_ns",
+        "own_ms": "own_ns",
+        "busy_union_ms": "union_ns",
+        "span_ms": "span_ns",
+    }
+    in_ms = {name: totals[column] / NS_PER_MS for name, column in times.items()}
+    table = totals[["process", "path", "instances"]].assign(**in_ms)
+    table["activities"] = totals["activities"]
+    return table.sort_values(["process", "path"], ignore_index=True)
+
+
+def _kernels(found: Attributed) -> pd.DataFrame:
+    """A row per innermost path, kind and name of what was launched in it."""
+    keys = ["path", "kind", "family", "name"]
+    rows = found.work[found.work["path"] != NOWHERE].groupby(keys, as_index=False).agg(**BUSY)
+    number = rows["path"].to_numpy()
+    rows = rows.assign(process=found.paths.process[number], path=found.paths.text[number])
+    columns = ["process", *keys, *BUSY]
+    return rows[columns].sort_values(["process", "path", "busy_ns"], ascending=[True, True, False])
+
+
+def _families(found: Attributed) -> pd.DataFrame:
+    """A row per path and family of all work launched in it, inner ranges included."""
+    own = found.work[found.work["path"] != NOWHERE]
+    sums = own.groupby(["path", "family"], as_index=False).agg(**BUSY)
+    parts, above = [sums], np.append(found.paths.above, NOWHERE)
+    while len(parts[-1]):
+        outer = parts[-1].assign(path=above[parts[-1]["path"].to_numpy()])
+        parts.append(outer[outer["path"] != NOWHERE])
+    table = pd.concat(parts).groupby(["path", "family"], as_index=False)[list(BUSY)].sum()
+    number = table["path"].to_numpy()
+    table = table.assign(process=found.paths.process[number], path=found.paths.text[number])
+    columns = ["process", "path", "family", *BUSY]
+    return table[columns].sort_values(["process", "path", "busy_ns"], ascending=[True, True, False])
+
+
+def _unplaced(work: pd.DataFrame) -> pd.DataFrame:
+    """A row per process, reason, kind and name of what has no path."""
+    keys = ["process", "reason", "kind", "family", "name"]
+    return work[work["path"] == NOWHERE].groupby(keys, as_index=False).agg(**BUSY)
+
+
+def summary(found: Attributed) -> pd.DataFrame:
+    """A row per process, also of those without device work, and one for all."""
+    work, ranges = found.work, found.placed.ranges
+    ranges = ranges[(ranges["name"] != WHOLE) | (ranges["thread"] != NOWHERE)]
+    rows: list[dict[str, object]] = []
+    for process in found.capture.processes:
+        own, its = work[work["process"] == process], ranges[ranges["process"] == process]
+        main = found.placed.main_threads.get(process)
+        rows.append({"process": str(process), "main_thread": main, **_totals(own, its)})
+    rows.append({"process": "all", "main_thread": None, **_totals(work, ranges)})
+    about = {"profiler": found.capture.profiler, "version": found.capture.version}
+    return pd.DataFrame(rows).astype({"main_thread": "Int64"}).assign(**about)
+
+
+def _totals(work: pd.DataFrame, ranges: pd.DataFrame) -> dict[str, int]:
+    inside = work["path"] != NOWHERE
+    return {
+        "ranges": len(ranges),
+        "threads_with_ranges": len(ranges[["process", "thread"]].drop_duplicates()),
+        "devices": int(work["device"].nunique()),
+        "streams": len(work[["process", "device", "stream"]].drop_duplicates()),
+        "activities": len(work),
+        "total_ns": int(work["duration_ns"].sum()),
+        "placed_ns": int(work.loc[inside, "duration_ns"].sum()),
+        "unplaced_ns": int(work.loc[~inside, "duration_ns"].sum()),
+    }
+
+
+def _notes_table(notes: Sequence[Note]) -> pd.DataFrame:
+    rows = [(note.code, note.count, note.about, NOTES[note.code]) for note in notes]
+    return pd.DataFrame(rows, columns=["note", "count", "about", "meaning"])
+
+
+def sentences(tables: dict[str, pd.DataFrame]) -> list[str]:
+    """What the command prints: the totals, then a line per note."""
+    every, paths = tables["summary"].iloc[-1], len(tables["paths"])
+    lines = [
+        f"{every['total_ns']} ns of device time in {every['activities']} activities: "
+        f"{every['placed_ns']} ns in {paths} paths, {every['unplaced_ns']} ns in none"
+    ]
+    for _, note in tables["notes"].iterrows():
+        about = f" ({note['about']})" if note["about"] else ""
+        lines.append(f"{note['count']}{about}: {note['meaning']}")
+    return lines
+
+
+def main() -> None:
+    """Write the tables of one capture into a folder."""
+    parser = Parser(description=__doc__)
+    parser.add_argument(
+        "--capture", type=existing_file, required=True, help=".sqlite or .json, or either .gz"
+    )
+    parser.add_argument(
+        "--domains", type=domain_names, help="those whose ranges count; all but libraries' own"
+    )
+    parser.add_argument("--families", type=existing_file, default=RULES, help="families.csv")
+    parser.add_argument("--output", type=new_folder, required=True, help="folder for the CSVs")
+    arguments = parser.parse_args()
+    with one_sentence():
+        rules = load_rules(arguments.families)
+        found = tables_of(attributed(read(arguments.capture), arguments.domains, rules))
+        for name in TABLES:
+            write_csv(arguments.output / f"{name}.csv", found[name])
+        print(*sentences(found), sep="\n")
+
+
+if __name__ == "__main__":
+    main()
