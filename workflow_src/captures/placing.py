@@ -88,11 +88,12 @@ def _with_wholes(capture: Capture, ranges: pd.DataFrame) -> pd.DataFrame:
 
 def _by_thread(rows: pd.DataFrame) -> dict[tuple[int, int], Indices]:
     """The row numbers of each process and thread."""
-    groups = rows.reset_index(drop=True).groupby(["process", "thread"])
-    return {
-        (int(process), int(thread)): np.asarray(found, dtype=np.int64)
-        for (process, thread), found in groups.indices.items()  # type: ignore[misc]
-    }
+    groups = rows.reset_index(drop=True).groupby(["process", "thread"]).indices
+    found = {}
+    for key, numbers in groups.items():
+        process, thread = np.asarray(key).tolist()
+        found[process, thread] = np.asarray(numbers, dtype=np.int64)
+    return found
 
 
 def _trees(ranges: pd.DataFrame) -> tuple[_Trees, Indices, int]:
