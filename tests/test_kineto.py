@@ -43,6 +43,18 @@ def test_microseconds_become_exact_nanoseconds(whole: int, part: int) -> None:
     assert kineto.nanoseconds(text).tolist() == [expected, whole * 1000, expected]
 
 
+def test_powers_of_ten_are_numbers_too() -> None:
+    """1.505e2 us was read as 1505 ns."""
+    text = pd.Series(["1.505e2", "1.5E-1", "12.345", "2e3", "0e0", "-1.5e0"])
+    assert kineto.nanoseconds(text).tolist() == [150_500, 150, 12_345, 2_000_000, 0, -1_500]
+
+
+@pytest.mark.parametrize("number", ["1e999999999", "1e-999999999", "one", "e", "nan", "inf"])
+def test_what_is_no_time_is_refused(number: str) -> None:
+    with pytest.raises((ValueError, ArithmeticError)):
+        kineto.nanoseconds(pd.Series([number, "1.5"]))
+
+
 def test_on_a_cpu_activities_are_operators_with_their_self_time(tmp_path: Path) -> None:
     path = trace_file(
         tmp_path,

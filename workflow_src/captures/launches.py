@@ -43,17 +43,16 @@ def launches(process: Indices, number: Indices, calls: Calls) -> Launches:
     A driver call inside a runtime call may have its number, too; the outer one starts first.
     """
     known = np.unique(calls.process)
-    order = np.lexsort((calls.start, _keys(known, calls.process, calls.number)))
-    keys = _keys(known, calls.process, calls.number)[order]
-    wanted = _keys(known, process, number)
-    at = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
-    found = (wanted != UNKNOWN) & (keys[at] == wanted if len(keys) else False)
-    row = order[at] if len(keys) else at
-    return Launches(
-        np.where(found, calls.start[row] if len(keys) else UNKNOWN, UNKNOWN),
-        np.where(found, calls.thread[row] if len(keys) else UNKNOWN, UNKNOWN),
-        np.where(found, "", _why(known, process, number, calls)).astype(object),
-    )
+    start, thread = np.full(len(process), UNKNOWN), np.full(len(process), UNKNOWN)
+    keys, wanted = _keys(known, calls.process, calls.number), _keys(known, process, number)
+    order = np.lexsort((calls.start, keys))
+    at = np.searchsorted(keys, wanted, sorter=order)
+    call = np.append(order, UNKNOWN)[at]
+    found = (wanted != UNKNOWN) & (np.append(keys, UNKNOWN)[call] == wanted)
+    start[found], thread[found] = calls.start[call[found]], calls.thread[call[found]]
+    missing = np.full(len(process), "", dtype=object)
+    missing[~found] = _why(known, process[~found], number[~found], calls)
+    return Launches(start, thread, missing)
 
 
 def _keys(known: Indices, process: Indices, number: Indices) -> Indices:

@@ -6,6 +6,7 @@ copies and sets, and `operator` names the aten operator that launched each.
 
 import gzip
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +29,33 @@ from workflow_src.traces.trace import (
 KINDS = {"kernel": "kernel", "gpu_memcpy": "copy", "gpu_memset": "set"}
 CALLS = ("cuda_runtime", "cuda_driver")
 _OF_LAUNCH = ("launch_ns", "launch_end_ns", "process", "thread")
+FURTHEST_POWER = 30
+"""Of ten, in a time in microseconds: beyond it, writing the digits out would take all memory."""
+
 TORCHS_OWN = "#"
 """Found in names of ranges that torch itself emits: ProfilerStep#2, Optimizer.step#AdamW.step."""
 
 
 def nanoseconds(microseconds: pd.Series) -> pd.Series:
-    """Integer nanoseconds from microseconds as decimal text ("12.345" becomes 12345)."""
-    parts = microseconds.astype("str").str.partition(".")
+    """Integer nanoseconds from microseconds as decimal text ("12.345" becomes 12345).
+
+    Raises ValueError or decimal.InvalidOperation for what is no number.
+    """
+    text = microseconds.astype("str")
+    powers = text.str.contains("e", case=False, regex=False)
+    text = text.mask(powers, text[powers].map(_written_out))
+    parts = text.str.partition(".")
     fraction = parts[2].str.slice(0, 3).str.ljust(3, "0")
     return (parts[0] + fraction).astype("int64")
+
+
+def _written_out(number: str) -> str:
+    """A number without a power of ten: "1.505e2" becomes "150.5". Raises ValueError if it is far
+    from any time."""
+    exact = Decimal(number)
+    if exact and abs(exact.adjusted()) > FURTHEST_POWER:
+        raise ValueError(f"{number} is no time")
+    return f"{exact:f}"
 
 
 def _load(path: Path) -> pd.DataFrame:
