@@ -1,0 +1,170 @@
+"""Small captures made by hand: nsys exports, and traces of torch.profiler."""
+
+import gzip
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from workflow_src.captures.capture import Capture
+from workflow_src.captures.nsys_ranges import DOMAIN, PUSH_POP, START_END
+from workflow_src.captures.reading import read
+from workflow_src.captures.tables import attributed, tables_of
+
+HOST = 1 << 48
+SCHEMA = """
+CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
+CREATE TABLE META_DATA_EXPORT (name TEXT, value TEXT);
+CREATE TABLE ENUM_CUDA_MEMCPY_OPER (id INTEGER, name TEXT, label TEXT);
+CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, text TEXT,
+    globalTid INTEGER, endGlobalTid INTEGER, textId INTEGER, domainId INTEGER);
+CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, globalTid INTEGER,
+    correlationId INTEGER, nameId INTEGER);
+CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER,
+    streamId INTEGER, correlationId INTEGER, globalPid INTEGER, demangledName INTEGER,
+    shortName INTEGER);
+CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, deviceId INTEGER,
+    streamId INTEGER, correlationId INTEGER, globalPid INTEGER, copyKind INTEGER);
+CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET (start INTEGER, end INTEGER, deviceId INTEGER,
+    streamId INTEGER, correlationId INTEGER, globalPid INTEGER);
+CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER, end INTEGER, deviceId INTEGER,
+    streamId INTEGER, correlationId INTEGER, globalPid INTEGER, graphId INTEGER);
+INSERT INTO META_DATA_EXPORT VALUES ('EXPORT_PRODUCT_VERSION', '2025.3.2.0');
+INSERT INTO ENUM_CUDA_MEMCPY_OPER VALUES (1, 'CUDA_MEMCPY_KIND_HTOD', 'Host-to-Device');
+"""
+
+
+def global_id(process: int, thread: int = 0) -> int:
+    return HOST | process << 24 | thread
+
+
+class Export:
+    """An nsys export that a test fills."""
+
+    def __init__(self, folder: Path, name: str = "c.sqlite") -> None:
+        self.path = folder / name
+        self.connection = sqlite3.connect(":memory:")
+        self.connection.executescript(SCHEMA)
+        self.calls = 0
+
+    def sql(self, statement: str, *values: Any) -> None:
+        self.connection.execute(statement, values)
+
+    def insert(self, table: str, **values: Any) -> None:
+        marks = ", ".join("?" * len(values))
+        self.sql(f"INSERT INTO {table} ({', '.join(values)}) VALUES ({marks})", *values.values())
+
+    def string(self, text: str) -> int:
+        self.sql("INSERT INTO StringIds (value) VALUES (?)", text)
+        return int(self.connection.execute("SELECT max(id) FROM StringIds").fetchone()[0])
+
+    def range(
+        self, name: str | None, start: int | None, end: int | None, thread: int = 1,
+        process: int = 1, domain: int | None = 0, ended_on: int | None = None,
+        registered: bool = False,
+    ) -> None:  # fmt: skip
+        """A range that is pushed and popped or, if it says where it ended, started and ended."""
+        self.insert(
+            "NVTX_EVENTS",
+            start=start,
+            end=end,
+            eventType=PUSH_POP if ended_on is None else START_END,
+            text=None if registered else name,
+            textId=self.string(name) if registered and name else None,
+            globalTid=global_id(process, thread),
+            endGlobalTid=None if ended_on is None else global_id(process, ended_on),
+            domainId=domain,
+        )
+
+    def domain(self, number: int, name: str, process: int = 1, registered: bool = False) -> None:
+        text = {"textId": self.string(name)} if registered else {"text": name}
+        tid = global_id(process, 1)
+        values = dict(start=-9, eventType=DOMAIN, globalTid=tid, domainId=number)
+        self.insert("NVTX_EVENTS", **values, **text)
+
+    def call(self, launch: int, number: int, thread: int = 1, process: int = 1) -> None:
+        tid = global_id(process, thread)
+        values = dict(start=launch, end=launch + 1, globalTid=tid, correlationId=number, nameId=0)
+        self.insert("CUPTI_ACTIVITY_KIND_RUNTIME", **values)
+
+    def work(
+        self, launch: int | None, length: int | None = 10, kind: str = "KERNEL", thread: int = 1,
+        process: int = 1, number: int | None = None, device: int = 0, stream: int = 7,
+        start: int | None = None, **more: Any,
+    ) -> None:  # fmt: skip
+        """Device work, and unless `launch` is None the call that launched it."""
+        self.calls += 1
+        number = self.calls if number is None else number
+        if launch is not None:
+            self.call(launch, number, thread, process)
+        begin = (launch or 0) + 5 if start is None else start
+        end = None if length is None else begin + length
+        if kind == "KERNEL" and "demangledName" not in more:
+            more["demangledName"] = self.string("gemm")
+        at = dict(start=begin, end=end, deviceId=device, streamId=stream, correlationId=number)
+        pid = global_id(process)
+        self.insert(f"CUPTI_ACTIVITY_KIND_{kind}", **at, globalPid=pid, **more)
+
+    def write(self) -> Path:
+        self.path.unlink(missing_ok=True)
+        self.connection.commit()
+        with closing(sqlite3.connect(self.path)) as target:
+            self.connection.backup(target)
+        return self.path
+
+    def read(self) -> Capture:
+        return read(self.write())
+
+    def tables(self, *domains: str) -> dict[str, pd.DataFrame]:
+        return tables_of(attributed(self.read(), domains or None))
+
+
+def busy(tables: dict[str, pd.DataFrame], column: str = "own_ms") -> dict[str, int]:
+    """Device time (ns) by path, without what was launched in inner ranges."""
+    sums = (tables["paths"].set_index("path")[column] * 1e6).groupby(level=0).sum()
+    return {str(path): round(ns) for path, ns in sums.items()}
+
+
+def unplaced(tables: dict[str, pd.DataFrame]) -> dict[str, int]:
+    """Device time (ns) that has no path, by reason."""
+    sums = tables["unplaced"].groupby("reason")["busy_ns"].sum()
+    return {str(reason): int(ns) for reason, ns in sums.items()}
+
+
+def notes(found: Capture | dict[str, pd.DataFrame]) -> dict[str, int]:
+    """How often each note was made."""
+    if isinstance(found, Capture):
+        return {note.code: note.count for note in found.notes}
+    table = found["notes"]
+    return {str(code): int(n) for code, n in table.groupby("note")["count"].sum().items()}
+
+
+def event(category: str, name: Any, start: Any, length: Any, **more: Any) -> dict[str, Any]:
+    """An event of torch.profiler; times are microseconds. `args` and others may be given."""
+    about = {"ph": "X", "cat": category, "name": name, "pid": 1, "tid": 1}
+    return about | {"ts": start, "dur": length} | more
+
+
+def launched(number: int, at: Any, length: Any = 1, name: str = "gemm", **more: Any) -> list[Any]:
+    """A launch call and the kernel that it launched, half a microsecond later."""
+    arguments = {"correlation": number, "device": 0, "stream": 7}
+    return [
+        event("cuda_runtime", "cudaLaunchKernel", at, 0.1, args={"correlation": number}, **more),
+        event("kernel", name, at + 0.5, length, pid=0, tid=7, args=arguments),
+    ]
+
+
+def trace_file(folder: Path, content: Any, name: str = "c.json") -> Path:
+    """A trace of these events, or this text, compressed if its name says so."""
+    text = content if isinstance(content, str) else json.dumps({"traceEvents": content})
+    data = text.encode("utf-8", "surrogatepass")
+    path = folder / name
+    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    return path
+
+
+def tables_in(path: Path, *domains: str) -> dict[str, pd.DataFrame]:
+    return tables_of(attributed(read(path), domains or None))

@@ -1,0 +1,120 @@
+"""Recorded captures of other programs: what is known of each comes out."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.captures.building import busy, notes, tables_in, unplaced
+from workflow_src.captures.domains import DEFAULT
+from workflow_src.captures.placing import OWN_THREAD, WHOLE
+
+DATA = Path(__file__).parents[1] / "data" / "captures"
+
+
+@pytest.mark.parametrize(
+    ("capture", "total_ns", "unplaced_ns", "paths"),
+    [
+        ("gpt2_modules.sqlite.gz", 55_735_302, 0, 71),
+        ("llama.sqlite.gz", 61_646_199, 0, 4),
+        ("graph.sqlite.gz", 24_865_066, 0, 3),
+        ("graph.json.gz", 16_497_271, 0, 3),
+        ("ddp.sqlite.gz", 100_145_349, 0, 10),
+        ("streams.sqlite.gz", 4_172_615, 205_444, 7),
+        ("streams.json.gz", 2_589_399, 0, 6),
+        ("vit.sqlite.gz", 24_970_772, 0, 1),
+    ],
+)
+def test_all_device_time_is_accounted_for(
+    capture: str, total_ns: int, unplaced_ns: int, paths: int
+) -> None:
+    tables = tables_in(DATA / capture)
+    every = tables["summary"].iloc[-1]
+    assert (every["total_ns"], every["unplaced_ns"]) == (total_ns, unplaced_ns)
+    assert tables["kernels"]["busy_ns"].sum() + unplaced_ns == total_ns
+    assert tables["unplaced"]["busy_ns"].sum() == unplaced_ns
+    assert len(tables["paths"]) == paths
+    assert sum(busy(tables).values()) + unplaced_ns == total_ns
+
+
+def test_backward_has_the_kernels_that_autograds_thread_launched() -> None:
+    tables = tables_in(DATA / "gpt2_modules.sqlite.gz")
+    rows = tables["paths"].set_index("path")
+    assert rows.loc["step/backward", ["instances", "activities"]].tolist() == [3, 2_145]
+    assert busy(tables, "busy_ms")["step/backward"] == 31_172_030
+    assert busy(tables, "busy_ms")["step"] == 55_735_302
+    attention = "step/forward/transformer/transformer.h.11/transformer.h.11.attn"
+    assert rows.loc[attention, "instances"] == 3 and rows.loc[attention, "busy_ms"] > 0
+
+
+def test_named_domains_and_started_ranges_are_kept() -> None:
+    tables = tables_in(DATA / "llama.sqlite.gz", "trainer")
+    assert tables["paths"]["instances"].sum() == 3 * 4
+    step = "train step é\\/1"
+    assert set(busy(tables)) == {step, f"{step}/fwd", f"{step}/bwd", f"{step}/opt"}
+    assert busy(tables, "busy_ms")[step] == 61_646_199
+    domains = tables["domains"].set_index("domain")
+    assert domains["ranges"].to_dict() == {"CCCL": 9, "trainer": 12}
+    assert domains["is_library"].to_dict() == {"CCCL": True, "trainer": False}
+    assert tables_in(DATA / "llama.sqlite.gz")["paths"].equals(tables["paths"])
+
+
+def test_all_21_ranges_can_be_asked_for() -> None:
+    tables = tables_in(DATA / "llama.sqlite.gz", "trainer", "CCCL")
+    assert tables["paths"]["instances"].sum() == 21 and "notes" in tables
+    assert notes(tables) == {}
+
+
+def test_whole_graphs_are_in_their_launchs_path() -> None:
+    tables = tables_in(DATA / "graph.sqlite.gz")
+    graphs = tables["kernels"][tables["kernels"]["kind"] == "graph"]
+    assert graphs[["path", "activities", "busy_ns"]].to_numpy().tolist() == [
+        ["step/replay", 3, 24_380_162]
+    ]
+    assert notes(tables) == {"whole graphs": 3}
+    assert "--cuda-graph-trace=node" in tables["notes"]["meaning"][0]
+
+
+def test_graphs_recorded_by_their_kernels_have_none_as_a_whole() -> None:
+    tables = tables_in(DATA / "graph.json.gz")
+    assert busy(tables)["step/replay"] == 16_178_714 and notes(tables) == {}
+
+
+def test_two_ranks_of_one_file_stay_apart() -> None:
+    tables = tables_in(DATA / "ddp.sqlite.gz")
+    summary = tables["summary"].set_index("process")
+    assert summary["total_ns"].to_dict() == {
+        "3997": 71_054_976,
+        "3998": 29_090_373,
+        "all": 100_145_349,
+    }
+    steps = tables["paths"][tables["paths"]["path"] == "step"]
+    assert steps["instances"].tolist() == [3, 3]
+    families = tables["families"].set_index(["process", "path", "family"])["activities"]
+    assert families[3997, "step/backward", "communication"] == 21
+    assert families[3998, "step/backward", "communication"] == 21
+    assert notes(tables) == {"libraries": 43}, "NCCL's own ranges don't count"
+
+
+def test_a_loaders_ranges_are_a_tree_of_their_own() -> None:
+    """One copy's range began before the window opened: the file doesn't have it."""
+    tables = tables_in(DATA / "streams.sqlite.gz")
+    rows = tables["paths"].set_index("path")
+    assert rows.loc["load", ["instances", "activities"]].tolist() == [3, 2]
+    assert busy(tables)["step/wait for data"] == 0
+    assert unplaced(tables) == {OWN_THREAD: 205_444}
+    assert tables["summary"]["streams"].iloc[-1] == 2
+
+
+def test_without_any_range_there_is_one_row() -> None:
+    tables = tables_in(DATA / "vit.sqlite.gz")
+    assert busy(tables) == {WHOLE: 24_970_772}
+    assert tables["summary"]["ranges"].tolist() == [0, 0]
+
+
+def test_ranges_that_torch_made_for_itself_are_not_the_programs() -> None:
+    domains = tables_in(DATA / "streams.json.gz")["domains"]
+    expected = pd.DataFrame(
+        {"domain": [DEFAULT, "torch"], "ranges": [12, 4], "is_library": [False, True]}
+    ).assign(counts=[True, False])
+    pd.testing.assert_frame_equal(domains, expected, check_dtype=False)
