@@ -49,7 +49,7 @@ def events(data: bytes) -> Events:
     text = data.decode("utf-8-sig", "replace")
     try:
         found = _DECODER.decode(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return _one_by_one(text)
     listed = found.get("traceEvents") if isinstance(found, dict) else found
     if not isinstance(listed, list) or isinstance(found, Event):
@@ -140,7 +140,7 @@ def _of_text(text: str) -> int | None:
             return None
         text = f"{number:f}"
     whole, _, part = text.partition(".")
-    if len(whole) > MOST_DIGITS:
+    if not 0 < len(whole) <= MOST_DIGITS:
         return None
     found = int(whole + (part + "000")[:3])
     return found if plausible(found) else None

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from workflow_src.captures.capture import RANGES, Capture, Note, frame, noted
+from workflow_src.captures.capture import RANGES, UNKNOWN, Capture, Note, frame, noted
 from workflow_src.captures.domains import DEFAULT
 from workflow_src.captures.nesting import tree
 from workflow_src.traces.attribution import NOWHERE, Nesting
@@ -73,8 +73,12 @@ def place(capture: Capture, ranges: pd.DataFrame) -> Placed:
 
 
 def _with_wholes(capture: Capture, ranges: pd.DataFrame) -> pd.DataFrame:
-    """The ranges, then one over all work of each process that has work and no range."""
-    without = capture.work[~capture.work["process"].isin(ranges["process"])]
+    """The ranges, then one over all work of each process that has work and no range.
+
+    Work of an unknown process may be of one that has ranges, if any has.
+    """
+    having = {*ranges["process"].unique().tolist(), *([UNKNOWN] if len(ranges) else [])}
+    without = capture.work[~capture.work["process"].isin(having)]
     begun = without["launch_ns"].where(without["missing"] == "", without["start_ns"])
     spans = without.assign(begun=np.minimum(begun, without["start_ns"])).groupby("process")
     found = spans.agg(start_ns=("begun", "min"), end_ns=("end_ns", "max")).reset_index()

@@ -1,0 +1,153 @@
+"""Whatever the ranges and launches: device time is conserved, and lies where a search says."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.captures.building import unplaced
+from workflow_src.captures.capture import RANGES, UNKNOWN, WORK, Capture, frame
+from workflow_src.captures.launches import NO_CALL
+from workflow_src.captures.nesting import nest_overlapping, tree
+from workflow_src.captures.placing import WHOLE
+from workflow_src.captures.tables import attributed, tables_of
+from workflow_src.traces.attribution import NOWHERE, nest
+
+TIMES = st.integers(0, 40)
+THREADS = st.tuples(st.sampled_from([1, 2]), st.sampled_from([1, 2, 3]))
+
+
+@dataclass(frozen=True)
+class Range:
+    name: str
+    start: int
+    end: int
+    thread: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Work:
+    launch: int | None
+    length: int
+    thread: tuple[int, int]
+    device: int
+
+
+ranges = st.lists(
+    st.builds(
+        lambda name, start, length, thread: Range(name, start, start + length, thread),
+        st.sampled_from(["a", "b", "a/b", "\\", "é"]), TIMES, st.integers(0, 30), THREADS,
+    ),
+    max_size=12,
+)  # fmt: skip
+works = st.lists(
+    st.builds(Work, st.none() | TIMES, st.integers(0, 9), THREADS, st.integers(0, 1)), max_size=12
+)
+
+
+def capture(given: list[Range], launched: list[Work]) -> Capture:
+    range_rows = {
+        "name": [r.name for r in given],
+        "domain": ["default"] * len(given),
+        "start_ns": [r.start for r in given],
+        "end_ns": [r.end for r in given],
+        "process": [r.thread[0] for r in given],
+        "thread": [r.thread[1] for r in given],
+    }
+    starts = [(50 if w.launch is None else w.launch) + n for n, w in enumerate(launched)]
+    work_rows = {
+        "kind": ["kernel"] * len(launched),
+        "name": ["gemm"] * len(launched),
+        "start_ns": starts,
+        "end_ns": [start + w.length for start, w in zip(starts, launched, strict=True)],
+        "duration_ns": [w.length for w in launched],
+        "process": [w.thread[0] for w in launched],
+        "device": [w.device for w in launched],
+        "stream": [0] * len(launched),
+        "launch_ns": [UNKNOWN if w.launch is None else w.launch for w in launched],
+        "thread": [UNKNOWN if w.launch is None else w.thread[1] for w in launched],
+        "missing": [NO_CALL if w.launch is None else "" for w in launched],
+    }
+    total = sum(w.length for w in launched)
+    return Capture("nsys", "", frame(RANGES, range_rows), frame(WORK, work_rows), total)
+
+
+def expected(given: list[Range], work: Work) -> Range | str | None:
+    """The range that a launch belongs to, by looking at every range; WHOLE, or None."""
+    process, thread = work.thread
+    own = [r for r in given if r.thread[0] == process]
+    if not own:
+        return WHOLE
+    if work.launch is None:
+        return None
+    counts = pd.Series([r.thread[1] for r in own]).value_counts()
+    main = min(t for t, n in counts.items() if n == counts.max())
+    tree_thread = thread if thread in counts.index else main
+    candidates = [
+        r for r in own if r.thread[1] == tree_thread and r.start <= work.launch < r.end
+    ]  # fmt: skip
+    return max(candidates, key=lambda r: (r.start, -r.end), default=None)
+
+
+@given(ranges, works)
+def test_all_device_time_is_in_a_path_or_has_a_reason(
+    given: list[Range], launched: list[Work]
+) -> None:
+    found = attributed(capture(given, launched), None)
+    tables = tables_of(found)
+    placed = round(tables["paths"]["own_ms"].sum() * 1e6)
+    assert placed + sum(unplaced(tables).values()) == sum(w.length for w in launched)
+    assert tables["kernels"]["activities"].sum() + tables["unplaced"]["activities"].sum() == len(
+        launched
+    )
+    assert "" not in unplaced(tables)
+    assert (tables["paths"]["busy_union_ms"] <= tables["paths"]["busy_ms"]).all()
+    assert tables["paths"]["instances"].sum() >= len(given)
+
+
+@given(ranges, works)
+def test_each_launch_belongs_where_a_search_finds_it(
+    given: list[Range], launched: list[Work]
+) -> None:
+    found = attributed(capture(given, launched), None)
+    for row, work in zip(found.work["range"], launched, strict=True):
+        wanted = expected(given, work)
+        if wanted is None or wanted == WHOLE:
+            assert (row == NOWHERE) == (wanted is None)
+            continue
+        assert isinstance(wanted, Range)
+        here = found.placed.ranges.iloc[row]
+        assert (here["start_ns"], here["end_ns"]) == (wanted.start, wanted.end)
+        assert (here["process"], here["thread"]) == wanted.thread
+
+
+@given(ranges, works)
+def test_all_ranges_of_a_path_are_open_at_the_launch(
+    given: list[Range], launched: list[Work]
+) -> None:
+    found = attributed(capture(given, launched), None)
+    rows = found.placed.ranges
+    for row, work in zip(found.work["range"], launched, strict=True):
+        at = int(row)
+        while at != NOWHERE and rows["name"][at] != WHOLE:
+            assert work.launch is not None
+            assert rows["start_ns"][at] <= work.launch < rows["end_ns"][at]
+            at = int(rows["parent"][at])
+
+
+@given(ranges)
+def test_both_ways_to_nest_agree_where_nothing_overlaps(given: list[Range]) -> None:
+    start = np.array([r.start for r in given], dtype=np.int64)
+    end = np.array([r.end for r in given], dtype=np.int64)
+    if tree(start, end).overlapping:
+        return
+    lasting = end > start
+    one, (other, overlapping) = (
+        nest(start[lasting], end[lasting]),
+        nest_overlapping(start[lasting], end[lasting]),
+    )
+    assert overlapping == 0 and one.parent.tolist() == other.parent.tolist()
+    moments = np.arange(-1, 80)
+    assert one.at(moments).tolist() == other.at(moments).tolist()

@@ -1,0 +1,198 @@
+"""Files that can't be read end in one sentence that names them, whatever their content."""
+
+import gzip
+import json
+import shutil
+import sqlite3
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.captures.building import Export, busy, event, launched, tables_in
+from tests.test_fuzz import CELLS, changed_json, damaged, ends_well, few, folder
+from workflow_src.captures import tables
+from workflow_src.captures.reading import read
+from workflow_src.common.errors import TraceError
+
+SQLITE = b"SQLite format 3\0"
+DATA = Path(__file__).parents[1] / "data"
+RECORDED = DATA / "nsys" / "autograd_thread_nsys2025.3.sqlite"
+TRACE = {"traceEvents": [event("user_annotation", "step", 0, 100), *launched(1, 5)]}
+
+
+@pytest.fixture
+def export(tmp_path: Path) -> Export:
+    export = Export(tmp_path)
+    export.range("step", 0, 100)
+    export.work(10, 1)
+    return export
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("c.sqlite", b"", "the file is empty"),
+        ("c.json", b"", "the file is empty"),
+        ("c.json.gz", gzip.compress(b""), "the file is empty"),
+        ("c.json", b"{}", "no list of traceEvents"),
+        ("c.json", b'{"traceEvents": {}}', "no list of traceEvents"),
+        ("c.json", b"3", "no list of traceEvents"),
+        ("c.json", b"[]", "holds no event"),
+        ("c.json", b'{"traceEvents": [', "holds no event"),
+        ("c.json", b"[" * 9999, "holds no event"),
+        ("c.json", b'[{"ph": "X", "cat": "x", "name": "n", "ts": 1, "dur": 1}]', "neither a range"),
+        ("c.txt", b"hello", "neither an export of nsys nor a trace"),
+        ("c.nsys-rep", b"binary", "export it first"),
+        ("c.sqlite", SQLITE + b"garbage", "is not a capture that can be read"),
+        ("c.sqlite.gz", gzip.compress(SQLITE * 99)[:-9], "end too early"),
+        ("c.json.gz", b"\x1f\x8b" + b"damaged", "is not a capture that can be read"),
+    ],
+)
+def test_a_file_of_another_kind_is_named_with_what_is_wrong(
+    tmp_path: Path, name: str, content: bytes, said: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(TraceError, match=said) as caught:
+        read(path)
+    assert str(path) in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match=r"c\.sqlite is not a capture"):
+        read(tmp_path / "c.sqlite")
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("ALTER TABLE NVTX_EVENTS RENAME COLUMN globalTid TO tid", "NVTX_EVENTS has no column glo"),
+        ("ALTER TABLE NVTX_EVENTS DROP COLUMN eventType", "NVTX_EVENTS has no column eventType"),
+        (
+            "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL DROP COLUMN end",
+            "CUPTI_ACTIVITY_KIND_KERNEL has no column end",
+        ),
+        (
+            "ALTER TABLE CUPTI_ACTIVITY_KIND_RUNTIME RENAME COLUMN correlationId TO id",
+            "CUPTI_ACTIVITY_KIND_RUNTIME has no column correlationId",
+        ),
+        (
+            "ALTER TABLE NVTX_EVENTS RENAME TO NVTX_EVENTS_V2;"
+            "ALTER TABLE NVTX_EVENTS_V2 DROP COLUMN globalTid",
+            "NVTX_EVENTS_V2 isn't one of ranges that this reader knows",
+        ),
+    ],
+)
+def test_a_missing_column_is_named_with_its_table(export: Export, sql: str, said: str) -> None:
+    for statement in sql.split(";"):
+        export.sql(statement)
+    with pytest.raises(TraceError, match=said) as caught:
+        export.read()
+    assert "c.sqlite" in str(caught.value)
+
+
+def test_columns_are_found_whatever_their_case(export: Export) -> None:
+    export.sql("ALTER TABLE NVTX_EVENTS RENAME COLUMN globalTid TO GlobalTID")
+    assert busy(export.tables()) == {"step": 1}
+
+
+def test_a_database_of_another_kind_is_refused(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "c.sqlite")) as connection:
+        connection.execute("CREATE TABLE photos (id)")
+        connection.commit()
+    with pytest.raises(TraceError, match="isn't an export of nsys: its tables are photos"):
+        read(tmp_path / "c.sqlite")
+
+
+@pytest.mark.parametrize("name", ["c?d#.sqlite", "c%20.sqlite.gz"])
+def test_names_of_files_may_hold_anything(export: Export, tmp_path: Path, name: str) -> None:
+    data = export.write().read_bytes()
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    assert busy(tables_in(tmp_path / name)) == {"step": 1}
+
+
+def test_a_compressed_export_leaves_nothing_behind(export: Export, tmp_path: Path) -> None:
+    data = gzip.compress(export.write().read_bytes())
+    export.path.unlink()
+    (tmp_path / "c.sqlite.gz").write_bytes(data[:100] + data[100:])
+    read(tmp_path / "c.sqlite.gz")
+    assert [path.name for path in tmp_path.iterdir()] == ["c.sqlite.gz"]
+
+
+def tabulated(prepare: Callable[[Path], object], name: str) -> None:
+    """The command either accounts for all device time or says in one sentence why it can't."""
+    with folder() as here:
+        prepare(here / name)
+        said = ends_well(tables.main, "--capture", here / name, "--output", here / "t")
+        assert not said or name in said, said
+        assert (here / "t").exists() != bool(said)
+
+
+@few
+@given(damaged(json.dumps(TRACE).encode()) | changed_json(TRACE))
+def test_a_randomly_damaged_trace(content: bytes) -> None:
+    tabulated(lambda path: path.write_bytes(content), "c.json")
+
+
+@few
+@given(damaged(gzip.compress(json.dumps(TRACE).encode())))
+def test_a_randomly_damaged_compressed_trace(content: bytes) -> None:
+    tabulated(lambda path: path.write_bytes(content), "c.json.gz")
+
+
+@few
+@given(data=st.data())
+def test_a_randomly_damaged_export(data: st.DataObject) -> None:
+    content = RECORDED.read_bytes()
+    tabulated(lambda path: path.write_bytes(data.draw(damaged(content))), "c.sqlite")
+
+
+@few
+@given(
+    st.sampled_from([(table, column) for table, names in CELLS.items() for column in names]),
+    st.none() | st.integers(-(2**63), 2**63 - 1) | st.floats() | st.text() | st.binary(),
+    st.integers(1, 30),
+)
+def test_a_randomly_damaged_value_of_an_export(cell: tuple[str, str], value: Any, row: int) -> None:
+    def prepare(path: Path) -> None:
+        shutil.copy(RECORDED, path)
+        table, column = cell
+        with closing(sqlite3.connect(path)) as connection, connection:
+            try:
+                update = f"UPDATE OR IGNORE {table} SET {column} = ? WHERE rowid % ? = 0"
+                connection.execute(update, (value, row))
+            except (sqlite3.Error, UnicodeEncodeError):
+                return
+
+    tabulated(prepare, "c.sqlite")
+
+
+def test_the_command_writes_all_tables_or_none(
+    export: Export, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    given = ["--capture", str(export.write()), "--output", str(tmp_path / "out")]
+    monkeypatch.setattr(sys, "argv", ["tables", *given])
+    tables.main()
+    found = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert found == sorted(f"{name}.csv" for name in tables.TABLES)
+    assert capsys.readouterr().out == (
+        "1 ns of device time in 1 activities: 1 ns in 1 paths, 0 ns in none\n"
+    )
+    monkeypatch.setattr(sys, "argv", ["tables", *given[:3], str(tmp_path / "b"), "--domains", "x"])
+    with pytest.raises(SystemExit, match="--domains: the capture has no domain 'x'"):
+        tables.main()
+    assert not (tmp_path / "b").exists()
+
+
+def test_a_total_that_does_not_come_out_is_not_written(export: Export) -> None:
+    found = tables.attributed(export.read(), None)
+    lost = tables.Attributed(**vars(found) | {"work": found.work.assign(duration_ns=0)})
+    with pytest.raises(TraceError, match="0 ns in ranges and 0 ns outside are not the 1 ns"):
+        tables.tables_of(lost)
