@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.captures.building import Export, busy, notes, unplaced
 from workflow_src.captures.launches import BEFORE, NO_CALL, NO_CALLS, NO_NUMBER
+from workflow_src.captures.nesting import DEEPEST, flattened
 from workflow_src.captures.placing import NO_RANGE, OWN_THREAD, WHOLE
 from workflow_src.common.errors import TraceError
 
@@ -252,3 +254,35 @@ def test_of_two_calls_with_one_number_the_outer_one_launched(export: Export) -> 
     export.call(25, 1)
     export.work(15, 1, number=1)
     assert busy(export.tables()) == {"outer": 1, "inner": 0}
+
+
+def test_a_program_that_forgets_to_close_its_ranges_does_not_fill_the_memory(
+    export: Export,
+) -> None:
+    """Each step lies in all steps before it: without a limit, paths are 7 MB of text."""
+    for step in range(1_000):
+        export.range("step", step * 10, None)
+        export.range("forward", step * 10 + 1, step * 10 + 8)
+        export.work(step * 10 + 2, 1)
+    tables = export.tables()
+    assert sum(busy(tables).values()) == 1_000
+    assert busy(tables)["step/forward"] == 1 and busy(tables, "busy_ms")["step"] == 1_000
+    deepest = "/".join(["step"] * (DEEPEST - 1))
+    assert busy(tables)[f"{deepest}/forward"] == 1_000 - DEEPEST + 2
+    assert tables["paths"]["instances"].sum() == 2_000
+    assert notes(tables) == {"unclosed": 1_000, "too deep": 2 * (1_000 - DEEPEST) + 1}
+
+
+def test_as_deep_as_the_limit_nothing_is_flattened() -> None:
+    parent = np.arange(-1, DEEPEST)
+    found, count = flattened(parent)
+    assert count == 1 and found.tolist() == [*range(-1, DEEPEST - 1), DEEPEST - 2]
+    assert flattened(parent[:-1])[1] == 0 and len(flattened(parent[:0])[0]) == 0
+
+
+def test_work_that_starts_before_its_launch_is_counted_and_noted(export: Export) -> None:
+    export.range("step", 100, 200)
+    export.work(110, 1)
+    export.work(120, 2, start=0)
+    tables = export.tables()
+    assert busy(tables) == {"step": 3} and notes(tables) == {"early": 1}

@@ -2,12 +2,15 @@
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from tests.captures.building import busy, notes, tables_in, unplaced
 from workflow_src.captures.domains import DEFAULT
 from workflow_src.captures.placing import OWN_THREAD, WHOLE
+from workflow_src.traces import nsys
+from workflow_src.traces.attribution import attribute
 
 DATA = Path(__file__).parents[1] / "data" / "captures"
 
@@ -118,3 +121,25 @@ def test_ranges_that_torch_made_for_itself_are_not_the_programs() -> None:
         {"domain": [DEFAULT, "torch"], "ranges": [12, 4], "is_library": [False, True]}
     ).assign(counts=[True, False])
     pd.testing.assert_frame_equal(domains, expected, check_dtype=False)
+
+
+@pytest.mark.parametrize(
+    "export",
+    [
+        "autograd_thread_nsys2023.4.sqlite",
+        "autograd_thread_nsys2025.3.sqlite",
+        "single_thread_nsys2025.3.sqlite",
+        "tiny-ctx64-fp32/trace.sqlite",
+    ],
+)
+def test_a_capture_of_this_project_is_attributed_as_its_own_stages_do(export: str) -> None:
+    database = DATA.parent / "nsys" / export
+    trace = nsys.read(database)
+    ranges, activities = attribute(trace)
+    paths = np.append(ranges["path"].to_numpy(dtype=object), "")[activities["range"]]
+    sums = activities["duration_ns"].groupby(paths).sum()
+    tables = tables_in(database)
+    here = {path.replace("\\/", "/"): ns for path, ns in busy(tables).items() if ns}
+    assert here == {path: ns for path, ns in sums.items() if path}
+    assert sum(unplaced(tables).values()) == sums.get("", 0)
+    assert tables["summary"]["total_ns"].iloc[-1] == trace.total_ns

@@ -36,6 +36,7 @@ NOTES = {
         "ranges that begin inside another one and outlast it; a launch belongs to the latest begun "
         "of the ranges that are open, with those that hold it from its beginning to its end"
     ),
+    "too deep": "ranges nested more than 100 deep; they are taken to lie at that depth",
     "crossing": "ranges that end on another thread; they belong to the thread that began them",
     "libraries": "ranges of libraries' own domains, which don't count; --domains chooses others",
     "not asked for": "ranges of domains that --domains leaves out",
@@ -45,6 +46,10 @@ NOTES = {
     ),
     "bad ranges": "ranges without a beginning or a thread, or that end before they begin: left out",
     "bad work": "device activities without a time, or that end before they begin: left out",
+    "early": (
+        "activities that start before the call that launched them: their times, or the profiler's "
+        "clocks, are wrong"
+    ),
     "bad calls": "API calls without a time: left out",
     "bad events": "events that can't be read: left out",
     "cut off": "the file ends in the middle; events up to there are read",
@@ -93,6 +98,11 @@ class Capture:
         """Every process with a range or an activity, in order."""
         found = pd.concat([self.ranges["process"], self.work["process"]]).unique()
         return sorted(int(process) for process in found)
+
+
+def early(work: pd.DataFrame) -> int:
+    """How many device activities start before the call that launched them."""
+    return int(((work["missing"] == "") & (work["start_ns"] < work["launch_ns"])).sum())
 
 
 def plausible(moment: int) -> bool:

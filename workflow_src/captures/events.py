@@ -5,8 +5,10 @@ Only events that last ("ph": "X") are kept. Numbers stay text until they become 
 
 import json
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from typing import Any, NamedTuple
 
 from workflow_src.captures.capture import UNKNOWN, plausible
@@ -44,28 +46,32 @@ class Events:
     cut_off: bool
 
 
-def events(data: bytes) -> Events:
-    """The events in the bytes of a trace. Raises TraceError if it isn't one."""
-    text = data.decode("utf-8-sig", "replace")
+def events(text: str, categories: Collection[str]) -> Events:
+    """The events of these categories in a trace. Raises TraceError if it isn't one."""
+    kept = partial(_kept, categories)
+    decoder = json.JSONDecoder(object_hook=kept, parse_float=str, strict=False)
     try:
-        found = _DECODER.decode(text)
+        found = decoder.decode(text)
     except (ValueError, RecursionError):
-        return _one_by_one(text)
+        return _one_by_one(text, decoder)
     listed = found.get("traceEvents") if isinstance(found, dict) else found
     if not isinstance(listed, list) or isinstance(found, Event):
         raise TraceError("it isn't a trace of torch.profiler: it has no list of traceEvents")
     return _sorted_out(listed, 0, False)
 
 
-def _kept(found: dict[str, Any]) -> Any:
+def _kept(categories: Collection[str], found: dict[str, Any]) -> Any:
     """What is kept of an object while the file is read: an event in short, nothing of others."""
     phase = found.get("ph")
-    if phase != "X":
-        return found if phase is None else None
+    if phase is None:
+        return found
+    category = str(found.get("cat", "")).lower()
+    if phase != "X" or category not in categories:
+        return None
     more = found.get("args")
     arguments = more if isinstance(more, dict) else {}
     return Event(
-        str(found.get("cat", "")).lower(),
+        category,
         found.get("name"),
         found.get("ts"),
         found.get("dur"),
@@ -78,10 +84,7 @@ def _kept(found: dict[str, Any]) -> Any:
     )
 
 
-_DECODER = json.JSONDecoder(object_hook=_kept, parse_float=str, strict=False)
-
-
-def _one_by_one(text: str) -> Events:
+def _one_by_one(text: str, decoder: json.JSONDecoder) -> Events:
     """The events of a text that isn't JSON as a whole: each one that is."""
     begin = START.search(text)
     if not begin:
@@ -93,7 +96,7 @@ def _one_by_one(text: str) -> Events:
             cut_off = not text[at : at + 1]
             break
         try:
-            event, at = _DECODER.raw_decode(text, at)
+            event, at = decoder.raw_decode(text, at)
             found.append(event)
         except (ValueError, RecursionError):
             after = NEXT.search(text, at)
@@ -116,7 +119,7 @@ def _sorted_out(listed: list[Any], bad: int, cut_off: bool) -> Events:
     ignored = sum(event is None for event in listed)
     bad += len(listed) - len(rows) - ignored
     if not rows:
-        raise TraceError("it holds no event that takes time")
+        raise TraceError("it holds no event of torch.profiler that takes time")
     return Events(rows, bad, cut_off)
 
 

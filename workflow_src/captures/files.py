@@ -16,9 +16,9 @@ CHUNK = 2**20
 
 @dataclass(frozen=True)
 class Content:
-    """The bytes of a file, decompressed; `whole` is false where compressed data end too early."""
+    """A file's text, decompressed; `whole` is false where compressed data end too early."""
 
-    data: bytes
+    text: str
     whole: bool
 
 
@@ -54,16 +54,20 @@ def _decompressed(path: Path, at_most: int = 0) -> Iterator[bytes]:
 
 
 def content(path: Path) -> Content:
-    """A file's content; of damaged compressed data, all up to the damage."""
+    """A file's text; of damaged compressed data, all up to the damage."""
     with path.open("rb") as file:
         if file.read(2) != GZIP:
-            return Content(path.read_bytes(), True)
+            return Content(_text(path.read_bytes()), True)
     parts: list[bytes] = []
     try:
         parts.extend(_decompressed(path))
     except (EOFError, zlib.error):
-        return Content(b"".join(parts), False)
-    return Content(b"".join(parts), True)
+        return Content(_text(b"".join(parts)), False)
+    return Content(_text(b"".join(parts)), True)
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8-sig", "replace")
 
 
 @contextmanager

@@ -5,6 +5,7 @@ begun of the open ranges that hold it from its beginning to its end, so that all
 are open while its innermost one is.
 """
 
+from bisect import insort
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,10 @@ import numpy as np
 from workflow_src.common.errors import TraceError
 from workflow_src.traces.attribution import NOWHERE, Nesting, nest
 from workflow_src.traces.intervals import Indices
+
+DEEPEST = 100
+"""Levels of ranges in a path. A program that forgets to close a range in each step nests them
+without end: its paths would fill the memory."""
 
 
 @dataclass(frozen=True)
@@ -46,14 +51,32 @@ def nest_overlapping(start: Indices, end: Indices) -> tuple[Nesting, int]:
     parent, innermost, overlapping = np.full(count, NOWHERE), np.full(2 * count, NOWHERE), 0
     ends = end.tolist()
     is_open: list[int] = []
+    closing: list[int] = []
     events = zip(np.tile(ranked, 2)[order].tolist(), opens[order].tolist(), strict=True)
     for event, (row, opening) in enumerate(events):
         if opening:
-            holders = [other for other in is_open if ends[other] >= ends[row]]
-            overlapping += len(holders) < len(is_open)
-            parent[row] = holders[-1] if holders else NOWHERE
+            holders = (other for other in reversed(is_open) if ends[other] >= ends[row])
+            parent[row] = next(holders, NOWHERE)
+            overlapping += bool(closing) and closing[0] < ends[row]
             is_open.append(row)
+            insort(closing, ends[row])
         else:
             is_open.remove(row)
+            closing.remove(ends[row])
         innermost[event] = is_open[-1] if is_open else NOWHERE
     return Nesting(parent, times[order], innermost), overlapping
+
+
+def flattened(parent: Indices, deepest: int = DEEPEST) -> tuple[Indices, int]:
+    """Parents by which no range is deeper than `deepest`, and how many ranges were.
+
+    A deeper one becomes the child of the range that holds it at the level before that.
+    """
+    up, depth = np.append(parent, NOWHERE), np.append((parent != NOWHERE).astype(np.int64), 0)
+    while (up != NOWHERE).any():
+        depth, up = depth + depth[up], up[up]
+    levels = depth[:-1] + 1
+    at, steps, up = np.arange(len(parent)), levels - deepest + 1, np.append(parent, NOWHERE)
+    while (steps > 0).any():
+        at, steps, up = np.where(steps % 2 == 1, up[at], at), steps // 2, up[up]
+    return np.where(levels > deepest, at, parent), int((levels > deepest).sum())

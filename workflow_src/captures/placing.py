@@ -14,7 +14,7 @@ import pandas as pd
 
 from workflow_src.captures.capture import RANGES, UNKNOWN, Capture, Note, frame, noted
 from workflow_src.captures.domains import DEFAULT
-from workflow_src.captures.nesting import tree
+from workflow_src.captures.nesting import flattened, tree
 from workflow_src.traces.attribution import NOWHERE, Nesting
 from workflow_src.traces.intervals import Indices
 
@@ -55,7 +55,8 @@ def place(capture: Capture, ranges: pd.DataFrame) -> Placed:
     """Place a capture's work in those `ranges` of it that count."""
     every = _with_wholes(capture, ranges)
     work, own = capture.work, len(ranges)
-    trees, parent, overlapping = _trees(every)
+    trees, nested, overlapping = _trees(every)
+    parent, too_deep = flattened(nested)
     thread_of = {number: thread for (_, thread), number in trees.number.items()}
     mains = {process: thread_of[number] for process, number in trees.main.items()}
     tree_of, apart = _tree_of(work, trees)
@@ -68,7 +69,7 @@ def place(capture: Capture, ranges: pd.DataFrame) -> Placed:
         every.assign(parent=parent),
         work.assign(range=owner, reason=np.where(owner != NOWHERE, "", why).astype(object)),
         {process: mains[process] for process in ranges["process"].unique().tolist()},
-        noted(overlapping=overlapping),
+        noted(overlapping=overlapping, too_deep=too_deep),
     )
 
 

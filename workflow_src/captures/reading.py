@@ -27,7 +27,7 @@ def _read(path: Path) -> Capture:
             found = nsys.read(connection)
     else:
         data = content(path)
-        found = torch_profiler.read(data.data, data.whole)
+        found = torch_profiler.read(data.text, data.whole)
     if not len(found.ranges) and not len(found.work):
         raise TraceError("it holds neither a range nor any work of a device")
     return found

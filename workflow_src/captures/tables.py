@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import GRAPH, NOTES, Capture, Note
+from workflow_src.captures.capture import GRAPH, NOTES, Capture, Note, early, noted
 from workflow_src.captures.domains import choose, domain_names
 from workflow_src.captures.paths import Paths, path_totals, paths_of
 from workflow_src.captures.placing import WHOLE, Placed, place
@@ -52,7 +52,7 @@ def attributed(
     path = np.append(paths.of_range, NOWHERE)[placed.work["range"].to_numpy()]
     family = families(placed.work["name"], rules).where(placed.work["kind"] != GRAPH, GRAPH)
     work = placed.work.assign(path=path, family=family.astype(object))
-    notes = capture.notes + chosen.notes + placed.notes
+    notes = capture.notes + noted(early=early(capture.work)) + chosen.notes + placed.notes
     if not len(work):
         notes += (Note("no work", 1),)
     return Attributed(capture, placed, paths, work, chosen.domains, notes)

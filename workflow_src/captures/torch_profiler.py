@@ -74,13 +74,12 @@ def _timed(rows: list[Event]) -> _Timed:
     return _Timed(kept, array[:, 0], array[:, 1], len(rows) - len(kept))
 
 
-def read(data: bytes, whole: bool) -> Capture:
-    """The capture in the bytes of a trace; not `whole`: they end too early. Raises TraceError."""
-    found = events(data)
+def read(text: str, whole: bool) -> Capture:
+    """The capture in a trace; `whole`: not cut off already. Raises TraceError."""
+    found = events(text, {*KINDS, *CALLS, *OPERATORS, RANGE})
     parts: dict[str, list[Event]] = {"range": [], "work": [], "call": [], "operator": []}
     for event in found.rows:
-        if (part := _part(event.category)) is not None:
-            parts[part].append(event)
+        parts[_part(event.category)].append(event)
     ranges, calls = _timed(parts["range"]), _timed(parts["call"])
     on_device = bool(parts["work"])
     work = _timed(parts["work"] if on_device else parts["operator"])
@@ -98,15 +97,13 @@ def read(data: bytes, whole: bool) -> Capture:
     return Capture("torch", "", frame(RANGES, _range_rows(ranges)), table, total, notes)
 
 
-def _part(category: str) -> str | None:
-    """What an event of a category is, or None if it is nothing that counts."""
+def _part(category: str) -> str:
+    """What an event of one of the categories is."""
     if category in KINDS:
         return "work"
     if category in CALLS:
         return "call"
-    if category in OPERATORS:
-        return "operator"
-    return "range" if category == RANGE else None
+    return "range" if category == RANGE else "operator"
 
 
 def _range_rows(ranges: _Timed) -> dict[str, object]:
