@@ -34,7 +34,7 @@ def test_the_answers_for_one_case_need_no_other_case(finished: Project) -> None:
     assert finished.stale(target) == {"case_card": 1}
     finished.run(target)
     card = (finished.folder / target).read_text()
-    assert re.search(r"^\| softmax / \(QK\^T \+ AV\) .*\d", card, flags=re.MULTILINE)
+    assert re.search(r"^\| softmax / \(QK\^T \+ AV\): .*\d", card, flags=re.MULTILINE)
 
 
 def test_every_output_has_a_log_that_mirrors_it(finished: Project) -> None:
