@@ -12,7 +12,7 @@ import pytest
 
 from tests.report.written import TEMPLATES, assemble, write_parts, write_report
 from tests.synthetic_tables import Sample
-from tests.workflow import ROOT
+from tests.workflow import ROOT, made_once
 from workflow_src.answers import answer
 from workflow_src.answers.questions import FIGURES, QUESTIONS
 from workflow_src.common.atomic_write import write_json, write_text
@@ -66,12 +66,17 @@ def reported(tmp_path):
 @pytest.fixture(scope="module")
 def published(tmp_path_factory) -> tuple[str, str]:
     """The report of the published tables, without its studies."""
-    folder = tmp_path_factory.mktemp("published")
-    results = folder / "results" / "mine"
-    shutil.copytree(PUBLISHED / "tables", results / "tables")
-    shutil.copy(PUBLISHED / "plan.csv", results)
-    write_parts(results)
-    return assemble(folder)
+
+    def made(folder: Path) -> None:
+        results = folder / "results" / "mine"
+        shutil.copytree(PUBLISHED / "tables", results / "tables")
+        shutil.copy(PUBLISHED / "plan.csv", results)
+        write_parts(results)
+        for name, text in zip(("text.md", "page.html"), assemble(folder), strict=True):
+            (folder / name).write_text(text)
+
+    folder = made_once(tmp_path_factory, "published", made)
+    return (folder / "text.md").read_text(), (folder / "page.html").read_text()
 
 
 def words(text: str) -> int:
