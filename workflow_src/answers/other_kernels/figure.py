@@ -15,19 +15,21 @@ OTHERS = "other components"
 
 # After Paul Tol's "muted" scheme, distinguishable with any color vision; products are pale, since
 # the figure is about the rest.
-COLORS = {
-    PRODUCTS: "#E5E5F0",
-    "norms": "#44AA99",
-    "q/k/v projections": "#332288",
-    "rotary positions": "#DDCC77",
-    "scores and mask": "#88CCEE",
-    "softmax": "#CC6677",
-    "values": "#AA4499",
-    "fused attention": "#661100",
-    "attention output projection": "#999933",
-    "feed-forward": "#117733",
-    "residual additions": "#882255",
-    "output head": "#6699CC",
+COLORS = {PRODUCTS: "#E5E5F0"} | {
+    COMPONENTS[name].name: color
+    for name, color in {
+        "norm": "#44AA99",
+        "qkv": "#332288",
+        "rotary": "#DDCC77",
+        "scores": "#88CCEE",
+        "softmax": "#CC6677",
+        "values": "#AA4499",
+        "sdpa": "#661100",
+        "output": "#999933",
+        "feed_forward": "#117733",
+        "block": "#882255",
+        "head": "#6699CC",
+    }.items()
 }
 
 SMALL = 0.02

@@ -21,7 +21,7 @@ from workflow_src.traces.kernel_words import CASTS
 
 PHASE = "forward"
 
-QUADRATIC = ("scores and mask", "softmax")
+QUADRATIC = tuple(COMPONENTS[name].name for name in ("scores", "softmax"))
 """The components whose work besides products is all on matrices of context x context."""
 
 
