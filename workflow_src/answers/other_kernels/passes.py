@@ -16,6 +16,7 @@ from workflow_src.answers.kernels import (
     share,
 )
 from workflow_src.answers.tables import CaseKey, Tables
+from workflow_src.common.components import COMPONENTS
 from workflow_src.render.value import Value, complement
 from workflow_src.traces.kernel_words import CASTS
 
