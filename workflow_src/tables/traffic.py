@@ -31,6 +31,7 @@ SOFTMAXES = frozenset(
     for name in ("softmax", "log_softmax")
     for backward in ("", "_backward_data")
 )
+PRODUCTS = frozenset(f"aten::{name}" for name in ("mm", "addmm", "bmm", "baddbmm"))
 ONLY_WRITE = frozenset(("aten::copy_", "aten::fill_", "aten::zero_"))
 """They write their first input and don't read it, so that it counts once."""
 
@@ -177,7 +178,7 @@ ATTENTION = frozenset(
 
 RULES: dict[frozenset[str], Callable[[Operator, list[Tensor]], int]] = {
     ONLY_WRITE: lambda operator, given: 0,
-    frozenset(("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm")): _product,
+    PRODUCTS: _product,
     REDUCTIONS: _reduction,
     SOFTMAXES: _softmax,
     frozenset(("aten::cat",)): lambda operator, given: sum(map(_bytes, given)),
