@@ -238,7 +238,7 @@ def test_the_command_prints_a_line_per_law_and_fails_on_violations(
     ("change", "said"),
     [
         (lambda path: path.unlink(), "ledger.csv is not a readable table"),
-        (lambda path: path.write_text("case,phase\n"), "a table has no column"),
+        (lambda path: path.write_text("case,phase\n"), "kernels = ledger: a column is missing"),
     ],
 )
 def test_the_command_says_which_table_it_cannot_use(

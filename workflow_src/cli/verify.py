@@ -25,7 +25,8 @@ def verdict(law: Law, tables: Tables) -> tuple[bool, list[str]]:
         compared = law.compared(tables)
     except KeyError as error:
         raise StageError(
-            f"{law.name}: a table has no column {error}; make the tables again with this version"
+            f"{law.name}: a column is missing ({error.args[0]}); make the tables again with this "
+            "version"
         ) from error
     broken = law.broken(compared)
     cases = compared["case"].nunique()
