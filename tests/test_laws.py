@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 from tests.gpu_record import gpu_record
+from tests.joined import joined
 from workflow_src.cli import verify
 from workflow_src.common.case import Case
 from workflow_src.measure.benchmark import benchmark
 from workflow_src.tables.case_tables import case_tables
-from workflow_src.tables.join import with_case
 from workflow_src.tables.laws import LAWS, READ, check, read_tables
 from workflow_src.tables.operators import in_steps
 from workflow_src.traces.attribution import attribute, number_steps
@@ -54,8 +54,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
         for phase, step in phase_steps(EXPORTS / name).items():
             result["phases"][phase]["launched"] = gpu_record(case, phase, step)
         (folder / "b.json").write_text(json.dumps(result))
-        for table, rows in case_tables(EXPORTS / name, folder / "b.json").items():
-            with_case(rows, case.as_dict()).to_csv(folder / f"{table}.csv", index=False)
+        joined(case_tables(EXPORTS / name, folder / "b.json"), case, folder)
         return folder
 
     return make
@@ -69,6 +68,19 @@ def test_tables_of_recorded_captures_obey_all_laws(made: Callable[[str], Path], 
     assert check(tables).to_dict("records") == []
     for law in LAWS:
         assert set(law.compared(tables)["case"]) == {name}, f"{law.name} compares nothing"
+
+
+def test_laws_hold_where_nothing_was_recorded_of_operators(
+    tmp_path: Path, made: Callable[[str], Path]
+) -> None:
+    name = "tiny-ctx64-fp32"
+    result = json.loads((made(name) / "b.json").read_text())
+    for row in result["phases"].values():
+        row["launched"] = {"status": "failed", "reason": "RuntimeError: no CUPTI"}
+    (tmp_path / "b.json").write_text(json.dumps(result))
+    tables = joined(case_tables(EXPORTS / name, tmp_path / "b.json"), RECORDED[name], tmp_path)
+    assert tables["operators"].empty and tables["products"].empty
+    assert check(tables).to_dict("records") == []
 
 
 Change = Callable[[pd.DataFrame], Any]

@@ -16,6 +16,7 @@ import pytest
 import torch
 from torch._C._profiler import RecordScope, _EventType
 
+from tests.joined import joined
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import PHASES, Case
 from workflow_src.measure import alone, benchmark, host_calls, operators, processes, profiled_run
@@ -23,8 +24,7 @@ from workflow_src.measure.oom import Row
 from workflow_src.measure.workload import Workload
 from workflow_src.model.flops import forward_work
 from workflow_src.tables.case_tables import case_tables, said_of
-from workflow_src.tables.join import with_case
-from workflow_src.tables.laws import check, read_tables
+from workflow_src.tables.laws import check
 from workflow_src.tables.operators import DETAILED_SHARE, REST, operator_tables
 from workflow_src.tables.products import expected_flops, product_of
 from workflow_src.tables.traffic import moved_bytes
@@ -89,9 +89,7 @@ def test_what_is_measured_here_obeys_all_laws(
     measured: Callable[[str, str], Any], tmp_path: Path, precision: str, attention: str
 ) -> None:
     case, _, tables = measured(precision, attention)
-    for name, table in tables.items():
-        with_case(table, case.as_dict()).to_csv(tmp_path / f"{name}.csv", index=False)
-    assert check(read_tables(tmp_path)).to_dict("records") == []
+    assert check(joined(tables, case, tmp_path)).to_dict("records") == []
 
 
 def test_each_layer_has_a_gradient_of_its_input_and_of_its_weight(

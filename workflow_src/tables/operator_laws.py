@@ -17,7 +17,7 @@ PHASE = ("case", "phase")
 FAMILY = (*PHASE, "family")
 PLACE = (*PHASE, "captured_path", "family")
 PATH = (*PHASE, "path", "family")
-CALL = (*PHASE, "operator", "forward_operator", "shapes", "dtypes")
+CALL = (*PHASE, "captured_path", "operator", "forward_operator", "shapes", "dtypes")
 
 LAST_DIGIT = 0.5e-6
 """Times of operators and products (ms) are rounded to whole nanoseconds per step."""
@@ -88,8 +88,11 @@ def clearing(tables: Tables) -> pd.DataFrame:
 
 
 def without_bytes(tables: Tables) -> pd.Series:
-    """How many products (operator, shapes, gradient of what) have no bytes with any kernel."""
-    rows = tables["operators"]
+    """How many products (path, operator, shapes, gradient of what) have no bytes with any kernel.
+
+    Those of a call lie with one of its kernels; what adds up its parts may have a row of its own.
+    """
+    rows = placed(tables)
     rows = rows[rows["operator"].isin(PRODUCTS) & (rows["family"] == "gemm")]
     moved = rows.groupby(list(CALL))["bytes_per_step"].sum()
     return (moved == 0).groupby(list(PHASE)).sum()
