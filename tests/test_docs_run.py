@@ -79,6 +79,9 @@ BY_TESTS = {
     r"--config (profiler=torch|cpu_threads=8)": (
         "test_slurm.py::test_the_command_line_overrides_the_profiles"
     ),
+    r"python -m workflow_src\.cli\.verify --tables results/quickstart/tables": (
+        "test_workflow.py::test_the_tables_of_a_run_obey_all_laws"
+    ),
     r"tools/cancel_slurm_jobs": (
         "test_slurm.py::test_jobs_of_a_killed_snakemake_stay_until_they_are_canceled"
     ),
