@@ -1,5 +1,6 @@
 """The whole report: what is in it, how long it is, and that each number has a source."""
 
+import html
 import json
 import re
 import shutil
@@ -103,6 +104,11 @@ def test_every_link_of_the_page_leads_to_something_in_it(published):
     inward = {link[1:] for link in page.links if link.startswith("#") and "#case=" not in link}
     assert inward <= page.ids
     assert [link for link in page.links if not link.startswith("#")] == []
+
+
+def test_the_page_has_the_reports_title(published):
+    (title,) = re.findall(r"(?m)^<title>(.*)</title>$", published[1])
+    assert f"# {html.unescape(title)}" == published[0].splitlines()[0]
 
 
 def test_every_printed_number_leads_to_its_sources(published):

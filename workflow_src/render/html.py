@@ -181,7 +181,7 @@ def make_html(
     axes = Axes.of(body, plan)
     body = with_data(body, axes)
     style, program = data_tables() if 'class="long"' in body else (Markup(), Markup())
-    title = text.splitlines()[0].lstrip("# ")
+    title = next(line for line in text.splitlines() if line.startswith("# ")).lstrip("# ")
     return html_template(templates, "report.html.j2").render(
         title=title,
         body=Markup(body),
