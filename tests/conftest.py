@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
 from tests.failures import pytest_configure as pytest_configure
 from tests.leftovers import described, end, marking, still_there
 from tests.skips import pytest_terminal_summary as pytest_terminal_summary
 from tests.slurm_stories import stories as stories
-from tests.workflow import Project, end_servers, make_project
+from tests.workflow import Project, end_servers, made_once, make_project
 from workflow_src.common import device_locks
 
 # Before torch is imported: workers whose threads outnumber the cores wait for each other.
@@ -105,13 +104,9 @@ def interruptible() -> None:
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A project whose smoke suite has completed; all workers of pytest-xdist share it."""
-    base = tmp_path_factory.getbasetemp()
-    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "finished"
-    with FileLock(shared.with_suffix(".lock")):
-        if not (shared / "report.html").exists():
-            shared.mkdir()
-            make_project(shared).run()
-    return Project(shared)
+    return Project(
+        made_once(tmp_path_factory, "finished", lambda folder: make_project(folder).run())
+    )
 
 
 @pytest.fixture

@@ -23,7 +23,6 @@ HERE = (
     r"snakemake --cores 1 results/quickstart/(answers/case|timelines)/mini-ctx128-fp32\.(md|svg)",
     r"python -m workflow_src\.cli\.status --config suite=assignment steps=20",
     r"(OMP_NUM_THREADS=1 )?python -m benchmarks\.(silent_ranges|attribution)",
-    r"python -m benchmarks\.device_bound examples/h200/studies/levers/\*\.json",
 )
 """Commands that this module runs."""
 
@@ -83,6 +82,9 @@ BY_TESTS = {
     r"--config (profiler=torch|cpu_threads=8)": (
         "test_slurm.py::test_the_command_line_overrides_the_profiles"
     ),
+    r"python -m workflow_src\.cli\.verify --tables results/quickstart/tables": (
+        "test_workflow.py::test_the_tables_of_a_run_obey_all_laws"
+    ),
     r"tools/cancel_slurm_jobs": (
         "test_slurm.py::test_jobs_of_a_killed_snakemake_stay_until_they_are_canceled"
     ),
@@ -134,7 +136,7 @@ LACKING = {
     r"python -m benchmarks\.compare --benchmark aa\.json --per-run 10 20 60": (
         "the file that --measure writes, and minutes"
     ),
-    r"python -m benchmarks\.device_bound": "minutes; without arguments it stands for the command",
+    r"python -m benchmarks\.any_subset --runs 1000 --processes 7": "minutes",
 }
 """Commands that nothing runs, and what that takes."""
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.joined import joined
 from workflow_src.common import nsys_cli
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import PHASES, Case
@@ -19,6 +20,7 @@ from workflow_src.measure.benchmark import benchmark
 from workflow_src.measure.operators import launched
 from workflow_src.measure.workload import Workload
 from workflow_src.tables.case_tables import case_tables
+from workflow_src.tables.laws import check
 from workflow_src.traces.export import export
 
 pytestmark = [
@@ -58,6 +60,7 @@ def test_almost_all_device_time_is_explained(
     assert set(alignment["phase"]) == set(PHASES)
     assert (alignment["aligned_share"] >= 0.99).all()
     assert (alignment["gemm_share_with_shape"] >= 0.99).all()
+    assert check(joined(tables, case, tmp_path)).to_dict("records") == []
     assert (alignment["flops"] == alignment["flops_expected"]).all()
     # The loss gathers with a kernel that elsewhere looks up embeddings: 0.6 % of two layers' time.
     assert (alignment["family_disagreement_share"] <= 0.005).all()

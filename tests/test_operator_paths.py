@@ -8,6 +8,7 @@ import pytest
 from tests.test_operators import operator
 from tests.test_product_names import PLAIN, lost, record
 from workflow_src.tables.operators import operator_tables
+from workflow_src.tables.paths import captured_place
 
 KEYS = ["family", "operator", "forward_operator", "shapes", "dtypes"]
 
@@ -62,7 +63,39 @@ def test_a_gradient_has_the_captured_range_of_its_forward_operator(name: str) ->
     assert before["path"].str.endswith(f"/{name}").any()
 
 
-def test_a_gradient_that_cant_be_tied_to_one_range_keeps_the_recorded_one() -> None:
+@pytest.mark.parametrize(
+    ("recorded", "place"),
+    [
+        ("f/block/attention/scores", "f/block/attention/scores"),
+        ("f/norm", "f/norm"),
+        ("f/block/scores", "f/block/attention/scores"),
+        ("f/attention", "f/block/attention"),
+        ("f/values", "f/block/attention/values"),
+        ("f/block/attention/other", "f/block/attention"),
+        ("f/other/scores", "f"),
+        ("f/attention/norm", "f"),
+    ],
+)
+def test_a_recorded_path_that_lost_a_range_is_that_of_a_captured_range(
+    recorded: str, place: str
+) -> None:
+    ranges = ["f", "f/norm", "f/block", "f/block/norm", "f/block/attention"]
+    ranges += ["f/block/attention/scores", "f/block/attention/values"]
+    assert captured_place(recorded, ranges) == place
+
+
+def test_gradients_are_placed_in_captured_ranges_and_say_where_they_were_launched() -> None:
+    launched = record(PLAIN)
+    capture = captured(launched)
+    paths = capture[0]["path"]
+    for name in ("softmax", "attention", "block"):
+        table = operators_of(capture, lost(launched, name))
+        assert all((paths + "/").str.startswith(f"{path}/").any() for path in set(table["path"]))
+        moved = table[table["path"] != table["captured_path"]]
+        assert set(moved["captured_path"]) == {"train_step/backward"}
+
+
+def test_a_gradient_tied_to_several_ranges_has_the_one_around_them() -> None:
     given = [([4, 8], "float32")]
     silu, div = (operator(name, *given, range="forward/block") for name in ("silu", "aten::div"))
     backward = div | {"operator": "aten::neg", "forward_operator": "aten::div"}

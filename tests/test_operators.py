@@ -16,6 +16,7 @@ import pytest
 import torch
 from torch._C._profiler import RecordScope, _EventType
 
+from tests.joined import joined
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import PHASES, Case
 from workflow_src.measure import alone, benchmark, host_calls, operators, processes, profiled_run
@@ -23,6 +24,7 @@ from workflow_src.measure.oom import Row
 from workflow_src.measure.workload import Workload
 from workflow_src.model.flops import forward_work
 from workflow_src.tables.case_tables import case_tables, said_of
+from workflow_src.tables.laws import check
 from workflow_src.tables.operators import DETAILED_SHARE, REST, operator_tables
 from workflow_src.tables.products import expected_flops, product_of
 from workflow_src.tables.traffic import moved_bytes
@@ -80,6 +82,14 @@ def test_everything_in_a_capture_is_explained(
     assert (alignment["aligned_share"] >= 0.99).all(), alignment.to_string()
     assert (alignment["gemm_share_with_shape"] >= 0.99).all(), alignment.to_string()
     assert (alignment["family_disagreement_share"] == 0).all()
+
+
+@pytest.mark.parametrize(("precision", "attention"), VARIANTS)
+def test_what_is_measured_here_obeys_all_laws(
+    measured: Callable[[str, str], Any], tmp_path: Path, precision: str, attention: str
+) -> None:
+    case, _, tables = measured(precision, attention)
+    assert check(joined(tables, case, tmp_path)).to_dict("records") == []
 
 
 def test_each_layer_has_a_gradient_of_its_input_and_of_its_weight(
@@ -147,7 +157,8 @@ def test_a_record_is_kept_small(measured: Callable[[str, str], Any]) -> None:
         detailed = rows.loc[rows["operator"] != REST, "busy_ms_per_step"]
         share = (detailed.sum() - detailed.min()) / rows["busy_ms_per_step"].sum()
         assert share <= DETAILED_SHARE + 1e-4, "and so none of them could share a row"
-        assert not rows[rows["operator"] == REST].duplicated(["path", "family"]).any()
+        apart = ["path", "captured_path", "family"]
+        assert not rows[rows["operator"] == REST].duplicated(apart).any()
 
 
 def test_gradients_of_square_products_are_told_apart_by_their_layout() -> None:
@@ -355,11 +366,27 @@ def test_a_call_of_several_kernels_is_one_product() -> None:
     assert of_kernels[GEMM] == 2 * product, "not the Memset that clears its workspace"
 
 
-def test_bytes_of_a_call_without_a_kernel_of_its_family_lie_with_its_first_activity() -> None:
+def test_bytes_of_a_call_without_a_kernel_of_its_family_lie_with_its_first_kernel() -> None:
     launched = recorded((0, "Memset (Device)"), (0, "void other()"), continued=[[1, 0]])
     table = tables_of([("[CUDA memset]", 1), ("void other()", 9)], launched)["operators"]
     found = table.set_index("family")["bytes_per_step"].to_dict()
-    assert found == {"fill": 4 * (16 * 16 + 2 * 16 * 48), "unknown": 0}
+    assert found == {"fill": 0, "unknown": 4 * (16 * 16 + 2 * 16 * 48)}
+
+
+def test_setting_memory_moves_no_bytes_of_a_product_whose_kernel_is_elsewhere() -> None:
+    launched = recorded((0, "Memset (Device)"), (0, GEMM), continued=[[1, 0]])
+    table = tables_of([("[CUDA memset]", 1), ("void other()", 9)], launched)["operators"]
+    found = table.set_index("short_name")["bytes_per_step"]
+    assert found["[CUDA memset]"] == 0 and pd.isna(found["other"])
+
+
+def test_kernels_of_one_operator_share_the_row_of_the_rest_or_none_does() -> None:
+    """Adding up may take longer than the product whose parts it adds, and has no bytes."""
+    sequence = [(1, ADD), (0, GEMM), (0, SPLIT)]
+    kernels = [(ADD, 1_000_000), (GEMM, 1), (SPLIT, 4_500)]
+    table = tables_of(kernels, recorded(*sequence, continued=[[2, 1]]))["operators"]
+    assert table["operator"].tolist() == ["aten::add", REST]
+    assert table["bytes_per_step"].tolist() == [3 * 64, 4 * (16 * 16 + 2 * 16 * 48)]
 
 
 def test_where_the_sequences_part_nothing_is_claimed() -> None:

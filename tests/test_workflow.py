@@ -29,12 +29,21 @@ def test_one_command_answers_all_questions_and_a_second_run_does_nothing(
     assert "Nothing to be done" in finished.run()
 
 
+def test_the_tables_of_a_run_obey_all_laws(finished: Project) -> None:
+    command = [sys.executable, "-m", "workflow_src.cli.verify", "--tables", "results/smoke/tables"]
+    ended = subprocess.run(
+        command, cwd=finished.folder, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "kernels = ledger: 2 cases, 6 sums, 0 violations" in ended.stdout.splitlines()
+
+
 def test_the_answers_for_one_case_need_no_other_case(finished: Project) -> None:
     target = "results/smoke/answers/case/tiny-ctx16-fp32.md"
     assert finished.stale(target) == {"case_card": 1}
     finished.run(target)
     card = (finished.folder / target).read_text()
-    assert re.search(r"^\| softmax / \(QK\^T \+ AV\) .*\d", card, flags=re.MULTILINE)
+    assert re.search(r"^\| softmax / \(QK\^T \+ AV\): .*\d", card, flags=re.MULTILINE)
 
 
 def test_every_output_has_a_log_that_mirrors_it(finished: Project) -> None:

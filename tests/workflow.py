@@ -8,11 +8,14 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryDirectory
+
+import pytest
+from filelock import FileLock
 
 ROOT = Path(__file__).parent.parent
 PARTS = (
@@ -193,3 +196,16 @@ def make_project(folder: Path, **settings: str) -> Project:
     watch.write_text(WATCH.replace("PYTHON", sys.executable).replace("CLIENT", client))
     watch.chmod(watch.stat().st_mode | stat.S_IEXEC)
     return Project(folder, settings)
+
+
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """A folder that `make` fills, once for all workers of pytest-xdist."""
+    base = factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+    made = folder.with_suffix(".made")
+    with FileLock(folder.with_suffix(".lock")):
+        if not made.exists():
+            folder.mkdir(exist_ok=True)
+            make(folder)
+            made.touch()
+    return folder

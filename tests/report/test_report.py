@@ -1,5 +1,6 @@
 """The whole report: what is in it, how long it is, and that each number has a source."""
 
+import html
 import json
 import re
 import shutil
@@ -12,7 +13,7 @@ import pytest
 
 from tests.report.written import TEMPLATES, assemble, write_parts, write_report
 from tests.synthetic_tables import Sample
-from tests.workflow import ROOT
+from tests.workflow import ROOT, made_once
 from workflow_src.answers import answer
 from workflow_src.answers.questions import FIGURES, QUESTIONS
 from workflow_src.common.atomic_write import write_json, write_text
@@ -66,12 +67,17 @@ def reported(tmp_path):
 @pytest.fixture(scope="module")
 def published(tmp_path_factory) -> tuple[str, str]:
     """The report of the published tables, without its studies."""
-    folder = tmp_path_factory.mktemp("published")
-    results = folder / "results" / "mine"
-    shutil.copytree(PUBLISHED / "tables", results / "tables")
-    shutil.copy(PUBLISHED / "plan.csv", results)
-    write_parts(results)
-    return assemble(folder)
+
+    def made(folder: Path) -> None:
+        results = folder / "results" / "mine"
+        shutil.copytree(PUBLISHED / "tables", results / "tables")
+        shutil.copy(PUBLISHED / "plan.csv", results)
+        write_parts(results)
+        for name, text in zip(("text.md", "page.html"), assemble(folder), strict=True):
+            (folder / name).write_text(text)
+
+    folder = made_once(tmp_path_factory, "published", made)
+    return (folder / "text.md").read_text(), (folder / "page.html").read_text()
 
 
 def words(text: str) -> int:
@@ -98,6 +104,11 @@ def test_every_link_of_the_page_leads_to_something_in_it(published):
     inward = {link[1:] for link in page.links if link.startswith("#") and "#case=" not in link}
     assert inward <= page.ids
     assert [link for link in page.links if not link.startswith("#")] == []
+
+
+def test_the_page_has_the_reports_title(published):
+    (title,) = re.findall(r"(?m)^<title>(.*)</title>$", published[1])
+    assert f"# {html.unescape(title)}" == published[0].splitlines()[0]
 
 
 def test_every_printed_number_leads_to_its_sources(published):

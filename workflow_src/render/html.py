@@ -17,7 +17,7 @@ from workflow_src.common.errors import StageError, remake
 from workflow_src.common.reading import reading
 from workflow_src.render.rows import Axes, with_data
 
-LONG = 20
+LONG = 12
 """A table with more rows is one to search, sort and filter."""
 
 HINT = "Point at a box, tap it, or choose it by the arrows up and down: it says more here."
@@ -28,7 +28,8 @@ TELLING = Markup(
 ).format(HINT)
 """What stands below a picture with charts to zoom."""
 
-HEADING = re.compile(r'<h\d id="([^"]*)"')
+HEADING = re.compile(r'<h\d id="([^"]*)"[^>]*>(.*?)</h')
+FIRST = re.compile(r"<th[^>]*>(.*?)</th>")
 CELL = re.compile(
     r'<td(?: style="text-align: (?P<side>\w+);")?>(?P<text>[^<]*)(?=(?P<rest>.*?)</td>)'
 )
@@ -104,6 +105,8 @@ def _own_ids(svg: str, name: str) -> str:
 def framed_tables(body: str) -> str:
     """Each table in a box of its own that scrolls; one with many rows is of class "long".
 
+    Not that of one thing, whose first heading is that of its section: its rows aren't of a kind.
+
     Before that is a box for its tools, which scripts fill; its title is the heading's id.
     """
     numbers = count(1)
@@ -111,8 +114,8 @@ def framed_tables(body: str) -> str:
     def framed(match: re.Match[str]) -> str:
         table = match[0]
         long, tools = "", ""
-        if table.count("<tr>") - 1 > LONG:
-            title = (HEADING.findall(body, 0, match.start()) or [""])[-1]
+        title, said = (HEADING.findall(body, 0, match.start()) or [("", "")])[-1]
+        if table.count("<tr>") - 1 > LONG and FIRST.findall(table)[:1] != [said]:
             long, tools = ' class="long"', f'<div class="tools" data-title="{title}"></div>'
         label = f'role="group" aria-label="table {next(numbers)}"'
         table = CELL.sub(_classed, table).replace("<table>", f"<table{long}>", 1)
@@ -178,7 +181,7 @@ def make_html(
     axes = Axes.of(body, plan)
     body = with_data(body, axes)
     style, program = data_tables() if 'class="long"' in body else (Markup(), Markup())
-    title = text.splitlines()[0].lstrip("# ")
+    title = next(line for line in text.splitlines() if line.startswith("# ")).lstrip("# ")
     return html_template(templates, "report.html.j2").render(
         title=title,
         body=Markup(body),

@@ -4,7 +4,7 @@ A benchmark records, in a step of its own, what launched each activity (measure/
 that record is aligned with each captured step, activity by activity.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -22,7 +22,7 @@ from workflow_src.tables.alignment import (
 from workflow_src.tables.paths import with_paths
 from workflow_src.tables.product_names import call_names, named_by_range, products_of
 from workflow_src.tables.products import calls_per_step, expected_flops
-from workflow_src.tables.traffic import moved_bytes, moved_on_cpu
+from workflow_src.tables.traffic import booked, moved_bytes, moved_on_cpu
 from workflow_src.traces.alignment import NOT_ALIGNED, align, normal_names
 from workflow_src.traces.families import families
 from workflow_src.traces.kernel_names import short_names
@@ -35,10 +35,11 @@ DETAILED_SHARE = 0.995
 NOT_RECORDED = "missing"
 """The status of a phase whose benchmark didn't record what launched its work."""
 
-OPERATOR_KEYS = (
-    *("phase", "path", "family", "operator", "forward_operator", "shapes", "dtypes"),
-    "short_name",
+CALL_KEYS = (
+    *("phase", "path", "captured_path", "family"),
+    *("operator", "forward_operator", "shapes", "dtypes"),
 )
+OPERATOR_KEYS = (*CALL_KEYS, "short_name")
 OPERATOR_COLUMNS = (*OPERATOR_KEYS, "calls_per_step", "busy_ms_per_step", "bytes_per_step")
 PRODUCT_KEYS = (
     *("phase", "product", "direction", "m", "n", "k", "matrices", "layout", "dtype"),
@@ -84,43 +85,44 @@ def with_operators(steps: pd.DataFrame, launched: Launched) -> pd.DataFrame:
     return steps.assign(place=place, operator=operator, call=first[place])
 
 
-def with_records(found: pd.DataFrame, launched: Launched, case: Case) -> pd.DataFrame:
-    """A phase's activities with WORDS of the operator of each, its product's name and its path.
+def with_records(
+    found: pd.DataFrame, launched: Launched, case: Case, captured: Collection[str]
+) -> pd.DataFrame:
+    """A phase's activities with WORDS of the operator of each, its product's name and its paths.
 
     product: what sizes and order tell; empty for what is no product, and where they don't tell.
+    path, captured_path: see with_paths, which takes the paths of the phase's ranges, `captured`.
     """
     words = pd.DataFrame([_in_words(each) for each in launched["operators"]], columns=list(WORDS))
     table = found.merge(words, how="left", left_on="operator", right_index=True)
     table[list(WORDS)] = table[list(WORDS)].fillna("")
     names = call_names(launched, case)
-    return with_paths(table.assign(product=[names.get(call, "") for call in table["call"]]))
+    table["product"] = [names.get(call, "") for call in table["call"]]
+    return with_paths(table, captured)
 
 
 def operators_table(found: pd.DataFrame, launched: Launched) -> pd.DataFrame:
     """A row per range, operator, inputs and activity of a phase; what only views is left out.
 
-    Those that take least of the time share rows: see DETAILED_SHARE.
-    Bytes count once per call, with the first of its activities in the operator's own family (a
-    product may first clear a workspace) or else with its first, and are missing where unknown.
+    Those that take least of the time share rows: see DETAILED_SHARE. captured_path is the path in
+    kernels.csv, by which the two tables have the same times; path differs from it for gradients.
+    Bytes count once per call (see `booked`), and are missing where unknown.
     """
     own = families_of(launched)
     moved = moved_on_cpu if (found["kind"] == "operator").any() else moved_bytes
     pairs = zip(launched["operators"], own, strict=True)
     amounts = pd.Series([moved(each, family) for each, family in pairs], dtype="float64")
-    known = found["operator"] != NOT_ALIGNED
-    other = found["operator"].map(own) != found["family"]
-    ordered = found.assign(other=other).sort_values("other", kind="stable")
-    again = ordered.duplicated(["step", "call"]) & known
-    table = found.assign(
-        bytes=found["operator"].map(amounts).mask(again, 0.0), operator=found["operator_name"]
-    )
+    table = found.assign(bytes=booked(found, amounts, own), operator=found["operator_name"])
     table = _with_rest(table[table["family"] != "bookkeeping"])
     return _per_step(table, OPERATOR_KEYS, "bytes")[list(OPERATOR_COLUMNS)]
 
 
 def _with_rest(table: pd.DataFrame) -> pd.DataFrame:
-    """`table` with the smallest groups told apart by path and family only, as REST."""
-    keys = list(OPERATOR_KEYS)
+    """`table` with the smallest groups told apart by paths and family only, as REST.
+
+    An operator's kernels stay together: the bytes of a call lie with one of them.
+    """
+    keys = list(CALL_KEYS)
     total = table.groupby(keys)["duration_ns"].sum().sort_values(ascending=False, kind="stable")
     small = total.index[total.cumsum() - total > DETAILED_SHARE * total.sum()]
     rest = pd.MultiIndex.from_frame(table[keys]).isin(small) & (table["operator"] != "")
@@ -223,7 +225,8 @@ def operator_tables(
         row |= {"reason": launched.get("reason", ""), "flops_expected": expected_flops(case, phase)}
         if launched["status"] == "ok":
             aligned = with_operators(of_phase.reset_index(drop=True), launched)
-            found = with_records(aligned, launched, case)
+            captured = ranges.loc[ranges["phase"] == phase, "path"].unique().tolist()
+            found = with_records(aligned, launched, case, captured)
             multiplied = with_products(found, launched, case)
             operators.append(operators_table(found, launched))
             products.append(products_table(multiplied))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from workflow_src.traces.alignment import NOT_ALIGNED
 from workflow_src.traces.families import families
 
 SIZES = {
@@ -30,6 +31,7 @@ SOFTMAXES = frozenset(
     for name in ("softmax", "log_softmax")
     for backward in ("", "_backward_data")
 )
+PRODUCTS = frozenset(f"aten::{name}" for name in ("mm", "addmm", "bmm", "baddbmm"))
 ONLY_WRITE = frozenset(("aten::copy_", "aten::fill_", "aten::zero_"))
 """They write their first input and don't read it, so that it counts once."""
 
@@ -79,6 +81,22 @@ def moved_on_cpu(operator: Operator, family: str) -> int | None:
     """
     called = families(pd.Series(operator.get("calls", []), dtype="str"))
     return 0 if family in set(called) else moved_bytes(operator, family)
+
+
+def booked(found: pd.DataFrame, amounts: pd.Series, own: pd.Series) -> pd.Series:
+    """The bytes of each activity of a phase; those of a call lie with one of its activities.
+
+    amounts, own: the bytes of a call of each recorded operator, and its family. They lie with the
+    call's first activity in that family, because a product may clear a workspace before and add up
+    what it split after; or else with its first kernel. Setting memory moves none of the bytes of
+    another operator. Missing where unknown, and for activities without an operator.
+    """
+    known = found["operator"] != NOT_ALIGNED
+    other = found["operator"].map(own) != found["family"]
+    clears = other & (found["kind"] == "set")
+    order = found.assign(other=other, clears=clears).sort_values(["clears", "other"], kind="stable")
+    elsewhere = order.duplicated(["step", "call"]).reindex(found.index) | clears
+    return found["operator"].map(amounts).mask(known & elsewhere, 0.0)
 
 
 def _written(operator: Operator, family: str) -> int | None:
@@ -160,7 +178,7 @@ ATTENTION = frozenset(
 
 RULES: dict[frozenset[str], Callable[[Operator, list[Tensor]], int]] = {
     ONLY_WRITE: lambda operator, given: 0,
-    frozenset(("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm")): _product,
+    PRODUCTS: _product,
     REDUCTIONS: _reduction,
     SOFTMAXES: _softmax,
     frozenset(("aten::cat",)): lambda operator, given: sum(map(_bytes, given)),

@@ -154,5 +154,5 @@ def opening(columns: Mapping[str, Sequence[First]]) -> tuple[OpeningRow, ...]:
         name: median(each.phases["forward"].times.saved for each in cases)
         for name, cases in columns.items()
     }
-    label = "(f) share of the forward pass that a CUDA graph saves"
+    label = "(f) forward time saved by a CUDA graph"
     return (OpeningRow(label, saved),) if any(saved.values()) else ()

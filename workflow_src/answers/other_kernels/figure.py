@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from workflow_src.answers.other_kernels.passes import PHASE, components, forward_pass
 from workflow_src.answers.share_bars import Bar, by_facet, shown, stack, together
 from workflow_src.answers.tables import CaseKey, Tables
+from workflow_src.common.components import COMPONENTS
 from workflow_src.render.drawing import legend_of, nothing
 
 PRODUCTS = "matrix products"
@@ -15,19 +16,21 @@ OTHERS = "other components"
 
 # After Paul Tol's "muted" scheme, distinguishable with any color vision; products are pale, since
 # the figure is about the rest.
-COLORS = {
-    PRODUCTS: "#E5E5F0",
-    "norms": "#44AA99",
-    "q/k/v projections": "#332288",
-    "rotary positions": "#DDCC77",
-    "scores and mask": "#88CCEE",
-    "softmax": "#CC6677",
-    "values": "#AA4499",
-    "fused attention": "#661100",
-    "attention output projection": "#999933",
-    "feed-forward": "#117733",
-    "residual additions": "#882255",
-    "output head": "#6699CC",
+COLORS = {PRODUCTS: "#E5E5F0"} | {
+    COMPONENTS[name].name: color
+    for name, color in {
+        "norm": "#44AA99",
+        "qkv": "#332288",
+        "rotary": "#DDCC77",
+        "scores": "#88CCEE",
+        "softmax": "#CC6677",
+        "values": "#AA4499",
+        "sdpa": "#661100",
+        "output": "#999933",
+        "feed_forward": "#117733",
+        "block": "#882255",
+        "head": "#6699CC",
+    }.items()
 }
 
 SMALL = 0.02

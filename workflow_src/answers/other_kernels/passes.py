@@ -16,12 +16,13 @@ from workflow_src.answers.kernels import (
     share,
 )
 from workflow_src.answers.tables import CaseKey, Tables
+from workflow_src.common.components import COMPONENTS
 from workflow_src.render.value import Value, complement
 from workflow_src.traces.kernel_words import CASTS
 
 PHASE = "forward"
 
-QUADRATIC = ("scores and mask", "softmax")
+QUADRATIC = tuple(COMPONENTS[name].name for name in ("scores", "softmax"))
 """The components whose work besides products is all on matrices of context x context."""
 
 

@@ -82,7 +82,7 @@ def result(tables: Tables) -> TopKernels:
         every=every(tops.values()),
         forward=tops[chosen].get(FORWARD) if chosen else None,
         backward=tops[chosen].get(BACKWARD) if chosen else None,
-        opening=(OpeningRow("(b) forward's kernel with the most device time", cells),),
+        opening=(OpeningRow("(b) forward's top kernel", cells),),
     )
 
 

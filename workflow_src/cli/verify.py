@@ -1,0 +1,62 @@
+"""Check the tables of a run against the laws of conservation: what is counted twice, or not at all.
+
+The tables are those of results/{tag}/tables, or of a published run. Nothing is measured.
+"""
+
+import sys
+
+import pandas as pd
+
+from workflow_src.common.arguments import Parser, existing_folder
+from workflow_src.common.errors import StageError, one_sentence
+from workflow_src.tables.law import Law, Tables
+from workflow_src.tables.laws import LAWS, read_tables
+
+SHOWN = 3
+"""So many violations of a law are printed, the largest first."""
+
+
+def verdict(law: Law, tables: Tables) -> tuple[bool, list[str]]:
+    """Whether a law holds, and what to print: a line, and one for each of its worst violations.
+
+    Raises StageError if the tables lack a column of it.
+    """
+    try:
+        compared = law.compared(tables)
+    except KeyError as error:
+        raise StageError(
+            f"{law.name}: a column is missing ({error.args[0]}); make the tables again with this "
+            "version"
+        ) from error
+    broken = law.broken(compared)
+    cases = compared["case"].nunique()
+    line = f"{law.name}: {cases} cases, {len(compared)} sums, {len(broken)} violations"
+    worst = broken.sort_values("difference", key=abs, ascending=False).head(SHOWN)
+    return broken.empty, [line, *(_said(law, row) for _, row in worst.iterrows())]
+
+
+def _said(law: Law, row: pd.Series) -> str:
+    place = ", ".join(part for part in (row["case"], row["phase"], row["where"]) if part)
+    sign = "is more than" if law.at_most else "is not"
+    return f"  {place}: {row['left']:.15g} {sign} {row['right']:.15g} {law.unit}"
+
+
+@one_sentence()
+def main() -> None:
+    """Print a line per law; exit with status 1 if one is violated."""
+    parser = Parser(description=__doc__)
+    parser.add_argument(
+        "--tables", type=existing_folder, required=True, help="folder of a run's joined CSVs"
+    )
+    tables = read_tables(parser.parse_args().tables)
+    held = []
+    for law in LAWS:
+        holds, lines = verdict(law, tables)
+        print(*lines, sep="\n")
+        held.append(holds)
+    print(f"{sum(held)} of {len(held)} laws hold")
+    sys.exit(0 if all(held) else 1)
+
+
+if __name__ == "__main__":
+    main()
