@@ -17,6 +17,7 @@
 #   results/{tag}/sections/{study}.md, .appendix.md   its section of the report, its long tables
 #   results/{tag}/logs/{any of the above}.log
 #   results/compare/{run_a}/with/{run_b}/compare.md   run_b's tables compared with run_a's
+#   results/captures/{capture}/{table}.csv            the tables of a capture that others recorded
 #   report.md, report.html, results/{tag}/appendix.md the report of one run, and its long tables
 import sys
 
@@ -43,17 +44,17 @@ wildcard_constraints:
     study="[a-z_]+",
     part="[a-z_]+",
     point="[A-Za-z0-9._-]+",
+    capture="[A-Za-z0-9_][A-Za-z0-9._-]*",
 
 
 rule all:
     default_target: True
     input:
-        dag.report.everything(),
+        dag.everything(),
     message:
         "The report is report.md, and report.html for a browser."
 
 
-parts = "hooks plan measure tables timeline answers studies levers report compare"
-for part in parts.split():
+for part in dag.rules:
 
     include: f"rules/{part}.smk"

@@ -40,13 +40,18 @@ class Attributed:
 
 
 def attributed(
-    capture: Capture, domains: tuple[str, ...] | None, rules: pd.DataFrame | None = None
+    capture: Capture,
+    domains: tuple[str, ...] | None,
+    rules: pd.DataFrame | None = None,
+    fold: str = "",
 ) -> Attributed:
     """Place a capture's work in the ranges of these domains; None: all but libraries' own.
 
+    What the regular expression `fold` matches is left out of ranges' names, which joins paths.
+
     Raises TraceError for a domain that the capture doesn't have.
     """
-    chosen = choose(capture.ranges, domains)
+    chosen = choose(folded(capture.ranges, fold), domains)
     placed = place(capture, chosen.ranges)
     paths = paths_of(placed.ranges)
     path = np.append(paths.of_range, NOWHERE)[placed.work["range"].to_numpy()]
@@ -56,6 +61,14 @@ def attributed(
     if not len(work):
         notes += (Note("no work", 1),)
     return Attributed(capture, placed, paths, work, chosen.domains, notes)
+
+
+def folded(ranges: pd.DataFrame, fold: str) -> pd.DataFrame:
+    """Ranges without what `fold` matches in their names; a name that it is all of stays."""
+    if not fold:
+        return ranges
+    names = ranges["name"].str.replace(fold, "", regex=True)
+    return ranges.assign(name=names.where(names != "", ranges["name"]))
 
 
 def tables_of(found: Attributed) -> dict[str, pd.DataFrame]:
@@ -180,12 +193,15 @@ def main() -> None:
     parser.add_argument(
         "--domains", type=domain_names, help="those whose ranges count; all but libraries' own"
     )
+    parser.add_argument("--fold", default="", help="what is left out of names, such as \\.\\d+")
     parser.add_argument("--families", type=existing_file, default=RULES, help="families.csv")
     parser.add_argument("--output", type=new_folder, required=True, help="folder for the CSVs")
     arguments = parser.parse_args()
     with one_sentence():
         rules = load_rules(arguments.families)
-        found = tables_of(attributed(read(arguments.capture), arguments.domains, rules))
+        found = tables_of(
+            attributed(read(arguments.capture), arguments.domains, rules, arguments.fold)
+        )
         for name in TABLES:
             write_csv(arguments.output / f"{name}.csv", found[name])
         print(*sentences(found), sep="\n")

@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from workflow_src.dag.answers import Answers
+from workflow_src.dag.captures import Captures, captures_of
 from workflow_src.dag.cases import Cases
 from workflow_src.dag.ceilings import Ceilings
 from workflow_src.dag.environments import Environments
-from workflow_src.dag.paths import results_of
+from workflow_src.dag.paths import ROOT_FILES, results_of
 from workflow_src.dag.report import Report
 from workflow_src.dag.studies import Studies
 from workflow_src.dag.timelines import Timelines
@@ -16,6 +17,18 @@ from workflow_src.dag.wildcards import Wildcards
 from workflow_src.plan.config import ConfigError
 from workflow_src.plan.kept import kept_fingerprint
 from workflow_src.plan.suites import Plan
+
+RULES = (
+    "hooks",
+    "plan",
+    "measure",
+    "tables",
+    "timeline",
+    "answers",
+    "studies",
+    "levers",
+    "compare",
+)
 
 
 @dataclass(frozen=True)
@@ -30,6 +43,16 @@ class Dag:
     timelines: Timelines
     report: Report
     environments: Environments
+    captures: Captures
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The files of rules: root files are of captures, if there are any, and else of a suite."""
+        return (*RULES, "captures" if self.captures.files else "report")
+
+    def everything(self) -> list[str]:
+        """The default targets."""
+        return list(ROOT_FILES) if self.captures.files else self.report.everything()
 
     @property
     def results(self) -> str:
@@ -94,4 +117,5 @@ def dag_of(plan: Plan, changed: Iterable[str] = ()) -> Dag:
         timelines=timelines,
         report=Report(plan, ceilings, studies, timelines, tuple(changed)),
         environments=Environments(plan, cases, studies),
+        captures=captures_of(plan.settings["captures"], plan.settings["capture_fold"]),
     )

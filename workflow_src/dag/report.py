@@ -9,7 +9,7 @@ from pathlib import Path
 from workflow_src.answers.questions import FIGURES, QUESTIONS, REPORT_TABLES
 from workflow_src.common.asked import asked_of
 from workflow_src.dag.ceilings import Ceilings
-from workflow_src.dag.paths import PAGE, TEMPLATES, another_run, results_of
+from workflow_src.dag.paths import PAGE, ROOT_FILES, TEMPLATES, another_run, results_of
 from workflow_src.dag.studies import Studies
 from workflow_src.dag.timelines import Timelines
 from workflow_src.dag.wildcards import Wildcards, known
@@ -22,9 +22,6 @@ CARD_FORMS = ("md", "page.md", "json")
 
 TEXTS = ("report.md", "page.md", "evidence.html", "cases.html", "points.html")
 """The report's own templates, beside its parts, those of every page and of the appendix."""
-
-ROOT_FILES = ("report.md", "report.html")
-"""The report's own files, the only ones that all runs share."""
 
 PARTS = TEMPLATES / "report"
 """The folder of the templates that the report and its page have in common."""

@@ -16,6 +16,7 @@ class Wildcards(Protocol):
     study: str
     point: str
     part: str
+    capture: str
     run_a: str
     run_b: str
 

@@ -1,0 +1,69 @@
+# Captures that others recorded, in place of a suite: --config 'captures=[theirs.nsys-rep]'. The
+# files are read where they are, and never written to.
+localrules:
+    captures_report,
+
+
+rule capture_export:
+    input:
+        dag.captures.file,
+    output:
+        "results/captures/{capture}/export.sqlite",
+    log:
+        "results/captures/{capture}/export.log",
+    params:
+        code=dag.code("captures.export"),
+    message:
+        "Export {input} with nsys"
+    shell:
+        "python -m workflow_src.captures.export --capture {input:q} --output {output:q} > {log:q} 2>&1"
+
+
+rule capture_tables:
+    input:
+        dag.captures.readable,
+    output:
+        multiext(
+            "results/captures/{capture}/",
+            "paths.csv",
+            "kernels.csv",
+            "families.csv",
+            "unplaced.csv",
+            "domains.csv",
+            "summary.csv",
+            "notes.csv",
+        ),
+    log:
+        "results/captures/{capture}/tables.log",
+    params:
+        folder=output_folder,
+        fold=dag.captures.fold,
+        code=dag.code("captures.tables"),
+    message:
+        "Place the device time of {input} in its ranges"
+    shell:
+        "python -m workflow_src.captures.tables --capture {input:q} --fold {params.fold:q}"
+        " --output {params.folder:q} > {log:q} 2>&1"
+
+
+# The same two files as those of a suite's report, with the same kind of note at their end.
+rule captures_report:
+    input:
+        tables=dag.captures.tables(),
+        templates=dag.captures.templates(),
+        other=dag.captures.made_for_another(ancient),
+    output:
+        markdown="report.md",
+        html="report.html",
+    log:
+        "results/captures/report.log",
+    params:
+        folders=dag.captures.folders(),
+        asked=dag.captures.asked,
+        code=dag.code("captures.report"),
+    message:
+        "Write report.md and report.html of the captures"
+    shell:
+        "python -m workflow_src.captures.report --tables {params.folders:q}"
+        " --templates report_templates --asked {params.asked}"
+        " --markdown {output.markdown:q} --html {output.html:q} > {log:q} 2>&1"

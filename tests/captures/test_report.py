@@ -1,0 +1,107 @@
+"""The report of captures: a verdict each, and tables that say what the CSVs say."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.answers.test_any_subset import check
+from tests.captures.building import Export, tables_in
+from tests.workflow import ROOT, SUITE, Project, make_project
+from workflow_src.captures import report
+from workflow_src.captures.headline import Verdict, headline
+from workflow_src.captures.result import Captured, captured, read_tables
+from workflow_src.common.asked import asked_of
+from workflow_src.common.atomic_write import write_csv
+from workflow_src.dag.captures import captures_of, name_of
+from workflow_src.plan.config import ConfigError
+from workflow_src.render.show import Printer
+
+DATA = ROOT / "tests" / "data" / "captures"
+
+
+def found(tmp_path: Path, capture: Path) -> Captured:
+    """What is said of a capture, by way of its CSVs."""
+    folder = tmp_path / capture.name.partition(".")[0]
+    for name, table in tables_in(capture).items():
+        write_csv(folder / f"{name}.csv", table)
+    return captured(folder.name, read_tables(folder))
+
+
+@pytest.mark.parametrize(
+    ("capture", "verdict", "total", "said"),
+    [
+        ("gpt2_modules.sqlite.gz", Verdict.PLACED, 55.735302, "step/backward, with 56 %"),
+        ("streams.sqlite.gz", Verdict.PARTLY, 4.172615, "95 % lie in ranges"),
+        ("vit.sqlite.gz", Verdict.NO_RANGES, 24.970772, "its 25.0 ms of device time are one row"),
+    ],
+)
+def test_a_recorded_capture_has_its_verdict(
+    tmp_path: Path, capture: str, verdict: Verdict, total: float, said: str
+) -> None:
+    of = found(tmp_path, DATA / capture)
+    chosen = headline(of)
+    assert chosen.verdict is verdict and of.total.number == pytest.approx(total)
+    assert said in chosen.text(Printer())
+
+
+def test_a_capture_without_device_work_says_so(tmp_path: Path) -> None:
+    export = Export(tmp_path)
+    export.range("step", 0, 10)
+    assert headline(found(tmp_path, export.write())).verdict is Verdict.NOTHING
+
+
+def test_ranks_are_apart_and_waiting_for_each_other_is_communication(tmp_path: Path) -> None:
+    of = found(tmp_path, DATA / "ddp.sqlite.gz")
+    assert len(of.processes) == 2 and set(of.steps["process"]) == set(of.processes["process"])
+    first = of.families.iloc[0]
+    assert first["family"] == "communication" and first["device, ms"].number == pytest.approx(
+        49.7, 0.01
+    )
+
+
+def test_the_report_has_all_captures_and_no_empty_table(tmp_path: Path) -> None:
+    folders = []
+    for path in sorted(DATA.glob("*.sqlite.gz")):
+        found(tmp_path, path)
+        folders.append(str(tmp_path / path.name.partition(".")[0]))
+    texts = tmp_path / "report.md", tmp_path / "report.html"
+    given = ["--tables", *folders, "--templates", str(ROOT / "report_templates"), "--asked", "a1"]
+    report.main([*given, "--markdown", str(texts[0]), "--html", str(texts[1])])
+    text = texts[0].read_text()
+    check(text)
+    assert text.count("\n## ") == len(folders) and asked_of(texts[0]) == "a1"
+    assert "--cuda-graph-trace=node" in text, "what the capture lost is told"
+    assert "<title>Where the device time of a capture goes</title>" in texts[1].read_text()
+
+
+def test_files_have_names_and_bad_ones_a_sentence(tmp_path: Path) -> None:
+    for name in ("a.sqlite.gz", "b.json", "c d.nsys-rep", "a.pt.trace.json.gz"):
+        (tmp_path / name).touch()
+    assert name_of("x/c d.nsys-rep") == "c-d" and name_of("run.pt.trace.json.gz") == "run"
+    files = captures_of([f"{tmp_path}/[bc]*"], "").files
+    assert list(files) == ["b", "c-d"]
+    for patterns, fold, sentence in (
+        ([f"{tmp_path}/z*"], "", "is no file, and no pattern that any file fits"),
+        ([f"{tmp_path}/a*"], "", "have one name, a"),
+        ([], "(", "capture_fold: '\\(' is no regular expression"),
+    ):
+        with pytest.raises(ConfigError, match=sentence):
+            captures_of(patterns, fold)
+
+
+@pytest.mark.workflow
+def test_captures_are_reported_in_place_of_a_suite_and_back(tmp_path: Path) -> None:
+    project: Project = make_project(tmp_path)
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    for name in ("gpt2_modules.sqlite.gz", "streams.json.gz"):
+        (theirs / name).symlink_to(DATA / name)
+    words = ("report.md", "--config", f"captures=[{theirs}/*]")
+    project.run(*words)
+    text = (project.folder / "report.md").read_text()
+    assert "## gpt2_modules\n" in text and "## streams\n" in text
+    assert "transformer/transformer.h/transformer.h.mlp" in text, "layers are folded"
+    assert project.stale(*words) == {}
+    assert project.stale("report.md", "--config", *SUITE)["report"] == 1
+    only = ("report.md", "--config", f"captures=[{theirs}/streams.json.gz]")
+    assert project.stale(*only) == {"captures_report": 1}

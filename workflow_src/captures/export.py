@@ -1,0 +1,28 @@
+"""Export a report of nsys, which is only read, as SQLite with the nsys on the PATH."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from workflow_src.common import nsys_cli
+from workflow_src.common.arguments import Parser, existing_file, new_file
+from workflow_src.common.atomic_write import write_whole
+from workflow_src.common.errors import one_sentence
+
+
+def export(capture: Path, database: Path) -> None:
+    """Write the SQLite of a report, whole or not at all. Raises TraceError if nsys fails."""
+    write_whole(database, lambda partial: nsys_cli.export_sqlite(capture.resolve(), partial))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Export one report."""
+    parser = Parser(prog="workflow_src.captures.export", description=__doc__)
+    parser.add_argument("--capture", type=existing_file, required=True, help=".nsys-rep")
+    parser.add_argument("--output", type=new_file, required=True, help=".sqlite")
+    given = parser.parse_args(arguments)
+    with one_sentence():
+        export(given.capture, given.output)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""Write the report of some captures, from their tables: as Markdown and as one HTML page.
+
+The page has all rows of each table; the Markdown has those of the most time.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+
+from workflow_src.captures.headline import headline
+from workflow_src.captures.result import SHOWN, Captured, captured, read_tables
+from workflow_src.common.arguments import Parser, existing_folder, new_file
+from workflow_src.common.asked import noted
+from workflow_src.common.atomic_write import write_text
+from workflow_src.common.errors import one_sentence
+from workflow_src.render.html import make_html
+from workflow_src.render.show import Printer
+from workflow_src.render.templates import render
+
+TEMPLATE = "captures.md.j2"
+
+
+def text_of(captures: Sequence[Captured], templates: Path, whole: bool = False) -> str:
+    """The report of some captures as Markdown; `whole` with all rows of its tables."""
+    shown = captures if whole else [shortened(each) for each in captures]
+    said = [(each, headline(each)) for each in shown]
+    return render(templates, TEMPLATE, Printer(), captures=said)
+
+
+def shortened(found: Captured) -> Captured:
+    """A capture with the longest tables cut: the paths and kernels of the most time."""
+    return replace(found, steps=_most(found.steps), kernels=found.kernels[:SHOWN])
+
+
+def _most(steps: pd.DataFrame) -> pd.DataFrame:
+    """The paths with the most device time, in the order of the paths."""
+    ms = [each.number if each else 0.0 for each in steps["device, ms"]]
+    order = sorted(range(len(ms)), key=lambda place: -ms[place])[:SHOWN]
+    return steps.iloc[sorted(order)]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write the report of some captures."""
+    parser = Parser(prog="workflow_src.captures.report", description=__doc__)
+    parser.add_argument(
+        "--tables", type=existing_folder, nargs="+", required=True, help="a folder per capture"
+    )
+    parser.add_argument("--templates", type=existing_folder, required=True, help="report_templates")
+    parser.add_argument("--asked", default="", help="what it is made for, noted at its end")
+    parser.add_argument("--markdown", type=new_file, required=True, help="report.md")
+    parser.add_argument("--html", type=new_file, required=True, help="report.html")
+    given = parser.parse_args(arguments)
+    with one_sentence():
+        found = [captured(folder.name, read_tables(folder)) for folder in given.tables]
+        page = make_html(
+            text_of(found, given.templates, whole=True), given.html.parent, given.templates
+        )
+        write_text(given.markdown, noted(text_of(found, given.templates), given.asked))
+        write_text(given.html, noted(page, given.asked))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""Captures of other programs: which files they are, and the report of them all."""
+
+import glob
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from workflow_src.common.asked import asked_of
+from workflow_src.dag.paths import PAGE, ROOT_FILES, TEMPLATES, another_run
+from workflow_src.dag.wildcards import Wildcards, known
+from workflow_src.plan.config import ConfigError
+
+RESULTS = "results/captures"
+TABLES = ("paths", "kernels", "families", "unplaced", "domains", "summary", "notes")
+SUFFIXES = re.compile(r"(\.nsys-rep|\.sqlite|\.json|\.pt\.trace|\.trace|\.gz)+\Z")
+REPORT_OF_NSYS = ".nsys-rep"
+
+
+@dataclass(frozen=True)
+class Captures:
+    """The captures that are reported instead of a suite: files by name; none if there are none."""
+
+    files: Mapping[str, str] = field(default_factory=dict)
+    fold: str = ""
+
+    def file(self, wildcards: Wildcards) -> str:
+        """The file of a capture. Raises ConfigError for a name that isn't among them."""
+        return self.files[known("captures", wildcards.capture, self.files)]
+
+    def readable(self, wildcards: Wildcards) -> str:
+        """What the tables of a capture are read from: a report of nsys is exported before."""
+        file = self.file(wildcards)
+        exported = f"{RESULTS}/{wildcards.capture}/export.sqlite"
+        return exported if file.endswith(REPORT_OF_NSYS) else file
+
+    def tables(self) -> list[str]:
+        """All tables of all captures."""
+        return [f"{RESULTS}/{name}/{table}.csv" for name in self.files for table in TABLES]
+
+    def folders(self) -> list[str]:
+        """The folder of each capture's tables, as a param."""
+        return [f"{RESULTS}/{name}" for name in self.files]
+
+    def templates(self) -> list[str]:
+        """The templates of the report and its page."""
+        return [f"{TEMPLATES}/captures.md.j2", *PAGE]
+
+    @property
+    def asked(self) -> str:
+        """What the report is made for, as the note at its end: a hash of names and files."""
+        about = json.dumps([dict(self.files), self.fold])
+        return hashlib.sha256(about.encode()).hexdigest()[:12]
+
+    def made_for_another(self, ancient: Callable[[str], str]) -> str:
+        """An input newer than a report that was made for anything else; see Report's."""
+        files = map(Path, ROOT_FILES)
+        other = any(file.exists() and asked_of(file) != self.asked for file in files)
+        return another_run(newer=True) if other else ancient(another_run(newer=False))
+
+
+def captures_of(patterns: Iterable[str], fold: str) -> Captures:
+    """The captures that the setting `captures` names, files or patterns of files.
+
+    Raises ConfigError for a pattern without a file, two files of one name, or a bad `capture_fold`.
+    """
+    try:
+        re.compile(fold)
+    except re.error as error:
+        raise ConfigError(f"capture_fold: {fold!r} is no regular expression: {error}") from None
+    files: dict[str, str] = {}
+    for pattern in patterns:
+        found = [path for path in sorted(glob.glob(pattern)) if Path(path).is_file()]
+        if not found:
+            raise ConfigError(
+                f"captures: {pattern!r} is no file, and no pattern that any file fits"
+            )
+        for path in found:
+            name = name_of(path)
+            if files.get(name, path) != path:
+                raise ConfigError(f"captures: {files[name]} and {path} have one name, {name}")
+            files[name] = path
+    return Captures(files, fold)
+
+
+def name_of(path: str) -> str:
+    """A capture's name: its file's, without suffixes and with letters that a path may have."""
+    stem = SUFFIXES.sub("", Path(path).name) or "capture"
+    return re.sub(r"[^A-Za-z0-9._-]", "-", stem).lstrip(".-") or "capture"
