@@ -86,6 +86,17 @@ def test_a_domain_that_is_not_there_is_refused(export: Export) -> None:
         export.tables("trainr")
 
 
+def test_marks_are_no_ranges_and_imported_ranges_are(export: Export) -> None:
+    export.range("step", 0, 100)
+    export.range("imported", 10, 50)
+    export.range("mark", 20, None)
+    for name, kind in (("imported", 70), ("mark", 34)):
+        export.sql("UPDATE NVTX_EVENTS SET eventType = ? WHERE text = ?", kind, name)
+    export.work(30, 1)
+    tables = export.tables()
+    assert busy(tables) == {"step": 0, "step/imported": 1} and notes(tables) == {}
+
+
 def test_registered_strings_are_names(export: Export) -> None:
     export.range("step", 0, 100, registered=True)
     export.work(20, 1)

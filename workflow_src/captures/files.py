@@ -72,7 +72,7 @@ def _text(data: bytes) -> str:
 
 @contextmanager
 def database(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection that only reads an SQLite file, which is decompressed beside it if need be."""
+    """A connection that only reads an SQLite file, compressed or not."""
     with path.open("rb") as file:
         packed = file.read(2) == GZIP
     if not packed:

@@ -13,11 +13,13 @@ from workflow_src.traces.intervals import Indices
 from workflow_src.traces.trace import LATEST_NS
 
 PUSH_POP, START_END, DOMAIN = 59, 60, 75
-"""Types of events that nsys has exported since 2023.4."""
+IMPORTED_PUSH_POP, IMPORTED_START_END = 70, 71
+"""Types of events, since nsys 2023.4; imported ones come from a text file."""
 
 COLUMNS = ("start", "end", "eventType", "globalTid", "endGlobalTid", "textId", "domainId")
 NEVER = LATEST_NS
-_TIMED, _CREATED = f"({PUSH_POP}, {START_END})", f"({DOMAIN})"
+_TIMED = f"({PUSH_POP}, {START_END}, {IMPORTED_PUSH_POP}, {IMPORTED_START_END})"
+_CREATED = f"({DOMAIN})"
 
 
 @dataclass(frozen=True)
