@@ -69,6 +69,9 @@ BY_TESTS = {
         "test_workflow.py::test_rules_are_clean_and_the_snakefile_is_a_table_of_contents"
     ),
     r"python -m workflow_src\.(measure\.capture|traces\.export)": RUN_SUITE,
+    r"snakemake --cores 1 report\.md --config 'captures=\[.*\]'": (
+        "captures/test_report.py::test_captures_are_reported_in_place_of_a_suite_and_back"
+    ),
     r"python -m workflow_src\.captures\.tables --capture .*": (
         "captures/test_damaged.py::test_the_command_writes_all_tables_or_none"
     ),
@@ -131,6 +134,7 @@ LACKING = {
     ),
     r"--config 'studies=\[warmup, .*\]'": "many minutes, and a GPU for what the studies are about",
     r"python -m pytest -m gpu": "a GPU",
+    r"nsys profile -t cuda,nvtx .*": "a program to capture, and a GPU",
     r"python -m benchmarks\.dry_run": "half a minute",
     r"python -m benchmarks\.compare --measure 48 --benchmark aa\.json": "half an hour",
     r"python -m benchmarks\.compare --benchmark aa\.json --per-run 10 20 60": (
