@@ -42,10 +42,15 @@ MEASURES = re.compile(
 IN_A_PROJECT = {"workflow_src.cli.status"}
 """Commands for a project's folder; tests/test_status.py runs them in one."""
 
+OF_NSYS = {"workflow_src.captures.export"}
+"""Commands for which nothing that lies here is valid; tests/captures/test_report.py runs them."""
+
 JUDGES = {"workflow_src.cli.verify"}
 """Commands that made-up tables don't satisfy; tests/test_laws.py runs them on others."""
 
-FREE_TEXT = {"--asked", "--command", "--log", "--suite", "--tag"}
+ELSEWHERE = IN_A_PROJECT | JUDGES | OF_NSYS
+
+FREE_TEXT = {"--asked", "--command", "--fold", "--log", "--suite", "--tag"}
 """Arguments that any text is right for."""
 
 FOR_STAGES_ONLY = {"workflow_src.common.supervisor", "workflow_src.common.obituary"}
@@ -61,6 +66,18 @@ PATHS = {
     arguments.new_folder: ("file", "file/below", ""),
 }
 """What is wrong for each type of path."""
+
+CAPTURED = {
+    "paths": "process,path,instances,host_ms,busy_ms,own_ms,busy_union_ms,span_ms,activities\n",
+    "kernels": "process,path,kind,family,name,activities,busy_ns\n",
+    "families": "process,path,family,activities,busy_ns\n",
+    "unplaced": "process,reason,kind,family,name,activities,busy_ns\n",
+    "domains": "domain,ranges,is_library,counts\n",
+    "notes": "note,count,about,meaning\n",
+    "summary": "process,main_thread,ranges,threads_with_ranges,devices,streams,activities,total_ns,"
+    "placed_ns,unplaced_ns,profiler,version\nall,,0,0,0,0,0,0,0,0,nsys,1\n",
+}
+"""The tables of a capture that holds nothing."""
 
 CONTENTS = {
     "empty": b"",
@@ -183,6 +200,9 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         if published.exists() and not (results / "tables" / f"{table}.csv").exists():
             (results / "tables" / f"{table}.csv").write_bytes(published.read_bytes())
     write_parts(results)
+    for table in CAPTURED:
+        (here / "captured").mkdir(exist_ok=True)
+        (here / "captured" / f"{table}.csv").write_text(CAPTURED[table])
     files = {
         "c.kineto.json.gz": packed(TRACE),
         "b.json": json.dumps(RESULT).encode(),
@@ -203,6 +223,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "--answers": str(results / "answers"),
         "--figures": str(results / "figures"),
         "--templates": str(ROOT / "report_templates"),
+        "captured": str(here / "captured"),
         "--cases": str(results / "cases"),
         "--measured": str(results / "tables" / "environments.csv"),
         "--results": str(results),
@@ -247,6 +268,8 @@ class Place:
             return str(self.folder / "new" / name.strip("-"))
         if name == "--point":
             return point_of(module)
+        if name == "--tables" and module == "workflow_src.captures.report":
+            return self.good["captured"]
         if name == "--measured" and module == "workflow_src.tables.ceilings":
             return self.good["ceilings.json"]
         if name == "--plain":
@@ -447,7 +470,8 @@ def test_wrong_values_are_told_apart(
 
 
 @pytest.mark.parametrize(
-    "module", [m for m in commands() if m not in IN_A_PROJECT | JUDGES and not MEASURES.search(m)]
+    "module",
+    [m for m in commands() if m not in ELSEWHERE and not MEASURES.search(m)],
 )
 def test_what_is_valid_here_is_accepted(
     module: str, place: Place, capsys: pytest.CaptureFixture[str]

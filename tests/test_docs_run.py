@@ -134,7 +134,6 @@ LACKING = {
     ),
     r"--config 'studies=\[warmup, .*\]'": "many minutes, and a GPU for what the studies are about",
     r"python -m pytest -m gpu": "a GPU",
-    r"nsys profile -t cuda,nvtx .*": "a program to capture, and a GPU",
     r"python -m benchmarks\.dry_run": "half a minute",
     r"python -m benchmarks\.compare --measure 48 --benchmark aa\.json": "half an hour",
     r"python -m benchmarks\.compare --benchmark aa\.json --per-run 10 20 60": (

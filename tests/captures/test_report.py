@@ -1,17 +1,20 @@
 """The report of captures: a verdict each, and tables that say what the CSVs say."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.answers.test_any_subset import check
 from tests.captures.building import Export, tables_in
+from tests.test_nsys import requires_nsys
 from tests.workflow import ROOT, SUITE, Project, make_project
-from workflow_src.captures import report
+from workflow_src.captures import export, report
 from workflow_src.captures.headline import Verdict, headline
 from workflow_src.captures.result import Captured, captured, read_tables
 from workflow_src.common.asked import asked_of
 from workflow_src.common.atomic_write import write_csv
+from workflow_src.common.errors import TraceError
 from workflow_src.dag.captures import captures_of, name_of
 from workflow_src.plan.config import ConfigError
 from workflow_src.render.show import Printer
@@ -87,6 +90,20 @@ def test_files_have_names_and_bad_ones_a_sentence(tmp_path: Path) -> None:
     ):
         with pytest.raises(ConfigError, match=sentence):
             captures_of(patterns, fold)
+
+
+@pytest.mark.nsys
+@requires_nsys
+def test_a_report_of_nsys_is_exported_and_left_as_it_is(tmp_path: Path) -> None:
+    recorded = tmp_path / "c.nsys-rep"
+    quiet = ["-t", "nvtx", "-s", "none", "--cpuctxsw=none", "-o", str(recorded), "true"]
+    subprocess.run(["nsys", "profile", *quiet], check=True, capture_output=True)
+    before = recorded.read_bytes()
+    export.main(["--capture", str(recorded), "--output", str(tmp_path / "c.sqlite")])
+    with pytest.raises(TraceError, match="holds neither a range nor any work"):
+        tables_in(tmp_path / "c.sqlite")
+    assert recorded.read_bytes() == before
+    assert {path.name for path in tmp_path.iterdir()} == {"c.nsys-rep", "c.sqlite"}
 
 
 @pytest.mark.workflow

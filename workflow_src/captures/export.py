@@ -6,11 +6,20 @@ from pathlib import Path
 from workflow_src.common import nsys_cli
 from workflow_src.common.arguments import Parser, existing_file, new_file
 from workflow_src.common.atomic_write import write_whole
-from workflow_src.common.errors import one_sentence
+from workflow_src.common.errors import TraceError, one_sentence
+
+SUFFIX = ".nsys-rep"
 
 
 def export(capture: Path, database: Path) -> None:
-    """Write the SQLite of a report, whole or not at all. Raises TraceError if nsys fails."""
+    """Write the SQLite of a report, whole or not at all.
+
+    Raises TraceError if it isn't one by name, or nsys fails.
+    """
+    if capture.suffix != SUFFIX or not capture.stat().st_size:
+        raise TraceError(
+            f"{capture} is no report of nsys: its name ends in {SUFFIX}, and it isn't empty"
+        )
     write_whole(database, lambda partial: nsys_cli.export_sqlite(capture.resolve(), partial))
 
 

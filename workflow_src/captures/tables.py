@@ -5,6 +5,8 @@ are milliseconds; all others are whole nanoseconds. All device time of the captu
 or in unplaced.csv, which is checked before anything is written.
 """
 
+import re
+from argparse import ArgumentTypeError
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -91,6 +93,15 @@ def tables_of(found: Attributed) -> dict[str, pd.DataFrame]:
         "summary": summary(found),
         "notes": _notes_table(found.notes),
     }
+
+
+def pattern(text: str) -> str:
+    """A regular expression. Raises ArgumentTypeError for another text."""
+    try:
+        re.compile(text)
+    except (re.error, RecursionError) as error:
+        raise ArgumentTypeError(f"{text[:50]!r} is no regular expression: {error}") from None
+    return text
 
 
 def _paths_table(totals: pd.DataFrame) -> pd.DataFrame:
@@ -193,7 +204,9 @@ def main() -> None:
     parser.add_argument(
         "--domains", type=domain_names, help="those whose ranges count; all but libraries' own"
     )
-    parser.add_argument("--fold", default="", help="what is left out of names, such as \\.\\d+")
+    parser.add_argument(
+        "--fold", type=pattern, default="", help="a pattern of what is left out of names: \\.\\d+"
+    )
     parser.add_argument("--families", type=existing_file, default=RULES, help="families.csv")
     parser.add_argument("--output", type=new_folder, required=True, help="folder for the CSVs")
     arguments = parser.parse_args()
