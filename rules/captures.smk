@@ -38,12 +38,13 @@ rule capture_tables:
     params:
         folder=output_folder,
         fold=dag.captures.fold,
+        domains=dag.captures.chosen,
         code=dag.code("captures.tables"),
     message:
         "Place the device time of {input} in its ranges"
     shell:
         "python -m workflow_src.captures.tables --capture {input:q} --fold {params.fold:q}"
-        " --output {params.folder:q} > {log:q} 2>&1"
+        " {params.domains} --output {params.folder:q} > {log:q} 2>&1"
 
 
 # The same two files as those of a suite's report, with the same kind of note at their end.

@@ -35,7 +35,7 @@ def test_a_range_may_begin_on_one_thread_and_end_on_another(export: Export) -> N
     export.work(70, 4, thread=3)
     tables = export.tables()
     assert busy(tables) == {"request": 2 + 4, "request/forward": 1}
-    assert notes(tables) == {"crossing": 1}
+    assert notes(tables) == {"crossing": 1, "lent": 1}
 
 
 @pytest.mark.parametrize("registered", [False, True])

@@ -84,7 +84,7 @@ def test_files_have_names_and_bad_ones_a_sentence(tmp_path: Path) -> None:
     files = captures_of([f"{tmp_path}/[bc]*"], "").files
     assert list(files) == ["b", "c-d"]
     for patterns, fold, sentence in (
-        ([f"{tmp_path}/z*"], "", "is no file, and no pattern that any file fits"),
+        ([f"{tmp_path}/z*"], "", "isn't a file, and as a pattern fits none"),
         ([f"{tmp_path}/a*"], "", "have one name, a"),
         ([], "(", "capture_fold: '\\(' is no regular expression"),
     ):

@@ -38,7 +38,10 @@ NOTES = {
     ),
     "too deep": "ranges nested more than 100 deep; they are taken to lie at that depth",
     "crossing": "ranges that end on another thread; they belong to the thread that began them",
-    "libraries": "ranges of libraries' own domains, which don't count; --domains chooses others",
+    "libraries": (
+        "ranges of libraries' own domains, which don't count; capture_domains (--domains by hand) "
+        "names all that count instead"
+    ),
     "not asked for": "ranges of domains that --domains leaves out",
     "whole graphs": (
         "CUDA graphs recorded as one activity each, in the path of their launch; to see their "
@@ -57,6 +60,10 @@ NOTES = {
     "other table": "table of another name, read for the one expected",
     "unread tables": "activities in tables that this reader doesn't know, not in any total",
     "no work": "the capture holds no device activity",
+    "lent": (
+        "activities launched on threads without ranges of the program, such as autograd's: they "
+        "lie in what was open on the main thread"
+    ),
     "several processes": "launches whose number processes share, so that no process is known",
 }
 """What is said of a capture, by code; a note gives the count, and names where it helps."""

@@ -2,8 +2,9 @@
 
 Each thread with ranges of its own is a tree. Work launched on it belongs to its innermost open
 range; work launched on a thread without ranges, such as autograd's, to the innermost range that is
-open on its process's main thread: the one with most ranges. Of a process without any range, all
-work belongs to the whole.
+open on its process's main thread: the one with most ranges. So does work on a thread whose ranges
+are all a library's, outside of these. Of a process without any range, all work belongs to the
+whole.
 """
 
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.captures.capture import RANGES, UNKNOWN, Capture, Note, frame, noted
-from workflow_src.captures.domains import DEFAULT
+from workflow_src.captures.domains import DEFAULT, is_library
 from workflow_src.captures.nesting import flattened, tree
 from workflow_src.traces.attribution import NOWHERE, Nesting
 from workflow_src.traces.intervals import Indices
@@ -61,6 +62,7 @@ def place(capture: Capture, ranges: pd.DataFrame) -> Placed:
     mains = {process: thread_of[number] for process, number in trees.main.items()}
     tree_of, apart = _tree_of(work, trees)
     owner = _owners(work, trees, tree_of)
+    lent = _lend(work, every, trees, owner)
     for row, process in enumerate(every["process"].to_numpy()[own:], start=own):
         owner[(work["process"] == process).to_numpy()] = row
     missing = work["missing"].to_numpy()
@@ -69,7 +71,7 @@ def place(capture: Capture, ranges: pd.DataFrame) -> Placed:
         every.assign(parent=parent),
         work.assign(range=owner, reason=np.where(owner != NOWHERE, "", why).astype(object)),
         {process: mains[process] for process in ranges["process"].unique().tolist()},
-        noted(overlapping=overlapping, too_deep=too_deep),
+        noted(overlapping=overlapping, too_deep=too_deep, lent=lent),
     )
 
 
@@ -128,6 +130,25 @@ def _tree_of(work: pd.DataFrame, trees: _Trees) -> tuple[Indices, npt.NDArray[np
         apart[rows] = found[rows] != main
     found[(work["missing"] != "").to_numpy()] = NOWHERE
     return found, apart
+
+
+def _lend(work: pd.DataFrame, ranges: pd.DataFrame, trees: _Trees, owner: Indices) -> int:
+    """Place launches that have no range, on threads without the program's, by the main thread's.
+
+    Changes `owner`; returns how many launches of such threads lie in the main thread's ranges.
+    """
+    only = ranges["domain"].map(is_library).groupby([ranges["process"], ranges["thread"]]).all()
+    of_program, lent = {key for key, library in only.items() if not library}, 0
+    known = work[work["missing"] == ""]
+    for key, numbers in _by_thread(known).items():
+        main = trees.main.get(key[0])
+        if key in of_program or main is None:
+            continue
+        rows = known.index.to_numpy()[numbers]
+        asking = rows[owner[rows] == NOWHERE] if key in trees.number else rows
+        owner[asking] = trees.nestings[main].at(work["launch_ns"].to_numpy()[asking])
+        lent += int((owner[asking] != NOWHERE).sum())
+    return lent
 
 
 def _owners(work: pd.DataFrame, trees: _Trees, tree_of: Indices) -> Indices:

@@ -42,8 +42,6 @@ class Captured:
     """
 
     name: str
-    profiler: str
-    version: str
     total: Value
     placed: Value
     unplaced: Value
@@ -83,8 +81,6 @@ def captured(name: str, tables: Mapping[str, pd.DataFrame]) -> Captured:
     ranges = int(every["ranges"].iloc[0])
     return Captured(
         name=name,
-        profiler=str(every["profiler"].iloc[0]),
-        version=str(every["version"].iloc[0]),
         total=total,
         placed=placed,
         unplaced=unplaced,
@@ -122,8 +118,15 @@ def _leader(paths: pd.DataFrame, total: Value) -> Leader | None:
 def _about(every: pd.DataFrame) -> pd.DataFrame:
     names = ("ranges", "threads_with_ranges", "devices", "streams", "activities")
     said = {name: name.replace("_", " ") for name in names}
-    lines = [[said[name], _count(int(every[name].iloc[0]), every)] for name in names]
-    return pd.DataFrame(lines, columns=["what was captured", "number"], dtype="object")
+    lines: list[list[Cell]] = [[name, _text(every, name)] for name in ("profiler", "version")]
+    lines += [[said[name], _count(int(every[name].iloc[0]), every)] for name in names]
+    return pd.DataFrame(lines, columns=["what was captured", "value"], dtype="object")
+
+
+def _text(rows: pd.DataFrame, column: str) -> str | None:
+    """A text; None if it wasn't recorded."""
+    found = rows[column].iloc[0]
+    return None if pd.isna(found) else str(found)
 
 
 def _steps(paths: pd.DataFrame, total: Value, several: bool) -> pd.DataFrame:

@@ -4,6 +4,7 @@ import glob
 import hashlib
 import json
 import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,12 @@ class Captures:
 
     files: Mapping[str, str] = field(default_factory=dict)
     fold: str = ""
+    domains: tuple[str, ...] = ()
+
+    @property
+    def chosen(self) -> str:
+        """The arguments that name the domains whose ranges count; "" for the usual ones."""
+        return f"--domains {shlex.quote(','.join(self.domains))}" if self.domains else ""
 
     def file(self, wildcards: Wildcards) -> str:
         """The file of a capture. Raises ConfigError for a name that isn't among them."""
@@ -51,7 +58,7 @@ class Captures:
     @property
     def asked(self) -> str:
         """What the report is made for, as the note at its end: a hash of names and files."""
-        about = json.dumps([dict(self.files), self.fold])
+        about = json.dumps([dict(self.files), self.fold, self.domains])
         return hashlib.sha256(about.encode()).hexdigest()[:12]
 
     def made_for_another(self, ancient: Callable[[str], str]) -> str:
@@ -61,7 +68,7 @@ class Captures:
         return another_run(newer=True) if other else ancient(another_run(newer=False))
 
 
-def captures_of(patterns: Iterable[str], fold: str) -> Captures:
+def captures_of(patterns: Iterable[str], fold: str, domains: Iterable[str] = ()) -> Captures:
     """The captures that the setting `captures` names, files or patterns of files.
 
     Raises ConfigError for a pattern without a file, two files of one name, or a bad `capture_fold`.
@@ -74,15 +81,16 @@ def captures_of(patterns: Iterable[str], fold: str) -> Captures:
     for pattern in patterns:
         found = [path for path in sorted(glob.glob(pattern)) if Path(path).is_file()]
         if not found:
-            raise ConfigError(
-                f"captures: {pattern!r} is no file, and no pattern that any file fits"
-            )
+            raise ConfigError(f"captures: {pattern!r} isn't a file, and as a pattern fits none")
         for path in found:
             name = name_of(path)
             if files.get(name, path) != path:
-                raise ConfigError(f"captures: {files[name]} and {path} have one name, {name}")
+                raise ConfigError(
+                    f"captures: {files[name]} and {path} have one name, {name}, and their tables "
+                    "would lie in one folder: rename one"
+                )
             files[name] = path
-    return Captures(files, fold)
+    return Captures(files, fold, tuple(domains))
 
 
 def name_of(path: str) -> str:

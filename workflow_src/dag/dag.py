@@ -31,6 +31,10 @@ RULES = (
 )
 
 
+CAPTURES = ("captures", "capture_fold", "capture_domains")
+"""The settings of captures that others recorded."""
+
+
 @dataclass(frozen=True)
 class Dag:
     """The plan as the rules see it."""
@@ -117,5 +121,5 @@ def dag_of(plan: Plan, changed: Iterable[str] = ()) -> Dag:
         timelines=timelines,
         report=Report(plan, ceilings, studies, timelines, tuple(changed)),
         environments=Environments(plan, cases, studies),
-        captures=captures_of(plan.settings["captures"], plan.settings["capture_fold"]),
+        captures=captures_of(*(plan.settings[name] for name in CAPTURES)),
     )
