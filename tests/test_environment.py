@@ -1,8 +1,12 @@
 """Measurements from different machines or versions: found, named, and never mixed silently."""
 
+import hashlib
+import io
 import json
 import os
+import re
 import sys
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -10,7 +14,10 @@ import pytest
 
 from tests.workflow import Project
 from workflow_src.common import environment as columns
+from workflow_src.measure import machine
+from workflow_src.measure.alone import measured_alone
 from workflow_src.plan import drift
+from workflow_src.tables import case_tables
 from workflow_src.tables.environment import MixedEnvironmentsError, distinct, main, require_one
 
 H200 = {"gpu": "H200", "torch": "2.13"}
@@ -31,6 +38,66 @@ def test_one_environment_is_one_row_whatever_the_node(tmp_path: Path) -> None:
     found = distinct(tables_of(tmp_path, H200, H200))
     assert found[["gpu", "torch", "measurements"]].to_numpy().tolist() == [["H200", "2.13", 2]]
     require_one(found)
+
+
+def test_another_host_or_boot_mixes_nothing_and_is_no_drift(tmp_path: Path) -> None:
+    """So that a run can go on elsewhere, or after a boot."""
+    hosts = [H200 | {"host_id": name} for name in ("0a1b2c3d", "4e5f6a7b")]
+    require_one(distinct(tables_of(tmp_path, *hosts)))
+    path = tmp_path / "benchmark.json"
+    path.write_text(json.dumps({"environment": hosts[0]}))
+    assert drift.drift([path], HERE) == ""
+
+
+MACHINE, BOOT = "5ec2e7" * 5 + "aa", "5ec2e700-b007-4000-8000-5ec2e75ec2e7"
+
+
+def host_of(folder: Path, monkeypatch: pytest.MonkeyPatch, **files: str) -> str:
+    """The id of a host whose files say this: etc, dbus and boot; the others it lacks."""
+    for name in ("etc", "dbus", "boot"):
+        (folder / name).unlink(missing_ok=True)
+    for name, text in files.items():
+        (folder / name).write_text(f"{text}\n")
+    monkeypatch.setattr(machine, "MACHINE_IDS", (folder / "etc", folder / "dbus"))
+    monkeypatch.setattr(machine, "BOOT_ID", folder / "boot")
+    return machine.host_id()
+
+
+def test_a_host_keeps_its_id_until_it_boots_and_no_other_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = partial(host_of, tmp_path, monkeypatch)
+    first = host(etc=MACHINE, boot=BOOT)
+    assert re.fullmatch("[0-9a-f]{8}", first)
+    assert first == host(etc=MACHINE, boot=BOOT) == host(dbus=MACHINE, boot=BOOT)
+    others = [
+        host(etc=MACHINE, boot=BOOT[::-1]),
+        host(etc=MACHINE[::-1], boot=BOOT),
+        host(etc=MACHINE),
+        host(boot=BOOT),
+    ]
+    assert len({first, *others}) == 5 and "" not in others
+    assert host() == host(etc="", boot="") == ""
+    assert host(etc="", dbus=MACHINE, boot=BOOT) == first
+
+
+def test_an_id_is_no_plain_hash_of_what_it_is_made_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = host_of(tmp_path, monkeypatch, etc=MACHINE)
+    for text in (MACHINE, f"{MACHINE}\n", f"\n{MACHINE}\n"):
+        assert found != hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def test_the_id_is_in_what_is_measured_and_nothing_that_it_is_made_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_locks: None
+) -> None:
+    host = host_of(tmp_path, monkeypatch, etc=MACHINE, boot=BOOT)
+    found = measured_alone("t", {"device": "cpu"}, "phases", dict)
+    assert found["environment"]["host_id"] == host
+    table = case_tables.environment(found, "torch 2").to_csv()
+    assert pd.read_csv(io.StringIO(table), dtype="str")["host_id"].tolist() == [host]
+    assert not [word for word in (MACHINE, BOOT) if word in table or word in json.dumps(found)]
 
 
 def test_the_first_column_that_differs_is_named_with_its_values(tmp_path: Path) -> None:

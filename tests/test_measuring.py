@@ -17,7 +17,7 @@ from workflow_src.common.errors import StageError
 from workflow_src.common.summary import summarize
 from workflow_src.common.units import GIB
 from workflow_src.dag.start import make_dag
-from workflow_src.measure import benchmark, profiled_run
+from workflow_src.measure import benchmark, machine, profiled_run
 from workflow_src.measure.memory_limit import available_bytes, limited_memory
 from workflow_src.measure.oom import Row, attempt, in_turn
 from workflow_src.measure.workload import Workload
@@ -194,6 +194,7 @@ def recorded(tmp_path: Path, row: dict[str, Any]) -> dict[str, Any]:
 
 def test_the_tables_of_a_real_case_account_for_every_nanosecond(tmp_path: Path) -> None:
     tables = recorded(tmp_path, {"warmup_steps": 3, "capture_steps": 2})
+    assert tables["environments"]["host_id"].tolist() == [machine.host_id()]
     capture = tables["captures"].iloc[0]
     assert capture["attributed_ns"] + capture["outside_ns"] == capture["total_ns"] > 0
     assert capture["family_coverage"] == 1.0

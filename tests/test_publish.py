@@ -1,6 +1,7 @@
 """Published results are correct and contain no machine names."""
 
 import importlib
+import json
 import re
 import shutil
 import sqlite3
@@ -12,9 +13,10 @@ import pytest
 
 from tests.workflow import ROOT, make_project
 from workflow_src.cli.publish import clean_export, public_tables, publish
-from workflow_src.common.atomic_write import write_csv
+from workflow_src.common.atomic_write import write_csv, write_json
 from workflow_src.common.case import PHASES, TABLES
 from workflow_src.dag.start import make_dag
+from workflow_src.measure import machine
 from workflow_src.plan.config import load
 from workflow_src.studies.join_points import join
 from workflow_src.studies.study import STUDIES
@@ -78,12 +80,22 @@ def test_a_cleaned_export_reads_the_same_and_has_no_other_data(tmp_path: Path) -
     pd.testing.assert_frame_equal(before.calls, after.calls)
 
 
-def test_a_published_run_names_its_command_and_no_machine(tmp_path: Path) -> None:
+def test_a_published_run_names_its_command_and_no_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("secret-machine", "secret-boot"):
+        (tmp_path / name).write_text(name)
+    monkeypatch.setattr(machine, "MACHINE_IDS", (tmp_path / "secret-machine",))
+    monkeypatch.setattr(machine, "BOOT_ID", tmp_path / "secret-boot")
+    points = tmp_path / "results" / "t" / "studies" / "mlp"
+    about = {"gpu": "H200", "host_id": machine.host_id(), "node": "secret-host"}
+    write_json(points / "a.json", {"environment": about})
     tables = tmp_path / "results" / "t" / "tables"
     (tables / "studies").mkdir(parents=True)
     (tmp_path / "results" / "t" / "figures").mkdir()
     for name in TABLES:
         table = pd.DataFrame({"case": ["a"], "node": ["secret-host"], "device_name": ["GPU-1"]})
+        table["host_id"] = machine.host_id()
         table.to_csv(tables / f"{name}.csv", index=False)
     (tmp_path / "results/t/figures/x.svg").write_text("<svg/>")
     (tmp_path / "results/t/plan.csv").write_text("case\na\n")
@@ -106,7 +118,13 @@ def test_a_published_run_names_its_command_and_no_machine(tmp_path: Path) -> Non
     assert sorted(path.name for path in (out / "timelines").iterdir()) == sorted(steps)
     assert (out / "timelines" / steps[0]).read_bytes() == b"\x1f\x8b {}"
     for name in TABLES:
-        assert list(pd.read_csv(out / "tables" / f"{name}.csv").columns) == ["case"]
+        table = pd.read_csv(out / "tables" / f"{name}.csv", dtype="str")
+        assert table.to_dict("list") == {"case": ["a"], "host_id": [machine.host_id()]}
+    point = json.loads((out / "studies" / "mlp" / "a.json").read_text())
+    assert point == {"environment": {"gpu": "H200", "host_id": machine.host_id()}}
+    written = [path for path in out.rglob("*") if path.is_file()]
+    assert len(written) > len(TABLES)
+    assert not [path for path in written if b"secret" in path.read_bytes()]
 
 
 def test_an_older_run_is_published_without_the_tables_added_since(tmp_path: Path) -> None:

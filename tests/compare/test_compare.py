@@ -207,6 +207,42 @@ def test_environments_that_differ_are_listed(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("a_host", "b_host", "same"),
+    [
+        ("0a1b2c3d", "0a1b2c3d", "yes"),
+        ("0a1b2c3d", "4e5f6a7b", "no"),
+        ("1e5", "100000", "no"),
+        ("0a1b2c3d", "", "unknown"),
+        (None, "0a1b2c3d", "unknown"),
+        (None, None, "unknown"),
+    ],
+)
+def test_whether_both_ran_on_the_same_host_is_said_and_decides_nothing(
+    tmp_path: Path, a_host: str | None, b_host: str | None, same: str
+) -> None:
+    known = [{} if host is None else {"host_id": host} for host in (a_host, b_host)]
+    a = run(tmp_path / "a", Sample(environment=known[0]), seed=0)
+    b = run(tmp_path / "b", Sample(environment=known[1]), seed=1)
+    found = compared(a, b)
+    assert found.same_host == same
+    assert [(each.what, each.a, each.b) for each in found.environments] == (
+        [("host", a_host, b_host)] if same == "no" else []
+    )
+    assert headline(found).verdict is OfRuns.SAME and status(found) == 0
+    assert f"The same host: {same}.\n" in compare.text_of(found, TEMPLATES)
+    assert compare.as_dict(found)["same_host"] == same
+
+
+def test_cases_that_changed_hosts_with_each_other_are_not_on_the_same(tmp_path: Path) -> None:
+    hosts = ("0a1b2c3d", "4e5f6a7b")
+    for name, order in (("a", hosts), ("b", hosts[::-1])):
+        one, other = ({"host_id": host} for host in order)
+        run(tmp_path / name, Sample(environment=one), Sample(context=256, environment=other))
+    found = compared(tmp_path / "a", tmp_path / "b")
+    assert found.same_host == "no"
+
+
 def test_kernels_that_appeared_vanished_or_changed(tmp_path: Path) -> None:
     changed: list[Kernel] = [
         *(kernel for kernel in FORWARD if kernel[1] not in ("softmax_one", "copy_loose", "tiny")),

@@ -187,6 +187,39 @@ def test_warnings_are_counted_in_the_opening_and_listed_in_the_appendix(reported
     assert re.search(r"\| medium-ctx128-fp32 +\| device throttled +\| power cap +\|", warned)
 
 
+PLAIN = "so plain times of different cases may not compare"
+
+
+@pytest.mark.parametrize(
+    ("hosts", "other", "said"),
+    [
+        (("0a1b2c3d", "4e5f6a7b"), {}, f"> Cases ran on 2 hosts, {PLAIN}; device times do."),
+        (("0a1b2c3d", "4e5f6a7b"), {"gpu": "Other"}, f"> Cases ran on 2 hosts, {PLAIN}."),
+        (("0a1b2c3d", "0a1b2c3d"), {}, None),
+        (("0a1b2c3d", None), {}, None),
+        ((None, None), {}, None),
+    ],
+)
+def test_several_hosts_are_a_doubt(reported, hosts, other, said):
+    known = [{} if host is None else {"host_id": host} for host in hosts]
+    text, page = reported(
+        Sample(environment=known[0]), Sample(context=256, environment=known[1] | other)
+    )
+    opening = text[: text.index("\n## (a)")].splitlines()
+    assert [line for line in opening if "hosts" in line] == ([said] if said else [])
+    assert ("Doubts." in text) == bool(said) and ("Doubts." in page) == bool(said)
+    assert bool(re.search(r"(?m)^\| hosts ", text)) == (None not in hosts)
+
+
+def test_on_a_cpu_no_time_compares_with_that_of_another_host(reported):
+    known = [{"host_id": host} for host in ("0a1b2c3d", "4e5f6a7b")]
+    first, second = (
+        Sample(device="cpu", context=context, environment=host)
+        for context, host in zip((128, 256), known, strict=True)
+    )
+    assert f"> Cases ran on 2 hosts, {PLAIN}.\n" in reported(first, second)[0]
+
+
 def test_oom_is_shown_with_its_reason(reported):
     oom = {"train_step": ("oom", "CUDA out of memory")}
     text, _ = reported(Sample(status=oom), Sample(context=256))

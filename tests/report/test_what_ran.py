@@ -1,6 +1,7 @@
 """What was run: parameters of a size, settings as recorded, and what is missing with its state."""
 
 import pandas as pd
+import pytest
 
 from tests.report.test_trust import read
 from tests.synthetic_tables import Sample
@@ -38,6 +39,18 @@ def test_settings_are_shown_as_they_were_recorded():
 
 def test_names_of_machines_stay_at_home(read):
     assert "secret" not in str(settings(read(Sample())).to_numpy())
+
+
+@pytest.mark.parametrize(
+    ("ids", "said"),
+    [(("1e5", "1e5"), 1), (("1e5", "100000"), 2), (("1e5", ""), None), ((None, None), None)],
+)
+def test_hosts_are_counted_where_each_case_tells_its_own(read, ids, said):
+    """By ids as texts: some look like numbers, such as 1e5 and 100000."""
+    known = [{} if name is None else {"host_id": name} for name in ids]
+    first, second = Sample(environment=known[0]), Sample(context=256, environment=known[1])
+    found = dict(settings(read(first, second)).to_numpy().tolist()).get("hosts")
+    assert (found.number if found else None) == said
 
 
 def test_what_is_missing_has_its_state_and_reason(read):

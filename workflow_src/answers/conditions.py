@@ -8,7 +8,7 @@ import pandas as pd
 from workflow_src.answers.tables import Tables
 from workflow_src.common.environment import HOST_SPEEDS
 from workflow_src.common.thresholds import BUSY_LOAD, HOST_CHANGED
-from workflow_src.render.value import Rows, Value, computed, ratio, value
+from workflow_src.render.value import Rows, Value, computed, ratio, rows_of, value
 
 
 class Warned(StrEnum):
@@ -58,6 +58,19 @@ def conditions(tables: Tables) -> tuple[Conditions, ...]:
     """The conditions of all cases in environments.csv."""
     rows = tables["environments"]
     return tuple(_of(_Row(rows.loc[number], int(number))) for number in rows.index)
+
+
+def hosts(tables: Tables) -> Value | None:
+    """On how many hosts the cases ran, a host booted again being another.
+
+    None unless each row of environments.csv tells its own; older tables don't.
+    """
+    rows = tables["environments"]
+    found = [str(cell) for cell in rows.get("host_id", ())]
+    if not found or not all(found):
+        return None
+    source = rows_of("environments", rows)
+    return Value(len(set(found)), "count", (source,), "different values of host_id")
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,7 @@ def as_dict(found: Comparison) -> dict[str, object]:
         "status": STATUSES[Verdict[said.verdict.name]],
         "verdict": str(said.text(Printer())),
         "processes_needed": found.processes_needed,
+        "same_host": found.same_host,
         "environments": [_flat(each) for each in found.environments],
         "other_work": found.other_work,
         "phases": _phase_rows(found.phases),

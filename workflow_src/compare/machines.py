@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 import pandas as pd
@@ -28,6 +29,14 @@ SETTINGS = (
 """Columns of the plan that say how it was measured."""
 
 UNRECORDED = "not recorded"
+
+
+class SameHost(StrEnum):
+    """Whether two runs measured on the same host, in words."""
+
+    YES = "yes"
+    NO = "no"
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
@@ -96,7 +105,22 @@ def differences(a: Run, b: Run, cases: Sequence[CaseKey]) -> tuple[Difference, .
         Difference(name, *(_planned(run, names, name) for run in (a, b))) for name in SETTINGS
     ]
     every += [_speeds(a, b, names, name, what) for name, what in HOST_SPEEDS.items()]
+    if same_host(a, b, cases) is SameHost.NO:
+        ours, theirs = (_seen(run.tables["environments"], names, "host_id") for run in (a, b))
+        every.append(Difference("host", ours, theirs))
     return tuple(each for each in every if each.a != each.b)
+
+
+def same_host(a: Run, b: Run, cases: Sequence[CaseKey]) -> SameHost:
+    """Whether each case ran on the same host in both runs; one booted in between is another."""
+    pairs = [[_host(run, case.case) for run in (a, b)] for case in cases]
+    if any(ours and theirs and ours != theirs for ours, theirs in pairs):
+        return SameHost.NO
+    return SameHost.YES if pairs and all(map(all, pairs)) else SameHost.UNKNOWN
+
+
+def _host(run: Run, case: str) -> str:
+    return "".join(run.tables.of("environments", case).get("host_id", ()))
 
 
 def _seen(table: pd.DataFrame, names: Sequence[str], column: str) -> str:

@@ -11,7 +11,7 @@ from workflow_src.answers.tables import CaseKey
 from workflow_src.common import words
 from workflow_src.common.errors import StageError
 from workflow_src.compare.change import Change, Kind, PhaseChange, Verdict, Why
-from workflow_src.compare.machines import Difference, differences, other_work
+from workflow_src.compare.machines import Difference, SameHost, differences, other_work, same_host
 from workflow_src.compare.phases import Absent, not_in_both, on_cpu, phase_changes
 from workflow_src.compare.plain import fewest_processes
 from workflow_src.compare.resampling import geometric_mean
@@ -35,6 +35,7 @@ class Comparison:
     cases: tuple[CaseKey, ...]
     only_a: int
     only_b: int
+    same_host: SameHost
     environments: tuple[Difference, ...]
     other_work: dict[str, str]
     phases: tuple[PhaseChange, ...]
@@ -168,6 +169,7 @@ def compare(a: Run, b: Run, threshold: float) -> Comparison:
         cases=tuple(cases),
         only_a=len(ours) - len(named),
         only_b=len(theirs) - len(named),
+        same_host=same_host(a, b, named),
         environments=differences(a, b, named),
         other_work=others,
         phases=phase_changes(a, b, cases, threshold),

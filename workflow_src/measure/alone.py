@@ -8,7 +8,7 @@ from workflow_src.common.device_locks import locks_are_shared
 from workflow_src.common.devices import hold
 from workflow_src.common.subprocesses import told_if_killed
 from workflow_src.measure.host import host_speed
-from workflow_src.measure.machine import hardware, node, now, software, state
+from workflow_src.measure.machine import hardware, host_id, node, now, software, state
 from workflow_src.measure.memory_limit import limited_memory
 from workflow_src.measure.neighbors import Neighbors
 from workflow_src.measure.progress import observed
@@ -40,9 +40,10 @@ def measured_alone(
             after = state(device) | _speed_after(kind)
             found = finish(found)
         neighbors.look()
+        where = {"host_id": host_id(), "node": node(), "device_name": device}
         return {
             key: found,
-            "environment": hardware(device) | software() | {"node": node(), "device_name": device},
+            "environment": hardware(device) | software() | where,
             "before": before,
             "during": neighbors.state(),
             "after": after,

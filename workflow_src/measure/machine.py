@@ -1,10 +1,12 @@
 """The hardware and software that a result was measured on; stored with each result."""
 
+import hashlib
 import os
 import platform
 import socket
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pynvml
@@ -20,6 +22,10 @@ THROTTLES = {
     "hardware thermal slowdown": "nvmlClocksThrottleReasonHwThermalSlowdown",
     "power brake": "nvmlClocksThrottleReasonHwPowerBrakeSlowdown",
 }
+
+MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+SALT = "transformer-step-time host"
 
 
 def use_threads(row: Mapping[str, Any]) -> None:
@@ -143,3 +149,24 @@ def now() -> str:
 def node() -> str:
     """The host name of this machine; kept with results, never published."""
     return socket.gethostname()
+
+
+def host_id() -> str:
+    """8 hex digits that differ from host to host and from boot to boot; may be published.
+
+    A salted hash of the machine's and the boot's id, neither of which can be found from it; "" if
+    neither can be read.
+    """
+    machine = next(filter(None, map(_content, MACHINE_IDS)), b"")
+    boot = _content(BOOT_ID)
+    if not machine and not boot:
+        return ""
+    return hashlib.sha256(b"\n".join((SALT.encode(), machine, boot))).hexdigest()[:8]
+
+
+def _content(path: Path) -> bytes:
+    """What a file holds; nothing if it can't be read."""
+    try:
+        return path.read_bytes().strip()
+    except OSError:
+        return b""

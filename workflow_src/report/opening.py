@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.answers.conditions import Warned, conditions
+from workflow_src.answers.conditions import Warned, conditions, hosts
 from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import PhaseTimes
 from workflow_src.common import words
@@ -35,13 +35,15 @@ class Doubts:
 
     `warned`: how many cases have a warning; `device`: how many of these are of the device, so that
     its times are doubted too; `spread`: the slowest process over the fastest, at
-    most; `incomplete`: how many cases lack a time or a capture; `mixed`: columns
-    of machine and versions in which cases differ; `failed`: parts that could not be written.
+    most; `hosts`: on how many cases ran, where on more than one; `incomplete`: how many cases lack
+    a time or a capture; `mixed`: columns of machine and versions in which cases differ; `failed`:
+    parts that could not be written.
     """
 
     warned: Cell
     device: Cell
     spread: Value | None
+    hosts: Value | None
     incomplete: Cell
     mixed: str
     failed: tuple[Part, ...]
@@ -49,7 +51,8 @@ class Doubts:
     @property
     def any(self) -> bool:
         """Whether there is any doubt."""
-        return any((self.warned, self.spread, self.incomplete, self.mixed, self.failed))
+        doubted = (self.warned, self.spread, self.hosts, self.incomplete, self.mixed, self.failed)
+        return any(doubted)
 
 
 @dataclass(frozen=True)
@@ -136,6 +139,7 @@ def doubts(run: Run) -> Doubts:
         warned=warned(run.tables, tuple(Warned)),
         device=warned(run.tables, OF_THE_DEVICE),
         spread=spread(run.times),
+        hosts=several_hosts(run.tables),
         incomplete=Joined((_named(run.tables, lacking), every), by=" of ") if lacking else None,
         mixed=mixed(run.tables["environments"]),
         failed=failed,
@@ -168,6 +172,12 @@ def spread(times: Sequence[PhaseTimes]) -> Value | None:
     ratios = [ratio(each.slowest, each.fastest, "times") for each in times]
     most = max(filter(None, ratios), key=lambda each: each.number, default=None)
     return most if most is not None and most.number > 1 + DIFFERENT else None
+
+
+def several_hosts(tables: Tables) -> Value | None:
+    """On how many hosts the cases ran; None if on one, or if that isn't known."""
+    found = hosts(tables)
+    return found if found is not None and found.number > 1 else None
 
 
 def mixed(environments: pd.DataFrame) -> str:

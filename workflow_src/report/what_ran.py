@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.answers.conditions import conditions
+from workflow_src.answers.conditions import conditions, hosts
 from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import PhaseTimes
 from workflow_src.common import words
@@ -87,6 +87,7 @@ def settings(run: Run) -> pd.DataFrame:
         **{said: recorded(environments, name) for name, said in RECORDED.items()},
         **{said: recorded(plan, name) for name, said in PLANNED.items()},
         "measured on": _days(environments),
+        "hosts": hosts(run.tables),
         "a launch on the host, us: median (least to most)": _speeds(run.tables, "launch_us"),
         "an eager operation, us: median (least to most)": _speeds(run.tables, "operation_us"),
     }
