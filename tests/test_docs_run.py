@@ -113,6 +113,7 @@ BY_CI = {
 """Commands that CI runs, and the line of .ci/run that does, for the groups of the command."""
 
 LACKING = {
+    r"make conformance": "nsys, a network, and minutes",
     r"make clean": "environments that may be removed",
     r"--config suite=assignment processes=3$": "a GPU",
     r"\. \.venv/bin/activate": "a .venv made here, for which `make report` takes a network",
