@@ -196,8 +196,17 @@ def test_a_thread_with_ranges_is_its_own_tree(export: Export) -> None:
     assert unplaced(tables) == {OWN_THREAD: 2}
 
 
-def test_the_main_thread_has_the_most_ranges(export: Export) -> None:
-    export.range("load", 0, 100, thread=1)
+def test_the_main_thread_is_the_first_one_whoever_has_more_ranges(export: Export) -> None:
+    """A loader with many ranges was once lent what autograd launched."""
+    export.range("step", 0, 100, thread=1)
+    for start in range(0, 100, 10):
+        export.range("load", start, start + 9, thread=3)
+    export.work(55, 1, thread=9)
+    assert busy(export.tables()) == {"load": 0, "step": 1}
+
+
+def test_without_ranges_on_the_first_thread_it_is_the_one_with_most(export: Export) -> None:
+    export.range("load", 0, 100, thread=3)
     export.range("step", 0, 50, thread=2)
     export.range("step", 50, 100, thread=2)
     export.work(60, 1, thread=9)

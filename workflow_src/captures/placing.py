@@ -2,9 +2,9 @@
 
 Each thread with ranges of its own is a tree. Work launched on it belongs to its innermost open
 range; work launched on a thread without ranges, such as autograd's, to the innermost range that is
-open on its process's main thread: the one with most ranges. So does work on a thread whose ranges
-are all a library's, outside of these. Of a process without any range, all work belongs to the
-whole.
+open on its process's main thread: the first one, if it has ranges, or else the one with most. So
+does work on a thread whose ranges are all a library's, outside of these. Of a process without any
+range, all work belongs to the whole.
 """
 
 from dataclasses import dataclass
@@ -116,8 +116,9 @@ def _trees(ranges: pd.DataFrame) -> tuple[_Trees, Indices, int]:
         innermost = own[found.nesting.innermost]
         nestings.append(Nesting(parent[rows], found.nesting.times, innermost))
     number = {key: n for n, key in enumerate(threads)}
-    sizes = sorted((-len(rows), key) for key, rows in threads.items())
-    main = {process: number[process, thread] for _, (process, thread) in reversed(sizes)}
+    # On Linux a process's first thread, which nearly always trains, has the process's number.
+    order = sorted(threads, key=lambda key: (key[0] != key[1], -len(threads[key]), key))
+    main = {process: number[process, thread] for process, thread in reversed(order)}
     return _Trees(nestings, number, main), parent, overlapping
 
 
