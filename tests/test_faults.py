@@ -25,6 +25,7 @@ from tests.slurm import wait_until
 from tests.test_fuzz import TRACE
 from tests.test_nsys import requires_nsys
 from tests.workflow import ROOT, SUITE, Project, make_project
+from workflow_src.common import nsys_cli
 from workflow_src.common.devices import hold
 from workflow_src.common.errors import TraceError
 from workflow_src.measure import capture as capture_stage
@@ -239,8 +240,7 @@ def test_running_out_of_memory_on_a_cpu_is_told_in_the_report(project: Project) 
 @pytest.mark.parametrize("damage", ["cut", "overwritten", "empty", "foreign"])
 def test_a_damaged_nsys_report_gives_a_one_sentence_error(tmp_path: Path, damage: str) -> None:
     good, bad = tmp_path / "good.nsys-rep", tmp_path / "bad.nsys-rep"
-    quiet = ["-t", "nvtx", "-s", "none", "--cpuctxsw=none", "-o", str(good), "true"]
-    subprocess.run(["nsys", "profile", *quiet], capture_output=True, check=True)
+    nsys_cli.profile(good, ["true"], "cpu", os_tracing=False)
     content = good.read_bytes()
     half = len(content) // 2
     damages = {"cut": content[:half], "overwritten": content[:200] + b"\xff" * (len(content) - 200)}

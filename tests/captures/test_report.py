@@ -1,6 +1,5 @@
 """The report of captures: a verdict each, and tables that say what the CSVs say."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from tests.workflow import ROOT, SUITE, Project, make_project
 from workflow_src.captures import export, report
 from workflow_src.captures.headline import Verdict, headline
 from workflow_src.captures.result import Captured, captured, read_tables
+from workflow_src.common import nsys_cli
 from workflow_src.common.asked import asked_of
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import TraceError
@@ -96,8 +96,7 @@ def test_files_have_names_and_bad_ones_a_sentence(tmp_path: Path) -> None:
 @requires_nsys
 def test_a_report_of_nsys_is_exported_and_left_as_it_is(tmp_path: Path) -> None:
     recorded = tmp_path / "c.nsys-rep"
-    quiet = ["-t", "nvtx", "-s", "none", "--cpuctxsw=none", "-o", str(recorded), "true"]
-    subprocess.run(["nsys", "profile", *quiet], check=True, capture_output=True)
+    nsys_cli.profile(recorded, ["true"], "cpu", os_tracing=False)
     before = recorded.read_bytes()
     export.main(["--capture", str(recorded), "--output", str(tmp_path / "c.sqlite")])
     with pytest.raises(TraceError, match="holds neither a range nor any work"):

@@ -59,7 +59,7 @@ def test_what_the_device_does_bounds_the_optimizer_and_attention(read):
 
 
 def test_attention_in_a_training_step_is_what_its_operators_took_forward_and_backward(read):
-    """6 ms outside of products: 4 in softmax, of which backward 3, and 2 in the gradient's mask."""
+    """Besides products 4 ms in softmax, 2 in the mask, 0.5 in attention with its range lost."""
     tables = read(Sample())
     assert of(tables, "train_step").by(Remedy.ATTENTION) is None, "ranges tell forward's alone"
     rows = [
@@ -68,11 +68,12 @@ def test_attention_in_a_training_step_is_what_its_operators_took_forward_and_bac
         ("train_step/forward/block/attention/scores", "elementwise", 2.0),
         ("train_step/forward/block/attention/scores", "gemm", 5.0),
         ("train_step/forward/block/attention/qkv", "copy", 7.0),
+        ("train_step/forward/block/attention", "elementwise", 0.5),
     ]
     operators = pd.DataFrame(rows, columns=["path", "family", "busy_ms_per_step"])
     operators = operators.assign(case=tables.cases[0].case, phase="train_step")
     told = Tables({**tables.frames, "operators": operators})
-    assert saved(of(told, "train_step"), Remedy.ATTENTION) == (6.0, False)
+    assert saved(of(told, "train_step"), Remedy.ATTENTION) == (6.5, False)
 
 
 def test_a_lower_precision_saves_device_time_measured_where_its_device_does_not_wait(read):

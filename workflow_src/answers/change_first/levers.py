@@ -13,7 +13,7 @@ PHASE, PLAIN = "train_step", "plain"
 HEADINGS = (
     "training step of",
     "plain, ms",
-    "saves most alone",
+    "saves most alone, by medians",
     "saves",
     "saves most together",
     "saves in all",
