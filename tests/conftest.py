@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
 from tests.failures import pytest_configure as pytest_configure
@@ -113,6 +114,20 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
 def project(finished: Project, tmp_path: Path) -> Project:
     """A copy of the finished project."""
     return finished.copy(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def nsys_alone(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """Run nsys in one test at a time: beside another one it lost a report, and once never began."""
+    if request.node.get_closest_marker("nsys") is None:
+        yield
+        return
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    with FileLock(shared / "nsys.lock"):
+        yield
 
 
 @pytest.fixture
