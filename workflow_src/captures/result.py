@@ -21,7 +21,7 @@ SHOWN = 30
 FIRST_LINE = 2
 """The line of a CSV's first row, after its headings."""
 
-READ = ("paths", "kernels", "families", "unplaced", "domains", "summary", "notes")
+READ = ("paths", "kernels", "unplaced", "summary", "notes")
 
 
 @dataclass(frozen=True)

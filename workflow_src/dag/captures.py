@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workflow_src.common.asked import asked_of
-from workflow_src.dag.paths import PAGE, ROOT_FILES, TEMPLATES, another_run
+from workflow_src.dag.paths import PAGE, ROOT_FILES, TEMPLATES, made_for_another
 from workflow_src.dag.wildcards import Wildcards, known
 from workflow_src.plan.config import ConfigError
 
@@ -62,10 +61,8 @@ class Captures:
         return hashlib.sha256(about.encode()).hexdigest()[:12]
 
     def made_for_another(self, ancient: Callable[[str], str]) -> str:
-        """An input newer than a report that was made for anything else; see Report's."""
-        files = map(Path, ROOT_FILES)
-        other = any(file.exists() and asked_of(file) != self.asked for file in files)
-        return another_run(newer=True) if other else ancient(another_run(newer=False))
+        """An input that has the report made again if it was made for anything else."""
+        return made_for_another(ROOT_FILES, self.asked, ancient)
 
 
 def captures_of(patterns: Iterable[str], fold: str, domains: Iterable[str] = ()) -> Captures:

@@ -1,10 +1,11 @@
 """Paths that several rules share: a run's folder, the templates, the folder of a rule's files."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from workflow_src.common.asked import asked_of
 from workflow_src.dag.wildcards import Wildcards
 from workflow_src.plan.suites import Plan
 
@@ -30,6 +31,17 @@ def another_run(*, newer: bool) -> str:
         if newer:
             os.utime(NEWER)
     return str(NEWER)
+
+
+def made_for_another(files: Iterable[str], asked: str, ancient: Callable[[str], str]) -> str:
+    """An input that has files made again if one of them was made for anything but `asked`.
+
+    It is newer than these files then; else it is `ancient`, Snakemake's flag for inputs whose
+    times don't matter.
+    """
+    made = filter(Path.exists, map(Path, files))
+    other = any(asked_of(file) != asked for file in made)
+    return another_run(newer=True) if other else ancient(another_run(newer=False))
 
 
 def results_of(plan: Plan) -> str:

@@ -4,12 +4,10 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from workflow_src.answers.questions import FIGURES, QUESTIONS, REPORT_TABLES
-from workflow_src.common.asked import asked_of
 from workflow_src.dag.ceilings import Ceilings
-from workflow_src.dag.paths import PAGE, ROOT_FILES, TEMPLATES, another_run, results_of
+from workflow_src.dag.paths import PAGE, ROOT_FILES, TEMPLATES, made_for_another, results_of
 from workflow_src.dag.studies import Studies
 from workflow_src.dag.timelines import Timelines
 from workflow_src.dag.wildcards import Wildcards, known
@@ -89,14 +87,8 @@ class Report:
         return hashlib.sha256(json.dumps([run, inputs]).encode()).hexdigest()[:12]
 
     def made_for_another(self, part: str, ancient: Callable[[str], str]) -> str:
-        """An input that has a part made again if one of its files was made for anything else.
-
-        It is newer than these files then; else it is `ancient`, Snakemake's flag for inputs whose
-        times don't matter.
-        """
-        asked, files = self.asked(part), map(Path, self.files(part))
-        other = any(file.exists() and asked_of(file) != asked for file in files)
-        return another_run(newer=True) if other else ancient(another_run(newer=False))
+        """An input that has a part made again if one of its files was made for anything else."""
+        return made_for_another(self.files(part), self.asked(part), ancient)
 
     def everything(self) -> list[str]:
         """All that the report consists of: the default targets."""

@@ -17,7 +17,7 @@ CELL = re.compile(r"<td([^>]*)>(.*?)</td>", re.DOTALL)
 NUMBER = re.compile(r"[-+]?(?:\d[\d,]*)?\.?\d+(?:e[-+]?\d+)?(?= |$)")
 """What a cell begins with if it sorts by that."""
 
-BLANK = {"", *STATES.values()}
+BLANK = {"", *(word for state, word in STATES.items() if state != "ok")}
 
 CASE, PHASE = "case", "phase"
 CHOSEN_BY = ("size", "context", "batch", "precision", "attention", "optimizer")
