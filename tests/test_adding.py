@@ -195,7 +195,7 @@ def add_study(project: Project) -> None:
         (folder / f"{name}.py").write_text(text)
     template = project.folder / "report_templates" / "studies" / "addition.md.j2"
     template.write_text("An addition by itself.\n")
-    project.edit("workflow_src/studies/study.py", '"levers")', '"levers", "addition")')
+    project.edit("workflow_src/studies/study.py", '"levers",\n)', '"levers",\n    "addition",\n)')
     imports = "".join(
         f"from workflow_src.studies.addition import {name} as addition_{name}\n"
         for name in ("figure", "headline", "result")

@@ -29,6 +29,7 @@ QUESTIONS: dict[str, Question] = {
         "How long is the forward pass, and does the profiler agree with plain timing?",
         ("timings", "ranges", "captures"),
         optional=("ledger", "environments"),
+        studies=("profiler",),
     ),
     "b": Question(
         "top_kernel",
