@@ -111,7 +111,7 @@ BEHAVIOR = [
         id="which CUDA calls launch work",
     ),
     pytest.param(
-        "studies/levers/effects.py", "FUSED_BYTES = 28", "FUSED_BYTES = 24",
+        "studies/levers/effects.py", "STREAM_HALVES = 0.75", "STREAM_HALVES = 0.7",
         {"levers prediction"}, id="what a remedy is expected to do",
     ),
     pytest.param(

@@ -9,7 +9,13 @@ import pandas as pd
 from workflow_src.answers.kernels import PRODUCTS, captured, device_ms
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes, phase_times
-from workflow_src.common.case import ATTENTIONS, OPTIMIZERS, PHASES, PRECISIONS
+from workflow_src.common.case import (
+    ATTENTIONS,
+    OPTIMIZER_BYTES,
+    OPTIMIZERS,
+    PHASES,
+    PRECISIONS,
+)
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
 from workflow_src.render.value import Value, computed, ratio, rows_of, value
 from workflow_src.traces.kernel_words import CASTS
@@ -129,7 +135,7 @@ def _savings(tables: Tables, case: CaseKey, phase: str, times: Times) -> tuple[S
     """The remedies of which something is known, in the order of Remedy."""
     mine, (_, rows) = times[case, phase], captured(tables, case.case, phase)
     bounds: dict[Remedy, Callable[[], Value | None]] = {
-        Remedy.OPTIMIZER: lambda: device_ms(_optimizer(case, rows)),
+        Remedy.OPTIMIZER: lambda: _optimizer(case, rows),
         Remedy.ATTENTION: lambda: _attention(tables, case, phase, rows),
         Remedy.CASTS: lambda: device_ms(_casts(case, rows)),
     }
@@ -216,9 +222,12 @@ def _in_attention(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[lost | rows.index.isin(_inside(rows, IN_ATTENTION).index)]
 
 
-def _optimizer(case: CaseKey, rows: pd.DataFrame) -> pd.DataFrame:
-    """The optimizer's rows, unless it is one kernel already."""
-    return _inside(rows, frozenset({"optimizer"})) if case.optimizer != "fused" else rows.iloc[:0]
+def _optimizer(case: CaseKey, rows: pd.DataFrame) -> Value | None:
+    """What a fused optimizer saves if it moves its bytes at the rate of this one."""
+    ms = device_ms(_inside(rows, frozenset({"optimizer"})))
+    more = 1 - OPTIMIZER_BYTES["fused"] / OPTIMIZER_BYTES[case.optimizer]
+    formula = "optimizer's device time * (1 - bytes of a fused one / its bytes)"
+    return computed(ms.number * more, "ms", formula, ms) if ms and more else None
 
 
 def _attention(tables: Tables, case: CaseKey, phase: str, rows: pd.DataFrame) -> Value | None:
