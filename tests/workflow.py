@@ -38,8 +38,7 @@ if [ "$WATCH_STAGE" = "$2" ] && { [ -z "$WATCH_CASE" ] || case "$*" in *"$WATCH_
     [ -n "$WATCH_KILL_S" ] || { echo "injected failure of $2" >&2; exit 1; }
     exec timeout -s KILL "$WATCH_KILL_S" PYTHON "$@"
 fi
-# A job of Slurm's runs its stage itself, so that it ends with the job.
-if [ -n "$WATCH_SERVER" ] && [ -z "$SLURM_JOB_ID" ]; then
+if [ -n "$WATCH_SERVER" ]; then
     PYTHON -I -S CLIENT "$@"
 else
     PYTHON "$@"
