@@ -99,7 +99,7 @@ def set_job(number: str, *settings: str) -> None:
 
 
 def end_now(number: str) -> None:
-    """Let a job reach its limit now, which Slurm refuses if the second passes before it reads it."""
+    """Let a job reach its limit now, which Slurm refuses if it reads this in the next second."""
     update = ["scontrol", "update", f"JobId={number}", "EndTime=now"]
     wait_until(lambda: not subprocess.run(update, capture_output=True).returncode, "a job's limit")
 
