@@ -227,15 +227,6 @@ def test_adding_a_question_a_study_and_a_size(project: Project) -> None:
     assert "### An addition" in report and "Each takes" in report
 
 
-def test_a_new_family_remakes_tables_and_measures_nothing(project: Project) -> None:
-    project.run("results/smoke/tables/kernels.csv")
-    project.edit(
-        "workflow_src/traces/families.csv", "communication,", "rotary,aten::stack,x\ncommunication,"
-    )
-    stale = project.stale("results/smoke/tables/kernels.csv")
-    assert stale == {"case_tables": 2, "environment": 1, "join": 1}
-
-
 def test_files_named_in_the_checklists_exist() -> None:
     text = (ROOT / "docs" / "adding.md").read_text()
     for name in re.findall(r"`((?:workflow_src|tests|report_templates)/[\w/.{}]+)`", text):
