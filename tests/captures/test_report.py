@@ -1,5 +1,6 @@
 """The report of captures: a verdict each, and tables that say what the CSVs say."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from tests.answers.test_any_subset import check
 from tests.captures.building import Export, tables_in
 from tests.test_nsys import requires_nsys
 from tests.workflow import ROOT, SUITE, Project, make_project
-from workflow_src.captures import export, report
+from workflow_src.captures import export, report, tables
 from workflow_src.captures.headline import Verdict, headline
 from workflow_src.captures.result import Captured, captured, read_tables
 from workflow_src.common import nsys_cli
@@ -77,6 +78,29 @@ def test_the_report_has_all_captures_and_no_empty_table(tmp_path: Path) -> None:
     assert "<title>Where the device time of a capture goes</title>" in texts[1].read_text()
 
 
+def test_one_that_cannot_be_read_has_a_sentence_and_the_others_their_tables(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bad.sqlite").write_text("hello")
+    (tmp_path / "bad.nsys-rep").write_text("hello")
+    export.note_problem(tmp_path / "none.sqlite", "nsys is not on the PATH")
+    good = Export(tmp_path)
+    good.work(0)
+    good.write()
+    for name in ("bad", "none", "c"):
+        files = ["--capture", f"{tmp_path}/{name}.sqlite", "--output", f"{tmp_path}/{name}"]
+        tables.main([*files, "--note-problem"])
+    texts = ["--markdown", f"{tmp_path}/report.md", "--html", f"{tmp_path}/report.html"]
+    common = ["--templates", str(ROOT / "report_templates"), *texts, "--tables"]
+    report.main([*common, f"{tmp_path}/c", f"{tmp_path}/none", f"{tmp_path}/bad"])
+    parts = (tmp_path / "report.md").read_text().split("\n## ")[1:]
+    assert [part.partition("\n")[0] for part in parts] == ["none", "bad", "c"]
+    assert "could not be read: " in parts[1] and "neither an export of nsys" in parts[1]
+    assert parts[0].endswith("/none.sqlite: nsys is not on the PATH.**\n")
+    with pytest.raises(SystemExit, match=r"neither an export(.|\n)*not on the PATH"):
+        report.main([*common, f"{tmp_path}/bad", f"{tmp_path}/none"])
+
+
 def test_files_have_names_and_bad_ones_a_sentence(tmp_path: Path) -> None:
     for name in ("a.sqlite.gz", "b.json", "c d.nsys-rep", "a.pt.trace.json.gz"):
         (tmp_path / name).touch()
@@ -112,9 +136,16 @@ def test_captures_are_reported_in_place_of_a_suite_and_back(tmp_path: Path) -> N
     theirs.mkdir()
     for name in ("gpt2_modules.sqlite.gz", "streams.json.gz"):
         (theirs / name).symlink_to(DATA / name)
+    (theirs / "bad.sqlite").write_text("hello")
     words = ("report.md", "--config", f"captures=[{theirs}/*]")
     project.run(*words)
     text = (project.folder / "report.md").read_text()
+    assert "neither an export of nsys nor a trace of torch.profiler" in text
+    assert project.stale(*words) == {"capture_tables": 1, "captures_report": 1}, "tried again"
+    mended = Export(tmp_path)
+    mended.work(0)
+    shutil.copy(mended.write(), theirs / "bad.sqlite")
+    project.run(*words)
     assert "## gpt2_modules\n" in text and "## streams\n" in text
     assert "transformer/transformer.h/transformer.h.mlp" in text, "layers are folded"
     assert project.stale(*words) == {}

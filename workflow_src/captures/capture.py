@@ -30,7 +30,11 @@ WORK = (
 KERNEL, COPY, SET, GRAPH, OPERATOR = "kernel", "copy", "set", "graph", "operator"
 """Kinds of work: GRAPH is a whole CUDA graph as one activity, OPERATOR one of torch on a CPU."""
 
+UNREADABLE = "unreadable"
+"""The note of a capture that can't be read, which is about why; nothing else is known of it."""
+
 NOTES = {
+    UNREADABLE: "the capture can't be read",
     "unclosed": "ranges that were never closed; they are taken to end with the capture",
     "overlapping": (
         "ranges that begin inside another one and outlast it; a launch belongs to the latest begun "
@@ -99,6 +103,12 @@ class Capture:
     work: pd.DataFrame
     total_ns: int
     notes: tuple[Note, ...] = ()
+
+    @classmethod
+    def unreadable(cls, why: str) -> "Capture":
+        """One without anything but the note that it can't be read."""
+        ranges, work = (frame(names, {name: [] for name in names}) for names in (RANGES, WORK))
+        return cls("", "", ranges, work, 0, (Note(UNREADABLE, 1, why),))
 
     @property
     def processes(self) -> list[int]:

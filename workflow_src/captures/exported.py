@@ -18,6 +18,8 @@ WORK_TABLES = {
 }
 RUNTIME, RANGES, STRINGS = "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS", "StringIds"
 COPY_KINDS = "ENUM_CUDA_MEMCPY_OPER"
+NOT_EXPORTED = "NOT_EXPORTED"
+"""The only table of a database in place of an export that failed: it says why."""
 
 NEEDED = {
     **dict.fromkeys(WORK_TABLES.values(), ("start", "end", "globalPid", "correlationId")),
@@ -102,6 +104,7 @@ class Exported:
 
 def exported(connection: sqlite3.Connection) -> Exported:
     """The tables of an nsys export. Raises TraceError if it is another kind of database."""
+    _require_exported(connection)
     query = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view')"
     names = [name for (name,) in connection.execute(query).fetchall()]
     tables = {
@@ -113,6 +116,13 @@ def exported(connection: sqlite3.Connection) -> Exported:
         here = ", ".join(names)[:150] or "none"
         raise TraceError(f"it isn't an export of nsys: its tables are {here}")
     return found
+
+
+def _require_exported(connection: sqlite3.Connection) -> None:
+    """Raise TraceError with the reason if this stands in place of an export that failed."""
+    query = "SELECT count(*) FROM sqlite_master WHERE name = ?"
+    if connection.execute(query, (NOT_EXPORTED,)).fetchone()[0]:
+        raise TraceError(str(connection.execute(f"SELECT why FROM {NOT_EXPORTED}").fetchone()[0]))
 
 
 def _stand_ins(tables: dict[str, tuple[str, ...]]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from workflow_src.captures.result import SHOWN, Captured, captured, read_tables
 from workflow_src.common.arguments import Parser, existing_folder, new_file
 from workflow_src.common.asked import noted
 from workflow_src.common.atomic_write import write_text
-from workflow_src.common.errors import one_sentence
+from workflow_src.common.errors import TraceError, one_sentence
 from workflow_src.render.html import make_html
 from workflow_src.render.show import Printer
 from workflow_src.render.templates import render
@@ -41,6 +41,18 @@ def _most(steps: pd.DataFrame) -> pd.DataFrame:
     return steps.iloc[sorted(order)]
 
 
+def _read(folders: Sequence[Path]) -> list[Captured]:
+    """What each capture's tables say, those that can't be read first.
+
+    Raises TraceError, with the reasons, if none can be read.
+    """
+    found = [captured(folder.name, read_tables(folder)) for folder in folders]
+    problems = [each.problem for each in found if each.problem]
+    if len(problems) == len(found):
+        raise TraceError("\n".join(problems))
+    return sorted(found, key=lambda each: each.problem is None)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write the report of some captures."""
     parser = Parser(prog="workflow_src.captures.report", description=__doc__)
@@ -53,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--html", type=new_file, required=True, help="report.html")
     given = parser.parse_args(arguments)
     with one_sentence():
-        found = [captured(folder.name, read_tables(folder)) for folder in given.tables]
+        found = _read(given.tables)
         page = make_html(
             text_of(found, given.templates, whole=True), given.html.parent, given.templates
         )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from workflow_src.captures.capture import UNREADABLE
 from workflow_src.common.errors import TraceError, remake
 from workflow_src.common.reading import reading
 from workflow_src.common.units import NS_PER_MS
@@ -38,10 +39,12 @@ class Captured:
 
     `whole`: there are no ranges that count, so that all work is in one row. `steps` has the paths,
     `kernels` and `families` what ran, `lost` what could not be placed and why, `processes` a row
-    per process if there are several, `notes` what was read otherwise than recorded.
+    per process if there are several, `notes` what was read otherwise than recorded. `problem` says
+    why the capture can't be read; there is nothing else then.
     """
 
     name: str
+    problem: str | None
     total: Value
     placed: Value
     unplaced: Value
@@ -79,8 +82,10 @@ def captured(name: str, tables: Mapping[str, pd.DataFrame]) -> Captured:
     )
     several = len(summary) > len(every) + 1
     ranges = int(every["ranges"].iloc[0])
+    problem = _problem(tables["notes"])
     return Captured(
         name=name,
+        problem=problem,
         total=total,
         placed=placed,
         unplaced=unplaced,
@@ -88,14 +93,20 @@ def captured(name: str, tables: Mapping[str, pd.DataFrame]) -> Captured:
         ranges=_count(ranges, every),
         whole=not ranges,
         leader=_leader(tables["paths"], total),
-        about=_about(every),
+        about=pd.DataFrame() if problem else _about(every),
         steps=_steps(tables["paths"], total, several),
         kernels=_kernels(tables["kernels"], total, several),
         families=_families(tables["kernels"], total),
         lost=_lost(tables["unplaced"]),
         processes=_processes(summary, every) if several else pd.DataFrame(),
-        notes=_notes(tables["notes"]),
+        notes=pd.DataFrame() if problem else _notes(tables["notes"]),
     )
+
+
+def _problem(notes: pd.DataFrame) -> str | None:
+    """Why the capture can't be read, or None."""
+    why = notes.loc[notes["note"] == UNREADABLE, "about"]
+    return str(why.iloc[0]) if len(why) else None
 
 
 def _ms(ns: "pd.Series[int]", source: Rows) -> Value:

@@ -5,8 +5,8 @@ are milliseconds; all others are whole nanoseconds. All device time of the captu
 or in unplaced.csv, which is checked before anything is written.
 """
 
+import argparse
 import re
-from argparse import ArgumentTypeError
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -100,8 +100,16 @@ def pattern(text: str) -> str:
     try:
         re.compile(text)
     except (re.error, RecursionError) as error:
-        raise ArgumentTypeError(f"{text[:50]!r} is no regular expression: {error}") from None
+        raise argparse.ArgumentTypeError(
+            f"{text[:50]!r} is no regular expression: {error}"
+        ) from None
     return text
+
+
+def read_tables_of(given: argparse.Namespace) -> dict[str, pd.DataFrame]:
+    """The tables that the command was asked for. Raises TraceError if the capture can't be read."""
+    rules = load_rules(given.families)
+    return tables_of(attributed(read(given.capture), given.domains, rules, given.fold))
 
 
 def _paths_table(totals: pd.DataFrame) -> pd.DataFrame:
@@ -195,9 +203,9 @@ def sentences(tables: dict[str, pd.DataFrame]) -> list[str]:
     return lines
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Write the tables of one capture into a folder."""
-    parser = Parser(description=__doc__)
+    parser = Parser(prog="workflow_src.captures.tables", description=__doc__)
     parser.add_argument(
         "--capture", type=existing_file, required=True, help=".sqlite or .json, or either .gz"
     )
@@ -209,14 +217,19 @@ def main() -> None:
     )
     parser.add_argument("--families", type=existing_file, default=RULES, help="families.csv")
     parser.add_argument("--output", type=new_folder, required=True, help="folder for the CSVs")
-    arguments = parser.parse_args()
+    parser.add_argument(
+        "--note-problem", action="store_true", help="write why it can't be read, and don't fail"
+    )
+    given = parser.parse_args(arguments)
     with one_sentence():
-        rules = load_rules(arguments.families)
-        found = tables_of(
-            attributed(read(arguments.capture), arguments.domains, rules, arguments.fold)
-        )
+        try:
+            found = read_tables_of(given)
+        except TraceError as error:
+            if not given.note_problem:
+                raise
+            found = tables_of(attributed(Capture.unreadable(str(error)), None))
         for name in TABLES:
-            write_csv(arguments.output / f"{name}.csv", found[name])
+            write_csv(given.output / f"{name}.csv", found[name])
         print(*sentences(found), sep="\n")
 
 

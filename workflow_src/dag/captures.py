@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workflow_src.dag.paths import PAGE, ROOT_FILES, TEMPLATES, made_for_another
+from workflow_src.dag.paths import PAGE, ROOT_FILES, TEMPLATES, another_run, made_for_another
 from workflow_src.dag.wildcards import Wildcards, known
 from workflow_src.plan.config import ConfigError
 
@@ -17,6 +17,8 @@ RESULTS = "results/captures"
 TABLES = ("paths", "kernels", "families", "unplaced", "domains", "summary", "notes")
 SUFFIXES = re.compile(r"(\.nsys-rep|\.sqlite|\.json|\.pt\.trace|\.trace|\.gz)+\Z")
 REPORT_OF_NSYS = ".nsys-rep"
+UNREADABLE = "unreadable,"
+"""The beginning of a row of notes.csv of a capture that can't be read."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,16 @@ class Captures:
         file = self.file(wildcards)
         exported = f"{RESULTS}/{wildcards.capture}/export.sqlite"
         return exported if file.endswith(REPORT_OF_NSYS) else file
+
+    def tried_again(self, ancient: Callable[[str], str]) -> Callable[[Wildcards], str]:
+        """An input function: what has a capture read again if it couldn't be read the last time."""
+
+        def again(wildcards: Wildcards) -> str:
+            notes = Path(RESULTS, wildcards.capture, "notes.csv")
+            failed = notes.is_file() and f"\n{UNREADABLE}" in notes.read_text(encoding="utf-8")
+            return another_run(newer=True) if failed else ancient(another_run(newer=False))
+
+        return again
 
     def tables(self) -> list[str]:
         """All tables of all captures."""
