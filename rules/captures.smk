@@ -33,6 +33,7 @@ rule capture_tables:
             "kernels.csv",
             "families.csv",
             "unplaced.csv",
+            "steps.csv",
             "domains.csv",
             "summary.csv",
             "notes.csv",
@@ -41,14 +42,13 @@ rule capture_tables:
         "results/captures/{capture}/tables.log",
     params:
         folder=output_folder,
-        fold=dag.captures.fold,
-        domains=dag.captures.chosen,
+        options=dag.captures.options,
         code=dag.code("captures.tables"),
     message:
         "Place the device time of {input.capture} in its ranges"
     shell:
-        "python -m workflow_src.captures.tables --capture {input.capture:q} --fold {params.fold:q}"
-        " {params.domains} --note-problem --output {params.folder:q} > {log:q} 2>&1"
+        "python -m workflow_src.captures.tables --capture {input.capture:q} {params.options}"
+        " --note-problem --output {params.folder:q} > {log:q} 2>&1"
 
 
 # The same two files as those of a suite's report, with the same kind of note at their end.

@@ -56,7 +56,7 @@ def test_a_capture_without_device_work_says_so(tmp_path: Path) -> None:
 
 def test_ranks_are_apart_and_waiting_for_each_other_is_communication(tmp_path: Path) -> None:
     of = found(tmp_path, DATA / "ddp.sqlite.gz")
-    assert len(of.processes) == 2 and set(of.steps["process"]) == set(of.processes["process"])
+    assert len(of.processes) == 2 and set(of.paths["process"]) == set(of.processes["process"])
     first = of.families.iloc[0]
     assert first["family"] == "communication" and first["device, ms"].number == pytest.approx(
         49.7, 0.01
@@ -107,6 +107,8 @@ def test_files_have_names_and_bad_ones_a_sentence(tmp_path: Path) -> None:
     assert name_of("x/c d.nsys-rep") == "c-d" and name_of("run.pt.trace.json.gz") == "run"
     files = captures_of([f"{tmp_path}/[bc]*"], "").files
     assert list(files) == ["b", "c-d"]
+    options = captures_of([], "", ["a b", "c"], "").options
+    assert options == "--fold '' --step '' --domains 'a b,c'"
     for patterns, fold, sentence in (
         ([f"{tmp_path}/z*"], "", "isn't a file, and as a pattern fits none"),
         ([f"{tmp_path}/a*"], "", "have one name, a"),

@@ -4,7 +4,7 @@ All times are integer nanoseconds. A process or thread of -1 is unknown.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pandas as pd
 
@@ -24,9 +24,11 @@ WORK = (
     "device",
     "stream",
     "launch_ns",
+    "launch_end_ns",
     "thread",
     "missing",
 )
+HELD = ("kind", "name", "start_ns", "end_ns", "process", "thread")
 KERNEL, COPY, SET, GRAPH, OPERATOR = "kernel", "copy", "set", "graph", "operator"
 """Kinds of work: GRAPH is a whole CUDA graph as one activity, OPERATOR one of torch on a CPU."""
 
@@ -63,6 +65,7 @@ NOTES = {
     "lost names": "names whose text the file lacks; they are given by number",
     "other table": "table of another name, read for the one expected",
     "unread tables": "activities in tables that this reader doesn't know, not in any total",
+    "no step": "no range that counts has the name that capture_step (--step by hand) gives",
     "no work": "the capture holds no device activity",
     "lent": (
         "activities launched on threads without ranges of the program, such as autograd's: they "
@@ -92,9 +95,12 @@ class Capture:
     """One capture.
 
     ranges: a row per range, with RANGES; `domain` is DEFAULT for the one without a name.
-    work: a row per device activity, with WORK; launch_ns is the start of the call that launched it
-    and `thread` that call's, both UNKNOWN if it isn't known, which `missing` then says why.
+    work: a row per device activity, with WORK; launch_ns and launch_end_ns are of the call that
+    launched it and `thread` is that call's, all UNKNOWN if it isn't known, which `missing` then
+    says why.
     total_ns: the work's total time as the file has it.
+    held: a row per call that made the host wait for a device, and per overhead that the profiler
+    recorded of itself, with HELD: kind as in traces/trace.py.
     """
 
     profiler: str
@@ -102,13 +108,14 @@ class Capture:
     ranges: pd.DataFrame
     work: pd.DataFrame
     total_ns: int
+    held: pd.DataFrame = field(default_factory=lambda: frame(HELD, {name: [] for name in HELD}))
     notes: tuple[Note, ...] = ()
 
     @classmethod
     def unreadable(cls, why: str) -> "Capture":
         """One without anything but the note that it can't be read."""
         ranges, work = (frame(names, {name: [] for name in names}) for names in (RANGES, WORK))
-        return cls("", "", ranges, work, 0, (Note(UNREADABLE, 1, why),))
+        return cls("", "", ranges, work, 0, notes=(Note(UNREADABLE, 1, why),))
 
     @property
     def processes(self) -> list[int]:

@@ -17,6 +17,7 @@ WORK_TABLES = {
     name: f"CUPTI_ACTIVITY_KIND_{name}" for name in ("KERNEL", "MEMCPY", "MEMSET", "GRAPH_TRACE")
 }
 RUNTIME, RANGES, STRINGS = "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS", "StringIds"
+OVERHEADS = "PROFILER_OVERHEAD"
 COPY_KINDS = "ENUM_CUDA_MEMCPY_OPER"
 NOT_EXPORTED = "NOT_EXPORTED"
 """The only table of a database in place of an export that failed: it says why."""
@@ -25,6 +26,7 @@ NEEDED = {
     **dict.fromkeys(WORK_TABLES.values(), ("start", "end", "globalPid", "correlationId")),
     RUNTIME: ("start", "end", "globalTid", "correlationId"),
     RANGES: ("start", "end", "eventType", "globalTid"),
+    OVERHEADS: ("start", "end"),
 }
 """Columns without which a table can't be used; a table of another name has to have them."""
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from workflow_src.traces.attribution import NOWHERE, device_times
+from workflow_src.traces.attribution import NOWHERE
 from workflow_src.traces.intervals import Indices, Union
 
 
@@ -81,14 +81,14 @@ def _written(
 
 
 def path_totals(ranges: pd.DataFrame, work: pd.DataFrame, paths: Paths) -> pd.DataFrame:
-    """A row per path, with its text and process.
+    """A row per path, with its text and process; ranges have the times of `device_times`.
 
     instances, host_ns: of its ranges; busy_ns, activities: of all work launched in it, own_ns of
     what was launched in none of its inner ranges; union_ns: time in which a device worked on any of
     that, added up over devices; span_ns: from the start of the first to the end of the last
     activity of each instance, added up.
     """
-    timed = device_times(ranges, work).assign(
+    timed = ranges.assign(
         host_ns=ranges["end_ns"] - ranges["start_ns"], instances=1, number=paths.of_range
     )
     columns = ["instances", "host_ns", "busy_ns", "span_ns"]

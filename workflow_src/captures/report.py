@@ -31,14 +31,14 @@ def text_of(captures: Sequence[Captured], templates: Path, whole: bool = False) 
 
 def shortened(found: Captured) -> Captured:
     """A capture with the longest tables cut: the paths and kernels of the most time."""
-    return replace(found, steps=_most(found.steps), kernels=found.kernels[:SHOWN])
+    return replace(found, paths=_most(found.paths), kernels=found.kernels[:SHOWN])
 
 
-def _most(steps: pd.DataFrame) -> pd.DataFrame:
+def _most(paths: pd.DataFrame) -> pd.DataFrame:
     """The paths with the most device time, in the order of the paths."""
-    ms = [each.number if each else 0.0 for each in steps["device, ms"]]
+    ms = [each.number if each else 0.0 for each in paths["device, ms"]]
     order = sorted(range(len(ms)), key=lambda place: -ms[place])[:SHOWN]
-    return steps.iloc[sorted(order)]
+    return paths.iloc[sorted(order)]
 
 
 def _read(folders: Sequence[Path]) -> list[Captured]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from workflow_src.captures.capture import UNREADABLE
+from workflow_src.captures.step_result import step_times
 from workflow_src.common.errors import TraceError, remake
 from workflow_src.common.reading import reading
 from workflow_src.common.units import NS_PER_MS
@@ -22,7 +23,7 @@ SHOWN = 30
 FIRST_LINE = 2
 """The line of a CSV's first row, after its headings."""
 
-READ = ("paths", "kernels", "unplaced", "summary", "notes")
+READ = ("paths", "kernels", "unplaced", "steps", "summary", "notes")
 
 
 @dataclass(frozen=True)
@@ -37,10 +38,11 @@ class Leader:
 class Captured:
     """One capture: `total`, `placed` and `unplaced` device time in ms, and what has it.
 
-    `whole`: there are no ranges that count, so that all work is in one row. `steps` has the paths,
-    `kernels` and `families` what ran, `lost` what could not be placed and why, `processes` a row
-    per process if there are several, `notes` what was read otherwise than recorded. `problem` says
-    why the capture can't be read; there is nothing else then.
+    `whole`: there are no ranges that count, so that all work is in one row. `paths` has the range
+    paths, `steps` how long steps take and where that goes, `kernels` and `families` what ran,
+    `lost` what could not be placed and why, `processes` a row per process if there are several,
+    `notes` what was read otherwise than recorded. `problem` says why the capture can't be read;
+    there is nothing else then.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Captured:
     whole: bool
     leader: Leader | None
     about: pd.DataFrame
+    paths: pd.DataFrame
     steps: pd.DataFrame
     kernels: pd.DataFrame
     families: pd.DataFrame
@@ -94,7 +97,8 @@ def captured(name: str, tables: Mapping[str, pd.DataFrame]) -> Captured:
         whole=not ranges,
         leader=_leader(tables["paths"], total),
         about=pd.DataFrame() if problem else _about(every),
-        steps=_steps(tables["paths"], total, several),
+        paths=_paths(tables["paths"], total, several),
+        steps=step_times(tables["steps"], several),
         kernels=_kernels(tables["kernels"], total, several),
         families=_families(tables["kernels"], total),
         lost=_lost(tables["unplaced"]),
@@ -140,7 +144,7 @@ def _text(rows: pd.DataFrame, column: str) -> str | None:
     return None if pd.isna(found) else str(found)
 
 
-def _steps(paths: pd.DataFrame, total: Value, several: bool) -> pd.DataFrame:
+def _paths(paths: pd.DataFrame, total: Value, several: bool) -> pd.DataFrame:
     """A row per range path, in the order of the paths, the share of all device time with it."""
     columns = ["range path", "times", "host, ms", "device, ms", "share", "of it own", "span, ms"]
     lines = []

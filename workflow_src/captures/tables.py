@@ -18,23 +18,28 @@ from workflow_src.captures.domains import choose, domain_names
 from workflow_src.captures.paths import Paths, path_totals, paths_of
 from workflow_src.captures.placing import WHOLE, Placed, place
 from workflow_src.captures.reading import read
+from workflow_src.captures.steps import Source, steps
 from workflow_src.common.arguments import Parser, existing_file, new_folder
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import TraceError, one_sentence
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.traces.attribution import NOWHERE
+from workflow_src.traces.attribution import NOWHERE, device_times
 from workflow_src.traces.families import RULES, families, load_rules
 
-TABLES = ("paths", "kernels", "families", "unplaced", "domains", "summary", "notes")
+TABLES = ("paths", "kernels", "families", "unplaced", "steps", "domains", "summary", "notes")
 BUSY = {"activities": ("duration_ns", "size"), "busy_ns": ("duration_ns", "sum")}
 
 
 @dataclass(frozen=True)
 class Attributed:
-    """A capture whose work is placed; work has `family` and `path` (a number, or NOWHERE)."""
+    """A capture whose work is placed; work has `family` and `path` (a number, or NOWHERE).
+
+    ranges: those of `placed`, with busy_ns and span_ns.
+    """
 
     capture: Capture
     placed: Placed
+    ranges: pd.DataFrame
     paths: Paths
     work: pd.DataFrame
     domains: pd.DataFrame
@@ -62,7 +67,8 @@ def attributed(
     notes = capture.notes + noted(early=early(capture.work)) + chosen.notes + placed.notes
     if not len(work):
         notes += (Note("no work", 1),)
-    return Attributed(capture, placed, paths, work, chosen.domains, notes)
+    ranges = device_times(placed.ranges, work)
+    return Attributed(capture, placed, ranges, paths, work, chosen.domains, notes)
 
 
 def folded(ranges: pd.DataFrame, fold: str) -> pd.DataFrame:
@@ -73,25 +79,32 @@ def folded(ranges: pd.DataFrame, fold: str) -> pd.DataFrame:
     return ranges.assign(name=names.where(names != "", ranges["name"]))
 
 
-def tables_of(found: Attributed) -> dict[str, pd.DataFrame]:
-    """All tables by name. Raises TraceError if they don't account for all device time."""
+def tables_of(found: Attributed, step: str = "") -> dict[str, pd.DataFrame]:
+    """All tables by name; `step`: the name of the ranges that are steps, if they have one.
+
+    Raises TraceError if they don't account for all device time.
+    """
     kernels, unplaced = _kernels(found), _unplaced(found.work)
     placed_ns, unplaced_ns = int(kernels["busy_ns"].sum()), int(unplaced["busy_ns"].sum())
-    paths = path_totals(found.placed.ranges, found.work, found.paths)
+    paths = path_totals(found.ranges, found.work, found.paths)
     total_ns = found.capture.total_ns
     if placed_ns + unplaced_ns != total_ns or int(paths["own_ns"].sum()) != placed_ns:
         raise TraceError(
             f"{placed_ns} ns in ranges and {unplaced_ns} ns outside are not the {total_ns} ns of "
             "the capture: this is a defect of the reader, please report it with the file"
         )
+    held, mains = found.capture.held, found.placed.main_threads
+    stepwise = steps(Source(found.ranges, found.paths, found.work, held, mains), step)
+    unnamed = noted(no_step=int(bool(step) and stepwise.empty))
     return {
         "paths": _paths_table(paths),
         "kernels": kernels,
         "families": _families(found),
         "unplaced": unplaced,
+        "steps": stepwise,
         "domains": found.domains,
         "summary": summary(found),
-        "notes": _notes_table(found.notes),
+        "notes": _notes_table(found.notes + unnamed),
     }
 
 
@@ -109,7 +122,8 @@ def pattern(text: str) -> str:
 def read_tables_of(given: argparse.Namespace) -> dict[str, pd.DataFrame]:
     """The tables that the command was asked for. Raises TraceError if the capture can't be read."""
     rules = load_rules(given.families)
-    return tables_of(attributed(read(given.capture), given.domains, rules, given.fold))
+    found = attributed(read(given.capture), given.domains, rules, given.fold)
+    return tables_of(found, given.step)
 
 
 def _paths_table(totals: pd.DataFrame) -> pd.DataFrame:
@@ -215,6 +229,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--fold", type=pattern, default="", help="a pattern of what is left out of names: \\.\\d+"
     )
+    parser.add_argument("--step", default="", help="the name of the ranges that are steps")
     parser.add_argument("--families", type=existing_file, default=RULES, help="families.csv")
     parser.add_argument("--output", type=new_folder, required=True, help="folder for the CSVs")
     parser.add_argument(

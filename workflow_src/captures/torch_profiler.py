@@ -12,6 +12,7 @@ import pandas as pd
 
 from workflow_src.captures.capture import (
     COPY,
+    HELD,
     KERNEL,
     OPERATOR,
     RANGES,
@@ -29,11 +30,17 @@ from workflow_src.captures.launches import SHARED, Calls, launches
 from workflow_src.captures.nesting import tree
 from workflow_src.traces.attribution import NOWHERE
 from workflow_src.traces.intervals import Indices
+from workflow_src.traces.ledger import BLOCKING
+from workflow_src.traces.trace import API, OVERHEAD, PAGEABLE_COPY
 
 KINDS = {"kernel": KERNEL, "gpu_memcpy": COPY, "gpu_memset": SET, "memcpy": COPY, "memset": SET}
 CALLS = frozenset(("cuda_runtime", "cuda_driver", "runtime", "driver", "hip_runtime"))
 OPERATORS = frozenset(("cpu_op", "operator"))
+OVERHEADS = frozenset(("overhead",))
+PAGEABLE = "Pageable"
+"""Found in names of copies from or to host memory that isn't pinned."""
 RANGE = "user_annotation"
+PARTS = ("range", "work", "call", "operator", "overhead")
 
 
 @dataclass(frozen=True)
@@ -76,8 +83,8 @@ def _timed(rows: list[Event]) -> _Timed:
 
 def read(text: str, whole: bool) -> Capture:
     """The capture in a trace; `whole`: not cut off already. Raises TraceError."""
-    found = events(text, {*KINDS, *CALLS, *OPERATORS, RANGE})
-    parts: dict[str, list[Event]] = {"range": [], "work": [], "call": [], "operator": []}
+    found = events(text, {*KINDS, *CALLS, *OPERATORS, *OVERHEADS, RANGE})
+    parts: dict[str, list[Event]] = {name: [] for name in PARTS}
     for event in found.rows:
         parts[_part(event.category)].append(event)
     ranges, calls = _timed(parts["range"]), _timed(parts["call"])
@@ -94,7 +101,8 @@ def read(text: str, whole: bool) -> Capture:
     )
     table = frame(WORK, rows)
     total = int(table["duration_ns"].sum())
-    return Capture("torch", "", frame(RANGES, _range_rows(ranges)), table, total, notes)
+    waits = _held(calls, work, _timed(parts["overhead"]))
+    return Capture("torch", "", frame(RANGES, _range_rows(ranges)), table, total, waits, notes)
 
 
 def _part(category: str) -> str:
@@ -103,7 +111,35 @@ def _part(category: str) -> str:
         return "work"
     if category in CALLS:
         return "call"
+    if category in OVERHEADS:
+        return "overhead"
     return "range" if category == RANGE else "operator"
+
+
+def _held(calls: _Timed, work: _Timed, overheads: _Timed) -> pd.DataFrame:
+    """What held the host up, with HELD: waiting calls, and the profiler's overhead."""
+    names, numbers = calls.names(), calls.integers("correlation")
+    copies = [PAGEABLE in name for name in work.names()]
+    copying = np.isin(numbers, work.integers("correlation")[copies]) & (numbers != UNKNOWN)
+    waiting = pd.Series(names, dtype=object).str.contains(BLOCKING).to_numpy(dtype=bool)
+    parts = [
+        _held_rows(calls, API, waiting & ~copying),
+        _held_rows(calls, PAGEABLE_COPY, copying),
+        _held_rows(overheads, OVERHEAD, np.ones(len(overheads.rows), dtype=bool)),
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _held_rows(calls: _Timed, kind: str, which: npt.NDArray[np.bool_]) -> pd.DataFrame:
+    columns: dict[str, object] = {
+        "kind": np.full(int(which.sum()), kind, dtype=object),
+        "name": calls.names()[which],
+        "start_ns": calls.start[which],
+        "end_ns": calls.end[which],
+        "process": calls.integers("process")[which],
+        "thread": calls.integers("thread")[which],
+    }
+    return frame(HELD, columns)
 
 
 def _range_rows(ranges: _Timed) -> dict[str, object]:
@@ -126,7 +162,7 @@ def _device_rows(work: _Timed, calls: _Timed, ranges: _Timed) -> tuple[dict[str,
     number, of_call = work.integers("correlation"), calls.integers("correlation")
     callers = calls.integers("process")
     process, shared = _processes(number, of_call, callers, ranges.integers("process"))
-    called = Calls(calls.start, callers, calls.integers("thread"), of_call)
+    called = Calls(calls.start, calls.end, callers, calls.integers("thread"), of_call)
     launched = launches(process, number, called)
     kinds = np.array([KINDS[row.category] for row in work.rows], dtype=object)
     device, stream = work.integers("device"), work.integers("stream")
@@ -134,6 +170,7 @@ def _device_rows(work: _Timed, calls: _Timed, ranges: _Timed) -> tuple[dict[str,
         "device": np.where(device == UNKNOWN, work.integers("process"), device),
         "stream": np.where(stream == UNKNOWN, work.integers("thread"), stream),
         "launch_ns": launched.start,
+        "launch_end_ns": launched.end,
         "thread": launched.thread,
         "missing": np.where(shared, SHARED, launched.missing).astype(object),
     }
@@ -170,6 +207,7 @@ def _operator_rows(operators: _Timed) -> dict[str, object]:
         "device": np.full(len(own), UNKNOWN),
         "stream": np.full(len(own), UNKNOWN),
         "launch_ns": operators.start,
+        "launch_end_ns": operators.start,
         "thread": thread,
         "missing": np.full(len(own), "", dtype=object),
     }

@@ -14,7 +14,7 @@ from workflow_src.dag.wildcards import Wildcards, known
 from workflow_src.plan.config import ConfigError
 
 RESULTS = "results/captures"
-TABLES = ("paths", "kernels", "families", "unplaced", "domains", "summary", "notes")
+TABLES = ("paths", "kernels", "families", "unplaced", "steps", "domains", "summary", "notes")
 SUFFIXES = re.compile(r"(\.nsys-rep|\.sqlite|\.json|\.pt\.trace|\.trace|\.gz)+\Z")
 REPORT_OF_NSYS = ".nsys-rep"
 UNREADABLE = "unreadable,"
@@ -28,11 +28,14 @@ class Captures:
     files: Mapping[str, str] = field(default_factory=dict)
     fold: str = ""
     domains: tuple[str, ...] = ()
+    step: str = ""
 
     @property
-    def chosen(self) -> str:
-        """The arguments that name the domains whose ranges count; "" for the usual ones."""
-        return f"--domains {shlex.quote(','.join(self.domains))}" if self.domains else ""
+    def options(self) -> str:
+        """The arguments that say how captures are read, also the empty ones, quoted."""
+        given = ["--fold", self.fold, "--step", self.step]
+        given += ["--domains", ",".join(self.domains)] if self.domains else []
+        return shlex.join(given)
 
     def file(self, wildcards: Wildcards) -> str:
         """The file of a capture. Raises ConfigError for a name that isn't among them."""
@@ -69,7 +72,7 @@ class Captures:
     @property
     def asked(self) -> str:
         """What the report is made for, as the note at its end: a hash of names and files."""
-        about = json.dumps([dict(self.files), self.fold, self.domains])
+        about = json.dumps([dict(self.files), self.fold, self.domains, self.step])
         return hashlib.sha256(about.encode()).hexdigest()[:12]
 
     def made_for_another(self, ancient: Callable[[str], str]) -> str:
@@ -77,7 +80,9 @@ class Captures:
         return made_for_another(ROOT_FILES, self.asked, ancient)
 
 
-def captures_of(patterns: Iterable[str], fold: str, domains: Iterable[str] = ()) -> Captures:
+def captures_of(
+    patterns: Iterable[str], fold: str, domains: Iterable[str] = (), step: str = ""
+) -> Captures:
     """The captures that the setting `captures` names, files or patterns of files.
 
     Raises ConfigError for a pattern without a file, two files of one name, or a bad `capture_fold`.
@@ -99,7 +104,7 @@ def captures_of(patterns: Iterable[str], fold: str, domains: Iterable[str] = ())
                     "would lie in one folder: rename one"
                 )
             files[name] = path
-    return Captures(files, fold, tuple(domains))
+    return Captures(files, fold, tuple(domains), step)
 
 
 def name_of(path: str) -> str:
