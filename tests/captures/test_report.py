@@ -151,6 +151,10 @@ def test_captures_are_reported_in_place_of_a_suite_and_back(tmp_path: Path) -> N
     assert "## gpt2_modules\n" in text and "## streams\n" in text
     assert "transformer/transformer.h/transformer.h.mlp" in text, "layers are folded"
     assert project.stale(*words) == {}
+    compared = "/with/".join(["results/captures/gpt2_modules"] * 2)
+    project.run(f"results/compare/{compared}/compare.md")
+    said = (project.folder / "results/compare" / compared / "compare.md").read_text()
+    assert "No difference shown" in said
     assert project.stale("report.md", "--config", *SUITE)["report"] == 1
     only = ("report.md", "--config", f"captures=[{theirs}/streams.json.gz]")
     assert project.stale(*only) == {"captures_report": 1}

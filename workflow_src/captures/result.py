@@ -12,7 +12,6 @@ from workflow_src.common.errors import TraceError, remake
 from workflow_src.common.reading import reading
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.render.value import Cell, Rows, Value, ratio, rows_of, value
-from workflow_src.traces.kernel_names import short_names
 
 ALL = "all"
 """The process of the row of summary.csv that has the totals."""
@@ -171,12 +170,11 @@ def _cell(row: pd.DataFrame, column: str, table: str) -> Value | None:
 def _kernels(kernels: pd.DataFrame, total: Value, several: bool) -> pd.DataFrame:
     """What ran, by name over all paths (of a process, if there are several), most time first."""
     keys = ["process", "name"] if several else ["name"]
-    named = kernels.assign(short=short_names(kernels["name"].astype(str)))
     lines = []
-    for _, rows in sorted(named.groupby(keys), key=lambda each: -each[1]["busy_ns"].sum()):
+    for _, rows in sorted(kernels.groupby(keys), key=lambda each: -each[1]["busy_ns"].sum()):
         ms = _ms(rows["busy_ns"], rows_of("kernels", rows))
         line: list[Cell] = [_process(rows)] if several else []
-        line += [str(rows["short"].iloc[0]), str(rows["family"].iloc[0])]
+        line += [str(rows["short_name"].iloc[0]), str(rows["family"].iloc[0])]
         line += [_count(int(rows["activities"].sum()), rows, "kernels"), ms]
         line += [ratio(ms, total, "share", "busy / total"), _where(rows)]
         lines.append(line)

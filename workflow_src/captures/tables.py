@@ -25,6 +25,7 @@ from workflow_src.common.errors import TraceError, one_sentence
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.traces.attribution import NOWHERE, device_times
 from workflow_src.traces.families import RULES, families, load_rules
+from workflow_src.traces.kernel_names import short_names
 
 TABLES = ("paths", "kernels", "families", "unplaced", "steps", "domains", "summary", "notes")
 BUSY = {"activities": ("duration_ns", "size"), "busy_ns": ("duration_ns", "sum")}
@@ -146,7 +147,8 @@ def _kernels(found: Attributed) -> pd.DataFrame:
     rows = found.work[found.work["path"] != NOWHERE].groupby(keys, as_index=False).agg(**BUSY)
     number = rows["path"].to_numpy()
     rows = rows.assign(process=found.paths.process[number], path=found.paths.text[number])
-    columns = ["process", *keys, *BUSY]
+    rows = rows.assign(short_name=short_names(rows["name"].astype(str)))
+    columns = ["process", *keys, "short_name", *BUSY]
     return rows[columns].sort_values(["process", "path", "busy_ns"], ascending=[True, True, False])
 
 
