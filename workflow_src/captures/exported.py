@@ -67,9 +67,9 @@ class Exported:
         """Columns of the rows for which `where` holds; what is missing or no integer is UNKNOWN."""
         parts = [self._integer(table, name) for name in names]
         query = f'SELECT {", ".join(parts)} FROM "{self.name(table)}" WHERE {where}'
-        rows = self.connection.execute(query).fetchall()
-        array = np.array(rows, dtype=np.int64).reshape(-1, len(names))
-        return {name: array[:, n].copy() for n, name in enumerate(names)}
+        fields = np.dtype([(str(n), np.int64) for n in range(len(names))])
+        rows = np.fromiter(self.connection.execute(query), dtype=fields)
+        return {name: rows[str(n)].copy() for n, name in enumerate(names)}
 
     def _integer(self, table: str, name: str) -> str:
         if name not in NEEDED[table] and not self.has_column(table, name):

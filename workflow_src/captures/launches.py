@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from workflow_src.captures.capture import UNKNOWN
 from workflow_src.traces.intervals import Indices
@@ -44,7 +45,7 @@ def launches(process: Indices, number: Indices, calls: Calls) -> Launches:
 
     A driver call inside a runtime call may have its number, too; the outer one starts first.
     """
-    known = np.unique(calls.process)
+    known = np.sort(pd.unique(calls.process))
     start, end, thread = (np.full(len(process), UNKNOWN) for _ in range(3))
     keys, wanted = _keys(known, calls.process, calls.number), _keys(known, process, number)
     order = np.lexsort((calls.start, keys))
@@ -60,7 +61,7 @@ def launches(process: Indices, number: Indices, calls: Calls) -> Launches:
 
 def that_launched(process: Indices, number: Indices, calls: Calls) -> npt.NDArray[np.bool_]:
     """Which calls have the number of one of these activities of their process."""
-    known = np.unique(calls.process)
+    known = np.sort(pd.unique(calls.process))
     keys = _keys(known, calls.process, calls.number)
     return np.asarray(np.isin(keys, _keys(known, process, number)) & (keys != UNKNOWN))
 

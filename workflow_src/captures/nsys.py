@@ -90,14 +90,14 @@ def _last(ranges: Ranges) -> int:
 
 def _shown(processes: list[Indices]) -> dict[int, int]:
     """The number to show for each process: its id or, where two have the same, nsys's own."""
-    own = np.unique(np.concatenate(processes))
+    own = np.sort(pd.unique(np.concatenate(processes)))
     ids, counts = np.unique(own & 0xFFFFFF, return_counts=True)
     alone = set(ids[counts == 1].tolist())
     return {n: n & 0xFFFFFF if n & 0xFFFFFF in alone and n >= 0 else n for n in own.tolist()}
 
 
 def _as_shown(processes: Indices, shown: dict[int, int]) -> Indices:
-    own, inverse = np.unique(processes, return_inverse=True)
+    inverse, own = pd.factorize(processes)
     return np.array([shown[n] for n in own.tolist()], dtype=np.int64)[inverse]
 
 
@@ -119,7 +119,7 @@ def _names(
     found: Exported, key: str, numbers: Indices, column: str | None
 ) -> tuple[npt.NDArray[np.object_], int]:
     """The name of each activity, and how many have only a number for one."""
-    own, inverse = np.unique(numbers, return_inverse=True)
+    inverse, own = pd.factorize(numbers)
     known, lost = _known_names(found, key, column), f"({KINDS[key]} {{}})"
     if key == "GRAPH_TRACE":
         known = {number: f"CUDA graph {number}" for number in own.tolist()}

@@ -35,9 +35,9 @@ class Paths:
 
 def paths_of(ranges: pd.DataFrame) -> Paths:
     """The paths of ranges with `parent`; the one above always has a lower number."""
-    names, name = np.unique(ranges["name"].to_numpy(dtype=object), return_inverse=True)
+    name, names = pd.factorize(ranges["name"].to_numpy(dtype=object), sort=True)
     parent, process = ranges["parent"].to_numpy(), ranges["process"].to_numpy()
-    processes, code = np.unique(process, return_inverse=True)
+    code, processes = pd.factorize(process, sort=True)
     depth, of_range = _depths(parent), np.full(len(ranges), NOWHERE)
     keys: list[Indices] = []
     count = 0
@@ -107,7 +107,7 @@ def _unions(paths: Paths, work: pd.DataFrame, at: Indices) -> tuple[Indices, Ind
     """For each path, the time that its work covers on each device, summed; and how much work."""
     covered = np.zeros(len(paths.text), dtype=np.int64)
     counts = np.zeros(len(paths.text), dtype=np.int64)
-    devices, device = np.unique(work["device"].to_numpy(), return_inverse=True)
+    device, devices = pd.factorize(work["device"].to_numpy())
     start, end = work["start_ns"].to_numpy(), work["end_ns"].to_numpy()
     depth, above = np.append(paths.depth, 0), np.append(paths.above, NOWHERE)
     current = at.copy()

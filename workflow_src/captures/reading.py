@@ -4,7 +4,7 @@ from pathlib import Path
 
 from workflow_src.captures import nsys, torch_profiler
 from workflow_src.captures.capture import Capture
-from workflow_src.captures.files import content, database, is_sqlite
+from workflow_src.captures.files import database, is_sqlite
 from workflow_src.common.errors import TraceError
 from workflow_src.common.reading import reading
 
@@ -26,8 +26,7 @@ def _read(path: Path) -> Capture:
         with database(path) as connection:
             found = nsys.read(connection)
     else:
-        data = content(path)
-        found = torch_profiler.read(data.text, data.whole)
+        found = torch_profiler.read(path)
     if not len(found.ranges) and not len(found.work):
         raise TraceError("it holds neither a range nor any work of a device")
     return found

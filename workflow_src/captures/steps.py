@@ -23,6 +23,7 @@ NEARLY_ALL = 0.9
 """Of the device time in a main thread's ranges. So neither forward nor backward is a step if both
 are outermost, but a range is beside which another one fetches data."""
 
+OF_WORK = ("kind", "start_ns", "end_ns", "launch_ns", "launch_end_ns", "thread")
 STEP_COLUMNS = ("process", "path", *LEDGER_COLUMNS[1:])
 
 
@@ -30,8 +31,8 @@ STEP_COLUMNS = ("process", "path", *LEDGER_COLUMNS[1:])
 class Source:
     """What steps are found in.
 
-    ranges: with busy_ns; work: with known launches where `missing` is ""; held: as in Capture;
-    mains: the main thread of each process with ranges.
+    ranges: with busy_ns; work, held: as in Capture; mains: the main thread of each process that
+    has ranges.
     """
 
     ranges: pd.DataFrame
@@ -75,10 +76,10 @@ def _repeated(source: Source) -> npt.NDArray[np.bool_]:
 def _of_thread(source: Source, chosen: pd.DataFrame) -> pd.DataFrame:
     """The ledger of the steps of one thread."""
     process, thread = (int(chosen[name].iloc[0]) for name in ("process", "thread"))
-    work = source.work[source.work["process"] == process]
-    has_calls = bool(((work["missing"] == "") & (work["kind"] != OPERATOR)).any())
+    work = source.work.loc[source.work["process"] == process, list(OF_WORK)]
+    has_calls = bool(((work["launch_ns"] != UNKNOWN) & (work["kind"] != OPERATOR)).any())
     held = source.held[_holds(source, work, process, thread)]
-    found = step_ledger(chosen, work, held, has_calls)
+    found = step_ledger(chosen, work.drop(columns="kind"), held, has_calls)
     return found.rename(columns={"phase": "path"}).assign(process=process)[list(STEP_COLUMNS)]
 
 

@@ -4,7 +4,10 @@ Where no device worked, operators take the place of its activities, each with th
 didn't spend in operators that it called.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -22,12 +25,14 @@ from workflow_src.captures.capture import (
     Capture,
     frame,
     noted,
-    printable,
 )
 from workflow_src.captures.domains import torch_domain
-from workflow_src.captures.events import Event, events, integer, nanoseconds
+from workflow_src.captures.event_columns import Columns
+from workflow_src.captures.events import NOT_IN_PARTS, Event, in_parts, one_by_one
+from workflow_src.captures.files import blocks, content
 from workflow_src.captures.launches import SHARED, Calls, launches
 from workflow_src.captures.nesting import tree
+from workflow_src.common.errors import TraceError
 from workflow_src.traces.attribution import NOWHERE
 from workflow_src.traces.intervals import Indices
 from workflow_src.traces.ledger import BLOCKING
@@ -39,136 +44,144 @@ OPERATORS = frozenset(("cpu_op", "operator"))
 OVERHEADS = frozenset(("overhead",))
 PAGEABLE = "Pageable"
 """Found in names of copies from or to host memory that isn't pinned."""
-RANGE = "user_annotation"
-PARTS = ("range", "work", "call", "operator", "overhead")
+PARTS = {
+    "range": frozenset(("user_annotation",)),
+    "work": frozenset(KINDS),
+    "call": CALLS,
+    "overhead": OVERHEADS,
+    "operator": OPERATORS,
+}
+"""What events are, by their category."""
+
+OF_DEVICE = ("range", "work", "call", "overhead")
+OF_CPU = ("range", "operator", "call", "overhead")
 
 
 @dataclass(frozen=True)
-class _Timed:
-    """Events with valid times; `bad`: how many others there were."""
+class _Found:
+    """The events of a trace by part, each as columns; `bad`: objects that are no events."""
 
-    rows: list[Event]
-    start: Indices
-    end: Indices
+    parts: dict[str, Columns]
     bad: int
-
-    def integers(self, name: str) -> Indices:
-        return np.array([integer(getattr(row, name)) for row in self.rows], dtype=np.int64)
-
-    def names(self) -> npt.NDArray[np.object_]:
-        known: dict[object, str] = {}
-        texts = [
-            known.setdefault(row.name, printable(row.name)) if isinstance(row.name, str) else
-            "(no name)" for row in self.rows
-        ]  # fmt: skip
-        return np.array(texts, dtype=object)
+    cut_off: bool
 
 
-def _timed(rows: list[Event]) -> _Timed:
-    starts = [nanoseconds(row.start) for row in rows]
-    lengths = [nanoseconds(row.duration) for row in rows]
-    good = [
-        start is not None and length is not None and length >= 0
-        for start, length in zip(starts, lengths, strict=True)
-    ]
-    kept = [row for row, is_good in zip(rows, good, strict=True) if is_good]
-    times = [
-        (start, start + length)
-        for start, length in zip(starts, lengths, strict=True)
-        if start is not None and length is not None and length >= 0
-    ]
-    array = np.array(times, dtype=np.int64).reshape(-1, 2)
-    return _Timed(kept, array[:, 0], array[:, 1], len(rows) - len(kept))
-
-
-def read(text: str, whole: bool) -> Capture:
-    """The capture in a trace; `whole`: not cut off already. Raises TraceError."""
-    found = events(text, {*KINDS, *CALLS, *OPERATORS, *OVERHEADS, RANGE})
-    parts: dict[str, list[Event]] = {name: [] for name in PARTS}
-    for event in found.rows:
-        parts[_part(event.category)].append(event)
-    ranges, calls = _timed(parts["range"]), _timed(parts["call"])
-    on_device = bool(parts["work"])
-    work = _timed(parts["work"] if on_device else parts["operator"])
+def read(path: Path) -> Capture:
+    """The capture in a trace. Raises TraceError if it isn't one."""
+    found = _found(path, OF_DEVICE)
+    if not len(found.parts["work"].start) + found.parts["work"].bad:
+        found = _found(path, OF_CPU)
+    parts = found.parts
+    if not any(len(part.start) + part.bad for part in parts.values()):
+        raise TraceError("it holds no event of torch.profiler that takes time")
+    ranges, calls, on_device = parts["range"], parts["call"], "work" in parts
+    work = parts["work" if on_device else "operator"]
     rows, shared = _device_rows(work, calls, ranges) if on_device else (_operator_rows(work), 0)
     notes = noted(
         bad_ranges=ranges.bad,
         bad_work=work.bad,
         bad_calls=calls.bad,
         bad_events=found.bad,
-        cut_off=int(found.cut_off or not whole),
+        cut_off=int(found.cut_off),
         several_processes=shared,
     )
     table = frame(WORK, rows)
     total = int(table["duration_ns"].sum())
-    waits = _held(calls, work, _timed(parts["overhead"]))
+    waits = _held(calls, work, parts["overhead"])
     return Capture("torch", "", frame(RANGES, _range_rows(ranges)), table, total, waits, notes)
 
 
-def _part(category: str) -> str:
-    """What an event of one of the categories is."""
-    if category in KINDS:
-        return "work"
-    if category in CALLS:
-        return "call"
-    if category in OVERHEADS:
-        return "overhead"
-    return "range" if category == RANGE else "operator"
+def _found(path: Path, wanted: tuple[str, ...]) -> _Found:
+    """The events of some parts: in parts, or as a whole if the file isn't valid JSON."""
+    with suppress(*NOT_IN_PARTS):
+        return _columns(in_parts(blocks(path)), wanted)
+    data = content(path)
+    found = one_by_one(data.text)
+    columns = _columns([found.rows], wanted)
+    return replace(columns, bad=columns.bad + found.bad, cut_off=found.cut_off or not data.whole)
 
 
-def _held(calls: _Timed, work: _Timed, overheads: _Timed) -> pd.DataFrame:
+def _columns(lists: Iterable[list[Event]], wanted: tuple[str, ...]) -> _Found:
+    """The columns of events that last, of some parts; `bad` counts those without a phase."""
+    known: dict[object, str] = {}
+    columns = {name: [Columns.of([], known)] for name in wanted}
+    part_of: dict[str | None, str | None] = {}
+    bad = 0
+    for events in lists:
+        found: dict[str | None, list[Event]] = {name: [] for name in (*wanted, None)}
+        for event in events:
+            if event.ph != "X":
+                bad += event.ph is None
+            elif (part := part_of.get(event.cat, "")) != "":
+                found[part].append(event)
+            else:
+                part = _part(event.cat)
+                part_of[event.cat] = part = part if part in wanted else None
+                found[part].append(event)
+        for name in wanted:
+            columns[name].append(Columns.of(found[name], known))
+    return _Found({name: Columns.joined(each) for name, each in columns.items()}, bad, False)
+
+
+def _part(category: str | None) -> str | None:
+    """What an event of a category is, if it is read."""
+    found = str(category).lower()
+    return next((part for part, names in PARTS.items() if found in names), None)
+
+
+def _held(calls: Columns, work: Columns, overheads: Columns) -> pd.DataFrame:
     """What held the host up, with HELD: waiting calls, and the profiler's overhead."""
-    names, numbers = calls.names(), calls.integers("correlation")
-    copies = [PAGEABLE in name for name in work.names()]
-    copying = np.isin(numbers, work.integers("correlation")[copies]) & (numbers != UNKNOWN)
+    names, numbers = calls.names, calls.numbers["correlation"]
+    copies = [PAGEABLE in name for name in work.names]
+    copying = np.isin(numbers, work.numbers["correlation"][copies]) & (numbers != UNKNOWN)
     waiting = pd.Series(names, dtype=object).str.contains(BLOCKING).to_numpy(dtype=bool)
     parts = [
         _held_rows(calls, API, waiting & ~copying),
         _held_rows(calls, PAGEABLE_COPY, copying),
-        _held_rows(overheads, OVERHEAD, np.ones(len(overheads.rows), dtype=bool)),
+        _held_rows(overheads, OVERHEAD, np.ones(len(overheads.start), dtype=bool)),
     ]
     return pd.concat(parts, ignore_index=True)
 
 
-def _held_rows(calls: _Timed, kind: str, which: npt.NDArray[np.bool_]) -> pd.DataFrame:
+def _held_rows(calls: Columns, kind: str, which: npt.NDArray[np.bool_]) -> pd.DataFrame:
     columns: dict[str, object] = {
         "kind": np.full(int(which.sum()), kind, dtype=object),
-        "name": calls.names()[which],
+        "name": calls.names[which],
         "start_ns": calls.start[which],
         "end_ns": calls.end[which],
-        "process": calls.integers("process")[which],
-        "thread": calls.integers("thread")[which],
+        "process": calls.numbers["process"][which],
+        "thread": calls.numbers["thread"][which],
     }
     return frame(HELD, columns)
 
 
-def _range_rows(ranges: _Timed) -> dict[str, object]:
-    names = ranges.names()
+def _range_rows(ranges: Columns) -> dict[str, object]:
+    names = ranges.names
     return {
         "name": names,
         "domain": np.array([torch_domain(name) for name in names], dtype=object),
         "start_ns": ranges.start,
         "end_ns": ranges.end,
-        "process": ranges.integers("process"),
-        "thread": ranges.integers("thread"),
+        "process": ranges.numbers["process"],
+        "thread": ranges.numbers["thread"],
     }
 
 
-def _device_rows(work: _Timed, calls: _Timed, ranges: _Timed) -> tuple[dict[str, object], int]:
+def _device_rows(work: Columns, calls: Columns, ranges: Columns) -> tuple[dict[str, object], int]:
     """A device's activities with their launches, and of how many the process can't be known.
 
     An activity's event names its device, not its process: that is its launch's.
     """
-    number, of_call = work.integers("correlation"), calls.integers("correlation")
-    callers = calls.integers("process")
-    process, shared = _processes(number, of_call, callers, ranges.integers("process"))
-    called = Calls(calls.start, calls.end, callers, calls.integers("thread"), of_call)
+    number, of_call = work.numbers["correlation"], calls.numbers["correlation"]
+    callers = calls.numbers["process"]
+    process, shared = _processes(number, of_call, callers, ranges.numbers["process"])
+    called = Calls(calls.start, calls.end, callers, calls.numbers["thread"], of_call)
     launched = launches(process, number, called)
-    kinds = np.array([KINDS[row.category] for row in work.rows], dtype=object)
-    device, stream = work.integers("device"), work.integers("stream")
+    kinds = np.array([KINDS[name] for name in work.categories], dtype=object)
+    device, stream = work.numbers["device"], work.numbers["stream"]
     rows = _rows(work, kinds, process) | {
-        "device": np.where(device == UNKNOWN, work.integers("process"), device),
-        "stream": np.where(stream == UNKNOWN, work.integers("thread"), stream),
+        "device": np.where(device == UNKNOWN, work.numbers["process"], device),
+        "stream": np.where(stream == UNKNOWN, work.numbers["thread"], stream),
         "launch_ns": launched.start,
         "launch_end_ns": launched.end,
         "thread": launched.thread,
@@ -181,7 +194,7 @@ def _processes(
     number: Indices, of_call: Indices, callers: Indices, of_ranges: Indices
 ) -> tuple[Indices, npt.NDArray[np.bool_]]:
     """The process that launched each activity, and where calls of several have its number."""
-    all_of_them = np.unique(np.concatenate([callers, of_ranges]))
+    all_of_them = pd.unique(np.concatenate([callers, of_ranges]))
     if len(all_of_them) == 1:
         return np.full(len(number), all_of_them[0]), np.zeros(len(number), dtype=bool)
     pairs = pd.DataFrame({"number": of_call, "process": callers}).drop_duplicates()
@@ -191,9 +204,9 @@ def _processes(
     return process, (counts["size"] > 1).to_numpy() & (number != UNKNOWN)
 
 
-def _operator_rows(operators: _Timed) -> dict[str, object]:
+def _operator_rows(operators: Columns) -> dict[str, object]:
     """Operators as activities: the time of each minus that of the operators that it called."""
-    process, thread = operators.integers("process"), operators.integers("thread")
+    process, thread = operators.numbers["process"], operators.numbers["thread"]
     length = operators.end - operators.start
     own = length.copy()
     groups = pd.DataFrame({"process": process, "thread": thread}).groupby(["process", "thread"])
@@ -213,10 +226,10 @@ def _operator_rows(operators: _Timed) -> dict[str, object]:
     }
 
 
-def _rows(work: _Timed, kinds: npt.NDArray[np.object_], process: Indices) -> dict[str, object]:
+def _rows(work: Columns, kinds: npt.NDArray[np.object_], process: Indices) -> dict[str, object]:
     return {
         "kind": kinds,
-        "name": work.names(),
+        "name": work.names,
         "start_ns": work.start,
         "end_ns": work.end,
         "duration_ns": work.end - work.start,

@@ -117,7 +117,7 @@ class Host:
         waits = blocking(calls)
         held = _union(pd.concat([waits, overhead]))
         starts = np.sort(waits["start_ns"].to_numpy())
-        return cls(np.unique(launched.to_numpy()), starts, _union(overhead), held)
+        return cls(np.sort(launched.unique()), starts, _union(overhead), held)
 
     def own(self, starts: Indices, ends: Indices) -> Indices:
         """Time (ns) from `starts` to `ends` without the profiler's overhead."""
