@@ -71,6 +71,10 @@ NOTES = {
         "activities launched on threads without ranges of the program, such as autograd's: they "
         "lie in what was open on the main thread"
     ),
+    "unmatched": (
+        "kernels of collectives that don't come in the same order in all processes, or don't end "
+        "together: how long they waited for each other isn't told"
+    ),
     "several processes": "launches whose number processes share, so that no process is known",
 }
 """What is said of a capture, by code; a note gives the count, and names where it helps."""

@@ -97,8 +97,9 @@ class Exported:
         """The strings that a column of a table refers to, by number."""
         if not self.has(STRINGS) or not self.has_column(table, column):
             return {}
+        key, value = (self.column(STRINGS, name) for name in ("id", "value"))
         query = (
-            f'SELECT id, value FROM "{self.name(STRINGS)}" WHERE id IN '
+            f'SELECT "{key}", "{value}" FROM "{self.name(STRINGS)}" WHERE "{key}" IN '
             f'(SELECT DISTINCT "{self.column(table, column)}" FROM "{self.name(table)}")'
         )
         return {number: printable(text) for number, text in self.connection.execute(query)}
@@ -146,7 +147,7 @@ def _stand_ins(tables: dict[str, tuple[str, ...]]) -> dict[str, str]:
 
 def version(found: Exported) -> str:
     """The version of nsys that wrote the export, or "unknown"."""
-    if "META_DATA_EXPORT" not in found.tables:
+    if not {"name", "value"} <= set(found.tables.get("META_DATA_EXPORT", ())):
         return "unknown"
     query = "SELECT value FROM META_DATA_EXPORT WHERE name = 'EXPORT_PRODUCT_VERSION'"
     return printable((found.connection.execute(query).fetchone() or ["unknown"])[0])

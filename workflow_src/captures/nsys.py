@@ -133,7 +133,7 @@ def _names(
 def _known_names(found: Exported, key: str, column: str | None) -> dict[int, str]:
     if key == "KERNEL" and column:
         return found.texts(WORK_TABLES[key], column)
-    if key == "MEMCPY" and COPY_KINDS in found.tables:
+    if key == "MEMCPY" and {"id", "label"} <= set(found.tables.get(COPY_KINDS, ())):
         rows = found.connection.execute(f"SELECT id, label FROM {COPY_KINDS}").fetchall()
         return {number: f"[CUDA memcpy {label}]" for number, label in rows}
     return {}

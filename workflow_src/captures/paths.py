@@ -84,7 +84,8 @@ def path_totals(ranges: pd.DataFrame, work: pd.DataFrame, paths: Paths) -> pd.Da
     """A row per path, with its text and process; ranges have the times of `device_times`.
 
     instances, host_ns: of its ranges; busy_ns, activities: of all work launched in it, own_ns of
-    what was launched in none of its inner ranges; union_ns: time in which a device worked on any of
+    what was launched in none of its inner ranges; wait_ns: of busy_ns, the wait_ns of the work;
+    union_ns: time in which a device worked on any of
     that, added up over devices; span_ns: from the start of the first to the end of the last
     activity of each instance, added up.
     """
@@ -95,11 +96,20 @@ def path_totals(ranges: pd.DataFrame, work: pd.DataFrame, paths: Paths) -> pd.Da
     sums = timed.groupby("number")[columns].sum().sort_index().reset_index(drop=True)
     at = np.append(paths.of_range, NOWHERE)[work["range"].to_numpy()]
     inside, length = at != NOWHERE, work["duration_ns"].to_numpy()
-    own = np.zeros(len(paths.text), dtype=np.int64)
+    own, wait = (np.zeros(len(paths.text), dtype=np.int64) for _ in range(2))
     np.add.at(own, at[inside], length[inside])
+    np.add.at(wait, at[inside], work["wait_ns"].to_numpy()[inside])
+    for number in range(len(wait) - 1, -1, -1):
+        if paths.above[number] != NOWHERE:
+            wait[paths.above[number]] += wait[number]
     union, activities = _unions(paths, work, at)
     return sums.assign(
-        process=paths.process, path=paths.text, own_ns=own, union_ns=union, activities=activities
+        process=paths.process,
+        path=paths.text,
+        own_ns=own,
+        wait_ns=wait,
+        union_ns=union,
+        activities=activities,
     )
 
 

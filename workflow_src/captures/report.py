@@ -30,8 +30,12 @@ def text_of(captures: Sequence[Captured], templates: Path, whole: bool = False) 
 
 
 def shortened(found: Captured) -> Captured:
-    """A capture with the longest tables cut: the paths and kernels of the most time."""
-    return replace(found, paths=_most(found.paths), kernels=found.kernels[:SHOWN])
+    """A capture with the longest tables cut: the paths and kernels of the most time.
+
+    Paths that processes share stand there once.
+    """
+    paths = _most(found.paths) if found.ranks.empty else found.paths[:0]
+    return replace(found, paths=paths, ranks=found.ranks[:SHOWN], kernels=found.kernels[:SHOWN])
 
 
 def _most(paths: pd.DataFrame) -> pd.DataFrame:

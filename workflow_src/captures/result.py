@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from workflow_src.captures.capture import UNREADABLE
+from workflow_src.captures.rank_result import rank_times
 from workflow_src.captures.step_result import step_times
 from workflow_src.common.errors import TraceError, remake
 from workflow_src.common.reading import reading
@@ -38,10 +39,10 @@ class Captured:
     """One capture: `total`, `placed` and `unplaced` device time in ms, and what has it.
 
     `whole`: there are no ranges that count, so that all work is in one row. `paths` has the range
-    paths, `steps` how long steps take and where that goes, `kernels` and `families` what ran,
-    `lost` what could not be placed and why, `processes` a row per process if there are several,
-    `notes` what was read otherwise than recorded. `problem` says why the capture can't be read;
-    there is nothing else then.
+    paths, `ranks` those of several processes joined, `steps` how long steps take and where that
+    goes, `kernels` and `families` what ran, `lost` what could not be placed and why, `processes` a
+    row per process if there are several, `notes` what was read otherwise than recorded. `problem`
+    says why the capture can't be read; there is nothing else then.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Captured:
     leader: Leader | None
     about: pd.DataFrame
     paths: pd.DataFrame
+    ranks: pd.DataFrame
     steps: pd.DataFrame
     kernels: pd.DataFrame
     families: pd.DataFrame
@@ -97,6 +99,7 @@ def captured(name: str, tables: Mapping[str, pd.DataFrame]) -> Captured:
         leader=_leader(tables["paths"], total),
         about=pd.DataFrame() if problem else _about(every),
         paths=_paths(tables["paths"], total, several),
+        ranks=rank_times(tables["paths"]),
         steps=step_times(tables["steps"], several),
         kernels=_kernels(tables["kernels"], total, several),
         families=_families(tables["kernels"], total),

@@ -17,6 +17,7 @@ from workflow_src.captures.capture import GRAPH, NOTES, Capture, Note, early, no
 from workflow_src.captures.domains import choose, domain_names
 from workflow_src.captures.paths import Paths, path_totals, paths_of
 from workflow_src.captures.placing import WHOLE, Placed, place
+from workflow_src.captures.ranks import waits
 from workflow_src.captures.reading import read
 from workflow_src.captures.steps import Source, steps
 from workflow_src.common.arguments import Parser, existing_file, new_folder
@@ -33,14 +34,15 @@ BUSY = {"activities": ("duration_ns", "size"), "busy_ns": ("duration_ns", "sum")
 
 @dataclass(frozen=True)
 class Attributed:
-    """A capture whose work is placed; work has `family` and `path` (a number, or NOWHERE).
+    """A capture whose work is placed; work has `family`, `path` (a number, or NOWHERE), `wait_ns`.
 
-    ranges: those of `placed`, with busy_ns and span_ns.
+    ranges: those of `placed`, with busy_ns and span_ns; waits_known: whether wait_ns can be told.
     """
 
     capture: Capture
     placed: Placed
     ranges: pd.DataFrame
+    waits_known: bool
     paths: Paths
     work: pd.DataFrame
     domains: pd.DataFrame
@@ -65,11 +67,15 @@ def attributed(
     path = np.append(paths.of_range, NOWHERE)[placed.work["range"].to_numpy()]
     family = families(placed.work["name"], rules).where(placed.work["kind"] != GRAPH, GRAPH)
     work = placed.work.assign(path=path, family=family.astype(object))
-    notes = capture.notes + noted(early=early(capture.work)) + chosen.notes + placed.notes
+    waiting = waits(work)
+    work["wait_ns"] = waiting.ns
+    counts = noted(early=early(capture.work), unmatched=waiting.unmatched)
+    notes = capture.notes + counts + chosen.notes + placed.notes
     if not len(work):
         notes += (Note("no work", 1),)
     ranges = device_times(placed.ranges, work)
-    return Attributed(capture, placed, ranges, paths, work, chosen.domains, notes)
+    known = waiting.known
+    return Attributed(capture, placed, ranges, known, paths, work, chosen.domains, notes)
 
 
 def folded(ranges: pd.DataFrame, fold: str) -> pd.DataFrame:
@@ -98,7 +104,7 @@ def tables_of(found: Attributed, step: str = "") -> dict[str, pd.DataFrame]:
     stepwise = steps(Source(found.ranges, found.paths, found.work, held, mains), step)
     unnamed = noted(no_step=int(bool(step) and stepwise.empty))
     return {
-        "paths": _paths_table(paths),
+        "paths": _paths_table(paths, found.waits_known),
         "kernels": kernels,
         "families": _families(found),
         "unplaced": unplaced,
@@ -127,17 +133,20 @@ def read_tables_of(given: argparse.Namespace) -> dict[str, pd.DataFrame]:
     return tables_of(found, given.step)
 
 
-def _paths_table(totals: pd.DataFrame) -> pd.DataFrame:
+def _paths_table(totals: pd.DataFrame, waits_known: bool) -> pd.DataFrame:
     times = {
         "host_ms": "host_ns",
         "busy_ms": "busy_ns",
         "own_ms": "own_ns",
+        "wait_ms": "wait_ns",
         "busy_union_ms": "union_ns",
         "span_ms": "span_ns",
     }
     in_ms = {name: totals[column] / NS_PER_MS for name, column in times.items()}
     table = totals[["process", "path", "instances"]].assign(**in_ms)
     table["activities"] = totals["activities"]
+    if not waits_known:
+        table["wait_ms"] = np.nan
     return table.sort_values(["process", "path"], ignore_index=True)
 
 
