@@ -75,6 +75,9 @@ BY_TESTS = {
     r"snakemake --cores 1 report\.md --config 'captures=\[.*\]'": (
         "captures/test_report.py::test_captures_are_reported_in_place_of_a_suite_and_back"
     ),
+    r"python -m workflow_src\.cli\.capture_timeline --capture .*": (
+        "test_capture_timeline.py::test_a_recorded_step_has_the_ledgers_times"
+    ),
     r"python -m workflow_src\.captures\.tables --capture .*": (
         "captures/test_damaged.py::test_the_command_writes_all_tables_or_none"
     ),
@@ -144,6 +147,8 @@ LACKING = {
         "the file that --measure writes, and minutes"
     ),
     r"python -m benchmarks\.any_subset --runs 1000 --processes 7": "minutes",
+    r"python -m benchmarks\.captures": "minutes, and a gigabyte of disk",
+    r"python -m benchmarks\.damaged_captures --examples 1000": "minutes",
 }
 """Commands that nothing runs, and what that takes."""
 

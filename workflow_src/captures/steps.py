@@ -23,7 +23,7 @@ NEARLY_ALL = 0.9
 """Of the device time in a main thread's ranges. So neither forward nor backward is a step if both
 are outermost, but a range is beside which another one fetches data."""
 
-OF_WORK = ("kind", "start_ns", "end_ns", "launch_ns", "launch_end_ns", "thread")
+OF_WORK = ("kind", "start_ns", "end_ns", "launch_ns", "launch_end_ns")
 STEP_COLUMNS = ("process", "path", *LEDGER_COLUMNS[1:])
 
 
@@ -48,16 +48,19 @@ def steps(source: Source, named: str) -> pd.DataFrame:
     A device is active while any activity of the process runs, whenever it was launched. Causes are
     missing where the capture holds no call that launched something.
     """
-    ranges = source.ranges
-    found = (ranges["name"] == named).to_numpy() if named else _repeated(source)
-    chosen = ranges.assign(path=source.paths.text[source.paths.of_range])[found]
-    chosen = chosen.sort_values("start_ns")
-    chosen = chosen.assign(
-        step=chosen.groupby(["process", "path"]).cumcount(), phase=chosen["path"]
-    )
+    chosen = step_ranges(source, named)
     parts = [_of_thread(source, rows) for _, rows in chosen.groupby(["process", "thread"])]
     table = pd.concat([pd.DataFrame(columns=list(STEP_COLUMNS), dtype="Int64"), *parts])
     return table.sort_values(["process", "path", "step"], ignore_index=True)
+
+
+def step_ranges(source: Source, named: str) -> pd.DataFrame:
+    """The ranges that are steps, in order of start, with `path`, `phase` (the same) and `step`."""
+    ranges = source.ranges
+    found = (ranges["name"] == named).to_numpy() if named else _repeated(source)
+    chosen = ranges.assign(path=source.paths.text[source.paths.of_range])[found]
+    chosen = chosen.assign(phase=chosen["path"]).sort_values("start_ns")
+    return chosen.assign(step=chosen.groupby(["process", "path"]).cumcount())
 
 
 def _repeated(source: Source) -> npt.NDArray[np.bool_]:
@@ -77,20 +80,25 @@ def _of_thread(source: Source, chosen: pd.DataFrame) -> pd.DataFrame:
     """The ledger of the steps of one thread."""
     process, thread = (int(chosen[name].iloc[0]) for name in ("process", "thread"))
     work = source.work.loc[source.work["process"] == process, list(OF_WORK)]
-    has_calls = bool(((work["launch_ns"] != UNKNOWN) & (work["kind"] != OPERATOR)).any())
-    held = source.held[_holds(source, work, process, thread)]
-    found = step_ledger(chosen, work.drop(columns="kind"), held, has_calls)
+    held = held_up(source, process, thread)
+    found = step_ledger(chosen, work.drop(columns="kind"), held, has_calls(work))
     return found.rename(columns={"phase": "path"}).assign(process=process)[list(STEP_COLUMNS)]
 
 
-def _holds(source: Source, work: pd.DataFrame, process: int, thread: int) -> pd.Series:
-    """Which rows of `held` keep the steps of a thread waiting.
+def has_calls(work: pd.DataFrame) -> bool:
+    """Whether the capture holds calls that launched some of this work."""
+    return bool(((work["launch_ns"] != UNKNOWN) & (work["kind"] != OPERATOR)).any())
+
+
+def held_up(source: Source, process: int, thread: int) -> pd.DataFrame:
+    """The rows of `held` that keep the steps of a thread waiting.
 
     Those of threads that launch work and have no ranges of their own, and the profiler's overhead.
     """
     held, ranges = source.held, source.ranges
+    launching = source.work.loc[source.work["process"] == process, "thread"].unique()
     own = ranges.loc[ranges["process"] == process, "thread"].unique()
-    helpers = np.setdiff1d(work["thread"].unique(), np.append(own, UNKNOWN))
+    helpers = np.setdiff1d(launching, np.append(own, UNKNOWN))
     waits = held["thread"].isin([thread, *helpers]) & (held["process"] == process)
     overheads = (held["kind"] == OVERHEAD) & held["process"].isin([process, UNKNOWN])
-    return waits | overheads
+    return held[waits | overheads]

@@ -100,8 +100,7 @@ def tables_of(found: Attributed, step: str = "") -> dict[str, pd.DataFrame]:
             f"{placed_ns} ns in ranges and {unplaced_ns} ns outside are not the {total_ns} ns of "
             "the capture: this is a defect of the reader, please report it with the file"
         )
-    held, mains = found.capture.held, found.placed.main_threads
-    stepwise = steps(Source(found.ranges, found.paths, found.work, held, mains), step)
+    stepwise = steps(source_of(found), step)
     unnamed = noted(no_step=int(bool(step) and stepwise.empty))
     return {
         "paths": _paths_table(paths, found.waits_known),
@@ -124,6 +123,12 @@ def pattern(text: str) -> str:
             f"{text[:50]!r} is no regular expression: {error}"
         ) from None
     return text
+
+
+def source_of(found: Attributed) -> Source:
+    """What the steps of a capture are found in."""
+    held, mains = found.capture.held, found.placed.main_threads
+    return Source(found.ranges, found.paths, found.work, held, mains)
 
 
 def read_tables_of(given: argparse.Namespace) -> dict[str, pd.DataFrame]:
