@@ -83,7 +83,7 @@ def test_one_that_cannot_be_read_has_a_sentence_and_the_others_their_tables(
 ) -> None:
     (tmp_path / "bad.sqlite").write_text("hello")
     (tmp_path / "bad.nsys-rep").write_text("hello")
-    export.note_problem(tmp_path / "none.sqlite", "nsys is not on the PATH")
+    export.note_problem(tmp_path / "none.sqlite", "none.nsys-rep: nsys is not on the PATH")
     good = Export(tmp_path)
     good.work(0)
     good.write()
@@ -96,7 +96,7 @@ def test_one_that_cannot_be_read_has_a_sentence_and_the_others_their_tables(
     parts = (tmp_path / "report.md").read_text().split("\n## ")[1:]
     assert [part.partition("\n")[0] for part in parts] == ["none", "bad", "c"]
     assert "could not be read: " in parts[1] and "neither an export of nsys" in parts[1]
-    assert parts[0].endswith("/none.sqlite: nsys is not on the PATH.**\n")
+    assert parts[0].endswith("read: none.nsys-rep: nsys is not on the PATH.**\n")
     with pytest.raises(SystemExit, match=r"neither an export(.|\n)*not on the PATH"):
         report.main([*common, f"{tmp_path}/bad", f"{tmp_path}/none"])
 
@@ -129,6 +129,25 @@ def test_a_report_of_nsys_is_exported_and_left_as_it_is(tmp_path: Path) -> None:
         tables_in(tmp_path / "c.sqlite")
     assert recorded.read_bytes() == before
     assert {path.name for path in tmp_path.iterdir()} == {"c.nsys-rep", "c.sqlite"}
+
+
+def test_a_report_that_cannot_be_exported_is_named_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded, database = tmp_path / "c.nsys-rep", tmp_path / "c.sqlite"
+    recorded.write_text("damaged")
+    monkeypatch.setenv("PATH", "")
+    given = ["--capture", str(recorded), "--output", str(database)]
+    with pytest.raises(
+        SystemExit, match=r"c\.nsys-rep: nsys is not on the PATH; use the nsys that"
+    ):
+        export.main(given)
+    assert not database.exists()
+    export.main([*given, "--note-problem"])
+    with pytest.raises(
+        TraceError, match=f"^{recorded}: nsys is not on the PATH; use the nsys that"
+    ):
+        tables_in(database)
 
 
 @pytest.mark.workflow

@@ -12,6 +12,7 @@ from workflow_src.common.atomic_write import write_whole
 from workflow_src.common.errors import TraceError, one_sentence
 
 SUFFIX = ".nsys-rep"
+ADVICE = "use the nsys that made it or a newer one, or give what that exports as SQLite"
 
 
 def export(capture: Path, database: Path) -> None:
@@ -23,7 +24,12 @@ def export(capture: Path, database: Path) -> None:
         raise TraceError(
             f"{capture} is no report of nsys: its name ends in {SUFFIX}, and it isn't empty"
         )
-    write_whole(database, lambda partial: nsys_cli.export_sqlite(capture.resolve(), partial))
+    try:
+        write_whole(database, lambda partial: nsys_cli.export_sqlite(capture.resolve(), partial))
+    except TraceError as error:
+        # What follows is advice for captures of this project, which can be made again.
+        reason, _, _ = str(error).partition("; ")
+        raise TraceError(f"{capture}: {reason}; {ADVICE}") from error
 
 
 def note_problem(database: Path, why: str) -> None:

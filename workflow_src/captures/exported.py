@@ -34,6 +34,10 @@ NOT_WORK = re.compile(r"SYNCHRONIZATION|CUDA_EVENT|OVERHEAD|RUNTIME|DRIVER|MARKE
 """Tables of activities that take no time of a device."""
 
 
+class NotExportedError(TraceError):
+    """Why a report of nsys, which it names, could not be exported."""
+
+
 @dataclass(frozen=True)
 class Exported:
     """An export: its tables with their columns, and which table is read for each expected one."""
@@ -122,10 +126,11 @@ def exported(connection: sqlite3.Connection) -> Exported:
 
 
 def _require_exported(connection: sqlite3.Connection) -> None:
-    """Raise TraceError with the reason if this stands in place of an export that failed."""
+    """Raise NotExportedError with the reason if this stands in place of an export that failed."""
     query = "SELECT count(*) FROM sqlite_master WHERE name = ?"
     if connection.execute(query, (NOT_EXPORTED,)).fetchone()[0]:
-        raise TraceError(str(connection.execute(f"SELECT why FROM {NOT_EXPORTED}").fetchone()[0]))
+        query = f"SELECT why FROM {NOT_EXPORTED}"
+        raise NotExportedError(str(connection.execute(query).fetchone()[0]))
 
 
 def _stand_ins(tables: dict[str, tuple[str, ...]]) -> dict[str, str]:
