@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from multiprocessing import Process
 from pathlib import Path
+from statistics import median
 
 from benchmarks.ledger import write_export
 from workflow_src.common.summary import summarize
@@ -58,15 +59,16 @@ def _event(
     )
 
 
-def measured(capture: Path, output: Path) -> tuple[float, float]:
-    """Seconds and peak memory (GB) of the command that writes a capture's tables."""
+def measured(capture: Path, output: Path) -> tuple[float, float, float]:
+    """Seconds, of the clock and of CPUs, and peak memory (GB) of the command for the tables."""
     command = [sys.executable, "-m", "workflow_src.captures.tables", "--capture", str(capture)]
     begin = time.perf_counter()
     child = os.posix_spawn(sys.executable, [*command, "--output", str(output)], os.environ)
     _, status, usage = os.wait4(child, 0)
     if status:
         raise SystemExit(f"{' '.join(command)} ended with {os.waitstatus_to_exitcode(status)}")
-    return time.perf_counter() - begin, usage.ru_maxrss * 1024 / 1e9
+    seconds = time.perf_counter() - begin
+    return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024 / 1e9
 
 
 def main() -> None:
@@ -85,11 +87,12 @@ def main() -> None:
                 maker.join()
                 size = path.stat().st_size / 1e6
                 runs = [measured(path, Path(folder) / "out") for _ in range(arguments.repeats)]
-            found = summarize([seconds * 1e9 for seconds, _ in runs])
+            found = summarize([round(seconds * 1e9) for seconds, _, _ in runs])
             spread = f"{found['p20_ms'] / 1e3:.2f} to {found['p80_ms'] / 1e3:.2f}"
             print(
                 f"{kernels:,} kernels, {name} of {size:.0f} MB: {found['median_ms'] / 1e3:.2f} s "
-                f"({spread}), {max(memory for _, memory in runs):.2f} GB"
+                f"({spread}), {median(cpu for _, cpu, _ in runs):.2f} s of CPUs, "
+                f"{max(memory for _, _, memory in runs):.2f} GB"
             )
 
 

@@ -107,7 +107,7 @@ def test_files_have_names_and_bad_ones_a_sentence(tmp_path: Path) -> None:
     assert name_of("x/c d.nsys-rep") == "c-d" and name_of("run.pt.trace.json.gz") == "run"
     files = captures_of([f"{tmp_path}/[bc]*"], "").files
     assert list(files) == ["b", "c-d"]
-    options = captures_of([], "", ["a b", "c"], "").options
+    options = captures_of([], None, ["a b", "c"]).options
     assert options == "--fold '' --step '' --domains 'a b,c'"
     for patterns, fold, sentence in (
         ([f"{tmp_path}/z*"], "", "isn't a file, and as a pattern fits none"),
@@ -170,6 +170,7 @@ def test_captures_are_reported_in_place_of_a_suite_and_back(tmp_path: Path) -> N
     assert "## gpt2_modules\n" in text and "## streams\n" in text
     assert "transformer/transformer.h/transformer.h.mlp" in text, "layers are folded"
     assert project.stale(*words) == {}
+    assert project.stale(*words, "capture_fold=")["capture_tables"] == 3, "names stay as they are"
     compared = "/with/".join(["results/captures/gpt2_modules"] * 2)
     project.run(f"results/compare/{compared}/compare.md")
     said = (project.folder / "results/compare" / compared / "compare.md").read_text()

@@ -81,14 +81,17 @@ class Captures:
 
 
 def captures_of(
-    patterns: Iterable[str], fold: str, domains: Iterable[str] = (), step: str = ""
+    patterns: Iterable[str],
+    fold: str | None,
+    domains: Iterable[str] = (),
+    step: str | None = None,
 ) -> Captures:
     """The captures that the setting `captures` names, files or patterns of files.
 
     Raises ConfigError for a pattern without a file, two files of one name, or a bad `capture_fold`.
     """
     try:
-        re.compile(fold)
+        re.compile(fold or "")
     except re.error as error:
         raise ConfigError(f"capture_fold: {fold!r} is no regular expression: {error}") from None
     files: dict[str, str] = {}
@@ -104,7 +107,7 @@ def captures_of(
                     "would lie in one folder: rename one"
                 )
             files[name] = path
-    return Captures(files, fold, tuple(domains), step)
+    return Captures(files, fold or "", tuple(domains), step or "")
 
 
 def name_of(path: str) -> str:
