@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from tests.captures.building import event, launched
 from tests.test_fuzz import changed_json, damaged
 from workflow_src.captures.event_columns import NOT_A_TIME, nanoseconds, times
+from workflow_src.captures.event_parts import parts_of
 from workflow_src.captures.events import NOT_IN_PARTS, in_parts, one_by_one
-from workflow_src.captures.torch_profiler import OF_DEVICE, _columns
 
+DEVICE = ("range", "work", "call", "overhead")
 LISTS = {"path": [{"a": 1}, {"b": "}, {"}], "correlation": 3}
 EVENTS = [
     event("user_annotation", 'a "}, {" in it', 0, 100),
@@ -33,14 +34,14 @@ def blocks(content: bytes, size: int) -> list[bytes]:
 def same(content: bytes, size: int) -> bool:
     """Whether a trace can be read in parts; if so, what is found is what reading it whole finds."""
     try:
-        found = _columns(in_parts(blocks(content, size)), OF_DEVICE)
+        found = parts_of(in_parts(blocks(content, size)), DEVICE)
     except NOT_IN_PARTS:
         return False
     whole = one_by_one(content.decode())
-    expected = _columns([whole.rows], OF_DEVICE)
+    expected = parts_of([whole.rows], DEVICE)
     assert found.bad == expected.bad + whole.bad and not whole.cut_off
-    for name, part in expected.parts.items():
-        here = found.parts[name]
+    for name, part in expected.columns.items():
+        here = found.columns[name]
         assert (here.bad, here.start.tolist(), here.end.tolist()) == (
             part.bad, part.start.tolist(), part.end.tolist()
         )  # fmt: skip

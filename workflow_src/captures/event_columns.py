@@ -38,6 +38,11 @@ class Columns:
     numbers: dict[str, Indices]
     bad: int
 
+    @property
+    def count(self) -> int:
+        """How many events there are, with bad ones."""
+        return len(self.start) + self.bad
+
     @classmethod
     def of(cls, events: Sequence[Event], known: dict[Any, str]) -> "Columns":
         """The columns of some events; `known` keeps each name once."""

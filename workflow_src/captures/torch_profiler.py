@@ -4,9 +4,6 @@ Where no device worked, operators take the place of its activities, each with th
 didn't spend in operators that it called.
 """
 
-from collections.abc import Iterable
-from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +11,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.captures.capture import (
-    COPY,
     HELD,
-    KERNEL,
     OPERATOR,
     RANGES,
-    SET,
     UNKNOWN,
     WORK,
     Capture,
@@ -28,8 +22,7 @@ from workflow_src.captures.capture import (
 )
 from workflow_src.captures.domains import torch_domain
 from workflow_src.captures.event_columns import Columns
-from workflow_src.captures.events import NOT_IN_PARTS, Event, in_parts, one_by_one
-from workflow_src.captures.files import blocks, content
+from workflow_src.captures.event_parts import KINDS, read_parts
 from workflow_src.captures.launches import SHARED, Calls, launches
 from workflow_src.captures.nesting import tree
 from workflow_src.common.errors import TraceError
@@ -38,44 +31,19 @@ from workflow_src.traces.intervals import Indices
 from workflow_src.traces.ledger import BLOCKING
 from workflow_src.traces.trace import API, OVERHEAD, PAGEABLE_COPY
 
-KINDS = {"kernel": KERNEL, "gpu_memcpy": COPY, "gpu_memset": SET, "memcpy": COPY, "memset": SET}
-CALLS = frozenset(("cuda_runtime", "cuda_driver", "runtime", "driver", "hip_runtime"))
-OPERATORS = frozenset(("cpu_op", "operator"))
-OVERHEADS = frozenset(("overhead",))
 PAGEABLE = "Pageable"
 """Found in names of copies from or to host memory that isn't pinned."""
-PARTS = {
-    "range": frozenset(("user_annotation",)),
-    "work": frozenset(KINDS),
-    "call": CALLS,
-    "overhead": OVERHEADS,
-    "operator": OPERATORS,
-}
-"""What events are, by their category."""
-
-OF_DEVICE = ("range", "work", "call", "overhead")
-OF_CPU = ("range", "operator", "call", "overhead")
-
-
-@dataclass(frozen=True)
-class _Found:
-    """The events of a trace by part, each as columns; `bad`: objects that are no events."""
-
-    parts: dict[str, Columns]
-    bad: int
-    cut_off: bool
 
 
 def read(path: Path) -> Capture:
     """The capture in a trace. Raises TraceError if it isn't one."""
-    found = _found(path, OF_DEVICE)
-    if not len(found.parts["work"].start) + found.parts["work"].bad:
-        found = _found(path, OF_CPU)
-    parts = found.parts
-    if not any(len(part.start) + part.bad for part in parts.values()):
+    found = read_parts(path, ("range", "call", "overhead", "work"))
+    on_device = found.columns["work"].count > 0
+    if not on_device:
+        found = read_parts(path, ("range", "call", "overhead", "operator"))
+    ranges, calls, overheads, work = found.columns.values()
+    if not any(columns.count for columns in found.columns.values()):
         raise TraceError("it holds no event of torch.profiler that takes time")
-    ranges, calls, on_device = parts["range"], parts["call"], "work" in parts
-    work = parts["work" if on_device else "operator"]
     rows, shared = _device_rows(work, calls, ranges) if on_device else (_operator_rows(work), 0)
     notes = noted(
         bad_ranges=ranges.bad,
@@ -86,47 +54,8 @@ def read(path: Path) -> Capture:
         several_processes=shared,
     )
     table = frame(WORK, rows)
-    total = int(table["duration_ns"].sum())
-    waits = _held(calls, work, parts["overhead"])
+    total, waits = int(table["duration_ns"].sum()), _held(calls, work, overheads)
     return Capture("torch", "", frame(RANGES, _range_rows(ranges)), table, total, waits, notes)
-
-
-def _found(path: Path, wanted: tuple[str, ...]) -> _Found:
-    """The events of some parts: in parts, or as a whole if the file isn't valid JSON."""
-    with suppress(*NOT_IN_PARTS):
-        return _columns(in_parts(blocks(path)), wanted)
-    data = content(path)
-    found = one_by_one(data.text)
-    columns = _columns([found.rows], wanted)
-    return replace(columns, bad=columns.bad + found.bad, cut_off=found.cut_off or not data.whole)
-
-
-def _columns(lists: Iterable[list[Event]], wanted: tuple[str, ...]) -> _Found:
-    """The columns of events that last, of some parts; `bad` counts those without a phase."""
-    known: dict[object, str] = {}
-    columns = {name: [Columns.of([], known)] for name in wanted}
-    part_of: dict[str | None, str | None] = {}
-    bad = 0
-    for events in lists:
-        found: dict[str | None, list[Event]] = {name: [] for name in (*wanted, None)}
-        for event in events:
-            if event.ph != "X":
-                bad += event.ph is None
-            elif (part := part_of.get(event.cat, "")) != "":
-                found[part].append(event)
-            else:
-                part = _part(event.cat)
-                part_of[event.cat] = part = part if part in wanted else None
-                found[part].append(event)
-        for name in wanted:
-            columns[name].append(Columns.of(found[name], known))
-    return _Found({name: Columns.joined(each) for name, each in columns.items()}, bad, False)
-
-
-def _part(category: str | None) -> str | None:
-    """What an event of a category is, if it is read."""
-    found = str(category).lower()
-    return next((part for part, names in PARTS.items() if found in names), None)
 
 
 def _held(calls: Columns, work: Columns, overheads: Columns) -> pd.DataFrame:
