@@ -108,7 +108,7 @@ def test_files_have_names_and_bad_ones_a_sentence(tmp_path: Path) -> None:
     files = captures_of([f"{tmp_path}/[bc]*"], "").files
     assert list(files) == ["b", "c-d"]
     options = captures_of([], None, ["a b", "c"]).options
-    assert options == "--fold '' --step '' --domains 'a b,c'"
+    assert options == "--fold= --step= '--domains=a b,c'"
     for patterns, fold, sentence in (
         ([f"{tmp_path}/z*"], "", "isn't a file, and as a pattern fits none"),
         ([f"{tmp_path}/a*"], "", "have one name, a"),

@@ -151,10 +151,9 @@ def _joined(tables: list[pd.DataFrame], key: str) -> pd.DataFrame:
 
 
 def _path_changes(paths: pd.DataFrame) -> pd.DataFrame:
-    own = (paths[f"{side}_own_ms"].fillna(0) for side in SIDES)
+    change = paths["b_own_ms"].fillna(0) - paths["a_own_ms"].fillna(0)
     ratio = (paths["b_ms"] / paths["a_ms"]).where(paths["a_ms"] > 0)
-    table = paths.assign(ratio=ratio, own_change_ms=-(next(own) - next(own)))
-    return _largest_first(table, "own_change_ms")
+    return _largest_first(paths.assign(ratio=ratio, own_change_ms=change), "own_change_ms")
 
 
 def _changed(kernels: pd.DataFrame) -> pd.DataFrame:

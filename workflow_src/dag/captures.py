@@ -33,8 +33,8 @@ class Captures:
     @property
     def options(self) -> str:
         """The arguments that say how captures are read, also the empty ones, quoted."""
-        given = ["--fold", self.fold, "--step", self.step]
-        given += ["--domains", ",".join(self.domains)] if self.domains else []
+        given = [f"--fold={self.fold}", f"--step={self.step}"]
+        given += [f"--domains={','.join(self.domains)}"] if self.domains else []
         return shlex.join(given)
 
     def file(self, wildcards: Wildcards) -> str:
