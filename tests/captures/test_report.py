@@ -21,6 +21,7 @@ from workflow_src.plan.config import ConfigError
 from workflow_src.render.show import Printer
 
 DATA = ROOT / "tests" / "data" / "captures"
+TEMPLATES = ROOT / "report_templates"
 
 
 def found(tmp_path: Path, capture: Path) -> Captured:
@@ -63,13 +64,26 @@ def test_ranks_are_apart_and_waiting_for_each_other_is_communication(tmp_path: P
     )
 
 
+def test_the_markdown_of_many_processes_is_short_and_the_page_has_all(tmp_path: Path) -> None:
+    export = Export(tmp_path)
+    for process in range(1, 33):
+        for start in (0, 100, 200):
+            export.range("step", start, start + 100, process=process)
+            export.work(start, 10, process=process)
+    of = found(tmp_path, export.write())
+    short, whole = (report.text_of([of], TEMPLATES, full) for full in (False, True))
+    assert (short.count("| whole step"), whole.count("| whole step")) == (8, 32)
+    row = next(line for line in short.splitlines() if line.startswith("| step "))
+    assert [cell.strip() for cell in row.split("|")[1:3]] == ["step", "32"]
+
+
 def test_the_report_has_all_captures_and_no_empty_table(tmp_path: Path) -> None:
     folders = []
     for path in sorted(DATA.glob("*.sqlite.gz")):
         found(tmp_path, path)
         folders.append(str(tmp_path / path.name.partition(".")[0]))
     texts = tmp_path / "report.md", tmp_path / "report.html"
-    given = ["--tables", *folders, "--templates", str(ROOT / "report_templates"), "--asked", "a1"]
+    given = ["--tables", *folders, "--templates", str(TEMPLATES), "--asked", "a1"]
     report.main([*given, "--markdown", str(texts[0]), "--html", str(texts[1])])
     text = texts[0].read_text()
     check(text)
@@ -91,7 +105,7 @@ def test_one_that_cannot_be_read_has_a_sentence_and_the_others_their_tables(
         files = ["--capture", f"{tmp_path}/{name}.sqlite", "--output", f"{tmp_path}/{name}"]
         tables.main([*files, "--note-problem"])
     texts = ["--markdown", f"{tmp_path}/report.md", "--html", f"{tmp_path}/report.html"]
-    common = ["--templates", str(ROOT / "report_templates"), *texts, "--tables"]
+    common = ["--templates", str(TEMPLATES), *texts, "--tables"]
     report.main([*common, f"{tmp_path}/c", f"{tmp_path}/none", f"{tmp_path}/bad"])
     parts = (tmp_path / "report.md").read_text().split("\n## ")[1:]
     assert [part.partition("\n")[0] for part in parts] == ["none", "bad", "c"]

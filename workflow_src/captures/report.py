@@ -35,7 +35,8 @@ def shortened(found: Captured) -> Captured:
     Paths that processes share stand there once.
     """
     paths = _most(found.paths) if found.ranks.empty else found.paths[:0]
-    return replace(found, paths=paths, ranks=found.ranks[:SHOWN], kernels=found.kernels[:SHOWN])
+    steps, ranks, kernels = (rows[:SHOWN] for rows in (found.steps, found.ranks, found.kernels))
+    return replace(found, paths=paths, steps=steps, ranks=ranks, kernels=kernels)
 
 
 def _most(paths: pd.DataFrame) -> pd.DataFrame:
