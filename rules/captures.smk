@@ -1,12 +1,14 @@
 # Captures that others recorded, in place of a suite: --config 'captures=[theirs.nsys-rep]'. The
-# files are read where they are, and never written to.
+# files are read where they are, and never written to. One that can't be read doesn't stop the others:
+# its tables say why, and each run tries it again, as if its job had failed.
 localrules:
     captures_report,
 
 
 rule capture_export:
     input:
-        dag.captures.file,
+        capture=dag.captures.file,
+        again=dag.captures.tried_again(ancient),
     output:
         "results/captures/{capture}/export.sqlite",
     log:
@@ -14,14 +16,16 @@ rule capture_export:
     params:
         code=dag.code("captures.export"),
     message:
-        "Export {input} with nsys"
+        "Export {input.capture} with nsys"
     shell:
-        "python -m workflow_src.captures.export --capture {input:q} --output {output:q} > {log:q} 2>&1"
+        "python -m workflow_src.captures.export --capture {input.capture:q} --note-problem"
+        " --output {output:q} > {log:q} 2>&1"
 
 
 rule capture_tables:
     input:
-        dag.captures.readable,
+        capture=dag.captures.readable,
+        again=dag.captures.tried_again(ancient),
     output:
         multiext(
             "results/captures/{capture}/",
@@ -29,6 +33,7 @@ rule capture_tables:
             "kernels.csv",
             "families.csv",
             "unplaced.csv",
+            "steps.csv",
             "domains.csv",
             "summary.csv",
             "notes.csv",
@@ -37,14 +42,13 @@ rule capture_tables:
         "results/captures/{capture}/tables.log",
     params:
         folder=output_folder,
-        fold=dag.captures.fold,
-        domains=dag.captures.chosen,
+        options=dag.captures.options,
         code=dag.code("captures.tables"),
     message:
-        "Place the device time of {input} in its ranges"
+        "Place the device time of {input.capture} in its ranges"
     shell:
-        "python -m workflow_src.captures.tables --capture {input:q} --fold {params.fold:q}"
-        " {params.domains} --output {params.folder:q} > {log:q} 2>&1"
+        "python -m workflow_src.captures.tables --capture {input.capture:q} {params.options}"
+        " --note-problem --output {params.folder:q} > {log:q} 2>&1"
 
 
 # The same two files as those of a suite's report, with the same kind of note at their end.

@@ -1,11 +1,13 @@
-# Two runs compared, each a folder with tables/: results/compare/results/x/with/examples/h200/.
-# The runs are no inputs: they are compared as they are, and comparing never measures.
+# Two runs compared, each a folder with tables/: results/compare/results/x/with/examples/h200/. Or two
+# captures of other programs, each a folder below results/captures. They are no inputs: they are
+# compared as they are, and comparing never measures.
 from workflow_src.dag.compared import compared_runs
 from workflow_src.dag.paths import PAGE
 
 
 localrules:
     compare,
+    compare_captures,
 
 
 rule compare:
@@ -25,7 +27,7 @@ rule compare:
     log:
         "results/compare/{run_a}/with/{run_b}/compare.log",
     wildcard_constraints:
-        run_a=r"(?!\.\.)[^/]+(?:/(?!\.\.|with/)[^/]+)*",
+        run_a=r"(?!\.\.|results/captures/)[^/]+(?:/(?!\.\.|with/)[^/]+)*",
         run_b=r"(?!\.\.)[^/]+(?:/(?!\.\.|with/)[^/]+)*",
     params:
         folder=output_folder,
@@ -36,3 +38,32 @@ rule compare:
     shell:
         "python -m workflow_src.compare.compare --a {wildcards.run_a:q} --b {wildcards.run_b:q}"
         " --templates report_templates --output {params.folder:q} > {log:q} 2>&1"
+
+
+rule compare_captures:
+    input:
+        "report_templates/compare_captures.md.j2",
+        PAGE,
+    output:
+        multiext(
+            "results/compare/{run_a}/with/{run_b}/",
+            "compare.md",
+            "compare.html",
+            "compare.json",
+            "paths.csv",
+            "kernels.csv",
+        ),
+    log:
+        "results/compare/{run_a}/with/{run_b}/compare.log",
+    wildcard_constraints:
+        run_a="results/captures/[^/]+",
+        run_b="results/captures/[^/]+",
+    params:
+        folder=output_folder,
+        runs=compared_runs,
+        code=dag.code("compare.compare_captures"),
+    message:
+        "Compare the capture {wildcards.run_b} with {wildcards.run_a}"
+    shell:
+        "python -m workflow_src.compare.compare_captures --a {wildcards.run_a:q}"
+        " --b {wildcards.run_b:q} --templates report_templates --output {params.folder:q} > {log:q} 2>&1"

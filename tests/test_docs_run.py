@@ -53,6 +53,9 @@ BY_TESTS = {
         "test_environment.py::test_all_of_it_is_measured_again_in_one_command"
     ),
     r"make compare( A=results/before B=results/after)?": GATE,
+    r"make compare A=results/captures/before B=results/captures/after": (
+        "captures/test_report.py::test_captures_are_reported_in_place_of_a_suite_and_back"
+    ),
     r"python -m workflow_src\.compare\.(compare|gate --comparison results/compare/.*)": GATE,
     r"snakemake --cores 1 results/compare/results/before/with/results/after/compare\.md": GATE,
     r"--config suite=memory memory_limit_gib=32 tag=memory-32gib": (
@@ -71,6 +74,9 @@ BY_TESTS = {
     r"python -m workflow_src\.(measure\.capture|traces\.export)": RUN_SUITE,
     r"snakemake --cores 1 report\.md --config 'captures=\[.*\]'": (
         "captures/test_report.py::test_captures_are_reported_in_place_of_a_suite_and_back"
+    ),
+    r"python -m workflow_src\.cli\.capture_timeline --capture .*": (
+        "test_capture_timeline.py::test_a_recorded_step_has_the_ledgers_times"
     ),
     r"python -m workflow_src\.captures\.tables --capture .*": (
         "captures/test_damaged.py::test_the_command_writes_all_tables_or_none"
@@ -141,6 +147,8 @@ LACKING = {
         "the file that --measure writes, and minutes"
     ),
     r"python -m benchmarks\.any_subset --runs 1000 --processes 7": "minutes",
+    r"python -m benchmarks\.captures": "minutes, and a gigabyte of disk",
+    r"python -m benchmarks\.damaged_captures --examples 1000( --seed 10000)?": "minutes",
 }
 """Commands that nothing runs, and what that takes."""
 

@@ -27,7 +27,9 @@ CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId IN
     streamId INTEGER, correlationId INTEGER, globalPid INTEGER, demangledName INTEGER,
     shortName INTEGER);
 CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, deviceId INTEGER,
-    streamId INTEGER, correlationId INTEGER, globalPid INTEGER, copyKind INTEGER);
+    streamId INTEGER, correlationId INTEGER, globalPid INTEGER, copyKind INTEGER, srcKind INTEGER,
+    dstKind INTEGER);
+CREATE TABLE PROFILER_OVERHEAD (start INTEGER, end INTEGER, globalTid INTEGER);
 CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET (start INTEGER, end INTEGER, deviceId INTEGER,
     streamId INTEGER, correlationId INTEGER, globalPid INTEGER);
 CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER, end INTEGER, deviceId INTEGER,
@@ -89,6 +91,13 @@ class Export:
         tid = global_id(process, thread)
         values = dict(start=launch, end=launch + 1, globalTid=tid, correlationId=number, nameId=0)
         self.insert("CUPTI_ACTIVITY_KIND_RUNTIME", **values)
+
+    def wait(
+        self, start: int, end: int, thread: int = 1, name: str = "cudaStreamSynchronize_v3020"
+    ) -> None:
+        """A call that launches nothing; its name says whether it waits."""
+        values = dict(start=start, end=end, globalTid=global_id(1, thread), correlationId=0)
+        self.insert("CUPTI_ACTIVITY_KIND_RUNTIME", **values, nameId=self.string(name))
 
     def work(
         self, launch: int | None, length: int | None = 10, kind: str = "KERNEL", thread: int = 1,

@@ -14,6 +14,7 @@ from workflow_src.captures.nesting import nest_overlapping, tree
 from workflow_src.captures.placing import WHOLE
 from workflow_src.captures.tables import attributed, tables_of
 from workflow_src.traces.attribution import NOWHERE, nest
+from workflow_src.traces.ledger import CAUSES
 
 TIMES = st.integers(0, 40)
 THREADS = st.tuples(st.sampled_from([1, 2]), st.sampled_from([1, 2, 3]))
@@ -67,6 +68,7 @@ def capture(given: list[Range], launched: list[Work]) -> Capture:
         "device": [w.device for w in launched],
         "stream": [0] * len(launched),
         "launch_ns": [UNKNOWN if w.launch is None else w.launch for w in launched],
+        "launch_end_ns": [UNKNOWN if w.launch is None else w.launch for w in launched],
         "thread": [UNKNOWN if w.launch is None else w.thread[1] for w in launched],
         "missing": [NO_CALL if w.launch is None else "" for w in launched],
     }
@@ -105,6 +107,18 @@ def test_all_device_time_is_in_a_path_or_has_a_reason(
     assert "" not in unplaced(tables)
     assert (tables["paths"]["busy_union_ms"] <= tables["paths"]["busy_ms"]).all()
     assert tables["paths"]["instances"].sum() >= len(given)
+
+
+@given(ranges, works)
+def test_each_step_is_device_work_and_idle_time_by_cause(
+    given: list[Range], launched: list[Work]
+) -> None:
+    steps = tables_of(attributed(capture(given, launched), None), "a")["steps"]
+    named = sorted(r.end - r.start for r in given if r.name == "a")
+    assert sorted(steps["wall_ns"]) == named
+    assert (steps["device_active_ns"] + steps["idle_ns"] == steps["wall_ns"]).all()
+    known = steps.dropna()
+    assert (sum(known[f"idle_{cause}_ns"] for cause in CAUSES) == known["idle_ns"]).all()
 
 
 @given(ranges, works)

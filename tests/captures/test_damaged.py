@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.damaged_captures import tried
 from tests.captures.building import Export, busy, event, launched, tables_in
 from tests.test_fuzz import CELLS, changed_json, damaged, ends_well, few, folder
 from workflow_src.captures import tables
@@ -172,6 +173,12 @@ def test_a_randomly_damaged_value_of_an_export(cell: tuple[str, str], value: Any
                 return
 
     tabulated(prepare, "c.sqlite")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_recorded_capture_that_was_changed_ends_in_right_tables_or_a_sentence(seed: int) -> None:
+    ended = tried(seed)
+    assert ended.how != "failed", ended.said
 
 
 def test_the_command_writes_all_tables_or_none(

@@ -1,5 +1,6 @@
 """The report of captures: a verdict each, and tables that say what the CSVs say."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from tests.answers.test_any_subset import check
 from tests.captures.building import Export, tables_in
 from tests.test_nsys import requires_nsys
 from tests.workflow import ROOT, SUITE, Project, make_project
-from workflow_src.captures import export, report
+from workflow_src.captures import export, report, tables
 from workflow_src.captures.headline import Verdict, headline
 from workflow_src.captures.result import Captured, captured, read_tables
 from workflow_src.common import nsys_cli
@@ -20,6 +21,7 @@ from workflow_src.plan.config import ConfigError
 from workflow_src.render.show import Printer
 
 DATA = ROOT / "tests" / "data" / "captures"
+TEMPLATES = ROOT / "report_templates"
 
 
 def found(tmp_path: Path, capture: Path) -> Captured:
@@ -55,11 +57,24 @@ def test_a_capture_without_device_work_says_so(tmp_path: Path) -> None:
 
 def test_ranks_are_apart_and_waiting_for_each_other_is_communication(tmp_path: Path) -> None:
     of = found(tmp_path, DATA / "ddp.sqlite.gz")
-    assert len(of.processes) == 2 and set(of.steps["process"]) == set(of.processes["process"])
+    assert len(of.processes) == 2 and set(of.paths["process"]) == set(of.processes["process"])
     first = of.families.iloc[0]
     assert first["family"] == "communication" and first["device, ms"].number == pytest.approx(
         49.7, 0.01
     )
+
+
+def test_the_markdown_of_many_processes_is_short_and_the_page_has_all(tmp_path: Path) -> None:
+    export = Export(tmp_path)
+    for process in range(1, 33):
+        for start in (0, 100, 200):
+            export.range("step", start, start + 100, process=process)
+            export.work(start, 10, process=process)
+    of = found(tmp_path, export.write())
+    short, whole = (report.text_of([of], TEMPLATES, full) for full in (False, True))
+    assert (short.count("| whole step"), whole.count("| whole step")) == (8, 32)
+    row = next(line for line in short.splitlines() if line.startswith("| step "))
+    assert [cell.strip() for cell in row.split("|")[1:3]] == ["step", "32"]
 
 
 def test_the_report_has_all_captures_and_no_empty_table(tmp_path: Path) -> None:
@@ -68,7 +83,7 @@ def test_the_report_has_all_captures_and_no_empty_table(tmp_path: Path) -> None:
         found(tmp_path, path)
         folders.append(str(tmp_path / path.name.partition(".")[0]))
     texts = tmp_path / "report.md", tmp_path / "report.html"
-    given = ["--tables", *folders, "--templates", str(ROOT / "report_templates"), "--asked", "a1"]
+    given = ["--tables", *folders, "--templates", str(TEMPLATES), "--asked", "a1"]
     report.main([*given, "--markdown", str(texts[0]), "--html", str(texts[1])])
     text = texts[0].read_text()
     check(text)
@@ -77,12 +92,37 @@ def test_the_report_has_all_captures_and_no_empty_table(tmp_path: Path) -> None:
     assert "<title>Where the device time of a capture goes</title>" in texts[1].read_text()
 
 
+def test_one_that_cannot_be_read_has_a_sentence_and_the_others_their_tables(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bad.sqlite").write_text("hello")
+    (tmp_path / "bad.nsys-rep").write_text("hello")
+    export.note_problem(tmp_path / "none.sqlite", "none.nsys-rep: nsys is not on the PATH")
+    good = Export(tmp_path)
+    good.work(0)
+    good.write()
+    for name in ("bad", "none", "c"):
+        files = ["--capture", f"{tmp_path}/{name}.sqlite", "--output", f"{tmp_path}/{name}"]
+        tables.main([*files, "--note-problem"])
+    texts = ["--markdown", f"{tmp_path}/report.md", "--html", f"{tmp_path}/report.html"]
+    common = ["--templates", str(TEMPLATES), *texts, "--tables"]
+    report.main([*common, f"{tmp_path}/c", f"{tmp_path}/none", f"{tmp_path}/bad"])
+    parts = (tmp_path / "report.md").read_text().split("\n## ")[1:]
+    assert [part.partition("\n")[0] for part in parts] == ["none", "bad", "c"]
+    assert "could not be read: " in parts[1] and "neither an export of nsys" in parts[1]
+    assert parts[0].endswith("read: none.nsys-rep: nsys is not on the PATH.**\n")
+    with pytest.raises(SystemExit, match=r"neither an export(.|\n)*not on the PATH"):
+        report.main([*common, f"{tmp_path}/bad", f"{tmp_path}/none"])
+
+
 def test_files_have_names_and_bad_ones_a_sentence(tmp_path: Path) -> None:
     for name in ("a.sqlite.gz", "b.json", "c d.nsys-rep", "a.pt.trace.json.gz"):
         (tmp_path / name).touch()
     assert name_of("x/c d.nsys-rep") == "c-d" and name_of("run.pt.trace.json.gz") == "run"
     files = captures_of([f"{tmp_path}/[bc]*"], "").files
     assert list(files) == ["b", "c-d"]
+    options = captures_of([], None, ["a b", "c"]).options
+    assert options == "--fold= --step= '--domains=a b,c'"
     for patterns, fold, sentence in (
         ([f"{tmp_path}/z*"], "", "isn't a file, and as a pattern fits none"),
         ([f"{tmp_path}/a*"], "", "have one name, a"),
@@ -105,6 +145,25 @@ def test_a_report_of_nsys_is_exported_and_left_as_it_is(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"c.nsys-rep", "c.sqlite"}
 
 
+def test_a_report_that_cannot_be_exported_is_named_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded, database = tmp_path / "c.nsys-rep", tmp_path / "c.sqlite"
+    recorded.write_text("damaged")
+    monkeypatch.setenv("PATH", "")
+    given = ["--capture", str(recorded), "--output", str(database)]
+    with pytest.raises(
+        SystemExit, match=r"c\.nsys-rep: nsys is not on the PATH; use the nsys that"
+    ):
+        export.main(given)
+    assert not database.exists()
+    export.main([*given, "--note-problem"])
+    with pytest.raises(
+        TraceError, match=f"^{recorded}: nsys is not on the PATH; use the nsys that"
+    ):
+        tables_in(database)
+
+
 @pytest.mark.workflow
 def test_captures_are_reported_in_place_of_a_suite_and_back(tmp_path: Path) -> None:
     project: Project = make_project(tmp_path)
@@ -112,12 +171,24 @@ def test_captures_are_reported_in_place_of_a_suite_and_back(tmp_path: Path) -> N
     theirs.mkdir()
     for name in ("gpt2_modules.sqlite.gz", "streams.json.gz"):
         (theirs / name).symlink_to(DATA / name)
+    (theirs / "bad.sqlite").write_text("hello")
     words = ("report.md", "--config", f"captures=[{theirs}/*]")
     project.run(*words)
     text = (project.folder / "report.md").read_text()
+    assert "neither an export of nsys nor a trace of torch.profiler" in text
+    assert project.stale(*words) == {"capture_tables": 1, "captures_report": 1}, "tried again"
+    mended = Export(tmp_path)
+    mended.work(0)
+    shutil.copy(mended.write(), theirs / "bad.sqlite")
+    project.run(*words)
     assert "## gpt2_modules\n" in text and "## streams\n" in text
     assert "transformer/transformer.h/transformer.h.mlp" in text, "layers are folded"
     assert project.stale(*words) == {}
+    assert project.stale(*words, "capture_fold=")["capture_tables"] == 3, "names stay as they are"
+    compared = "/with/".join(["results/captures/gpt2_modules"] * 2)
+    project.run(f"results/compare/{compared}/compare.md")
+    said = (project.folder / "results/compare" / compared / "compare.md").read_text()
+    assert "No difference shown" in said
     assert project.stale("report.md", "--config", *SUITE)["report"] == 1
     only = ("report.md", "--config", f"captures=[{theirs}/streams.json.gz]")
     assert project.stale(*only) == {"captures_report": 1}

@@ -17,7 +17,7 @@ from tests.captures.building import (
     trace_file,
     unplaced,
 )
-from workflow_src.captures.events import nanoseconds
+from workflow_src.captures.event_columns import nanoseconds
 from workflow_src.captures.launches import NO_CALL, SHARED
 from workflow_src.captures.placing import WHOLE
 

@@ -4,7 +4,7 @@ All times are integer nanoseconds. A process or thread of -1 is unknown.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pandas as pd
 
@@ -24,13 +24,19 @@ WORK = (
     "device",
     "stream",
     "launch_ns",
+    "launch_end_ns",
     "thread",
     "missing",
 )
+HELD = ("kind", "name", "start_ns", "end_ns", "process", "thread")
 KERNEL, COPY, SET, GRAPH, OPERATOR = "kernel", "copy", "set", "graph", "operator"
 """Kinds of work: GRAPH is a whole CUDA graph as one activity, OPERATOR one of torch on a CPU."""
 
+UNREADABLE = "unreadable"
+"""The note of a capture that can't be read, which is about why; nothing else is known of it."""
+
 NOTES = {
+    UNREADABLE: "the capture can't be read",
     "unclosed": "ranges that were never closed; they are taken to end with the capture",
     "overlapping": (
         "ranges that begin inside another one and outlast it; a launch belongs to the latest begun "
@@ -59,10 +65,15 @@ NOTES = {
     "lost names": "names whose text the file lacks; they are given by number",
     "other table": "table of another name, read for the one expected",
     "unread tables": "activities in tables that this reader doesn't know, not in any total",
+    "no step": "no range that counts has the name that capture_step (--step by hand) gives",
     "no work": "the capture holds no device activity",
     "lent": (
         "activities launched on threads without ranges of the program, such as autograd's: they "
         "lie in what was open on the main thread"
+    ),
+    "unmatched": (
+        "kernels of collectives that don't come in the same order in all processes, or don't end "
+        "together: how long they waited for each other isn't told"
     ),
     "several processes": "launches whose number processes share, so that no process is known",
 }
@@ -88,9 +99,12 @@ class Capture:
     """One capture.
 
     ranges: a row per range, with RANGES; `domain` is DEFAULT for the one without a name.
-    work: a row per device activity, with WORK; launch_ns is the start of the call that launched it
-    and `thread` that call's, both UNKNOWN if it isn't known, which `missing` then says why.
+    work: a row per device activity, with WORK; launch_ns and launch_end_ns are of the call that
+    launched it and `thread` is that call's, all UNKNOWN if it isn't known, which `missing` then
+    says why.
     total_ns: the work's total time as the file has it.
+    held: a row per call that made the host wait for a device, and per overhead that the profiler
+    recorded of itself, with HELD: kind as in traces/trace.py.
     """
 
     profiler: str
@@ -98,7 +112,14 @@ class Capture:
     ranges: pd.DataFrame
     work: pd.DataFrame
     total_ns: int
+    held: pd.DataFrame = field(default_factory=lambda: frame(HELD, {name: [] for name in HELD}))
     notes: tuple[Note, ...] = ()
+
+    @classmethod
+    def unreadable(cls, why: str) -> "Capture":
+        """One without anything but the note that it can't be read."""
+        ranges, work = (frame(names, {name: [] for name in names}) for names in (RANGES, WORK))
+        return cls("", "", ranges, work, 0, notes=(Note(UNREADABLE, 1, why),))
 
     @property
     def processes(self) -> list[int]:

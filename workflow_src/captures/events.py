@@ -1,94 +1,155 @@
 """The events of a Chrome trace, also of one that is damaged or cut off.
 
-Only events that last ("ph": "X") are kept. Numbers stay text until they become exact nanoseconds.
+Only events that last ("ph": "X") are kept. A trace that is valid JSON is read in parts, so that it
+needs little memory; any other one as a whole, event by event. Numbers stay text until they become
+exact nanoseconds.
 """
 
 import json
 import re
-from collections.abc import Collection
+import zlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
-from workflow_src.captures.capture import UNKNOWN, plausible
+import msgspec
+
 from workflow_src.common.errors import TraceError
 
-NEXT = re.compile(r"\}\s*,\s*(?=\{)")
+NEXT = re.compile(rb"\}\s*,\s*(?=\{)")
 """Between two events, and between some objects inside of one."""
 
-START = re.compile(r'"traceEvents"\s*:\s*\[|^\s*\[')
-MOST_DIGITS = 20
-"""Of microseconds; times that differ by 146 years have 16."""
+START = re.compile(rb'"traceEvents"\s*:\s*\[|^\s*\[')
+LONGEST = 2**26
+"""Bytes before the list of events, or of an event: there are a few thousand."""
+
+NULL = msgspec.Raw(b"null")
 
 
-class Event(NamedTuple):
-    """One event, as the file has it."""
+class Arguments(msgspec.Struct, frozen=True, gc=False):
+    """What is read of an event's arguments, as the file has it."""
 
-    category: str
-    name: Any
-    start: Any
-    duration: Any
-    process: Any
-    thread: Any
-    correlation: Any
-    external: Any
-    device: Any
-    stream: Any
+    correlation: Any = None
+    device: Any = None
+    stream: Any = None
+
+
+class Event(msgspec.Struct, frozen=True, gc=False):
+    """One event, as the file has it; times are microseconds, as JSON (Raw) or decoded."""
+
+    ph: Any = None
+    cat: str | None = None
+    name: Any = None
+    ts: Any = NULL
+    dur: Any = NULL
+    pid: Any = None
+    tid: Any = None
+    args: Arguments = Arguments()
+
+
+class _Read(Event, frozen=True, gc=False):
+    """An event whose times stay as they are written."""
+
+    ts: msgspec.Raw = NULL
+    dur: msgspec.Raw = NULL
 
 
 @dataclass(frozen=True)
 class Events:
-    """Events, how many couldn't be read, and whether the file ends in the middle."""
+    """Events that last, how many objects are none, and whether the file ends in the middle."""
 
     rows: list[Event]
     bad: int
     cut_off: bool
 
 
-def events(text: str, categories: Collection[str]) -> Events:
-    """The events of these categories in a trace. Raises TraceError if it isn't one."""
-    kept = partial(_kept, categories)
-    decoder = json.JSONDecoder(object_hook=kept, parse_float=str, strict=False)
+_decoder = msgspec.json.Decoder(list[_Read])
+
+
+def in_parts(blocks: Iterable[bytes]) -> Iterator[list[Event]]:
+    """The events of a trace that is valid JSON, in the order of its text.
+
+    Raises ValueError, RecursionError or zlib.error (any of NOT_IN_PARTS) if it isn't, or if it has
+    something that isn't expected, also after some parts.
+    """
+    source = iter(blocks)
+    before, rest = _start(source)
+    for block in source:
+        rest += block
+        if cut := _last_cut(rest):
+            yield list(_decoder.decode(b"[" + rest[: cut[0]] + b"]"))
+            rest = rest[cut[1] :]
+        elif len(rest) > LONGEST:
+            raise ValueError("it has too few events for its size")
+    text = "[" + rest.decode()
+    _, end = json.JSONDecoder().raw_decode(text)
+    found = json.loads(before.decode() + "]" + text[end:])
+    if (found.get("traceEvents") if isinstance(found, dict) else found) != []:
+        raise ValueError("its list of events is in another place")
+    yield list(_decoder.decode(text[:end]))
+
+
+NOT_IN_PARTS = (ValueError, RecursionError, EOFError, zlib.error, msgspec.MsgspecError)
+
+
+def _start(blocks: Iterator[bytes]) -> tuple[bytes, bytes]:
+    """What is before the first event, and the beginning of what follows."""
+    data = b""
+    for block in blocks:
+        data += block
+        if begin := START.search(data):
+            return data[: begin.end()], data[begin.end() :]
+        if len(data) > LONGEST:
+            break
+    raise ValueError("it has no list of traceEvents")
+
+
+def _last_cut(data: bytes) -> tuple[int, int] | None:
+    """The end of an event and the beginning of the next one, the last ones in some text."""
+    at = len(data)
+    while (at := data.rfind(b"}", 0, at)) >= 0:
+        if found := NEXT.match(data, at):
+            return at + 1, found.end()
+    return None
+
+
+def one_by_one(text: str) -> Events:
+    """The events of any text. Raises TraceError if it isn't a trace."""
+    decoder = json.JSONDecoder(object_hook=_kept, parse_float=str, strict=False)
     try:
         found = decoder.decode(text)
     except (ValueError, RecursionError):
-        return _one_by_one(text, decoder)
+        return _each(text, decoder)
     listed = found.get("traceEvents") if isinstance(found, dict) else found
-    if not isinstance(listed, list) or isinstance(found, Event):
+    if not isinstance(listed, list):
         raise TraceError("it isn't a trace of torch.profiler: it has no list of traceEvents")
     return _sorted_out(listed, 0, False)
 
 
-def _kept(categories: Collection[str], found: dict[str, Any]) -> Any:
-    """What is kept of an object while the file is read: an event in short, nothing of others."""
-    phase = found.get("ph")
-    if phase is None:
+def _kept(found: dict[str, Any]) -> Any:
+    """An object of the file: an event, or anything else as it is."""
+    if found.get("ph") is None:
         return found
-    category = str(found.get("cat", "")).lower()
-    if phase != "X" or category not in categories:
-        return None
     more = found.get("args")
     arguments = more if isinstance(more, dict) else {}
     return Event(
-        category,
+        found["ph"],
+        str(found.get("cat", "")),
         found.get("name"),
         found.get("ts"),
         found.get("dur"),
         found.get("pid"),
         found.get("tid"),
-        arguments.get("correlation"),
-        arguments.get("External id", arguments.get("external id")),
-        arguments.get("device"),
-        arguments.get("stream"),
+        Arguments(*(arguments.get(name) for name in ("correlation", "device", "stream"))),
     )
 
 
-def _one_by_one(text: str, decoder: json.JSONDecoder) -> Events:
+def _each(text: str, decoder: json.JSONDecoder) -> Events:
     """The events of a text that isn't JSON as a whole: each one that is."""
-    begin = START.search(text)
+    begin = re.search(START.pattern.decode(), text)
     if not begin:
         raise TraceError("it is neither an export of nsys nor a trace of torch.profiler")
+    between = re.compile(NEXT.pattern.decode())
     at, bad, cut_off, found = begin.end(), 0, False, []
     while True:
         at = _skip(text, at)
@@ -99,7 +160,7 @@ def _one_by_one(text: str, decoder: json.JSONDecoder) -> Events:
             event, at = decoder.raw_decode(text, at)
             found.append(event)
         except (ValueError, RecursionError):
-            after = NEXT.search(text, at)
+            after = between.search(text, at)
             if not after:
                 cut_off = True
                 break
@@ -116,43 +177,4 @@ def _skip(text: str, at: int) -> int:
 
 def _sorted_out(listed: list[Any], bad: int, cut_off: bool) -> Events:
     rows = [event for event in listed if isinstance(event, Event)]
-    ignored = sum(event is None for event in listed)
-    bad += len(listed) - len(rows) - ignored
-    if not rows:
-        raise TraceError("it holds no event of torch.profiler that takes time")
-    return Events(rows, bad, cut_off)
-
-
-def nanoseconds(microseconds: Any) -> int | None:
-    """Exact nanoseconds of a JSON number or of one as text ("1.505e2" is 150500), or None."""
-    if type(microseconds) is int:
-        found = microseconds * 1000
-        return found if plausible(found) else None
-    if not isinstance(microseconds, str):
-        return None
-    try:
-        return _of_text(microseconds)
-    except (ValueError, InvalidOperation):
-        return None
-
-
-def _of_text(text: str) -> int | None:
-    if "e" in text or "E" in text:
-        number = Decimal(text)
-        if number and abs(number.adjusted()) > MOST_DIGITS:
-            return None
-        text = f"{number:f}"
-    whole, _, part = text.partition(".")
-    if not 0 < len(whole) <= MOST_DIGITS:
-        return None
-    found = int(whole + (part + "000")[:3])
-    return found if plausible(found) else None
-
-
-def integer(value: Any) -> int:
-    """A JSON value as a number of something; UNKNOWN if it is none."""
-    if type(value) is int:
-        return value if 0 <= value < 2**62 else UNKNOWN
-    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 19:
-        return int(value)
-    return UNKNOWN
+    return Events(rows, bad + len(listed) - len(rows), cut_off)

@@ -17,17 +17,25 @@ WORK_TABLES = {
     name: f"CUPTI_ACTIVITY_KIND_{name}" for name in ("KERNEL", "MEMCPY", "MEMSET", "GRAPH_TRACE")
 }
 RUNTIME, RANGES, STRINGS = "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS", "StringIds"
+OVERHEADS = "PROFILER_OVERHEAD"
 COPY_KINDS = "ENUM_CUDA_MEMCPY_OPER"
+NOT_EXPORTED = "NOT_EXPORTED"
+"""The only table of a database in place of an export that failed: it says why."""
 
 NEEDED = {
     **dict.fromkeys(WORK_TABLES.values(), ("start", "end", "globalPid", "correlationId")),
     RUNTIME: ("start", "end", "globalTid", "correlationId"),
     RANGES: ("start", "end", "eventType", "globalTid"),
+    OVERHEADS: ("start", "end"),
 }
 """Columns without which a table can't be used; a table of another name has to have them."""
 
 NOT_WORK = re.compile(r"SYNCHRONIZATION|CUDA_EVENT|OVERHEAD|RUNTIME|DRIVER|MARKER")
 """Tables of activities that take no time of a device."""
+
+
+class NotExportedError(TraceError):
+    """Why a report of nsys, which it names, could not be exported."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +71,9 @@ class Exported:
         """Columns of the rows for which `where` holds; what is missing or no integer is UNKNOWN."""
         parts = [self._integer(table, name) for name in names]
         query = f'SELECT {", ".join(parts)} FROM "{self.name(table)}" WHERE {where}'
-        rows = self.connection.execute(query).fetchall()
-        array = np.array(rows, dtype=np.int64).reshape(-1, len(names))
-        return {name: array[:, n].copy() for n, name in enumerate(names)}
+        fields = np.dtype([(str(n), np.int64) for n in range(len(names))])
+        rows = np.fromiter(self.connection.execute(query), dtype=fields)
+        return {name: rows[str(n)].copy() for n, name in enumerate(names)}
 
     def _integer(self, table: str, name: str) -> str:
         if name not in NEEDED[table] and not self.has_column(table, name):
@@ -93,8 +101,9 @@ class Exported:
         """The strings that a column of a table refers to, by number."""
         if not self.has(STRINGS) or not self.has_column(table, column):
             return {}
+        key, value = (self.column(STRINGS, name) for name in ("id", "value"))
         query = (
-            f'SELECT id, value FROM "{self.name(STRINGS)}" WHERE id IN '
+            f'SELECT "{key}", "{value}" FROM "{self.name(STRINGS)}" WHERE "{key}" IN '
             f'(SELECT DISTINCT "{self.column(table, column)}" FROM "{self.name(table)}")'
         )
         return {number: printable(text) for number, text in self.connection.execute(query)}
@@ -102,6 +111,7 @@ class Exported:
 
 def exported(connection: sqlite3.Connection) -> Exported:
     """The tables of an nsys export. Raises TraceError if it is another kind of database."""
+    _require_exported(connection)
     query = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view')"
     names = [name for (name,) in connection.execute(query).fetchall()]
     tables = {
@@ -113,6 +123,14 @@ def exported(connection: sqlite3.Connection) -> Exported:
         here = ", ".join(names)[:150] or "none"
         raise TraceError(f"it isn't an export of nsys: its tables are {here}")
     return found
+
+
+def _require_exported(connection: sqlite3.Connection) -> None:
+    """Raise NotExportedError with the reason if this stands in place of an export that failed."""
+    query = "SELECT count(*) FROM sqlite_master WHERE name = ?"
+    if connection.execute(query, (NOT_EXPORTED,)).fetchone()[0]:
+        query = f"SELECT why FROM {NOT_EXPORTED}"
+        raise NotExportedError(str(connection.execute(query).fetchone()[0]))
 
 
 def _stand_ins(tables: dict[str, tuple[str, ...]]) -> dict[str, str]:
@@ -134,7 +152,7 @@ def _stand_ins(tables: dict[str, tuple[str, ...]]) -> dict[str, str]:
 
 def version(found: Exported) -> str:
     """The version of nsys that wrote the export, or "unknown"."""
-    if "META_DATA_EXPORT" not in found.tables:
+    if not {"name", "value"} <= set(found.tables.get("META_DATA_EXPORT", ())):
         return "unknown"
     query = "SELECT value FROM META_DATA_EXPORT WHERE name = 'EXPORT_PRODUCT_VERSION'"
     return printable((found.connection.execute(query).fetchone() or ["unknown"])[0])

@@ -12,6 +12,7 @@ from workflow_src.common.errors import TraceError
 
 GZIP, SQLITE = b"\x1f\x8b", b"SQLite format 3\0"
 CHUNK = 2**20
+BLOCK = 2**22
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,18 @@ def _decompressed(path: Path, at_most: int = 0) -> Iterator[bytes]:
                 yield inflater.decompress(rest)
         if not inflater.eof:
             raise EOFError("compressed data end too early")
+
+
+def blocks(path: Path) -> Iterator[bytes]:
+    """A file's bytes, decompressed, in parts. Raises EOFError or zlib.error if it is damaged."""
+    with path.open("rb") as file:
+        packed = file.read(2) == GZIP
+        file.seek(0)
+        if not packed:
+            while block := file.read(BLOCK):
+                yield block
+    if packed:
+        yield from _decompressed(path)
 
 
 def content(path: Path) -> Content:

@@ -23,12 +23,14 @@ class Verdict(StrEnum):
     )
     UNPLACED = "None of the {total} ms of device time lies in a range; the reasons are listed."
     NOTHING = "The capture holds no device work."
+    UNREADABLE = "This capture could not be read: {problem}."
 
 
 def headline(found: Captured) -> Headline:
     """The verdict on a capture, with its numbers."""
     leader = found.leader
     slots: dict[str, Cell] = {
+        "problem": found.problem,
         "total": found.total,
         "share": found.share,
         "path": leader.path if leader else None,
@@ -39,6 +41,8 @@ def headline(found: Captured) -> Headline:
 
 
 def _verdict(found: Captured) -> Verdict:
+    if found.problem:
+        return Verdict.UNREADABLE
     if not found.total.number:
         return Verdict.NOTHING
     if not found.placed.number or found.leader is None:

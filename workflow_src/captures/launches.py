@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from workflow_src.captures.capture import UNKNOWN
 from workflow_src.traces.intervals import Indices
@@ -20,9 +21,10 @@ _BITS = 40
 
 @dataclass(frozen=True)
 class Calls:
-    """API calls: start (ns), process, thread and number of each."""
+    """API calls: start and end (ns), process, thread and number of each."""
 
     start: Indices
+    end: Indices
     process: Indices
     thread: Indices
     number: Indices
@@ -30,9 +32,10 @@ class Calls:
 
 @dataclass(frozen=True)
 class Launches:
-    """For each activity: the start (ns) and thread of its launch, or UNKNOWN, and why (or "")."""
+    """For each activity: start, end (ns) and thread of its launch, or UNKNOWN, and why (or "")."""
 
     start: Indices
+    end: Indices
     thread: Indices
     missing: npt.NDArray[np.object_]
 
@@ -42,17 +45,25 @@ def launches(process: Indices, number: Indices, calls: Calls) -> Launches:
 
     A driver call inside a runtime call may have its number, too; the outer one starts first.
     """
-    known = np.unique(calls.process)
-    start, thread = np.full(len(process), UNKNOWN), np.full(len(process), UNKNOWN)
+    known = np.sort(pd.unique(calls.process))
+    start, end, thread = (np.full(len(process), UNKNOWN) for _ in range(3))
     keys, wanted = _keys(known, calls.process, calls.number), _keys(known, process, number)
     order = np.lexsort((calls.start, keys))
     at = np.searchsorted(keys, wanted, sorter=order)
     call = np.append(order, UNKNOWN)[at]
     found = (wanted != UNKNOWN) & (np.append(keys, UNKNOWN)[call] == wanted)
-    start[found], thread[found] = calls.start[call[found]], calls.thread[call[found]]
+    start[found], end[found] = calls.start[call[found]], calls.end[call[found]]
+    thread[found] = calls.thread[call[found]]
     missing = np.full(len(process), "", dtype=object)
     missing[~found] = _why(known, process[~found], number[~found], calls)
-    return Launches(start, thread, missing)
+    return Launches(start, end, thread, missing)
+
+
+def that_launched(process: Indices, number: Indices, calls: Calls) -> npt.NDArray[np.bool_]:
+    """Which calls have the number of one of these activities of their process."""
+    known = np.sort(pd.unique(calls.process))
+    keys = _keys(known, calls.process, calls.number)
+    return np.asarray(np.isin(keys, _keys(known, process, number)) & (keys != UNKNOWN))
 
 
 def _keys(known: Indices, process: Indices, number: Indices) -> Indices:

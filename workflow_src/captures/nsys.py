@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from workflow_src.captures.capture import (
     COPY,
@@ -28,6 +29,7 @@ from workflow_src.captures.exported import (
     version,
 )
 from workflow_src.captures.launches import Calls, launches
+from workflow_src.captures.nsys_held import held
 from workflow_src.captures.nsys_ranges import NEVER, Ranges, read_ranges
 from workflow_src.traces.intervals import Indices
 
@@ -52,9 +54,10 @@ def read(connection: sqlite3.Connection) -> Capture:
     """The capture in an nsys export. Raises TraceError, or what sqlite3 raises."""
     found = exported(connection)
     parts = [_part(found, key) for key, table in WORK_TABLES.items() if found.has(table)]
-    calls, bad_calls, last_call = _calls(found)
+    calls = _calls(found)
     ranges = read_ranges(found)
-    last = max([last_call, *(int(p.columns["end"].max(initial=-NEVER)) for p in parts)])
+    ends = [calls.end, *(part.columns["end"] for part in parts)]
+    last = max(int(each.max(initial=-NEVER)) for each in ends)
     unclosed = int((ranges.end == NEVER).sum())
     ranges = ranges.closed(max(last, _last(ranges)))
     shown = _shown([ranges.thread >> 24, *(part.columns["globalPid"] >> 24 for part in parts)])
@@ -65,7 +68,7 @@ def read(connection: sqlite3.Connection) -> Capture:
         whole_graphs=graphs,
         bad_ranges=ranges.bad,
         bad_work=sum(part.bad for part in parts),
-        bad_calls=bad_calls,
+        bad_calls=found.rows(RUNTIME) - len(calls.start) if found.has(RUNTIME) else 0,
         lost_names=ranges.lost_names + sum(part.lost_names for part in parts),
     )
     return Capture(
@@ -74,6 +77,7 @@ def read(connection: sqlite3.Connection) -> Capture:
         frame(RANGES, _range_rows(ranges, shown)),
         frame(WORK, _work_rows(parts, calls, shown)),
         sum(part.total_ns for part in parts),
+        _held(found, calls, shown),
         notes + table_notes(found),
     )
 
@@ -86,14 +90,14 @@ def _last(ranges: Ranges) -> int:
 
 def _shown(processes: list[Indices]) -> dict[int, int]:
     """The number to show for each process: its id or, where two have the same, nsys's own."""
-    own = np.unique(np.concatenate(processes))
+    own = np.sort(pd.unique(np.concatenate(processes)))
     ids, counts = np.unique(own & 0xFFFFFF, return_counts=True)
     alone = set(ids[counts == 1].tolist())
     return {n: n & 0xFFFFFF if n & 0xFFFFFF in alone and n >= 0 else n for n in own.tolist()}
 
 
 def _as_shown(processes: Indices, shown: dict[int, int]) -> Indices:
-    own, inverse = np.unique(processes, return_inverse=True)
+    inverse, own = pd.factorize(processes)
     return np.array([shown[n] for n in own.tolist()], dtype=np.int64)[inverse]
 
 
@@ -115,7 +119,7 @@ def _names(
     found: Exported, key: str, numbers: Indices, column: str | None
 ) -> tuple[npt.NDArray[np.object_], int]:
     """The name of each activity, and how many have only a number for one."""
-    own, inverse = np.unique(numbers, return_inverse=True)
+    inverse, own = pd.factorize(numbers)
     known, lost = _known_names(found, key, column), f"({KINDS[key]} {{}})"
     if key == "GRAPH_TRACE":
         known = {number: f"CUDA graph {number}" for number in own.tolist()}
@@ -129,23 +133,28 @@ def _names(
 def _known_names(found: Exported, key: str, column: str | None) -> dict[int, str]:
     if key == "KERNEL" and column:
         return found.texts(WORK_TABLES[key], column)
-    if key == "MEMCPY" and COPY_KINDS in found.tables:
+    if key == "MEMCPY" and {"id", "label"} <= set(found.tables.get(COPY_KINDS, ())):
         rows = found.connection.execute(f"SELECT id, label FROM {COPY_KINDS}").fetchall()
         return {number: f"[CUDA memcpy {label}]" for number, label in rows}
     return {}
 
 
-def _calls(found: Exported) -> tuple[Calls, int, int]:
-    """The API calls, how many were left out, and the end of the last (ns)."""
+def _calls(found: Exported) -> Calls:
+    """The API calls whose times are valid."""
     if not found.has(RUNTIME):
-        return Calls(*[np.array([], dtype=np.int64)] * 4), 0, -NEVER
+        return Calls(*[np.array([], dtype=np.int64)] * 5)
     rows = found.integers(
         RUNTIME, ("start", "end", "globalTid", "correlationId"), found.valid(RUNTIME)
     )
     thread = rows["globalTid"]
-    calls = Calls(rows["start"], thread >> 24, thread & 0xFFFFFF, rows["correlationId"])
-    bad = found.rows(RUNTIME) - len(thread)
-    return calls, bad, int(rows["end"].max(initial=-NEVER))
+    numbers = thread >> 24, thread & 0xFFFFFF, rows["correlationId"]
+    return Calls(rows["start"], rows["end"], *numbers)
+
+
+def _held(found: Exported, calls: Calls, shown: dict[int, int]) -> pd.DataFrame:
+    """What held the host up; a process with neither ranges nor work keeps nsys's own number."""
+    rows = held(found, calls)
+    return rows.assign(process=rows["process"].map(lambda own: shown.get(own, own)))
 
 
 def _range_rows(ranges: Ranges, shown: dict[int, int]) -> dict[str, object]:
@@ -181,6 +190,7 @@ def _work_rows(parts: list[_Part], calls: Calls, shown: dict[int, int]) -> dict[
         "device": joined["deviceId"],
         "stream": joined["streamId"],
         "launch_ns": launched.start,
+        "launch_end_ns": launched.end,
         "thread": launched.thread,
         "missing": launched.missing,
     }

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from workflow_src.traces.attribution import NOWHERE, device_times
+from workflow_src.traces.attribution import NOWHERE
 from workflow_src.traces.intervals import Indices, Union
 
 
@@ -35,9 +35,9 @@ class Paths:
 
 def paths_of(ranges: pd.DataFrame) -> Paths:
     """The paths of ranges with `parent`; the one above always has a lower number."""
-    names, name = np.unique(ranges["name"].to_numpy(dtype=object), return_inverse=True)
+    name, names = pd.factorize(ranges["name"].to_numpy(dtype=object), sort=True)
     parent, process = ranges["parent"].to_numpy(), ranges["process"].to_numpy()
-    processes, code = np.unique(process, return_inverse=True)
+    code, processes = pd.factorize(process, sort=True)
     depth, of_range = _depths(parent), np.full(len(ranges), NOWHERE)
     keys: list[Indices] = []
     count = 0
@@ -81,25 +81,35 @@ def _written(
 
 
 def path_totals(ranges: pd.DataFrame, work: pd.DataFrame, paths: Paths) -> pd.DataFrame:
-    """A row per path, with its text and process.
+    """A row per path, with its text and process; ranges have the times of `device_times`.
 
     instances, host_ns: of its ranges; busy_ns, activities: of all work launched in it, own_ns of
-    what was launched in none of its inner ranges; union_ns: time in which a device worked on any of
+    what was launched in none of its inner ranges; wait_ns: of busy_ns, the wait_ns of the work;
+    union_ns: time in which a device worked on any of
     that, added up over devices; span_ns: from the start of the first to the end of the last
     activity of each instance, added up.
     """
-    timed = device_times(ranges, work).assign(
+    timed = ranges.assign(
         host_ns=ranges["end_ns"] - ranges["start_ns"], instances=1, number=paths.of_range
     )
     columns = ["instances", "host_ns", "busy_ns", "span_ns"]
     sums = timed.groupby("number")[columns].sum().sort_index().reset_index(drop=True)
     at = np.append(paths.of_range, NOWHERE)[work["range"].to_numpy()]
     inside, length = at != NOWHERE, work["duration_ns"].to_numpy()
-    own = np.zeros(len(paths.text), dtype=np.int64)
+    own, wait = (np.zeros(len(paths.text), dtype=np.int64) for _ in range(2))
     np.add.at(own, at[inside], length[inside])
+    np.add.at(wait, at[inside], work["wait_ns"].to_numpy()[inside])
+    for number in range(len(wait) - 1, -1, -1):
+        if paths.above[number] != NOWHERE:
+            wait[paths.above[number]] += wait[number]
     union, activities = _unions(paths, work, at)
     return sums.assign(
-        process=paths.process, path=paths.text, own_ns=own, union_ns=union, activities=activities
+        process=paths.process,
+        path=paths.text,
+        own_ns=own,
+        wait_ns=wait,
+        union_ns=union,
+        activities=activities,
     )
 
 
@@ -107,7 +117,7 @@ def _unions(paths: Paths, work: pd.DataFrame, at: Indices) -> tuple[Indices, Ind
     """For each path, the time that its work covers on each device, summed; and how much work."""
     covered = np.zeros(len(paths.text), dtype=np.int64)
     counts = np.zeros(len(paths.text), dtype=np.int64)
-    devices, device = np.unique(work["device"].to_numpy(), return_inverse=True)
+    device, devices = pd.factorize(work["device"].to_numpy())
     start, end = work["start_ns"].to_numpy(), work["end_ns"].to_numpy()
     depth, above = np.append(paths.depth, 0), np.append(paths.above, NOWHERE)
     current = at.copy()

@@ -65,14 +65,23 @@ def place(capture: Capture, ranges: pd.DataFrame) -> Placed:
     lent = _lend(work, every, trees, owner)
     for row, process in enumerate(every["process"].to_numpy()[own:], start=own):
         owner[(work["process"] == process).to_numpy()] = row
-    missing = work["missing"].to_numpy()
-    why = np.where(missing != "", missing, np.where(apart, OWN_THREAD, NO_RANGE))
     return Placed(
         every.assign(parent=parent),
-        work.assign(range=owner, reason=np.where(owner != NOWHERE, "", why).astype(object)),
+        work.assign(range=owner, reason=_reasons(work, owner, apart)),
         {process: mains[process] for process in ranges["process"].unique().tolist()},
         noted(overlapping=overlapping, too_deep=too_deep, lent=lent),
     )
+
+
+def _reasons(
+    work: pd.DataFrame, owner: Indices, apart: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.object_]:
+    """Why work is in no range, or ""."""
+    lost = owner == NOWHERE
+    missing = work["missing"].to_numpy()[lost]
+    reasons = np.full(len(work), "", dtype=object)
+    reasons[lost] = np.where(missing != "", missing, np.where(apart[lost], OWN_THREAD, NO_RANGE))
+    return reasons
 
 
 def _with_wholes(capture: Capture, ranges: pd.DataFrame) -> pd.DataFrame:

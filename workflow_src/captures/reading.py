@@ -4,7 +4,8 @@ from pathlib import Path
 
 from workflow_src.captures import nsys, torch_profiler
 from workflow_src.captures.capture import Capture
-from workflow_src.captures.files import content, database, is_sqlite
+from workflow_src.captures.exported import NotExportedError
+from workflow_src.captures.files import database, is_sqlite
 from workflow_src.common.errors import TraceError
 from workflow_src.common.reading import reading
 
@@ -16,6 +17,8 @@ def read(path: Path) -> Capture:
     try:
         with reading(path, "a capture that can be read", ADVICE, TraceError):
             return _read(path)
+    except NotExportedError:
+        raise
     except TraceError as error:
         said = str(error)
         raise TraceError(said if str(path) in said else f"{path}: {said}") from error
@@ -26,8 +29,7 @@ def _read(path: Path) -> Capture:
         with database(path) as connection:
             found = nsys.read(connection)
     else:
-        data = content(path)
-        found = torch_profiler.read(data.text, data.whole)
+        found = torch_profiler.read(path)
     if not len(found.ranges) and not len(found.work):
         raise TraceError("it holds neither a range nor any work of a device")
     return found

@@ -14,7 +14,7 @@ from workflow_src.captures.result import SHOWN, Captured, captured, read_tables
 from workflow_src.common.arguments import Parser, existing_folder, new_file
 from workflow_src.common.asked import noted
 from workflow_src.common.atomic_write import write_text
-from workflow_src.common.errors import one_sentence
+from workflow_src.common.errors import TraceError, one_sentence
 from workflow_src.render.html import make_html
 from workflow_src.render.show import Printer
 from workflow_src.render.templates import render
@@ -30,15 +30,32 @@ def text_of(captures: Sequence[Captured], templates: Path, whole: bool = False) 
 
 
 def shortened(found: Captured) -> Captured:
-    """A capture with the longest tables cut: the paths and kernels of the most time."""
-    return replace(found, steps=_most(found.steps), kernels=found.kernels[:SHOWN])
+    """A capture with the longest tables cut: the paths and kernels of the most time.
+
+    Paths that processes share stand there once.
+    """
+    paths = _most(found.paths) if found.ranks.empty else found.paths[:0]
+    steps, ranks, kernels = (rows[:SHOWN] for rows in (found.steps, found.ranks, found.kernels))
+    return replace(found, paths=paths, steps=steps, ranks=ranks, kernels=kernels)
 
 
-def _most(steps: pd.DataFrame) -> pd.DataFrame:
+def _most(paths: pd.DataFrame) -> pd.DataFrame:
     """The paths with the most device time, in the order of the paths."""
-    ms = [each.number if each else 0.0 for each in steps["device, ms"]]
+    ms = [each.number if each else 0.0 for each in paths["device, ms"]]
     order = sorted(range(len(ms)), key=lambda place: -ms[place])[:SHOWN]
-    return steps.iloc[sorted(order)]
+    return paths.iloc[sorted(order)]
+
+
+def _read(folders: Sequence[Path]) -> list[Captured]:
+    """What each capture's tables say, those that can't be read first.
+
+    Raises TraceError, with the reasons, if none can be read.
+    """
+    found = [captured(folder.name, read_tables(folder)) for folder in folders]
+    problems = [each.problem for each in found if each.problem]
+    if len(problems) == len(found):
+        raise TraceError("\n".join(problems))
+    return sorted(found, key=lambda each: each.problem is None)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -53,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--html", type=new_file, required=True, help="report.html")
     given = parser.parse_args(arguments)
     with one_sentence():
-        found = [captured(folder.name, read_tables(folder)) for folder in given.tables]
+        found = _read(given.tables)
         page = make_html(
             text_of(found, given.templates, whole=True), given.html.parent, given.templates
         )

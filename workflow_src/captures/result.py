@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pandas as pd
 
+from workflow_src.captures.capture import UNREADABLE
+from workflow_src.captures.rank_result import rank_times
+from workflow_src.captures.step_result import step_times
 from workflow_src.common.errors import TraceError, remake
 from workflow_src.common.reading import reading
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.render.value import Cell, Rows, Value, ratio, rows_of, value
-from workflow_src.traces.kernel_names import short_names
 
 ALL = "all"
 """The process of the row of summary.csv that has the totals."""
@@ -21,7 +23,7 @@ SHOWN = 30
 FIRST_LINE = 2
 """The line of a CSV's first row, after its headings."""
 
-READ = ("paths", "kernels", "unplaced", "summary", "notes")
+READ = ("paths", "kernels", "unplaced", "steps", "summary", "notes")
 
 
 @dataclass(frozen=True)
@@ -36,12 +38,15 @@ class Leader:
 class Captured:
     """One capture: `total`, `placed` and `unplaced` device time in ms, and what has it.
 
-    `whole`: there are no ranges that count, so that all work is in one row. `steps` has the paths,
-    `kernels` and `families` what ran, `lost` what could not be placed and why, `processes` a row
-    per process if there are several, `notes` what was read otherwise than recorded.
+    `whole`: there are no ranges that count, so that all work is in one row. `paths` has the range
+    paths, `ranks` those of several processes joined, `steps` how long steps take and where that
+    goes, `kernels` and `families` what ran, `lost` what could not be placed and why, `processes` a
+    row per process if there are several, `notes` what was read otherwise than recorded. `problem`
+    says why the capture can't be read; there is nothing else then.
     """
 
     name: str
+    problem: str | None
     total: Value
     placed: Value
     unplaced: Value
@@ -50,6 +55,8 @@ class Captured:
     whole: bool
     leader: Leader | None
     about: pd.DataFrame
+    paths: pd.DataFrame
+    ranks: pd.DataFrame
     steps: pd.DataFrame
     kernels: pd.DataFrame
     families: pd.DataFrame
@@ -79,8 +86,10 @@ def captured(name: str, tables: Mapping[str, pd.DataFrame]) -> Captured:
     )
     several = len(summary) > len(every) + 1
     ranges = int(every["ranges"].iloc[0])
+    problem = _problem(tables["notes"])
     return Captured(
         name=name,
+        problem=problem,
         total=total,
         placed=placed,
         unplaced=unplaced,
@@ -88,14 +97,22 @@ def captured(name: str, tables: Mapping[str, pd.DataFrame]) -> Captured:
         ranges=_count(ranges, every),
         whole=not ranges,
         leader=_leader(tables["paths"], total),
-        about=_about(every),
-        steps=_steps(tables["paths"], total, several),
+        about=pd.DataFrame() if problem else _about(every),
+        paths=_paths(tables["paths"], total, several),
+        ranks=rank_times(tables["paths"]),
+        steps=step_times(tables["steps"], several),
         kernels=_kernels(tables["kernels"], total, several),
         families=_families(tables["kernels"], total),
         lost=_lost(tables["unplaced"]),
         processes=_processes(summary, every) if several else pd.DataFrame(),
-        notes=_notes(tables["notes"]),
+        notes=pd.DataFrame() if problem else _notes(tables["notes"]),
     )
+
+
+def _problem(notes: pd.DataFrame) -> str | None:
+    """Why the capture can't be read, or None."""
+    why = notes.loc[notes["note"] == UNREADABLE, "about"]
+    return str(why.iloc[0]) if len(why) else None
 
 
 def _ms(ns: "pd.Series[int]", source: Rows) -> Value:
@@ -129,7 +146,7 @@ def _text(rows: pd.DataFrame, column: str) -> str | None:
     return None if pd.isna(found) else str(found)
 
 
-def _steps(paths: pd.DataFrame, total: Value, several: bool) -> pd.DataFrame:
+def _paths(paths: pd.DataFrame, total: Value, several: bool) -> pd.DataFrame:
     """A row per range path, in the order of the paths, the share of all device time with it."""
     columns = ["range path", "times", "host, ms", "device, ms", "share", "of it own", "span, ms"]
     lines = []
@@ -156,12 +173,11 @@ def _cell(row: pd.DataFrame, column: str, table: str) -> Value | None:
 def _kernels(kernels: pd.DataFrame, total: Value, several: bool) -> pd.DataFrame:
     """What ran, by name over all paths (of a process, if there are several), most time first."""
     keys = ["process", "name"] if several else ["name"]
-    named = kernels.assign(short=short_names(kernels["name"].astype(str)))
     lines = []
-    for _, rows in sorted(named.groupby(keys), key=lambda each: -each[1]["busy_ns"].sum()):
+    for _, rows in sorted(kernels.groupby(keys), key=lambda each: -each[1]["busy_ns"].sum()):
         ms = _ms(rows["busy_ns"], rows_of("kernels", rows))
         line: list[Cell] = [_process(rows)] if several else []
-        line += [str(rows["short"].iloc[0]), str(rows["family"].iloc[0])]
+        line += [str(rows["short_name"].iloc[0]), str(rows["family"].iloc[0])]
         line += [_count(int(rows["activities"].sum()), rows, "kernels"), ms]
         line += [ratio(ms, total, "share", "busy / total"), _where(rows)]
         lines.append(line)

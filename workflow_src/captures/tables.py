@@ -5,8 +5,8 @@ are milliseconds; all others are whole nanoseconds. All device time of the captu
 or in unplaced.csv, which is checked before anything is written.
 """
 
+import argparse
 import re
-from argparse import ArgumentTypeError
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,24 +17,32 @@ from workflow_src.captures.capture import GRAPH, NOTES, Capture, Note, early, no
 from workflow_src.captures.domains import choose, domain_names
 from workflow_src.captures.paths import Paths, path_totals, paths_of
 from workflow_src.captures.placing import WHOLE, Placed, place
+from workflow_src.captures.ranks import waits
 from workflow_src.captures.reading import read
+from workflow_src.captures.steps import Source, steps
 from workflow_src.common.arguments import Parser, existing_file, new_folder
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import TraceError, one_sentence
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.traces.attribution import NOWHERE
+from workflow_src.traces.attribution import NOWHERE, device_times
 from workflow_src.traces.families import RULES, families, load_rules
+from workflow_src.traces.kernel_names import short_names
 
-TABLES = ("paths", "kernels", "families", "unplaced", "domains", "summary", "notes")
+TABLES = ("paths", "kernels", "families", "unplaced", "steps", "domains", "summary", "notes")
 BUSY = {"activities": ("duration_ns", "size"), "busy_ns": ("duration_ns", "sum")}
 
 
 @dataclass(frozen=True)
 class Attributed:
-    """A capture whose work is placed; work has `family` and `path` (a number, or NOWHERE)."""
+    """A capture whose work is placed; work has `family`, `path` (a number, or NOWHERE), `wait_ns`.
+
+    ranges: those of `placed`, with busy_ns and span_ns; waits_known: whether wait_ns can be told.
+    """
 
     capture: Capture
     placed: Placed
+    ranges: pd.DataFrame
+    waits_known: bool
     paths: Paths
     work: pd.DataFrame
     domains: pd.DataFrame
@@ -59,10 +67,15 @@ def attributed(
     path = np.append(paths.of_range, NOWHERE)[placed.work["range"].to_numpy()]
     family = families(placed.work["name"], rules).where(placed.work["kind"] != GRAPH, GRAPH)
     work = placed.work.assign(path=path, family=family.astype(object))
-    notes = capture.notes + noted(early=early(capture.work)) + chosen.notes + placed.notes
+    waiting = waits(work)
+    work["wait_ns"] = waiting.ns
+    counts = noted(early=early(capture.work), unmatched=waiting.unmatched)
+    notes = capture.notes + counts + chosen.notes + placed.notes
     if not len(work):
         notes += (Note("no work", 1),)
-    return Attributed(capture, placed, paths, work, chosen.domains, notes)
+    ranges = device_times(placed.ranges, work)
+    known = waiting.known
+    return Attributed(capture, placed, ranges, known, paths, work, chosen.domains, notes)
 
 
 def folded(ranges: pd.DataFrame, fold: str) -> pd.DataFrame:
@@ -73,25 +86,31 @@ def folded(ranges: pd.DataFrame, fold: str) -> pd.DataFrame:
     return ranges.assign(name=names.where(names != "", ranges["name"]))
 
 
-def tables_of(found: Attributed) -> dict[str, pd.DataFrame]:
-    """All tables by name. Raises TraceError if they don't account for all device time."""
+def tables_of(found: Attributed, step: str = "") -> dict[str, pd.DataFrame]:
+    """All tables by name; `step`: the name of the ranges that are steps, if they have one.
+
+    Raises TraceError if they don't account for all device time.
+    """
     kernels, unplaced = _kernels(found), _unplaced(found.work)
     placed_ns, unplaced_ns = int(kernels["busy_ns"].sum()), int(unplaced["busy_ns"].sum())
-    paths = path_totals(found.placed.ranges, found.work, found.paths)
+    paths = path_totals(found.ranges, found.work, found.paths)
     total_ns = found.capture.total_ns
     if placed_ns + unplaced_ns != total_ns or int(paths["own_ns"].sum()) != placed_ns:
         raise TraceError(
             f"{placed_ns} ns in ranges and {unplaced_ns} ns outside are not the {total_ns} ns of "
             "the capture: this is a defect of the reader, please report it with the file"
         )
+    stepwise = steps(source_of(found), step)
+    unnamed = noted(no_step=int(bool(step) and stepwise.empty))
     return {
-        "paths": _paths_table(paths),
+        "paths": _paths_table(paths, found.waits_known),
         "kernels": kernels,
         "families": _families(found),
         "unplaced": unplaced,
+        "steps": stepwise,
         "domains": found.domains,
         "summary": summary(found),
-        "notes": _notes_table(found.notes),
+        "notes": _notes_table(found.notes + unnamed),
     }
 
 
@@ -100,21 +119,39 @@ def pattern(text: str) -> str:
     try:
         re.compile(text)
     except (re.error, RecursionError) as error:
-        raise ArgumentTypeError(f"{text[:50]!r} is no regular expression: {error}") from None
+        raise argparse.ArgumentTypeError(
+            f"{text[:50]!r} is no regular expression: {error}"
+        ) from None
     return text
 
 
-def _paths_table(totals: pd.DataFrame) -> pd.DataFrame:
+def source_of(found: Attributed) -> Source:
+    """What the steps of a capture are found in."""
+    held, mains = found.capture.held, found.placed.main_threads
+    return Source(found.ranges, found.paths, found.work, held, mains)
+
+
+def read_tables_of(given: argparse.Namespace) -> dict[str, pd.DataFrame]:
+    """The tables that the command was asked for. Raises TraceError if the capture can't be read."""
+    rules = load_rules(given.families)
+    found = attributed(read(given.capture), given.domains, rules, given.fold)
+    return tables_of(found, given.step)
+
+
+def _paths_table(totals: pd.DataFrame, waits_known: bool) -> pd.DataFrame:
     times = {
         "host_ms": "host_ns",
         "busy_ms": "busy_ns",
         "own_ms": "own_ns",
+        "wait_ms": "wait_ns",
         "busy_union_ms": "union_ns",
         "span_ms": "span_ns",
     }
     in_ms = {name: totals[column] / NS_PER_MS for name, column in times.items()}
     table = totals[["process", "path", "instances"]].assign(**in_ms)
     table["activities"] = totals["activities"]
+    if not waits_known:
+        table["wait_ms"] = np.nan
     return table.sort_values(["process", "path"], ignore_index=True)
 
 
@@ -124,7 +161,8 @@ def _kernels(found: Attributed) -> pd.DataFrame:
     rows = found.work[found.work["path"] != NOWHERE].groupby(keys, as_index=False).agg(**BUSY)
     number = rows["path"].to_numpy()
     rows = rows.assign(process=found.paths.process[number], path=found.paths.text[number])
-    columns = ["process", *keys, *BUSY]
+    rows = rows.assign(short_name=short_names(rows["name"].astype(str)))
+    columns = ["process", *keys, "short_name", *BUSY]
     return rows[columns].sort_values(["process", "path", "busy_ns"], ascending=[True, True, False])
 
 
@@ -195,9 +233,9 @@ def sentences(tables: dict[str, pd.DataFrame]) -> list[str]:
     return lines
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Write the tables of one capture into a folder."""
-    parser = Parser(description=__doc__)
+    parser = Parser(prog="workflow_src.captures.tables", description=__doc__)
     parser.add_argument(
         "--capture", type=existing_file, required=True, help=".sqlite or .json, or either .gz"
     )
@@ -207,16 +245,22 @@ def main() -> None:
     parser.add_argument(
         "--fold", type=pattern, default="", help="a pattern of what is left out of names: \\.\\d+"
     )
+    parser.add_argument("--step", default="", help="the name of the ranges that are steps")
     parser.add_argument("--families", type=existing_file, default=RULES, help="families.csv")
     parser.add_argument("--output", type=new_folder, required=True, help="folder for the CSVs")
-    arguments = parser.parse_args()
+    parser.add_argument(
+        "--note-problem", action="store_true", help="write why it can't be read, and don't fail"
+    )
+    given = parser.parse_args(arguments)
     with one_sentence():
-        rules = load_rules(arguments.families)
-        found = tables_of(
-            attributed(read(arguments.capture), arguments.domains, rules, arguments.fold)
-        )
+        try:
+            found = read_tables_of(given)
+        except TraceError as error:
+            if not given.note_problem:
+                raise
+            found = tables_of(attributed(Capture.unreadable(str(error)), None))
         for name in TABLES:
-            write_csv(arguments.output / f"{name}.csv", found[name])
+            write_csv(given.output / f"{name}.csv", found[name])
         print(*sentences(found), sep="\n")
 
 

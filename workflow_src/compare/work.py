@@ -104,15 +104,16 @@ def _changes(
             ]
             for what in ("calls", "ms")
         )
-        kind = _kind(here, calls, ms, total)
+        kind = kind_of(here, calls, ms, total)
         if kind:
             found.append(KernelChange(case, phase, str(name), short, kind, *calls, *ms))
     return found
 
 
-def _kind(
+def kind_of(
     here: Sequence[bool], calls: Sequence[float], ms: Sequence[float], total_ms: float
 ) -> Kind | None:
+    """How a kernel changed from A to B, if it did: whether each has it, its calls, its times."""
     if not all(here):
         return Kind.VANISHED if here[0] else Kind.APPEARED
     if not math.isclose(*calls, rel_tol=1e-9):

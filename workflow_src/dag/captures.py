@@ -9,14 +9,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workflow_src.dag.paths import PAGE, ROOT_FILES, TEMPLATES, made_for_another
+from workflow_src.dag.paths import PAGE, ROOT_FILES, TEMPLATES, another_run, made_for_another
 from workflow_src.dag.wildcards import Wildcards, known
 from workflow_src.plan.config import ConfigError
 
 RESULTS = "results/captures"
-TABLES = ("paths", "kernels", "families", "unplaced", "domains", "summary", "notes")
+TABLES = ("paths", "kernels", "families", "unplaced", "steps", "domains", "summary", "notes")
 SUFFIXES = re.compile(r"(\.nsys-rep|\.sqlite|\.json|\.pt\.trace|\.trace|\.gz)+\Z")
 REPORT_OF_NSYS = ".nsys-rep"
+UNREADABLE = "unreadable,"
+"""The beginning of a row of notes.csv of a capture that can't be read."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +28,14 @@ class Captures:
     files: Mapping[str, str] = field(default_factory=dict)
     fold: str = ""
     domains: tuple[str, ...] = ()
+    step: str = ""
 
     @property
-    def chosen(self) -> str:
-        """The arguments that name the domains whose ranges count; "" for the usual ones."""
-        return f"--domains {shlex.quote(','.join(self.domains))}" if self.domains else ""
+    def options(self) -> str:
+        """The arguments that say how captures are read, also the empty ones, quoted."""
+        given = [f"--fold={self.fold}", f"--step={self.step}"]
+        given += [f"--domains={','.join(self.domains)}"] if self.domains else []
+        return shlex.join(given)
 
     def file(self, wildcards: Wildcards) -> str:
         """The file of a capture. Raises ConfigError for a name that isn't among them."""
@@ -41,6 +46,16 @@ class Captures:
         file = self.file(wildcards)
         exported = f"{RESULTS}/{wildcards.capture}/export.sqlite"
         return exported if file.endswith(REPORT_OF_NSYS) else file
+
+    def tried_again(self, ancient: Callable[[str], str]) -> Callable[[Wildcards], str]:
+        """An input function: what has a capture read again if it couldn't be read the last time."""
+
+        def again(wildcards: Wildcards) -> str:
+            notes = Path(RESULTS, wildcards.capture, "notes.csv")
+            failed = notes.is_file() and f"\n{UNREADABLE}" in notes.read_text(encoding="utf-8")
+            return another_run(newer=True) if failed else ancient(another_run(newer=False))
+
+        return again
 
     def tables(self) -> list[str]:
         """All tables of all captures."""
@@ -57,7 +72,7 @@ class Captures:
     @property
     def asked(self) -> str:
         """What the report is made for, as the note at its end: a hash of names and files."""
-        about = json.dumps([dict(self.files), self.fold, self.domains])
+        about = json.dumps([dict(self.files), self.fold, self.domains, self.step])
         return hashlib.sha256(about.encode()).hexdigest()[:12]
 
     def made_for_another(self, ancient: Callable[[str], str]) -> str:
@@ -65,13 +80,18 @@ class Captures:
         return made_for_another(ROOT_FILES, self.asked, ancient)
 
 
-def captures_of(patterns: Iterable[str], fold: str, domains: Iterable[str] = ()) -> Captures:
+def captures_of(
+    patterns: Iterable[str],
+    fold: str | None,
+    domains: Iterable[str] = (),
+    step: str | None = None,
+) -> Captures:
     """The captures that the setting `captures` names, files or patterns of files.
 
     Raises ConfigError for a pattern without a file, two files of one name, or a bad `capture_fold`.
     """
     try:
-        re.compile(fold)
+        re.compile(fold or "")
     except re.error as error:
         raise ConfigError(f"capture_fold: {fold!r} is no regular expression: {error}") from None
     files: dict[str, str] = {}
@@ -87,7 +107,7 @@ def captures_of(patterns: Iterable[str], fold: str, domains: Iterable[str] = ())
                     "would lie in one folder: rename one"
                 )
             files[name] = path
-    return Captures(files, fold, tuple(domains))
+    return Captures(files, fold or "", tuple(domains), step or "")
 
 
 def name_of(path: str) -> str:

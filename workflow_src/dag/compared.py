@@ -5,8 +5,8 @@ from pathlib import Path
 
 from workflow_src.dag.wildcards import Wildcards
 
-READ = ("tables/*.csv", "plan.csv", "benchmark/*.json")
-"""What a comparison reads of a run."""
+READ = ("tables/*.csv", "*.csv", "benchmark/*.json")
+"""What a comparison reads of a run, or of a capture of another program."""
 
 
 def compared_runs(wildcards: Wildcards) -> list[str]:

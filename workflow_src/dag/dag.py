@@ -31,7 +31,7 @@ RULES = (
 )
 
 
-CAPTURES = ("captures", "capture_fold", "capture_domains")
+CAPTURES = ("captures", "capture_fold", "capture_domains", "capture_step")
 """The settings of captures that others recorded."""
 
 

@@ -4,6 +4,7 @@ Chrome's trace format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5O
 speedscope's: https://github.com/jlfwong/speedscope/wiki/Importing-from-custom-sources
 """
 
+import re
 from typing import Any
 
 import pandas as pd
@@ -15,6 +16,9 @@ from workflow_src.render.markdown import records
 from workflow_src.timeline.steps import Timeline
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
+
+NAMES = re.compile(r"(?:[^/\\]|\\.)+")
+"""The names in a path."""
 
 HOST, DEVICE, IDLE = 1, 2, 3
 PROCESSES = {HOST: "host", DEVICE: "device", IDLE: "device idle, by cause"}
@@ -82,20 +86,22 @@ def _lanes(activities: pd.DataFrame) -> list[int]:
 def speedscope(found: Timeline, case: str) -> dict[str, Any]:
     """A profile per phase: each activity as a sample of its range's path, weighted by its time.
 
-    The weights of a phase add up to its device time in nanoseconds, over all captured steps.
+    The weights of a phase add up to its device time in nanoseconds, over all captured steps. In a
+    path, a "/" that is part of a name is written as a backslash and "/".
     """
     frames: dict[str, int] = {}
     profiles = []
-    for phase in PHASES:
+    phases = set(found.activities["phase"]) - {""}
+    for phase in sorted(phases, key=[*PHASES, *sorted(phases)].index):
         mine = found.activities[found.activities["phase"] == phase]
         stacks = [
-            [*path.split("/"), name]
+            [*NAMES.findall(path), name]
             for path, name in zip(mine["path"], mine["short_name"], strict=True)
         ]
         samples = [[frames.setdefault(part, len(frames)) for part in stack] for stack in stacks]
         weights = [int(ns) for ns in mine["duration_ns"]]
         if samples:
-            profiles.append(_profile(words.PHASES[phase], samples, weights))
+            profiles.append(_profile(words.PHASES.get(phase, phase), samples, weights))
     return {
         "$schema": SCHEMA,
         "name": case,

@@ -65,7 +65,10 @@ def timeline_of(trace: Trace, rules: pd.DataFrame | None = None) -> Timeline:
     ranges = device_times(number_steps(ranges), activities)
     depth = ranges["path"].str.count("/")
     ranges = ranges.assign(depth=depth, component=ranges["path"].map(_component))
-    return Timeline(ranges, _placed(ranges, activities, rules), _idle(ranges, activities, trace))
+    steps = ranges[(ranges["phase"] != "") & (ranges["parent"] == NOWHERE)]
+    has_calls = bool((trace.calls["kind"] != OVERHEAD).any())
+    idle = idle_gaps(steps, activities, trace.calls, has_calls)
+    return Timeline(ranges, _placed(ranges, activities, rules), idle)
 
 
 def _component(path: str) -> str:
@@ -88,11 +91,12 @@ def _placed(
     ).sort_values(["start_ns", "end_ns"], ascending=[True, False], ignore_index=True)
 
 
-def _idle(ranges: pd.DataFrame, activities: pd.DataFrame, trace: Trace) -> pd.DataFrame:
-    steps = ranges[(ranges["phase"] != "") & (ranges["parent"] == NOWHERE)]
+def idle_gaps(
+    steps: pd.DataFrame, activities: pd.DataFrame, calls: pd.DataFrame, has_calls: bool
+) -> pd.DataFrame:
+    """A row per idle gap and cause in some steps, with IDLE_COLUMNS; arguments as of the ledger."""
     ordered = activities.sort_values(["start_ns", "end_ns"], ignore_index=True)
-    gaps, host = Gaps.between(ordered), Host.of(ordered, trace.calls)
-    has_calls = bool((trace.calls["kind"] != OVERHEAD).any())
+    gaps, host = Gaps.between(ordered), Host.of(ordered, calls)
     rows = []
     for phase, step, start, end in steps[["phase", "step", "start_ns", "end_ns"]].to_numpy():
         found, parts = idle_parts(gaps, host, start, end)

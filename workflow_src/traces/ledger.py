@@ -117,7 +117,7 @@ class Host:
         waits = blocking(calls)
         held = _union(pd.concat([waits, overhead]))
         starts = np.sort(waits["start_ns"].to_numpy())
-        return cls(np.unique(launched.to_numpy()), starts, _union(overhead), held)
+        return cls(np.sort(launched.unique()), starts, _union(overhead), held)
 
     def own(self, starts: Indices, ends: Indices) -> Indices:
         """Time (ns) from `starts` to `ends` without the profiler's overhead."""
@@ -182,9 +182,16 @@ def ledger(ranges: pd.DataFrame, activities: pd.DataFrame, calls: pd.DataFrame) 
     Without API calls in the capture the causes are missing.
     """
     steps = ranges[(ranges["phase"] != "") & (ranges["parent"] == NOWHERE)]
+    has_calls = bool((calls["kind"] != OVERHEAD).any())
+    return step_ledger(steps, activities, calls, has_calls)
+
+
+def step_ledger(
+    steps: pd.DataFrame, activities: pd.DataFrame, calls: pd.DataFrame, has_calls: bool
+) -> pd.DataFrame:
+    """As `ledger`, of ranges that are all steps; `calls` may leave out those that don't wait."""
     activities = activities.sort_values(["start_ns", "end_ns"], ignore_index=True)
     gaps, host, active = Gaps.between(activities), Host.of(activities, calls), _union(activities)
-    has_calls = bool((calls["kind"] != OVERHEAD).any())
     rows = []
     for step in steps.sort_values(["start_ns", "step"]).to_dict("records"):
         start, end = step["start_ns"], step["end_ns"]

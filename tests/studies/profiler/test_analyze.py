@@ -48,7 +48,11 @@ def test_a_case_that_ran_out_of_memory_says_so() -> None:
     ("pairs", "verdict", "shown"),
     [
         ([pair(10, 15), pair(20, 28), pair(10, 16)], Verdict.COSTS, "1.500 x (1.400 x to 1.600 x)"),
-        ([pair(10, 15), pair(20, 19), pair(10, 16)], Verdict.NOT_SHOWN, "1.500 x (0.950 x to 1.600 x)"),
+        (
+            [pair(10, 15), pair(20, 19), pair(10, 16)],
+            Verdict.NOT_SHOWN,
+            "1.500 x (0.950 x to 1.600 x)",
+        ),
         ([pair(10, 15), pair(20, 28)], Verdict.NOT_SHOWN, "1.450 x (1.400 x to 1.500 x)"),
     ],
 )

@@ -1,0 +1,100 @@
+"""How long the tables of other programs' captures take, and how much memory: N kernels, made up,
+as an SQLite export of nsys and as a trace of torch.profiler, which has an operator each as well."""
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from multiprocessing import Process
+from pathlib import Path
+from statistics import median
+
+from benchmarks.ledger import write_export
+from workflow_src.common.summary import summarize
+
+PERIOD_US, STEPS = 15, 30
+KERNEL_NAME = (
+    "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
+    "std::array<char*, 3ul> >(int, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul>)"
+)
+
+
+def write_trace(path: Path, kernels: int) -> None:
+    """A trace of torch.profiler of STEPS steps: an operator, a call and a kernel each."""
+    with path.open("w", encoding="utf-8") as file:
+        file.write('{"schemaVersion": 1, "traceEvents": [\n')
+        file.writelines(_events(kernels))
+        file.write('{"ph": "M", "name": "end", "pid": 1, "tid": 1, "ts": 0}]}\n')
+
+
+def _events(kernels: int) -> Iterator[str]:
+    """The events, a line each and shaped as torch 2.11 writes them."""
+    length = kernels * PERIOD_US // STEPS
+    for step in range(STEPS):
+        yield _event("user_annotation", "step", step * length, length, 1, 1, "")
+    for number in range(1, kernels + 1):
+        at = number * PERIOD_US + 0.125
+        operator = f'"External id": {number}, "Record function id": 0, "Ev Idx": {number}'
+        yield _event("cpu_op", "aten::add", at, 9.75, 1, 1, operator)
+        call = f'"External id": {number}, "cbid": 211, "correlation": {number}'
+        yield _event("cuda_runtime", "cudaLaunchKernel", at + 1, 5, 1, 1, call)
+        kernel = (
+            f'"External id": {number}, "queued": 0, "device": 0, "context": 1, "stream": 7, '
+            f'"correlation": {number}, "registers per thread": 32, "shared memory": 0, '
+            '"blocks per SM": 15.515152, "warps per SM": 93.090912, "grid": [2048, 1, 1], '
+            '"block": [192, 1, 1], "est. achieved occupancy %": 94'
+        )
+        yield _event("kernel", KERNEL_NAME, at + 8, 4.5, 0, 7, kernel)
+
+
+def _event(
+    category: str, name: str, start: float, length: float, process: int, thread: int, more: str
+) -> str:
+    return (
+        f'  {{"ph": "X", "cat": "{category}", "name": "{name}", "pid": {process}, '
+        f'"tid": {thread}, "ts": {start + 4745504747324:.3f}, "dur": {length:.3f}, '
+        f'"args": {{{more}}}}},\n'
+    )
+
+
+def measured(capture: Path, output: Path) -> tuple[float, float, float]:
+    """Seconds, of the clock and of CPUs, and peak memory (GB) of the command for the tables."""
+    command = [sys.executable, "-m", "workflow_src.captures.tables", "--capture", str(capture)]
+    begin = time.perf_counter()
+    child = os.posix_spawn(sys.executable, [*command, "--output", str(output)], os.environ)
+    _, status, usage = os.wait4(child, 0)
+    if status:
+        raise SystemExit(f"{' '.join(command)} ended with {os.waitstatus_to_exitcode(status)}")
+    seconds = time.perf_counter() - begin
+    return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024 / 1e9
+
+
+def main() -> None:
+    """Print times and memory for captures of several sizes."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kernels", type=int, nargs="*", default=[1_000_000])
+    parser.add_argument("--repeats", type=int, default=3)
+    arguments = parser.parse_args()
+    for kernels in arguments.kernels:
+        for name, write in (("c.sqlite", write_export), ("c.json", write_trace)):
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / name
+                # In a process of its own, whose memory would count as that of what it starts.
+                maker = Process(target=write, args=(path, kernels))
+                maker.start()
+                maker.join()
+                size = path.stat().st_size / 1e6
+                runs = [measured(path, Path(folder) / "out") for _ in range(arguments.repeats)]
+            found = summarize([round(seconds * 1e9) for seconds, _, _ in runs])
+            spread = f"{found['p20_ms'] / 1e3:.2f} to {found['p80_ms'] / 1e3:.2f}"
+            print(
+                f"{kernels:,} kernels, {name} of {size:.0f} MB: {found['median_ms'] / 1e3:.2f} s "
+                f"({spread}), {median(cpu for _, cpu, _ in runs):.2f} s of CPUs, "
+                f"{max(memory for _, _, memory in runs):.2f} GB"
+            )
+
+
+if __name__ == "__main__":
+    main()

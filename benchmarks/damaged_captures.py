@@ -1,0 +1,218 @@
+"""How the reader of other programs' captures takes damage: recorded captures, changed at random,
+end in tables that account for all device time and a report, or in one sentence."""
+
+import argparse
+import gzip
+import json
+import os
+import random
+import signal
+import sqlite3
+import sys
+import tempfile
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from workflow_src.captures.reading import read
+from workflow_src.captures.report import text_of
+from workflow_src.captures.result import captured, read_tables
+from workflow_src.captures.tables import TABLES, attributed, tables_of
+from workflow_src.common.atomic_write import write_csv
+from workflow_src.common.errors import TraceError
+from workflow_src.traces.ledger import CAUSES
+
+ROOT = Path(__file__).parent.parent
+RECORDED = sorted([*ROOT.glob("tests/data/captures/*.gz"), *ROOT.glob("tests/data/nsys/*.sqlite")])
+SECONDS, GB = 10, 1.0
+"""What one capture may take."""
+
+ODD = (
+    None, 0, -1, 1, 59, 60, 75, 2**24, 2**31, 2**40, 2**62, 2**63 - 1, -(2**63), 1.5, 1e300, "",
+    "x", "é/\\\n", "1", b"\xff\0",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How one example ended: "tables", "sentence" or "failed"; CPU seconds, peak GB, and text."""
+
+    how: str
+    seconds: float
+    gb: float
+    said: str
+
+
+def flipped(path: Path, chance: random.Random) -> None:
+    """Some bytes changed."""
+    data = bytearray(path.read_bytes())
+    for _ in range(chance.choice((1, 5, 50, 500))):
+        data[chance.randrange(len(data))] = chance.randrange(256)
+    path.write_bytes(bytes(data))
+
+
+def cut(path: Path, chance: random.Random) -> None:
+    """The end, or a piece in the middle, gone."""
+    data = path.read_bytes()
+    at, length = chance.randrange(len(data)), chance.choice((1, 100, 4096, len(data)))
+    path.write_bytes(data[:at] + data[at + length :])
+
+
+def schema(path: Path, chance: random.Random) -> None:
+    """Tables and columns dropped or renamed."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        tables = _tables(connection)
+        for table in chance.sample(sorted(tables), min(len(tables), chance.randint(1, 3))):
+            column = chance.choice(tables[table])
+            statement = chance.choice(
+                (
+                    f'DROP TABLE "{table}"',
+                    f'ALTER TABLE "{table}" RENAME TO "{table}_V2"',
+                    f'ALTER TABLE "{table}" DROP COLUMN "{column}"',
+                    f'ALTER TABLE "{table}" RENAME COLUMN "{column}" TO "new_{column}"',
+                    f'DELETE FROM "{table}"',
+                    f'INSERT INTO "{table}" SELECT * FROM "{table}"',
+                )
+            )
+            with suppress(sqlite3.Error):
+                connection.execute(statement)
+
+
+def cells(path: Path, chance: random.Random) -> None:
+    """Values out of range, or of another type, in some rows of some columns."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        tables = _tables(connection)
+        for _ in range(chance.randint(1, 6)):
+            table = chance.choice(sorted(tables))
+            column, every = chance.choice(tables[table]), chance.choice((1, 2, 7, 100))
+            value: Any = chance.choice((*ODD, chance.randrange(2**40)))
+            update = f'UPDATE OR IGNORE "{table}" SET "{column}" = ? WHERE rowid % ? = 0'
+            with suppress(sqlite3.Error):
+                connection.execute(update, (value, every))
+
+
+def _tables(connection: sqlite3.Connection) -> dict[str, list[str]]:
+    """The tables that the reader reads, with their columns."""
+    names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    found = {
+        name: [row[1] for row in connection.execute(f'PRAGMA table_info("{name}")')]
+        for (name,) in names
+    }
+    known = ("CUPTI_ACTIVITY", "NVTX_EVENTS", "StringIds", "PROFILER_OVERHEAD", "META_DATA_EXPORT")
+    return {name: columns for name, columns in found.items() if name.startswith(known)}
+
+
+def events(path: Path, chance: random.Random) -> None:
+    """Values of events changed, or gone."""
+    trace = json.loads(path.read_bytes())
+    for _ in range(chance.choice((1, 20, 1000))):
+        event = chance.choice(trace["traceEvents"])
+        of = (
+            event["args"]
+            if isinstance(event.get("args"), dict) and chance.random() < 0.4
+            else event
+        )
+        if of:
+            key = chance.choice(sorted(of))
+            value = chance.choice(([], {}, True, *ODD[:-1], DROP))
+            of.pop(key) if value is DROP else of.update({key: value})
+    path.write_text(json.dumps(trace))
+
+
+DROP = object()
+OF_EXPORTS: tuple[Callable[[Path, random.Random], None], ...] = (flipped, cut, schema, cells, cells)
+OF_TRACES: tuple[Callable[[Path, random.Random], None], ...] = (flipped, cut, events, events)
+
+
+def prepare(folder: Path, chance: random.Random) -> tuple[Path, str]:
+    """A changed capture, and what it was and how it was changed."""
+    source = chance.choice(RECORDED)
+    path = folder / source.name.removesuffix(".gz")
+    packed = source.suffix == ".gz"
+    path.write_bytes(gzip.decompress(source.read_bytes()) if packed else source.read_bytes())
+    change = chance.choice(OF_TRACES if path.suffix == ".json" else OF_EXPORTS)
+    change(path, chance)
+    if packed and chance.random() < 0.2:
+        path = path.with_name(source.name)
+        plain = path.with_name(source.name.removesuffix(".gz"))
+        path.write_bytes(gzip.compress(plain.read_bytes(), 1))
+        flipped(path, chance)
+    return path, f"{source.name}, {change.__name__}"
+
+
+def check(path: Path, folder: Path) -> None:
+    """Write the tables and the report of a capture, and hold them against their laws."""
+    tables = tables_of(attributed(read(path), None, fold=r"\.\d+"))
+    total = int(tables["summary"]["total_ns"].iloc[-1])
+    parts = [int(tables[name]["busy_ns"].sum()) for name in ("kernels", "unplaced")]
+    assert sum(parts) == total, f"{parts} are not {total} ns"
+    steps = tables["steps"]
+    assert (steps["device_active_ns"] + steps["idle_ns"] == steps["wall_ns"]).all()
+    known = steps.dropna()
+    assert (sum(known[f"idle_{cause}_ns"] for cause in CAUSES) == known["idle_ns"]).all()
+    for name in TABLES:
+        write_csv(folder / f"{name}.csv", tables[name])
+    text = text_of([captured("c", read_tables(folder))], ROOT / "report_templates", whole=True)
+    for word in ("nan", "None", "inf"):
+        assert f"| {word} |" not in text, f"the report has a cell {word}"
+
+
+def tried(seed: int) -> Ended:
+    """One example, in a process of its own."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        path, change = prepare(folder, random.Random(seed))
+        child = os.fork()
+        if not child:
+            os._exit(_ending(path, folder))
+        _, status, usage = os.wait4(child, 0)
+        seconds = usage.ru_utime + usage.ru_stime
+        said = folder / "said"
+        text = said.read_text() if said.exists() else f"ended by signal {status}"
+        gb = usage.ru_maxrss * 1024 / 1e9
+    how = {0: "tables", 1 << 8: "sentence"}.get(status, "failed")
+    if how != "failed" and (seconds > SECONDS or gb > GB):
+        how, text = "failed", f"it took {seconds:.1f} s and {gb:.2f} GB"
+    return Ended(how, seconds, gb, f"{change}: {text}")
+
+
+def _ending(path: Path, folder: Path) -> int:
+    """The exit status of one example; what it has to say is in a file."""
+    signal.alarm(6 * SECONDS)
+    said = ""
+    try:
+        check(path, folder)
+        return 0
+    except TraceError as error:
+        said = str(error)
+        return 1 if "\n" not in said and len(said) < 1500 else 2
+    except BaseException:
+        said = traceback.format_exc()
+        return 2
+    finally:
+        (folder / "said").write_text(said, errors="replace")
+
+
+def main() -> None:
+    """Try some examples and print how they ended; the exit status is 1 if any failed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--examples", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0, help="of the first; each has the next one")
+    given = parser.parse_args()
+    ended: list[Ended] = []
+    for seed in range(given.seed, given.seed + given.examples):
+        ended.append(tried(seed))
+        if ended[-1].how == "failed":
+            print(f"seed {seed}: {ended[-1].said}\n", flush=True)
+    counts = Counter(each.how for each in ended)
+    slowest, largest = max(each.seconds for each in ended), max(each.gb for each in ended)
+    print(f"{dict(counts)}, at most {slowest:.1f} s of a CPU and {largest:.2f} GB each")
+    sys.exit(1 if counts["failed"] else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Processes of one capture: how long they wait for each other, and which is the slowest."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.captures.building import Export, notes, tables_in
+from workflow_src.captures.rank_result import rank_times
+from workflow_src.render.show import Printer
+
+DATA = Path(__file__).parents[1] / "data" / "captures"
+REDUCE, GATHER = "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "ncclDevKernel_AllGather_RING_LL"
+SEND = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096>)"
+
+
+@pytest.fixture
+def export(tmp_path: Path) -> Export:
+    export = Export(tmp_path)
+    for process in (1, 2, 3):
+        export.range("step", 0, 1000, process=process)
+    return export
+
+
+def kernel(
+    export: Export, process: int, start: int, end: int, name: str = REDUCE, stream: int = 17
+) -> None:
+    export.work(
+        start - 5, end - start, process=process, device=process, stream=stream,
+        demangledName=export.string(name),
+    )  # fmt: skip
+
+
+def waiting(tables: dict[str, pd.DataFrame]) -> dict[int, float]:
+    """What the ranges `step` waited (ns), by process; -1 if it isn't known."""
+    rows = tables["paths"].set_index("process")["wait_ms"] * 1e6
+    return {int(process): round(ns) for process, ns in rows.fillna(-1).items()}
+
+
+def test_what_is_longer_than_the_shortest_kernel_of_a_call_is_waiting(export: Export) -> None:
+    for process, starts in ((1, (100, 400)), (2, (150, 380)), (3, (160, 390))):
+        kernel(export, process, starts[0], 200)
+        kernel(export, process, starts[1], 500, GATHER)
+    tables = export.tables()
+    assert waiting(tables) == {1: 60, 2: 10 + 20, 3: 10} and notes(tables) == {}
+    # Without waiting, all have worked 40 + 100 ns.
+    row = rank_times(tables["paths"]).iloc[0]
+    assert [row["range path"], row["slowest process"]] == ["step", "1"]
+    show = Printer()
+    assert [str(show(row[head])) for head in ("processes", "most / median")] == ["3", "1.0 x"]
+    assert row["median, ms"].number == pytest.approx(140e-6)
+    assert row["waiting, most ms"].number == pytest.approx(60e-6)
+
+
+def test_streams_are_matched_by_their_first_kernels(export: Export) -> None:
+    for process, stream in ((1, 7), (2, 9)):
+        kernel(export, process, 100 + process, 200, REDUCE, stream)
+        kernel(export, process, 120 + 10 * process, 210, GATHER, 30 - stream)
+    assert waiting(export.tables()) == {1: 1 + 10, 2: 0, 3: 0}
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        [(100, 200), (300, 400), (500, 600)],
+        [(100, 200)],
+        [(300, 400), (100, 120)],
+        [(100, 200), (300, 550)],
+    ],
+    ids=["one more", "one less", "another order", "ends apart"],
+)
+def test_kernels_that_do_not_match_are_told_and_nothing_is_claimed(
+    export: Export, others: list[tuple[int, int]]
+) -> None:
+    kernel(export, 1, 100, 200)
+    kernel(export, 1, 300, 400, GATHER)
+    for place, (start, end) in enumerate(others):
+        kernel(export, 2, start, end, (REDUCE, GATHER, REDUCE)[place])
+    tables = export.tables()
+    assert set(waiting(tables).values()) == {-1}
+    assert notes(tables) == {"unmatched": 2 + len(others)}
+    row = rank_times(tables["paths"]).iloc[0]
+    assert row["waiting, most ms"] is None and row["processes"].number == 3
+
+
+def test_what_two_of_several_processes_send_is_no_call_of_all(export: Export) -> None:
+    for process in (1, 2):
+        kernel(export, process, 100 * process, 300, SEND)
+    tables = export.tables()
+    assert set(waiting(tables).values()) == {-1} and notes(tables) == {}
+
+
+def test_the_slowest_process_is_that_of_the_most_work(export: Export) -> None:
+    for process in (1, 2, 3):
+        kernel(export, process, 100, 100 + 50 * process, "gemm")
+        kernel(export, process, 400 - 100 // process, 400)
+    row = rank_times(export.tables()["paths"]).iloc[0]
+    assert row["slowest process"] == "3"
+    assert row["most, ms"].number == pytest.approx((150 + 33) * 1e-6)
+    assert row["median, ms"].number == pytest.approx((100 + 33) * 1e-6)
+
+
+def test_one_process_waits_for_none() -> None:
+    tables = tables_in(DATA / "streams.sqlite.gz")
+    assert tables["paths"]["wait_ms"].isna().all() and rank_times(tables["paths"]).empty
+
+
+def test_two_recorded_ranks_do_the_same_work_and_one_waits() -> None:
+    tables = tables_in(DATA / "ddp.sqlite.gz")
+    steps = tables["paths"][tables["paths"]["path"] == "step"]
+    assert (steps["wait_ms"] * 1e6).round().tolist() == [41_263_670, 0]
+    work = ((steps["busy_ms"] - steps["wait_ms"]) * 1e6).round().tolist()
+    assert work == [29_791_306, 29_090_373]

@@ -1,0 +1,203 @@
+"""Which ranges are steps, and where their time goes: to the nanosecond."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.captures.building import Export, event, global_id, launched, tables_in, trace_file
+from workflow_src.captures.reading import read
+from workflow_src.captures.step_result import step_times
+from workflow_src.captures.tables import attributed, tables_of
+from workflow_src.render.show import Printer
+from workflow_src.traces.ledger import CAUSES
+
+DATA = Path(__file__).parents[1] / "data" / "captures"
+
+
+def steps_in(path: Path, named: str = "", fold: str = "") -> pd.DataFrame:
+    return tables_of(attributed(read(path), None, fold=fold), named)["steps"]
+
+
+def causes(steps: pd.DataFrame, row: int = 0) -> dict[str, int]:
+    """The causes of a step's idle time (ns) that aren't 0."""
+    found = {cause: int(steps[f"idle_{cause}_ns"].iloc[row]) for cause in CAUSES}
+    return {cause: ns for cause, ns in found.items() if ns}
+
+
+@pytest.fixture
+def export(tmp_path: Path) -> Export:
+    return Export(tmp_path)
+
+
+def three(export: Export, name: str = "step", length: int = 10, **more: int) -> None:
+    """Three ranges of 100 ns with a kernel each, launched at 10, from 15 on."""
+    for start in (0, 100, 200):
+        export.range(name, start, start + 100, **more)
+        export.work(start + 10, length, **more)
+
+
+def test_a_step_is_device_work_and_idle_time_by_cause(export: Export) -> None:
+    three(export)
+    steps = steps_in(export.write())
+    columns = ["process", "path", "step", "wall_ns", "device_active_ns", "busy_ns", "idle_ns"]
+    assert steps[columns].to_numpy().tolist() == [[1, "step", n, 100, 10, 10, 90] for n in range(3)]
+    # The launch returns at 11 and its kernel starts at 15; after it, the host launches nothing.
+    assert causes(steps) == {"launch": 11 + 75, "queued": 4}
+
+
+def test_a_wait_holds_up_the_next_launch_and_ends_a_step(export: Export) -> None:
+    export.range("step", 0, 100)
+    export.work(10, 10)
+    export.wait(20, 30)
+    export.work(40, 10)
+    export.wait(50, 60)
+    steps = steps_in(export.write(), "step")
+    assert causes(steps) == {"launch": 11 + 6, "synchronization": 10, "queued": 4 + 4, "tail": 45}
+    assert steps["idle_ns"].tolist() == [80]
+
+
+def test_a_copy_from_memory_that_is_not_pinned_waits_and_overhead_is_the_profilers(
+    export: Export,
+) -> None:
+    export.range("step", 0, 100)
+    export.work(10, 10, kind="MEMCPY", copyKind=1, srcKind=0, dstKind=2)
+    export.insert("PROFILER_OVERHEAD", start=30, end=37, globalTid=global_id(1, 1))
+    export.insert("PROFILER_OVERHEAD", start=60, end=65, globalTid=global_id(2, 1))
+    export.work(40, 10)
+    found = causes(steps_in(export.write(), "step"))
+    assert found == {"launch": 10 + 8 + 45, "synchronization": 1 + 1, "queued": 8, "profiler": 7}
+
+
+def test_only_threads_that_launch_for_the_step_hold_it_up(export: Export) -> None:
+    """A loader's wait, or one of a thread that launches nothing, keeps no launch of the step."""
+    three(export)
+    export.range("load", 0, 300, thread=2)
+    export.work(0, 1, thread=2)
+    for thread in (2, 3):
+        export.wait(120, 190, thread=thread)
+    before = steps_in(export.write(), "step")
+    assert causes(before, 2) == {"launch": 86, "queued": 4}
+    export.work(95, 1, thread=3, start=96)
+    export.wait(196, 206, thread=3)
+    assert causes(steps_in(export.write(), "step"), 2)["synchronization"] == 6
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (["step"], ["step"]),
+        (["step", "data"], ["step"]),
+        (["forward", "backward"], []),
+    ],
+)
+def test_what_repeats_and_holds_nearly_all_work_is_a_step(
+    export: Export, names: list[str], found: list[str]
+) -> None:
+    for number in range(3):
+        for place, name in enumerate(names):
+            start = 1000 * number + 100 * place
+            export.range(name, start, start + 100)
+            export.work(start + 10, 3 if name == "data" else 30)
+    assert steps_in(export.write())["path"].unique().tolist() == found
+
+
+def test_twice_is_no_repetition_and_other_threads_have_no_steps(export: Export) -> None:
+    three(export, "load", thread=2)
+    for start in (0, 100):
+        export.range("step", start, start + 100)
+        export.work(start + 10)
+    assert steps_in(export.write()).empty
+    assert len(steps_in(export.write(), "load")) == 3
+
+
+def test_steps_can_be_named_and_an_unknown_name_is_told(export: Export) -> None:
+    three(export)
+    export.range("inner", 105, 195)
+    path = export.write()
+    inner = steps_in(path, "inner")
+    assert inner[["path", "wall_ns"]].to_numpy().tolist() == [["step/inner", 90]]
+    tables = tables_of(attributed(read(path), None), "batch")
+    assert tables["steps"].empty and tables["notes"]["note"].tolist() == ["no step"]
+
+
+def test_processes_have_steps_of_their_own(export: Export) -> None:
+    three(export)
+    three(export, process=2, length=20)
+    steps = steps_in(export.write())
+    assert steps.groupby("process")["busy_ns"].sum().to_dict() == {1: 30, 2: 60}
+    assert steps["step"].tolist() == [0, 1, 2, 0, 1, 2]
+
+
+def test_without_calls_there_are_no_causes(export: Export, tmp_path: Path) -> None:
+    three(export)
+    export.sql("DROP TABLE CUPTI_ACTIVITY_KIND_RUNTIME")
+    steps = steps_in(export.write(), "step")
+    assert steps["idle_ns"].tolist() == [90] * 3 and steps["idle_launch_ns"].isna().all()
+    assert step_times(steps, False)["time"].tolist() == ["whole step", "a device works", "idle"]
+    on_cpu = [event("user_annotation", "step", 0, 9), event("cpu_op", "aten::mm", 1, 2)]
+    found = steps_in(trace_file(tmp_path, on_cpu), "step")
+    assert found[["device_active_ns", "idle_ns"]].to_numpy().tolist() == [[2000, 7000]]
+    assert found["idle_launch_ns"].isna().all()
+
+
+def test_torchs_traces_have_the_same_causes(tmp_path: Path) -> None:
+    """In us: the call at 1 returns at 1.1, its kernel is at 1.5; the wait at 3 ends at 5."""
+    copy = launched(2, 6, name="Memcpy HtoD (Pageable -> Device)")
+    copy[1]["cat"] = "gpu_memcpy"
+    events = [
+        event("user_annotation", "step", 0, 10),
+        *launched(1, 1),
+        event("cuda_runtime", "cudaStreamSynchronize", 3, 2, args={"correlation": 9}),
+        *copy,
+        event("overhead", "Activity Buffer Request", 8, 0.5, pid=-1, tid=0),
+        event("cuda_runtime", "cudaDeviceSynchronize", 9, 0.5, args={"correlation": 10}),
+    ]
+    steps = steps_in(trace_file(tmp_path, events), "step")
+    assert steps[["device_active_ns", "idle_ns"]].to_numpy().tolist() == [[2000, 8000]]
+    assert causes(steps) == {
+        "launch": 1100 + 1500 + 900, "synchronization": 2000 + 100 + 100, "queued": 400 + 400,
+        "tail": 1000, "profiler": 500,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("capture", "fold", "expected"),
+    [
+        (
+            "sleepy.sqlite.gz", "",
+            {"wall": 56_113_314, "device_active": 27_177_902, "idle_synchronization": 17_358_346,
+             "idle_launch": 10_830_084, "idle_queued": 233_461, "idle_tail": 139_518,
+             "idle_profiler": 374_003, "idle_unexplained": 0},
+        ),
+        ("ddp.sqlite.gz", "", {"wall": 175_695_406, "device_active": 90_886_866}),
+        ("streams.sqlite.gz", "", {"wall": 48_103_304, "device_active": 4_172_615}),
+        ("gpt2_modules.sqlite.gz", r"\.\d+", {"wall": 132_692_883, "device_active": 55_735_302}),
+    ],
+)  # fmt: skip
+def test_recorded_steps_are_accounted_for(
+    capture: str, fold: str, expected: dict[str, int]
+) -> None:
+    steps = steps_in(DATA / capture, fold=fold)
+    assert {name: int(steps[f"{name}_ns"].sum()) for name in expected} == expected
+    assert (steps["device_active_ns"] + steps["idle_ns"] == steps["wall_ns"]).all()
+    parts = sum(steps[f"idle_{cause}_ns"] for cause in CAUSES)
+    assert (parts == steps["idle_ns"]).all()
+
+
+def test_captures_without_steps_have_none() -> None:
+    for capture in ("vit.sqlite.gz", "graph.json.gz"):
+        assert tables_in(DATA / capture)["steps"].empty
+
+
+def test_the_report_has_medians_and_spread(export: Export) -> None:
+    three(export)
+    export.range("step", 300, 500)
+    export.work(310, 70)
+    table = step_times(steps_in(export.write()), False)
+    show = Printer()
+    rows = [[str(show(cell)) for cell in row] for row in table.itertuples(index=False)]
+    assert rows[:2] == [
+        ["step", "4", "whole step", "0.000100", "0.000100", "0.000200", "100 %"],
+        ["step", "4", "a device works", "1.00e-05", "1.00e-05", "7.00e-05", "20 %"],
+    ]

@@ -1,0 +1,100 @@
+"""Two captures of other programs compared: what changed, by how much, and the gate's status."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.captures.building import Export
+from tests.workflow import ROOT
+from workflow_src.captures import tables
+from workflow_src.common.errors import StageError
+from workflow_src.compare import compare_captures, gate
+from workflow_src.compare.captures import CapturesCompared, read_capture
+from workflow_src.compare.captures_headline import Verdict, headline
+from workflow_src.render.show import Printer
+
+MS = 1_000_000
+
+
+def tabulated(
+    folder: Path, name: str, works: dict[str, int], steps: int = 3, processes: int = 1
+) -> Path:
+    """Tables of a capture whose steps launch kernels, each for some ms in a range of its name."""
+    export = Export(folder, f"{name}.sqlite")
+    for process in range(1, processes + 1):
+        for step in range(steps):
+            start = step * 1000 * MS
+            export.range("step", start, start + 900 * MS, process=process)
+            for place, (kernel, ms) in enumerate(works.items()):
+                at = start + 100 * MS * place
+                export.range(f"in {kernel}", at, at + 100 * MS, process=process)
+                text = export.string(kernel)
+                export.work(at + 1, ms * MS, process=process, demangledName=text)
+    export.write()
+    given = ["--capture", str(export.path), "--output", str(folder / name)]
+    tables.main(given)
+    return folder / name
+
+
+def compared(a: Path, b: Path) -> CapturesCompared:
+    return compare_captures.compare_captures(read_capture(a), read_capture(b))
+
+
+def test_paths_and_kernels_have_times_of_a_step_and_what_is_new_or_gone(tmp_path: Path) -> None:
+    a = tabulated(tmp_path, "a", {"gemm": 10, "softmax": 20, "old": 4})
+    b = tabulated(tmp_path, "b", {"gemm": 10, "softmax": 30, "new": 2}, steps=4)
+    found = compared(a, b)
+    assert found.step == "step" and found.device is not None
+    assert (found.device.a_ms, found.device.b_ms) == (34, 42)
+    paths = found.paths.set_index("path")[["a_ms", "b_ms", "own_change_ms"]].fillna(-1)
+    assert paths.to_dict("index") == {
+        "step": {"a_ms": 34, "b_ms": 42, "own_change_ms": 0},
+        "step/in gemm": {"a_ms": 10, "b_ms": 10, "own_change_ms": 0},
+        "step/in softmax": {"a_ms": 20, "b_ms": 30, "own_change_ms": 10},
+        "step/in old": {"a_ms": 4, "b_ms": -1, "own_change_ms": -4},
+        "step/in new": {"a_ms": -1, "b_ms": 2, "own_change_ms": 2},
+    }
+    changed = found.kernels.dropna(subset="kind").set_index("name")
+    assert changed["kind"].to_dict() == {
+        "softmax": "time changed", "old": "vanished", "new": "appeared"
+    }  # fmt: skip
+    assert changed["change_ms"].to_dict() == {"softmax": 10, "old": -4, "new": 2}
+    assert found.kernels["change_ms"].sum() == found.device.b_ms - found.device.a_ms
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "verdict", "status"),
+    [
+        (dict(works={"k": 100}), dict(works={"k": 103}), Verdict.SLOWER, 1),
+        (dict(works={"k": 103}), dict(works={"k": 100}), Verdict.FASTER, 0),
+        (dict(works={"k": 100}), dict(works={"k": 101}), Verdict.SAME, 0),
+        (dict(works={"k": 100}, processes=2), dict(works={"k": 100}), Verdict.SAME, 0),
+        (dict(works={"k": 100}, steps=2), dict(works={"k": 100}), Verdict.CANT_TELL, 3),
+        (dict(works={}), dict(works={}), Verdict.CANT_TELL, 3),
+    ],
+)
+def test_each_verdict_and_its_status(
+    tmp_path: Path, before: dict, after: dict, verdict: Verdict, status: int,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    a, b = tabulated(tmp_path, "a", **before), tabulated(tmp_path, "b", **after)
+    assert headline(compared(a, b)).verdict is verdict
+    out = tmp_path / "out"
+    given = ["--templates", str(ROOT / "report_templates"), "--output", str(out)]
+    compare_captures.main(["--a", str(a), "--b", str(b), *given])
+    said = str(headline(compared(a, b)).text(Printer()))
+    assert said in (out / "compare.md").read_text() and said in (out / "compare.json").read_text()
+    assert gate.read_verdict(out / "compare.json") == (status, said)
+    assert {path.name for path in out.iterdir()} == {
+        "compare.md", "compare.html", "compare.json", "paths.csv", "kernels.csv"
+    }  # fmt: skip
+
+
+def test_captures_without_tables_or_that_could_not_be_read_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "bad.sqlite").write_text("hello")
+    with pytest.raises(StageError, match=r"make its tables: snakemake .*'captures=\[FILE\]'"):
+        read_capture(tmp_path)
+    given = ["--capture", f"{tmp_path}/bad.sqlite", "--output", f"{tmp_path}/bad"]
+    tables.main([*given, "--note-problem"])
+    with pytest.raises(StageError, match=r"could not be read: .*bad\.sqlite: it is neither"):
+        read_capture(tmp_path / "bad")

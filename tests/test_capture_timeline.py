@@ -1,0 +1,67 @@
+"""A step of another program's capture for two viewers: exact times, and only that step."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.captures.building import Export
+from workflow_src.cli.capture_timeline import main
+from workflow_src.timeline.formats import DEVICE, HOST, IDLE, SCHEMA
+
+DATA = Path(__file__).parent / "data" / "captures"
+
+
+def written(folder: Path, capture: Path, *more: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The events for Perfetto and the file for speedscope."""
+    trace, flames = folder / "a.trace.json.gz", folder / "a.speedscope.json"
+    main(["--capture", str(capture), "--trace", str(trace), "--speedscope", str(flames), *more])
+    events = json.loads(gzip.decompress(trace.read_bytes()))["traceEvents"]
+    return [event for event in events if event["ph"] == "X"], json.loads(flames.read_text())
+
+
+def spans(events: list[dict[str, Any]], process: int) -> list[tuple[str, float, float]]:
+    return [(e["name"], e["ts"], e["dur"]) for e in events if e["pid"] == process]
+
+
+def test_the_step_of_the_median_time_is_drawn_with_what_it_launched(tmp_path: Path) -> None:
+    export = Export(tmp_path)
+    for start, end in ((0, 2000), (2000, 6000), (6000, 9000)):
+        export.range("step", start, end)
+        export.range("a/b", start + 100, start + 500)
+        export.work(start + 200, end // 100, demangledName=export.string("gemm"))
+    events, flames = written(tmp_path, export.write())
+    assert spans(events, HOST) == [("step", 0, 3), ("a/b", 0.1, 0.4), ("launch gemm", 0.2, 0.001)]
+    assert spans(events, DEVICE) == [("gemm", 0.205, 0.09)]
+    assert spans(events, IDLE) == [
+        ("launch", 0, 0.201), ("queued", 0.201, 0.004), ("launch", 0.295, 2.705)
+    ]  # fmt: skip
+    assert flames["$schema"] == SCHEMA
+    assert [frame["name"] for frame in flames["shared"]["frames"]] == ["step", "a\\/b", "gemm"]
+    (profile,) = flames["profiles"]
+    assert (profile["name"], profile["samples"], profile["weights"]) == ("step", [[0, 1, 2]], [90])
+
+
+@pytest.mark.parametrize(
+    ("capture", "wall_us", "device_ns", "idle_ns"),
+    [
+        ("sleepy.sqlite.gz", 18_518.62, 9_305_482, 9_213_138),
+        ("ddp.sqlite.gz", 28_624.46, 24_841_584, 6_751_574),
+    ],
+)
+def test_a_recorded_step_has_the_ledgers_times(
+    tmp_path: Path, capture: str, wall_us: float, device_ns: int, idle_ns: int
+) -> None:
+    events, flames = written(tmp_path, DATA / capture)
+    assert spans(events, HOST)[0] == ("step", 0, wall_us)
+    assert sum(flames["profiles"][0]["weights"]) == device_ns
+    assert round(sum(length for _, _, length in spans(events, IDLE)) * 1000) == idle_ns
+
+
+def test_without_a_step_there_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="no steps; --step names the ranges that are steps"):
+        written(tmp_path, DATA / "vit.sqlite.gz")
+    events, _ = written(tmp_path, DATA / "graph.json.gz", "--step", "step")
+    assert spans(events, HOST)[0][0] == "step"

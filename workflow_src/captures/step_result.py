@@ -1,0 +1,48 @@
+"""What the report says of a capture's steps: how long they take, and where that time goes."""
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from workflow_src.common.units import NS_PER_MS
+from workflow_src.render.value import Cell, Value, ratio, rows_of
+from workflow_src.traces.ledger import CAUSES
+
+PARTS = {
+    "wall_ns": "whole step",
+    "device_active_ns": "a device works",
+    **{f"idle_{cause}_ns": f"idle: {cause}" for cause in CAUSES},
+}
+UNEXPLAINED = {"idle_ns": "idle"}
+"""Columns of steps.csv in words: those that are shown, and the one where causes are missing."""
+
+HEADS = ("range path", "steps", "time", "median, ms", "least, ms", "most, ms", "of all")
+
+
+def step_times(steps: pd.DataFrame, several: bool) -> pd.DataFrame:
+    """A row per part of a step's time, for each path of a process; `several` processes are named.
+
+    The last column is of the time of all steps, of which the parts make up the whole.
+    """
+    lines: list[list[Cell]] = []
+    for (process, path), rows in steps.groupby(["process", "path"]):
+        begin: list[Cell] = [str(process)] if several else []
+        begin += [str(path), Value(len(rows), "count", (rows_of("steps", rows),), "count")]
+        lines += [[*begin, *part] for part in _parts(rows)]
+    heads = (["process"] if several else []) + list(HEADS)
+    return pd.DataFrame(lines, columns=heads, dtype="object")
+
+
+def _parts(rows: pd.DataFrame) -> Iterator[list[Cell]]:
+    """Each part that isn't 0 in all steps: name, median, least, most, and share of the whole."""
+    whole = _ms(rows, "wall_ns", "sum")
+    known = rows["idle_launch_ns"].notna().all()
+    for column, name in (PARTS if known else PARTS | UNEXPLAINED).items():
+        if rows[column].fillna(0).any():
+            share = ratio(_ms(rows, column, "sum"), whole, "share", f"{column} / wall_ns")
+            yield [name, *(_ms(rows, column, how) for how in ("median", "min", "max")), share]
+
+
+def _ms(rows: pd.DataFrame, column: str, how: str) -> Value:
+    number = float(rows[column].agg(how)) / NS_PER_MS
+    return Value(number, "ms", (rows_of("steps", rows),), f"{how} of {column}")

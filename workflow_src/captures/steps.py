@@ -1,0 +1,104 @@
+"""The steps of a capture: which ranges they are, and the ledger of each.
+
+A step is a range of the name that was asked for. If none was, steps are the outermost ranges of one
+path on a process's main thread, if there are several and nearly all work of that thread's ranges is
+theirs.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from workflow_src.captures.capture import OPERATOR, UNKNOWN
+from workflow_src.captures.paths import Paths
+from workflow_src.traces.ledger import LEDGER_COLUMNS, step_ledger
+from workflow_src.traces.trace import OVERHEAD
+
+REPEATED = 3
+"""Outermost ranges of one path, from which on they may be steps: two may be a warm-up and a run."""
+
+NEARLY_ALL = 0.9
+"""Of the device time in a main thread's ranges. So neither forward nor backward is a step if both
+are outermost, but a range is beside which another one fetches data."""
+
+OF_WORK = ("kind", "start_ns", "end_ns", "launch_ns", "launch_end_ns")
+STEP_COLUMNS = ("process", "path", *LEDGER_COLUMNS[1:])
+
+
+@dataclass(frozen=True)
+class Source:
+    """What steps are found in.
+
+    ranges: with busy_ns; work, held: as in Capture; mains: the main thread of each process that
+    has ranges.
+    """
+
+    ranges: pd.DataFrame
+    paths: Paths
+    work: pd.DataFrame
+    held: pd.DataFrame
+    mains: dict[int, int]
+
+
+def steps(source: Source, named: str) -> pd.DataFrame:
+    """A row per step, with STEP_COLUMNS: whole nanoseconds, wall = device_active + idle.
+
+    A device is active while any activity of the process runs, whenever it was launched. Causes are
+    missing where the capture holds no call that launched something.
+    """
+    chosen = step_ranges(source, named)
+    parts = [_of_thread(source, rows) for _, rows in chosen.groupby(["process", "thread"])]
+    table = pd.concat([pd.DataFrame(columns=list(STEP_COLUMNS), dtype="Int64"), *parts])
+    return table.sort_values(["process", "path", "step"], ignore_index=True)
+
+
+def step_ranges(source: Source, named: str) -> pd.DataFrame:
+    """The ranges that are steps, in order of start, with `path`, `phase` (the same) and `step`."""
+    ranges = source.ranges
+    found = (ranges["name"] == named).to_numpy() if named else _repeated(source)
+    chosen = ranges.assign(path=source.paths.text[source.paths.of_range])[found]
+    chosen = chosen.assign(phase=chosen["path"]).sort_values("start_ns")
+    return chosen.assign(step=chosen.groupby(["process", "path"]).cumcount())
+
+
+def _repeated(source: Source) -> npt.NDArray[np.bool_]:
+    """Which ranges are steps, if no name was asked for."""
+    ranges, path = source.ranges, source.paths.of_range
+    main = ranges["process"].map(source.mains) == ranges["thread"]
+    outermost = (source.paths.depth[path] == 1) & main.to_numpy()
+    count = np.bincount(path[outermost], minlength=len(source.paths.text))
+    busy = np.zeros(len(count), dtype=np.int64)
+    np.add.at(busy, path[outermost], ranges["busy_ns"].to_numpy()[outermost])
+    totals = pd.Series(busy).groupby(source.paths.process).transform("sum").to_numpy()
+    is_step = (count >= REPEATED) & (busy > 0) & (busy >= NEARLY_ALL * totals)
+    return np.asarray(outermost & is_step[path])
+
+
+def _of_thread(source: Source, chosen: pd.DataFrame) -> pd.DataFrame:
+    """The ledger of the steps of one thread."""
+    process, thread = (int(chosen[name].iloc[0]) for name in ("process", "thread"))
+    work = source.work.loc[source.work["process"] == process, list(OF_WORK)]
+    held = held_up(source, process, thread)
+    found = step_ledger(chosen, work.drop(columns="kind"), held, has_calls(work))
+    return found.rename(columns={"phase": "path"}).assign(process=process)[list(STEP_COLUMNS)]
+
+
+def has_calls(work: pd.DataFrame) -> bool:
+    """Whether the capture holds calls that launched some of this work."""
+    return bool(((work["launch_ns"] != UNKNOWN) & (work["kind"] != OPERATOR)).any())
+
+
+def held_up(source: Source, process: int, thread: int) -> pd.DataFrame:
+    """The rows of `held` that keep the steps of a thread waiting.
+
+    Those of threads that launch work and have no ranges of their own, and the profiler's overhead.
+    """
+    held, ranges = source.held, source.ranges
+    launching = source.work.loc[source.work["process"] == process, "thread"].unique()
+    own = ranges.loc[ranges["process"] == process, "thread"].unique()
+    helpers = np.setdiff1d(launching, np.append(own, UNKNOWN))
+    waits = held["thread"].isin([thread, *helpers]) & (held["process"] == process)
+    overheads = (held["kind"] == OVERHEAD) & held["process"].isin([process, UNKNOWN])
+    return held[waits | overheads]

@@ -1,0 +1,106 @@
+"""Write one step of another program's capture for two viewers: Perfetto and speedscope.
+
+It is the step of the median wall time, of the process and path whose steps hold the most device
+work: its ranges, its launches, the work launched in it, and why the device was idle.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.captures.domains import domain_names
+from workflow_src.captures.reading import read
+from workflow_src.captures.steps import Source, has_calls, held_up, step_ranges
+from workflow_src.captures.tables import attributed, pattern, source_of
+from workflow_src.common.arguments import Parser, existing_file, new_file
+from workflow_src.common.atomic_write import write_text
+from workflow_src.common.errors import TraceError, one_sentence
+from workflow_src.timeline.formats import chrome_trace, speedscope
+from workflow_src.timeline.make import write_gzip
+from workflow_src.timeline.steps import Timeline, idle_gaps
+from workflow_src.traces.kernel_names import short_names
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: its process and thread, start and end (ns), path, number, and the row of it."""
+
+    process: int
+    thread: int
+    start: int
+    end: int
+    path: str
+    number: int
+    row: pd.DataFrame
+
+
+def timeline(source: Source, named: str) -> Timeline:
+    """The timeline of a step. Raises TraceError if the capture has none."""
+    steps = step_ranges(source, named)
+    if steps.empty:
+        raise TraceError("the capture has no steps; --step names the ranges that are steps")
+    step = _typical(steps)
+    work = source.work[source.work["process"] == step.process]
+    held = held_up(source, step.process, step.thread)
+    idle = idle_gaps(step.row, work, held, has_calls(work))
+    return Timeline(_ranges(source, step), _activities(source, work, step), idle)
+
+
+def _typical(steps: pd.DataFrame) -> Step:
+    """The step of the median wall time, of the process and path with the most device work."""
+    of_each = steps.groupby(["process", "path"])["busy_ns"].sum().reset_index()
+    most = of_each.loc[[of_each["busy_ns"].idxmax()], ["process", "path"]]
+    mine = steps.merge(most)
+    order = (mine["end_ns"] - mine["start_ns"]).sort_values(kind="stable").index
+    row = mine.loc[[order[(len(order) - 1) // 2]]]
+    process, thread, start, end, number = (
+        int(row[name].iloc[0]) for name in ("process", "thread", "start_ns", "end_ns", "step")
+    )
+    return Step(process, thread, start, end, str(row["path"].iloc[0]), number, row)
+
+
+def _ranges(source: Source, step: Step) -> pd.DataFrame:
+    """The ranges of the step's process, on any thread, that lie in it."""
+    ranges, of_range = source.ranges, source.paths.of_range
+    mine = ranges.assign(path=source.paths.text[of_range], depth=source.paths.depth[of_range] - 1)
+    mine = mine[mine["process"] == step.process]
+    mine = mine[(mine["start_ns"] >= step.start) & (mine["end_ns"] <= step.end)]
+    return mine.assign(component=mine["name"], phase=step.path, step=step.number)
+
+
+def _activities(source: Source, work: pd.DataFrame, step: Step) -> pd.DataFrame:
+    """The work launched while the step was open, in order of start, with its range's name."""
+    mine = work[(work["launch_ns"] >= step.start) & (work["launch_ns"] < step.end)]
+    names = np.append(source.ranges["name"].to_numpy(dtype=object), "")
+    shown = mine.assign(
+        path=np.append(source.paths.text, "")[mine["path"].to_numpy()],
+        component=names[mine["range"].to_numpy()],
+        short_name=short_names(mine["name"].astype(str)),
+        phase=step.path,
+        step=step.number,
+    )
+    return shown.sort_values(["start_ns", "end_ns"], ascending=[True, False], ignore_index=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write a step of one capture."""
+    parser = Parser(prog="workflow_src.cli.capture_timeline", description=__doc__)
+    parser.add_argument("--capture", type=existing_file, required=True, help="as for its tables")
+    parser.add_argument("--domains", type=domain_names, help="those whose ranges count")
+    parser.add_argument("--fold", type=pattern, default="", help="left out of ranges' names")
+    parser.add_argument("--step", default="", help="the name of the ranges that are steps")
+    parser.add_argument("--trace", type=new_file, required=True, help="a .trace.json.gz")
+    parser.add_argument("--speedscope", type=new_file, required=True, help="a .speedscope.json")
+    given = parser.parse_args(arguments)
+    with one_sentence():
+        placed = attributed(read(given.capture), given.domains, fold=given.fold)
+        found, name = timeline(source_of(placed), given.step), given.capture.name
+        write_gzip(given.trace, json.dumps(chrome_trace(found, name), separators=(",", ":")))
+        write_text(given.speedscope, json.dumps(speedscope(found, name), separators=(",", ":")))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,180 @@
+"""What differs between the tables of two captures of other programs: B against A."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from workflow_src.common.errors import StageError
+from workflow_src.common.reading import reading
+from workflow_src.common.units import NS_PER_MS
+from workflow_src.compare.change import PLAIN_BEYOND, Change, Kind, apart
+from workflow_src.compare.work import kind_of
+from workflow_src.render.value import Cell, Value
+
+READ = ("paths", "kernels", "steps", "notes")
+ADVICE = "make its tables: snakemake --cores 1 report.md --config 'captures=[FILE]'"
+
+FEWEST_STEPS = 3
+"""In each capture, for a verdict: two may both be out of the ordinary."""
+
+SIDES = ("a", "b")
+
+
+@dataclass(frozen=True)
+class Captured:
+    """The tables of a capture, by the name of its folder."""
+
+    name: str
+    tables: Mapping[str, pd.DataFrame]
+
+    def steps(self, path: str) -> pd.DataFrame:
+        """The steps of a range path, of all processes."""
+        found = self.tables["steps"]
+        rows: pd.DataFrame = found[found["path"] == path]
+        return rows
+
+
+@dataclass(frozen=True)
+class CapturesCompared:
+    """Two captures compared; times (ms) are of a step of a process, if both have steps.
+
+    step: the range path that both have as steps, or None; device: the change of their device time.
+    paths: a row per range path: times, ms and own_ms of each (a_times, b_times, ...), ratio, and
+    own_change_ms, which add up. kernels: a row per whole name: calls and ms of each, kind (how it
+    changed, or None), change_ms.
+    """
+
+    a: str
+    b: str
+    step: str | None
+    device: Change | None
+    paths: pd.DataFrame
+    kernels: pd.DataFrame
+
+    @property
+    def paths_table(self) -> pd.DataFrame:
+        """Paths in the order of what their own work changed by."""
+        columns = ("a_ms", "b_ms", "ratio", "own_change_ms")
+        lines = [[row["path"], *_cells(row, columns)] for _, row in self.paths.iterrows()]
+        heads = ["range path", "A, ms", "B, ms", "B / A", "change of its own, ms"]
+        return pd.DataFrame(lines, columns=heads, dtype="object")
+
+    @property
+    def kernels_table(self) -> pd.DataFrame:
+        """Kernels that changed, in the order of their change."""
+        columns = ("a_calls", "b_calls", "a_ms", "b_ms", "change_ms")
+        changed = self.kernels[self.kernels["kind"].notna()]
+        lines = [
+            [row["short_name"], row["kind"], *_cells(row, columns)] for _, row in changed.iterrows()
+        ]
+        heads = ["kernel", "", "calls, A", "calls, B", "A, ms", "B, ms", "change, ms"]
+        return pd.DataFrame(lines, columns=heads, dtype="object")
+
+
+def _cells(row: "pd.Series[float]", columns: tuple[str, ...]) -> list[Cell]:
+    """Numbers of a row as cells; None for those that aren't there."""
+    return [None if pd.isna(row[name]) else Value(row[name], _unit(name), ()) for name in columns]
+
+
+def _unit(column: str) -> str:
+    if column.endswith("calls"):
+        return "calls"
+    return "near_one" if column == "ratio" else "ms"
+
+
+def read_capture(folder: Path) -> Captured:
+    """The tables of a capture. Raises StageError if they aren't there, or it can't be read."""
+    tables = {}
+    for name in READ:
+        with reading(folder / f"{name}.csv", "a capture's table", ADVICE, StageError):
+            tables[name] = pd.read_csv(
+                folder / f"{name}.csv", keep_default_na=False, na_values=[""]
+            )
+    notes = tables["notes"]
+    for why in notes.loc[notes["note"] == "unreadable", "about"]:
+        raise StageError(f"{folder} has no tables of its capture, which could not be read: {why}")
+    return Captured(folder.name, tables)
+
+
+def compare_captures(a: Captured, b: Captured) -> CapturesCompared:
+    """All that differs between two captures."""
+    step = _shared_step(a, b)
+    both = (a, b)
+    steps = [len(each.steps(step)) if step else 1 for each in both]
+    device = _device(*(each.steps(step) for each in both)) if step else None
+    paths = _joined([_paths(each, n) for each, n in zip(both, steps, strict=True)], "path")
+    kernels = _joined([_kernels(each, n) for each, n in zip(both, steps, strict=True)], "name")
+    return CapturesCompared(a.name, b.name, step, device, _path_changes(paths), _changed(kernels))
+
+
+def _shared_step(a: Captured, b: Captured) -> str | None:
+    """The one range path of which both have enough steps that hold device work."""
+    found = [
+        {
+            str(path)
+            for path, rows in each.tables["steps"].groupby("path")
+            if len(rows) >= FEWEST_STEPS and (rows["busy_ns"] > 0).all()
+        }
+        for each in (a, b)
+    ]
+    shared = found[0] & found[1]
+    return shared.pop() if len(shared) == 1 else None
+
+
+def _device(a: pd.DataFrame, b: pd.DataFrame) -> Change:
+    """The change of the device time of a step, judged as that of this project's own steps."""
+    ms = [rows["busy_ns"] / NS_PER_MS for rows in (a, b)]
+    ours, theirs = ((each.min(), each.median(), each.max()) for each in ms)
+    return apart(Kind.DEVICE, ours, theirs, PLAIN_BEYOND)
+
+
+def _paths(of: Captured, steps: int) -> pd.DataFrame:
+    """Times and ms a step of each path, over all processes."""
+    sums = of.tables["paths"].groupby("path")[["instances", "busy_ms", "own_ms"]].sum() / steps
+    return sums.rename(columns={"instances": "times", "busy_ms": "ms"})
+
+
+def _kernels(of: Captured, steps: int) -> pd.DataFrame:
+    """Calls and ms a step of each kernel, copy or set, over all paths and processes."""
+    found = of.tables["kernels"]
+    sums = found.groupby("name")[["activities", "busy_ns"]].sum() / steps
+    short = found.groupby("name")[["short_name", "family"]].first()
+    return short.assign(calls=sums["activities"], ms=sums["busy_ns"] / NS_PER_MS)
+
+
+def _joined(tables: list[pd.DataFrame], key: str) -> pd.DataFrame:
+    """Two tables side by side, their columns as a_... and b_...; NaN where one lacks a row."""
+    named = [table.add_prefix(f"{side}_") for side, table in zip(SIDES, tables, strict=True)]
+    return named[0].join(named[1], how="outer").rename_axis(key).reset_index()
+
+
+def _path_changes(paths: pd.DataFrame) -> pd.DataFrame:
+    change = paths["b_own_ms"].fillna(0) - paths["a_own_ms"].fillna(0)
+    ratio = (paths["b_ms"] / paths["a_ms"]).where(paths["a_ms"] > 0)
+    return _largest_first(paths.assign(ratio=ratio, own_change_ms=change), "own_change_ms")
+
+
+def _changed(kernels: pd.DataFrame) -> pd.DataFrame:
+    """Kernels with the kind and the size of their change."""
+    ms, calls = ([f"{side}_{what}" for side in SIDES] for what in ("ms", "calls"))
+    numbers = kernels[[*ms, *calls]].fillna(0.0).astype("float64")
+    total = float(numbers[ms[0]].sum())
+    kinds = [
+        kind_of(here, row[calls].tolist(), row[ms].tolist(), total)
+        for here, (_, row) in zip(
+            kernels[ms].notna().to_numpy().tolist(), numbers.iterrows(), strict=True
+        )
+    ]
+    table = kernels[["name"]].assign(
+        short_name=kernels["a_short_name"].fillna(kernels["b_short_name"]),
+        family=kernels["a_family"].fillna(kernels["b_family"]),
+        kind=pd.Series(kinds, dtype="object"),
+    )
+    table = table.join(kernels[[*calls, *ms]])
+    return _largest_first(table.assign(change_ms=numbers[ms[1]] - numbers[ms[0]]), "change_ms")
+
+
+def _largest_first(table: pd.DataFrame, column: str) -> pd.DataFrame:
+    return table.sort_values(column, key=lambda ms: -ms.abs(), kind="stable", ignore_index=True)
