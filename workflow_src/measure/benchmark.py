@@ -9,7 +9,7 @@ from typing import Any
 
 from workflow_src.common.arguments import Parser, new_file
 from workflow_src.common.atomic_write import write_json
-from workflow_src.common.case import Case
+from workflow_src.common.case import AnyCase, case_of
 from workflow_src.common.errors import one_sentence
 from workflow_src.common.plan_row import add_plan_row
 from workflow_src.measure.alone import measured_alone
@@ -37,12 +37,12 @@ def timed_steps(step: Call, device: str, warmup_steps: int, steps: int) -> Row:
     return samples | {"peak_memory_mib": peak_memory_mib(device)}
 
 
-def measure(case: Case, warmup_steps: int, steps: int) -> dict[str, Row]:
+def measure(case: AnyCase, warmup_steps: int, steps: int) -> dict[str, Row]:
     """The row of each phase of a case, each with its own status."""
     return measure_built(case, build(case), warmup_steps, steps)
 
 
-def measure_built(case: Case, built: Built, warmup_steps: int, steps: int) -> dict[str, Row]:
+def measure_built(case: AnyCase, built: Built, warmup_steps: int, steps: int) -> dict[str, Row]:
     """As `measure`, on a workload that has been built."""
 
     def run(workload: Workload, phase: str) -> Row:
@@ -51,7 +51,7 @@ def measure_built(case: Case, built: Built, warmup_steps: int, steps: int) -> di
     return dict(run_built(case, built, run))
 
 
-def measure_all(case: Case, warmup_steps: int, steps: int) -> tuple[Built, dict[str, Row]]:
+def measure_all(case: AnyCase, warmup_steps: int, steps: int) -> tuple[Built, dict[str, Row]]:
     """As `measure`, with the workload; on a CUDA device rows also have `replay`.
 
     See measure/replay.py.
@@ -70,7 +70,9 @@ def completed(found: tuple[Built, dict[str, Row]], launched: bool = True) -> dic
     return add_launched(workload, rows) if launched else rows
 
 
-def benchmark(case: Case, warmup_steps: int, steps: int, launched: bool = True) -> dict[str, Any]:
+def benchmark(
+    case: AnyCase, warmup_steps: int, steps: int, launched: bool = True
+) -> dict[str, Any]:
     """The complete result of one case, measured with the device to itself."""
     about = {"case": case.as_dict(), "warmup_steps": warmup_steps}
     run = partial(measure_all, case, warmup_steps, steps)
@@ -90,7 +92,7 @@ def main() -> None:
         parser.error("argument --case: several processes are what benchmark_processes runs")
     use_threads(row)
     settings = (row["warmup_steps"], row["steps"], row.get("process", 0) == 0)
-    result = benchmark(Case.from_dict(row), *settings)
+    result = benchmark(case_of(row), *settings)
     write_json(arguments.output, result)
 
 

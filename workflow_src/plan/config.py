@@ -71,9 +71,10 @@ def _contradictions(config: Mapping[str, Any]) -> Iterator[str]:
     if config["suite"] not in config["suites"]:
         yield one_of("suite", config["suite"], config["suites"])
     for name, suite in config["suites"].items():
-        for size in suite["sizes"]:
+        for size in suite.get("sizes", ()):
             if size not in config["sizes"]:
                 yield one_of(f"suites.{name}.sizes", size, config["sizes"])
+    yield from _of_workload(config, config["suites"].get(config["suite"], {}))
     for case in config["levers_cases"]:
         if case.split("-")[0] not in config["sizes"]:
             yield one_of(f"levers_cases: size of {case!r}", case.split("-")[0], config["sizes"])
@@ -83,13 +84,27 @@ def _contradictions(config: Mapping[str, Any]) -> Iterator[str]:
             yield f"sizes.{name}.heads: {problem}"
 
 
+def _of_workload(config: Mapping[str, Any], suite: Mapping[str, Any]) -> Iterator[str]:
+    """What contradicts that a workload is brought, or that none is."""
+    if config["workload"] is None:
+        given = {"axes": config["axes"], f"suites.{config['suite']}.axes": suite.get("axes")}
+        for key in (key for key, axes in given.items() if axes is not None):
+            yield f"{key}: needs a workload, such as --config workload=my_model.py:make"
+    elif config["studies"]:
+        yield (
+            f"studies: {config['studies'][0]!r} measures this project's own model, and a workload "
+            "is brought; allowed with one: none"
+        )
+
+
 def _typed(value: Any, rules: Mapping[str, Any]) -> Any:
     """`value` with what the schema asks for in place of what Snakemake's --config makes of it.
 
     That passes on true, and numbers inside a mapping, as text, and a tag of digits as a number.
     """
     kinds = rules.get("type", ())
-    if "string" in kinds and isinstance(value, int) and not isinstance(value, bool):
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if whole and "string" in kinds and "integer" not in kinds:
         return str(value)
     if isinstance(value, Mapping):
         known, others = rules.get("properties", {}), rules.get("additionalProperties") or {}
@@ -100,7 +115,10 @@ def _typed(value: Any, rules: Mapping[str, Any]) -> Any:
         return value
     if "boolean" in kinds and value in ("true", "false"):
         return value == "true"
-    return int(value) if "integer" in kinds and re.fullmatch(r"[+-]?[0-9]{1,30}", value) else value
+    if "integer" in kinds and re.fullmatch(r"[+-]?[0-9]{1,30}", value):
+        return int(value)
+    decimal = "number" in kinds and re.fullmatch(r"[+-]?[0-9]{1,30}\.[0-9]{1,30}", value)
+    return float(value) if decimal else value
 
 
 def check(raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,8 +139,16 @@ def check(raw: Mapping[str, Any]) -> dict[str, Any]:
     config: dict[str, Any] = with_defaults(raw, schema())
     for problem in _contradictions(config):
         raise ConfigError(problem)
-    config["tag"] = config["tag"] or config["suite"]
+    suite = config["suites"][config["suite"]]
+    if config["workload"]:
+        config["axes"] = suite.get("axes", {}) if config["axes"] is None else config["axes"]
+    own = config["workload"] and "axes" not in suite
+    config["tag"] = config["tag"] or (_stem(config["workload"]) if own else config["suite"])
     return config
+
+
+def _stem(workload: str) -> str:
+    return Path(workload.rpartition(":")[0] or workload).stem
 
 
 class _UniqueKeys(yaml.SafeLoader):

@@ -10,13 +10,13 @@ import pandas as pd
 
 from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_folder
 from workflow_src.common.atomic_write import write_csv
-from workflow_src.common.case import TABLES, Case
+from workflow_src.common.case import TABLES, Brought, case_of
 from workflow_src.common.environment import HOST_SPEEDS
 from workflow_src.common.errors import CAPTURE_AGAIN, StageError, TraceError, one_sentence, remake
 from workflow_src.common.reading import reading
 from workflow_src.common.thresholds import HOST_CHANGED
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.model.flops import forward_work
+from workflow_src.model.flops import Work, forward_work
 from workflow_src.tables.operators import operator_tables
 from workflow_src.tables.timings import timings
 from workflow_src.traces.attribution import NOWHERE, attribute, device_times, number_steps
@@ -165,6 +165,20 @@ def environment(result: dict[str, Any], profiler_version: str) -> pd.DataFrame:
     return pd.DataFrame([row | doubts(result)])
 
 
+def work(result: dict[str, Any]) -> pd.DataFrame:
+    """A row per component of a forward pass: FLOPs and bytes, by formula.
+
+    Of a brought model, a row per operator whose FLOPs torch counts; its bytes are not known.
+    """
+    case = case_of(result["case"])
+    if isinstance(case, Brought):
+        counted = result["phases"]["forward"].get("counted", {}).get("flops", {})
+        rows = [Work(name, flops, 0) for name, flops in counted.items()]
+    else:
+        rows = forward_work(case)
+    return pd.DataFrame(rows, columns=list(Work._fields))
+
+
 def benchmark_tables(
     path: Path,
     profiler_version: str,
@@ -181,7 +195,7 @@ def benchmark_tables(
         version = profiler_version or result["environment"]["torch"]
         tables = {
             "timings": timings(result),
-            "work": pd.DataFrame(forward_work(Case.from_dict(result["case"]))),
+            "work": work(result),
             "environments": environment(result, version),
         } | operator_tables(ranges, activities, result, rules)
         for table in tables.values():

@@ -1,14 +1,15 @@
 """Matrix products of a step: forward or which gradient, with which sizes."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import pandas as pd
 
-from workflow_src.common.case import Case
+from workflow_src.common.case import AnyCase, Brought
 from workflow_src.model.flops import MATMUL_COMPONENTS, forward_work
+from workflow_src.tables.traffic import PRODUCTS
 
 CALLERS = frozenset(
     f"aten::{name}" for name in ("linear", "matmul", "einsum", "mm", "addmm", "bmm", "baddbmm")
@@ -42,10 +43,11 @@ class Product:
         return 2 * self.matrices * self.m * self.n * self.k
 
 
-def product_of(operator: Mapping[str, Any], tokens: int) -> Product | None:
+def product_of(operator: Mapping[str, Any], tokens: Collection[int]) -> Product | None:
     """The product that a recorded operator computes; None if it computes none of its own.
 
-    `tokens`: batch x context. Over them a weight's gradient is summed.
+    `tokens`: how many rows the first factor of its forward product may have, which is batch x
+    context in a linear layer of this project's model. Over them a weight's gradient is summed.
     """
     if "order" not in operator:
         return None
@@ -74,15 +76,15 @@ def _order(strides: list[int]) -> str:
     return "n" if strides[-1] == 1 else "t"
 
 
-def _sums_over_tokens(m: int, k: int, layout: str, tokens: int) -> bool:
+def _sums_over_tokens(m: int, k: int, layout: str, tokens: Collection[int]) -> bool:
     """Whether a gradient in the backward pass of a linear layer is its weight's.
 
     If a layer is as wide as there are tokens, the sizes don't tell: there the weight's gradient is
     the one whose first factor, the output's gradient, is transposed.
     """
-    if m == k == tokens:
+    if m in tokens and k in tokens:
         return layout.startswith("t")
-    return k == tokens
+    return k in tokens
 
 
 def calls_per_step(products: pd.DataFrame) -> pd.Series:
@@ -95,12 +97,19 @@ def calls_per_step(products: pd.DataFrame) -> pd.Series:
     return products["flops_per_step"] / once
 
 
-def expected_flops(case: Case, phase: str) -> int:
+def expected_flops(case: AnyCase, phase: str, counted: Mapping[str, Any]) -> int | None:
     """FLOPs of a phase's matrix products by the closed formulas of model/flops.py.
 
+    For a brought model, by torch's counter, which `counted` is the record of; None without one.
     Fused attention multiplies in kernels of its own: its two products are left out.
     """
+    if isinstance(case, Brought):
+        return _counted(counted) if counted.get("status") == "ok" else None
     fused = ("scores", "values") if case.attention == "sdpa" else ()
-    counted = [name for name in MATMUL_COMPONENTS if name not in fused]
-    forward = sum(work.flops for work in forward_work(case) if work.component in counted)
+    names = [name for name in MATMUL_COMPONENTS if name not in fused]
+    forward = sum(work.flops for work in forward_work(case) if work.component in names)
     return forward * (1 if phase == "forward" else WITH_BACKWARD)
+
+
+def _counted(counted: Mapping[str, Any]) -> int:
+    return sum(flops for name, flops in counted["flops"].items() if name in PRODUCTS)
