@@ -146,6 +146,7 @@ TAMPERED = {
     "operators: products have bytes": other("operators", "bytes_per_step", 0.0, GEMM),
     "kernels = alignment, steps": more("alignment", "steps"),
     "operators = products, bytes": more("operators", "bytes_per_step", 4, GEMM),
+    "products <= operators, bytes": more("products", "m", 1),
     "products = kernels of the family gemm": more("products", "busy_ms_per_step", 1e-3),
     "products = kernels of the family gemm, calls": more("products", "kernels_per_step"),
     "products <= operators of the family gemm": more("products", "busy_ms_per_step", 1.0),

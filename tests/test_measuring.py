@@ -35,6 +35,8 @@ def out_of_memory() -> None:
 
 
 class Fake:
+    phases, case = PHASES, CASE
+
     def __init__(self) -> None:
         self.released = 0
 

@@ -183,7 +183,8 @@ def options(config: Mapping[str, Any], file: Path = CONFIG) -> list[str]:
     Raises ConfigError for a file that can't be read.
     """
     usual = read_yaml(file) or {}
-    changed = {key: value for key, value in config.items() if value != usual.get(key)}
+    given = {key: value for key, value in config.items() if value != usual.get(key)}
+    changed = _typed(given, schema())
     first = sorted(changed, key=lambda key: (key != "suite", key))
     return [f"{key}={_as_typed(changed[key])}" for key in first]
 

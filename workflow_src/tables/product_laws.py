@@ -70,12 +70,38 @@ def products_of_whole(tables: Tables) -> pd.DataFrame:
 ON_CPU = "on a CPU, operators that call another one to multiply are of the family too"
 UNSHAPED = "phases in which a matrix product has no shape, by alignment.csv"
 
+ADDING = ("aten::addmm", "aten::baddbmm")
+"""They also read what they add to a product, such as a layer's bias."""
+
+
+def only_multiplied(tables: Tables) -> pd.DataFrame:
+    """The operators of matrix products, of phases in which none of them adds anything."""
+    rows = tables["operators"]
+    rows = rows[rows["family"] == "gemm"]
+    adding = rows["operator"].isin(ADDING)
+    return rows[~adding.groupby([rows[name] for name in PHASE]).transform("any")]
+
+
+def of_only_multiplied(tables: Tables) -> pd.DataFrame:
+    """The products of these phases."""
+    return of_phases(of_sizes(tables), only_multiplied(tables)[list(PHASE)].drop_duplicates())
+
+
 PRODUCT_LAWS = (
     Law(
         "operators = products, bytes",
-        total("operators", "bytes_per_step", *PHASE, only=lambda rows: rows["family"] == "gemm"),
-        summed(of_sizes, "bytes", *PHASE),
+        summed(only_multiplied, "bytes_per_step", *PHASE),
+        summed(of_only_multiplied, "bytes", *PHASE),
         "bytes",
+        allowed=rounded(summed(of_only_multiplied, "bytes", *PHASE)),
+        why=f"{FLOATS}; without phases in which a product adds a bias, which it reads, too",
+    ),
+    Law(
+        "products <= operators, bytes",
+        summed(of_sizes, "bytes", *PHASE),
+        total("operators", "bytes_per_step", *PHASE, only=lambda rows: rows["family"] == "gemm"),
+        "bytes",
+        at_most=True,
         allowed=rounded(summed(of_sizes, "bytes", *PHASE)),
         why=FLOATS,
     ),

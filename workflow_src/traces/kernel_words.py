@@ -41,8 +41,12 @@ _OPERATIONS = {
     "_softmax": "softmax",
 }
 
+_FUSED_ADAM = re.compile(r"(?i)fused_?adam")
+
 _LAYOUT = re.compile(r"(?:gemm_.*_|_)([nt])([nt])(?:_n_|_align|$|_v\d|_splitK)")
-_NVJET_LAYOUT = re.compile(r"nvjet_.*_([NT])([NT])[NT]$")
+_NVJET_FUSED_ADAM = re.compile(r"(?i)fused_?adam")
+
+_LAYOUT = re.compile(r"nvjet_.*_([NT])([NT])[NT]$")
 
 _TILE = re.compile(r"(?<![A-Za-z0-9])(?:tilesize)?(\d{1,3}x\d{1,3})(?=[x_]|$)")
 _BUILT_FOR = re.compile(r"(?<![A-Za-z0-9])(?:sm|cutlass_)(\d{2,3})(?=_|$)")
@@ -69,6 +73,11 @@ def what(name: str, short_name: str, family: str) -> str:
 def changes_type(name: str) -> bool:
     """Whether a kernel casts; of a CPU's operators, whether it copies: its name tells no more."""
     return name == "aten::copy_" or any(pattern.search(name) for pattern, _ in _COPIES)
+
+
+def is_fused_optimizer(name: str) -> bool:
+    """Whether a kernel or operator is a whole step of Adam for many parameters at once."""
+    return bool(_FUSED_ADAM.search(name))
 
 
 def tile(name: str) -> str:

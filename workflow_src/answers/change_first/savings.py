@@ -12,7 +12,7 @@ from workflow_src.answers.times import PhaseTimes, phase_times
 from workflow_src.common.case import ATTENTIONS, OPTIMIZERS, PHASES, PRECISIONS
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
 from workflow_src.render.value import Value, computed, ratio, rows_of, value
-from workflow_src.traces.kernel_words import CASTS
+from workflow_src.traces.kernel_words import CASTS, is_fused_optimizer
 
 Times = Mapping[tuple[CaseKey, str], PhaseTimes]
 """The times of cases by case and phase."""
@@ -218,7 +218,9 @@ def _in_attention(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _optimizer(case: CaseKey, rows: pd.DataFrame) -> pd.DataFrame:
     """The optimizer's rows, unless it is one kernel already."""
-    return _inside(rows, frozenset({"optimizer"})) if case.optimizer != "fused" else rows.iloc[:0]
+    mine = _inside(rows, frozenset({"optimizer"}))
+    fused = case.optimizer == "fused" or any(map(is_fused_optimizer, mine["name"]))
+    return mine.iloc[:0] if fused else mine
 
 
 def _attention(tables: Tables, case: CaseKey, phase: str, rows: pd.DataFrame) -> Value | None:

@@ -113,11 +113,11 @@ def result(tables: Tables) -> Softmax:
 def softmax_of_case(tables: Tables, case: CaseKey) -> SoftmaxCase:
     """One case, from timings, captures, kernels and work."""
     state, rows = captured(tables, case.case, PHASE)
-    if state != "ok" or case.attention == "sdpa":
-        return SoftmaxCase(case, FUSED if state == "ok" else state)
     softmax, scores, values = (
         rows[rows["component"] == COMPONENTS[name].name] for name in (SOFTMAX, SCORES, VALUES)
     )
+    if state != "ok" or case.attention == "sdpa" or (softmax.empty and _is_fused(rows)):
+        return SoftmaxCase(case, FUSED if state == "ok" else state)
     ms, qk, av = (device_ms(mine) for mine in (softmax, _gemms(scores), _gemms(values)))
     if not all(over(each, 0) for each in (ms, qk, av)):
         return SoftmaxCase(case, "not_measured")
@@ -133,6 +133,10 @@ def softmax_of_case(tables: Tables, case: CaseKey) -> SoftmaxCase:
         steps=steps_of(softmax),
     )
     return replace(found, time_ratio=_over_products(found.softmax_ms, found))
+
+
+def _is_fused(rows: pd.DataFrame) -> bool:
+    return bool((rows["family"] == "attention").any())
 
 
 def _gemms(rows: pd.DataFrame) -> pd.DataFrame:
