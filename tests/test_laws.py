@@ -203,6 +203,7 @@ OLD = {
     "operators: setting memory moves no bytes of others": 20,
     "operators: products have bytes": 25,
     "operators = products, bytes": 25,
+    "products <= operators, bytes": 25,
 }
 """Violations in the published tables, which older code made from captures that no longer exist."""
 

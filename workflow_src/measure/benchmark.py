@@ -16,7 +16,7 @@ from workflow_src.measure.alone import measured_alone
 from workflow_src.measure.machine import use_threads
 from workflow_src.measure.memory import peak_memory_mib, reset_peak
 from workflow_src.measure.oom import Row
-from workflow_src.measure.operators import add_launched
+from workflow_src.measure.operators import add_counted, add_launched
 from workflow_src.measure.phases import Built, build, run_built
 from workflow_src.measure.progress import said
 from workflow_src.measure.replay import replays
@@ -65,9 +65,9 @@ def measure_all(case: AnyCase, warmup_steps: int, steps: int) -> tuple[Built, di
 
 
 def completed(found: tuple[Built, dict[str, Row]], launched: bool = True) -> dict[str, Row]:
-    """The rows of `measure_all`, with `launched` (measure/operators.py) unless told not to."""
+    """The rows of `measure_all`, with what measure/operators.py adds unless told not to."""
     (workload, _), rows = found
-    return add_launched(workload, rows) if launched else rows
+    return add_counted(workload, add_launched(workload, rows)) if launched else rows
 
 
 def benchmark(

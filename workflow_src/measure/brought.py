@@ -109,6 +109,9 @@ def made(case: Brought, function: Callable[..., Any]) -> Workload:
 
 def _checked(case: Brought, found: Any) -> Workload:
     names = ("model", "batch", "loss", "optimizer")
+    if not all(hasattr(found, name) for name in names[:-1]):
+        kind = type(found).__name__
+        raise wrong(case, f"the function must return a Workload(model, batch, loss), not {kind}")
     parts: dict[str, Any] = {name: getattr(found, name, None) for name in names}
     model, batch, loss, optimizer = parts.values()
     allowed = {

@@ -177,19 +177,29 @@ def _kept(measure: Callable[[], Row], release: Callable[[], object]) -> Row:
 
 
 def _counted(workload: Workload, phase: str) -> Row:
-    return {"flops": counted_flops(workload.phase(phase))}
+    """FLOPs of one step by operator, and whether its loss, if it has one, is a finite number."""
+    flops = counted_flops(workload.phase(phase))
+    return {"flops": flops, "finite": workload.last_loss_is_finite()}
 
 
 def add_launched(workload: Workload | None, rows: dict[str, Row]) -> dict[str, Row]:
-    """`rows` of phases, those that are ok with `launched`, which has a status of its own.
-
-    Those of a brought model, of whose FLOPs no formula tells, also have `counted`.
-    """
+    """`rows` of phases, those that are ok with `launched`, which has a status of its own."""
     for phase, row in rows.items():
         if workload is not None and row["status"] == "ok":
             measure = partial(launched, workload.phase(phase), workload.case.device)
             with workload.observed():
                 row["launched"] = _kept(measure, workload.release)
-            if isinstance(workload.case, Brought) and row["launched"]["status"] == "ok":
-                row["counted"] = _kept(partial(_counted, workload, phase), workload.release)
+    return rows
+
+
+def add_counted(workload: Workload | None, rows: dict[str, Row]) -> dict[str, Row]:
+    """`rows` of a brought model's phases, those that are ok with `counted`: see `_counted`.
+
+    Of this project's own model formulas tell, and what runs under torch.compile isn't counted.
+    """
+    if workload is None or not isinstance(workload.case, Brought) or workload.compiled:
+        return rows
+    for phase, row in rows.items():
+        if row["status"] == "ok":
+            row["counted"] = _kept(partial(_counted, workload, phase), workload.release)
     return rows

@@ -76,6 +76,16 @@ class Workload:
         self._optimizer, self.loss, self.precision = parts.optimizer, parts.loss, parts.precision
         self.scaler = torch.amp.GradScaler(case.device, enabled=self.precision == "fp16")
         self._divided: AbstractContextManager[object] = nullcontext()
+        self._last_loss: Tensor | None = None
+
+    @property
+    def compiled(self) -> bool:
+        """Whether any part of the model runs under torch.compile."""
+        return self.build.compiled or any(map(is_compiled, self.model.modules()))
+
+    def last_loss_is_finite(self) -> bool:
+        """Whether the loss of the last step that had one is a finite number; True without one."""
+        return self._last_loss is None or bool(torch.isfinite(self._last_loss))
 
     @property
     def phases(self) -> tuple[str, ...]:
@@ -113,6 +123,7 @@ class Workload:
             loss = self.loss(self.run, *self.batch)
         with range_("backward"):
             torch.autograd.backward(self.scaler.scale(loss))
+        self._last_loss = loss.detach()
 
     def train_step(self) -> None:
         """Run one training step: forward_backward, then the optimizer."""
@@ -136,6 +147,8 @@ class Workload:
         if not isinstance(self.case, Brought):
             yield
             return
+        if self.compiled:
+            say(f"{self.case.case}: what runs under torch.compile has no ranges of modules")
         divided = ForwardThenLoss()
         self._divided = divided
         whole = nullcontext() if is_compiled(self.model) else divided.of(self.model)
@@ -192,7 +205,5 @@ def _of_function(case: Brought) -> Parts:
 
     trained = [each for each in found.model.parameters() if each.requires_grad]
     optimizer = found.optimizer or (torch.optim.AdamW(trained) if trained else None)
-    if any(map(is_compiled, found.model.modules())):
-        say(f"{case.case}: what runs under torch.compile has no ranges of modules")
     precision = "" if own_precision else case.precision
     return Parts(found.model, found.model, found.batch, loss, optimizer, precision)

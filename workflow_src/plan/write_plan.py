@@ -46,14 +46,12 @@ SETTINGS = mapping(
         "cpu_threads": COLUMNS["cpu_threads"] | {"type": ["integer", "null"]},
         "sizes": {"type": "object", "additionalProperties": mapping(SIZE)},
         "suites": {"type": "object", "additionalProperties": SUITE},
-    },
-    {
-        "workload": {"type": ["string", "null"]},
-        "axes": {"type": ["object", "null"]},
-        "code": {"type": ["string", "null"]},
+        "workload": TEXT | {"type": ["string", "null"]},
+        "axes": {"type": ["object", "null"], "additionalProperties": {"type": "array"}},
+        "code": TEXT | {"type": ["string", "null"]},
         "module_depth": OF_BROUGHT["module_depth"],
         "module_fold": OF_BROUGHT["module_fold"],
-    },
+    }
 )
 """What the plan is made of. Not config.schema.yaml, where a description makes no plan stale."""
 
@@ -66,6 +64,9 @@ def consistent(settings: Mapping[str, Any]) -> Mapping[str, Any]:
     for size in suites[name].get("sizes", ()):
         if size not in sizes:
             raise ConfigError(one_of(f"suites.{name}.sizes", size, sizes))
+    for key in ("axes", "code") if settings["workload"] else ():
+        if settings[key] is None:
+            raise ConfigError(f"{key}: None must be given where there is a workload")
     if settings["device"] == "cpu" and settings["cpu_threads"] is None:
         raise ConfigError("cpu_threads: None must be a number of threads where device is cpu")
     return settings

@@ -9,7 +9,7 @@ import pandas as pd
 
 from workflow_src.common.case import AnyCase, Brought
 from workflow_src.model.flops import MATMUL_COMPONENTS, forward_work
-from workflow_src.tables.traffic import PRODUCTS
+from workflow_src.tables.traffic import PLAIN, PRODUCTS
 
 CALLERS = frozenset(
     f"aten::{name}" for name in ("linear", "matmul", "einsum", "mm", "addmm", "bmm", "baddbmm")
@@ -51,10 +51,9 @@ def product_of(operator: Mapping[str, Any], tokens: Collection[int]) -> Product 
     """
     if "order" not in operator:
         return None
-    (*batch, m, k), (*_, n) = operator["shapes"][-2:] if _plain(operator) else _factors(operator)
+    (*batch, m, k), (*_, n) = _factors(operator, "shapes")
     dtype = operator["dtypes"][0]
-    strides = [each for each in operator.get("strides", []) if each][-2:]
-    layout = "".join(_order(each) for each in strides)
+    layout = "".join(_order(each) for each in _factors(operator, "strides"))
     direction = FORWARD
     if operator["forward_operator"]:
         of_weight = not batch and _sums_over_tokens(m, k, layout, tokens)
@@ -62,14 +61,13 @@ def product_of(operator: Mapping[str, Any], tokens: Collection[int]) -> Product 
     return Product(direction, m, n, k, prod(batch), layout, dtype)
 
 
-def _plain(operator: Mapping[str, Any]) -> bool:
-    return len(operator["shapes"]) == 2
+def _factors(operator: Mapping[str, Any], what: str) -> list[list[int]]:
+    """The shapes or strides of the two factors, before an output that was given.
 
-
-def _factors(operator: Mapping[str, Any]) -> list[list[int]]:
-    """The shapes of the two factors: the second and third tensor, after what is added to them."""
-    found: list[list[int]] = [shape for shape in operator["shapes"] if shape][1:3]
-    return found
+    They are the first two tensors, or the second and third, after what is added to the product.
+    """
+    first = 0 if operator["operator"] in PLAIN else 1
+    return [each for each in operator.get(what, []) if each][first : first + 2]
 
 
 def _order(strides: list[int]) -> str:

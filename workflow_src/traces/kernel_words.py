@@ -44,9 +44,7 @@ _OPERATIONS = {
 _FUSED_ADAM = re.compile(r"(?i)fused_?adam")
 
 _LAYOUT = re.compile(r"(?:gemm_.*_|_)([nt])([nt])(?:_n_|_align|$|_v\d|_splitK)")
-_NVJET_FUSED_ADAM = re.compile(r"(?i)fused_?adam")
-
-_LAYOUT = re.compile(r"nvjet_.*_([NT])([NT])[NT]$")
+_NVJET_LAYOUT = re.compile(r"nvjet_.*_([NT])([NT])[NT]$")
 
 _TILE = re.compile(r"(?<![A-Za-z0-9])(?:tilesize)?(\d{1,3}x\d{1,3})(?=[x_]|$)")
 _BUILT_FOR = re.compile(r"(?<![A-Za-z0-9])(?:sm|cutlass_)(\d{2,3})(?=_|$)")
