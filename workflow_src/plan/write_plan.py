@@ -32,8 +32,9 @@ AXES = {
     "attentions": choice(ATTENTIONS),
     "optimizers": choice(OPTIMIZERS),
 }
-LISTS = {name: listed(values) for name, values in AXES.items()}
-SUITE = mapping({"processes": COLUMNS["processes"] | {"type": ["integer", "null"]}}, LISTS)
+PROCESSES = {"processes": COLUMNS["processes"] | {"type": ["integer", "null"]}}
+OWN_SUITE = mapping({name: listed(values) for name, values in AXES.items()} | PROCESSES)
+SUITE = {"if": {"required": ["axes"]}, "then": mapping(PROCESSES), "else": OWN_SUITE}
 FROM_ROWS = (
     *("device", "profiler", "vocabulary", "seed", "memory_limit_gib"),
     *("warmup_steps", "steps", "processes", "capture_steps", "os_tracing"),
@@ -64,9 +65,11 @@ def consistent(settings: Mapping[str, Any]) -> Mapping[str, Any]:
     for size in suites[name].get("sizes", ()):
         if size not in sizes:
             raise ConfigError(one_of(f"suites.{name}.sizes", size, sizes))
-    for key in ("axes", "code") if settings["workload"] else ():
-        if settings[key] is None:
-            raise ConfigError(f"{key}: None must be given where there is a workload")
+    for key in ("axes", "code"):
+        if (settings[key] is None) != (settings["workload"] is None):
+            raise ConfigError(
+                f"{key}: {settings[key]!r} must be there with a workload, and only so"
+            )
     if settings["device"] == "cpu" and settings["cpu_threads"] is None:
         raise ConfigError("cpu_threads: None must be a number of threads where device is cpu")
     return settings
