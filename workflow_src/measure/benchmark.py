@@ -28,7 +28,8 @@ def measure_phase(workload: Workload, phase: str, warmup_steps: int, steps: int)
     """Warm up, then time `steps` steps of one phase: raw samples (ns) and peak memory (MiB)."""
     device = workload.case.device
     reset_peak(device)
-    return timed_steps(workload.phase(phase), device, warmup_steps, steps)
+    found = timed_steps(workload.phase(phase), device, warmup_steps, steps)
+    return found | workload.told()
 
 
 def timed_steps(step: Call, device: str, warmup_steps: int, steps: int) -> Row:

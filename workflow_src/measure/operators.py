@@ -177,9 +177,7 @@ def _kept(measure: Callable[[], Row], release: Callable[[], object]) -> Row:
 
 
 def _counted(workload: Workload, phase: str) -> Row:
-    """FLOPs of one step by operator, and whether its loss, if it has one, is a finite number."""
-    flops = counted_flops(workload.phase(phase))
-    return {"flops": flops, "finite": workload.last_loss_is_finite()}
+    return {"flops": counted_flops(workload.phase(phase))}
 
 
 def add_launched(workload: Workload | None, rows: dict[str, Row]) -> dict[str, Row]:
@@ -193,7 +191,7 @@ def add_launched(workload: Workload | None, rows: dict[str, Row]) -> dict[str, R
 
 
 def add_counted(workload: Workload | None, rows: dict[str, Row]) -> dict[str, Row]:
-    """`rows` of a brought model's phases, those that are ok with `counted`: see `_counted`.
+    """`rows` of a brought model's phases, with `counted` if ok: FLOPs of a step by operator.
 
     Of this project's own model formulas tell, and what runs under torch.compile isn't counted.
     """

@@ -83,9 +83,14 @@ class Workload:
         """Whether any part of the model runs under torch.compile."""
         return self.build.compiled or any(map(is_compiled, self.model.modules()))
 
-    def last_loss_is_finite(self) -> bool:
-        """Whether the loss of the last step that had one is a finite number; True without one."""
-        return self._last_loss is None or bool(torch.isfinite(self._last_loss))
+    def told(self) -> dict[str, bool]:
+        """What is to be said of a brought model's last step: whether its loss is a finite number.
+
+        Empty before any step that has a loss.
+        """
+        if self._last_loss is None or not isinstance(self.case, Brought):
+            return {}
+        return {"finite": bool(torch.isfinite(self._last_loss))}
 
     @property
     def phases(self) -> tuple[str, ...]:

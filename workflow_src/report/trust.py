@@ -142,6 +142,7 @@ def _disturbed(run: Run) -> Iterator[Check]:
         Warned.SHARED: [each for each in every if each.others is not None],
         Warned.BUSY: [each for each in every if each.load is not None],
         Warned.NOT_LOCKED: [each for each in every if not each.locked],
+        Warned.NOT_FINITE: [each for each in every if is_brought(run.plan)],
     }
     for warning, mine in recorded.items():
         found = [each.case for each in mine if warning in each.warnings]

@@ -128,6 +128,13 @@ def doubts(result: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _not_finite(phases: dict[str, Any]) -> dict[str, str]:
+    """The phases whose loss was no finite number, where that was recorded: of brought models."""
+    recorded = {phase: row["finite"] for phase, row in phases.items() if "finite" in row}
+    wrong = [phase for phase, finite in recorded.items() if not finite]
+    return {"loss_not_finite": "; ".join(wrong)} if recorded else {}
+
+
 def host_changes(around: list[dict[str, Any]]) -> list[float]:
     """By how many times the host's speed changed at most, of each process that measured it."""
     found = []
@@ -162,7 +169,7 @@ def environment(result: dict[str, Any], profiler_version: str) -> pd.DataFrame:
     }
     when = {key: result[key] for key in ("started_at", "ended_at")}
     row = result["environment"] | {"profiler_version": profiler_version} | readings | when
-    return pd.DataFrame([row | doubts(result)])
+    return pd.DataFrame([row | doubts(result) | _not_finite(result["phases"])])
 
 
 def work(result: dict[str, Any]) -> pd.DataFrame:
