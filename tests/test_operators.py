@@ -435,7 +435,7 @@ def test_families_that_disagree_are_counted_and_named() -> None:
 def test_a_record_that_is_missing_is_said_to_be(launched: Row | None, status: str) -> None:
     tables = tables_of([(GEMM, 70)], launched)
     assert tables["alignment"]["status"].tolist() == [status]
-    assert tables["alignment"]["flops_expected"].tolist() == [expected_flops(CASE, "forward", {})]
+    assert tables["alignment"]["flops_expected"].tolist() == [expected_flops(CASE, "forward")]
     assert len(tables["operators"]) == len(tables["products"]) == 0
     assert {"phase", "operator"} <= set(tables["operators"].columns)
     why = f" ({launched['reason']})" if launched else ""

@@ -1,6 +1,7 @@
 """What a brought function returns: a model, a batch, a loss and perhaps an optimizer.
 
-See docs/own_model.md. Any other object with these attributes will do, too.
+See docs/own_model.md. Any other object with these attributes will do, too. `range_(name)` marks a
+range of one's own for whichever profiler listens.
 """
 
 from collections.abc import Callable
@@ -9,6 +10,8 @@ from typing import Any
 
 from torch import Tensor, nn
 from torch.optim import Optimizer
+
+from workflow_src.model.ranges import range_ as range_
 
 
 @dataclass(frozen=True)

@@ -78,10 +78,11 @@ def _operators(run: Run) -> Iterator[Check]:
     yield from _at_least(
         "time of matrix products with M, N and K", known, name, "gemm_share_with_shape"
     )
-    told = known[known["flops_expected"].notna()]
-    same = told["flops"] == told["flops_expected"]
-    counted = "torch's counter" if is_brought(run.plan) else "the formulas"
-    yield from _in_all(f"FLOPs of products are those of {counted}; phases", told, same, name)
+    counted = ("torch's counter", "flops_counted")
+    whose, column = counted if is_brought(run.plan) else ("the formulas", "flops_expected")
+    told = known[known[column].notna()]
+    same = told["flops"] == told[column]
+    yield from _in_all(f"FLOPs of products are those of {whose}; phases", told, same, name)
     yield from _at_most(
         "family by name is not that by operator", known, name, "family_disagreement_share"
     )

@@ -21,7 +21,7 @@ from workflow_src.tables.alignment import (
 )
 from workflow_src.tables.paths import with_paths
 from workflow_src.tables.product_names import call_names, named_by_range, products_of
-from workflow_src.tables.products import calls_per_step, expected_flops
+from workflow_src.tables.products import calls_per_step, counted_flops, expected_flops
 from workflow_src.tables.traffic import booked, moved_bytes, moved_on_cpu
 from workflow_src.traces.alignment import NOT_ALIGNED, align, normal_names
 from workflow_src.traces.families import families
@@ -222,9 +222,10 @@ def operator_tables(
         of_phase = steps[steps["phase"] == phase]
         recorded = result["phases"].get(phase, {})
         launched = recorded.get("launched") or {"status": NOT_RECORDED}
-        expected = expected_flops(case, phase, recorded.get("counted", {}))
+        expected, counted = expected_flops(case, phase), counted_flops(recorded)
         row = {"phase": phase, "steps": of_phase["step"].nunique(), "status": launched["status"]}
         row |= {"reason": launched.get("reason", ""), "flops_expected": expected}
+        row |= {"flops_counted": counted}
         if launched["status"] == "ok":
             aligned = with_operators(of_phase.reset_index(drop=True), launched)
             captured = ranges.loc[ranges["phase"] == phase, "path"].unique().tolist()

@@ -97,15 +97,6 @@ PRODUCT_LAWS = (
         why=f"{FLOATS}; without phases in which a product adds a bias, which it reads, too",
     ),
     Law(
-        "products <= operators, bytes",
-        summed(of_sizes, "bytes", *PHASE),
-        total("operators", "bytes_per_step", *PHASE, only=lambda rows: rows["family"] == "gemm"),
-        "bytes",
-        at_most=True,
-        allowed=rounded(summed(of_sizes, "bytes", *PHASE)),
-        why=FLOATS,
-    ),
-    Law(
         "products = kernels of the family gemm",
         summed(of_kernels, "busy_ms_per_step", *PHASE),
         summed(told, "told_ms", *PHASE),

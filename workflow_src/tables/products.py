@@ -95,19 +95,23 @@ def calls_per_step(products: pd.DataFrame) -> pd.Series:
     return products["flops_per_step"] / once
 
 
-def expected_flops(case: AnyCase, phase: str, counted: Mapping[str, Any]) -> int | None:
+def expected_flops(case: AnyCase, phase: str) -> int | None:
     """FLOPs of a phase's matrix products by the closed formulas of model/flops.py.
 
-    For a brought model, by torch's counter, which `counted` is the record of; None without one.
-    Fused attention multiplies in kernels of its own: its two products are left out.
+    None for a brought model, of which they don't tell. Fused attention multiplies in kernels of its
+    own: its two products are left out.
     """
     if isinstance(case, Brought):
-        return _counted(counted) if counted.get("status") == "ok" else None
+        return None
     fused = ("scores", "values") if case.attention == "sdpa" else ()
     names = [name for name in MATMUL_COMPONENTS if name not in fused]
     forward = sum(work.flops for work in forward_work(case) if work.component in names)
     return forward * (1 if phase == "forward" else WITH_BACKWARD)
 
 
-def _counted(counted: Mapping[str, Any]) -> int:
-    return sum(flops for name, flops in counted["flops"].items() if name in PRODUCTS)
+def counted_flops(recorded: Mapping[str, Any]) -> int | None:
+    """FLOPs of a recorded phase's matrix products by torch's counter; None if it didn't count."""
+    flops = recorded.get("counted", {}).get("flops")
+    if flops is None:
+        return None
+    return sum(number for name, number in flops.items() if name in PRODUCTS)
