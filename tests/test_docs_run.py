@@ -72,6 +72,9 @@ BY_TESTS = {
     r"snakemake --cores 1 report\.md --config 'captures=\[.*\]'": (
         "captures/test_report.py::test_captures_are_reported_in_place_of_a_suite_and_back"
     ),
+    r"snakemake --cores 1 report\.md --config workload=examples/my_model\.py:make 'axes=.*'": (
+        "test_own_model.py::test_a_brought_model_gets_a_report_with_every_answer"
+    ),
     r"python -m workflow_src\.captures\.tables --capture .*": (
         "captures/test_damaged.py::test_the_command_writes_all_tables_or_none"
     ),

@@ -111,7 +111,7 @@ def expected_flops(case: AnyCase, phase: str) -> int | None:
 
 def counted_flops(recorded: Mapping[str, Any]) -> int | None:
     """FLOPs of a recorded phase's matrix products by torch's counter; None if it didn't count."""
-    flops = recorded.get("counted", {}).get("flops")
+    flops: Mapping[str, int] | None = recorded.get("counted", {}).get("flops")
     if flops is None:
         return None
     return sum(number for name, number in flops.items() if name in PRODUCTS)
