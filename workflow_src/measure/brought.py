@@ -13,14 +13,15 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-import workflow_src
 from workflow_src.common.case import AnyCase, Brought
 from workflow_src.common.errors import StageError
 from workflow_src.measure.oom import out_of_memory
 from workflow_src.workload import Workload
 
 PRECISION = "precision"
-PACKAGE = Path(workflow_src.__file__).parent
+NOT_THEIRS = {"workflow_src", "site-packages"}
+"""Folders whose code is not that of a brought model, even if they lie beside its file."""
+
 MOST_SAID = 300
 
 
@@ -52,8 +53,7 @@ def _place(case: Brought, error: BaseException) -> str:
     folder = _file(case).resolve().parent
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         path = Path(frame.filename).resolve()
-        theirs = path.is_relative_to(folder) and not path.is_relative_to(PACKAGE)
-        if theirs and "site-packages" not in path.parts:
+        if path.is_relative_to(folder) and NOT_THEIRS.isdisjoint(path.parts):
             return f" ({path.relative_to(folder)}, line {frame.lineno})"
     return ""
 

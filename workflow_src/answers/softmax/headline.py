@@ -32,9 +32,9 @@ class Verdict(StrEnum):
         "Softmax and attention's matrix products are one kernel wherever they were measured, and "
         "can't be told apart."
     )
-    NO_RANGES = (
-        "No case has ranges called scores, softmax and values, by which softmax could be told from "
-        "attention's matrix products."
+    NO_ATTENTION = (
+        "No module was found in which softmax stands between two matrix products, nor ranges "
+        "called scores, softmax and values."
     )
     CANT_TELL = "No case has softmax and attention's matrix products measured apart."
 
@@ -67,7 +67,7 @@ def _verdict(result: Softmax) -> Verdict:
         if result.fused:
             return Verdict.FUSED
         own = result.cases and all(each.case.attention not in ATTENTIONS for each in result.cases)
-        return Verdict.NO_RANGES if own else Verdict.CANT_TELL
+        return Verdict.NO_ATTENTION if own else Verdict.CANT_TELL
     if result.longer.number >= MOSTLY * result.compared.number:
         return Verdict.LONGER_BY_PRECISION if len(result.ratios) > 1 else Verdict.LONGER
     least, most = (result.ratios[name].number for name in _ends(result))
