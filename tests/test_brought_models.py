@@ -11,9 +11,11 @@ import torch
 import yaml
 
 from tests.joined import joined
+from tests.test_nsys import requires_nsys
 from workflow_src.common.case import PHASES, Brought
 from workflow_src.common.errors import StageError
 from workflow_src.measure.benchmark import benchmark, measure
+from workflow_src.measure.capture import capture
 from workflow_src.measure.module_ranges import named_modules
 from workflow_src.measure.profiled_run import profiled_run
 from workflow_src.measure.workload import Workload
@@ -21,7 +23,8 @@ from workflow_src.model.ranges import listening
 from workflow_src.plan.suites import make_plan
 from workflow_src.tables.case_tables import case_tables
 from workflow_src.tables.laws import check
-from workflow_src.traces.export import export
+from workflow_src.traces.attribution import attribute
+from workflow_src.traces.export import export, read_trace
 
 ROOT = Path(__file__).parent.parent
 MODELS = "tests/brought/models.py"
@@ -167,6 +170,18 @@ def test_ranges_that_an_exception_left_are_closed() -> None:
             with pytest.raises(RuntimeError, match="mat1"):
                 workload.forward_backward()
     assert workload._divided.__class__.__name__ == "nullcontext"
+
+
+@pytest.mark.nsys
+@requires_nsys
+def test_under_nsys_ranges_of_modules_stand_among_ranges_of_ones_own(tmp_path: Path) -> None:
+    workload = {"workload": f"{MODELS}:with_nvtx", "axes": {}, "profiler": "nsys"}
+    made = make_plan(CONFIG | workload, tmp_path)
+    capture(made.capture_row(made.case_ids[0]), tmp_path / "c.nsys-rep")
+    export(tmp_path / "c.nsys-rep", tmp_path / "export", False)
+    ranges, _ = attribute(read_trace(tmp_path / "export"))
+    in_forward = {"train_step/forward", "train_step/forward/mine", "train_step/forward/mine/a"}
+    assert in_forward | {"train_step/forward/b"} <= set(ranges["path"])
 
 
 class Block(torch.nn.Module):

@@ -3,6 +3,7 @@
 import threading
 from types import SimpleNamespace
 
+import nvtx
 import torch
 from course_model import BasicsTransformerLM  # type: ignore[import-not-found]
 from torch import Tensor, nn
@@ -130,6 +131,24 @@ class Noisy(nn.Module):
 def noisy(device):
     x = torch.randn(3, 4, device=device)
     return Workload(Noisy().to(device), (x,), lambda model, x: model(x).sum())
+
+
+class Annotated(nn.Module):
+    """It has a range of its own, around one of its modules."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        with nvtx.annotate("mine"):
+            x = self.a(x)
+        return self.b(x)
+
+
+def with_nvtx(device):
+    x = torch.randn(3, 4, device=device)
+    return Workload(Annotated().to(device), (x,), lambda model, x: model(x).sum())
 
 
 def compiled(device):

@@ -76,8 +76,9 @@ def _contradictions(config: Mapping[str, Any]) -> Iterator[str]:
                 yield one_of(f"suites.{name}.sizes", size, config["sizes"])
     yield from _of_workload(config, config["suites"].get(config["suite"], {}))
     for case in config["levers_cases"]:
-        if case.split("-")[0] not in config["sizes"]:
-            yield one_of(f"levers_cases: size of {case!r}", case.split("-")[0], config["sizes"])
+        size = case.rsplit("-", 2)[0]
+        if size not in config["sizes"]:
+            yield one_of(f"levers_cases: size of {case!r}", size, config["sizes"])
     for name, size in config["sizes"].items():
         problem = heads_problem(size["d_model"], size["heads"])
         if problem:

@@ -17,7 +17,7 @@ from workflow_src.common.errors import remake
 from workflow_src.plan.brought import BROUGHT_PATTERN, brought_cases, checked, code_of
 from workflow_src.plan.config import ConfigError, check, one_of
 
-OWN_PATTERN = r"[A-Za-z0-9.]+-ctx[0-9]+-(?:fp32|tf32|bf16|fp16)(?:-[a-z0-9_]+)*"
+OWN_PATTERN = r"[A-Za-z0-9.]+(?:-[A-Za-z0-9.]+)*-ctx[0-9]+-(?:fp32|tf32|bf16|fp16)(?:-[a-z0-9_]+)*"
 CASE_PATTERN = rf"(?:{OWN_PATTERN}|{BROUGHT_PATTERN})"
 """The pattern of case ids: the workflow's global wildcard constraint."""
 
