@@ -36,6 +36,8 @@ def schema() -> dict[str, Any]:
 def _what_to_type(error: Violation) -> str:
     """What to type for a value of another type, as far as that can be guessed."""
     kinds, value = error.validator_value, error.instance
+    if len(error.absolute_path) > 1:
+        return ""
     if error.validator == "type" and "array" in kinds and isinstance(value, str):
         return f"; on the command line: --config '{key_of(error)}=[{value}]'"
     return ""
