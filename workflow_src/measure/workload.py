@@ -84,11 +84,11 @@ class Workload:
         return self.build.compiled or any(map(is_compiled, self.model.modules()))
 
     def told(self) -> dict[str, bool]:
-        """What is to be said of a brought model's last step: whether its loss is a finite number.
+        """Whether the loss of a brought model's last step is a finite number, as `finite`.
 
-        Empty before any step that has a loss.
+        Empty before any step that has a loss, and for this project's own model.
         """
-        if self._last_loss is None or not isinstance(self.case, Brought):
+        if self._last_loss is None:
             return {}
         return {"finite": bool(torch.isfinite(self._last_loss))}
 
@@ -128,7 +128,8 @@ class Workload:
             loss = self.loss(self.run, *self.batch)
         with range_("backward"):
             torch.autograd.backward(self.scaler.scale(loss))
-        self._last_loss = loss.detach()
+        if isinstance(self.case, Brought):
+            self._last_loss = loss.detach()
 
     def train_step(self) -> None:
         """Run one training step: forward_backward, then the optimizer."""
