@@ -44,6 +44,8 @@ TOGETHER = {
     "tests/test_fingerprint.py": "fingerprint",
     "tests/test_fuzz.py": "fuzz",
     "tests/test_arguments.py": "arguments",
+    "tests/test_browser.py": "browser",
+    "tests/test_nsys.py": "nsys",
 }
 """Tests that run one after another in one process: they share a cluster, or a costly fixture."""
 

@@ -63,5 +63,6 @@ def require_snakemake7() -> None:
 def make_old(folder: Path, **settings: str) -> Old:
     require_snakemake7()
     project = Old(make_project(folder).folder, settings)
-    project.edit("bin/python", sys.executable, str(ENVIRONMENT / "bin" / "python"))
+    for script in ("bin/python", "bin/program"):
+        project.edit(script, sys.executable, str(ENVIRONMENT / "bin" / "python"))
     return project

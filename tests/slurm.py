@@ -98,6 +98,12 @@ def set_job(number: str, *settings: str) -> None:
     ask("scontrol", "update", f"JobId={number}", *settings)
 
 
+def end_now(number: str) -> None:
+    """Let a job reach its limit now, which Slurm refuses if it reads this in the next second."""
+    update = ["scontrol", "update", f"JobId={number}", "EndTime=now"]
+    wait_until(lambda: not subprocess.run(update, capture_output=True).returncode, "a job's limit")
+
+
 def set_node(node: str, *settings: str) -> None:
     ask("scontrol", "update", f"NodeName={node}", *settings)
 

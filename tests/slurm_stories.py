@@ -23,6 +23,7 @@ from tests.slurm import (
     Process,
     ask,
     drained,
+    end_now,
     ended_jobs,
     gpus,
     gpus_of,
@@ -179,7 +180,7 @@ def provoke(story: Story, held: FirstRuns) -> None:
     on_failing = [run for run in held.started() if run.is_of(story.faults["failing"])]
     ask("scancel", story.faults["canceled"])
     # Slurm then looks after its limit, which it does twice a minute, and finds it reached.
-    set_job(story.faults["limit"], "EndTime=now")
+    end_now(story.faults["limit"])
     take_every_gpu(preempted)
     with slurmd_killed(failing):
         set_node(failing, "State=DOWN", "Reason=test")

@@ -4,12 +4,16 @@ python tests/snakemake_server.py: reads requests from its standard input, a line
 answers each with a line that holds the exit status.
 """
 
+import importlib
 import json
 import os
 import sys
 from typing import NoReturn
 
 import snakemake.cli
+
+LATER = ("snakemake.report.html_reporter", "smart_open", "jsonschema", "pynvml", "filelock")
+"""What a run imports beside that."""
 
 
 def run(request: dict[str, object]) -> NoReturn:
@@ -38,6 +42,8 @@ def run(request: dict[str, object]) -> NoReturn:
 
 def serve() -> None:
     """Answer requests until the input ends."""
+    for name in LATER:
+        importlib.import_module(name)
     for line in sys.stdin:
         child = os.fork()
         if not child:

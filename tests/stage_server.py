@@ -18,8 +18,9 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 LIBRARIES = (
-    *("torch", "pandas", "matplotlib.figure", "matplotlib.backends.backend_svg", "markdown"),
-    *("jinja2", "jsonschema", "yaml", "tabulate", "pynvml", "filelock", "psutil", "itables"),
+    *("torch", "torch._dynamo", "torch.utils.flop_counter", "pandas", "matplotlib.figure"),
+    *("matplotlib.backends.backend_svg", "markdown", "jinja2", "jsonschema", "yaml", "tabulate"),
+    *("pynvml", "filelock", "psutil", "itables", "nvtx", "sqlite3", "statistics"),
 )
 
 
@@ -38,6 +39,8 @@ def become(request: dict[str, Any], files: list[int]) -> NoReturn:
     os.environ.clear()
     os.environ.update(request["environment"])
     sys.path.insert(0, request["folder"])
+    program = f"{request['folder']}/bin/program"
+    sys.executable = program if os.path.exists(program) else sys.executable
     _, module, *arguments = request["words"]
     sys.argv = [module, *arguments]
     status = 0

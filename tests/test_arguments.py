@@ -22,6 +22,7 @@ from unittest.mock import patch
 import pandas as pd
 import pytest
 
+from tests.published import run_of
 from tests.report.written import write_parts
 from tests.synthetic_tables import Sample, write_tables
 from tests.test_fuzz import PLAN, RECORDED, RESULT, TRACE, packed
@@ -277,16 +278,16 @@ class Place:
         if name == "--points":
             return self.study_point(module)
         if name == "--table":
-            tables = ROOT / "examples" / "h200" / "tables" / "studies"
             name = "warmup" if module == "workflow_src.studies.section" else study_of(module)
-            return str(tables / f"{name}.csv")
+            return str(run_of(name) / "tables" / "studies" / f"{name}.csv")
         if name == "--cases" and action.type is None:
             return "tiny-ctx16-fp32"
         unknown = {arguments.existing_file: "empty", arguments.existing_folder: "folder"}
         return self.good.get(name) or str(self.folder / unknown.get(action.type, "empty"))
 
     def study_point(self, module: str, which: str = "*.json") -> str:
-        published = ROOT / "examples" / "h200" / "studies" / study_of(module)
+        study = study_of(module)
+        published = run_of(study) / "studies" / study
         return str(next(iter(sorted(published.glob(which)))))
 
     def command(self, module: str, form: Form, wrong: argparse.Action, value: str) -> list[str]:

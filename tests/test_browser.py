@@ -39,21 +39,32 @@ def browser() -> Iterator[Any]:
         opened.close()
 
 
-@pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("report")
-    *samples, last = grid(sizes=2, contexts=4, precisions=2)
-    forward = [each for each in samples[3].kernels["forward"] if not each[0].endswith("/norm")]
-    samples[3] = replace(samples[3], kernels={**samples[3].kernels, "forward": forward})
+def written(folder: Path, contexts: int) -> Path:
+    """The page of cases of which one lacks a range, and the last ran out of memory."""
+    *samples, last = grid(sizes=2, contexts=contexts, precisions=2)
+    lacking = samples.pop()
+    forward = [each for each in lacking.kernels["forward"] if not each[0].endswith("/norm")]
+    samples.append(replace(lacking, kernels={**lacking.kernels, "forward": forward}))
     write_report(folder, *samples, replace(last, status={"train_step": ("oom", "out of memory")}))
     return folder / "report.html"
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written(tmp_path_factory.mktemp("report"), contexts=4)
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With elements of all kinds and colors that `report` has, and fewer of each."""
+    return written(tmp_path_factory.mktemp("short"), contexts=1)
 
 
 @pytest.fixture
 def open_page(browser: Any, report: Path) -> Iterator[Callable[..., Any]]:
     contexts = []
 
-    def opened(place: str = "", **options: Any) -> Any:
+    def opened(place: str = "", of: Path = report, **options: Any) -> Any:
         contexts.append(browser.new_context(**options))
         contexts[-1].set_default_timeout(300_000)
         page = contexts[-1].new_page()
@@ -61,7 +72,7 @@ def open_page(browser: Any, report: Path) -> Iterator[Callable[..., Any]]:
         page.on("pageerror", lambda error: page.wrong.append(str(error)))
         page.on("console", lambda said: page.wrong.append(said.text))
         page.on("request", lambda request: page.requests.append(request.url))
-        page.goto(report.as_uri() + place)
+        page.goto(of.as_uri() + place)
         if options.get("java_script_enabled", True):
             page.wait_for_selector(READY, state="attached")
         return page
@@ -84,14 +95,14 @@ def violations(page: Any) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS)
-def test_it_is_accessible(open_page, width, scheme):
-    page = open_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+def test_it_is_accessible(open_page, short, width, scheme):
+    page = open_page(of=short, viewport={"width": width, "height": 900}, color_scheme=scheme)
     assert violations(page) == []
 
 
 @pytest.mark.parametrize("button", ["Contents", "Filter"])
-def test_what_opens_on_a_narrow_screen_is_accessible(open_page, button):
-    page = open_page(viewport={"width": 390, "height": 900}, color_scheme="dark")
+def test_what_opens_on_a_narrow_screen_is_accessible(open_page, short, button):
+    page = open_page(of=short, viewport={"width": 390, "height": 900}, color_scheme="dark")
     page.click(f"text='{button}'")
     assert violations(page) == []
 
@@ -172,6 +183,17 @@ def test_with_scripts_off_everything_is_there_to_read(open_page, report):
     for table in page.locator("table").all():
         assert table.locator("td").first.is_visible()
     assert page.locator("svg").first.is_visible()
+
+
+KINDS = """() => [...new Set([...document.querySelectorAll("*")].map((each) => {
+  const style = getComputedStyle(each), names = [each, each.parentElement];
+  return [...names.map((it) => `${it?.tagName}.${it?.getAttribute("class")}`),
+    each.getAttribute("role"), style.color, style.backgroundColor, style.fill].join(" ");
+}))].sort()"""
+
+
+def test_the_short_page_has_elements_of_all_kinds(open_page, short):
+    assert open_page(of=short).evaluate(KINDS) == open_page().evaluate(KINDS)
 
 
 # The first long table that has a column of that heading.

@@ -155,7 +155,7 @@ def test_a_ceiling_has_enough_samples_to_tell_two_levels_however_long_a_call_is(
     assert len(found["samples_ns"]) == FEWEST
 
 
-def test_the_fastest_layout_of_a_shape_is_measured_in_bursts_and_of_zeros_too(
+def test_the_fastest_layout_of_a_shape_is_measured_of_zeros_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ns = {"nn": 300, "nt": 100, "tn": 200}
@@ -170,17 +170,33 @@ def test_the_fastest_layout_of_a_shape_is_measured_in_bursts_and_of_zeros_too(
     monkeypatch.setattr(multiplying, "measured", measured)
     sizes = TINY | {"pause_ms": 20.0, "shapes": [[16, 8, 4], [8, 8, 8]]}
     rows = multiplying.products("cpu", "fp32", sizes)
-    assert [(found["name"], found["layout"], found["shape"]) for found in rows[2:6]] == [
-        ("matmul", "tn", "16 x 8 x 4"),
-        ("matmul in bursts", "nt", "16 x 8 x 4"),
+    assert [(found["name"], found["layout"], found["shape"]) for found in rows[4:]] == [
+        ("matmul", "nt", "8 x 8 x 8"),
+        ("matmul", "tn", "8 x 8 x 8"),
         ("matmul of zeros", "nt", "16 x 8 x 4"),
-        ("matmul", "nn", "8 x 8 x 8"),
+        ("matmul of zeros", "nt", "8 x 8 x 8"),
     ]
-    assert tabulated(*rows)["is_ceiling"].tolist() == [False] * 3 + [True, True] + [False] * 5
-    assert made[4]()().count_nonzero() == 0 and made[3]()().count_nonzero() > 0
+    assert tabulated(*rows)["is_ceiling"].tolist() == [place in (1, 6) for place in range(8)]
+    assert made[-1]()().count_nonzero() == 0 and made[0]()().count_nonzero() > 0
 
 
-def test_what_a_device_lacks_is_not_tried_in_bursts() -> None:
+def test_neither_shape_nor_layout_decides_when_a_product_is_measured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    order: list[tuple[str, str]] = []
+
+    def measured(about: dict[str, Any], *others: object) -> dict[str, Any]:
+        order.append((about["shape"], about["layout"]))
+        return TIMED
+
+    monkeypatch.setattr(multiplying, "measured", measured)
+    shapes = [[n, n, n] for n in (8, 16, 32)]
+    rows = multiplying.products("cpu", "fp32", TINY | {"shapes": shapes})
+    in_table = [(row["shape"], row["layout"]) for row in rows]
+    assert order != in_table and sorted(order) == sorted(in_table)
+
+
+def test_what_a_device_lacks_is_not_tried_of_zeros() -> None:
     rows = multiplying.products("cpu", "tf32", TINY | {"pause_ms": 20.0})
     assert {found["name"] for found in rows} == {"matmul"}
 

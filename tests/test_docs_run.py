@@ -203,13 +203,10 @@ def of_the_smoke_suite(project: Project) -> None:
 @pytest.mark.parametrize("command", sorted(set(run_here())), ids=str)
 def test_a_documented_command_ends_well(command: str, project: Project) -> None:
     of_the_smoke_suite(project)
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    environment = os.environ | {"PATH": path, "WATCH_LOG": str(project.log)}
-    if command.startswith("snakemake"):
-        path = f"{project.folder / 'bin'}:{path}"
-        environment |= {"PATH": path, "WATCH_SERVER": stage_server()}
     folder = ROOT if "benchmarks." in command else project.folder
-    status, said = run_and_wait(["bash", "-c", command], folder, environment)
+    path = f"{folder / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = {"PATH": path, "WATCH_LOG": str(project.log), "WATCH_SERVER": stage_server()}
+    status, said = run_and_wait(["bash", "-c", command], folder, os.environ | environment)
     assert status == 0, said
     made = re.findall(r"\S+\.(?:md|svg|csv)", command)
     made += ["report.md"] if re.search(r"\b(report|assemble|rewrite)\b", command) else []

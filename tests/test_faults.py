@@ -24,7 +24,7 @@ from tests import leftovers
 from tests.slurm import wait_until
 from tests.test_fuzz import TRACE
 from tests.test_nsys import requires_nsys
-from tests.workflow import ROOT, SUITE, Project, make_project
+from tests.workflow import ROOT, SUITE, Project, make_project, served_stage
 from workflow_src.common import nsys_cli
 from workflow_src.common.devices import hold
 from workflow_src.common.errors import TraceError
@@ -37,17 +37,15 @@ BENCHMARK = "results/smoke/benchmark/tiny-ctx16-fp32.json"
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts and other users need root")
 
 
-def stage(module: str, *arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", f"workflow_src.{module}", *map(str, arguments)]
-    return subprocess.run(
-        command, cwd=ROOT, env=os.environ | environment, capture_output=True, text=True, check=False
-    )
+def stage(module: str, *arguments: object, **settings: str) -> tuple[int, str]:
+    return served_stage(ROOT, f"workflow_src.{module}", *map(str, arguments), **settings)
 
 
-def sentence(ended: subprocess.CompletedProcess[str]) -> str:
+def sentence(ended: tuple[int, str]) -> str:
     """The one-line error that a stage ended with."""
-    lines = ended.stderr.strip().splitlines()
-    assert ended.returncode == 1 and len(lines) == 1, ended.stderr
+    status, said = ended
+    lines = said.strip().splitlines()
+    assert status == 1 and len(lines) == 1, said
     return lines[0]
 
 
@@ -267,7 +265,7 @@ TRACE_EVENTS = [event for event in TRACE["traceEvents"] if event["cat"] == "user
 def test_a_full_disk_gives_a_one_sentence_error_and_leaves_no_partial_files(tmp_path: Path) -> None:
     capture_file = kineto_file(tmp_path)
     with mounted(tmp_path / "full") as full:
-        rows = json.loads(stage("cli.print_cases").stdout.splitlines()[0])
+        rows = json.loads(stage("cli.print_cases")[1].splitlines()[0])
         assert rows["case"] == "tiny-ctx32-fp32"
         planned = stage("traces.export", "--capture", capture_file, "--output", full / "e")
         assert "free some space and run again" in sentence(planned)

@@ -205,16 +205,19 @@ ROW = CASE | {"warmup_steps": 1, "steps": 1, "capture_steps": 1, "profiler": "to
 ROW |= {"os_tracing": False, "processes": 1}
 
 
-def point(study: str) -> dict[str, object]:
-    """The first small point of a study."""
-    made = make_dag(load(ROOT / "config.yaml") | {"device": "cpu", "study_scale": "small"})
-    return dict(next(iter(made.studies.points(study).values())))
+def precision_point() -> dict[str, object]:
+    """The first small point of the study, with a step of each kind, in one thread."""
+    chosen = {"device": "cpu", "study_scale": "small", "cpu_threads": 1}
+    made = make_dag(load(ROOT / "config.yaml") | chosen)
+    few = {"context": 16, "batch": 1, "warmup_steps": 1, "additions": 10}
+    once = dict.fromkeys(("forward", "forward_backward", "scores"), 1)
+    return next(iter(made.studies.points("precision").values())) | few | {"steps": once}
 
 
 RUNS: dict[str, Callable[[], list[str]]] = {
     "benchmark": lambda: ["--case", json.dumps(ROW), "--output", "b.json"],
     "capture": lambda: ["--case", json.dumps(ROW), "--output", "c.kineto.json.gz"],
-    "precision point": lambda: ["--point", json.dumps(point("precision")), "--output", "p.json"],
+    "precision point": lambda: ["--point", json.dumps(precision_point()), "--output", "p.json"],
 }
 
 

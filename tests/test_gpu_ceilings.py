@@ -47,14 +47,11 @@ def test_products_are_faster_in_fewer_bits() -> None:
     assert rates == sorted(rates) and len(set(rates)) == len(rates)
 
 
-def test_bursts_have_a_clock_each_and_are_about_as_fast_as_products_alone() -> None:
-    rows = products("cuda", "bf16", SIZES["cuda"])
-    bursts = [row for row in rows if row["name"] == "matmul in bursts" and row["status"] == "ok"]
-    assert len(bursts) == len(SIZES["cuda"]["shapes"])
-    assert all(len(row["sm_clock_mhz"]) == len(row["samples_ns"]) == FEWEST for row in bursts)
-    alone = [row for row in rows if row["name"] == "matmul"]
-    print(f"bf16: {best(alone):.0f} TFLOP/s alone, {best(bursts):.0f} in bursts")
-    assert best(bursts) >= 0.9 * best(alone)
+def test_each_sample_of_a_product_has_a_clock() -> None:
+    rows = [row for row in products("cuda", "bf16", SIZES["cuda"]) if row["name"] == "matmul"]
+    assert len(rows) == 3 * len(SIZES["cuda"]["shapes"])
+    assert all(len(row["sm_clock_mhz"]) == len(row["samples_ns"]) == FEWEST for row in rows)
+    print(f"bf16: {best(rows):.0f} TFLOP/s")
 
 
 def test_products_of_zeros_are_as_fast_as_others_or_faster() -> None:

@@ -21,7 +21,6 @@ DEVICE = f"{change.DEVICE_BEYOND * 100:.0f} %"
         (BELOW, "workflow_src/studies/mlp/headline.py"),
         (BELOW, "report_templates/answers/change_first.md.j2"),
         (MATCH, "workflow_src/answers/forward_time/headline.py"),
-        (MATCH, "report_templates/answers/forward_time.md.j2"),
         (FULLY, "workflow_src/studies/accounting/headline.py"),
         (FULLY, "report_templates/studies/accounting.md.j2"),
         (FULLY, "report_templates/card_words.md.j2"),

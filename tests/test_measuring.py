@@ -2,7 +2,6 @@
 
 import json
 import math
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 
+from tests.workflow import ROOT, served_stage
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import PHASES, TABLES, Case
 from workflow_src.common.errors import StageError
@@ -287,10 +287,10 @@ def run_stage(module: str, case: Case, output: Path) -> list[str]:
     """Run a measuring stage on a case, and return the lines that it prints about it."""
     settings = {"warmup_steps": 0, "steps": 1, "capture_steps": 1, "processes": 1}
     row = json.dumps(case.as_dict() | settings)
-    command = [sys.executable, "-m", f"workflow_src.measure.{module}", "--case", row]
-    command += ["--output", str(output)]
-    ended = subprocess.run(command, capture_output=True, text=True, check=True)
-    return [line for line in ended.stdout.splitlines() if not line.startswith("USDT")]
+    given = ["--case", row, "--output", str(output)]
+    status, said = served_stage(ROOT, f"workflow_src.measure.{module}", *given)
+    assert status == 0, said
+    return [line for line in said.splitlines() if not line.startswith("USDT")]
 
 
 def test_a_benchmark_and_a_capture_keep_to_the_memory_limit_of_a_cpu(tmp_path: Path) -> None:
@@ -312,8 +312,8 @@ def test_a_benchmark_and_a_capture_keep_to_the_memory_limit_of_a_cpu(tmp_path: P
 def test_a_studys_point_keeps_to_the_memory_limit(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    settings = load(Path("config.yaml")) | {"device": "cpu", "memory_limit_gib": 0.25}
-    dag = make_dag(settings | {"study_scale": "small"})
+    chosen = {"device": "cpu", "cpu_threads": 1, "memory_limit_gib": 0.25, "study_scale": "small"}
+    dag = make_dag(load(Path("config.yaml")) | chosen)
     point = dict(next(iter(dag.studies.points("warmup").values()))) | {"context": 2048}
     point |= {"warmup_steps": 1, "steps": 1}
     output = tmp_path / "p.json"

@@ -241,8 +241,8 @@ touch $out; exit $status
 @pytest.mark.parametrize(
     ("program", "ending"),
     [
-        ("sleep 3", None),
-        ("sleep 3; false", None),
+        ("until [ -e go ]; do sleep 0.1; done", None),
+        ("until [ -e go ]; do sleep 0.1; done; false", None),
         ("sleep 601", signal.SIGTERM),
         ("sleep 601", signal.SIGINT),
         ("sleep 601", signal.SIGKILL),
@@ -261,7 +261,8 @@ def test_no_process_outlives_the_stage_that_started_nsys(
     agent = "--start-agent" if real else "sleep 600"
     command = [sys.executable, "-c", STAGE, str(tmp_path / "c.nsys-rep"), "sh", "-c", program]
     with marking(mark):
-        stage = subprocess.Popen(command)
+        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        stage = subprocess.Popen(command, cwd=tmp_path, env=environment)
 
     def started() -> bool:
         return any(agent in command for command in marked(mark).values())
@@ -271,7 +272,8 @@ def test_no_process_outlives_the_stage_that_started_nsys(
     if ending:
         wait_until(lambda: "sleep 601" in marked(mark).values(), "the program")
         stage.send_signal(ending)
-    assert (stage.wait() == 0) == (program == "sleep 3")
+    (tmp_path / "go").touch()
+    assert (stage.wait() == 0) == program.endswith("done")
     assert still_there(mark) == {}
 
 

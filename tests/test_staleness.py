@@ -31,7 +31,7 @@ TABLES_OF_STUDIES = {f"{study} table" for study in STUDIES} | {"levers predictio
 SECTIONS = {"section"}
 ANSWERS = {stage for stage in STAGES if stage.startswith("answer ")}
 RUN_A_MODEL = {*BENCHMARKS, "capture"} | {
-    f"{study} point" for study in ("warmup", "precision", "accounting", "levers")
+    f"{study} point" for study in ("profiler", "warmup", "precision", "accounting", "levers")
 }
 RUN_THE_SOFTMAX = {*RUN_A_MODEL, "attention point", "fusion point"}
 
@@ -111,7 +111,7 @@ BEHAVIOR = [
         id="which CUDA calls launch work",
     ),
     pytest.param(
-        "studies/levers/effects.py", "FUSED_BYTES = 28", "FUSED_BYTES = 24",
+        "studies/levers/effects.py", "STREAM_HALVES = 0.75", "STREAM_HALVES = 0.7",
         {"levers prediction"}, id="what a remedy is expected to do",
     ),
     pytest.param(
@@ -182,7 +182,7 @@ BEHAVIOR = [
     ),
     pytest.param(
         "common/nsys_cli.py", '"--cpuctxsw=none"', '"--cpuctxsw=process-tree"',
-        {"capture", "attention point", "warmup point"}, id="how nsys captures",
+        {"capture", "attention point", "profiler point", "warmup point"}, id="how nsys captures",
     ),
     pytest.param(
         "common/nsys_cli.py", '    "cuda_api_sum",\n', "", {"export"}, id="a report of nsys stats"

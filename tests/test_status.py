@@ -9,14 +9,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from tests.workflow import ROOT, SUITE, Project, make_project
+from tests.workflow import ROOT, SUITE, Project, make_project, snakemake
 from workflow_src.cli import dry_run, running
 from workflow_src.cli.dry_run import parsed, why
 from workflow_src.cli.settings import configured, setting
@@ -32,6 +32,18 @@ from workflow_src.plan.times import METADATA, Record, by_rule, in_words, output_
 
 BENCHMARK = "results/smoke/benchmark/tiny-ctx16-fp32.json"
 LOG = "results/smoke/logs/benchmark/tiny-ctx16-fp32.json.log"
+
+
+@pytest.fixture(autouse=True)
+def served(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fork dry runs from the tests' snakemake; test_docs_run.py has the command's own."""
+
+    def start(config: Sequence[str]) -> SimpleNamespace:
+        arguments = [*dry_run.command(config)[1:], "-n"]
+        status, printed = snakemake(arguments, Path.cwd(), os.environ)
+        return SimpleNamespace(communicate=lambda: (printed, ""), returncode=status)
+
+    monkeypatch.setattr(dry_run, "start", start)
 
 
 def told(project: Project, monkeypatch: pytest.MonkeyPatch, *config: str) -> str:

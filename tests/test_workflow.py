@@ -239,6 +239,12 @@ def test_eight_cores_measure_one_case_at_a_time(tmp_path: Path) -> None:
     assert [mark for mark, _, _ in sorted(marks, key=lambda m: int(m[2]))] == ["start", "end"] * 2
 
 
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A working copy in which nothing runs."""
+    return make_project(tmp_path_factory.mktemp("fresh"))
+
+
 @pytest.mark.parametrize(
     ("setting", "said"),
     [
@@ -250,13 +256,12 @@ def test_eight_cores_measure_one_case_at_a_time(tmp_path: Path) -> None:
     ],
 )
 def test_bad_input_gives_a_one_sentence_error_and_nothing_runs(
-    tmp_path: Path, setting: str, said: str, monkeypatch: pytest.MonkeyPatch
+    fresh: Project, setting: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    project = make_project(tmp_path)
-    printed = project.run("--config", setting, check=False)
+    printed = fresh.run("--config", setting, check=False)
     assert said in printed and "Traceback" not in printed
-    assert project.stages() == [] and not (project.folder / "results").exists()
+    assert fresh.stages() == [] and not (fresh.folder / "results").exists()
 
 
 @pytest.mark.parametrize("content", [b"steps: \xff", b"steps: [", None])
@@ -299,12 +304,11 @@ def test_an_unreadable_config_gives_a_one_sentence_error(
     ],
 )
 def test_an_unknown_target_is_refused_with_the_known_names(
-    tmp_path: Path, target: str, said: str
+    fresh: Project, target: str, said: str
 ) -> None:
-    project = make_project(tmp_path)
     target = os.path.normpath(f"results/smoke/{target}")
-    assert said in project.run(target, check=False)
-    assert project.stages() == []
+    assert said in fresh.run(target, check=False)
+    assert fresh.stages() == []
 
 
 @pytest.mark.parametrize(

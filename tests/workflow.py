@@ -38,8 +38,7 @@ if [ "$WATCH_STAGE" = "$2" ] && { [ -z "$WATCH_CASE" ] || case "$*" in *"$WATCH_
     [ -n "$WATCH_KILL_S" ] || { echo "injected failure of $2" >&2; exit 1; }
     exec timeout -s KILL "$WATCH_KILL_S" PYTHON "$@"
 fi
-# A job of Slurm's runs its stage itself, so that it ends with the job.
-if [ -n "$WATCH_SERVER" ] && [ -z "$SLURM_JOB_ID" ]; then
+if [ -n "$WATCH_SERVER" ]; then
     PYTHON -I -S CLIENT "$@"
 else
     PYTHON "$@"
@@ -49,6 +48,12 @@ echo "end $2 $(date +%s%N) $status" >> "$WATCH_LOG"
 exit $status
 """
 
+
+# Takes Python's place in a served stage, so that the program that a capture records is served, too.
+PROGRAM = """#!/bin/sh
+[ "$2" = workflow_src.measure.profiled_run ] && exec PYTHON -I -S CLIENT "$@"
+exec PYTHON "$@"
+"""
 
 ON_A_CLUSTER = {"--profile", "--cluster", "--executor"}
 
@@ -107,6 +112,14 @@ def _stage_server(python: str) -> str:
     assert server.stdout is not None and server.stdout.readline() == "ready\n"
     _servers.append(server)
     return path
+
+
+def served_stage(folder: Path, module: str, *arguments: str, **settings: str) -> tuple[int, str]:
+    """The exit status and the output of `python -m module`, forked from the server of stages."""
+    client = str(ROOT / "tests" / "stage_client.py")
+    environment = os.environ | settings | {"WATCH_SERVER": stage_server()}
+    command = [sys.executable, "-I", "-S", client, "-m", module, *arguments]
+    return run_and_wait(command, folder, environment)
 
 
 def end_servers() -> None:
@@ -190,11 +203,12 @@ def make_project(folder: Path, **settings: str) -> Project:
             shutil.copytree(source, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(source, folder / part)
-    watch = folder / "bin" / "python"
-    watch.parent.mkdir()
+    (folder / "bin").mkdir()
     client = str(ROOT / "tests" / "stage_client.py")
-    watch.write_text(WATCH.replace("PYTHON", sys.executable).replace("CLIENT", client))
-    watch.chmod(watch.stat().st_mode | stat.S_IEXEC)
+    for name, script in {"python": WATCH, "program": PROGRAM}.items():
+        path = folder / "bin" / name
+        path.write_text(script.replace("PYTHON", sys.executable).replace("CLIENT", client))
+        path.chmod(path.stat().st_mode | stat.S_IEXEC)
     return Project(folder, settings)
 
 

@@ -65,6 +65,13 @@ def reported(tmp_path):
 
 
 @pytest.fixture(scope="module")
+def plain(tmp_path_factory) -> tuple[Path, str, str]:
+    """The report of one case: its folder, the text and the page."""
+    folder = tmp_path_factory.mktemp("plain")
+    return folder, *write_report(folder, SAMPLE)
+
+
+@pytest.fixture(scope="module")
 def published(tmp_path_factory) -> tuple[str, str]:
     """The report of the published tables, without its studies."""
 
@@ -124,8 +131,8 @@ def test_every_printed_number_leads_to_its_sources(published):
     assert sorted(cell for cell in loose if not named.fullmatch(cell)) == []
 
 
-def test_all_answers_and_figures_are_there(reported):
-    text, page = reported(SAMPLE)
+def test_all_answers_and_figures_are_there(plain):
+    _, text, page = plain
     for question in QUESTIONS:
         assert f"\n## ({question}) " in text
     for name in FIGURES:
@@ -136,8 +143,8 @@ def test_all_answers_and_figures_are_there(reported):
     assert "img" not in Page(page).tags
 
 
-def test_the_page_is_self_contained(reported):
-    _, page = reported(SAMPLE)
+def test_the_page_is_self_contained(plain):
+    _, _, page = plain
     assert all(link.startswith("#") for link in Page(page).links)
     assert "@import" not in page and page.count("<script") == 1
     assert "default-src 'none'" in page
@@ -149,8 +156,8 @@ def test_the_example_stands_beside_the_opening(reported):
     assert "<h3" in first and "small-ctx256-fp32" in first
 
 
-def test_an_answer_that_could_not_be_written_is_named_with_its_log(reported, tmp_path):
-    reported(SAMPLE)
+def test_an_answer_that_could_not_be_written_is_named_with_its_log(plain, tmp_path):
+    shutil.copytree(plain[0], tmp_path, dirs_exist_ok=True)
     failed = answer.failed("c", "results/mine/logs/answers/c.log")
     failed.write(tmp_path / "results/mine/answers", "c")
     text, _ = assemble(tmp_path)
@@ -159,22 +166,21 @@ def test_an_answer_that_could_not_be_written_is_named_with_its_log(reported, tmp
     assert "\n## (d) " in text
 
 
-def test_on_a_cpu_the_first_line_says_that_operators_take_the_place_of_kernels(reported):
+def test_on_a_cpu_the_first_line_says_that_operators_take_the_place_of_kernels(reported, plain):
     text, _ = reported(Sample(device="cpu"))
     assert "operators take the place of kernels" in text.splitlines()[0]
-    on_gpu, _ = reported(SAMPLE)
+    _, on_gpu, _ = plain
     assert "operators" not in on_gpu.splitlines()[0] and "Some GPU" in on_gpu.splitlines()[0]
 
 
-def test_the_command_for_other_studies_keeps_the_settings_of_the_run(reported):
-    text, _ = reported(SAMPLE)
+def test_the_command_for_other_studies_keeps_the_settings_of_the_run(plain):
+    _, text, _ = plain
     kept = "--config suite=small memory_limit_gib=32 tag=mine"
     assert f"`snakemake --cores 1 report.md {kept} 'studies=[{', '.join(STUDIES)}]'`" in text
 
 
-def test_names_of_machines_stay_at_home(reported):
-    for made in reported(SAMPLE):
-        assert "secret" not in made
+def test_names_of_machines_stay_at_home(plain):
+    assert all("secret" not in made for made in plain[1:])
 
 
 def test_warnings_are_counted_in_the_opening_and_listed_in_the_appendix(reported):
@@ -275,7 +281,6 @@ def test_the_published_page_is_small_enough_to_be_mailed():
     assert (PUBLISHED / "report.html").stat().st_size < 5e6
 
 
-def test_a_part_is_read_as_it_was_written(reported, tmp_path):
-    reported(SAMPLE)
-    said = json.loads((Path(tmp_path) / "results/mine/answers/a.json").read_text())
+def test_a_part_is_read_as_it_was_written(plain):
+    said = json.loads((plain[0] / "results/mine/answers/a.json").read_text())
     assert {"title", "headline", "opening", "values"} <= set(said)

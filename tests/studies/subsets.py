@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from tests.published import run_of
 from workflow_src.common.study_table import read_study
 
 ROOT = Path(__file__).parent.parent.parent
-H200 = ROOT / "examples" / "h200" / "tables"
 STATUSES = ("oom", "skipped", "failed", "not_supported")
 KEPT = 12
 """Columns at a table's start that say what a line is; no run lacks them."""
@@ -24,8 +24,8 @@ Row = dict[str, object]
 @cache
 def recorded(study: str) -> pd.DataFrame:
     """The published table of a study, or the run's ceilings."""
-    path = H200 / "ceilings.csv" if study == "ceilings" else H200 / "studies" / f"{study}.csv"
-    return read_study(path)
+    tables = run_of(study) / "tables"
+    return read_study(tables / ("ceilings.csv" if study == "ceilings" else f"studies/{study}.csv"))
 
 
 @cache

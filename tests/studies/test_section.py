@@ -8,7 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.studies.subsets import H200, ROOT
+from tests.published import H200
+from tests.studies.subsets import ROOT
 from tests.studies.tables import table
 from workflow_src.studies import section
 from workflow_src.studies.conditions import conditions
@@ -39,7 +40,7 @@ def run(monkeypatch: pytest.MonkeyPatch, folder: Path, csv: Path, *more: str) ->
 def test_a_section_is_written_with_its_page_its_tables_and_its_numbers(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    csv, ceilings = H200 / "studies" / "fusion.csv", H200 / "ceilings.csv"
+    csv, ceilings = H200 / "tables/studies/fusion.csv", H200 / "tables/ceilings.csv"
     found = run(monkeypatch, tmp_path, csv, "--ceilings", str(ceilings))
     assert f"]({tmp_path}/figure.svg)" in found["md"] and "](#" not in found["md"]
     assert "[4,669](#studies/fusion-" in found["page.md"]
@@ -61,7 +62,7 @@ def test_a_defect_leaves_a_section_that_says_so_and_a_log(
 
     fusion = replace(REGISTRY["fusion"], result=broken)
     monkeypatch.setattr(section, "REGISTRY", {**REGISTRY, "fusion": fusion})
-    found = run(monkeypatch, tmp_path, H200 / "studies" / "fusion.csv")
+    found = run(monkeypatch, tmp_path, H200 / "tables/studies/fusion.csv")
     assert "could not be written: see `logs/fusion.log`" in found["md"] == found["page.md"]
     assert found["appendix.md"] == "" and json.loads(found["json"])["verdict"] == "failed"
     assert "Triton" in found["svg"], "the figure is none the worse"
@@ -73,7 +74,7 @@ def test_a_figure_that_fails_says_so(
 ) -> None:
     fusion = replace(REGISTRY["fusion"], draw=lambda table: table["none"])
     monkeypatch.setattr(section, "REGISTRY", {**REGISTRY, "fusion": fusion})
-    found = run(monkeypatch, tmp_path, H200 / "studies" / "fusion.csv")
+    found = run(monkeypatch, tmp_path, H200 / "tables/studies/fusion.csv")
     assert "could not be drawn: see logs/fusion.log" in found["svg"]
     assert json.loads(found["json"])["verdict"] == "pays"
     assert "KeyError: 'none'" in capsys.readouterr().err

@@ -26,6 +26,7 @@ DEVICE = "device time, ms"
 WORKING = "device time / plain Python"
 REPLAYED = "replayed as a CUDA graph, ms"
 IDLE = "idle under the profiler, ms: waits for a launch / between queued kernels / other"
+CLOCK = "SM clock meanwhile, MHz: median (least to most); power, W"
 MEMORY = "peak memory, GiB"
 PRODUCTS = "matrix products' share of device time"
 TOP = "top single kernel: calls, share"
@@ -84,6 +85,7 @@ def _column(tables: Tables, case: CaseKey, found: OfPhase) -> dict[str, Cell]:
         WORKING: times.working,
         REPLAYED: times.replayed or _replay_state(times),
         IDLE: _idle(times),
+        CLOCK: Joined((times.clock, times.power), "; ") if times.clock else None,
         MEMORY: times.peak_memory,
         PRODUCTS: product_share(rows),
         **_tops(top_of_case(tables, case, phase)),

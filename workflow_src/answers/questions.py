@@ -29,6 +29,7 @@ QUESTIONS: dict[str, Question] = {
         "How long is the forward pass, and does the profiler agree with plain timing?",
         ("timings", "ranges", "captures"),
         optional=("ledger", "environments"),
+        studies=("profiler",),
     ),
     "b": Question(
         "top_kernel",
@@ -45,7 +46,7 @@ QUESTIONS: dict[str, Question] = {
         "gemm_share",
         "How does the share of matrix products change from inference to training?",
         ("timings", "kernels", "captures"),
-        optional=("products",),
+        optional=("products", "operators"),
     ),
     "e": Question(
         "softmax",

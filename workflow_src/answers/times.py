@@ -8,7 +8,16 @@ import pandas as pd
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common.thresholds import BUSY_LOAD, MATCH_WITHIN, SPREAD_BEYOND
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.render.value import Value, complement, computed, ratio, rows_of, total, value
+from workflow_src.render.value import (
+    Ranged,
+    Value,
+    complement,
+    computed,
+    ratio,
+    rows_of,
+    total,
+    value,
+)
 
 MIB_PER_GIB = 1024
 
@@ -42,7 +51,8 @@ class PhaseTimes:
     several. `profiled`, `busy` and `span` are medians over the captured steps: the step on the
     host's clock, the sum of its device work, and that work from its first start to its last end.
     `replayed` is the phase as a CUDA graph, `saved_least` and `saved_most` the shares that a replay
-    saves in single processes.
+    saves in single processes. `clock` (MHz) and `power` (W) are the GPU's while the phase ran.
+    `paired`: how many times as long a step takes with the profiler, by pairs of processes.
     """
 
     case: CaseKey
@@ -65,6 +75,9 @@ class PhaseTimes:
     idle: Idle | None
     peak_memory: Value | None
     doubt: Doubt | None
+    clock: Ranged | None = None
+    power: Value | None = None
+    paired: Value | None = None
 
     @property
     def complete(self) -> bool:
@@ -83,8 +96,12 @@ class PhaseTimes:
 
     @property
     def overhead(self) -> Value | None:
-        """By what share the profiled step is longer than the plain one; None where in doubt."""
-        slower = ratio(self.profiled, self.plain, "change") if self.comparable else None
+        """By what share the profiled step is longer than the plain one; None where in doubt.
+
+        By pairs of processes, which share their minute, where there are any.
+        """
+        captured = ratio(self.profiled, self.plain, "change") if self.comparable else None
+        slower = self.paired or captured
         return slower and computed(slower.number - 1, "change", "profiled / plain - 1", slower)
 
     @property
@@ -132,6 +149,8 @@ def phase_times(tables: Tables, case: CaseKey, phase: str) -> PhaseTimes:
         idle=_idle(case, tables.of("ledger", case.case, phase)),
         peak_memory=_memory(timed) if state == "ok" else None,
         doubt=None,
+        clock=_clock(timed),
+        power=_timed(timed, "power_w", "median of readings", "W"),
     )
     doubt = _doubt(found, timed, tables.of("environments", case.case))
     return replace(found, doubt=doubt)
@@ -167,6 +186,12 @@ def _timed(timed: pd.DataFrame, column: str, formula: str, unit: str = "ms") -> 
     if timed.empty or column not in timed:
         return None
     return value(timed[column].iloc[0], unit, rows_of("timings", timed.iloc[:1]), formula=formula)
+
+
+def _clock(timed: pd.DataFrame) -> Ranged | None:
+    names = ("sm_clock_mhz", "sm_clock_least_mhz", "sm_clock_most_mhz")
+    middle, least, most = (_timed(timed, name, "of readings", "MHz") for name in names)
+    return Ranged(middle, least, most) if middle else None
 
 
 def _of_several(timed: pd.DataFrame, column: str) -> Value | None:

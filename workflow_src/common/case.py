@@ -15,6 +15,14 @@ PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
 ATTENTIONS = ("naive", "fused_softmax", "triton_softmax", "sdpa")
 OPTIMIZERS = ("adamw", "foreach", "fused")
 
+OPTIMIZER_BYTES = {"adamw": 88, "foreach": 80, "fused": 28}
+"""Bytes per parameter in float32 that each reads and writes in a step.
+
+AdamW has to read weight, gradient and two moments, and to write all but the gradient. Written out,
+its operators move 88 (`operators.csv` of examples/h100: 299.8 GB for 3,406.8 M parameters);
+torch's foreach takes 8 elementwise passes over two to four tensors each.
+"""
+
 NEEDS_CUDA = {"precision": "tf32", "attention": "triton_softmax"}
 """The value of each of these fields that runs on a CUDA device only."""
 

@@ -33,7 +33,7 @@ SIZES: dict[str, dict[str, Any]] = {
 """By device: MiB of a buffer (see measure.ceilings), the (m, k, n) of matrix products, squares and
 those of a model's layers and head, the elements whose exponentials are taken, seconds to keep the
 device busy at first, milliseconds to spend per row and, at least, per sample, and the milliseconds
-between products in bursts, which are left out if 0, as are products of zeros."""
+between samples of a product, without which products of zeros are left out."""
 
 SIZES_SCHEMA = mapping(
     {

@@ -11,6 +11,9 @@ SAME_EVERYWHERE = (*MEASURED_WITH, "profiler_version")
 PRIVATE = ("node", "device_name")
 """Columns that identify a machine: kept with results, never published."""
 
+POWER_CAP = "power cap"
+"""What limits the clock of a device that draws as much power as it may."""
+
 HOST_SPEEDS = {"host_launch_us": "a launch", "host_operation_us": "an eager operation"}
 """What each measure of the host's speed is the time of."""
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workflow_src.dag.cases import Cases
+from workflow_src.dag.ceilings import measures
 from workflow_src.dag.paths import results_of
 from workflow_src.plan.suites import Plan
 
@@ -19,7 +20,7 @@ class Timelines:
         """The cases whose timelines are part of the report: the first and the last of the plan.
 
         Left out where a case's tables are there, its own or joined, and its capture isn't, as in a
-        published run: a report made again from tables measures nothing.
+        published run, or may not be made: a report made again from tables measures nothing.
         """
         cases = self.cases.to_join()
         return [case for case in dict.fromkeys((cases[0], cases[-1])) if self._possible(case)]
@@ -28,7 +29,8 @@ class Timelines:
         results = results_of(self.plan)
         capture = Path(results, "capture", case + self.plan.capture_suffix)
         export = Path(results, "export", case)
-        return capture.is_file() or export.is_dir() or not self._tabulated(case)
+        to_measure = measures("capture") and not self._tabulated(case)
+        return capture.is_file() or export.is_dir() or to_measure
 
     def _tabulated(self, case: str) -> bool:
         tables = Path(results_of(self.plan), "tables")

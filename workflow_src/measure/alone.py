@@ -7,8 +7,9 @@ from typing import Any
 from workflow_src.common.device_locks import locks_are_shared
 from workflow_src.common.devices import hold
 from workflow_src.common.subprocesses import told_if_killed
+from workflow_src.measure.gauges import state
 from workflow_src.measure.host import host_speed
-from workflow_src.measure.machine import hardware, host_id, node, now, software, state
+from workflow_src.measure.machine import hardware, host_id, node, now, software
 from workflow_src.measure.memory_limit import limited_memory
 from workflow_src.measure.neighbors import Neighbors
 from workflow_src.measure.progress import observed

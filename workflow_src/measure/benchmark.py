@@ -19,6 +19,7 @@ from workflow_src.measure.oom import Row
 from workflow_src.measure.operators import add_counted, add_launched
 from workflow_src.measure.phases import Built, build, run_built
 from workflow_src.measure.progress import said
+from workflow_src.measure.readings import add_readings, timed, watched
 from workflow_src.measure.replay import replays
 from workflow_src.measure.timing import Call, sample_steps
 from workflow_src.measure.workload import Workload
@@ -47,7 +48,7 @@ def measure_built(case: AnyCase, built: Built, warmup_steps: int, steps: int) ->
     """As `measure`, on a workload that has been built."""
 
     def run(workload: Workload, phase: str) -> Row:
-        return measure_phase(workload, phase, warmup_steps, steps)
+        return timed(partial(measure_phase, workload, phase, warmup_steps, steps))
 
     return dict(run_built(case, built, run))
 
@@ -58,7 +59,9 @@ def measure_all(case: AnyCase, warmup_steps: int, steps: int) -> tuple[Built, di
     See measure/replay.py.
     """
     built = build(case)
-    rows = measure_built(case, built, warmup_steps, steps)
+    with watched(case.device) as readings:
+        rows = measure_built(case, built, warmup_steps, steps)
+    add_readings(rows, readings)
     if case.device == "cuda":
         for phase, replay in replays(built[0], rows, warmup_steps, steps):
             rows[phase]["replay"] = said(f"{case.case} {phase}, replayed", replay)

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import product
+from random import Random
 from typing import Any
 
 import torch
@@ -20,22 +22,33 @@ backward nn and tn."""
 def products(device: str, precision: str, sizes: Sizes) -> list[Row]:
     """Rows of matrix products in `precision`: each (m, k, n) of the sizes in each layout.
 
-    The fastest layout of a shape has two more rows if the sizes have a pause. One is in bursts: in
-    a model a product is short and comes between other work. The other is of zeros: factors are
-    standard normal otherwise, and a GPU's rate may depend on the numbers. `flops` of a call:
-    2 m k n.
+    In an order that neither sizes nor layouts decide, because a GPU's clock falls while it
+    multiplies, and in bursts if the sizes have a pause: in a model a product is short and comes
+    between other work. The fastest layout of a shape has another row then, of zeros: factors are
+    standard normal otherwise, and a GPU's rate may depend on the numbers. `flops` of a call: 2 m k
+    n.
     """
     use_precision(precision)
-    rows: list[Row] = []
-    for shape in sizes["shapes"]:
-        row_of = partial(_product_row, shape, precision=precision, device=device, sizes=sizes)
-        mine = [row_of(layout) for layout in LAYOUTS]
-        ran = [row for row in mine if row["status"] == "ok"]
-        rows += mine
-        if ran and sizes["pause_ms"]:
-            best = min(ran, key=lambda row: float(min(row["samples_ns"])))["layout"]
-            rows += [row_of(best, pause_ms=sizes["pause_ms"]), row_of(best, zeros=True)]
-    return rows
+    row_of = partial(_product_row, precision=precision, device=device, sizes=sizes)
+    every = list(product(map(tuple, sizes["shapes"]), LAYOUTS))
+    found = {each: row_of(*each) for each in Random(0).sample(every, len(every))}
+    rows = [found[each] for each in every]
+    return rows + [
+        row_of(shape, layout, zeros=True)
+        for shape in sizes["shapes"]
+        if sizes["pause_ms"] and (layout := _fastest(rows, shape))
+    ]
+
+
+def _fastest(rows: Sequence[Row], shape: Sequence[int]) -> str:
+    """The layout in which a product of `shape` ran fastest; "" if it ran in none."""
+    mine = [row for row in rows if row["shape"] == _said(shape) and row["status"] == "ok"]
+    times = {str(row["layout"]): min(row["samples_ns"]) for row in mine}
+    return min(times, key=times.__getitem__, default="")
+
+
+def _said(shape: Sequence[int]) -> str:
+    return " x ".join(map(str, shape))
 
 
 def sustained_products(device: str, precision: str, found: Sequence[Row]) -> list[Row]:
@@ -68,21 +81,19 @@ def _product_row(
     precision: str,
     device: str,
     sizes: Sizes,
-    pause_ms: float = 0.0,
     zeros: bool = False,
 ) -> Row:
-    """The row of one product in one layout; called a burst if samples have pauses."""
+    """The row of one product in one layout."""
     m, k, n = shape
     dtype = _dtype(precision)
-    name = "matmul in bursts" if pause_ms else "matmul of zeros" if zeros else "matmul"
-    kind = ZEROS if zeros else PRODUCTS
+    kind, name = (ZEROS, "matmul of zeros") if zeros else (PRODUCTS, "matmul")
     about: dict[str, Any] = {"kind": kind, "name": name, "layout": layout, "flops": 2 * m * k * n}
-    about |= {"shape": f"{m} x {k} x {n}", "precision": precision}
+    about |= {"shape": _said(shape), "precision": precision}
     about |= {"dtype": str(dtype).removeprefix("torch.")}
     if why := unsupported(precision, device):
         return about | {"status": "skipped", "reason": why}
     make = partial(_product, (m, k, n), layout, dtype, device, zeros)
-    return about | measured(about, make, device, sizes, pause_ms)
+    return about | measured(about, make, device, sizes, sizes["pause_ms"])
 
 
 def _dtype(precision: str) -> torch.dtype:

@@ -29,6 +29,9 @@ from workflow_src.studies.mlp.result import result as mlp_result
 from workflow_src.studies.precision.figure import draw as draw_precision
 from workflow_src.studies.precision.headline import headline as precision_headline
 from workflow_src.studies.precision.result import result as precision_result
+from workflow_src.studies.profiler.figure import draw as draw_profiler
+from workflow_src.studies.profiler.headline import headline as profiler_headline
+from workflow_src.studies.profiler.result import result as profiler_result
 from workflow_src.studies.warmup.figure import draw as draw_warmup
 from workflow_src.studies.warmup.headline import headline as warmup_headline
 from workflow_src.studies.warmup.result import result as warmup_result
@@ -52,6 +55,13 @@ class Study(Generic[R]):
 
 
 REGISTRY: Mapping[str, Study[Any]] = {
+    "profiler": Study(
+        "Profiler: what watching costs",
+        "How much longer does a forward pass take because it is profiled?",
+        profiler_result,
+        profiler_headline,
+        draw_profiler,
+    ),
     "warmup": Study(
         "Warm-up: what the first steps of a process cost",
         "How much slower are the first steps of a process, and how many must an average leave out?",

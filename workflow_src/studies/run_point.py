@@ -1,6 +1,8 @@
 """Measure one point of a study, with exclusive use of its device."""
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 from workflow_src.common.arguments import Parser, json_of, new_file
 from workflow_src.common.atomic_write import write_json
@@ -27,6 +29,9 @@ def point_of(schema: Schema, check: Check | None = None) -> Callable[[str], Poin
     return json_of({"allOf": [ANY_POINT, schema]}, check)
 
 
+InProcesses = Callable[[Point], list[dict[str, Any]]]
+"""The results of all processes that a point is measured in."""
+
 IDENTITY = ("measurement", "phase", "name")
 """The keys of a row that tell which measurement it is, in points measured in several processes."""
 
@@ -37,12 +42,14 @@ def main(
     schema: Schema | None = None,
     check: Check | None = None,
     module: str = "",
+    in_processes: InProcesses | None = None,
 ) -> None:
     """Measure one point, and write its raw rows with the environment they were measured in.
 
     `schema` and `check` are what the study asks of its points, beyond an id and a device. A point
     whose `processes` is above 1 runs `module`, the study's own, in that many fresh processes, one
-    after another; each has its number in the point, under "process".
+    after another; each has its number in the point, under "process". `in_processes` runs them
+    instead, if it is given.
     """
     parser = Parser(description=__doc__)
     point_type = point_of(schema or {}, check)
@@ -50,10 +57,15 @@ def main(
     parser.add_argument("--output", type=new_file, required=True)
     given = parser.parse_args()
     point = given.point
-    if module and point.get("processes", 1) > 1:
-        results = in_fresh_processes(module, point, point["processes"], "--point")
+    if point.get("processes", 1) > 1 and (module or in_processes):
+        run = in_processes or partial(_one_after_another, module)
+        results = run(point)
         write_json(given.output, merged_point(results, IDENTITY) | {"point": point})
         return
     use_threads(point)
     result = measured_alone(point["point"], point, "rows", lambda: measure(point))
     write_json(given.output, {"point": point} | result)
+
+
+def _one_after_another(module: str, point: Point) -> list[dict[str, Any]]:
+    return in_fresh_processes(module, point, point["processes"], "--point")

@@ -21,7 +21,17 @@ studies/{name}.md.j2 (one table, one paragraph) and, of long tables, {name}.appe
 from collections.abc import Mapping
 from typing import Any
 
-STUDIES = ("warmup", "precision", "attention", "fusion", "matmul", "mlp", "accounting", "levers")
+STUDIES = (
+    "profiler",
+    "warmup",
+    "precision",
+    "attention",
+    "fusion",
+    "matmul",
+    "mlp",
+    "accounting",
+    "levers",
+)
 """The studies, in the order of the report."""
 
 JUDGED = frozenset({"attention"})

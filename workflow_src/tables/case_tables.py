@@ -11,7 +11,7 @@ import pandas as pd
 from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_folder
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.case import TABLES, Brought, case_of
-from workflow_src.common.environment import HOST_SPEEDS
+from workflow_src.common.environment import HOST_SPEEDS, POWER_CAP
 from workflow_src.common.errors import CAPTURE_AGAIN, StageError, TraceError, one_sentence, remake
 from workflow_src.common.reading import reading
 from workflow_src.common.thresholds import HOST_CHANGED
@@ -108,19 +108,19 @@ def capture_table(trace: Trace, kernels: pd.DataFrame, stats_ns: int | None) -> 
 def doubts(result: dict[str, Any]) -> dict[str, Any]:
     """What may have disturbed a measurement, as codes and numbers; limits are its readers' affair.
 
-    throttled: the driver's reasons; other_processes_most: on the device at one time;
-    host_change_most: how many times as long as before something took on the host after a process
-    measured, or the other way around; host_changed_processes: in how many of them by more than
-    HOST_CHANGED.
+    throttled: the driver's reasons, among those during steps all but the limit of power, which a
+    device that is busy enough always meets (see timings.csv); other_processes_most: on the device
+    at one time; host_change_most: how many times as long as before something took on the host after
+    a process measured, or the other way around; host_changed_processes: in how many of them by more
+    than HOST_CHANGED.
     """
     around = result.get("processes", [result])
     whens = ("before", "during", "after")
     states = [part[when] for part in around for when in whens if when in part]
     changes = host_changes(around)
+    reasons = {why for state in states for why in state.get("throttle", [])}
     return {
-        "throttled": "; ".join(
-            sorted({why for state in states for why in state.get("throttle", [])})
-        ),
+        "throttled": "; ".join(sorted(reasons | _limits_during(result))),
         "other_processes_most": max(state.get("other_processes", 0) for state in states),
         "host_change_most": max(changes, default=None),
         "host_changed_processes": sum(change > HOST_CHANGED for change in changes),
@@ -133,6 +133,12 @@ def _not_finite(phases: dict[str, Any]) -> dict[str, str]:
     recorded = {phase: row["finite"] for phase, row in phases.items() if "finite" in row}
     wrong = [phase for phase, finite in recorded.items() if not finite]
     return {"loss_not_finite": "; ".join(wrong)} if recorded else {}
+
+
+def _limits_during(result: dict[str, Any]) -> set[str]:
+    """What limited the clock during steps, but for power."""
+    rows = [row for row in result.get("phases", {}).values() if "readings" in row]
+    return {why for row in rows for *_, found in row["readings"] for why in found} - {POWER_CAP}
 
 
 def host_changes(around: list[dict[str, Any]]) -> list[float]:

@@ -48,7 +48,9 @@ def join_all(folders: Path, cases: list[dict[str, Any]]) -> dict[str, pd.DataFra
     """Every table of all cases."""
     tables = {name: join(folders, cases, name) for name in TABLES}
     absent = missing_rows(folders, cases)
-    tables["timings"] = pd.concat([tables["timings"], absent], ignore_index=True)
+    every = pd.concat([tables["timings"], absent], ignore_index=True)
+    order = {case["case"]: place for place, case in enumerate(cases)}
+    tables["timings"] = every.sort_values("case", key=lambda ids: ids.map(order), kind="stable")
     return tables
 
 

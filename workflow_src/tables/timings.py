@@ -1,10 +1,12 @@
 """The table of unprofiled times, from a benchmark's raw samples: a row per phase."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from workflow_src.common.environment import POWER_CAP
 from workflow_src.common.summary import by_process, of_each_process, summarize
 from workflow_src.common.units import NS_PER_MS
 
@@ -21,11 +23,27 @@ def _row(phase: str, found: dict[str, Any]) -> dict[str, Any]:
         row |= summarize(samples)
         row |= by_process(samples, found.get("process", [0] * len(samples)))
         row["peak_memory_mib"] = found["peak_memory_mib"]
+    row |= _readings(found.get("readings", []))
     if found.get("device_samples_ns"):
         row["device_median_ms"] = float(np.median(found["device_samples_ns"])) / NS_PER_MS
     if "replay" not in found:
         return row
     return row | _replayed(found["replay"]) | _launch_bound(found, found["replay"])
+
+
+def _readings(readings: Sequence[Sequence[Any]]) -> dict[str, float]:
+    """Cells of the clock and the power while the steps ran; empty without readings.
+
+    power_capped_share: of the readings in which the driver lowered the clock for power.
+    """
+    clocks = [clock for clock, _, _ in readings if clock is not None]
+    powers = [power for _, power, _ in readings if power is not None]
+    if not clocks:
+        return {}
+    found = {"sm_clock_mhz": float(np.median(clocks))}
+    found |= {"sm_clock_least_mhz": min(clocks), "sm_clock_most_mhz": max(clocks)}
+    found |= {"power_capped_share": sum(POWER_CAP in why for *_, why in readings) / len(readings)}
+    return found | ({"power_w": float(np.median(powers))} if powers else {})
 
 
 def _replayed(found: dict[str, Any]) -> dict[str, Any]:

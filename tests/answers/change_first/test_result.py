@@ -50,9 +50,12 @@ def test_launches_are_measured_by_a_replay_of_the_same_phase_or_else_bounded(rea
 
 
 def test_what_the_device_does_bounds_the_optimizer_and_attention(read):
-    """Optimizer 9 ms of TRAIN; in FORWARD mask 0.5, softmax 3 ms, and no cast in fp32."""
+    """Optimizer 9 ms of TRAIN, of which 60 of 88 bytes can be saved; mask 0.5, softmax 3 ms."""
     tables = read(Sample())
-    assert saved(of(tables, "train_step"), Remedy.OPTIMIZER) == (pytest.approx(9.0), False)
+    assert saved(of(tables, "train_step"), Remedy.OPTIMIZER) == (
+        pytest.approx(9.0 * 60 / 88),
+        False,
+    )
     assert saved(of(tables, "forward"), Remedy.ATTENTION) == (pytest.approx(3.5), False)
     assert of(tables, "forward").by(Remedy.CASTS) is None
     assert of(tables, "forward").by(Remedy.OPTIMIZER) is None

@@ -9,10 +9,16 @@ import pandas as pd
 from workflow_src.answers.kernels import PRODUCTS, captured, device_ms
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes, phase_times
-from workflow_src.common.case import ATTENTIONS, OPTIMIZERS, PHASES, PRECISIONS
+from workflow_src.common.case import (
+    ATTENTIONS,
+    OPTIMIZER_BYTES,
+    OPTIMIZERS,
+    PHASES,
+    PRECISIONS,
+)
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
 from workflow_src.render.value import Value, computed, ratio, rows_of, value
-from workflow_src.traces.kernel_words import CASTS, is_fused_optimizer
+from workflow_src.traces.kernel_words import CASTS, optimizer_of
 
 Times = Mapping[tuple[CaseKey, str], PhaseTimes]
 """The times of cases by case and phase."""
@@ -129,7 +135,7 @@ def _savings(tables: Tables, case: CaseKey, phase: str, times: Times) -> tuple[S
     """The remedies of which something is known, in the order of Remedy."""
     mine, (_, rows) = times[case, phase], captured(tables, case.case, phase)
     bounds: dict[Remedy, Callable[[], Value | None]] = {
-        Remedy.OPTIMIZER: lambda: device_ms(_optimizer(case, rows)),
+        Remedy.OPTIMIZER: lambda: _optimizer(case, rows),
         Remedy.ATTENTION: lambda: _attention(tables, case, phase, rows),
         Remedy.CASTS: lambda: device_ms(_casts(case, rows)),
     }
@@ -216,11 +222,18 @@ def _in_attention(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[lost | rows.index.isin(_inside(rows, IN_ATTENTION).index)]
 
 
-def _optimizer(case: CaseKey, rows: pd.DataFrame) -> pd.DataFrame:
-    """The optimizer's rows, unless it is one kernel already."""
+def _optimizer(case: CaseKey, rows: pd.DataFrame) -> Value | None:
+    """What a fused optimizer saves if it moves its bytes at the rate of this one.
+
+    Of a brought model's optimizer only the names of its kernels tell; None where they don't.
+    """
     mine = _inside(rows, frozenset({"optimizer"}))
-    fused = case.optimizer == "fused" or any(map(is_fused_optimizer, mine["name"]))
-    return mine.iloc[:0] if fused else mine
+    own = case.optimizer in OPTIMIZER_BYTES
+    kind = case.optimizer if own else optimizer_of(mine["name"]) or "fused"
+    ms = device_ms(mine)
+    more = 1 - OPTIMIZER_BYTES["fused"] / OPTIMIZER_BYTES[kind]
+    formula = "optimizer's device time * (1 - bytes of a fused one / its bytes)"
+    return computed(ms.number * more, "ms", formula, ms) if ms and more else None
 
 
 def _attention(tables: Tables, case: CaseKey, phase: str, rows: pd.DataFrame) -> Value | None:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from workflow_src.answers.forward_time.result import PHASE, UNSTEADY, marks_of
+from workflow_src.answers.forward_time.result import PHASE
 from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import PhaseTimes, phase_times
 from workflow_src.render.drawing import (
@@ -29,9 +29,9 @@ Look = tuple[str, str]
 def draw(tables: Tables) -> Figure:
     """The median of the forward pass over context: a line per size, a panel per precision.
 
-    Bars go from its 20th to its 80th percentile. A dashed line is device time: what lies between
-    the two is the host's work and gaps between kernels. A hollow marker tells a case whose
-    processes differ, as a mark does in the answer.
+    Bars go from the fastest to the slowest process or, of one process, from its 20th to its 80th
+    percentile. A dashed line is device time: what lies between the two is the host's work and gaps
+    between kernels.
     """
     every = (phase_times(tables, case, PHASE) for case in tables.cases)
     times = {each.case.case: each for each in every if _above_0(each.plain)}
@@ -44,11 +44,10 @@ def draw(tables: Tables) -> Figure:
         for size, mine in lines(by_facet[heading]).items():
             here = [times[case["case"]] for case in mine]
             _plain(axes, tables, here, look[size], size)
-            _hollow(axes, here, look[size])
             _device(axes, here, look[size])
         log_values(axes)
         context_axis(axes, [int(case["context"]) for case in cases])
-    label_left(figure, "forward pass, median ms\n(bars: 20th to 80th percentile)")
+    label_left(figure, "forward pass, median ms\n(bars: processes, or 20th to 80th percentile)")
     _explain(figure.axes[-1], list(times.values()))
     legend_of(figure)
     return figure
@@ -65,20 +64,14 @@ def _plain(axes: Axes, tables: Tables, times: Sequence[PhaseTimes], look: Look, 
 
 
 def _bar(tables: Tables, times: PhaseTimes) -> tuple[float, float]:
-    """How far the 20th and the 80th percentile are below and above the median; 0 if unknown."""
+    """How far the least and the most are from the median: of processes, else of most steps."""
+    if times.plain and times.fastest and times.slowest:
+        middle = times.plain.number
+        return max(middle - times.fastest.number, 0.0), max(times.slowest.number - middle, 0.0)
     row = tables.of("timings", times.case.case, PHASE).iloc[0]
     middle = float(row["median_ms"])
     low, high = middle - float(row["p20_ms"]), float(row["p80_ms"]) - middle
     return (low if low > 0 else 0.0, high if high > 0 else 0.0)
-
-
-def _hollow(axes: Axes, times: Sequence[PhaseTimes], look: Look) -> None:
-    """White markers over those of the line, of cases whose processes differ."""
-    color, marker = look
-    here = [each for each in times if UNSTEADY in marks_of(each)]
-    contexts = [each.case.context for each in here]
-    middle = [each.plain.number for each in here if each.plain]
-    axes.plot(contexts, middle, marker, color=color, markerfacecolor="white", zorder=3)
 
 
 def _device(axes: Axes, times: Sequence[PhaseTimes], look: Look) -> None:
@@ -91,9 +84,6 @@ def _explain(axes: Axes, times: Sequence[PhaseTimes]) -> None:
     """Entries of the legend for what there is."""
     if any(map(_is_line, times)):
         axes.plot([], [], "--", color="black", label="device time")
-    if any(UNSTEADY in marks_of(each) for each in times):
-        label = "hollow: processes\ndiffer by over 10 %"
-        axes.plot([], [], "o", color="black", markerfacecolor="white", label=label)
 
 
 def _is_line(times: PhaseTimes) -> bool:

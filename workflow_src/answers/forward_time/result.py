@@ -1,22 +1,22 @@
 """(a): the forward pass's time on the device, in plain Python and under the profiler, by case."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from workflow_src.answers.among import Among, among
 from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.example import example
+from workflow_src.answers.forward_time.pairs import TABLE, paired
 from workflow_src.answers.matrix import by_precision, matrices
-from workflow_src.answers.tables import Tables
+from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes, phase_times
 from workflow_src.common import words
-from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW, MATCH_WITHIN
+from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
 from workflow_src.render.value import Cell, Joined, Marked, Ranged, Value, median, ratio, spread
 
 PHASE = "forward"
-UNSTEADY = "±"
 DOUBTFUL = "\N{REFERENCE MARK}"
 
 
@@ -26,7 +26,8 @@ class ForwardTime:
 
     `every`: all compared cases; `often_idle`: those whose device works for less than
     LAUNCH_BOUND_BELOW of the plain time. `matrices` have device, plain and profiled time in a cell,
-    `summary` a row per quantity and a column per precision. `marks` are those that cells have.
+    `summary` a row per quantity and a column per precision. `doubtful`: whether a cell has
+    that mark.
     """
 
     cases: tuple[PhaseTimes, ...]
@@ -35,14 +36,17 @@ class ForwardTime:
     often_idle: Among
     matrices: tuple[pd.DataFrame, ...]
     summary: pd.DataFrame
-    marks: frozenset[str]
+    doubtful: bool
     example: pd.DataFrame
     opening: tuple[OpeningRow, ...]
 
 
 def result(tables: Tables) -> ForwardTime:
-    """Answer (a) from timings, ranges, captures and, where there are any, ledger, environments."""
-    times = {case: phase_times(tables, case, PHASE) for case in tables.cases}
+    """Answer (a) from timings, ranges, captures and, where there are any, ledger, environments.
+
+    What the profiler costs is by pairs of processes where the study `profiler` has some.
+    """
+    times = {case: _times(tables, case) for case in tables.cases}
     cases, chosen = tuple(times.values()), example(tables)
     columns = {
         precision: [times[case] for case in mine]
@@ -56,10 +60,15 @@ def result(tables: Tables) -> ForwardTime:
         often_idle=agreement(idle),
         matrices=matrices(tables.cases, lambda case: cell(times[case])),
         summary=summary(columns),
-        marks=frozenset(mark for each in cases for mark in marks_of(each)),
+        doubtful=any(not each.comparable for each in cases),
         example=by_hand(times[chosen]) if chosen else pd.DataFrame(),
         opening=opening(columns),
     )
+
+
+def _times(tables: Tables, case: CaseKey) -> PhaseTimes:
+    pairs = tables.frames.get(TABLE, pd.DataFrame())
+    return replace(phase_times(tables, case, PHASE), paired=paired(pairs, case.case))
 
 
 def agreement(cases: Sequence[PhaseTimes]) -> Among:
@@ -82,16 +91,10 @@ def cell(times: PhaseTimes) -> Cell:
     """Device, plain and profiled time, with their marks; or why there is none of them."""
     if not (times.busy or times.plain or times.profiled):
         return words.STATES[_state(times)]
-    plain = Marked(times.plain, "".join(sorted(marks_of(times))))
-    return Joined((times.busy, plain, times.profiled))
-
-
-def marks_of(times: PhaseTimes) -> frozenset[str]:
-    """UNSTEADY if processes differ by over MATCH_WITHIN, DOUBTFUL if times can't be compared."""
-    spread = ratio(times.slowest, times.fastest, "times")
-    unsteady = spread is not None and spread.number > 1 + MATCH_WITHIN
-    found = {UNSTEADY: unsteady, DOUBTFUL: not times.comparable}
-    return frozenset(mark for mark, marked in found.items() if marked)
+    ends = (times.fastest, times.slowest)
+    plain = Joined(ends, by="\N{EN DASH}") if all(ends) else times.plain
+    mark = "" if times.comparable else DOUBTFUL
+    return Joined((times.busy, Marked(plain, mark), times.profiled))
 
 
 def replay_over_device(times: PhaseTimes) -> Value | None:
@@ -105,6 +108,9 @@ def summary(columns: dict[str, list[PhaseTimes]]) -> pd.DataFrame:
         "cases that agree within 10 %": [agreement(mine).cell for mine in columns.values()],
         "share of the plain time in which the device works": [
             spread([each.working for each in mine]) for mine in columns.values()
+        ],
+        "profiled / plain, by pairs of processes": [
+            spread([each.paired for each in mine]) for mine in columns.values()
         ],
         "replayed / device time": [
             spread([replay_over_device(each) for each in mine]) for mine in columns.values()
@@ -129,6 +135,7 @@ def by_hand(times: PhaseTimes) -> pd.DataFrame:
         "replayed as one graph": times.replayed,
         "plain Python": Ranged(times.plain, times.fastest, times.slowest) if times.plain else None,
         "under the profiler": times.profiled,
+        "profiled / plain, by pairs of processes": times.paired,
     }
     lines = [[name, cell] for name, cell in rows.items() if cell]
     return pd.DataFrame(lines, columns=[times.case.case, "ms (processes)"], dtype="object")

@@ -7,6 +7,7 @@ import pandas as pd
 
 from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.example import at_each_precision, example
+from workflow_src.answers.gemm_share.backward import by_component
 from workflow_src.answers.gemm_share.change import AFTER, BACKWARD, PARTS, Change, by_part, change
 from workflow_src.answers.gemm_share.layouts import layouts
 from workflow_src.answers.kernels import captured, device_ms, product_share
@@ -26,7 +27,8 @@ class GemmShare:
     The counts are of cases: `compared` have both shares; `known` are those whose share falls and
     whose step's parts are known, `by_optimizer` and `by_backward` those of them in which that
     lowers it more. `parts` is the example's step at each of its precisions, `layouts` the time per
-    FLOP of backward's products against forward's, `by_case` a row per compared case.
+    FLOP of backward's products against forward's, `backward` a row per component,
+    `by_case` one per compared case.
     """
 
     changes: tuple[Change, ...]
@@ -41,12 +43,13 @@ class GemmShare:
     example: CaseKey | None
     parts: pd.DataFrame
     layouts: pd.DataFrame
+    backward: pd.DataFrame
     by_case: pd.DataFrame
     opening: tuple[OpeningRow, ...]
 
 
 def result(tables: Tables) -> GemmShare:
-    """Answer (d) from timings, captures, kernels and, where there is one, products."""
+    """Answer (d) from timings, captures, kernels and, where there are any, products, operators."""
     changes = {case: change(tables, case) for case in tables.cases}
     every, chosen = tuple(changes.values()), example(tables)
     columns = {
@@ -69,6 +72,7 @@ def result(tables: Tables) -> GemmShare:
         example=chosen,
         parts=_parts(tables, at_each_precision(tables, chosen)),
         layouts=layouts(tables),
+        backward=by_component(tables),
         by_case=by_case(compared),
         opening=opening(columns),
     )

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from workflow_src.common.case import OPTIMIZER_BYTES
 from workflow_src.model.flops import fused_softmax_bytes
 from workflow_src.studies.levers.known import Known
 from workflow_src.studies.levers.parts import KINDS, NOTHING, Part, Parts
@@ -13,12 +14,6 @@ from workflow_src.studies.levers.unsure import (
     PRODUCTS_UNSURE,
     STREAM_CASTS_UNSURE,
 )
-
-FUSED_BYTES = 28
-"""Per parameter: AdamW reads weight, gradient and two moments, and writes all but the gradient."""
-
-FOREACH_BYTES = 80
-"""Per parameter: 8 elementwise passes of torch's foreach AdamW, over two to four tensors each."""
 
 ELEMENTS_AT_ONCE = 320 * 65_536
 """What one launch of a multi-tensor kernel takes: 320 blocks of 65,536 elements (PyTorch's
@@ -101,7 +96,7 @@ def optimize(optimizer: str) -> Callable[[Known, State], State]:
 
     def effect(known: Known, state: State) -> State:
         narrow = 0.5 if state.mode == "bf16_weights" else 1.0
-        each = FUSED_BYTES if optimizer == "fused" else FOREACH_BYTES
+        each = OPTIMIZER_BYTES[optimizer]
         passes = 1 if optimizer == "fused" else 8
         launches = passes * max(1.0, known.parameters / ELEMENTS_AT_ONCE) * known.optimizer_price
         new = known.moving(each * narrow * known.parameters, launches, PASSES_UNSURE)

@@ -1,0 +1,72 @@
+"""The profiler study: from raw rows to pairs, and what they say."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.studies.tables import NO_CEILINGS, printed, table, verdict_of
+from workflow_src.answers.forward_time.pairs import paired
+from workflow_src.studies.profiler.analyze import derive
+from workflow_src.studies.profiler.headline import Verdict
+from workflow_src.studies.profiler.result import result
+
+POINT = {"case": "tiny-ctx32-fp32", "size": "tiny", "context": 32, "precision": "fp32"}
+MS = 1_000_000
+
+
+def raw(name: str, *processes: list[float]) -> dict[str, Any]:
+    """A raw row: the steps (ms) of each process, merged."""
+    samples = [round(ms * MS) for steps in processes for ms in steps]
+    of = [number for number, steps in enumerate(processes) for _ in steps]
+    about = {"phase": "forward", "name": name, "status": "ok", "reason": ""}
+    return about | {"samples_ns": samples, "process": of}
+
+
+def pair(plain: float, profiled: float, case: str = "a") -> dict[str, Any]:
+    """A row of the table."""
+    return {"case": case, "plain_ms": plain, "profiled_ms": profiled}
+
+
+def test_each_pair_has_the_medians_of_its_two_processes() -> None:
+    rows = [raw("plain", [1, 2, 9], [3, 3, 3]), raw("profiled", [4, 4, 5], [3, 6, 6])]
+    found = derive(POINT, rows)
+    keys = ("pair", "profiled_first", "plain_ms", "profiled_ms", "status")
+    assert [[row[key] for key in keys] for row in found] == [
+        [0, False, 2.0, 4.0, "ok"],
+        [1, True, 3.0, 6.0, "ok"],
+    ]
+
+
+def test_a_case_that_ran_out_of_memory_says_so() -> None:
+    lost = {"phase": "forward", "name": "plain", "status": "oom", "reason": "no memory"}
+    (row,) = derive(POINT, [lost, raw("profiled", [1])])
+    assert (row["case"], row["status"], row["reason"]) == (POINT["case"], "oom", "no memory")
+
+
+@pytest.mark.parametrize(
+    ("pairs", "verdict", "shown"),
+    [
+        ([pair(10, 15), pair(20, 28), pair(10, 16)], Verdict.COSTS, "1.5 x (1.4 x to 1.6 x)"),
+        ([pair(10, 15), pair(20, 19), pair(10, 16)], Verdict.NOT_SHOWN, "1.5 x (0.95 x to 1.6 x)"),
+        ([pair(10, 15), pair(20, 28)], Verdict.NOT_SHOWN, "1.4 x (1.4 x to 1.5 x)"),
+    ],
+)
+def test_a_cost_is_shown_by_three_pairs_that_agree(
+    pairs: list[dict[str, Any]], verdict: Verdict, shown: str
+) -> None:
+    (row,) = printed(result(table(*pairs), NO_CEILINGS).costs)
+    assert row[4] == shown
+    assert verdict_of("profiler", [row | {"status": "ok"} for row in pairs])[0] == verdict.name
+
+
+def test_no_pair_is_no_verdict() -> None:
+    lost = [{"case": "a", "status": "oom", "reason": "no memory"}]
+    assert verdict_of("profiler", lost)[0] == Verdict.CANT_TELL.name
+
+
+def test_question_a_takes_the_median_of_a_cases_pairs(tmp_path: Path) -> None:
+    pairs = table(pair(10, 15), pair(20, 28), pair(10, 16), pair(1, 9, case="b"))
+    found = paired(pairs, "a")
+    assert found is not None and found.number == 1.5
+    assert paired(pairs, "c") is None and paired(pairs.iloc[:0, :0], "a") is None

@@ -1,0 +1,27 @@
+"""What the profiler costs a forward pass, by pairs of processes of the study `profiler`."""
+
+import pandas as pd
+
+from workflow_src.render.value import Value, median, ratio, rows_of, value
+
+TABLE = "studies/profiler"
+COLUMNS = frozenset(("case", "status", "plain_ms", "profiled_ms"))
+
+
+def paired(table: pd.DataFrame, case: str) -> Value | None:
+    """How many times as long it takes with the profiler: the median of a case's pairs.
+
+    None where the study didn't measure the case.
+    """
+    if not set(table) >= COLUMNS:
+        return None
+    mine = table[(table["case"] == case) & (table["status"] == "ok")]
+    return median(_ratio(mine.loc[[line]]) for line in mine.index)
+
+
+def _ratio(pair: pd.DataFrame) -> Value | None:
+    profiled, plain = (
+        value(pair[f"{name}_ms"].iloc[0], "ms", rows_of(TABLE, pair))
+        for name in ("profiled", "plain")
+    )
+    return ratio(profiled, plain, "times", "profiled / plain of a pair")

@@ -1,0 +1,73 @@
+"""What the profiler costs: a forward pass with it over one without, by pairs of processes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from workflow_src.common.thresholds import MATCH_WITHIN
+from workflow_src.render.value import Cell, Value, ratio
+from workflow_src.studies.lines import Line, grouped, lines, ranged, shown, spread, unmeasured
+
+FEWEST = 3
+"""With fewer pairs, that all lie on one side says little."""
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The pairs of one case: times as long with the profiler, a value per pair."""
+
+    case: str
+    ratios: tuple[Value, ...]
+    plain: tuple[Value, ...]
+    profiled: tuple[Value, ...]
+
+    @property
+    def slower(self) -> bool:
+        """Whether the profiler makes the pass longer in each of FEWEST or more pairs."""
+        return len(self.ratios) >= FEWEST and all(each.number > 1 for each in self.ratios)
+
+    @property
+    def matches(self) -> bool:
+        """Whether the two times are the same within MATCH_WITHIN in each pair."""
+        return all(abs(each.number - 1) <= MATCH_WITHIN for each in self.ratios)
+
+
+@dataclass(frozen=True)
+class Profiler:
+    """What the study found: its cases, and a table with a row for each."""
+
+    cases: tuple[Pairs, ...]
+    costs: pd.DataFrame
+    missing: pd.DataFrame
+
+
+def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Profiler:
+    """What the study's table says; it isn't held against the run's ceilings."""
+    every = lines(table, "profiler")
+    cases = tuple(of_case(mine) for mine in grouped((each for each in every if each.ok), "case"))
+    return Profiler(
+        cases=cases,
+        costs=shown([_row(each) for each in cases]),
+        missing=unmeasured(every, lambda line: line.text("case")),
+    )
+
+
+def of_case(mine: Sequence[Line]) -> Pairs:
+    """The pairs of one case, from its lines."""
+    plain = [line.value("plain_ms", "ms") for line in mine]
+    profiled = [line.value("profiled_ms", "ms") for line in mine]
+    ratios = [ratio(*pair, "times") for pair in zip(profiled, plain, strict=True)]
+    known = (tuple(each for each in found if each) for found in (ratios, plain, profiled))
+    return Pairs(mine[0].text("case"), *known)
+
+
+def _row(pairs: Pairs) -> dict[str, Cell]:
+    return {
+        "forward pass of": pairs.case,
+        "pairs": len(pairs.ratios),
+        "without, ms": spread(pairs.plain),
+        "with the profiler, ms": spread(pairs.profiled),
+        "times as long, median of pairs (least to most)": ranged(pairs.ratios),
+        "longer in each pair": "yes" if pairs.slower else "not shown",
+    }
