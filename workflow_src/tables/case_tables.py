@@ -10,15 +10,15 @@ import pandas as pd
 
 from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_folder
 from workflow_src.common.atomic_write import write_csv
-from workflow_src.common.case import TABLES, Brought, case_of
+from workflow_src.common.case import TABLES
 from workflow_src.common.environment import HOST_SPEEDS, POWER_CAP
 from workflow_src.common.errors import CAPTURE_AGAIN, StageError, TraceError, one_sentence, remake
 from workflow_src.common.reading import reading
 from workflow_src.common.thresholds import HOST_CHANGED
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.model.flops import Work, forward_work
 from workflow_src.tables.operators import operator_tables
 from workflow_src.tables.timings import timings
+from workflow_src.tables.work import work
 from workflow_src.traces.attribution import NOWHERE, attribute, device_times, number_steps
 from workflow_src.traces.export import read_trace
 from workflow_src.traces.families import RULES, coverage, families, load_rules
@@ -176,20 +176,6 @@ def environment(result: dict[str, Any], profiler_version: str) -> pd.DataFrame:
     when = {key: result[key] for key in ("started_at", "ended_at")}
     row = result["environment"] | {"profiler_version": profiler_version} | readings | when
     return pd.DataFrame([row | doubts(result) | _not_finite(result["phases"])])
-
-
-def work(result: dict[str, Any]) -> pd.DataFrame:
-    """A row per component of a forward pass: FLOPs and bytes, by formula.
-
-    Of a brought model, a row per operator whose FLOPs torch counts; its bytes are not known.
-    """
-    case = case_of(result["case"])
-    if isinstance(case, Brought):
-        counted = result["phases"]["forward"].get("counted", {}).get("flops", {})
-        rows = [Work(name, flops, 0) for name, flops in counted.items()]
-    else:
-        rows = forward_work(case)
-    return pd.DataFrame(rows, columns=list(Work._fields))
 
 
 def benchmark_tables(

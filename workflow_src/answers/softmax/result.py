@@ -117,10 +117,11 @@ def softmax_of_case(tables: Tables, case: CaseKey) -> SoftmaxCase:
     softmax, scores, values = (
         rows[rows["component"] == COMPONENTS[name].name] for name in (SOFTMAX, SCORES, VALUES)
     )
-    if state != "ok" or case.attention == "sdpa" or (softmax.empty and _is_fused(rows)):
+    if state != "ok" or case.attention == "sdpa":
         return SoftmaxCase(case, FUSED if state == "ok" else state)
     if softmax.empty and scores.empty and values.empty:
-        return _by_operators(case, tables.of("operators", case.case, PHASE))
+        found = _by_operators(case, tables.of("operators", case.case, PHASE))
+        return SoftmaxCase(case, FUSED) if found.state != "ok" and _is_fused(rows) else found
     ms, qk, av = (device_ms(mine) for mine in (softmax, _gemms(scores), _gemms(values)))
     if not all(over(each, 0) for each in (ms, qk, av)):
         return SoftmaxCase(case, "not_measured")
