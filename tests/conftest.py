@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 import pytest
@@ -119,16 +120,15 @@ def project(finished: Project, tmp_path: Path) -> Project:
 
 
 @pytest.fixture(autouse=True)
-def nsys_alone(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[None]:
-    """Run nsys in one test at a time: beside another one it lost a report, and once never began."""
+def nsys_alone(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Run nsys in one test at a time: beside another one it lost a report, and once never began.
+
+    That holds for another run of the tests on this machine, too.
+    """
     if request.node.get_closest_marker("nsys") is None:
         yield
         return
-    base = tmp_path_factory.getbasetemp()
-    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    with FileLock(shared / "nsys.lock"):
+    with FileLock(Path(gettempdir()) / f"nsys-in-tests-of-{os.getuid()}.lock"):
         yield
 
 

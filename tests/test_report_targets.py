@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.test_snakemake7 import Old, make_old
-from tests.workflow import ROOT, SUITE, Project
+from tests.workflow import KILLED, ROOT, SUITE, Project
 from workflow_src.common.asked import asked_of, noted, without_note
 
 OWN = ("--config", *SUITE)
@@ -96,7 +96,7 @@ def test_runs_take_turns_and_the_second_time_nothing_is_done(both: Project) -> N
         assert runs(both) == {"again" if "tag=again" in words else "smoke"}
         assert both.stale(*words) == {}
     assert set(both.stages()[-4:]) == {"workflow_src.report.report"}
-    killed = {"stage": "workflow_src.report.report", "kill_s": "0.2"}
+    killed = {"stage": "workflow_src.report.report", "kill": KILLED}
     both.run(*OWN, check=False, **killed)
     forget(both)
     both.run(*AGAIN)

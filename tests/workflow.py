@@ -35,8 +35,8 @@ WATCH = """#!/bin/sh
 echo "start $2 $(date +%s%N) $*" >> "$WATCH_LOG"
 if [ "$WATCH_STAGE" = "$2" ] && { [ -z "$WATCH_CASE" ] || case "$*" in *"$WATCH_CASE"*) true;;
     *) false;; esac; }; then
-    [ -n "$WATCH_KILL_S" ] || { echo "injected failure of $2" >&2; exit 1; }
-    exec timeout -s KILL "$WATCH_KILL_S" PYTHON "$@"
+    [ -n "$WATCH_KILL" ] || { echo "injected failure of $2" >&2; exit 1; }
+    exec PYTHON -c "$WATCH_KILL" "$@"
 fi
 if [ -n "$WATCH_SERVER" ]; then
     PYTHON -I -S CLIENT "$@"
@@ -48,6 +48,14 @@ echo "end $2 $(date +%s%N) $status" >> "$WATCH_LOG"
 exit $status
 """
 
+
+KILLED = """
+import os, runpy, sys
+os.replace = os.rename = lambda *paths: os.kill(os.getpid(), 9)
+sys.argv = sys.argv[2:]
+runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+"""
+"""Runs a stage that is killed when it has written its first output, and would move it in place."""
 
 # Takes Python's place in a served stage, so that the program that a capture records is served, too.
 PROGRAM = """#!/bin/sh
@@ -141,7 +149,7 @@ class Project:
         return self.folder / "watch.log"
 
     def run(self, *arguments: str, check: bool = True, **watch: str) -> str:
-        """Run snakemake and return its output. `watch` sets WATCH_STAGE, _CASE and _KILL_S."""
+        """Run snakemake and return its output. `watch` sets WATCH_STAGE, _CASE and _KILL."""
         watching = {f"WATCH_{key.upper()}": value for key, value in watch.items()}
         path = f"{self.folder / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
         environment = os.environ | self.settings | watching

@@ -24,7 +24,7 @@ class Verdict(StrEnum):
     WAITS_AND_PRODUCTS = (
         "In {idle} of {cases} forward passes the device is idle for over a fifth of the time. In "
         "{low}, matrix products take {products} of their device time in {high}, and all other "
-        "kernels {others}."
+        "kernels {others} (medians of {pairs} cases)."
     )
     WORKS = (
         "In each forward pass that could be judged ({cases}), the device works for at least four "
@@ -33,7 +33,7 @@ class Verdict(StrEnum):
     WORKS_AND_PRODUCTS = (
         "In each forward pass that could be judged ({cases}), the device works for at least four "
         "fifths of the time. In {low}, matrix products take {products} of their device time in "
-        "{high}, and all other kernels {others}."
+        "{high}, and all other kernels {others} (medians of {pairs} cases)."
     )
     CANT_TELL = (
         "No forward pass has both a device time and an unprofiled time that can be compared, so "
@@ -49,6 +49,7 @@ class Precisions:
     low: str
     products: Value | None
     others: Value | None
+    pairs: Value
 
     @property
     def products_alone(self) -> bool:
@@ -71,6 +72,7 @@ def headline(tables: Tables, times: Sequence[PhaseTimes]) -> Headline:
         "low": changed.low,
         "products": changed.products,
         "others": changed.others,
+        "pairs": changed.pairs,
     }
     return Headline(verdict, verdict.value, slots)
 
@@ -102,7 +104,7 @@ def precisions(tables: Tables) -> Precisions:
     rows = [tuple(tables.of("kernels", case.case, PHASE) for case in pair) for pair in pairs]
     products = [_ratio(*(table[_multiplies(table)] for table in pair)) for pair in rows]
     others = [_ratio(*(table[~_multiplies(table)] for table in pair)) for pair in rows]
-    return Precisions(high, low, median(products), median(others))
+    return Precisions(high, low, median(products), median(others), count(products))
 
 
 def _key(case: CaseKey) -> tuple[object, ...]:

@@ -47,9 +47,9 @@ def test_a_case_that_ran_out_of_memory_says_so() -> None:
 @pytest.mark.parametrize(
     ("pairs", "verdict", "shown"),
     [
-        ([pair(10, 15), pair(20, 28), pair(10, 16)], Verdict.COSTS, "1.5 x (1.4 x to 1.6 x)"),
-        ([pair(10, 15), pair(20, 19), pair(10, 16)], Verdict.NOT_SHOWN, "1.5 x (0.95 x to 1.6 x)"),
-        ([pair(10, 15), pair(20, 28)], Verdict.NOT_SHOWN, "1.4 x (1.4 x to 1.5 x)"),
+        ([pair(10, 15), pair(20, 28), pair(10, 16)], Verdict.COSTS, "1.500 x (1.400 x to 1.600 x)"),
+        ([pair(10, 15), pair(20, 19), pair(10, 16)], Verdict.NOT_SHOWN, "1.500 x (0.950 x to 1.600 x)"),
+        ([pair(10, 15), pair(20, 28)], Verdict.NOT_SHOWN, "1.450 x (1.400 x to 1.500 x)"),
     ],
 )
 def test_a_cost_is_shown_by_three_pairs_that_agree(
