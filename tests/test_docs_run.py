@@ -78,6 +78,9 @@ BY_TESTS = {
     r"python -m workflow_src\.cli\.capture_timeline --capture .*": (
         "test_capture_timeline.py::test_a_recorded_step_has_the_ledgers_times"
     ),
+    r"snakemake --cores 1 report\.md --config workload=examples/my_model\.py:make 'axes=.*'": (
+        "test_own_model.py::test_a_brought_model_gets_a_report_with_every_answer"
+    ),
     r"python -m workflow_src\.captures\.tables --capture .*": (
         "captures/test_damaged.py::test_the_command_writes_all_tables_or_none"
     ),
@@ -139,7 +142,7 @@ LACKING = {
     r"snakemake --executor cluster-generic .*": (
         "a Slurm that is not the tests'; profiles/cluster-generic has the same options"
     ),
-    r"--config 'studies=\[warmup, .*\]'": "many minutes, and a GPU for what the studies are about",
+    r"--config 'studies=\[profiler, .*\]'": "many minutes, and a GPU for what the studies are about",
     r"python -m pytest -m gpu": "a GPU",
     r"python -m benchmarks\.dry_run": "half a minute",
     r"python -m benchmarks\.compare --measure 48 --benchmark aa\.json": "half an hour",

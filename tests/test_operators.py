@@ -165,10 +165,15 @@ def test_gradients_of_square_products_are_told_apart_by_their_layout() -> None:
     square = {"operator": "aten::mm", "forward_operator": "aten::mm", "range": "head", "order": 0}
     square |= {"shapes": [[16, 16], [16, 16]], "dtypes": ["float32", "float32"], "part": 0}
     for strides, direction in (([1, 16], "weight gradient"), ([16, 1], "input gradient")):
-        found = product_of(square | {"strides": [strides, [16, 1]]}, tokens=16)
+        found = product_of(square | {"strides": [strides, [16, 1]]}, tokens={16})
         assert found and found.direction == direction
-    added = {"shapes": [[5], [4, 3], [3, 5]], "dtypes": ["float32"] * 3, "forward_operator": ""}
-    found = product_of(square | added | {"strides": [[1], [3, 1], [1, 3]]}, tokens=4)
+    added = {
+        "operator": "aten::addmm",
+        "shapes": [[5], [4, 3], [3, 5]],
+        "dtypes": ["float32"] * 3,
+        "forward_operator": "",
+    }
+    found = product_of(square | added | {"strides": [[1], [3, 1], [1, 3]]}, tokens={4})
     assert found and (found.m, found.n, found.k, found.layout) == (4, 5, 3, "nt")
     assert found.flops == 2 * 4 * 5 * 3
 

@@ -165,7 +165,9 @@ def test_a_case_that_is_not_in_the_joined_tables_gets_its_timeline(
 
 
 def test_an_unknown_study_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(SystemExit, match="config: studies: 'warmpu' is not one of warmup, prec"):
+    with pytest.raises(
+        SystemExit, match="config: studies: 'warmpu' is not one of profiler, warmup"
+    ):
         make_dag(CONFIG | {"suite": "smoke", "studies": ["warmpu"]})
 
 

@@ -2,7 +2,14 @@
 
 import pytest
 
-from workflow_src.traces.kernel_words import built_for, changes_type, layout, tile, what
+from workflow_src.traces.kernel_words import (
+    built_for,
+    changes_type,
+    layout,
+    optimizer_of,
+    tile,
+    what,
+)
 
 XMMA = "sm80_xmma_gemm_f32f32_f32f32_f32_{}_n_tilesize64x64x8_stage3_execute_kernel__5x_cublas"
 
@@ -81,3 +88,11 @@ def test_the_tile_and_the_capability_in_a_kernels_name(
 )
 def test_copies_that_change_the_type(name: str, casts: bool) -> None:
     assert changes_type(name) == casts
+
+
+def test_kernels_tell_which_of_torchs_adam_runs() -> None:
+    foreach = "void at::native::<unnamed>::multi_tensor_apply_kernel<TensorListMetadata<(int)2>>"
+    fused = "void multi_tensor_apply_kernel<FusedOptimizerTensorListMetadata, FusedAdamMathFunctor>"
+    assert optimizer_of(["aten::mul_", foreach]) == "foreach"
+    assert optimizer_of([foreach, fused]) == optimizer_of(["aten::_fused_adamw_"]) == "fused"
+    assert optimizer_of(["aten::mul_", "aten::addcdiv_"]) == optimizer_of([]) == ""

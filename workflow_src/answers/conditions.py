@@ -19,6 +19,7 @@ class Warned(StrEnum):
     BUSY = "machine busy"
     HOST_CHANGED = "host's speed changed"
     NOT_LOCKED = "no lock that all users see"
+    NOT_FINITE = "loss not finite"
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Conditions:
     `throttled`: the driver's reasons. `others`: processes of others on the device. `load`: per
     core. `changed`: how many times as long something took on the host after the case as before it,
     or the other way around, at most; `processes`: in how many processes that was a warning.
+    `not_finite`: the phases whose loss was no finite number; only a brought model's is recorded.
     `launch_us`, `operation_us`: a launch and an eager operation on the host before the case.
     """
 
@@ -40,6 +42,7 @@ class Conditions:
     launch_us: Value | None
     operation_us: Value | None
     locked: bool
+    not_finite: str = ""
 
     @property
     def warnings(self) -> tuple[Warned, ...]:
@@ -50,6 +53,7 @@ class Conditions:
             Warned.BUSY: _above(self.load, BUSY_LOAD),
             Warned.HOST_CHANGED: _above(self.changed, HOST_CHANGED),
             Warned.NOT_LOCKED: not self.locked,
+            Warned.NOT_FINITE: bool(self.not_finite),
         }
         return tuple(warning for warning, given in found.items() if given)
 
@@ -98,6 +102,7 @@ def _of(row: _Row) -> Conditions:
         launch_us=row.value("host_launch_us_before", "us"),
         operation_us=row.value("host_operation_us_before", "us"),
         locked=row.text("locks_are_shared") != "False",
+        not_finite=row.text("loss_not_finite"),
     )
 
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from workflow_src.answers.forward_time import figure as forward_time
 from workflow_src.answers.gemm_share import figure as gemm_share
 from workflow_src.answers.other_kernels import figure as other_kernels
-from workflow_src.answers.questions import FIGURES
+from workflow_src.answers.questions import FIGURES, OPTIONAL_OF_FIGURES
 from workflow_src.answers.softmax import figure as softmax
 from workflow_src.answers.tables import Tables
 from workflow_src.common.arguments import Parser, existing_folder, new_file
@@ -43,7 +43,7 @@ def drawn(tables: Tables, name: str) -> str:
 
 def read(folder: Path, name: str) -> Tables:
     """The tables of a figure."""
-    return Tables.read(folder, FIGURES[name])
+    return Tables.read(folder, FIGURES[name], OPTIONAL_OF_FIGURES.get(name, ()))
 
 
 @one_sentence()

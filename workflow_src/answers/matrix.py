@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import pandas as pd
 
 from workflow_src.answers.tables import CaseKey
+from workflow_src.common.words import DASH
 from workflow_src.render.value import Cell
 
 OTHERS = ("batch", "attention", "optimizer", "device")
@@ -34,7 +35,12 @@ def _matrix(corner: str, cases: Sequence[CaseKey], cell: Callable[[CaseKey], Cel
     for case in cases:
         rows.setdefault(case.size, {})[case.context] = cell(case)
     lines = [[size, *(mine.get(context) for context in contexts)] for size, mine in rows.items()]
-    return pd.DataFrame(lines, columns=[corner, *map(str, contexts)], dtype="object")
+    return pd.DataFrame(lines, columns=[corner, *map(heading, contexts)], dtype="object")
+
+
+def heading(context: int) -> str:
+    """A context as a column's heading; that of a brought model without one is 0."""
+    return str(context) if context else DASH
 
 
 def by_precision(cases: Sequence[CaseKey]) -> dict[str, list[CaseKey]]:

@@ -52,6 +52,7 @@ QUESTIONS: dict[str, Question] = {
         "softmax",
         "Softmax against the matrix products of attention: time and FLOPs",
         ("timings", "kernels", "captures", "work"),
+        optional=("operators",),
     ),
     "f": Question(
         "change_first",
@@ -69,6 +70,9 @@ FIGURES: dict[str, tuple[str, ...]] = {
     "softmax_matmul": ("timings", "kernels", "captures", "work"),
 }
 """The tables that each figure is drawn from."""
+
+OPTIONAL_OF_FIGURES: dict[str, tuple[str, ...]] = {"softmax_matmul": ("operators",)}
+"""Those that a figure takes besides if they are there; no inputs, as those of a question."""
 
 CARDS = Question(
     "case_card",

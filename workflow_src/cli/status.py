@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workflow_src.answers.questions import QUESTIONS
-from workflow_src.cli import dry_run, running
+from workflow_src.cli import dry_run, memory, running
 from workflow_src.cli.settings import configured, setting
 from workflow_src.cli.states import (
     STAGES,
@@ -224,6 +224,7 @@ def lines(found: Status) -> Iterator[str]:
     yield from reasons([*found.measured(), *found.others])
     yield from who_runs(found.runs)
     yield environment(found)
+    yield from memory.what_fits(dag.plan, memory.limit_gib(dag.plan))
     yield disk(Path(dag.results))
     yield what_next(found)
 

@@ -1,5 +1,7 @@
-"""The case: one configuration of a Transformer language model, to benchmark and capture."""
+"""The case: one configuration of a model, this project's own or a brought one, to measure."""
 
+import json
+from collections.abc import Container
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -59,6 +61,66 @@ class Case:
         """The case in a plan row; keys that are not fields of a case are ignored."""
         names = {field.name for field in fields(cls)}
         return cls(**{key: value for key, value in row.items() if key in names})
+
+
+@dataclass(frozen=True)
+class Brought:
+    """One row of the plan whose model is not this project's own but made by a brought function.
+
+    `workload` is file.py:function, the file relative to the project's folder, `axes` JSON of what
+    the function is given besides the device, and `code` a hash of what the file does. `size` names
+    the workload and its axes that have no column of their own; `context` and `batch` are 0, and
+    `attention` and `optimizer` OWN, where no axis has that name. See measure/module_ranges.py for
+    `module_depth` and `module_fold`.
+    """
+
+    case: str
+    size: str
+    context: int
+    batch: int
+    precision: str
+    attention: str
+    optimizer: str
+    device: str
+    workload: str
+    axes: str
+    code: str
+    module_depth: int
+    module_fold: str
+    seed: int = 0
+    memory_limit_gib: float | None = None
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What the function is given besides the device, by name."""
+        given: dict[str, Any] = json.loads(self.axes)
+        return given
+
+    def as_dict(self) -> dict[str, Any]:
+        """The case as plain values, for JSON and for a rule's params."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, row: dict[str, Any]) -> "Brought":
+        """The case in a plan row; keys that are not fields of a case are ignored."""
+        names = {field.name for field in fields(cls)}
+        return cls(**{key: value for key, value in row.items() if key in names})
+
+
+AnyCase = Case | Brought
+
+OWN = "own"
+"""The attention and the optimizer of a brought model, of which only the function knows."""
+
+
+def case_of(row: dict[str, Any]) -> AnyCase:
+    """The case in a plan row, of a brought model if the row names its function."""
+    return Brought.from_dict(row) if is_brought(row) else Case.from_dict(row)
+
+
+def is_brought(row: Container[str]) -> bool:
+    """Whether a plan row, or a plan by its columns, is of a brought model."""
+    return "workload" in row
 
 
 def heads_problem(d_model: int, heads: int) -> str:

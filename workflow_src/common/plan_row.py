@@ -1,6 +1,6 @@
 """A row of the plan as an argument of the stages that measure it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, fields
 from typing import Any
 
@@ -10,11 +10,22 @@ from workflow_src.common.case import (
     NEEDS_CUDA,
     OPTIMIZERS,
     PRECISIONS,
+    AnyCase,
+    Brought,
     Case,
     heads_problem,
+    is_brought,
 )
 from workflow_src.common.errors import StageError
-from workflow_src.common.schema import NOT_NEGATIVE, POSITIVE, TEXT, YES_OR_NO, choice, mapping
+from workflow_src.common.schema import (
+    NOT_NEGATIVE,
+    POSITIVE,
+    TEXT,
+    YES_OR_NO,
+    Schema,
+    choice,
+    mapping,
+)
 
 COLUMNS = {
     "case": TEXT,
@@ -43,6 +54,19 @@ COLUMNS = {
 }
 """The schema of each column."""
 
+OF_BROUGHT = COLUMNS | {
+    "context": NOT_NEGATIVE,
+    "batch": NOT_NEGATIVE,
+    "attention": TEXT,
+    "optimizer": TEXT,
+    "workload": TEXT,
+    "axes": TEXT,
+    "code": TEXT,
+    "module_depth": NOT_NEGATIVE,
+    "module_fold": {"type": "string"},
+}
+"""The same for a row of a brought model."""
+
 
 SIZE = {name: COLUMNS[name] for name in ("d_model", "d_ff", "layers", "heads")}
 """The schema of each number that defines a size."""
@@ -50,10 +74,17 @@ SIZE = {name: COLUMNS[name] for name in ("d_model", "d_ff", "layers", "heads")}
 
 def plan_row(*settings: str) -> Callable[[str], dict[str, Any]]:
     """The argument type of a plan row as JSON, with every field of a case and these settings."""
-    of_case = [field.name for field in fields(Case) if field.default is MISSING]
-    needed = {name: COLUMNS[name] for name in (*of_case, *settings)}
-    others = {name: rule for name, rule in COLUMNS.items() if name not in needed}
-    return json_of(mapping(needed, others), _require_possible)
+    brought = {"required": ["workload"]}
+    own = _row(Case, COLUMNS, settings)
+    return json_of(
+        {"if": brought, "then": _row(Brought, OF_BROUGHT, settings), "else": own}, _require_possible
+    )
+
+
+def _row(kind: type[AnyCase], columns: Schema, settings: Sequence[str]) -> Schema:
+    of_case = [field.name for field in fields(kind) if field.default is MISSING]
+    needed = {name: columns[name] for name in (*of_case, *settings)}
+    return mapping(needed, {name: rule for name, rule in columns.items() if name not in needed})
 
 
 def add_plan_row(parser: Parser, *settings: str) -> None:
@@ -63,7 +94,7 @@ def add_plan_row(parser: Parser, *settings: str) -> None:
 
 
 def _require_possible(row: dict[str, Any]) -> dict[str, Any]:
-    problem = heads_problem(row["d_model"], row["heads"])
+    problem = "" if is_brought(row) else heads_problem(row["d_model"], row["heads"])
     if problem:
         raise StageError(f"heads: {problem}")
     for field, value in NEEDS_CUDA.items():

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from workflow_src.common.case import Case
+from workflow_src.common.case import AnyCase, case_of
 from workflow_src.dag.paths import results_of
 from workflow_src.dag.wildcards import Wildcards
 from workflow_src.plan import resources
@@ -40,8 +40,8 @@ class Cases:
         steps = resources.case_steps(self.plan.settings, self.plan.device)
         return attempt * resources.minutes(self._case(wildcards), steps)
 
-    def _case(self, wildcards: Wildcards) -> Case:
-        return Case.from_dict(self.plan.benchmark_row(wildcards.case))
+    def _case(self, wildcards: Wildcards) -> AnyCase:
+        return case_of(self.plan.benchmark_row(wildcards.case))
 
     def to_join(self) -> list[str]:
         """All planned cases; with allow_missing, only the measured ones.

@@ -9,14 +9,14 @@ from typing import Any
 
 from workflow_src.common.arguments import Parser, new_file
 from workflow_src.common.atomic_write import write_json
-from workflow_src.common.case import Case
+from workflow_src.common.case import AnyCase, case_of
 from workflow_src.common.errors import one_sentence
 from workflow_src.common.plan_row import add_plan_row
 from workflow_src.measure.alone import measured_alone
 from workflow_src.measure.machine import use_threads
 from workflow_src.measure.memory import peak_memory_mib, reset_peak
 from workflow_src.measure.oom import Row
-from workflow_src.measure.operators import add_launched
+from workflow_src.measure.operators import add_counted, add_launched
 from workflow_src.measure.phases import Built, build, run_built
 from workflow_src.measure.progress import said
 from workflow_src.measure.readings import add_readings, timed, watched
@@ -29,7 +29,8 @@ def measure_phase(workload: Workload, phase: str, warmup_steps: int, steps: int)
     """Warm up, then time `steps` steps of one phase: raw samples (ns) and peak memory (MiB)."""
     device = workload.case.device
     reset_peak(device)
-    return timed_steps(workload.phase(phase), device, warmup_steps, steps)
+    found = timed_steps(workload.phase(phase), device, warmup_steps, steps)
+    return found | workload.told()
 
 
 def timed_steps(step: Call, device: str, warmup_steps: int, steps: int) -> Row:
@@ -38,12 +39,12 @@ def timed_steps(step: Call, device: str, warmup_steps: int, steps: int) -> Row:
     return samples | {"peak_memory_mib": peak_memory_mib(device)}
 
 
-def measure(case: Case, warmup_steps: int, steps: int) -> dict[str, Row]:
+def measure(case: AnyCase, warmup_steps: int, steps: int) -> dict[str, Row]:
     """The row of each phase of a case, each with its own status."""
     return measure_built(case, build(case), warmup_steps, steps)
 
 
-def measure_built(case: Case, built: Built, warmup_steps: int, steps: int) -> dict[str, Row]:
+def measure_built(case: AnyCase, built: Built, warmup_steps: int, steps: int) -> dict[str, Row]:
     """As `measure`, on a workload that has been built."""
 
     def run(workload: Workload, phase: str) -> Row:
@@ -52,7 +53,7 @@ def measure_built(case: Case, built: Built, warmup_steps: int, steps: int) -> di
     return dict(run_built(case, built, run))
 
 
-def measure_all(case: Case, warmup_steps: int, steps: int) -> tuple[Built, dict[str, Row]]:
+def measure_all(case: AnyCase, warmup_steps: int, steps: int) -> tuple[Built, dict[str, Row]]:
     """As `measure`, with the workload; on a CUDA device rows also have `replay`.
 
     See measure/replay.py.
@@ -68,12 +69,14 @@ def measure_all(case: Case, warmup_steps: int, steps: int) -> tuple[Built, dict[
 
 
 def completed(found: tuple[Built, dict[str, Row]], launched: bool = True) -> dict[str, Row]:
-    """The rows of `measure_all`, with `launched` (measure/operators.py) unless told not to."""
+    """The rows of `measure_all`, with what measure/operators.py adds unless told not to."""
     (workload, _), rows = found
-    return add_launched(workload, rows) if launched else rows
+    return add_counted(workload, add_launched(workload, rows)) if launched else rows
 
 
-def benchmark(case: Case, warmup_steps: int, steps: int, launched: bool = True) -> dict[str, Any]:
+def benchmark(
+    case: AnyCase, warmup_steps: int, steps: int, launched: bool = True
+) -> dict[str, Any]:
     """The complete result of one case, measured with the device to itself."""
     about = {"case": case.as_dict(), "warmup_steps": warmup_steps}
     run = partial(measure_all, case, warmup_steps, steps)
@@ -93,7 +96,7 @@ def main() -> None:
         parser.error("argument --case: several processes are what benchmark_processes runs")
     use_threads(row)
     settings = (row["warmup_steps"], row["steps"], row.get("process", 0) == 0)
-    result = benchmark(Case.from_dict(row), *settings)
+    result = benchmark(case_of(row), *settings)
     write_json(arguments.output, result)
 
 

@@ -26,7 +26,7 @@ def attempt(measure: Callable[[], Row], release: Callable[[], object]) -> Row:
     try:
         return {"status": "ok", "reason": ""} | measure()
     except RuntimeError as error:
-        reason = _out_of_memory(error)
+        reason = out_of_memory(error)
         if not reason:
             raise
     # Outside the except block: the traceback in there keeps the tensors alive.
@@ -34,7 +34,7 @@ def attempt(measure: Callable[[], Row], release: Callable[[], object]) -> Row:
     return {"status": "oom", "reason": reason}
 
 
-def _out_of_memory(error: RuntimeError) -> str:
+def out_of_memory(error: Exception) -> str:
     """What an allocator of torch says when memory has run out; empty for any other error."""
     if isinstance(error, torch.OutOfMemoryError):
         return " ".join(str(error).split()).split(". ")[0]

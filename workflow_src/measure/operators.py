@@ -10,6 +10,8 @@ from functools import partial
 from itertools import zip_longest
 from typing import Any
 
+from workflow_src.common.case import Brought
+from workflow_src.measure.flop_count import counted_flops
 from workflow_src.measure.host_calls import Call, Host, host
 from workflow_src.measure.oom import Row, attempt
 from workflow_src.measure.timing import run_through
@@ -174,10 +176,28 @@ def _kept(measure: Callable[[], Row], release: Callable[[], object]) -> Row:
         return {"status": "failed", "reason": " ".join(said.split())[:LONGEST_REASON]}
 
 
+def _counted(workload: Workload, phase: str) -> Row:
+    return {"flops": counted_flops(workload.phase(phase))}
+
+
 def add_launched(workload: Workload | None, rows: dict[str, Row]) -> dict[str, Row]:
     """`rows` of phases, those that are ok with `launched`, which has a status of its own."""
     for phase, row in rows.items():
         if workload is not None and row["status"] == "ok":
             measure = partial(launched, workload.phase(phase), workload.case.device)
-            row["launched"] = _kept(measure, workload.release)
+            with workload.observed():
+                row["launched"] = _kept(measure, workload.release)
+    return rows
+
+
+def add_counted(workload: Workload | None, rows: dict[str, Row]) -> dict[str, Row]:
+    """`rows` of a brought model's phases, with `counted` if ok: FLOPs of a step by operator.
+
+    Of this project's own model formulas tell, and what runs under torch.compile isn't counted.
+    """
+    if workload is None or not isinstance(workload.case, Brought) or workload.compiled:
+        return rows
+    for phase, row in rows.items():
+        if row["status"] == "ok":
+            row["counted"] = _kept(partial(_counted, workload, phase), workload.release)
     return rows

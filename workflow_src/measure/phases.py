@@ -3,18 +3,20 @@
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from workflow_src.common.case import PHASES, Case
+from workflow_src.common.case import PHASES, AnyCase
+from workflow_src.measure.brought import blamed
 from workflow_src.measure.oom import Row, attempt, free, in_turn
 from workflow_src.measure.progress import said
 from workflow_src.measure.workload import Workload
 
 MODEL_TOO_LARGE = "the model itself did not fit"
+NOTHING_TO_TRAIN = "no parameter of the model needs a gradient"
 
 Built = tuple[Workload | None, Row]
 """A workload, and the row (status, reason) of building it."""
 
 
-def build(case: Case) -> Built:
+def build(case: AnyCase) -> Built:
     """The workload of a case, and the row (status, reason) of building it.
 
     The workload is None if not even the model fits in memory.
@@ -30,7 +32,7 @@ def build(case: Case) -> Built:
 
 
 def run_phases(
-    case: Case, run: Callable[[Workload, str], Row], phases: Sequence[str] = PHASES
+    case: AnyCase, run: Callable[[Workload, str], Row], phases: Sequence[str] = PHASES
 ) -> Iterator[tuple[str, Row]]:
     """Each of `phases` with the row that `run` returns, or with status oom or skipped.
 
@@ -40,13 +42,18 @@ def run_phases(
 
 
 def run_built(
-    case: Case,
+    case: AnyCase,
     built: Built,
     run: Callable[[Workload, str], Row],
     phases: Sequence[str] = PHASES,
 ) -> Iterator[tuple[str, Row]]:
     """As `run_phases`, on what `build` made."""
-    for phase, row in _rows(built, run, phases):
+    rows = _rows(built, run, phases)
+    while True:
+        with blamed(case, "a step"):
+            phase, row = next(rows, ("", {}))
+        if not phase:
+            return
         yield phase, said(f"{case.case} {phase}", row)
 
 
@@ -60,4 +67,7 @@ def _rows(
             (phase, {"status": "skipped", "reason": MODEL_TOO_LARGE}) for phase in phases[1:]
         )
         return
-    yield from in_turn(phases, partial(run, workload), workload.release)
+    possible = [phase for phase in phases if phase in workload.phases]
+    yield from in_turn(possible, partial(run, workload), workload.release)
+    for phase in phases[len(possible) :]:
+        yield phase, {"status": "skipped", "reason": NOTHING_TO_TRAIN}

@@ -6,16 +6,18 @@ window opens and emit no range, so that they can't affect any number of a captur
 
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
 import torch
 
 from workflow_src.common.arguments import Parser, new_file
-from workflow_src.common.case import END_OF_CAPTURE, PHASES, Case
+from workflow_src.common.case import END_OF_CAPTURE, AnyCase, case_of
 from workflow_src.common.devices import hold
 from workflow_src.common.errors import one_sentence
 from workflow_src.common.plan_row import add_plan_row
+from workflow_src.measure.brought import blamed
 from workflow_src.measure.machine import use_threads
 from workflow_src.measure.memory_limit import limited_memory
 from workflow_src.measure.oom import Row, in_turn
@@ -35,8 +37,9 @@ def fitting(workload: Workload, phases: Sequence[str], steps: int) -> list[str]:
     """
 
     def run(phase: str) -> Row:
-        for _ in range(steps):
-            run_step(workload, phase)
+        with blamed(workload.case, "a step"):
+            for _ in range(steps):
+                run_step(workload, phase)
         return {}
 
     rows = in_turn(phases, run, workload.release)
@@ -53,10 +56,10 @@ def warm_up(workload: Workload, steps: int) -> list[str]:
     A phase that barely fits alone may not fit again once the allocator's memory is fragmented. One
     more step of each phase finds out, and brings the allocator to a steady state for the window.
     """
-    return fitting(workload, fitting(workload, PHASES, max(steps, 1)), 1)
+    return fitting(workload, fitting(workload, workload.phases, max(steps, 1)), 1)
 
 
-def prepared(case: Case, warmup_steps: int) -> tuple[Workload | None, list[str]]:
+def prepared(case: AnyCase, warmup_steps: int) -> tuple[Workload | None, list[str]]:
     """The workload of a case, warmed up, and the phases that fit in memory.
 
     The window is outside of the limit: a profiler's buffers are not the workload's memory.
@@ -89,7 +92,7 @@ def run_steps(workload: Workload | None, phases: Sequence[str], steps: int) -> N
         time.sleep(MIN_MARK_S)
 
 
-def profiled_run(case: Case, warmup_steps: int, steps: int, output: Path | None) -> None:
+def profiled_run(case: AnyCase, warmup_steps: int, steps: int, output: Path | None) -> None:
     """Warm up, open the window, run the steps of each phase that fits.
 
     torch.profiler writes its trace to `output`; if that is None, nsys profiles from outside.
@@ -101,7 +104,7 @@ def profiled_run(case: Case, warmup_steps: int, steps: int, output: Path | None)
         exported_torch_window(case.device, output, settling) if output else nsys_window(case.device)
     )
     say(f"{case.case}: capturing {steps} steps of {', '.join(phases) or 'no phase'}")
-    with window:
+    with workload.observed() if workload else nullcontext(), window:
         run_steps(workload, phases, steps)
     say(f"{case.case}: captured")
 
@@ -120,7 +123,7 @@ def main() -> None:
     torch.autograd.set_multithreading_enabled(not arguments.single_threaded_autograd)
     row = arguments.case
     use_threads(row)
-    case = Case.from_dict(row)
+    case = case_of(row)
     with one_sentence(case.case), hold(case.device, case.case):
         profiled_run(case, row["warmup_steps"], row["capture_steps"], arguments.output)
 

@@ -9,6 +9,7 @@ import torch
 
 from workflow_src.measure.cuda_graph import NotCapturableError, first_error, graphed, summary
 from workflow_src.measure.oom import Row, in_turn
+from workflow_src.measure.phases import NOTHING_TO_TRAIN
 from workflow_src.measure.timing import sample_steps
 from workflow_src.measure.workload import Workload
 
@@ -30,7 +31,9 @@ def replays(
 
     def run(phase: str) -> Row:
         if workload is None or eager[phase]["status"] != "ok":
-            return {"status": "skipped", "reason": DID_NOT_FIT}
+            why = eager[phase]["reason"]
+            said = why if why == NOTHING_TO_TRAIN else DID_NOT_FIT
+            return {"status": "skipped", "reason": said}
         if not works():
             return {"status": "skipped", "reason": BROKEN}
         workload.release()

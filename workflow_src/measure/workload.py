@@ -1,15 +1,20 @@
 """The workload: the object that both the benchmark and the capture of a case run."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.optim import Optimizer
 
-from workflow_src.common.case import Case
+from workflow_src.common.case import PHASES, AnyCase, Brought, Case
+from workflow_src.measure import brought
+from workflow_src.measure.module_ranges import ForwardThenLoss, is_compiled, module_ranges
 from workflow_src.measure.oom import free
 from workflow_src.measure.precision import AUTOCAST, use_precision
+from workflow_src.measure.progress import say
 from workflow_src.measure.timing import synchronize
 from workflow_src.model.adamw import build_optimizer
 from workflow_src.model.loss import cross_entropy
@@ -40,58 +45,91 @@ class Build:
 USUAL = Build()
 
 
+@dataclass(frozen=True)
+class Parts:
+    """What a workload runs; `run` is the model, or what torch.compile makes of it.
+
+    precision: what is set around the model, "" for nothing. optimizer: None without a parameter
+    that needs a gradient.
+    """
+
+    model: nn.Module
+    run: Callable[..., Any]
+    batch: tuple[Any, ...]
+    loss: Callable[..., Tensor]
+    optimizer: Optimizer | None
+    precision: str
+
+
 class Workload:
-    """A model, its optimizer and one batch of random tokens, ready to run any phase.
+    """A model, its optimizer and one batch, ready to run any phase.
 
     Each phase emits its own inner ranges; the caller emits the step range around it.
     """
 
-    def __init__(self, case: Case, build: Build = USUAL) -> None:
+    def __init__(self, case: AnyCase, build: Build = USUAL) -> None:
         """Build everything for `case` on its device. May run out of memory."""
-        use_precision(case.precision)
         self.case, self.build = case, build
         self.device = torch.device(case.device)
-        self.model = build_model(case)
-        if build.bf16_weights:
-            for parameter in self.model.parameters():
-                parameter.data = parameter.data.bfloat16()
-        self.run: Callable[[Tensor], Tensor] = (
-            torch.compile(self.model, options=build.options) if build.compiled else self.model
-        )
-        parameters = self.model.parameters()
-        self.optimizer = build_optimizer(case.optimizer, parameters, build.capturable)
-        self.scaler = torch.amp.GradScaler(case.device, enabled=case.precision == "fp16")
-        generator = torch.Generator().manual_seed(case.seed)
-        tokens = torch.randint(
-            case.vocabulary, (case.batch, case.context + 1), generator=generator
-        ).to(self.device)
-        self.inputs, self.targets = tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()
+        parts = _of_function(case) if isinstance(case, Brought) else _own(case, build)
+        self.model, self.run, self.batch = parts.model, parts.run, parts.batch
+        self._optimizer, self.loss, self.precision = parts.optimizer, parts.loss, parts.precision
+        self.scaler = torch.amp.GradScaler(case.device, enabled=self.precision == "fp16")
+        self._divided: AbstractContextManager[object] = nullcontext()
+        self._last_loss: Tensor | None = None
+
+    @property
+    def compiled(self) -> bool:
+        """Whether any part of the model runs under torch.compile."""
+        return self.build.compiled or any(map(is_compiled, self.model.modules()))
+
+    def told(self) -> dict[str, bool]:
+        """Whether the loss of a brought model's last step is a finite number, as `finite`.
+
+        Empty before any step that has a loss, and for this project's own model.
+        """
+        if self._last_loss is None:
+            return {}
+        return {"finite": bool(torch.isfinite(self._last_loss))}
+
+    @property
+    def phases(self) -> tuple[str, ...]:
+        """The phases that can be run: without anything to train, the forward pass alone."""
+        return PHASES if self._optimizer else PHASES[:1]
+
+    @property
+    def optimizer(self) -> Optimizer:
+        """What trains the model; there is none where the forward pass is all that can be run."""
+        assert self._optimizer is not None, "see phases"
+        return self._optimizer
 
     def _autocast(self) -> AbstractContextManager[object]:
-        dtype = None if self.build.bf16_weights else AUTOCAST.get(self.case.precision)
+        dtype = AUTOCAST.get(self.precision)
         return torch.autocast(self.case.device, dtype=dtype) if dtype else nullcontext()
 
     def forward(self) -> None:
-        """Compute the logits of the batch, without an autograd graph."""
+        """Compute the model's outputs for the batch, without an autograd graph."""
         self.logits()
 
     @torch.no_grad()
-    def logits(self) -> Tensor:
-        """The logits of the batch, without an autograd graph: (batch, context, vocabulary)."""
+    def logits(self) -> Any:
+        """What the model makes of the batch, without an autograd graph.
+
+        For this project's own model, logits: (batch, context, vocabulary).
+        """
         with self._autocast():
-            return self.run(self.inputs)
+            return self.run(*self.batch)
 
     def forward_backward(self) -> None:
-        """Compute gradients of the mean cross-entropy; the previous step's are dropped first."""
+        """Compute gradients of the loss; the previous step's are dropped first."""
         with range_("zero_grad"):
             self.optimizer.zero_grad(set_to_none=True)
-        with self._autocast():
-            with range_("forward"):
-                logits = self.run(self.inputs)
-            with range_("loss"):
-                loss = cross_entropy(logits, self.targets)
+        with self._autocast(), self._divided:
+            loss = self.loss(self.run, *self.batch)
         with range_("backward"):
             torch.autograd.backward(self.scaler.scale(loss))
+        if isinstance(self.case, Brought):
+            self._last_loss = loss.detach()
 
     def train_step(self) -> None:
         """Run one training step: forward_backward, then the optimizer."""
@@ -109,12 +147,69 @@ class Workload:
         }
         return steps[name]
 
+    @contextmanager
+    def observed(self) -> Iterator[None]:
+        """While inside, a brought model emits ranges; this project's own always does."""
+        if not isinstance(self.case, Brought):
+            yield
+            return
+        if self.compiled:
+            say(f"{self.case.case}: what runs under torch.compile has no ranges of modules")
+        divided = ForwardThenLoss()
+        self._divided = divided
+        whole = nullcontext() if is_compiled(self.model) else divided.of(self.model)
+        with whole, module_ranges(self.model, self.case.module_depth, self.case.module_fold):
+            yield
+        self._divided = nullcontext()
+
     def synchronize(self) -> None:
         """Wait until the device has finished all work launched."""
         synchronize(self.case.device)
 
     def release(self) -> None:
         """Free gradients, optimizer state and cached memory, as after running out of memory."""
-        self.optimizer.zero_grad(set_to_none=True)
-        self.optimizer.state.clear()
+        if self._optimizer:
+            self.optimizer.zero_grad(set_to_none=True)
+            self.optimizer.state.clear()
         free(self.case.device)
+
+
+def _own(case: Case, build: Build) -> Parts:
+    """This project's Transformer with random tokens, and the mean cross-entropy of the next one."""
+    use_precision(case.precision)
+    model = build_model(case)
+    if build.bf16_weights:
+        for parameter in model.parameters():
+            parameter.data = parameter.data.bfloat16()
+    generator = torch.Generator().manual_seed(case.seed)
+    shape = (case.batch, case.context + 1)
+    tokens = torch.randint(case.vocabulary, shape, generator=generator).to(case.device)
+    inputs, targets = tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()
+
+    def loss(run: Callable[[Tensor], Tensor], inputs: Tensor) -> Tensor:
+        with range_("forward"):
+            logits = run(inputs)
+        with range_("loss"):
+            return cross_entropy(logits, targets)
+
+    run = torch.compile(model, options=build.options) if build.compiled else model
+    optimizer = build_optimizer(case.optimizer, model.parameters(), build.capturable)
+    precision = "" if build.bf16_weights else case.precision
+    return Parts(model, run, (inputs,), loss, optimizer, precision)
+
+
+def _of_function(case: Brought) -> Parts:
+    """What a brought function makes; a precision that it takes is its own affair."""
+    function = brought.function_of(case)
+    own_precision = brought.takes_precision(function)
+    if not own_precision:
+        use_precision(case.precision)
+    found = brought.made(case, function)
+
+    def loss(*given: Any) -> Tensor:
+        return brought.checked_loss(case, found.loss(*given))
+
+    trained = [each for each in found.model.parameters() if each.requires_grad]
+    optimizer = found.optimizer or (torch.optim.AdamW(trained) if trained else None)
+    precision = "" if own_precision else case.precision
+    return Parts(found.model, found.model, found.batch, loss, optimizer, precision)

@@ -36,6 +36,8 @@ def schema() -> dict[str, Any]:
 def _what_to_type(error: Violation) -> str:
     """What to type for a value of another type, as far as that can be guessed."""
     kinds, value = error.validator_value, error.instance
+    if len(error.absolute_path) > 1:
+        return ""
     if error.validator == "type" and "array" in kinds and isinstance(value, str):
         return f"; on the command line: --config '{key_of(error)}=[{value}]'"
     return ""
@@ -71,16 +73,31 @@ def _contradictions(config: Mapping[str, Any]) -> Iterator[str]:
     if config["suite"] not in config["suites"]:
         yield one_of("suite", config["suite"], config["suites"])
     for name, suite in config["suites"].items():
-        for size in suite["sizes"]:
+        for size in suite.get("sizes", ()):
             if size not in config["sizes"]:
                 yield one_of(f"suites.{name}.sizes", size, config["sizes"])
+    yield from _of_workload(config, config["suites"].get(config["suite"], {}))
     for case in config["levers_cases"]:
-        if case.split("-")[0] not in config["sizes"]:
-            yield one_of(f"levers_cases: size of {case!r}", case.split("-")[0], config["sizes"])
+        size = case.rsplit("-", 2)[0]
+        if size not in config["sizes"]:
+            yield one_of(f"levers_cases: size of {case!r}", size, config["sizes"])
     for name, size in config["sizes"].items():
         problem = heads_problem(size["d_model"], size["heads"])
         if problem:
             yield f"sizes.{name}.heads: {problem}"
+
+
+def _of_workload(config: Mapping[str, Any], suite: Mapping[str, Any]) -> Iterator[str]:
+    """What contradicts that a workload is brought, or that none is."""
+    if config["workload"] is None:
+        given = {"axes": config["axes"], f"suites.{config['suite']}.axes": suite.get("axes")}
+        for key in (key for key, axes in given.items() if axes is not None):
+            yield f"{key}: needs a workload, such as --config workload=my_model.py:make"
+    elif config["studies"]:
+        yield (
+            f"studies: {config['studies'][0]!r} measures this project's own model, and a workload "
+            "is brought; allowed with one: none"
+        )
 
 
 def _typed(value: Any, rules: Mapping[str, Any]) -> Any:
@@ -89,7 +106,8 @@ def _typed(value: Any, rules: Mapping[str, Any]) -> Any:
     That passes on true, and numbers inside a mapping, as text, and a tag of digits as a number.
     """
     kinds = rules.get("type", ())
-    if "string" in kinds and isinstance(value, int) and not isinstance(value, bool):
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if whole and "string" in kinds and "integer" not in kinds:
         return str(value)
     if isinstance(value, Mapping):
         known, others = rules.get("properties", {}), rules.get("additionalProperties") or {}
@@ -100,7 +118,10 @@ def _typed(value: Any, rules: Mapping[str, Any]) -> Any:
         return value
     if "boolean" in kinds and value in ("true", "false"):
         return value == "true"
-    return int(value) if "integer" in kinds and re.fullmatch(r"[+-]?[0-9]{1,30}", value) else value
+    if "integer" in kinds and re.fullmatch(r"[+-]?[0-9]{1,30}", value):
+        return int(value)
+    decimal = "number" in kinds and re.fullmatch(r"[+-]?[0-9]{1,30}\.[0-9]{1,30}", value)
+    return float(value) if decimal else value
 
 
 def check(raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,8 +142,16 @@ def check(raw: Mapping[str, Any]) -> dict[str, Any]:
     config: dict[str, Any] = with_defaults(raw, schema())
     for problem in _contradictions(config):
         raise ConfigError(problem)
-    config["tag"] = config["tag"] or config["suite"]
+    suite = config["suites"][config["suite"]]
+    if config["workload"]:
+        config["axes"] = suite.get("axes", {}) if config["axes"] is None else config["axes"]
+    own = config["workload"] and "axes" not in suite
+    config["tag"] = config["tag"] or (_stem(config["workload"]) if own else config["suite"])
     return config
+
+
+def _stem(workload: str) -> str:
+    return Path(workload.rpartition(":")[0] or workload).stem
 
 
 class _UniqueKeys(yaml.SafeLoader):
@@ -157,7 +186,8 @@ def options(config: Mapping[str, Any], file: Path = CONFIG) -> list[str]:
     Raises ConfigError for a file that can't be read.
     """
     usual = read_yaml(file) or {}
-    changed = {key: value for key, value in config.items() if value != usual.get(key)}
+    given = {key: value for key, value in config.items() if value != usual.get(key)}
+    changed = _typed(given, schema())
     first = sorted(changed, key=lambda key: (key != "suite", key))
     return [f"{key}={_as_typed(changed[key])}" for key in first]
 

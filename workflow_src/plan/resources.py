@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 
-from workflow_src.common.case import PHASES, Case
+from workflow_src.common.case import PHASES, AnyCase, Brought
 from workflow_src.common.units import MIB
 from workflow_src.model.flops import (
     backward_flops,
@@ -31,7 +31,12 @@ FLOPS_PER_S = {"cpu": 5e9, "cuda": 2e12}
 """Rates that any cluster machine exceeds: lower bounds, not forecasts."""
 
 
-def memory_mib(case: Case) -> int:
+UNKNOWN_MIB = 16384
+UNKNOWN_MINUTES = 60
+"""What a brought model is given, of which no formula tells; a second attempt gets twice as much."""
+
+
+def memory_mib(case: AnyCase) -> int:
     """Upper bound (MiB) of the host memory that measuring a case takes.
 
     With a CUDA device, model and activations are in its memory, and host memory is constant. On
@@ -40,6 +45,8 @@ def memory_mib(case: Case) -> int:
     """
     if case.device == "cuda":
         return FIXED_MIB["cuda"]
+    if isinstance(case, Brought):
+        return UNKNOWN_MIB
     activations = sum(work.bytes for work in forward_work(case))
     kept = BYTES_PER_PARAMETER * parameter_count(case) + activations
     return FIXED_MIB["cpu"] + math.ceil(kept / MIB)
@@ -57,8 +64,10 @@ def case_steps(settings: Mapping[str, int], device: str) -> int:
     return max(benchmark, warmup + PROFILED + settings["capture_steps"])
 
 
-def minutes(case: Case, steps: int) -> int:
+def minutes(case: AnyCase, steps: int) -> int:
     """Upper bound (minutes) of the time that `steps` steps of each phase of a case take."""
+    if isinstance(case, Brought):
+        return UNKNOWN_MINUTES
     forward, backward = total_forward_flops(case), backward_flops(case)
     flops = steps * (len(PHASES) * forward + (len(PHASES) - 1) * backward)
     return FIXED_MINUTES + math.ceil(flops / FLOPS_PER_S[case.device] / 60)

@@ -10,13 +10,15 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from workflow_src.common.case import ATTENTIONS, NEEDS_CUDA, PRECISIONS, Case
+from workflow_src.common.case import ATTENTIONS, NEEDS_CUDA, PRECISIONS, AnyCase, Case
 from workflow_src.common.ceilings import SIZES
 from workflow_src.common.devices import cuda_devices
 from workflow_src.common.errors import remake
+from workflow_src.plan.brought import BROUGHT_PATTERN, brought_cases, checked, code_of
 from workflow_src.plan.config import ConfigError, check, one_of
 
-CASE_PATTERN = r"[A-Za-z0-9.]+-ctx[0-9]+-(?:fp32|tf32|bf16|fp16)(?:-[a-z0-9_]+)*"
+OWN_PATTERN = r"[A-Za-z0-9.]+(?:-[A-Za-z0-9.]+)*-ctx[0-9]+-(?:fp32|tf32|bf16|fp16)(?:-[a-z0-9_]+)*"
+CASE_PATTERN = rf"(?:{OWN_PATTERN}|{BROUGHT_PATTERN})"
 """The pattern of case ids: the workflow's global wildcard constraint."""
 
 BENCHMARK_KEYS = ("warmup_steps", "steps", "processes")
@@ -38,7 +40,7 @@ class Plan:
     tag: str
     device: str
     profiler: str
-    cases: tuple[Case, ...]
+    cases: tuple[AnyCase, ...]
     settings: Mapping[str, Any]
 
     @property
@@ -95,7 +97,7 @@ class Plan:
 
 
 def _steps_in_capture(row: Mapping[str, Any]) -> int:
-    most = MOST_BLOCKS_IN_CAPTURE // int(row["layers"])
+    most = MOST_BLOCKS_IN_CAPTURE // int(row.get("layers", 1))
     return max(1, min(int(row["capture_steps"]), most))
 
 
@@ -108,8 +110,10 @@ def case_id(size: str, axes: Mapping[str, Any]) -> str:
     return "-".join(parts)
 
 
-def make_cases(config: Mapping[str, Any], device: str) -> tuple[Case, ...]:
+def make_cases(config: Mapping[str, Any], device: str) -> tuple[AnyCase, ...]:
     """Every combination of the suite's axes, grouped by size. Takes a checked configuration."""
+    if config["workload"]:
+        return brought_cases(config, device)
     suite = config["suites"][config["suite"]]
     names = ("context", "batch", "precision", "attention", "optimizer")
     combinations = product(suite["sizes"], *(suite[_plural(name)] for name in names))
@@ -213,21 +217,28 @@ def make_plan(raw: Mapping[str, Any], results: Path = Path("results")) -> Plan:
     device, profiler = resolve(config, earlier)
     suite = config["suites"][config["suite"]]
     if device == "cpu":
-        _require_cpu_values(config["suite"], suite)
+        _require_cpu_values(config)
     processes = config["processes"] or suite["processes"] or 1
-    config |= {"profiler": profiler, "device": device, "processes": processes}
+    config |= {"profiler": profiler, "device": device, "processes": processes, "code": None}
+    if config["workload"]:
+        config["code"] = code_of(checked(config["workload"], config["axes"]).file)
     return expand(config | {"cpu_threads": resolve_threads(config, earlier)})
 
 
-def _require_cpu_values(name: str, suite: Mapping[str, Any]) -> None:
-    """Raise ConfigError for a value of a suite's axes that needs a CUDA device."""
+def _require_cpu_values(config: Mapping[str, Any]) -> None:
+    """Raise ConfigError for a value of the axes that needs a CUDA device."""
     everything = {"precision": PRECISIONS, "attention": ATTENTIONS}
+    axes, name = config["axes"] or {}, config["suite"]
     for axis, value in NEEDS_CUDA.items():
-        if value in suite[_plural(axis)]:
+        key, values = f"axes.{axis}", axes.get(axis, ())
+        if not config["workload"]:
+            key = f"suites.{name}.{_plural(axis)}"
+            values = config["suites"][name][_plural(axis)]
+        if value in values:
             allowed = ", ".join(other for other in everything[axis] if other != value)
             raise ConfigError(
-                f"suites.{name}.{_plural(axis)}: {value!r} needs a CUDA device, and the device is "
-                f"cpu; allowed there: {allowed}"
+                f"{key}: {value!r} needs a CUDA device, and the device is cpu; allowed there: "
+                f"{allowed}"
             )
 
 

@@ -9,7 +9,7 @@ from workflow_src.common.arguments import Parser, json_of, new_file
 from workflow_src.common.atomic_write import write_text
 from workflow_src.common.case import ATTENTIONS, OPTIMIZERS, PRECISIONS
 from workflow_src.common.errors import one_sentence
-from workflow_src.common.plan_row import COLUMNS, SIZE
+from workflow_src.common.plan_row import COLUMNS, OF_BROUGHT, SIZE
 from workflow_src.common.schema import POSITIVE, TEXT, choice, listed, mapping
 from workflow_src.plan.config import ConfigError, one_of
 from workflow_src.plan.suites import expand
@@ -32,10 +32,9 @@ AXES = {
     "attentions": choice(ATTENTIONS),
     "optimizers": choice(OPTIMIZERS),
 }
-SUITE = mapping(
-    {name: listed(values) for name, values in AXES.items()}
-    | {"processes": COLUMNS["processes"] | {"type": ["integer", "null"]}}
-)
+PROCESSES = {"processes": COLUMNS["processes"] | {"type": ["integer", "null"]}}
+OWN_SUITE = mapping({name: listed(values) for name, values in AXES.items()} | PROCESSES)
+SUITE = {"if": {"required": ["axes"]}, "then": mapping(PROCESSES), "else": OWN_SUITE}
 FROM_ROWS = (
     *("device", "profiler", "vocabulary", "seed", "memory_limit_gib"),
     *("warmup_steps", "steps", "processes", "capture_steps", "os_tracing"),
@@ -48,6 +47,11 @@ SETTINGS = mapping(
         "cpu_threads": COLUMNS["cpu_threads"] | {"type": ["integer", "null"]},
         "sizes": {"type": "object", "additionalProperties": mapping(SIZE)},
         "suites": {"type": "object", "additionalProperties": SUITE},
+        "workload": TEXT | {"type": ["string", "null"]},
+        "axes": {"type": ["object", "null"], "additionalProperties": {"type": "array"}},
+        "code": TEXT | {"type": ["string", "null"]},
+        "module_depth": OF_BROUGHT["module_depth"],
+        "module_fold": OF_BROUGHT["module_fold"],
     }
 )
 """What the plan is made of. Not config.schema.yaml, where a description makes no plan stale."""
@@ -58,9 +62,14 @@ def consistent(settings: Mapping[str, Any]) -> Mapping[str, Any]:
     name, suites, sizes = settings["suite"], settings["suites"], settings["sizes"]
     if name not in suites:
         raise ConfigError(one_of("suite", name, suites))
-    for size in suites[name]["sizes"]:
+    for size in suites[name].get("sizes", ()):
         if size not in sizes:
             raise ConfigError(one_of(f"suites.{name}.sizes", size, sizes))
+    for key in ("axes", "code"):
+        if (settings[key] is None) != (settings["workload"] is None):
+            raise ConfigError(
+                f"{key}: {settings[key]!r} must be there with a workload, and only so"
+            )
     if settings["device"] == "cpu" and settings["cpu_threads"] is None:
         raise ConfigError("cpu_threads: None must be a number of threads where device is cpu")
     return settings

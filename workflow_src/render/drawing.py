@@ -80,7 +80,13 @@ def nothing(message: str) -> Figure:
 
 
 def context_axis(axes: Axes, contexts: Sequence[int]) -> None:
-    """A logarithmic horizontal axis of contexts, with a tick at each measured one."""
+    """A logarithmic horizontal axis of contexts, with a tick at each measured one.
+
+    Cases of a brought model without one, whose context is 0, stand side by side.
+    """
+    if not any(contexts):
+        axes.set_xticks([])
+        return
     axes.set_xscale("log", base=2)
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xticks(sorted(set(contexts)), [str(context) for context in sorted(set(contexts))])

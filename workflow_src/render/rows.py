@@ -52,10 +52,17 @@ class Axes:
 
 
 def _values(cases: Sequence[Mapping[str, str]]) -> dict[str, Sequence[str]]:
-    """The values of each axis. Batch, attention and optimizer are axes only if they vary."""
+    """The values of each axis. Batch, attention and optimizer are axes only if they vary.
+
+    Nor is the context of a brought model without one, which is 0.
+    """
     every = {axis: list(dict.fromkeys(case[axis] for case in cases)) for axis in cases[0]}
     always = ("size", "context", "precision")
-    return {axis: values for axis, values in every.items() if len(values) > 1 or axis in always}
+    return {
+        axis: values
+        for axis, values in every.items()
+        if len(values) > 1 or (axis in always and values != ["0"])
+    }
 
 
 def _named(body: str) -> dict[str, Sequence[str]]:

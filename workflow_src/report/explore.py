@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 from markupsafe import Markup
 
+from workflow_src.answers.matrix import heading
 from workflow_src.render.html import html_template
 from workflow_src.render.value import Value
 from workflow_src.report.commands import options, without_studies
@@ -22,7 +23,7 @@ class Case:
 
     case: str
     size: str
-    context: int
+    context: str
     precision: str
     row: str
     benchmark: str
@@ -51,7 +52,7 @@ def _case(row: pd.Series, results: str) -> Case:
     return Case(
         case=case,
         size=str(row["size"]),
-        context=int(str(row["context"])),
+        context=heading(int(str(row["context"]))),
         precision=str(row["precision"]),
         row=shlex.quote(json.dumps(known)),
         benchmark=f"{results}/benchmark/{case}.json",

@@ -10,6 +10,7 @@ from workflow_src.answers.conditions import Warned, conditions, hosts
 from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import PhaseTimes
 from workflow_src.common import words
+from workflow_src.common.case import OWN
 from workflow_src.common.environment import SAME_EVERYWHERE
 from workflow_src.render.show import Headline
 from workflow_src.render.value import Cell, Joined, Rows, Value, merged, ratio, rows_of
@@ -19,6 +20,9 @@ from workflow_src.report.run import Run
 
 AXES = ("size", "context", "precision", "batch", "attention", "optimizer")
 """The columns of the cases whose values the first lines name."""
+
+NO_AXIS = {0, OWN}
+"""What the cases of a brought model have where it has no axis of that name."""
 
 DIFFERENT = 0.005
 """Processes differ if the slowest takes longer than the fastest by more than this share: less
@@ -113,7 +117,7 @@ def axes(tables: Tables) -> tuple[tuple[str, str], ...]:
             ", ".join(said.get(name, {}).get(str(each), str(each)) for each in values),
         )
         for name, values in found.items()
-        if values
+        if set(values) - NO_AXIS
     )
 
 

@@ -18,6 +18,7 @@ from workflow_src.common.arguments import (
 )
 from workflow_src.common.asked import noted
 from workflow_src.common.atomic_write import write_text
+from workflow_src.common.case import is_brought
 from workflow_src.common.errors import one_sentence
 from workflow_src.render.html import make_html
 from workflow_src.render.markdown import records
@@ -69,6 +70,7 @@ class Report:
     def __init__(self, run: Run, sources: Sources, folder: Path) -> None:
         self._run, self._sources, self._folder = run, sources, folder
         names = [part.name for part in run.studies]
+        studies = () if is_brought(run.plan) else STUDIES
         self._about: dict[str, object] = {
             "tag": run.tag,
             "opening": opening(run),
@@ -76,7 +78,7 @@ class Report:
             "ran": what_ran(run),
             "warnings": warnings(run.tables),
             "ceilings": ceilings(run.tables),
-            "not_chosen": ", ".join(name for name in STUDIES if name not in names),
+            "not_chosen": ", ".join(name for name in studies if name not in names),
             "with_all_studies": _options(commands.with_studies(run.settings, STUDIES)),
         }
 

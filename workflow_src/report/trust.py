@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from workflow_src.answers.conditions import Conditions, Warned, conditions
 from workflow_src.answers.tables import Tables
+from workflow_src.common.case import is_brought
 from workflow_src.common.thresholds import HOST_CHANGED, MATCH_WITHIN, OUTSIDE_LIMIT, SLOWER_HOST
 from workflow_src.render.value import Cell, Joined, Marked, Rows, Value, rows_of, value
 from workflow_src.report.opening import spread
@@ -77,8 +78,11 @@ def _operators(run: Run) -> Iterator[Check]:
     yield from _at_least(
         "time of matrix products with M, N and K", known, name, "gemm_share_with_shape"
     )
-    same = known["flops"] == known["flops_expected"]
-    yield from _in_all("FLOPs of products are those of the formulas; phases", known, same, name)
+    counted = ("torch's counter", "flops_counted")
+    whose, column = counted if is_brought(run.plan) else ("the formulas", "flops_expected")
+    told = known[known[column].notna()]
+    same = told["flops"] == told[column]
+    yield from _in_all(f"FLOPs of products are those of {whose}; phases", told, same, name)
     yield from _at_most(
         "family by name is not that by operator", known, name, "family_disagreement_share"
     )
@@ -139,6 +143,7 @@ def _disturbed(run: Run) -> Iterator[Check]:
         Warned.SHARED: [each for each in every if each.others is not None],
         Warned.BUSY: [each for each in every if each.load is not None],
         Warned.NOT_LOCKED: [each for each in every if not each.locked],
+        Warned.NOT_FINITE: [each for each in every if is_brought(run.plan)],
     }
     for warning, mine in recorded.items():
         found = [each.case for each in mine if warning in each.warnings]

@@ -6,6 +6,7 @@ import pandas as pd
 
 from workflow_src.answers.conditions import Conditions, conditions
 from workflow_src.answers.tables import Tables
+from workflow_src.common import words
 from workflow_src.render.value import Cell
 
 
@@ -26,7 +27,12 @@ def _row(of: Conditions) -> dict[str, Cell]:
         "an eager operation before, us": of.operation_us,
         "other processes": of.others,
         "load per core": of.load,
+        "loss not finite in": _phases(of.not_finite) or None,
     }
+
+
+def _phases(codes: str) -> str:
+    return "; ".join(words.PHASES.get(phase, phase) for phase in codes.split("; "))
 
 
 def _filled(rows: Sequence[dict[str, Cell]]) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from workflow_src.answers.conditions import conditions, hosts
 from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import PhaseTimes
 from workflow_src.common import words
-from workflow_src.common.case import Case
+from workflow_src.common.case import Case, is_brought
 from workflow_src.model.flops import parameter_count
 from workflow_src.render.markdown import escape
 from workflow_src.render.value import Cell, Ranged, Rows, Value, median, value
@@ -83,7 +83,7 @@ def settings(run: Run) -> pd.DataFrame:
     """Settings, versions and hosts, a row each; without what wasn't recorded."""
     environments, plan = run.tables["environments"], run.plan
     rows: dict[str, Cell] = {
-        "suite, tag": Markup(f"`{escape(run.suite)}`, `{escape(run.tag)}`"),
+        **_named(run),
         **{said: recorded(environments, name) for name, said in RECORDED.items()},
         **{said: recorded(plan, name) for name, said in PLANNED.items()},
         "measured on": _days(environments),
@@ -93,6 +93,14 @@ def settings(run: Run) -> pd.DataFrame:
     }
     lines = [[name, cell] for name, cell in rows.items() if cell]
     return pd.DataFrame(lines, columns=["what", "value"], dtype="object")
+
+
+def _named(run: Run) -> dict[str, Cell]:
+    """The workload, if one was brought, else the suite; with the tag."""
+    brought = is_brought(run.plan)
+    first = str(run.plan["workload"].iloc[0]) if brought else run.suite
+    what = "workload, tag" if brought else "suite, tag"
+    return {what: Markup(f"`{escape(first)}`, `{escape(run.tag)}`")}
 
 
 def recorded(table: pd.DataFrame, column: str) -> Markup:

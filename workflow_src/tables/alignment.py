@@ -12,7 +12,13 @@ from workflow_src.traces.families import families
 
 ALIGNMENT_COLUMNS = (
     *("phase", "steps", "status", "reason", "aligned_share", "parting"),
-    *("gemm_share_with_shape", "gemm_share_with_product", "flops", "flops_expected"),
+    *(
+        "gemm_share_with_shape",
+        "gemm_share_with_product",
+        "flops",
+        "flops_expected",
+        "flops_counted",
+    ),
     *("family_disagreement_share", "family_disagreement"),
 )
 

@@ -10,15 +10,15 @@ import pandas as pd
 
 from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_folder
 from workflow_src.common.atomic_write import write_csv
-from workflow_src.common.case import TABLES, Case
+from workflow_src.common.case import TABLES
 from workflow_src.common.environment import HOST_SPEEDS, POWER_CAP
 from workflow_src.common.errors import CAPTURE_AGAIN, StageError, TraceError, one_sentence, remake
 from workflow_src.common.reading import reading
 from workflow_src.common.thresholds import HOST_CHANGED
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.model.flops import forward_work
 from workflow_src.tables.operators import operator_tables
 from workflow_src.tables.timings import timings
+from workflow_src.tables.work import work
 from workflow_src.traces.attribution import NOWHERE, attribute, device_times, number_steps
 from workflow_src.traces.export import read_trace
 from workflow_src.traces.families import RULES, coverage, families, load_rules
@@ -128,6 +128,13 @@ def doubts(result: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _not_finite(phases: dict[str, Any]) -> dict[str, str]:
+    """The phases whose loss was no finite number, where that was recorded: of brought models."""
+    recorded = {phase: row["finite"] for phase, row in phases.items() if "finite" in row}
+    wrong = [phase for phase, finite in recorded.items() if not finite]
+    return {"loss_not_finite": "; ".join(wrong)} if recorded else {}
+
+
 def _limits_during(result: dict[str, Any]) -> set[str]:
     """What limited the clock during steps, but for power."""
     rows = [row for row in result.get("phases", {}).values() if "readings" in row]
@@ -168,7 +175,7 @@ def environment(result: dict[str, Any], profiler_version: str) -> pd.DataFrame:
     }
     when = {key: result[key] for key in ("started_at", "ended_at")}
     row = result["environment"] | {"profiler_version": profiler_version} | readings | when
-    return pd.DataFrame([row | doubts(result)])
+    return pd.DataFrame([row | doubts(result) | _not_finite(result["phases"])])
 
 
 def benchmark_tables(
@@ -187,7 +194,7 @@ def benchmark_tables(
         version = profiler_version or result["environment"]["torch"]
         tables = {
             "timings": timings(result),
-            "work": pd.DataFrame(forward_work(Case.from_dict(result["case"]))),
+            "work": work(result),
             "environments": environment(result, version),
         } | operator_tables(ranges, activities, result, rules)
         for table in tables.values():

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from workflow_src.common.case import Case
+from workflow_src.common.case import AnyCase, case_of
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.tables.alignment import (
     ALIGNMENT_COLUMNS,
@@ -21,7 +21,7 @@ from workflow_src.tables.alignment import (
 )
 from workflow_src.tables.paths import with_paths
 from workflow_src.tables.product_names import call_names, named_by_range, products_of
-from workflow_src.tables.products import calls_per_step, expected_flops
+from workflow_src.tables.products import calls_per_step, counted_flops, expected_flops
 from workflow_src.tables.traffic import booked, moved_bytes, moved_on_cpu
 from workflow_src.traces.alignment import NOT_ALIGNED, align, normal_names
 from workflow_src.traces.families import families
@@ -86,7 +86,7 @@ def with_operators(steps: pd.DataFrame, launched: Launched) -> pd.DataFrame:
 
 
 def with_records(
-    found: pd.DataFrame, launched: Launched, case: Case, captured: Collection[str]
+    found: pd.DataFrame, launched: Launched, case: AnyCase, captured: Collection[str]
 ) -> pd.DataFrame:
     """A phase's activities with WORDS of the operator of each, its product's name and its paths.
 
@@ -174,7 +174,7 @@ def _per_step(table: pd.DataFrame, keys: tuple[str, ...], amount: str) -> pd.Dat
     return total.sort_values("busy_ns", ascending=False, kind="stable")
 
 
-def with_products(found: pd.DataFrame, launched: Launched, case: Case) -> pd.DataFrame:
+def with_products(found: pd.DataFrame, launched: Launched, case: AnyCase) -> pd.DataFrame:
     """The activities of a phase that are matrix products, with the columns of a product.
 
     found: as of with_records. A call's FLOPs count with the first of a call's kernels in the
@@ -212,7 +212,7 @@ def operator_tables(
     rules: pd.DataFrame | None = None,
 ) -> dict[str, pd.DataFrame]:
     """The tables operators, products and alignment of a case, from a capture and a benchmark."""
-    case = Case.from_dict(result["case"])
+    case = case_of(result["case"])
     steps = in_steps(ranges, activities)
     steps = steps.assign(
         family=families(steps["name"], rules), short_name=short_names(steps["name"])
@@ -220,9 +220,12 @@ def operator_tables(
     operators, products, rows = [], [], []
     for phase in steps["phase"].unique():
         of_phase = steps[steps["phase"] == phase]
-        launched = result["phases"].get(phase, {}).get("launched") or {"status": NOT_RECORDED}
+        recorded = result["phases"].get(phase, {})
+        launched = recorded.get("launched") or {"status": NOT_RECORDED}
+        expected, counted = expected_flops(case, phase), counted_flops(recorded)
         row = {"phase": phase, "steps": of_phase["step"].nunique(), "status": launched["status"]}
-        row |= {"reason": launched.get("reason", ""), "flops_expected": expected_flops(case, phase)}
+        row |= {"reason": launched.get("reason", ""), "flops_expected": expected}
+        row |= {"flops_counted": counted}
         if launched["status"] == "ok":
             aligned = with_operators(of_phase.reset_index(drop=True), launched)
             captured = ranges.loc[ranges["phase"] == phase, "path"].unique().tolist()

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from workflow_src.common.case import Case
+from workflow_src.common.case import AnyCase, Brought, Case
 from workflow_src.tables.products import FORWARD, OF_WEIGHT, Product, product_of
 
 FEED_FORWARD = "feed_forward"
@@ -25,11 +25,14 @@ Sizes = tuple[int, int, int, int]
 """m, n, k and the number of matrices."""
 
 
-def fitting(product: Product, case: Case) -> tuple[str, ...]:
+def fitting(product: Product, case: AnyCase) -> tuple[str, ...]:
     """The names of the model's products that have these sizes, in the model's order.
 
-    More than one if the model's dimensions coincide, and for gate and up, which are always alike.
+    More than one if the model's dimensions coincide, and for gate and up, which are always alike;
+    none for a brought model.
     """
+    if isinstance(case, Brought):
+        return ()
     sizes = (product.m, product.n, product.k, product.matrices)
     of_forward = _sizes(case)
     return tuple(name for name in NAMES if sizes in _turned(name, of_forward[name], product))
@@ -103,22 +106,45 @@ def named(fit: Sequence[str], said: str) -> str:
     return GATE_OR_UP if tuple(inside) == IN_FEED_FORWARD[:2] else said
 
 
-def named_by_range(product: Product, path: str, case: Case) -> str:
+def named_by_range(product: Product, path: str, case: AnyCase) -> str:
     """The name that sizes and the range with this path tell, or the last part of the path."""
     return named(fitting(product, case), path.rpartition("/")[2])
 
 
-def products_of(operators: Sequence[Mapping[str, Any]], case: Case) -> dict[int, Product]:
+def products_of(operators: Sequence[Mapping[str, Any]], case: AnyCase) -> dict[int, Product]:
     """The products among recorded operators, by the number of each."""
-    found = [product_of(each, case.batch * case.context) for each in operators]
+    if isinstance(case, Brought):
+        rows = _rows_of_forward(operators)
+        tokens = [rows[_place(each, each["forward_operator"])] for each in operators]
+    else:
+        tokens = [{case.batch * case.context}] * len(operators)
+    found = [product_of(*pair) for pair in zip(operators, tokens, strict=True)]
     return {number: each for number, each in enumerate(found) if each}
 
 
-def call_names(launched: Mapping[str, Any], case: Case) -> dict[int, str]:
+def _rows_of_forward(operators: Sequence[Mapping[str, Any]]) -> dict[tuple[Any, ...], set[int]]:
+    """How many rows the first factors of the forward products at a place have.
+
+    Repeated layers share their ranges, so there may be several.
+    """
+    found: dict[tuple[Any, ...], set[int]] = defaultdict(set)
+    for each in operators:
+        if not each["forward_operator"] and (product := product_of(each, ())):
+            found[_place(each, each["operator"])].add(product.m)
+    return found
+
+
+def _place(operator: Mapping[str, Any], forward: str) -> tuple[Any, ...]:
+    return operator["range"], forward, operator.get("order")
+
+
+def call_names(launched: Mapping[str, Any], case: AnyCase) -> dict[int, str]:
     """The name of each call of a product in a record, by its place; "" where it isn't told.
 
     launched: what measure/operators.py records of a step.
     """
+    if isinstance(case, Brought):
+        return {}
     known = products_of(launched["operators"], case)
     again = {later for later, _ in launched["continued"]}
     places = [

@@ -1,14 +1,15 @@
 """Matrix products of a step: forward or which gradient, with which sizes."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import pandas as pd
 
-from workflow_src.common.case import Case
+from workflow_src.common.case import AnyCase, Brought
 from workflow_src.model.flops import MATMUL_COMPONENTS, forward_work
+from workflow_src.tables.traffic import PLAIN, PRODUCTS
 
 CALLERS = frozenset(
     f"aten::{name}" for name in ("linear", "matmul", "einsum", "mm", "addmm", "bmm", "baddbmm")
@@ -42,17 +43,17 @@ class Product:
         return 2 * self.matrices * self.m * self.n * self.k
 
 
-def product_of(operator: Mapping[str, Any], tokens: int) -> Product | None:
+def product_of(operator: Mapping[str, Any], tokens: Collection[int]) -> Product | None:
     """The product that a recorded operator computes; None if it computes none of its own.
 
-    `tokens`: batch x context. Over them a weight's gradient is summed.
+    `tokens`: how many rows the first factor of its forward product may have, which is batch x
+    context in a linear layer of this project's model. Over them a weight's gradient is summed.
     """
     if "order" not in operator:
         return None
-    (*batch, m, k), (*_, n) = operator["shapes"][-2:] if _plain(operator) else _factors(operator)
+    (*batch, m, k), (*_, n) = _factors(operator, "shapes")
     dtype = operator["dtypes"][0]
-    strides = [each for each in operator.get("strides", []) if each][-2:]
-    layout = "".join(_order(each) for each in strides)
+    layout = "".join(_order(each) for each in _factors(operator, "strides"))
     direction = FORWARD
     if operator["forward_operator"]:
         of_weight = not batch and _sums_over_tokens(m, k, layout, tokens)
@@ -60,29 +61,28 @@ def product_of(operator: Mapping[str, Any], tokens: int) -> Product | None:
     return Product(direction, m, n, k, prod(batch), layout, dtype)
 
 
-def _plain(operator: Mapping[str, Any]) -> bool:
-    return len(operator["shapes"]) == 2
+def _factors(operator: Mapping[str, Any], what: str) -> list[list[int]]:
+    """The shapes or strides of the two factors, before an output that was given.
 
-
-def _factors(operator: Mapping[str, Any]) -> list[list[int]]:
-    """The shapes of the two factors: the second and third tensor, after what is added to them."""
-    found: list[list[int]] = [shape for shape in operator["shapes"] if shape][1:3]
-    return found
+    They are the first two tensors, or the second and third, after what is added to the product.
+    """
+    first = 0 if operator["operator"] in PLAIN else 1
+    return [each for each in operator.get(what, []) if each][first : first + 2]
 
 
 def _order(strides: list[int]) -> str:
     return "n" if strides[-1] == 1 else "t"
 
 
-def _sums_over_tokens(m: int, k: int, layout: str, tokens: int) -> bool:
+def _sums_over_tokens(m: int, k: int, layout: str, tokens: Collection[int]) -> bool:
     """Whether a gradient in the backward pass of a linear layer is its weight's.
 
     If a layer is as wide as there are tokens, the sizes don't tell: there the weight's gradient is
     the one whose first factor, the output's gradient, is transposed.
     """
-    if m == k == tokens:
+    if m in tokens and k in tokens:
         return layout.startswith("t")
-    return k == tokens
+    return k in tokens
 
 
 def calls_per_step(products: pd.DataFrame) -> pd.Series:
@@ -95,12 +95,23 @@ def calls_per_step(products: pd.DataFrame) -> pd.Series:
     return products["flops_per_step"] / once
 
 
-def expected_flops(case: Case, phase: str) -> int:
+def expected_flops(case: AnyCase, phase: str) -> int | None:
     """FLOPs of a phase's matrix products by the closed formulas of model/flops.py.
 
-    Fused attention multiplies in kernels of its own: its two products are left out.
+    None for a brought model, of which they don't tell. Fused attention multiplies in kernels of its
+    own: its two products are left out.
     """
+    if isinstance(case, Brought):
+        return None
     fused = ("scores", "values") if case.attention == "sdpa" else ()
-    counted = [name for name in MATMUL_COMPONENTS if name not in fused]
-    forward = sum(work.flops for work in forward_work(case) if work.component in counted)
+    names = [name for name in MATMUL_COMPONENTS if name not in fused]
+    forward = sum(work.flops for work in forward_work(case) if work.component in names)
     return forward * (1 if phase == "forward" else WITH_BACKWARD)
+
+
+def counted_flops(recorded: Mapping[str, Any]) -> int | None:
+    """FLOPs of a recorded phase's matrix products by torch's counter; None if it didn't count."""
+    flops: Mapping[str, int] | None = recorded.get("counted", {}).get("flops")
+    if flops is None:
+        return None
+    return sum(number for name, number in flops.items() if name in PRODUCTS)

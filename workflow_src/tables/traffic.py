@@ -32,6 +32,8 @@ SOFTMAXES = frozenset(
     for backward in ("", "_backward_data")
 )
 PRODUCTS = frozenset(f"aten::{name}" for name in ("mm", "addmm", "bmm", "baddbmm"))
+PLAIN = frozenset(("aten::mm", "aten::bmm"))
+"""The products that add nothing."""
 ONLY_WRITE = frozenset(("aten::copy_", "aten::fill_", "aten::zero_"))
 """They write their first input and don't read it, so that it counts once."""
 
@@ -134,6 +136,9 @@ def _rank(dtype: str) -> tuple[bool, int]:
 
 
 def _product(operator: Operator, given: list[Tensor]) -> int:
+    factors = 2 if operator["operator"] in PLAIN else 3
+    if len(given) > factors:
+        return 0  # The output was given, and counts as an input.
     (*batch, rows, _), dtype = given[-2]
     return prod((*batch, rows, given[-1][0][-1])) * SIZES[dtype]
 

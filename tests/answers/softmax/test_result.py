@@ -1,9 +1,11 @@
 """(e) against small tables done by hand: see tests/synthetic_tables.py for their times."""
 
+import pandas as pd
 import pytest
 
 from tests.synthetic_tables import FORWARD, Kernel, Sample, write_tables
 from workflow_src.answers import stage
+from workflow_src.answers.softmax.by_operators import attention, ms_of
 from workflow_src.answers.softmax.figure import draw
 from workflow_src.answers.softmax.result import Softmax, result, softmax_of_case
 from workflow_src.answers.tables import Tables
@@ -105,3 +107,46 @@ def test_the_figure_has_a_line_of_times_and_one_of_flops_per_size(read):
     assert [list(line.get_xdata()) for line in axes[0].lines[:2]] == [[128, 256]] * 2
     assert [list(line.get_ydata()) for line in axes[0].lines[:2]] == [[0.5] * 2, [0.1] * 2]
     assert not draw(read(Sample(attention="sdpa"))).axes
+
+
+ATTENTION = "forward/layers/attn"
+
+
+def operator(name: str, shapes: str, ms: float, calls: float = 2, path: str = ATTENTION):
+    return {
+        **{"phase": "forward", "path": path, "captured_path": path, "family": "x"},
+        **{"operator": name, "forward_operator": "", "shapes": shapes, "dtypes": "fp32"},
+        **{
+            "short_name": name,
+            "calls_per_step": calls,
+            "busy_ms_per_step": ms,
+            "bytes_per_step": 0,
+        },
+    }
+
+
+OPERATORS = [
+    operator("aten::bmm", "6 x 8 x 4; 6 x 4 x 8", 4.0),
+    operator("aten::softmax", "2 x 3 x 8 x 8", 0.5),
+    operator("aten::_softmax", "2 x 3 x 8 x 8", 2.5),
+    operator("aten::bmm", "6 x 8 x 8; 6 x 8 x 4", 1.0),
+    operator("reduce", "6 x 8 x 8; 6 x 8 x 4", 1.0) | {"operator": "aten::bmm"},
+    operator("aten::add", "2 x 3 x 8 x 8; 8 x 8", 0.25),
+    operator("aten::_softmax", "2 x 9", 9.0, path="forward/router"),
+    operator("aten::mm", "16 x 12; 12 x 12", 9.0, path="forward/layers/attn/q_proj"),
+]
+
+
+def test_without_ranges_operators_and_shapes_tell_softmax_from_the_products():
+    """A call of AV has two kernels, whose FLOPs count once: 5 over 2 x 4 + 2 x 4 per element."""
+    found = attention(pd.DataFrame(OPERATORS))
+    times = [ms_of(part) for part in (found.softmax, found.scores, found.values, found.beside)]
+    assert [each.number for each in times] == [3.0, 4.0, 2.0, 0.25]
+    assert found.flop_ratio.number == pytest.approx(5 / 16)
+
+
+def test_products_that_sizes_do_not_tell_apart_are_not_guessed():
+    square = [operator("aten::bmm", "6 x 8 x 8; 6 x 8 x 8", 4.0), *OPERATORS]
+    assert attention(pd.DataFrame(square)) is None
+    assert attention(pd.DataFrame(OPERATORS[1:])) is None
+    assert attention(pd.DataFrame(OPERATORS).iloc[:0]) is None

@@ -18,7 +18,7 @@ from workflow_src.common.case import (
 )
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
 from workflow_src.render.value import Value, computed, ratio, rows_of, value
-from workflow_src.traces.kernel_words import CASTS
+from workflow_src.traces.kernel_words import CASTS, optimizer_of
 
 Times = Mapping[tuple[CaseKey, str], PhaseTimes]
 """The times of cases by case and phase."""
@@ -223,9 +223,15 @@ def _in_attention(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _optimizer(case: CaseKey, rows: pd.DataFrame) -> Value | None:
-    """What a fused optimizer saves if it moves its bytes at the rate of this one."""
-    ms = device_ms(_inside(rows, frozenset({"optimizer"})))
-    more = 1 - OPTIMIZER_BYTES["fused"] / OPTIMIZER_BYTES[case.optimizer]
+    """What a fused optimizer saves if it moves its bytes at the rate of this one.
+
+    Of a brought model's optimizer only the names of its kernels tell; None where they don't.
+    """
+    mine = _inside(rows, frozenset({"optimizer"}))
+    own = case.optimizer in OPTIMIZER_BYTES
+    kind = case.optimizer if own else optimizer_of(mine["name"]) or "fused"
+    ms = device_ms(mine)
+    more = 1 - OPTIMIZER_BYTES["fused"] / OPTIMIZER_BYTES[kind]
     formula = "optimizer's device time * (1 - bytes of a fused one / its bytes)"
     return computed(ms.number * more, "ms", formula, ms) if ms and more else None
 

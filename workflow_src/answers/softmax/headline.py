@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 from workflow_src.answers.softmax.result import Softmax
+from workflow_src.common.case import ATTENTIONS
 from workflow_src.common.thresholds import MOSTLY
 from workflow_src.render.show import Headline
 from workflow_src.render.value import Cell
@@ -30,6 +31,10 @@ class Verdict(StrEnum):
     FUSED = (
         "Softmax and attention's matrix products are one kernel wherever they were measured, and "
         "can't be told apart."
+    )
+    NO_ATTENTION = (
+        "No module was found in which softmax stands between two matrix products, nor ranges "
+        "called scores, softmax and values."
     )
     CANT_TELL = "No case has softmax and attention's matrix products measured apart."
 
@@ -59,7 +64,10 @@ def _ends(result: Softmax) -> tuple[str, str]:
 
 def _verdict(result: Softmax) -> Verdict:
     if not result.ratios:
-        return Verdict.FUSED if result.fused else Verdict.CANT_TELL
+        if result.fused:
+            return Verdict.FUSED
+        own = result.cases and all(each.case.attention not in ATTENTIONS for each in result.cases)
+        return Verdict.NO_ATTENTION if own else Verdict.CANT_TELL
     if result.longer.number >= MOSTLY * result.compared.number:
         return Verdict.LONGER_BY_PRECISION if len(result.ratios) > 1 else Verdict.LONGER
     least, most = (result.ratios[name].number for name in _ends(result))

@@ -10,6 +10,7 @@ from workflow_src.answers.example import at_each_precision, example
 from workflow_src.answers.kernels import captured, device_ms
 from workflow_src.answers.matrix import by_precision, matrices
 from workflow_src.answers.parts import Part, parts_table
+from workflow_src.answers.softmax.by_operators import attention, ms_of
 from workflow_src.answers.softmax.steps import CASTS, ORDER, steps_of
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common import words
@@ -81,7 +82,7 @@ class Softmax:
 
 
 def result(tables: Tables) -> Softmax:
-    """Answer (e) from timings, captures, kernels and work."""
+    """Answer (e) from timings, captures, kernels and work; operators, where ranges don't tell."""
     cases = {case: softmax_of_case(tables, case) for case in tables.cases}
     timed = {case: found for case, found in cases.items() if found.state == "ok"}
     mine = {case: found for case, found in timed.items() if case.attention == "naive"} or timed
@@ -113,11 +114,14 @@ def result(tables: Tables) -> Softmax:
 def softmax_of_case(tables: Tables, case: CaseKey) -> SoftmaxCase:
     """One case, from timings, captures, kernels and work."""
     state, rows = captured(tables, case.case, PHASE)
-    if state != "ok" or case.attention == "sdpa":
-        return SoftmaxCase(case, FUSED if state == "ok" else state)
     softmax, scores, values = (
         rows[rows["component"] == COMPONENTS[name].name] for name in (SOFTMAX, SCORES, VALUES)
     )
+    if state != "ok" or case.attention == "sdpa":
+        return SoftmaxCase(case, FUSED if state == "ok" else state)
+    if softmax.empty and scores.empty and values.empty:
+        found = _by_operators(case, tables.of("operators", case.case, PHASE))
+        return SoftmaxCase(case, FUSED) if found.state != "ok" and _is_fused(rows) else found
     ms, qk, av = (device_ms(mine) for mine in (softmax, _gemms(scores), _gemms(values)))
     if not all(over(each, 0) for each in (ms, qk, av)):
         return SoftmaxCase(case, "not_measured")
@@ -133,6 +137,27 @@ def softmax_of_case(tables: Tables, case: CaseKey) -> SoftmaxCase:
         steps=steps_of(softmax),
     )
     return replace(found, time_ratio=_over_products(found.softmax_ms, found))
+
+
+def _by_operators(case: CaseKey, operators: pd.DataFrame) -> SoftmaxCase:
+    """A case without ranges inside attention, as a brought model is unless it has its own."""
+    found = attention(operators)
+    if found is None:
+        return SoftmaxCase(case, "not_measured")
+    times = SoftmaxCase(
+        case,
+        "ok",
+        softmax_ms=ms_of(found.softmax),
+        qk_ms=ms_of(found.scores),
+        av_ms=ms_of(found.values),
+        beside_ms=ms_of(found.beside),
+        flop_ratio=found.flop_ratio,
+    )
+    return replace(times, time_ratio=_over_products(times.softmax_ms, times))
+
+
+def _is_fused(rows: pd.DataFrame) -> bool:
+    return bool((rows["family"] == "attention").any())
 
 
 def _gemms(rows: pd.DataFrame) -> pd.DataFrame:

@@ -85,7 +85,8 @@ def product_words(names: Iterable[str]) -> str:
         present.discard(GATE_OR_UP)
     said: list[str] = []
     ordered = [name for name in words.PRODUCTS if name in present]
+    others = sorted(present - set(words.PRODUCTS) - {""})
     for inside, group in groupby(ordered, FEED_FORWARD.__contains__):
         mine = list(group)
         said += [f"feed-forward {joined(mine)}"] if inside else [words.PRODUCTS[n] for n in mine]
-    return joined(said) or "a product that no name is known of"
+    return joined([*said, *others]) or "a product that no name is known of"

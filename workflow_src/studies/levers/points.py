@@ -149,7 +149,7 @@ def variants(precision: str, device: str) -> list[Variant]:
 
 def parts_of(case: str) -> tuple[str, int, str]:
     """Size, context and precision in a case's id, such as 2.7B-ctx256-bf16."""
-    size, context, precision = case.split("-")
+    size, context, precision = case.rsplit("-", 2)
     return size, int(context.removeprefix("ctx")), precision
 
 

@@ -1,0 +1,200 @@
+"""Functions as users bring them; what is imported where it is used need not be installed."""
+
+import threading
+from types import SimpleNamespace
+
+import nvtx
+import torch
+from course_model import BasicsTransformerLM  # type: ignore[import-not-found]
+from torch import Tensor, nn
+
+import tests.brought.course_model as annotated_model
+from workflow_src.workload import Workload, range_
+
+
+def mlp(device, width=16, batch=4, precision="fp32"):
+    model = nn.Sequential(nn.Linear(8, width), nn.ReLU(), nn.Linear(width, 3)).to(device)
+    x, y = torch.randn(batch, 8, device=device), torch.randint(3, (batch,), device=device)
+    return SimpleNamespace(
+        model=model, batch=[x], loss=lambda model, x: nn.functional.cross_entropy(model(x), y)
+    )
+
+
+def next_token(model, device, context, batch=2):
+    ids = torch.randint(50, (batch, context + 1), device=device)
+
+    def loss(model, ids):
+        return nn.functional.cross_entropy(model(ids).flatten(0, 1), targets.flatten())
+
+    inputs, targets = ids[:, :-1], ids[:, 1:]
+    return Workload(model.to(device), (inputs,), loss)
+
+
+def course(device, *, context, layers=2):
+    return next_token(BasicsTransformerLM(50, context, 16, layers, 2, 32), device, context)
+
+
+def annotated(device, context=8):
+    """The course's model with its attention replaced by one that has ranges."""
+
+    def attention(q, k, v, mask):
+        with range_("scores"):
+            scores = (q @ k.transpose(-1, -2)).masked_fill(~mask, float("-inf"))
+        with range_("softmax"):
+            weights = torch.softmax(scores, dim=-1)
+        with range_("values"):
+            return weights @ v
+
+    annotated_model.scaled_dot_product_attention = attention
+    model = annotated_model.BasicsTransformerLM(50, context, 16, 2, 2, 32)
+    return next_token(model, device, context)
+
+
+def of_transformers(device, config, context):
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_config(config, attn_implementation="eager").to(device)
+    ids = torch.randint(config.vocab_size, (2, context), device=device)
+    return Workload(model, (ids,), lambda model, ids: model(ids, labels=ids).loss)
+
+
+def gpt2(device, context=8):
+    from transformers import GPT2Config
+
+    config = GPT2Config(n_layer=2, n_embd=16, n_head=2, vocab_size=50, n_positions=context)
+    return of_transformers(device, config, context)
+
+
+def llama(device, context=8):
+    from transformers import LlamaConfig
+
+    sizes = {"hidden_size": 16, "intermediate_size": 32, "vocab_size": 50}
+    config = LlamaConfig(num_hidden_layers=2, num_attention_heads=2, **sizes)
+    return of_transformers(device, config, context)
+
+
+def vit(device):
+    from torchvision.models import VisionTransformer
+
+    model = VisionTransformer(16, 8, 2, 2, hidden_dim=16, mlp_dim=32, num_classes=3).to(device)
+    x, y = torch.randn(2, 3, 16, 16, device=device), torch.randint(3, (2,), device=device)
+    return Workload(model, (x,), lambda model, x: nn.functional.cross_entropy(model(x), y))
+
+
+class TwoInputs(nn.Module):
+    """A dictionary as output, dropout, control flow that depends on data, an unused parameter."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b, self.unused = nn.Linear(8, 4), nn.Linear(3, 4), nn.Linear(2, 2)
+        self.dropout, self.loss = nn.Dropout(0.5), nn.MSELoss()
+
+    def forward(self, x: Tensor, y: Tensor) -> dict[str, Tensor]:
+        hidden = self.dropout(self.a(x) + self.b(y))
+        for _ in range(1 + int(hidden.abs().sum().item()) % 3):
+            hidden = hidden + self.b(y)
+        return {"hidden": hidden if hidden.sum() > 0 else -hidden}
+
+
+def two_inputs(device):
+    model = TwoInputs().to(device)
+    batch = (torch.randn(5, 8, device=device), torch.randn(5, 3, device=device))
+    target = torch.zeros(5, 4, device=device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    return Workload(model, batch, lambda m, *b: m.loss(m(*b)["hidden"], target), optimizer)
+
+
+def not_finite(device):
+    return Workload(
+        nn.Linear(2, 2).to(device),
+        (torch.full((3, 2), float("nan"), device=device),),
+        lambda model, x: model(x).sum(),
+    )
+
+
+class Noisy(nn.Module):
+    """It prints, and another thread computes a part of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a = nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        print("forward of", tuple(x.shape))
+        found: list[Tensor] = []
+        thread = threading.Thread(target=lambda: found.append(torch.ones(4, 4) @ torch.ones(4, 4)))
+        thread.start()
+        thread.join()
+        return self.a(x) + found[0].sum()
+
+
+def noisy(device):
+    x = torch.randn(3, 4, device=device)
+    return Workload(Noisy().to(device), (x,), lambda model, x: model(x).sum())
+
+
+class Annotated(nn.Module):
+    """It has a range of its own, around one of its modules."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        with nvtx.annotate("mine"):
+            x = self.a(x)
+        return self.b(x)
+
+
+def with_nvtx(device):
+    x = torch.randn(3, 4, device=device)
+    return Workload(Annotated().to(device), (x,), lambda model, x: model(x).sum())
+
+
+def compiled(device):
+    model = nn.Sequential(nn.Linear(4, 4), nn.ReLU()).to(device)
+    x = torch.randn(3, 4, device=device)
+    whole = torch.compile(model, backend="aot_eager")
+    return Workload(whole, (x,), lambda model, x: model(x).sum())
+
+
+def frozen(device):
+    model = nn.Linear(4, 4).to(device).requires_grad_(False)
+    return Workload(model, (torch.randn(3, 4, device=device),), lambda model, x: model(x).sum())
+
+
+def raising(device):
+    model = nn.Linear(2, 2).to(device)
+    return Workload(model, (torch.randn(3, 5, device=device),), lambda model, x: model(x).sum())
+
+
+def refusing(device):
+    raise ValueError("no such model")
+
+
+def nothing(device):
+    """Forgets to return."""
+
+
+def tensor_as_batch(device):
+    return Workload(nn.Linear(2, 2), torch.randn(3, 2), lambda model, x: model(x).sum())
+
+
+def vector_loss(device):
+    return Workload(nn.Linear(2, 2), (torch.randn(3, 2),), lambda model, x: model(x))
+
+
+def number_as_loss(device):
+    return Workload(nn.Linear(2, 2), (torch.randn(3, 2),), lambda model, x: 0.0)
+
+
+def loss_without_gradient(device):
+    return Workload(nn.Linear(2, 2), (torch.randn(3, 2),), lambda model, x: model(x).sum().detach())
+
+
+def too_large(device):
+    raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB.")
+
+
+def elsewhere(device):
+    return Workload(nn.Linear(2, 2, device="meta"), (), lambda model: model.weight.sum())

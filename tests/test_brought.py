@@ -1,0 +1,153 @@
+"""The plan of a brought model: cases, columns, ids, staleness, and one sentence if it is bad."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from workflow_src.common.case import Brought
+from workflow_src.plan.brought import code_of
+from workflow_src.plan.config import ConfigError
+from workflow_src.plan.suites import CASE_PATTERN, Plan, make_plan
+from workflow_src.plan.write_plan import SETTINGS, as_csv, consistent
+
+ROOT = Path(__file__).parent.parent
+CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text()) | {"device": "cpu", "profiler": "torch"}
+
+MAKE = "def make(device, context, layers=2): ..."
+
+
+def plan(folder: Path, source: str = MAKE, function: str = "make", **changes: Any) -> Plan:
+    (folder / "my_model.py").write_text(source)
+    workload = {"workload": f"{folder}/my_model.py:{function}"}
+    return make_plan(CONFIG | workload | changes, folder)
+
+
+def test_axes_make_cases_whose_columns_and_ids_tell_them_apart(tmp_path: Path) -> None:
+    axes = {"context": [128, 256], "layers": [2, 4], "precision": ["fp32", "bf16"]}
+    made = plan(tmp_path, axes=axes)
+    assert made.tag == "my_model" and len(set(made.case_ids)) == 8
+    assert made.case_ids[1] == "my_model-context128-layers2-bf16"
+    assert all(re.fullmatch(CASE_PATTERN, name) for name in made.case_ids)
+    case = made.cases[-1]
+    assert isinstance(case, Brought)
+    about = (case.size, case.context, case.batch, case.precision, case.attention, case.optimizer)
+    assert about == ("my_model-layers4", 256, 0, "bf16", "own", "own")
+    assert case.arguments == {"context": 256, "layers": 4, "precision": "bf16"}
+    assert "my_model-layers4,256,0,bf16,own,own" in as_csv(made.rows())
+
+
+def test_a_function_may_have_any_name_and_no_axes(tmp_path: Path) -> None:
+    made = plan(tmp_path, "def gpt(device): ...", "gpt")
+    assert made.case_ids == ["my_model.gpt-fp32"]
+
+
+def test_a_suite_may_list_the_axes_and_the_command_line_others(tmp_path: Path) -> None:
+    suites = CONFIG["suites"] | {"mine": {"axes": {"context": [16]}}}
+    made = plan(tmp_path, suites=suites, suite="mine")
+    assert (made.tag, made.case_ids) == ("mine", ["my_model-context16-fp32"])
+    given = {"context": ["8"], "rate": ["0.5"], "flag": ["true"]}  # As Snakemake passes them on.
+    source = "def make(device, context, rate, flag): ..."
+    made = plan(tmp_path, source, suites=suites, suite="mine", axes=given)
+    assert made.case_ids == ["my_model-context8-rate0.5-flagTrue-fp32"]
+    assert made.cases[0].arguments == {"context": 8, "rate": 0.5, "flag": True}  # type: ignore[union-attr]
+
+
+def test_the_plan_is_written_from_settings_alone(tmp_path: Path) -> None:
+    made = plan(tmp_path, axes={"context": [16]})
+    settings = json.loads(json.dumps(dict(made.settings)))
+    assert SETTINGS["required"] and consistent(settings)["code"] == code_of(
+        tmp_path / "my_model.py"
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "axes", "said"),
+    [
+        (MAKE, {}, "the function needs 'context', which is none of the axes (none)"),
+        (MAKE, {"context": [1], "depth": [2]}, "doesn't take the axis 'depth'; it takes context,"),
+        ("def make(device, /, *, width): ...", {"height": [1]}, "the function needs 'width'"),
+        ("def make(): ...", {}, "must take the device as its first argument"),
+        ("def mako(device): ...", {}, "'make' is not one of mako; did you mean 'mako'?"),
+        ("def make(device:\n", {}, "my_model.py, line 1: not readable as Python"),
+        (MAKE, {"context": [0]}, "axes.context: 0 must be an integer above 0"),
+        (MAKE, {"context": ["long"]}, "axes.context: 'long' must be an integer above 0"),
+        (MAKE, {"context": [1], "layers": ["a/b"]}, "axes.layers: 'a/b' must be made of letters"),
+        (MAKE, {"context": [1], "precision": ["fp8"]}, "axes.precision: 'fp8' is not one of"),
+        (MAKE, {"context": [1], "precision": ["tf32"]}, "axes.precision: 'tf32' needs a CUDA"),
+        (MAKE, {"context": [1, 1]}, "axes.context: [1, 1] must not repeat a value"),
+        (MAKE, {"a-b": [1]}, "axes: 'a-b' must be made of letters, digits and underscores"),
+    ],
+)
+def test_what_the_file_tells_is_checked_before_anything_runs(
+    tmp_path: Path, source: str, axes: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        plan(tmp_path, source, axes=axes)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def make(device, **axes): ...",
+        "from elsewhere import make",
+        "make = print",
+        "def make(device, context, *, precision): ...",
+    ],
+)
+def test_what_the_file_does_not_tell_is_left_to_the_measurement(
+    tmp_path: Path, source: str
+) -> None:
+    assert plan(tmp_path, source, axes={"context": [1]}).case_ids == ["my_model-context1-fp32"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"workload": "my_model"}, "must be file.py:function, such as my_model.py:make"),
+        ({"workload": "none.py:make"}, "there is no file none.py"),
+        ({"axes": {"context": [1]}}, "axes: needs a workload"),
+        ({"suite": "mine"}, "suites.mine.axes: needs a workload"),
+        ({"workload": "x.py:make", "studies": ["warmup"]}, "measures this project's own model"),
+        ({"suites": {"quickstart": {"sizes": ["tiny"]}}}, "the key 'contexts' is missing"),
+    ],
+)
+def test_settings_that_contradict_get_one_sentence(
+    tmp_path: Path, changes: dict[str, Any], said: str
+) -> None:
+    suites = CONFIG["suites"] | {"mine": {"axes": {"context": [16]}}}
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        make_plan(CONFIG | {"suites": suites} | changes, tmp_path)
+
+
+def test_a_case_is_stale_when_the_file_or_what_it_imports_from_beside_it_changes(
+    tmp_path: Path,
+) -> None:
+    files = {
+        "my_model.py": "import layers.core\nfrom layers import rope\nimport torch\n",
+        "layers/__init__.py": "from .norm import Norm\n",
+        "layers/core.py": "from . import mlp\n",
+        **dict.fromkeys(("layers/rope.py", "layers/norm.py", "layers/mlp.py"), "size = 1\n"),
+        "unused.py": "size = 1\n",
+    }
+    (tmp_path / "layers").mkdir()
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    before = code_of(tmp_path / "my_model.py")
+    for name, text in files.items():
+        (tmp_path / name).write_text(f"# A comment.\n{text}")
+    assert code_of(tmp_path / "my_model.py") == before
+    for name, text in files.items():
+        (tmp_path / name).write_text(text + "more = 2\n")
+        assert (code_of(tmp_path / "my_model.py") != before) == (name != "unused.py"), name
+        (tmp_path / name).write_text(text)
+
+
+def test_the_documented_template_is_the_example() -> None:
+    text = (ROOT / "docs" / "own_model.md").read_text()
+    (template,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert template == (ROOT / "examples" / "my_model.py").read_text()
+    assert len(template.splitlines()) == 20

@@ -1,0 +1,209 @@
+"""Brought models, measured and captured on a CPU: ranges, operators, FLOPs, laws; bad functions."""
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import torch
+import yaml
+
+from tests.joined import joined
+from tests.test_nsys import requires_nsys
+from workflow_src.common.case import PHASES, Brought
+from workflow_src.common.errors import StageError
+from workflow_src.measure.benchmark import benchmark, measure
+from workflow_src.measure.capture import capture
+from workflow_src.measure.module_ranges import named_modules
+from workflow_src.measure.profiled_run import profiled_run
+from workflow_src.measure.workload import Workload
+from workflow_src.model.ranges import listening
+from workflow_src.plan.suites import make_plan
+from workflow_src.tables.case_tables import case_tables
+from workflow_src.tables.laws import check
+from workflow_src.traces.attribution import attribute
+from workflow_src.traces.export import export, read_trace
+
+ROOT = Path(__file__).parent.parent
+MODELS = "tests/brought/models.py"
+CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text()) | {"device": "cpu", "profiler": "torch"}
+
+
+@pytest.fixture(autouse=True)
+def in_project(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+def case_of(function: str, folder: Path = ROOT, **axes: Any) -> Brought:
+    axes = {name: [value] for name, value in axes.items()}
+    workload = {"workload": f"{MODELS}:{function}", "axes": axes}
+    (case,) = make_plan(CONFIG | workload, folder / "none").cases
+    assert isinstance(case, Brought)
+    return case
+
+
+def made(case: Brought, folder: Path) -> dict[str, pd.DataFrame]:
+    """A case's tables, as its own stages make them."""
+    (folder / "b.json").write_text(json.dumps(benchmark(case, 1, 2)))
+    profiled_run(case, 1, 2, folder / "c.kineto.json.gz")
+    export(folder / "c.kineto.json.gz", folder / "export", False)
+    return case_tables(folder / "export", folder / "b.json")
+
+
+INSTALLED = {"gpt2": "transformers", "llama": "transformers", "vit": "torchvision"}
+
+
+@pytest.mark.parametrize(
+    ("function", "axes", "path"),
+    [
+        ("mlp", {"width": 8}, "train_step/forward/Linear"),
+        ("course", {"context": 8}, "train_step/forward/layers/attn/q_proj"),
+        ("annotated", {}, "train_step/forward/layers/attn/softmax"),
+        ("gpt2", {}, "train_step/forward/transformer/h/attn/c_attn"),
+        ("llama", {}, "train_step/forward/model/layers/mlp/up_proj"),
+        ("vit", {}, "train_step/forward/encoder/layers/EncoderBlock/self_attention"),
+        ("two_inputs", {}, "train_step/loss/loss (MSELoss)"),
+        ("noisy", {}, "train_step/forward/a"),
+        ("not_finite", {}, "train_step/loss"),
+    ],
+)
+def test_a_brought_model_has_ranges_operators_and_flops_and_obeys_the_laws(
+    tmp_path: Path, function: str, axes: dict[str, Any], path: str
+) -> None:
+    if function in INSTALLED and not find_spec(INSTALLED[function]):
+        pytest.skip(f"{INSTALLED[function]} is not installed")
+    case = case_of(function, **axes)
+    tables = made(case, tmp_path)
+    assert tables["timings"]["status"].tolist() == ["ok"] * 3
+    assert path in set(tables["ranges"]["path"])
+    alignment = tables["alignment"]
+    assert alignment["status"].tolist() == ["ok"] * 3
+    if function != "two_inputs":  # Its steps differ.
+        assert alignment["aligned_share"].min() > 0.99
+        assert alignment["flops"].tolist() == alignment["flops_counted"].tolist()
+    broken = check(joined(tables, case, tmp_path))
+    assert broken.empty, broken.to_string()
+
+
+def test_gradients_belong_to_the_modules_of_their_forward_operators(tmp_path: Path) -> None:
+    operators = made(case_of("course", context=8), tmp_path)["operators"]
+    backward = operators[operators["captured_path"] == "forward_backward/backward"]
+    assert "forward_backward/forward/layers/ffn/w1" in set(backward["path"])
+
+
+def test_the_loss_of_a_case_that_is_not_finite_is_recorded(tmp_path: Path) -> None:
+    (row,) = made(case_of("not_finite"), tmp_path)["environments"].to_dict("records")
+    assert row["loss_not_finite"] == "forward_backward; train_step"
+
+
+def test_without_anything_to_train_the_forward_pass_is_all(tmp_path: Path) -> None:
+    tables = made(case_of("frozen"), tmp_path)
+    assert tables["timings"]["status"].tolist() == ["ok", "skipped", "skipped"]
+    assert set(tables["kernels"]["phase"]) == {"forward"}
+
+
+def test_what_is_compiled_has_ranges_of_phases_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ranges = made(case_of("compiled"), tmp_path)["ranges"]
+    assert "what runs under torch.compile has no ranges of modules" in capsys.readouterr().out
+    steps = {"zero_grad", "forward", "backward"}
+    of_step = {f"forward_backward/{name}" for name in steps}
+    assert set(ranges.loc[ranges["phase"] == "forward_backward", "path"]) == of_step | {
+        "forward_backward"
+    }
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        ("refusing", "the function raised ValueError: no such model (models.py, line "),
+        ("raising", "a step raised RuntimeError: mat1 and mat2 shapes"),
+        ("nothing", "the function must return a Workload(model, batch, loss), not NoneType"),
+        ("tensor_as_batch", "has batch Tensor, which must be a tuple"),
+        ("vector_loss", "the loss has shape (3, 2), and must be a scalar"),
+        ("number_as_loss", "the loss is of type float, not a scalar tensor"),
+        ("loss_without_gradient", "the loss has no gradient"),
+        ("elsewhere", "the model is on meta, and the device is cpu"),
+    ],
+)
+def test_a_bad_function_gets_one_sentence(function: str, said: str) -> None:
+    with pytest.raises(StageError) as caught:
+        measure(case_of(function), 0, 1)
+    assert str(caught.value).startswith(f"{MODELS}:{function}: ") and said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_out_of_memory_is_a_result() -> None:
+    statuses = [row["status"] for row in measure(case_of("too_large"), 0, 1).values()]
+    assert statuses == ["oom", "skipped", "skipped"]
+
+
+def test_a_precision_is_set_from_outside_unless_the_function_takes_it() -> None:
+    assert Workload(case_of("mlp", precision="bf16")).precision == ""
+    outside = Workload(case_of("course", context=8, precision="bf16"))
+    assert outside.precision == "bf16"
+    assert outside.logits().dtype == torch.bfloat16
+
+
+def test_hooks_are_there_only_while_a_profiler_may_listen() -> None:
+    workload = Workload(case_of("course", context=8))
+    modules = list(workload.model.modules())
+
+    def hooks() -> int:
+        return sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in modules)
+
+    for phase in PHASES:
+        workload.phase(phase)()
+    assert hooks() == 0
+    with workload.observed():
+        assert hooks() == 2 * (1 + len(named_modules(workload.model, 4, r"\.\d+")))
+    assert hooks() == 0
+
+
+def test_ranges_that_an_exception_left_are_closed() -> None:
+    workload = Workload(case_of("raising"))
+    with workload.observed(), listening("torch"):
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="mat1"):
+                workload.forward_backward()
+    assert workload._divided.__class__.__name__ == "nullcontext"
+
+
+@pytest.mark.nsys
+@requires_nsys
+def test_under_nsys_ranges_of_modules_stand_among_ranges_of_ones_own(tmp_path: Path) -> None:
+    workload = {"workload": f"{MODELS}:with_nvtx", "axes": {}, "profiler": "nsys"}
+    made = make_plan(CONFIG | workload, tmp_path)
+    capture(made.capture_row(made.case_ids[0]), tmp_path / "c.nsys-rep")
+    export(tmp_path / "c.nsys-rep", tmp_path / "export", False)
+    ranges, _ = attribute(read_trace(tmp_path / "export"))
+    in_forward = {"train_step/forward", "train_step/forward/mine", "train_step/forward/mine/a"}
+    assert in_forward | {"train_step/forward/b"} <= set(ranges["path"])
+
+
+class Block(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.fc1 = torch.nn.LayerNorm(4), torch.nn.Linear(4, 4)
+
+
+def named(model: torch.nn.Module, depth: int = 4, fold: str = r"\.\d+") -> list[str]:
+    return list(dict.fromkeys(named_modules(model, depth, fold).values()))
+
+
+def test_names_of_repeated_modules_are_folded() -> None:
+    layers = torch.nn.Module()
+    layers.h = torch.nn.ModuleList(Block() for _ in range(3))
+    assert named(layers) == ["h", "norm (LayerNorm)", "fc1"]
+    assert named(layers, depth=1) == ["h"]
+    assert named(layers, depth=1, fold="") == ["h.0", "h.1", "h.2"]
+    assert named(layers, depth=0) == []
+    assert named(torch.nn.Sequential(Block(), Block()), depth=1) == ["Block"]
+    pairs = {"a": torch.nn.ReLU(), "block_0": Block(), "block_1": Block()}
+    sequence = torch.nn.Sequential()
+    for name, module in pairs.items():
+        sequence.add_module(name, module)
+    assert named(sequence, depth=1) == ["a", "Block"]

@@ -1,0 +1,141 @@
+"""What a brought function makes: loaded from its file, called, and checked."""
+
+import importlib.util
+import inspect
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from workflow_src.common.case import AnyCase, Brought
+from workflow_src.common.errors import StageError
+from workflow_src.measure.oom import out_of_memory
+from workflow_src.workload import Workload
+
+PRECISION = "precision"
+NOT_THEIRS = {"workflow_src", "site-packages"}
+"""Folders whose code is not that of a brought model, even if they lie beside its file."""
+
+MOST_SAID = 300
+
+
+@contextmanager
+def blamed(case: AnyCase, what: str) -> Iterator[None]:
+    """Turn an exception of a brought model into one sentence, unless memory has run out.
+
+    Exceptions of this project's own model propagate. Raises StageError.
+    """
+    try:
+        yield
+    except StageError:
+        raise
+    except Exception as error:
+        if not isinstance(case, Brought) or out_of_memory(error):
+            raise
+        said = " ".join(str(error).split())[:MOST_SAID]
+        kind = type(error).__name__ + (f": {said}" if said else "")
+        raise wrong(case, f"{what} raised {kind}{_place(case, error)}") from error
+
+
+def wrong(case: Brought, why: str) -> StageError:
+    """The error that names the file and the function, and says what is wrong."""
+    return StageError(f"{case.workload}: {why}")
+
+
+def _place(case: Brought, error: BaseException) -> str:
+    """The innermost line of the file, or of what lies beside it, that led to an error."""
+    folder = _file(case).resolve().parent
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        path = Path(frame.filename).resolve()
+        if path.is_relative_to(folder) and NOT_THEIRS.isdisjoint(path.parts):
+            return f" ({path.relative_to(folder)}, line {frame.lineno})"
+    return ""
+
+
+def _file(case: Brought) -> Path:
+    return Path(case.workload.rpartition(":")[0])
+
+
+def function_of(case: Brought) -> Callable[..., Any]:
+    """The function that a case names; modules beside its file can be imported from now on.
+
+    Raises StageError if the file can't be run, or has no such function.
+    """
+    file, name = _file(case), case.workload.rpartition(":")[2]
+    # Under its own name, but not in the way of an installed module of the same.
+    module_name = f"brought_{file.stem.replace('.', '_')}"
+    spec = importlib.util.spec_from_file_location(module_name, file)
+    assert spec and spec.loader, "the plan takes .py files only"
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    sys.path.insert(0, str(file.resolve().parent))
+    with blamed(case, "importing the file"):
+        spec.loader.exec_module(module)
+    found: Callable[..., Any] | None = getattr(module, name, None)
+    if not callable(found):
+        raise wrong(case, f"the file has no function {name!r}")
+    return found
+
+
+def takes_precision(function: Callable[..., Any]) -> bool:
+    """Whether a function has a parameter `precision`, by name."""
+    return PRECISION in inspect.signature(function).parameters
+
+
+def made(case: Brought, function: Callable[..., Any]) -> Workload:
+    """The workload that a function makes of a case's device and axes, random from its seed.
+
+    May run out of memory. Raises StageError if it can't be called so, or makes something else.
+    """
+    given = case.arguments | {PRECISION: case.precision}
+    if not takes_precision(function):
+        del given[PRECISION]
+    try:
+        inspect.signature(function).bind(torch.device(case.device), **given)
+    except TypeError as error:
+        said = ", ".join(["device", *given])
+        raise wrong(case, f"the function can't be called with {said} ({error})") from None
+    torch.manual_seed(case.seed)
+    with blamed(case, "the function"):
+        found = function(torch.device(case.device), **given)
+    return _checked(case, found)
+
+
+def _checked(case: Brought, found: Any) -> Workload:
+    names = ("model", "batch", "loss", "optimizer")
+    if not all(hasattr(found, name) for name in names[:-1]):
+        kind = type(found).__name__
+        raise wrong(case, f"the function must return a Workload(model, batch, loss), not {kind}")
+    parts: dict[str, Any] = {name: getattr(found, name, None) for name in names}
+    model, batch, loss, optimizer = parts.values()
+    allowed = {
+        "model": (isinstance(model, nn.Module), "an nn.Module"),
+        "batch": (isinstance(batch, tuple | list), "a tuple, the arguments of one forward pass"),
+        "loss": (callable(loss), "a function of the model and the batch"),
+        "optimizer": (optimizer is None or isinstance(optimizer, Optimizer), "of torch.optim"),
+    }
+    for name, (right, what) in allowed.items():
+        if not right:
+            kind = type(parts[name]).__name__
+            raise wrong(case, f"what the function returns has {name} {kind}, which must be {what}")
+    places = {each.device.type for each in model.parameters()} - {case.device}
+    if places:
+        raise wrong(case, f"the model is on {places.pop()}, and the device is {case.device}")
+    return Workload(model, tuple(batch), loss, optimizer)
+
+
+def checked_loss(case: Brought, loss: Any) -> Tensor:
+    """A loss. Raises StageError if it isn't a scalar tensor with a gradient."""
+    if not isinstance(loss, Tensor):
+        raise wrong(case, f"the loss is of type {type(loss).__name__}, not a scalar tensor")
+    if loss.dim():
+        raise wrong(case, f"the loss has shape {tuple(loss.shape)}, and must be a scalar")
+    if not loss.requires_grad:
+        raise wrong(case, "the loss has no gradient: no parameter of the model led to it")
+    return loss

@@ -1,0 +1,172 @@
+"""Ranges of a brought model's modules: forward hooks, only while a profiler listens.
+
+A module's range is named after it, relative to the module around it; names of repeated modules are
+folded, so that those of all layers are one path.
+"""
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+from torch import nn
+from torch.utils.hooks import RemovableHandle
+
+from workflow_src.common.case import PHASES
+from workflow_src.common.components import COMPONENTS
+from workflow_src.model.ranges import range_
+
+OWN_RANGES = frozenset((*PHASES, *COMPONENTS, "zero_grad", "optimizer"))
+"""The names of this project's own ranges, which mean something to its tables and answers."""
+
+NOT_CALLED = (nn.ModuleList, nn.ModuleDict)
+
+Entered = list[AbstractContextManager[object]]
+
+
+def is_compiled(module: nn.Module) -> bool:
+    """Whether a module runs under torch.compile, into which hooks don't belong."""
+    in_place = getattr(module, "_compiled_call_impl", None) is not None
+    return in_place or type(module).__name__ == "OptimizedModule"
+
+
+def named_modules(model: nn.Module, depth: int, fold: str) -> dict[nn.Module, str]:
+    """The modules down to `depth` that have ranges, with their names.
+
+    The children of a ModuleList or a ModuleDict, which isn't called itself, are named after it.
+    `fold`: a regular expression of what is left out of names; of names that it leaves empty or as
+    numbers, and of repeated modules in a Sequential, there is the class in their place. A name that
+    is one of OWN_RANGES is followed by the class. Modules that run under torch.compile have none.
+    """
+    found: dict[nn.Module, str] = {}
+    _name(model, "", depth, re.compile(fold) if fold else None, found)
+    return found
+
+
+def _name(
+    above: nn.Module,
+    prefix: str,
+    depth: int,
+    fold: re.Pattern[str] | None,
+    found: dict[nn.Module, str],
+) -> None:
+    if depth < 1 or is_compiled(above):
+        return
+    for key, child in above.named_children():
+        name = f"{prefix}.{key}" if prefix else key
+        if isinstance(child, NOT_CALLED):
+            _name(child, name, depth, fold, found)
+        elif child not in found and not is_compiled(child):
+            found[child] = _folded(name, child, above, fold)
+            _name(child, "", depth - 1, fold, found)
+
+
+def _folded(name: str, module: nn.Module, above: nn.Module, fold: re.Pattern[str] | None) -> str:
+    kind = type(module).__name__
+    if fold is None:
+        return _told_apart(name, kind)
+    name = fold.sub("", name)
+    alike = [each for each in above.children() if type(each) is type(module)]
+    repeated = isinstance(above, nn.Sequential) and len(alike) > 1 and any(module.children())
+    return _told_apart(kind if not name or name.isdigit() or repeated else name, kind)
+
+
+def _told_apart(name: str, kind: str) -> str:
+    name = name.replace("/", "|")
+    return f"{name} ({kind})" if name in OWN_RANGES else name
+
+
+@contextmanager
+def module_ranges(model: nn.Module, depth: int, fold: str) -> Iterator[None]:
+    """While inside, each call of a module of `named_modules` emits its range."""
+    handles = [
+        handle
+        for module, name in named_modules(model, depth, fold).items()
+        for handle in _hooked(module, name)
+    ]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+_OPEN = threading.local()
+
+
+def _hooked(module: nn.Module, name: str) -> tuple[RemovableHandle, RemovableHandle]:
+    def begin(*_: Any) -> None:
+        opened = range_(name)
+        opened.__enter__()
+        _entered().append(opened)
+
+    def end(*_: Any) -> None:
+        _entered().pop().__exit__(None, None, None)
+
+    # Also after an exception, which the model may catch.
+    return (
+        module.register_forward_pre_hook(begin),
+        module.register_forward_hook(end, always_call=True),
+    )
+
+
+def _entered() -> Entered:
+    """The ranges of modules that are open on this thread."""
+    if not hasattr(_OPEN, "entered"):
+        _OPEN.entered = []
+    entered: Entered = _OPEN.entered
+    return entered
+
+
+class ForwardThenLoss:
+    """Tells the calls of a model from the rest of a loss function that calls it.
+
+    As a context manager around a call of that function, it emits the range "forward" until a call
+    of the model returns, and from then on "loss", until the next one.
+    """
+
+    def __init__(self) -> None:
+        self.inside, self.calls, self.name = False, 0, ""
+        self.range: AbstractContextManager[object] = nullcontext()
+
+    def __enter__(self) -> None:
+        """Open the range "forward"."""
+        self.inside, self.calls = True, 0
+        self._open("forward")
+
+    def __exit__(self, *_: object) -> None:
+        """Close the range that is open."""
+        self.inside = False
+        self._open("")
+
+    @contextmanager
+    def of(self, model: nn.Module) -> Iterator[None]:
+        """While inside, `model` is the one whose calls are told apart."""
+        handles = (
+            model.register_forward_pre_hook(self._begin),
+            model.register_forward_hook(self._end, always_call=True),
+        )
+        try:
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    def _begin(self, *_: Any) -> None:
+        if self.inside:
+            self.calls += 1
+            self._open("forward")
+
+    def _end(self, *_: Any) -> None:
+        if self.inside:
+            # A model may call itself.
+            self.calls -= 1
+            self._open("forward" if self.calls else "loss")
+
+    def _open(self, name: str) -> None:
+        """Open a range in place of the one that is open; none if it has no name."""
+        if name != self.name:
+            self.range.__exit__(None, None, None)
+            self.name, self.range = name, range_(name) if name else nullcontext()
+            self.range.__enter__()

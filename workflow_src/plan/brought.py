@@ -1,0 +1,203 @@
+"""A brought function as its file tells it, without running it: what can be wrong, and a hash.
+
+The function itself is called where it is measured; a dry run imports no torch.
+"""
+
+import ast
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from workflow_src.common.case import OWN, PRECISIONS, Brought
+from workflow_src.common.schema import one_of
+from workflow_src.plan.config import ConfigError
+from workflow_src.plan.modules import bound_names, imported_names, source_of
+
+PRECISION = "precision"
+COLUMNS = ("context", "batch", "attention", "optimizer", PRECISION)
+"""The axes that have a column in all tables; the others stand in the column `size`."""
+
+COUNTS = ("context", "batch")
+WORD = re.compile(r"[A-Za-z0-9_.]+")
+BROUGHT_PATTERN = rf"{WORD.pattern}(?:-{WORD.pattern})*-(?:{'|'.join(PRECISIONS)})"
+"""The pattern of the ids of brought cases."""
+
+FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class Source:
+    """The file of a brought function, and the function's name in it."""
+
+    file: Path
+    function: str
+
+    @property
+    def name(self) -> str:
+        """What its cases are called: the file, and the function unless that is `make`."""
+        return self.file.stem + (f".{self.function}" if self.function != "make" else "")
+
+
+def source(workload: str) -> Source:
+    """The file and the function that a workload names.
+
+    Raises ConfigError if there is no such file, or its name can't be part of a case's.
+    """
+    path, colon, function = workload.rpartition(":")
+    if not (colon and path.endswith(".py") and function.isidentifier()):
+        raise _wrong(workload, "must be file.py:function, such as my_model.py:make")
+    file = Path(path)
+    if not file.is_file():
+        raise _wrong(workload, f"there is no file {path}")
+    if not WORD.fullmatch(file.stem):
+        raise _wrong(workload, "the file's name must be made of letters, digits, dots and _")
+    return Source(file, function)
+
+
+def _wrong(workload: str, why: str) -> ConfigError:
+    return ConfigError(f"workload: {workload!r}: {why}")
+
+
+def checked(workload: str, axes: Mapping[str, Any]) -> Source:
+    """The source of a workload whose function takes these axes, as far as its file tells.
+
+    Raises ConfigError for a file that isn't Python, a function that isn't there, and for an axis
+    that it doesn't take or an argument that it lacks.
+    """
+    found = source(workload)
+    body = _tree(found.file).body
+    named = [each for each in body if isinstance(each, FUNCTION) and each.name == found.function]
+    if named:
+        if why := _signature_problem(named[-1].args, axes):
+            raise _wrong(workload, why)
+    elif found.function not in set(_bound(body)):
+        functions = [each.name for each in body if isinstance(each, FUNCTION)]
+        raise ConfigError(one_of(f"workload: function of {found.file}", found.function, functions))
+    return found
+
+
+def _bound(body: list[ast.stmt]) -> Iterator[str]:
+    """The names that a module's statements bind, imports included."""
+    for statement in body:
+        yield from bound_names(statement)
+        yield from (name for name, _, _ in imported_names(statement, ""))
+
+
+def _tree(file: Path) -> ast.Module:
+    try:
+        return ast.parse(file.read_text(encoding="utf-8"))
+    except (OSError, SyntaxError, ValueError) as error:
+        line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
+        said = getattr(error, "msg", None) or getattr(error, "strerror", None) or str(error)
+        raise ConfigError(f"workload: {file}{line}: not readable as Python ({said})") from None
+
+
+def _signature_problem(arguments: ast.arguments, axes: Mapping[str, Any]) -> str:
+    """What is wrong with calling a function as `make(device, **axes)`; "" if nothing is.
+
+    The axis `precision` is taken by the workflow where the function doesn't.
+    """
+    positional = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
+    if not positional and not arguments.vararg:
+        return "the function must take the device as its first argument"
+    needed = positional[: len(positional) - len(arguments.defaults)][1:]
+    pairs = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    needed += [each.arg for each, default in pairs if default is None]
+    by_name = [each.arg for each in arguments.args if each.arg in positional[1:]]
+    by_name += [each.arg for each in arguments.kwonlyargs]
+    missing = [name for name in needed if name not in axes and name != PRECISION]
+    if missing:
+        return f"the function needs {missing[0]!r}, which is none of the axes ({_listed(axes)})"
+    unknown = [name for name in axes if name not in (*by_name, PRECISION)]
+    if unknown and not arguments.kwarg:
+        return f"the function doesn't take the axis {unknown[0]!r}; it takes {_listed(by_name)}"
+    return ""
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(names) or "none"
+
+
+def code_of(file: Path) -> str:
+    """A hash of what a file and all that it imports from beside it do, comments aside.
+
+    Raises ConfigError if one of them isn't Python.
+    """
+    root = file.parent
+    waiting, found = [(file.stem, file)], {}
+    while waiting:
+        name, path = waiting.pop()
+        if path not in found:
+            tree = _tree(path)
+            found[path] = ast.unparse(tree)
+            waiting += _imported(name, path, tree, root)
+    texts = [f"{path.relative_to(root)}\0{found[path]}" for path in sorted(found)]
+    return hashlib.sha256("\0".join(texts).encode(errors="surrogateescape")).hexdigest()[:12]
+
+
+def _imported(name: str, path: Path, tree: ast.Module, root: Path) -> Iterator[tuple[str, Path]]:
+    """The modules below `root` that a module imports, the packages around them included."""
+    # In a package's own file, the first dot of an import is that package.
+    inside = f"{name}.__init__" if path.stem == "__init__" else name
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            names = [f"{module}.{part}" for _, module, part in imported_names(node, inside)]
+        for parts in (name.strip(".").split(".") for name in names):
+            for end in range(1, len(parts) + 1):
+                dotted = ".".join(parts[:end])
+                if there := source_of(dotted, root):
+                    yield dotted, there
+
+
+def brought_cases(settings: Mapping[str, Any], device: str) -> tuple[Brought, ...]:
+    """Every combination of the axes of a brought workload. Raises ConfigError for a value that
+    can't be an axis's."""
+    axes: Mapping[str, list[Any]] = settings["axes"]
+    name = source(settings["workload"]).name
+    for axis, values in axes.items():
+        for value in values:
+            _require_value(axis, value)
+    combinations = (dict(zip(axes, values, strict=True)) for values in product(*axes.values()))
+    return tuple(_case(name, given, settings, device) for given in combinations)
+
+
+def _require_value(axis: str, value: Any) -> None:
+    if axis == PRECISION and value not in PRECISIONS:
+        raise ConfigError(one_of(f"axes.{axis}", value, PRECISIONS))
+    if axis in COUNTS and not (type(value) is int and value > 0):
+        raise ConfigError(f"axes.{axis}: {value!r} must be an integer above 0")
+    if not WORD.fullmatch(str(value)):
+        raise ConfigError(
+            f"axes.{axis}: {value!r} must be made of letters, digits, dots and _: it is part of "
+            "the names of files"
+        )
+
+
+def _case(name: str, given: Mapping[str, Any], settings: Mapping[str, Any], device: str) -> Brought:
+    said = {axis: f"{axis}{value}" for axis, value in given.items() if axis != PRECISION}
+    others = [words for axis, words in said.items() if axis not in COLUMNS]
+    precision = str(given.get(PRECISION, "fp32"))
+    return Brought(
+        case="-".join([name, *said.values(), precision]),
+        size="-".join([name, *others]),
+        context=given.get("context", 0),
+        batch=given.get("batch", 0),
+        precision=precision,
+        attention=str(given.get("attention", OWN)),
+        optimizer=str(given.get("optimizer", OWN)),
+        device=device,
+        workload=settings["workload"],
+        axes=json.dumps(given),
+        code=settings["code"],
+        module_depth=settings["module_depth"],
+        module_fold=settings["module_fold"],
+        seed=settings["seed"],
+        memory_limit_gib=settings["memory_limit_gib"],
+    )
