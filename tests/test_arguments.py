@@ -27,6 +27,7 @@ from tests.report.written import write_parts
 from tests.synthetic_tables import Sample, write_tables
 from tests.test_fuzz import PLAN, RECORDED, RESULT, TRACE, packed
 from tests.workflow import ROOT
+from workflow_src.captures.tables import main as write_captured
 from workflow_src.common import arguments
 from workflow_src.common.case import TABLES
 from workflow_src.dag.dag import dag_of
@@ -51,11 +52,21 @@ JUDGES = {"workflow_src.cli.verify"}
 
 ELSEWHERE = IN_A_PROJECT | JUDGES | OF_NSYS
 
-FREE_TEXT = {"--asked", "--command", "--fold", "--log", "--suite", "--tag"}
+FREE_TEXT = {"--asked", "--command", "--fold", "--log", "--step", "--suite", "--tag"}
 """Arguments that any text is right for."""
 
 FOR_STAGES_ONLY = {"workflow_src.common.supervisor", "workflow_src.common.obituary"}
 """Programs that only stages start, with a command or a text of any kind."""
+
+SLEEPY = ROOT / "tests" / "data" / "captures" / "sleepy.sqlite.gz"
+"""A capture that has steps."""
+
+OF_CAPTURES = {
+    ("workflow_src.captures.report", "--tables"),
+    ("workflow_src.compare.compare_captures", "--a"),
+    ("workflow_src.compare.compare_captures", "--b"),
+}
+"""Commands and their arguments that are the tables of a capture."""
 
 ANY_TEXT_INSIDE = {"--sections"}
 """Files that any text is right for."""
@@ -67,18 +78,6 @@ PATHS = {
     arguments.new_folder: ("file", "file/below", ""),
 }
 """What is wrong for each type of path."""
-
-CAPTURED = {
-    "paths": "process,path,instances,host_ms,busy_ms,own_ms,busy_union_ms,span_ms,activities\n",
-    "kernels": "process,path,kind,family,name,activities,busy_ns\n",
-    "families": "process,path,family,activities,busy_ns\n",
-    "unplaced": "process,reason,kind,family,name,activities,busy_ns\n",
-    "domains": "domain,ranges,is_library,counts\n",
-    "notes": "note,count,about,meaning\n",
-    "summary": "process,main_thread,ranges,threads_with_ranges,devices,streams,activities,total_ns,"
-    "placed_ns,unplaced_ns,profiler,version\nall,,0,0,0,0,0,0,0,0,nsys,1\n",
-}
-"""The tables of a capture that holds nothing."""
 
 CONTENTS = {
     "empty": b"",
@@ -201,9 +200,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         if published.exists() and not (results / "tables" / f"{table}.csv").exists():
             (results / "tables" / f"{table}.csv").write_bytes(published.read_bytes())
     write_parts(results)
-    for table in CAPTURED:
-        (here / "captured").mkdir(exist_ok=True)
-        (here / "captured" / f"{table}.csv").write_text(CAPTURED[table])
+    write_captured(["--capture", str(SLEEPY), "--output", str(here / "captured")])
     files = {
         "c.kineto.json.gz": packed(TRACE),
         "b.json": json.dumps(RESULT).encode(),
@@ -269,8 +266,10 @@ class Place:
             return str(self.folder / "new" / name.strip("-"))
         if name == "--point":
             return point_of(module)
-        if name == "--tables" and module == "workflow_src.captures.report":
+        if (module, name) in OF_CAPTURES:
             return self.good["captured"]
+        if (module, name) == ("workflow_src.cli.capture_timeline", "--capture"):
+            return str(SLEEPY)
         if name == "--measured" and module == "workflow_src.tables.ceilings":
             return self.good["ceilings.json"]
         if name == "--plain":

@@ -142,7 +142,7 @@ LACKING = {
     r"snakemake --executor cluster-generic .*": (
         "a Slurm that is not the tests'; profiles/cluster-generic has the same options"
     ),
-    r"--config 'studies=\[profiler, .*\]'": "many minutes, and a GPU for what the studies are about",
+    r"--config 'studies=\[profiler, .*\]'": "many minutes, and a GPU for what they are about",
     r"python -m pytest -m gpu": "a GPU",
     r"python -m benchmarks\.dry_run": "half a minute",
     r"python -m benchmarks\.compare --measure 48 --benchmark aa\.json": "half an hour",
