@@ -18,6 +18,7 @@ from tests.workflow import ROOT, SUITE, Project, run_and_wait, stage_server
 HERE = (
     r"make (report|status|unlock|assemble|rewrite)",
     r'make (status|assemble) CONFIG="suite=assignment"',
+    r'make status CONFIG="suite=assignment_2026 cluster=true .*"',
     r"snakemake -n",
     r"snakemake --cores 1 report\.md( --config tag=after-upgrade)?",
     r"snakemake --cores 1 results/quickstart/(answers/case|timelines)/mini-ctx128-fp32\.(md|svg)",
@@ -31,7 +32,7 @@ SMALL = {
     r"^make": "make -o .venv/installed",
     # The same without and with it, as the project's settings are those of the smoke suite.
     r"(assemble|status)$": r'\1 CONFIG="suite=assignment"',
-    "suite=assignment": "suite=smoke",
+    r"suite=assignment\b": "suite=smoke",
     # One case is measured anew.
     r"report\.md --config tag=after-upgrade": (
         "results/after-upgrade/tables/mini-ctx128-fp32/timings.csv --config tag=after-upgrade"

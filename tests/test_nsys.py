@@ -235,6 +235,9 @@ touch $out; exit $status
 """As nsys does, start a process in a session of its own, which here never ends."""
 
 
+NSYS_TRIES = 3
+
+
 @pytest.mark.parametrize(
     "real", [False, pytest.param(True, marks=[pytest.mark.nsys, requires_nsys])]
 )
@@ -260,15 +263,20 @@ def test_no_process_outlives_the_stage_that_started_nsys(
     mark = str(tmp_path)
     agent = "--start-agent" if real else "sleep 600"
     command = [sys.executable, "-c", STAGE, str(tmp_path / "c.nsys-rep"), "sh", "-c", program]
-    with marking(mark):
-        environment = os.environ | {"PYTHONPATH": str(ROOT)}
-        stage = subprocess.Popen(command, cwd=tmp_path, env=environment)
 
-    def started() -> bool:
-        return any(agent in command for command in marked(mark).values())
+    def begun() -> subprocess.Popen[bytes]:
+        with marking(mark):
+            environment = os.environ | {"PYTHONPATH": str(ROOT)}
+            stage = subprocess.Popen(command, cwd=tmp_path, env=environment)
+        wait_until(lambda: agents() or stage.poll() is not None, "the agent")
+        return stage
 
-    wait_until(lambda: started() or stage.poll() is not None, "the agent")
-    assert stage.poll() is None, "nsys ended before it started its agent"
+    def agents() -> list[str]:
+        return [command for command in marked(mark).values() if agent in command]
+
+    # nsys 2023.4 ended before it began, "Local Endpoint is not available", once at a load of 10.
+    stage = next((it for _ in range(NSYS_TRIES) if (it := begun()).poll() is None), None)
+    assert stage is not None, f"nsys ended {NSYS_TRIES} times before it started its agent"
     if ending:
         wait_until(lambda: "sleep 601" in marked(mark).values(), "the program")
         stage.send_signal(ending)
