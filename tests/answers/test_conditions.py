@@ -44,3 +44,17 @@ def test_a_change_of_the_hosts_speed_is_the_same_either_way():
 def test_what_was_not_recorded_is_none():
     found = measured(host_launch_us_before="", other_processes_before="")
     assert (found.changed, found.others, found.load, found.launch_us) == (None,) * 4
+
+
+def test_cases_measured_at_once_on_one_host_are_a_warning_and_on_others_not():
+    spans = [
+        ("a", "h", 1, 3),
+        ("b", "h", 2, 4),
+        ("c", "h", 4, 5),
+        ("d", "i", 1, 9),
+        ("e", "", 1, 9),
+    ]
+    rows = pd.DataFrame(spans, columns=["case", "host_id", "started_at", "ended_at"]).astype(str)
+    found = conditions(Tables({"environments": rows.set_index(pd.RangeIndex(2, 7))}))
+    assert [each.meanwhile for each in found] == ["b", "a", "", "", ""]
+    assert found[0].warnings == (Warned.OVERLAPPED,) and found[2].warnings == ()

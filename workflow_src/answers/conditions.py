@@ -1,6 +1,6 @@
 """What each case was measured under, and which of it is a warning: by codes and numbers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import pandas as pd
@@ -19,6 +19,7 @@ class Warned(StrEnum):
     BUSY = "machine busy"
     HOST_CHANGED = "host's speed changed"
     NOT_LOCKED = "no lock that all users see"
+    OVERLAPPED = "another case was measured meanwhile"
     NOT_FINITE = "loss not finite"
 
 
@@ -30,6 +31,7 @@ class Conditions:
     core. `changed`: how many times as long something took on the host after the case as before it,
     or the other way around, at most; `processes`: in how many processes that was a warning.
     `not_finite`: the phases whose loss was no finite number; only a brought model's is recorded.
+    `meanwhile`: the cases measured on the same host at the same time.
     `launch_us`, `operation_us`: a launch and an eager operation on the host before the case.
     """
 
@@ -43,6 +45,7 @@ class Conditions:
     operation_us: Value | None
     locked: bool
     not_finite: str = ""
+    meanwhile: str = ""
 
     @property
     def warnings(self) -> tuple[Warned, ...]:
@@ -54,6 +57,7 @@ class Conditions:
             Warned.HOST_CHANGED: _above(self.changed, HOST_CHANGED),
             Warned.NOT_LOCKED: not self.locked,
             Warned.NOT_FINITE: bool(self.not_finite),
+            Warned.OVERLAPPED: bool(self.meanwhile),
         }
         return tuple(warning for warning, given in found.items() if given)
 
@@ -61,7 +65,33 @@ class Conditions:
 def conditions(tables: Tables) -> tuple[Conditions, ...]:
     """The conditions of all cases in environments.csv."""
     rows = tables["environments"]
-    return tuple(_of(_Row(rows.loc[number], int(number))) for number in rows.index)
+    meanwhile = _meanwhile(rows)
+    every = (_of(_Row(rows.loc[number], int(number))) for number in rows.index)
+    return tuple(
+        replace(each, meanwhile=others) for each, others in zip(every, meanwhile, strict=True)
+    )
+
+
+def _meanwhile(rows: pd.DataFrame) -> list[str]:
+    """Of each row the cases measured on the same host at the same time; "" if that isn't known.
+
+    Several devices of one host are measured at once where `--resources gpu` says so. A case of
+    several processes counts from the first one's start to the last one's end.
+    """
+    columns = ("host_id", "started_at", "ended_at", "case")
+    if not set(columns) <= set(rows):
+        return [""] * len(rows)
+    spans = [tuple(map(str, span)) for span in rows[list(columns)].itertuples(index=False)]
+    return [
+        "; ".join(
+            other
+            for host, start, end, other in spans
+            if host == mine[0] and start < mine[2] and end > mine[1] and other != mine[3]
+        )
+        if all(mine)
+        else ""
+        for mine in spans
+    ]
 
 
 def hosts(tables: Tables) -> Value | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.answers.conditions import Conditions, Warned, conditions
+from workflow_src.answers.conditions import Conditions, Warned, conditions, hosts
 from workflow_src.answers.tables import Tables
 from workflow_src.common.case import is_brought
 from workflow_src.common.thresholds import HOST_CHANGED, MATCH_WITHIN, OUTSIDE_LIMIT, SLOWER_HOST
@@ -143,6 +143,7 @@ def _disturbed(run: Run) -> Iterator[Check]:
         Warned.SHARED: [each for each in every if each.others is not None],
         Warned.BUSY: [each for each in every if each.load is not None],
         Warned.NOT_LOCKED: [each for each in every if not each.locked],
+        Warned.OVERLAPPED: every if hosts(run.tables) else (),
         Warned.NOT_FINITE: [each for each in every if is_brought(run.plan)],
     }
     for warning, mine in recorded.items():

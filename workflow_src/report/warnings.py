@@ -28,6 +28,7 @@ def _row(of: Conditions) -> dict[str, Cell]:
         "other processes": of.others,
         "load per core": of.load,
         "loss not finite in": _phases(of.not_finite) or None,
+        "measured meanwhile": of.meanwhile or None,
     }
 
 
