@@ -3,9 +3,15 @@
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+import pytest
 import yaml
 
+from tests.published import H100, H200
 from workflow_src.cli.memory import limit_gib, what_fits
+from workflow_src.common.case import PHASES, Case
+from workflow_src.common.units import GIB
+from workflow_src.model.memory_formulas import peak_bytes
 from workflow_src.plan.suites import Plan, make_plan
 
 CONFIG = yaml.safe_load((Path(__file__).parent.parent / "config.yaml").read_text())
@@ -34,3 +40,21 @@ def test_the_limit_is_the_one_that_is_set_and_without_one_nothing_is_said(tmp_pa
     made = plan(tmp_path, suite="smoke")
     assert limit_gib(made) is None and list(what_fits(made, None)) == []
     assert all(line.endswith("fits in 1 GiB in 2 of 2 cases") for line in what_fits(made, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("run", "gib", "phases", "out"),
+    [(H200, 140.4, 180, 0), (H100, 79.6, 54, 4), (H200 / "memory-32gib", 32.0, 60, 14)],
+    ids=["H200", "H100", "32 GiB"],
+)
+def test_what_fits_by_formula_is_what_fitted(run: Path, gib: float, phases: int, out: int) -> None:
+    """docs/course.md says so; OOM includes what was skipped after it."""
+    timings = pd.read_csv(run / "tables" / "timings.csv").set_index(["case", "phase"])["status"]
+    cases = pd.read_csv(run / "plan.csv").drop(columns="memory_limit_gib").to_dict("records")
+    fits = {
+        (case.case, phase): peak_bytes(case, phase) <= gib * GIB
+        for case in map(Case.from_dict, cases)
+        for phase in PHASES
+    }
+    assert fits == (timings == "ok").to_dict()
+    assert len(fits) == phases and list(fits.values()).count(False) == out
