@@ -16,7 +16,7 @@ from typing import Any
 from workflow_src.common.case import OWN, PRECISIONS, Brought
 from workflow_src.common.schema import one_of
 from workflow_src.plan.config import ConfigError
-from workflow_src.plan.modules import bound_names, imported_names, source_of
+from workflow_src.plan.modules import bound_names, imported_names, is_constant, source_of
 
 PRECISION = "precision"
 COLUMNS = ("context", "batch", "attention", "optimizer", PRECISION)
@@ -123,8 +123,15 @@ def _listed(names: Any) -> str:
     return ", ".join(names) or "none"
 
 
+def _without_docstrings(tree: ast.Module) -> ast.Module:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | FUNCTION):
+            node.body = [each for each in node.body if not is_constant(each)] or [ast.Pass()]
+    return tree
+
+
 def code_of(file: Path) -> str:
-    """A hash of what a file and all that it imports from beside it do, comments aside.
+    """A hash of what a file and all that it imports from beside it do, whatever comments they have.
 
     Raises ConfigError if one of them isn't Python.
     """
@@ -134,7 +141,7 @@ def code_of(file: Path) -> str:
         name, path = waiting.pop()
         if path not in found:
             tree = _tree(path)
-            found[path] = ast.unparse(tree)
+            found[path] = ast.unparse(_without_docstrings(tree))
             waiting += _imported(name, path, tree, root)
     texts = [f"{path.relative_to(root)}\0{found[path]}" for path in sorted(found)]
     return hashlib.sha256("\0".join(texts).encode(errors="surrogateescape")).hexdigest()[:12]

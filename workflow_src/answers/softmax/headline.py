@@ -33,8 +33,8 @@ class Verdict(StrEnum):
         "can't be told apart."
     )
     NO_ATTENTION = (
-        "No module was found in which softmax stands between two matrix products, nor ranges "
-        "called scores, softmax and values."
+        "No module was found in which a softmax of torch's own stands between two matrix products, "
+        "nor ranges called scores, softmax and values, which tell one that is written out."
     )
     CANT_TELL = "No case has softmax and attention's matrix products measured apart."
 
