@@ -106,17 +106,26 @@ def interruptible() -> None:
 
 
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A project whose smoke suite has completed; all workers of pytest-xdist share it."""
+def untouched(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project whose smoke suite has completed, in which no test runs anything.
+
+    A snakemake makes and removes files meanwhile, which nobody then can copy.
+    """
     return Project(
-        made_once(tmp_path_factory, "finished", lambda folder: make_project(folder).run())
+        made_once(tmp_path_factory, "untouched", lambda folder: make_project(folder).run())
     )
 
 
+@pytest.fixture(scope="session")
+def finished(untouched: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A copy of that project; all workers of pytest-xdist share it."""
+    return Project(made_once(tmp_path_factory, "finished", untouched.copy))
+
+
 @pytest.fixture
-def project(finished: Project, tmp_path: Path) -> Project:
-    """A copy of the finished project."""
-    return finished.copy(tmp_path)
+def project(untouched: Project, tmp_path: Path) -> Project:
+    """A copy of that project for one test."""
+    return untouched.copy(tmp_path)
 
 
 @pytest.fixture(autouse=True)

@@ -61,3 +61,9 @@ def test_the_headline_counts_forward_passes_and_says_what_became_of_products(rea
 def test_only_cases_that_differ_in_precision_alone_are_compared(read):
     found = precisions(read(Sample(), bf16(context=256)))
     assert (found.products, found.others, found.products_alone) == (None, None, False)
+
+
+def test_a_doubted_case_says_nothing_of_precisions(read):
+    tables = read(Sample(times_ms=IDLE), bf16(times_ms=BUSY))
+    assert precisions(tables).products is not None
+    assert precisions(tables, {tables.cases[1]}).products is None

@@ -16,6 +16,7 @@ STATES = {
     "not_finite": "not finite",
     "not_comparable": "not comparable",
     "fused": "fused",
+    "not_told_apart": "not told apart",
     "": DASH,
 }
 """What a cell without a value says, by the state of its phase."""

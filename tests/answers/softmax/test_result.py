@@ -5,7 +5,7 @@ import pytest
 
 from tests.synthetic_tables import FORWARD, Kernel, Sample, write_tables
 from workflow_src.answers import stage
-from workflow_src.answers.softmax.by_operators import attention, ms_of
+from workflow_src.answers.softmax.by_operators import alike, attention, ms_of
 from workflow_src.answers.softmax.figure import draw
 from workflow_src.answers.softmax.result import Softmax, result, softmax_of_case
 from workflow_src.answers.tables import Tables
@@ -147,6 +147,7 @@ def test_without_ranges_operators_and_shapes_tell_softmax_from_the_products():
 
 def test_products_that_sizes_do_not_tell_apart_are_not_guessed():
     square = [operator("aten::bmm", "6 x 8 x 8; 6 x 8 x 8", 4.0), *OPERATORS]
-    assert attention(pd.DataFrame(square)) is None
+    assert attention(pd.DataFrame(square)) is None and alike(pd.DataFrame(square))
+    assert not alike(pd.DataFrame(OPERATORS))
     assert attention(pd.DataFrame(OPERATORS[1:])) is None
     assert attention(pd.DataFrame(OPERATORS).iloc[:0]) is None

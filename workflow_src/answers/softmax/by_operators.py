@@ -43,23 +43,35 @@ class Attention:
 def attention(operators: pd.DataFrame) -> Attention | None:
     """The attention in a forward pass's rows of operators.csv.
 
-    Its products are those in a softmax's module, of which QK^T has the softmax's input as output,
-    and AV its output as first factor. None where there is no such pair, or sizes don't tell the two
-    apart.
+    None where there is no pair of products around a softmax, or sizes don't tell the two apart.
+    """
+    softmax, products = _around_softmax(operators)
+    scores, values = (products[products["kind"] == name] for name in ("qk", "av"))
+    if scores.empty or values.empty or alike(operators):
+        return None
+    softmax = softmax[softmax["path"].isin(products["path"])]
+    inside = operators[operators["path"].isin(softmax["path"])]
+    beside = inside.drop(softmax.index.union(scores.index).union(values.index))
+    return Attention(softmax, scores, values, beside)
+
+
+def alike(operators: pd.DataFrame) -> bool:
+    """Whether sizes don't tell QK^T and AV apart: the context is as long as a head is wide."""
+    _, products = _around_softmax(operators)
+    return bool((products["kind"] == "either").any())
+
+
+def _around_softmax(operators: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The rows that are a softmax, and the batched products in the same modules, with `kind`.
+
+    QK^T ("qk") has a softmax's input as output, and AV ("av") its output as first factor.
     """
     softmax = operators[operators["operator"].isin([SOFTMAX, CALLER])]
     softmax = softmax[softmax["shapes"] != ""]
-    inside = operators[operators["path"].isin(softmax["path"])]
     squares = {tuple(_shapes(each)[0][-2:]) for each in softmax["shapes"]}
-    products = inside[inside["operator"].isin(BATCHED)]
-    kinds = pd.Series([_kind(each, squares) for each in products["shapes"]], index=products.index)
-    scores, values = (products[(kinds == name).to_numpy(dtype=bool)] for name in ("qk", "av"))
-    if scores.empty or values.empty or (kinds == "either").any():
-        return None
-    softmax = softmax[softmax["path"].isin(products["path"])]
-    inside = inside[inside["path"].isin(products["path"])]
-    beside = inside.drop(softmax.index.union(scores.index).union(values.index))
-    return Attention(softmax, scores, values, beside)
+    inside = operators["path"].isin(softmax["path"]) & operators["operator"].isin(BATCHED)
+    products = operators[inside]
+    return softmax, products.assign(kind=[_kind(each, squares) for each in products["shapes"]])
 
 
 def _kind(shapes: str, squares: set[tuple[int, ...]]) -> str:

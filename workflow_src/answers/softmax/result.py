@@ -10,7 +10,7 @@ from workflow_src.answers.example import at_each_precision, example
 from workflow_src.answers.kernels import captured, device_ms
 from workflow_src.answers.matrix import by_precision, matrices
 from workflow_src.answers.parts import Part, parts_table
-from workflow_src.answers.softmax.by_operators import attention, ms_of
+from workflow_src.answers.softmax.by_operators import alike, attention, ms_of
 from workflow_src.answers.softmax.steps import CASTS, ORDER, steps_of
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common import words
@@ -121,7 +121,8 @@ def softmax_of_case(tables: Tables, case: CaseKey) -> SoftmaxCase:
         return SoftmaxCase(case, FUSED if state == "ok" else state)
     if softmax.empty and scores.empty and values.empty:
         found = _by_operators(case, tables.of("operators", case.case, PHASE))
-        return SoftmaxCase(case, FUSED) if found.state != "ok" and _is_fused(rows) else found
+        unknown = found.state == "not_measured"
+        return SoftmaxCase(case, FUSED) if unknown and _is_fused(rows) else found
     ms, qk, av = (device_ms(mine) for mine in (softmax, _gemms(scores), _gemms(values)))
     if not all(over(each, 0) for each in (ms, qk, av)):
         return SoftmaxCase(case, "not_measured")
@@ -143,7 +144,7 @@ def _by_operators(case: CaseKey, operators: pd.DataFrame) -> SoftmaxCase:
     """A case without ranges inside attention, as a brought model is unless it has its own."""
     found = attention(operators)
     if found is None:
-        return SoftmaxCase(case, "not_measured")
+        return SoftmaxCase(case, "not_told_apart" if alike(operators) else "not_measured")
     times = SoftmaxCase(
         case,
         "ok",
