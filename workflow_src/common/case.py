@@ -15,7 +15,7 @@ PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
 ATTENTIONS = ("naive", "fused_softmax", "triton_softmax", "sdpa")
 OPTIMIZERS = ("adamw", "foreach", "fused")
 
-OPTIMIZER_BYTES = {"adamw": 88, "foreach": 80, "fused": 28}
+OPTIMIZER_TRAFFIC_BYTES = {"adamw": 88, "foreach": 80, "fused": 28}
 """Bytes per parameter in float32 that each reads and writes in a step.
 
 AdamW has to read weight, gradient and two moments, and to write all but the gradient. Written out,

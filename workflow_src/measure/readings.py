@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,10 +28,10 @@ WINDOW = "window_ns"
 """The key of a row with the times (CLOCK_MONOTONIC, ns) between which its steps ran."""
 
 
-def timed(measure: Any) -> Row:
+def timed(measure: Callable[[], Row]) -> Row:
     """The row of `measure`, with when it ran."""
     start = time.monotonic_ns()
-    row: Row = measure()
+    row = measure()
     return row | {WINDOW: [start, time.monotonic_ns()]}
 
 

@@ -11,7 +11,7 @@ from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes, phase_times
 from workflow_src.common.case import (
     ATTENTIONS,
-    OPTIMIZER_BYTES,
+    OPTIMIZER_TRAFFIC_BYTES,
     OPTIMIZERS,
     PHASES,
     PRECISIONS,
@@ -228,10 +228,10 @@ def _optimizer(case: CaseKey, rows: pd.DataFrame) -> Value | None:
     Of a brought model's optimizer only the names of its kernels tell; None where they don't.
     """
     mine = _inside(rows, frozenset({"optimizer"}))
-    own = case.optimizer in OPTIMIZER_BYTES
+    own = case.optimizer in OPTIMIZER_TRAFFIC_BYTES
     kind = case.optimizer if own else optimizer_of(mine["name"]) or "fused"
     ms = device_ms(mine)
-    more = 1 - OPTIMIZER_BYTES["fused"] / OPTIMIZER_BYTES[kind]
+    more = 1 - OPTIMIZER_TRAFFIC_BYTES["fused"] / OPTIMIZER_TRAFFIC_BYTES[kind]
     formula = "optimizer's device time * (1 - bytes of a fused one / its bytes)"
     return computed(ms.number * more, "ms", formula, ms) if ms and more else None
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from workflow_src.common.case import OPTIMIZER_BYTES
+from workflow_src.common.case import OPTIMIZER_TRAFFIC_BYTES
 from workflow_src.model.flops import fused_softmax_bytes
 from workflow_src.studies.levers.known import Known
 from workflow_src.studies.levers.parts import KINDS, NOTHING, Part, Parts
@@ -96,7 +96,7 @@ def optimize(optimizer: str) -> Callable[[Known, State], State]:
 
     def effect(known: Known, state: State) -> State:
         narrow = 0.5 if state.mode == "bf16_weights" else 1.0
-        each = OPTIMIZER_BYTES[optimizer]
+        each = OPTIMIZER_TRAFFIC_BYTES[optimizer]
         passes = 1 if optimizer == "fused" else 8
         launches = passes * max(1.0, known.parameters / ELEMENTS_AT_ONCE) * known.optimizer_price
         new = known.moving(each * narrow * known.parameters, launches, PASSES_UNSURE)

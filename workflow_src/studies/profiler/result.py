@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from workflow_src.common.thresholds import MATCH_WITHIN
 from workflow_src.render.value import Cell, Value, ratio
 from workflow_src.studies.lines import Line, grouped, lines, ranged, shown, spread, unmeasured
 
@@ -26,11 +25,6 @@ class Pairs:
     def slower(self) -> bool:
         """Whether the profiler makes the pass longer in each of FEWEST or more pairs."""
         return len(self.ratios) >= FEWEST and all(each.number > 1 for each in self.ratios)
-
-    @property
-    def matches(self) -> bool:
-        """Whether the two times are the same within MATCH_WITHIN in each pair."""
-        return all(abs(each.number - 1) <= MATCH_WITHIN for each in self.ratios)
 
 
 @dataclass(frozen=True)
