@@ -106,26 +106,19 @@ def interruptible() -> None:
 
 
 @pytest.fixture(scope="session")
-def untouched(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A project whose smoke suite has completed, in which no test runs anything.
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a project whose smoke suite has completed, for tests that only read files.
 
-    A snakemake makes and removes files meanwhile, which nobody then can copy.
+    All workers of pytest-xdist share it. A snakemake, a dry run too, belongs into a copy: it makes
+    and removes files, which another test would see or couldn't copy.
     """
-    return Project(
-        made_once(tmp_path_factory, "untouched", lambda folder: make_project(folder).run())
-    )
-
-
-@pytest.fixture(scope="session")
-def finished(untouched: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A copy of that project; all workers of pytest-xdist share it."""
-    return Project(made_once(tmp_path_factory, "finished", untouched.copy))
+    return made_once(tmp_path_factory, "finished", lambda folder: make_project(folder).run())
 
 
 @pytest.fixture
-def project(untouched: Project, tmp_path: Path) -> Project:
+def project(finished: Path, tmp_path: Path) -> Project:
     """A copy of that project for one test."""
-    return untouched.copy(tmp_path)
+    return Project(finished).copy(tmp_path)
 
 
 @pytest.fixture(autouse=True)

@@ -370,9 +370,9 @@ def test_setting_the_clock_back_affects_no_sample(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.workflow
-def test_files_dated_in_the_future_are_not_stale(untouched: Project, tmp_path: Path) -> None:
+def test_files_dated_in_the_future_are_not_stale(finished: Path, tmp_path: Path) -> None:
     """Small files are compared by content, not by timestamp alone."""
-    project = untouched.copy(tmp_path)
+    project = Project(finished).copy(tmp_path)
     tomorrow = time.time() + 86_400
     for file in project.folder.glob("results/smoke/benchmark/*.json"):
         os.utime(file, (tomorrow, tomorrow))

@@ -85,9 +85,9 @@ def test_in_a_fresh_folder_nothing_is_measured_and_nothing_is_made(
 
 @pytest.mark.workflow
 def test_a_finished_run_has_nothing_to_do(
-    finished: Project, monkeypatch: pytest.MonkeyPatch
+    project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    printed = told(finished, monkeypatch)
+    printed = told(project, monkeypatch)
     assert words(printed, "tiny-ctx32-fp32") == ["done"] * 4
     assert "answers: 6 of 6 up to date; report.md: done" in printed
     assert printed.endswith("next: nothing to do")
@@ -96,16 +96,16 @@ def test_a_finished_run_has_nothing_to_do(
 
 @pytest.mark.workflow
 def test_what_a_changed_setting_makes_stale_is_named_with_the_setting(
-    finished: Project, monkeypatch: pytest.MonkeyPatch
+    project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changed = [*SUITE[:2], "steps=3", SUITE[3]]
-    before = finished.results()
-    printed = told(finished, monkeypatch, *changed)
+    before = project.results()
+    printed = told(project, monkeypatch, *changed)
     assert words(printed, "tiny-ctx16-fp32") == ["stale", "done", "done", "stale"]
     assert "stale: benchmark of 2: steps was 2, is 3" in printed
     assert "stale: tables of 2: what it is made from is made again" in printed
     assert "runs 20 jobs (2 benchmark, 1 plan," in printed and "), about " in printed
-    assert finished.results() == before
+    assert project.results() == before
 
 
 @pytest.mark.workflow
@@ -171,7 +171,7 @@ def test_an_export_by_nsys_holds_what_nsys_stats_printed(
     ],
 )
 def test_where_snakemake_cannot_write_the_files_that_are_there_are_told(
-    finished: Project, monkeypatch: pytest.MonkeyPatch, error: str, reason: str
+    project: Project, monkeypatch: pytest.MonkeyPatch, error: str, reason: str
 ) -> None:
     says = f"Traceback:\n  File ...\n{error}: '/a/.snakemake/locks'\n"
     command = [sys.executable, "-c", f"import sys; sys.exit({says!r})"]
@@ -180,14 +180,14 @@ def test_where_snakemake_cannot_write_the_files_that_are_there_are_told(
         dry_run, "start", lambda _: subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True)
     )
     monkeypatch.setattr(running, "holders", dict)
-    printed = told(finished, monkeypatch)
+    printed = told(project, monkeypatch)
     assert words(printed, "tiny-ctx32-fp32") == ["there"] * 4
     assert "ceilings: there" in printed and "up to date" not in printed
     assert printed.endswith(
         "next: not known, nor what of this is stale: a dry run of snakemake writes into "
         f".snakemake, which isn't possible here (/a/.snakemake/locks: {reason})"
     )
-    printed = told(finished, monkeypatch, *SUITE[:-1], "cpu_threads=1", "tag=none")
+    printed = told(project, monkeypatch, *SUITE[:-1], "cpu_threads=1", "tag=none")
     assert words(printed, "tiny-ctx32-fp32") == ["not yet"] * 4
 
 

@@ -18,36 +18,35 @@ MEASURING = ("benchmark", "capture")
 
 
 def test_one_command_answers_all_questions_and_a_second_run_does_nothing(
-    finished: Project,
+    project: Project,
 ) -> None:
-    report = (finished.folder / "report.md").read_text()
+    report = (project.folder / "report.md").read_text()
     assert all(f"({letter})" in report for letter in "abcde")
     assert "operators take the place of kernels" in report.splitlines()[0] + report[:600]
-    captures = pd.read_csv(finished.folder / "results/smoke/tables/captures.csv")
+    captures = pd.read_csv(project.folder / "results/smoke/tables/captures.csv")
     assert len(captures) == 2
     assert (captures["attributed_ns"] + captures["outside_ns"] == captures["total_ns"]).all()
-    assert "Nothing to be done" in finished.run()
+    assert "Nothing to be done" in project.run()
 
 
-def test_the_tables_of_a_run_obey_all_laws(finished: Project) -> None:
-    command = [sys.executable, "-m", "workflow_src.cli.verify", "--tables", "results/smoke/tables"]
-    ended = subprocess.run(
-        command, cwd=finished.folder, capture_output=True, text=True, check=False
-    )
+def test_the_tables_of_a_run_obey_all_laws(finished: Path) -> None:
+    tables = str(finished / "results/smoke/tables")
+    command = [sys.executable, "-m", "workflow_src.cli.verify", "--tables", tables]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "kernels = ledger: 2 cases, 6 sums, 0 violations" in ended.stdout.splitlines()
 
 
-def test_the_answers_for_one_case_need_no_other_case(finished: Project) -> None:
+def test_the_answers_for_one_case_need_no_other_case(project: Project) -> None:
     target = "results/smoke/answers/case/tiny-ctx16-fp32.md"
-    assert finished.stale(target) == {"case_card": 1}
-    finished.run(target)
-    card = (finished.folder / target).read_text()
+    assert project.stale(target) == {"case_card": 1}
+    project.run(target)
+    card = (project.folder / target).read_text()
     assert re.search(r"^\| softmax / \(QK\^T \+ AV\): .*\d", card, flags=re.MULTILINE)
 
 
-def test_every_output_has_a_log_that_mirrors_it(finished: Project) -> None:
-    logs = {str(p.relative_to(finished.folder)) for p in finished.folder.rglob("*.log")}
+def test_every_output_has_a_log_that_mirrors_it(finished: Path) -> None:
+    logs = {str(p.relative_to(finished)) for p in finished.rglob("*.log")}
     expected = ("benchmark/tiny-ctx16-fp32.json.log", "answers/a.log", "figures/forward_time.log")
     assert {f"results/smoke/logs/{name}" for name in expected} <= logs
 
@@ -119,9 +118,9 @@ def test_an_edited_family_rule_remakes_tables_and_measures_nothing(project: Proj
     ],
 )
 def test_dash_r_remakes_a_file_of_a_finished_run_alone(
-    finished: Project, path: str, rule: str
+    project: Project, path: str, rule: str
 ) -> None:
-    stale = finished.stale("-R", f"results/smoke/{path}")
+    stale = project.stale("-R", f"results/smoke/{path}")
     assert stale[rule] == 1 and stale["report"] == 1
     assert set(MEASURING) & stale.keys() <= {rule}
 
@@ -398,14 +397,14 @@ def test_snakemakes_own_report_works_offline(project: Project) -> None:
         assert f'"{subcategory}"' in page
 
 
-def test_rules_are_clean_and_the_snakefile_is_a_table_of_contents(finished: Project) -> None:
+def test_rules_are_clean_and_the_snakefile_is_a_table_of_contents(project: Project) -> None:
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     lint = [str(ROOT / "tools" / "lint")]
-    ended = subprocess.run(lint, cwd=finished.folder, env=os.environ | {"PATH": path})
+    ended = subprocess.run(lint, cwd=project.folder, env=os.environ | {"PATH": path})
     assert ended.returncode == 0
-    lines = (finished.folder / "Snakefile").read_text().splitlines()
+    lines = (project.folder / "Snakefile").read_text().splitlines()
     assert len(lines) <= 60 and lines[0].startswith("#")
-    for file in (finished.folder / "rules").glob("*.smk"):
+    for file in (project.folder / "rules").glob("*.smk"):
         text = file.read_text()
         for rule in re.split(r"^(?=rule |use rule )", text, flags=re.MULTILINE)[1:]:
             assert "message:" in rule and "log:" in rule, rule
@@ -413,13 +412,15 @@ def test_rules_are_clean_and_the_snakefile_is_a_table_of_contents(finished: Proj
 
 @pytest.mark.parametrize("arguments", [["-s", "{project}/Snakefile"], ["-d", "{elsewhere}"]])
 def test_a_run_from_another_folder_is_refused(
-    finished: Project, tmp_path: Path, arguments: list[str]
+    project: Project, tmp_path: Path, arguments: list[str]
 ) -> None:
-    here = tmp_path if arguments[0] == "-s" else finished.folder
-    filled = [text.format(project=finished.folder, elsewhere=tmp_path) for text in arguments]
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    here = elsewhere if arguments[0] == "-s" else project.folder
+    filled = [text.format(project=project.folder, elsewhere=elsewhere) for text in arguments]
     ended = subprocess.run(
         ["snakemake", "-n", *filled], cwd=here, capture_output=True, text=True, check=False
     )
     assert ended.returncode != 0
-    assert f"all paths are relative to the project's folder: cd {finished.folder}" in ended.stderr
-    assert not list(tmp_path.glob("r*"))
+    assert f"all paths are relative to the project's folder: cd {project.folder}" in ended.stderr
+    assert not list(elsewhere.glob("r*"))
