@@ -100,12 +100,10 @@ def test_a_killed_snakemake_leaves_a_lock_and_no_false_result(project: Project) 
         first.result()
     assert "cannot be locked" in project.run(check=False)
     assert "Unlocked working directory" in project.run("--unlock")
-    project.run()
-    assert "report.md" in project.results()
-    assert project.stages().count("workflow_src.measure.benchmark") == 3, (
-        "two cases, one of them measured twice"
-    )
-    assert "Nothing to be done" in project.run()
+    project.run(BENCHMARK)
+    assert BENCHMARK in project.results()
+    assert project.stages().count("workflow_src.measure.benchmark") == 2, "measured twice"
+    assert "Nothing to be done" in project.run(BENCHMARK)
 
 
 @pytest.mark.workflow
