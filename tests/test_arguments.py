@@ -494,7 +494,6 @@ def stage(module: str, *given: str, folder: Path = ROOT) -> subprocess.Completed
     ("module", "given", "said"),
     [
         ("measure.benchmark", ["--case", "{}", "--output", "o"], "--case: the key 'attention' is"),
-        ("studies.mlp.measure", ["--point", "3", "--output", "o"], "--point: 3 must be a mapping"),
         ("plan.write_plan", ["--settings", "x", "--output", "o"], "--settings: 'x' is not JSON"),
         (
             "answers.top_kernel.answer",

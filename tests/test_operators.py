@@ -488,23 +488,32 @@ OPTIMIZER = "torch.optim.AdamW([torch.ones(1, requires_grad=True)])"
 PROFILER = "window = torch.profiler.profile(); window.start(); window.stop()"
 
 
-@pytest.mark.parametrize(
-    ("module", "use"),
-    [
-        ("measure.workload", OPTIMIZER),
-        ("measure.activities", PROFILER),
-        *((f"studies.{study}.measure", PROFILER) for study in ("matmul", "fusion")),
-        ("studies.mlp.measure", OPTIMIZER),
-    ],
-)
-def test_importing_what_measures_imports_all_that_it_needs(module: str, use: str) -> None:
+NEEDS = {
+    "measure.workload": OPTIMIZER,
+    "measure.activities": PROFILER,
+    **{f"studies.{study}.measure": PROFILER for study in ("matmul", "fusion")},
+    "studies.mlp.measure": OPTIMIZER,
+}
+FORKED = """
+import importlib, json, os, sys, torch, torch.profiler
+for module, use in json.loads(sys.argv[1]).items():
+    if os.fork() == 0:
+        importlib.import_module(f"workflow_src.{module}")
+        before = set(sys.modules)
+        exec(use)
+        print(module, len(set(sys.modules) - before), flush=True)
+        os._exit(0)
+    os.wait()
+"""
+
+
+def test_importing_what_measures_imports_all_that_it_needs() -> None:
     """Otherwise torch imports its compiler when a device is held already."""
-    code = (
-        f"import sys, torch, torch.profiler, workflow_src.{module}; before = set(sys.modules);"
-        f"{use}; print('\\n', len(set(sys.modules) - before))"
-    )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert int(found.stdout.split()[-1]) < 20
+    command = [sys.executable, "-c", FORKED, json.dumps(NEEDS)]
+    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    imported = dict(zip(found[::2], map(int, found[1::2]), strict=True))
+    assert imported.keys() == NEEDS.keys()
+    assert {module: n for module, n in imported.items() if n >= 20} == {}
 
 
 def test_what_needs_no_compiler_imports_none() -> None:
