@@ -66,6 +66,16 @@ def test_what_is_derived_of_raw_rows(tmp_path: Path) -> None:
     assert gone["status"] == "oom" and gone["share_of_copy"] is gone["bytes_moved"] is None
 
 
+def test_the_ceiling_is_the_best_that_reads_as_much_as_it_writes() -> None:
+    def ceiling(name: str, ns: int, status: str = "ok") -> dict[str, Any]:
+        about = {"kind": "bandwidth", "name": name, "status": status}
+        return about | ({"bytes": 1000, "samples_ns": [ns, 2 * ns]} if status == "ok" else {})
+
+    rows = [ceiling("write", 1), ceiling("copy", 5), ceiling("scale", 4), ceiling("copy", 1, "oom")]
+    (derived,) = fusion.derive({}, [*rows, raw("torch", 64, 1000, median_ms=0.001)])
+    assert derived["ceiling_gb_per_s"] == 250.0
+
+
 def test_without_a_copy_there_is_no_share() -> None:
     rows = [raw("copy", 64), raw("copy", 32, 1000), raw("torch", 64, 1000, median_ms=0.001)]
     rows[1]["median_ms"] = 0.001

@@ -11,6 +11,9 @@ from workflow_src.studies.study import Point, Row
 
 ELEMENT_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 
+SAME_MIX = ("copy", "scale")
+"""The ceilings that read as much as they write, as these operations do: writing alone is faster."""
+
 Shape = tuple[str, str, int, int]
 """Operation, dtype, rows and columns."""
 
@@ -18,9 +21,10 @@ Shape = tuple[str, str, int, int]
 def derive(point: Point, rows: list[Row]) -> list[Row]:
     """The rows with elements, launches, bytes, rate, and its share of the rate of a copy.
 
-    Rows of a ceiling become a column, the best of their rates: `ceiling_gb_per_s`.
+    Rows of a ceiling become a column, the best rate of their mix: `ceiling_gb_per_s`.
     """
-    ceilings = [row for row in rows if row.get("kind") == "bandwidth" and row["status"] == "ok"]
+    bandwidths = [row for row in rows if row.get("kind") == "bandwidth" and row["status"] == "ok"]
+    ceilings = [row for row in bandwidths if row["name"] in SAME_MIX]
     best = [rate_of(row, min(row["samples_ns"])) for row in ceilings]
     known = {"ceiling_gb_per_s": max(best)} if best else {}
     rows = [row | known for row in rows if "kind" not in row]

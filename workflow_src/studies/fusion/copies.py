@@ -28,7 +28,7 @@ def cached(line: Line) -> bool:
 
 
 def bandwidth(measured: Iterable[Line]) -> Value | None:
-    """The best rate (GB/s) of memory: the ceiling, or a faster copy; None without either.
+    """The best rate (GB/s) of memory at one read a write: the ceiling, or a faster copy, or None.
 
     Only copies of tensors that no cache holds count. Points of earlier versions have no ceiling.
     """
