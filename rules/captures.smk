@@ -51,6 +51,28 @@ rule capture_tables:
         " --note-problem --output {params.folder:q} > {log:q} 2>&1"
 
 
+# One step, as a picture and for trace viewers.
+rule capture_timeline:
+    input:
+        capture=dag.captures.readable,
+        again=dag.captures.tried_again(ancient),
+    output:
+        svg="results/captures/{capture}/step.svg",
+        trace="results/captures/{capture}/step.trace.json.gz",
+        speedscope="results/captures/{capture}/step.speedscope.json",
+    log:
+        "results/captures/{capture}/step.log",
+    params:
+        options=dag.captures.options,
+        code=dag.code("cli.capture_timeline"),
+    message:
+        "Draw a step of {input.capture}"
+    shell:
+        "python -m workflow_src.cli.capture_timeline --capture {input.capture:q} {params.options}"
+        " --note-problem --svg {output.svg:q} --trace {output.trace:q}"
+        " --speedscope {output.speedscope:q} > {log:q} 2>&1"
+
+
 # The same two files as those of a suite's report, with the same kind of note at their end.
 rule captures_report:
     input:

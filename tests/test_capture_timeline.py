@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +10,21 @@ import pytest
 
 from tests.captures.building import Export
 from workflow_src.cli.capture_timeline import main
+from workflow_src.render.svg import COLORS
 from workflow_src.timeline.formats import DEVICE, HOST, IDLE, SCHEMA
+from workflow_src.timeline.picture import CAUSE_COLORS, OTHERS
 
 DATA = Path(__file__).parent / "data" / "captures"
+LANES = ("host ranges", "launches", "device", "idle")
 
 
 def written(folder: Path, capture: Path, *more: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """The events for Perfetto and the file for speedscope."""
-    trace, flames = folder / "a.trace.json.gz", folder / "a.speedscope.json"
-    main(["--capture", str(capture), "--trace", str(trace), "--speedscope", str(flames), *more])
+    """The events for Perfetto and the file for speedscope; beside them is step.svg."""
+    trace, flames, svg = (
+        folder / f"step.{end}" for end in ("trace.json.gz", "speedscope.json", "svg")
+    )
+    given = {"capture": capture, "trace": trace, "speedscope": flames, "svg": svg}
+    main([*(f"--{name}={path}" for name, path in given.items()), *more])
     events = json.loads(gzip.decompress(trace.read_bytes()))["traceEvents"]
     return [event for event in events if event["ph"] == "X"], json.loads(flames.read_text())
 
@@ -63,5 +70,30 @@ def test_a_recorded_step_has_the_ledgers_times(
 def test_without_a_step_there_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="no steps; --step names the ranges that are steps"):
         written(tmp_path, DATA / "vit.sqlite.gz")
+    assert written(tmp_path, DATA / "vit.sqlite.gz", "--note-problem")[0] == []
+    assert "The capture holds no step." in (tmp_path / "step.svg").read_text()
     events, _ = written(tmp_path, DATA / "graph.json.gz", "--step", "step")
     assert spans(events, HOST)[0][0] == "step"
+
+
+def test_a_step_is_drawn_with_at_most_as_many_names_as_colors(tmp_path: Path) -> None:
+    written(tmp_path, DATA / "gpt2_modules.sqlite.gz")
+    labels = re.findall(r"<text[^>]*>([^<]*)</text>", (tmp_path / "step.svg").read_text())
+    assert {"step: step 2, 44.0 ms in the capture", OTHERS, "lm_head"} <= set(labels)
+    assert len(labels) <= len(COLORS) + len(CAUSE_COLORS) + len(("title", *LANES))
+
+
+def test_a_step_inside_of_other_ranges_is_drawn_alone(tmp_path: Path) -> None:
+    export = Export(tmp_path)
+    export.range("epoch", 0, 9000)
+    for start in (0, 3000, 6000):
+        export.range("step", start, start + 3000)
+        export.range("forward", start + 100, start + 900)
+        export.range("loader", start + 200, start + 2900, thread=7)
+        export.work(start + 200, 20, demangledName=export.string("gemm"))
+    written(tmp_path, export.write(), "--step", "step")
+    drawn = (tmp_path / "step.svg").read_text()
+    assert "epoch: step 1" not in drawn
+    assert re.findall(r">([^<]*in the capture)<", drawn) == [
+        "epoch/step: step 2, 0.00300 ms in the capture"
+    ]

@@ -1,10 +1,11 @@
-"""Write one step of another program's capture for two viewers: Perfetto and speedscope.
+"""Draw one step of another program's capture, and write it for Perfetto and speedscope.
 
 It is the step of the median wall time, of the process and path whose steps hold the most device
 work: its ranges, its launches, the work launched in it, and why the device was idle.
 """
 
 import json
+from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ from workflow_src.common.atomic_write import write_text
 from workflow_src.common.errors import TraceError, one_sentence
 from workflow_src.timeline.formats import chrome_trace, speedscope
 from workflow_src.timeline.make import write_gzip
+from workflow_src.timeline.picture import draw
 from workflow_src.timeline.steps import Timeline, idle_gaps
 from workflow_src.traces.kernel_names import short_names
 
@@ -68,7 +70,11 @@ def _ranges(source: Source, step: Step) -> pd.DataFrame:
     mine = ranges.assign(path=source.paths.text[of_range], depth=source.paths.depth[of_range] - 1)
     mine = mine[mine["process"] == step.process]
     mine = mine[(mine["start_ns"] >= step.start) & (mine["end_ns"] <= step.end)]
-    return mine.assign(component=mine["name"], phase=step.path, step=step.number)
+    # The step alone has depth 0, also where it lies in other ranges, or others on another thread.
+    is_step = (mine["path"] == step.path) & (mine["thread"] == step.thread)
+    deeper = mine["depth"] - mine.loc[is_step, "depth"].min()
+    depth = deeper.clip(lower=1).where(~is_step, 0)
+    return mine.assign(depth=depth, component=mine["name"], phase=step.path, step=step.number)
 
 
 def _activities(source: Source, work: pd.DataFrame, step: Step) -> pd.DataFrame:
@@ -92,14 +98,31 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--domains", type=domain_names, help="those whose ranges count")
     parser.add_argument("--fold", type=pattern, default="", help="left out of ranges' names")
     parser.add_argument("--step", default="", help="the name of the ranges that are steps")
+    parser.add_argument(
+        "--note-problem", action="store_true", help="draw nothing where there is no step"
+    )
+    parser.add_argument("--svg", type=new_file, help="the picture")
     parser.add_argument("--trace", type=new_file, required=True, help="a .trace.json.gz")
     parser.add_argument("--speedscope", type=new_file, required=True, help="a .speedscope.json")
     given = parser.parse_args(arguments)
     with one_sentence():
-        placed = attributed(read(given.capture), given.domains, fold=given.fold)
-        found, name = timeline(source_of(placed), given.step), given.capture.name
+        found, name = _timeline(given), given.capture.name
+        if given.svg:
+            write_text(given.svg, draw(found))
         write_gzip(given.trace, json.dumps(chrome_trace(found, name), separators=(",", ":")))
         write_text(given.speedscope, json.dumps(speedscope(found, name), separators=(",", ":")))
+
+
+def _timeline(given: Namespace) -> Timeline:
+    """The timeline that is asked for; an empty one, and why, if problems are to be noted."""
+    try:
+        placed = attributed(read(given.capture), given.domains, fold=given.fold)
+        return timeline(source_of(placed), given.step)
+    except TraceError as error:
+        if not given.note_problem:
+            raise
+        print(error)
+        return Timeline.empty()
 
 
 if __name__ == "__main__":

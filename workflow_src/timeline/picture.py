@@ -9,6 +9,7 @@ from workflow_src.answers.components import in_model_order
 from workflow_src.common import words
 from workflow_src.common.case import PHASES
 from workflow_src.render.svg import (
+    COLORS,
     EMPTY_HEIGHT,
     LEFT,
     Boxes,
@@ -40,6 +41,9 @@ UNITS = 1_000_000
 
 RANGE_HEIGHT, LANE_HEIGHT, SPACE = 9, 18, 3
 
+OTHERS = "other ranges"
+"""The component of what has the least device time, where there are more names than colors."""
+
 
 @dataclass(frozen=True)
 class Lane:
@@ -51,8 +55,14 @@ class Lane:
 
 
 def draw(found: Timeline) -> str:
-    """The picture as SVG; without a step it only says so."""
-    phases = [phase for phase in PHASES if len(found.steps(phase))]
+    """The picture as SVG; without a step it only says so.
+
+    Phases stand in the order of PHASES, others after them as they began.
+    """
+    of_steps = found.ranges.sort_values("start_ns")["phase"]
+    ordered = dict.fromkeys((*PHASES, *of_steps))
+    phases = [phase for phase in ordered if phase and len(found.steps(phase))]
+    found = _with_few_names(found)
     if not phases:
         return picture([label("The capture holds no step.", 4, 18)], EMPTY_HEIGHT + 4)
     names = {*found.ranges["component"], *found.activities["component"]}
@@ -67,12 +77,26 @@ def draw(found: Timeline) -> str:
     return picture([*parts, shown], top + height + 6)
 
 
+def _with_few_names(found: Timeline) -> Timeline:
+    """The same with at most as many components as there are colors."""
+    if len({*found.ranges["component"], *found.activities["component"]}) <= len(COLORS):
+        return found
+    times = found.activities.groupby("component")["duration_ns"].sum()
+    most = times.nlargest(len(COLORS) - 1).index
+
+    def renamed(rows: pd.DataFrame) -> pd.DataFrame:
+        return rows.assign(component=rows["component"].where(rows["component"].isin(most), OTHERS))
+
+    return replace(found, ranges=renamed(found.ranges), activities=renamed(found.activities))
+
+
 def _phase(
     phase: str, step: pd.Series, lanes: Sequence[Lane], top: float
 ) -> tuple[list[str], float]:
     """The title, labels and chart of a phase from `top` on, and where the next one starts."""
     wall = int(step["end_ns"] - step["start_ns"])
-    title = f"{words.PHASES[phase]}: step {step['step'] + 1}, {milliseconds(wall)} in the capture"
+    name = words.PHASES.get(phase, phase)
+    title = f"{name}: step {step['step'] + 1}, {milliseconds(wall)} in the capture"
     parts = [label(title, 4, top + 12, weight="bold")]
     top += 18
     boxes, height = [], 0.0

@@ -20,6 +20,10 @@ from workflow_src.traces.trace import OVERHEAD, Trace
 UNKNOWN_CAUSE = "cause not recorded"
 """The cause of idle time in captures without API calls, such as those of a CPU."""
 
+BOTH_COLUMNS = ("start_ns", "end_ns", "thread", "path", "component", "phase", "step", "name")
+RANGE_COLUMNS = (*BOTH_COLUMNS, "depth")
+LAUNCH_COLUMNS = ("launch_ns", "launch_end_ns")
+ACTIVITY_COLUMNS = (*BOTH_COLUMNS, *LAUNCH_COLUMNS, "duration_ns", "family", "short_name")
 IDLE_COLUMNS = ("phase", "step", "cause", "start_ns", "end_ns")
 
 IN_GAP = ("launch", "unexplained", "synchronization", "profiler", "queued", "tail")
@@ -31,15 +35,19 @@ of all, but the queue and the tail always come last."""
 class Timeline:
     """The steps of a capture.
 
-    ranges: a row per range: start_ns, end_ns, path, name, depth, component, phase, step.
-    activities: a row per activity: start_ns, end_ns, duration_ns, launch_ns, launch_end_ns, path,
-    component, family, short_name, phase, step, in order of start.
-    idle: a row per idle gap and cause: IDLE_COLUMNS.
+    ranges: a row per range: RANGE_COLUMNS. activities: a row per activity, in order of start:
+    ACTIVITY_COLUMNS. idle: a row per idle gap and cause: IDLE_COLUMNS.
     """
 
     ranges: pd.DataFrame
     activities: pd.DataFrame
     idle: pd.DataFrame
+
+    @classmethod
+    def empty(cls) -> "Timeline":
+        """That of a capture without steps."""
+        columns = RANGE_COLUMNS, ACTIVITY_COLUMNS, IDLE_COLUMNS
+        return cls(*(pd.DataFrame(columns=list(names)) for names in columns))
 
     def steps(self, phase: str) -> pd.DataFrame:
         """The ranges that are steps of `phase`, in order."""
