@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from workflow_src.answers.answer import OpeningRow
+from workflow_src.answers.conditions import undisturbed
 from workflow_src.answers.example import at_each_precision, example
 from workflow_src.answers.kernels import captured, device_ms
 from workflow_src.answers.matrix import by_precision, matrices
@@ -58,10 +59,10 @@ class Softmax:
     """What (e) found.
 
     `compared` and the medians are of the cases with attention written out, if there are any, or
-    else of all in which softmax was measured apart. `longer`: softmax takes longer than both
-    products; `more`, of those `counted`: its share of their time exceeds that of their FLOPs.
-    `ratios` has the median ratio of times by precision; `casts`: some of the `steps` of the example
-    are casts.
+    else of all in which softmax was measured apart; without disturbed ones. `longer`: softmax takes
+    longer than both products; `more`, of those `counted`: its share of their time exceeds that of
+    their FLOPs. `ratios` has the median ratio of times by precision; `casts`: some of the `steps`
+    of the example are casts.
     """
 
     cases: tuple[SoftmaxCase, ...]
@@ -85,7 +86,8 @@ def result(tables: Tables) -> Softmax:
     """Answer (e) from timings, captures, kernels and work; operators, where ranges don't tell."""
     cases = {case: softmax_of_case(tables, case) for case in tables.cases}
     timed = {case: found for case, found in cases.items() if found.state == "ok"}
-    mine = {case: found for case, found in timed.items() if case.attention == "naive"} or timed
+    counted = {case: timed[case] for case in undisturbed(tables) if case in timed}
+    mine = {case: found for case, found in counted.items() if case.attention == "naive"} or counted
     columns = {
         precision: [mine[case] for case in some if case in mine]
         for precision, some in by_precision(tables.cases).items()
