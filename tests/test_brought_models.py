@@ -87,6 +87,22 @@ def test_a_brought_model_has_ranges_operators_and_flops_and_obeys_the_laws(
     assert broken.empty, broken.to_string()
 
 
+def test_a_product_that_autocast_wraps_is_one_call(tmp_path: Path) -> None:
+    case = case_of("addmm", precision="bf16")
+    tables = made(case, tmp_path)
+    kernels = tables["kernels"]
+    forward = kernels[(kernels["phase"] == "forward") & (kernels["name"] == "aten::addmm")]
+    assert forward["calls_per_step"].tolist() == [1]
+    (row,) = (
+        tables["operators"]
+        .query("phase == 'forward' and operator == 'aten::addmm'")
+        .to_dict("records")
+    )
+    assert (row["shapes"], row["dtypes"]) == ("6; 4 x 8; 8 x 6", "bf16; bf16; bf16")
+    assert row["bytes_per_step"] == 2 * (6 + 4 * 8 + 8 * 6 + 4 * 6)
+    assert check(joined(tables, case, tmp_path)).empty
+
+
 def test_gradients_belong_to_the_modules_of_their_forward_operators(tmp_path: Path) -> None:
     operators = made(case_of("course", context=8), tmp_path)["operators"]
     backward = operators[operators["captured_path"] == "forward_backward/backward"]

@@ -89,6 +89,31 @@ def test_an_operator_shorter_than_the_clocks_tick_is_a_call(tmp_path: Path) -> N
     }
 
 
+def test_an_operator_that_calls_its_own_name_is_one_call_with_it(tmp_path: Path) -> None:
+    """Autocast's addmm calls addmm; a second one in it, or in a function, is a call of its own."""
+    path = trace_file(
+        tmp_path,
+        event("cpu_op", "aten::addmm", "1.000", "9.000"),
+        event("cpu_op", "aten::to", "2.000", "3.000"),
+        event("cpu_op", "aten::addmm", "5.000", "2.000"),
+        event("cpu_op", "aten::addmm", "5.500", "1.000"),
+        event("cpu_op", "aten::addmm", "8.000", "1.000"),
+        event("cpu_op", "Checkpoint", "20.000", "3.000"),
+        event("cpu_op", "Checkpoint", "21.000", "1.000"),
+        event("cpu_op", "aten::addmm", "30.000", "1.000", tid=2),
+    )
+    activities = kineto.read(path).activities
+    rows = activities[["name", "start_ns", "end_ns", "duration_ns"]].to_numpy().tolist()
+    assert rows == [
+        ["aten::addmm", 1_000, 10_000, 9_000 - 3_000 - 1_000],
+        ["aten::to", 2_000, 5_000, 3_000],
+        ["aten::addmm", 8_000, 9_000, 1_000],
+        ["Checkpoint", 20_000, 23_000, 2_000],
+        ["Checkpoint", 21_000, 22_000, 1_000],
+        ["aten::addmm", 30_000, 31_000, 1_000],
+    ]
+
+
 def test_on_a_gpu_kernels_take_the_launch_calls_time_and_thread(tmp_path: Path) -> None:
     path = trace_file(
         tmp_path,

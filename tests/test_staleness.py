@@ -119,8 +119,8 @@ BEHAVIOR = [
         {"levers point"}, id="how a remedy is tried",
     ),
     pytest.param(
-        "model/flops.py", "_SOFTMAX_FLOPS = 5", "_SOFTMAX_FLOPS = 4",
-        {"case_tables", "accounting table"}, id="a formula of FLOPs",
+        "common/operators.py", "SOFTMAX_FLOPS = 5", "SOFTMAX_FLOPS = 4",
+        {"case_tables", "accounting table", "answer e", "figure"}, id="a formula of FLOPs",
     ),
     pytest.param(
         "model/attention.py", "/ math.sqrt(d_head)", "/ d_head",

@@ -1,9 +1,17 @@
 """Warnings from what environments.csv says of each case, also in tables of older versions."""
 
+from typing import Any
+
 import pandas as pd
 import pytest
 
-from workflow_src.answers.conditions import Conditions, Warned, conditions
+from tests.synthetic_tables import FORWARD, TRAIN, Sample, write_tables
+from workflow_src.answers.change_first.result import result as change_first
+from workflow_src.answers.conditions import Conditions, Warned, conditions, disturbed
+from workflow_src.answers.gemm_share.result import result as gemm_share
+from workflow_src.answers.other_kernels.result import result as other_kernels
+from workflow_src.answers.questions import QUESTIONS
+from workflow_src.answers.softmax.result import result as softmax
 from workflow_src.answers.tables import Tables
 
 QUIET = {"other_processes_before": "0", "host_launch_us_before": "4", "host_launch_us_after": "4.6"}
@@ -58,3 +66,55 @@ def test_cases_measured_at_once_on_one_host_are_a_warning_and_on_others_not():
     found = conditions(Tables({"environments": rows.set_index(pd.RangeIndex(2, 7))}))
     assert [each.meanwhile for each in found] == ["b", "a", "", "", ""]
     assert found[0].warnings == (Warned.OVERLAPPED,) and found[2].warnings == ()
+
+
+NAMES = [*dict.fromkeys(name for each in QUESTIONS.values() for name in each.tables)]
+PLAIN = {"forward": 12.0, "forward_backward": 36.0, "train_step": 50.0}
+
+
+def of_cpu(context: int, factor: float = 1.0, plain: float = 12.0) -> Sample:
+    """A case on a CPU; what isn't a product takes `factor` times as long as in the others."""
+
+    def slower(kernels: list[Any]) -> list[Any]:
+        return [(*k[:4], k[4] if k[2] == "gemm" else round(factor * k[4])) for k in kernels]
+
+    kernels = {"forward": slower(FORWARD), "train_step": slower(TRAIN)}
+    median = PLAIN | {"forward": plain}
+    return Sample(context=context, device="cpu", kernels=kernels, median_ms=median)
+
+
+@pytest.fixture
+def read(tmp_path):
+    def reading(*samples: Sample) -> Tables:
+        return Tables.read(write_tables(tmp_path, *samples), [*NAMES, "environments"])
+
+    return reading
+
+
+def test_operators_that_took_longer_than_the_plain_step_are_a_warning(read):
+    """They take 10 ms, which is over 10 % more than 9 ms; on a GPU that says nothing."""
+    on_gpu = Sample(context=512, median_ms=PLAIN | {"forward": 9.0})
+    tables = read(of_cpu(128, plain=9.2), of_cpu(256, plain=9.0), on_gpu)
+    assert [*disturbed(tables).values()] == [(), ("forward",)]
+    found = conditions(tables)
+    assert [each.disturbed for each in found] == ["", "forward", None]
+    assert [Warned.DISTURBED in each.warnings for each in found] == [False, True, False]
+
+
+def test_a_disturbed_case_is_in_no_median(read):
+    alone = read(of_cpu(128))
+    beside = read(of_cpu(128), of_cpu(256, factor=3.0))
+
+    def medians(tables: Tables) -> list[str]:
+        answers = (other_kernels, gemm_share, softmax, change_first)
+        return [repr(_numbers(of(tables).opening)) for of in answers]
+
+    assert medians(beside) == medians(alone)
+    assert (softmax(beside).compared.number, gemm_share(beside).compared.number) == (1, 1)
+    assert other_kernels(beside).over_half.of.number == 1
+    assert len(softmax(beside).by_case) == 2
+
+
+def _numbers(rows: Any) -> list[Any]:
+    cells = [cell for row in rows for cell in row.cells.values()]
+    return [[each.number for each in getattr(cell, "cells", (cell,)) if each] for cell in cells]

@@ -20,6 +20,22 @@ def mlp(device, width=16, batch=4, precision="fp32"):
     )
 
 
+class Conv1D(nn.Module):
+    """A layer as GPT-2's in transformers, which calls torch.addmm itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(torch.ones(8, 6)), nn.Parameter(torch.ones(6))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.addmm(self.bias, x, self.weight)
+
+
+def addmm(device):
+    x = torch.randn(4, 8, device=device)
+    return Workload(Conv1D().to(device), (x,), lambda model, x: model(x).float().sum())
+
+
 def next_token(model, device, context, batch=2):
     ids = torch.randint(50, (batch, context + 1), device=device)
 

@@ -182,11 +182,12 @@ def test_on_a_cpu_operators_take_the_place_of_kernels(tmp_path: Path) -> None:
         STEP,
         event("cpu_op", "aten::linear", 10, 5),
         event("cpu_op", "aten::mm", 11, 3),
+        event("cpu_op", "aten::mm", 12, 1),
         event("cpu_op", "aten::add", 200, 2),
     )
     assert busy(found) == {"step": 5_000}
-    own = found["kernels"].set_index("name")["busy_ns"].to_dict()
-    assert own == {"aten::linear": 2_000, "aten::mm": 3_000}
+    own = found["kernels"][["name", "activities", "busy_ns"]].to_numpy().tolist()
+    assert own == [["aten::mm", 1, 3_000], ["aten::linear", 1, 2_000]]
     assert found["summary"]["unplaced_ns"].iloc[-1] == 2_000
 
 

@@ -63,7 +63,11 @@ def test_only_cases_that_differ_in_precision_alone_are_compared(read):
     assert (found.products, found.others, found.products_alone) == (None, None, False)
 
 
-def test_a_doubted_case_says_nothing_of_precisions(read):
-    tables = read(Sample(times_ms=IDLE), bf16(times_ms=BUSY))
-    assert precisions(tables).products is not None
-    assert precisions(tables, {tables.cases[1]}).products is None
+def test_a_disturbed_case_says_nothing_of_precisions(read):
+    def products(forward_ms: float) -> object:
+        """fp32's forward pass takes 10 ms on the device."""
+        plain = {"forward": forward_ms, "forward_backward": 36.0, "train_step": 50.0}
+        return precisions(read(Sample(device="cpu", median_ms=plain), bf16(device="cpu"))).products
+
+    assert products(9.2) is not None
+    assert products(9.0) is None

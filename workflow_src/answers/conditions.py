@@ -1,13 +1,18 @@
-"""What each case was measured under, and which of it is a warning: by codes and numbers."""
+"""What each case was measured under, and which of it is a warning: by codes and numbers.
+
+Medians over cases leave out those whose capture was `disturbed`.
+"""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import pandas as pd
 
-from workflow_src.answers.tables import Tables
+from workflow_src.answers.kernels import device_ms
+from workflow_src.answers.tables import CaseKey, Tables
+from workflow_src.common.case import PHASES
 from workflow_src.common.environment import HOST_SPEEDS
-from workflow_src.common.thresholds import BUSY_LOAD, HOST_CHANGED
+from workflow_src.common.thresholds import BUSY_LOAD, HOST_CHANGED, MATCH_WITHIN
 from workflow_src.render.value import Rows, Value, computed, ratio, rows_of, value
 
 
@@ -21,6 +26,7 @@ class Warned(StrEnum):
     NOT_LOCKED = "no lock that all users see"
     OVERLAPPED = "another case was measured meanwhile"
     NOT_FINITE = "loss not finite"
+    DISTURBED = "capture disturbed"
 
 
 @dataclass(frozen=True)
@@ -31,7 +37,8 @@ class Conditions:
     core. `changed`: how many times as long something took on the host after the case as before it,
     or the other way around, at most; `processes`: in how many processes that was a warning.
     `not_finite`: the phases whose loss was no finite number; only a brought model's is recorded.
-    `meanwhile`: the cases measured on the same host at the same time.
+    `meanwhile`: the cases measured on the same host at the same time. `disturbed`: the phases that
+    were disturbed while they were captured; None on a GPU.
     `launch_us`, `operation_us`: a launch and an eager operation on the host before the case.
     """
 
@@ -46,6 +53,7 @@ class Conditions:
     locked: bool
     not_finite: str = ""
     meanwhile: str = ""
+    disturbed: str | None = None
 
     @property
     def warnings(self) -> tuple[Warned, ...]:
@@ -58,6 +66,7 @@ class Conditions:
             Warned.NOT_LOCKED: not self.locked,
             Warned.NOT_FINITE: bool(self.not_finite),
             Warned.OVERLAPPED: bool(self.meanwhile),
+            Warned.DISTURBED: bool(self.disturbed),
         }
         return tuple(warning for warning, given in found.items() if given)
 
@@ -66,10 +75,38 @@ def conditions(tables: Tables) -> tuple[Conditions, ...]:
     """The conditions of all cases in environments.csv."""
     rows = tables["environments"]
     meanwhile = _meanwhile(rows)
+    phases = {case.case: "; ".join(found) for case, found in disturbed(tables).items()}
     every = (_of(_Row(rows.loc[number], int(number))) for number in rows.index)
     return tuple(
-        replace(each, meanwhile=others) for each, others in zip(every, meanwhile, strict=True)
+        replace(each, meanwhile=others, disturbed=phases.get(each.case))
+        for each, others in zip(every, meanwhile, strict=True)
     )
+
+
+def disturbed(tables: Tables) -> dict[CaseKey, tuple[str, ...]]:
+    """The phases of each case on a CPU that were disturbed while they were captured.
+
+    Their operators alone took longer under the profiler than whole steps did without it. What other
+    work took from them stands in the operators that it interrupted, so that no share can be
+    trusted. A GPU works as fast whatever else its host does.
+    """
+    return {
+        case: tuple(phase for phase in PHASES if _is_disturbed(tables, case.case, phase))
+        for case in tables.cases
+        if case.on_cpu
+    }
+
+
+def _is_disturbed(tables: Tables, case: str, phase: str) -> bool:
+    timed, busy = tables.of("timings", case, phase), device_ms(tables.of("kernels", case, phase))
+    plain = float(timed["median_ms"].max()) if len(timed) else 0.0
+    return busy is not None and 0 < (1 + MATCH_WITHIN) * plain < busy.number
+
+
+def undisturbed(tables: Tables) -> tuple[CaseKey, ...]:
+    """The cases to take medians over: all but those of which a phase was disturbed."""
+    doubted = disturbed(tables)
+    return tuple(case for case in tables.cases if not doubted.get(case))
 
 
 def _meanwhile(rows: pd.DataFrame) -> list[str]:

@@ -5,6 +5,7 @@ didn't spend in operators that it called.
 """
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,7 @@ from workflow_src.common.errors import TraceError
 from workflow_src.traces.attribution import NOWHERE
 from workflow_src.traces.intervals import Indices
 from workflow_src.traces.ledger import BLOCKING
+from workflow_src.traces.self_times import operator_calls
 from workflow_src.traces.trace import API, OVERHEAD, PAGEABLE_COPY
 
 PAGEABLE = "Pageable"
@@ -108,7 +110,7 @@ def _device_rows(work: Columns, calls: Columns, ranges: Columns) -> tuple[dict[s
     launched = launches(process, number, called)
     kinds = np.array([KINDS[name] for name in work.categories], dtype=object)
     device, stream = work.numbers["device"], work.numbers["stream"]
-    rows = _rows(work, kinds, process) | {
+    rows: dict[str, object] = _rows(work, kinds, process) | {
         "device": np.where(device == UNKNOWN, work.numbers["process"], device),
         "stream": np.where(stream == UNKNOWN, work.numbers["thread"], stream),
         "launch_ns": launched.start,
@@ -136,26 +138,28 @@ def _processes(
 def _operator_rows(operators: Columns) -> dict[str, object]:
     """Operators as activities: the time of each minus that of the operators that it called."""
     process, thread = operators.numbers["process"], operators.numbers["thread"]
-    length = operators.end - operators.start
-    own = length.copy()
+    start, end = operators.start, operators.end
+    parent = np.full(len(start), NOWHERE)
     groups = pd.DataFrame({"process": process, "thread": thread}).groupby(["process", "thread"])
     for rows in groups.indices.values():
-        parent = tree(operators.start[rows], operators.end[rows]).nesting.parent
-        held = parent != NOWHERE
-        np.subtract.at(own, rows[parent[held]], length[rows[held]])
-    kinds = np.full(len(own), OPERATOR, dtype=object)
-    return _rows(operators, kinds, process) | {
-        "duration_ns": np.maximum(own, 0),
-        "device": np.full(len(own), UNKNOWN),
-        "stream": np.full(len(own), UNKNOWN),
-        "launch_ns": operators.start,
-        "launch_end_ns": operators.start,
+        parent[rows] = np.append(rows, NOWHERE)[tree(start[rows], end[rows]).nesting.parent]
+    made = operator_calls(operators.names.tolist(), start, end, parent)
+    unknown = np.full(len(start), UNKNOWN)
+    every = _rows(operators, np.full(len(start), OPERATOR, dtype=object), process) | {
+        "duration_ns": np.maximum(made.self_ns, 0),
+        "device": unknown,
+        "stream": unknown,
+        "launch_ns": start,
+        "launch_end_ns": start,
         "thread": thread,
-        "missing": np.full(len(own), "", dtype=object),
+        "missing": np.full(len(start), "", dtype=object),
     }
+    return {name: values[made.first] for name, values in every.items()}
 
 
-def _rows(work: Columns, kinds: npt.NDArray[np.object_], process: Indices) -> dict[str, object]:
+def _rows(
+    work: Columns, kinds: npt.NDArray[np.object_], process: Indices
+) -> dict[str, npt.NDArray[Any]]:
     return {
         "kind": kinds,
         "name": work.names,

@@ -8,13 +8,11 @@ from typing import Any
 
 from torch._C._profiler import RecordScope, _EventType
 
+from workflow_src.common.operators import DISPATCHED, PRODUCTS
 from workflow_src.measure.activities import TORCHS_OWN
 
 NODE = "autograd::engine::evaluate_function: "
 """What precedes the name of a node of autograd's graph where the engine runs it."""
-
-PRODUCTS = frozenset(f"aten::{name}" for name in ("mm", "addmm", "bmm", "baddbmm"))
-"""Operators that multiply matrices: also recorded are their strides and their order."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +31,8 @@ class Call:
     place: the number of the innermost range open on its thread, or -1; node: the call that runs
     the node of autograd's graph that it belongs to; number: how many calls of the same product
     came before it in that node or, without one, in that range; multiplies: whether it is a product
-    that calls no other, as autocast's do; calls: the operators that it calls itself.
+    that calls no other, as autocast's do; calls: the operators that it calls itself; inner: the
+    first of its own name among them, if any; is_inner: whether it is that of its caller.
     """
 
     event: Any
@@ -43,6 +42,19 @@ class Call:
     multiplies: bool
     number: int = 0
     calls: set[str] = field(default_factory=set)
+    inner: "Call | None" = None
+    is_inner: bool = False
+
+    def call(self, other: "Call") -> None:
+        """Note that this operator called another."""
+        self.calls.add(other.name)
+        if other.name == self.name and DISPATCHED in other.name and not self.inner:
+            self.inner, other.is_inner = other, True
+
+    @property
+    def innermost(self) -> "Call":
+        """What does the work, where wrappers such as autocast's call an operator of their name."""
+        return self.inner.innermost if self.inner else self
 
 
 @dataclass(frozen=True)
@@ -80,7 +92,7 @@ def host(roots: Sequence[Any]) -> Host:
             call = Call(event, name, place, node, name in PRODUCTS)
             calls.append(call)
             if caller:
-                caller.calls.add(name)
+                caller.call(call)
             caller = call
             node = call if name.startswith(NODE) else node
             if call.multiplies:

@@ -96,9 +96,13 @@ def _whole(value: Any) -> Any:
 
 
 def _launches(result: Any, calls: Sequence[Call], device: str) -> Iterator[tuple[str, Call | None]]:
-    """Each activity's name with the call that launched it, in the order of one stream."""
+    """Each activity's name with the call that launched it, in the order of one stream.
+
+    On a CPU an operator that calls one of its own name is one activity with it, as it is in
+    captures (traces/self_times.py): the inner one tells what is computed.
+    """
     if device != "cuda":
-        yield from ((call.name, call) for call in calls)
+        yield from ((call.name, call.innermost) for call in calls if not call.is_inner)
         return
     by_id = {call.event.correlation_id: call for call in calls}
     found = [each for each in result.events() if _is_activity(each)]

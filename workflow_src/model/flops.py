@@ -7,12 +7,12 @@ arithmetic and by its memory traffic.
 from typing import NamedTuple
 
 from workflow_src.common.case import Case
+from workflow_src.common.operators import SOFTMAX_FLOPS
 from workflow_src.common.traffic import ELEMENT_BYTES, PASSES, WIDE_BYTES, cast_moves
 
 MATMUL_COMPONENTS = ("qkv", "scores", "values", "output", "feed_forward", "head")
 """The components whose FLOPs are matrix products: all but softmax."""
 
-_SOFTMAX_FLOPS = 5  # per element: max, subtract, exp, sum, divide
 _FUSED_PASSES = {"forward": 2, "backward": 3}  # reads the matrix, or two in backward; writes one
 _MASK_BYTES = 1  # torch.bool
 
@@ -102,7 +102,7 @@ def _flops(case: Case) -> dict[str, int]:
     return {
         "qkv": case.layers * 2 * tokens * width * 3 * width,
         "scores": case.layers * 2 * square * case.d_head,
-        "softmax": case.layers * _SOFTMAX_FLOPS * square,
+        "softmax": case.layers * SOFTMAX_FLOPS * square,
         "values": case.layers * 2 * square * case.d_head,
         "output": case.layers * 2 * tokens * width * width,
         "feed_forward": case.layers * 3 * 2 * tokens * width * case.d_ff,

@@ -1,11 +1,12 @@
 """The run in two sentences: whether the device waits, and what a lower precision speeds up."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
 from enum import StrEnum
 
 import pandas as pd
 
+from workflow_src.answers.conditions import undisturbed
 from workflow_src.answers.kernels import PRODUCTS, device_ms
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes
@@ -63,8 +64,7 @@ def headline(tables: Tables, times: Sequence[PhaseTimes]) -> Headline:
     """The verdict on a run, with its numbers."""
     judged = [each for each in times if each.phase == PHASE and each.working is not None]
     idle = [each for each in judged if _often_idle(each)]
-    doubted = {each.case for each in times if each.phase == PHASE and each.doubt}
-    changed = precisions(tables, doubted)
+    changed = precisions(tables)
     verdict = _verdict(judged, idle, changed)
     slots: dict[str, Cell] = {
         "idle": count((each.working for each in idle), "device / plain below 80 %"),
@@ -92,19 +92,16 @@ def _verdict(
     return Verdict.WORKS_AND_PRODUCTS if changed.products_alone else Verdict.WORKS
 
 
-def precisions(tables: Tables, doubted: Container[CaseKey] = ()) -> Precisions:
-    """The forward pass's device time in the lowest precision over that in the highest, medians.
-
-    Without the cases whose times are `doubted`.
-    """
-    there = sorted({case.precision for case in tables.cases}, key=PRECISIONS.index) or [""]
+def precisions(tables: Tables) -> Precisions:
+    """The forward pass's device time in the lowest precision over that in the highest, medians."""
+    cases = undisturbed(tables)
+    there = sorted({case.precision for case in cases}, key=PRECISIONS.index) or [""]
     high, low = there[0], there[-1]
-    by_key = {_key(case): case for case in tables.cases if case.precision == high}
+    by_key = {_key(case): case for case in cases if case.precision == high}
     pairs = [
         (by_key[_key(case)], case)
-        for case in tables.cases
+        for case in cases
         if high != low == case.precision and _key(case) in by_key
-        if case not in doubted and by_key[_key(case)] not in doubted
     ]
     rows = [tuple(tables.of("kernels", case.case, PHASE) for case in pair) for pair in pairs]
     products = [_ratio(*(table[_multiplies(table)] for table in pair)) for pair in rows]

@@ -143,6 +143,7 @@ def _disturbed(run: Run) -> Iterator[Check]:
         Warned.SHARED: [each for each in every if each.others is not None],
         Warned.BUSY: [each for each in every if each.load is not None],
         Warned.NOT_LOCKED: [each for each in every if not each.locked],
+        Warned.DISTURBED: [each for each in every if each.disturbed is not None],
         Warned.OVERLAPPED: every if hosts(run.tables) else (),
         Warned.NOT_FINITE: [each for each in every if is_brought(run.plan)],
     }

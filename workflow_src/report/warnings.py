@@ -29,6 +29,7 @@ def _row(of: Conditions) -> dict[str, Cell]:
         "load per core": of.load,
         "loss not finite in": _phases(of.not_finite) or None,
         "measured meanwhile": of.meanwhile or None,
+        "operators took longer than the plain step in": _phases(of.disturbed or "") or None,
     }
 
 

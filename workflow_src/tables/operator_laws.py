@@ -7,10 +7,10 @@ status ok.
 import pandas as pd
 
 from workflow_src.common.case import PHASES
+from workflow_src.common.operators import PRODUCTS
 from workflow_src.tables.law import FLOATS, Law, Tables, summed, total
 from workflow_src.tables.operators import REST
 from workflow_src.tables.time_laws import steps_by_kernels
-from workflow_src.tables.traffic import PRODUCTS
 from workflow_src.traces.families import families
 
 PHASE = ("case", "phase")

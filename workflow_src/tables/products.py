@@ -8,8 +8,9 @@ from typing import Any
 import pandas as pd
 
 from workflow_src.common.case import AnyCase, Brought
+from workflow_src.common.operators import PRODUCTS
 from workflow_src.model.flops import MATMUL_COMPONENTS, forward_work
-from workflow_src.tables.traffic import PLAIN, PRODUCTS
+from workflow_src.tables.traffic import PLAIN
 
 CALLERS = frozenset(
     f"aten::{name}" for name in ("linear", "matmul", "einsum", "mm", "addmm", "bmm", "baddbmm")

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from workflow_src.common.operators import PRODUCTS
 from workflow_src.traces.alignment import NOT_ALIGNED
 from workflow_src.traces.families import families
 
@@ -31,7 +32,6 @@ SOFTMAXES = frozenset(
     for name in ("softmax", "log_softmax")
     for backward in ("", "_backward_data")
 )
-PRODUCTS = frozenset(f"aten::{name}" for name in ("mm", "addmm", "bmm", "baddbmm"))
 PLAIN = frozenset(("aten::mm", "aten::bmm"))
 """The products that add nothing."""
 ONLY_WRITE = frozenset(("aten::copy_", "aten::fill_", "aten::zero_"))

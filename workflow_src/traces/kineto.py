@@ -16,6 +16,7 @@ import pandas as pd
 from workflow_src.common.errors import TraceError, remake
 from workflow_src.common.reading import reading
 from workflow_src.traces.attribution import NOWHERE, nest
+from workflow_src.traces.self_times import operator_calls
 from workflow_src.traces.trace import (
     API,
     CALL_COLUMNS,
@@ -84,25 +85,25 @@ def _number(arguments: dict[str, Any], key: str) -> int:
     return int(arguments.get(key, NOWHERE))
 
 
-def _self_times(operators: pd.DataFrame) -> pd.DataFrame:
-    """Operators as activities: the time of each minus that of the operators that it called.
+def _operators(events: pd.DataFrame) -> pd.DataFrame:
+    """Operators as activities, each with the time that it spent itself.
 
     One that ended within a tick of the clock called none, and counts as a call of 0 ns.
     """
-    found = operators.reset_index(drop=True)
-    own = found["duration_ns"].to_numpy().copy()
+    found = events.reset_index(drop=True)
+    start, end = found["start_ns"].to_numpy(), found["end_ns"].to_numpy()
+    parent = np.full(len(found), NOWHERE)
     for _, rows in found[found["duration_ns"] > 0].groupby(["process", "thread"]):
-        duration, numbers = rows["duration_ns"].to_numpy(), rows.index.to_numpy()
-        parent = nest(rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()).parent
-        held = parent != NOWHERE
-        np.subtract.at(own, numbers[parent[held]], duration[held])
+        numbers = np.append(rows.index.to_numpy(), NOWHERE)
+        parent[numbers[:-1]] = numbers[nest(start[numbers[:-1]], end[numbers[:-1]]).parent]
+    made = operator_calls(found["name"].tolist(), start, end, parent)
     return found.assign(
         kind="operator",
-        duration_ns=own,
+        duration_ns=made.self_ns,
         launch_ns=found["start_ns"],
         launch_end_ns=found["start_ns"],
         operator=found["name"],
-    )
+    )[made.first]
 
 
 def _device_activities(events: pd.DataFrame) -> pd.DataFrame:
@@ -147,6 +148,6 @@ def _trace(events: pd.DataFrame, profiler_version: str) -> Trace:
     ranges = tidy_ranges(marks)
     on_device = events["category"].isin(KINDS).any()
     operators = events[events["category"] == "cpu_op"]
-    activities = _device_activities(events) if on_device else _self_times(operators)
+    activities = _device_activities(events) if on_device else _operators(operators)
     calls = _calls(events) if on_device else no_rows(CALL_COLUMNS)
     return Trace.of("torch", profiler_version, ranges, activities, calls)

@@ -112,6 +112,30 @@ def test_the_figure_has_a_line_of_times_and_one_of_flops_per_size(read):
 ATTENTION = "forward/layers/attn"
 
 
+def test_a_brought_model_with_ranges_has_flops_by_what_ran_in_them(tmp_path):
+    """5 over 2 x 4 + 2 x 4 for each of the 6 x 8 x 8 elements, whatever its softmax runs."""
+    names = ["scores", "softmax", "values"]
+    scores, softmax, values = (f"forward/block/attention/{name}" for name in names)
+    operators = [
+        operator("aten::bmm", "6 x 8 x 4; 6 x 4 x 8", 4.0, path=scores),
+        operator("aten::masked_fill", "2 x 3 x 8 x 8; 8 x 8", 1.0, path=scores),
+        operator("aten::exp", "2 x 3 x 8 x 8", 2.5, path=softmax),
+        operator("aten::bmm", "6 x 8 x 8; 6 x 8 x 4", 1.0, path=values),
+    ]
+
+    def flops(rows: list[dict[str, object]]) -> object:
+        sample = Sample(work={"aten.bmm": (999, 0)})
+        folder = write_tables(tmp_path, sample)
+        pd.DataFrame([sample.front | row for row in rows]).to_csv(
+            folder / "operators.csv", index=False
+        )
+        tables = stage.read(folder, "e")
+        return softmax_of_case(tables, tables.cases[0]).flop_ratio
+
+    assert flops(operators).number == pytest.approx(5 / 16)
+    assert flops(operators[:3]) is None
+
+
 def operator(name: str, shapes: str, ms: float, calls: float = 2, path: str = ATTENTION):
     return {
         **{"phase": "forward", "path": path, "captured_path": path, "family": "x"},

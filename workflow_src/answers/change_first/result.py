@@ -9,6 +9,7 @@ from workflow_src.answers.among import among
 from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.change_first.levers import TABLE, measured
 from workflow_src.answers.change_first.savings import First, OfPhase, Remedy, Saving, firsts
+from workflow_src.answers.conditions import undisturbed
 from workflow_src.answers.example import example
 from workflow_src.answers.matrix import by_precision, matrices
 from workflow_src.answers.tables import Tables
@@ -62,10 +63,11 @@ def result(tables: Tables) -> ChangeFirst:
     shown = [phase for phase in PHASES if any(each.phases[phase].first for each in cases.values())]
     longest = shown[-1] if shown else PHASES[-1]
     mine = {case: each.phases[longest] for case, each in cases.items()}
-    found = [each.first for each in mine.values() if each.first]
+    counted = undisturbed(tables)
+    found = [first for case in counted if (first := mine[case].first)]
     columns = {
         precision: [cases[case] for case in group]
-        for precision, group in by_precision(tables.cases).items()
+        for precision, group in by_precision(counted).items()
     }
     chosen = example(tables)
     return ChangeFirst(
@@ -75,7 +77,7 @@ def result(tables: Tables) -> ChangeFirst:
         precision=tally([each for each in found if group_of(each) == PRECISION]),
         device=tally([each for each in found if group_of(each) == DEVICE]),
         summary=summary(columns, list(dict.fromkeys([*shown[:1], *shown[-1:]]))),
-        matrices=matrices(tables.cases, lambda case: cell(mine[case])) if found else (),
+        matrices=matrices(tables.cases, lambda case: cell(mine[case])) if shown else (),
         example=by_hand(cases[chosen]) if chosen else pd.DataFrame(),
         levers=measured(tables[TABLE]) if TABLE in tables.frames else pd.DataFrame(),
         opening=opening(columns),

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from workflow_src.answers.components import component_of, in_model_order
+from workflow_src.answers.conditions import undisturbed
 from workflow_src.answers.kernels import PRODUCTS
 from workflow_src.answers.matrix import by_precision
 from workflow_src.answers.tables import CaseKey, Tables
@@ -24,7 +25,7 @@ def by_component(tables: Tables) -> pd.DataFrame:
     """
     columns = {
         precision: [found for case in mine if not (found := gradients(tables, case)).empty]
-        for precision, mine in by_precision(tables.cases).items()
+        for precision, mine in by_precision(undisturbed(tables)).items()
     }
     names = {name for mine in columns.values() for found in mine for name in found["component"]}
     rows: list[list[Cell]] = []

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from workflow_src.answers.conditions import undisturbed
 from workflow_src.answers.matrix import by_precision
 from workflow_src.answers.tables import Tables
 from workflow_src.render.value import Cell, Value, median, rows_of, value
@@ -19,7 +20,7 @@ def layouts(tables: Tables) -> pd.DataFrame:
     """
     columns = {
         precision: [by_layout(tables.of("products", case.case, PHASE)) for case in mine]
-        for precision, mine in by_precision(tables.cases).items()
+        for precision, mine in by_precision(undisturbed(tables)).items()
     }
     names = sorted({name for mine in columns.values() for found in mine for name in found})
     lines = [[*name, *(_median(mine, name) for mine in columns.values())] for name in names]

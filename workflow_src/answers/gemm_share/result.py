@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from workflow_src.answers.answer import OpeningRow
+from workflow_src.answers.conditions import undisturbed
 from workflow_src.answers.example import at_each_precision, example
 from workflow_src.answers.gemm_share.backward import by_component
 from workflow_src.answers.gemm_share.change import AFTER, BACKWARD, PARTS, Change, by_part, change
@@ -54,9 +55,9 @@ def result(tables: Tables) -> GemmShare:
     every, chosen = tuple(changes.values()), example(tables)
     columns = {
         precision: [changes[case] for case in mine]
-        for precision, mine in by_precision(tables.cases).items()
+        for precision, mine in by_precision(undisturbed(tables)).items()
     }
-    compared = [each for each in every if each.points]
+    compared = [each for mine in columns.values() for each in mine if each.points]
     known = [each for each in compared if each.falls and each.more_by_optimizer is not None]
     shared = any(each.forward or each.step for each in every)
     return GemmShare(

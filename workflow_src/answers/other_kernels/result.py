@@ -9,6 +9,7 @@ import pandas as pd
 from workflow_src.answers.among import Among, among
 from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.components import in_model_order
+from workflow_src.answers.conditions import undisturbed
 from workflow_src.answers.example import example
 from workflow_src.answers.kernels import calls, grouped
 from workflow_src.answers.matrix import by_precision, matrices
@@ -68,8 +69,9 @@ class OtherKernels:
 def result(tables: Tables) -> OtherKernels:
     """Answer (c) from timings, kernels and captures."""
     passes = {case: forward_pass(tables, case) for case in tables.cases}
-    known = [each for each in passes.values() if each.others_share]
-    precisions = by_precision(tables.cases)
+    counted = undisturbed(tables)
+    known = [passes[case] for case in counted if passes[case].others_share]
+    precisions = by_precision(counted)
     columns = {
         name: known_here
         for name, mine in precisions.items()

@@ -3,16 +3,13 @@
 For brought models, whose attention is one module: softmax runs between two batched products in it.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
 import pandas as pd
 
-from workflow_src.render.value import Value, ratio, rows_of, value
-
-SOFTMAX_FLOPS = 5
-"""Per element: maximum, subtraction, exponential, sum, division."""
+from workflow_src.common.operators import PRODUCTS, SOFTMAX_FLOPS
+from workflow_src.render.value import Value, rows_of, value
 
 SOFTMAX, CALLER = "aten::_softmax", "aten::softmax"
 """The operator, and what calls it, which is an activity of its own on a CPU."""
@@ -34,10 +31,7 @@ class Attention:
     @property
     def flop_ratio(self) -> Value | None:
         """Softmax's FLOPs over both products'."""
-        products = pd.concat([self.scores, self.values])
-        softmax = self.softmax[self.softmax["operator"] == SOFTMAX]
-        above, below = _flops(softmax, _of_softmax), _flops(products, _of_product)
-        return ratio(above, below, "times", "FLOPs of softmax / (QK^T + AV)")
+        return flop_ratio(self.scores, self.values)
 
 
 def attention(operators: pd.DataFrame) -> Attention | None:
@@ -89,20 +83,32 @@ def _shapes(text: str) -> Shapes:
     return [list(map(int, sizes)) for sizes in found if all(map(str.isdigit, sizes))]
 
 
-def _of_softmax(shapes: Shapes) -> int:
-    return SOFTMAX_FLOPS * prod(shapes[0])
+def flop_ratio(scores: pd.DataFrame, values: pd.DataFrame) -> Value | None:
+    """Softmax's FLOPs over both products', given rows of operators.csv around either.
+
+    Softmax takes SOFTMAX_FLOPS for each element of QK^T, however it is written. None without
+    products in both.
+    """
+    qk, av = (_calls(rows[rows["operator"].isin(PRODUCTS)]) for rows in (scores, values))
+    if not qk or not av:
+        return None
+    softmax = SOFTMAX_FLOPS * sum(calls * prod(_sizes(shapes)[:-1]) for shapes, calls in qk.items())
+    products = sum(2 * calls * prod(_sizes(shapes)) for shapes, calls in (*qk.items(), *av.items()))
+    rows = rows_of("operators", pd.concat([scores, values]))
+    return value(softmax / products, "times", rows, formula="FLOPs of softmax / (QK^T + AV)")
 
 
-def _of_product(shapes: Shapes) -> int:
-    return 2 * prod(shapes[-2]) * shapes[-1][-1]
+def _calls(products: pd.DataFrame) -> dict[str, float]:
+    """Calls per step by shapes; a call may have several kernels, of which each has a row."""
+    calls = products.groupby(["path", "operator", "shapes", "dtypes"])["calls_per_step"].max()
+    sums = calls.groupby("shapes").sum()
+    return {str(shapes): float(each) for shapes, each in sums.items()}
 
 
-def _flops(rows: pd.DataFrame, of_call: Callable[[Shapes], int]) -> Value | None:
-    """FLOPs per step; a call may have several kernels, of which each has a row."""
-    calls = rows.groupby(["path", "operator", "shapes", "dtypes"])["calls_per_step"].max()
-    shapes = calls.index.get_level_values("shapes")
-    number = sum(count * of_call(_shapes(each)) for count, each in zip(calls, shapes, strict=True))
-    return value(number, "flops", rows_of("operators", rows), formula="by shapes")
+def _sizes(shapes: str) -> list[int]:
+    """The matrices of a product, its m, n and k."""
+    first, second = _shapes(shapes)[-2:]
+    return [*first[:-1], second[-1], first[-1]]
 
 
 def ms_of(rows: pd.DataFrame) -> Value | None:

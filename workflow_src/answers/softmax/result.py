@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from workflow_src.answers.answer import OpeningRow
+from workflow_src.answers.conditions import undisturbed
 from workflow_src.answers.example import at_each_precision, example
 from workflow_src.answers.kernels import captured, device_ms
 from workflow_src.answers.matrix import by_precision, matrices
 from workflow_src.answers.parts import Part, parts_table
-from workflow_src.answers.softmax.by_operators import alike, attention, ms_of
+from workflow_src.answers.softmax.by_operators import alike, attention, flop_ratio, ms_of
 from workflow_src.answers.softmax.steps import CASTS, ORDER, steps_of
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common import words
@@ -28,8 +29,8 @@ class SoftmaxCase:
 
     `state` is "ok" where all three took time apart, "fused" where they are one kernel, or else why
     they weren't measured. The products' times are those of their kernels alone; `beside_ms` is the
-    rest of the two ranges they lie in. Ratios are softmax's over both products' together, FLOPs
-    counted by formula.
+    rest of the two ranges they lie in. Ratios are softmax's over both products' together; FLOPs are
+    counted by formula, those of a brought model by its operators' shapes.
     """
 
     case: CaseKey
@@ -58,10 +59,10 @@ class Softmax:
     """What (e) found.
 
     `compared` and the medians are of the cases with attention written out, if there are any, or
-    else of all in which softmax was measured apart. `longer`: softmax takes longer than both
-    products; `more`, of those `counted`: its share of their time exceeds that of their FLOPs.
-    `ratios` has the median ratio of times by precision; `casts`: some of the `steps` of the example
-    are casts.
+    else of all in which softmax was measured apart; without disturbed ones. `longer`: softmax takes
+    longer than both products; `more`, of those `counted`: its share of their time exceeds that of
+    their FLOPs. `ratios` has the median ratio of times by precision; `casts`: some of the `steps`
+    of the example are casts.
     """
 
     cases: tuple[SoftmaxCase, ...]
@@ -85,7 +86,8 @@ def result(tables: Tables) -> Softmax:
     """Answer (e) from timings, captures, kernels and work; operators, where ranges don't tell."""
     cases = {case: softmax_of_case(tables, case) for case in tables.cases}
     timed = {case: found for case, found in cases.items() if found.state == "ok"}
-    mine = {case: found for case, found in timed.items() if case.attention == "naive"} or timed
+    counted = {case: timed[case] for case in undisturbed(tables) if case in timed}
+    mine = {case: found for case, found in counted.items() if case.attention == "naive"} or counted
     columns = {
         precision: [mine[case] for case in some if case in mine]
         for precision, some in by_precision(tables.cases).items()
@@ -134,7 +136,7 @@ def softmax_of_case(tables: Tables, case: CaseKey) -> SoftmaxCase:
         qk_ms=qk,
         av_ms=av,
         beside_ms=device_ms(around.drop(_gemms(around).index)),
-        flop_ratio=_flop_ratio(tables.of("work", case.case)),
+        flop_ratio=_flop_ratio(tables, case),
         steps=steps_of(softmax),
     )
     return replace(found, time_ratio=_over_products(found.softmax_ms, found))
@@ -169,10 +171,19 @@ def _over_products(ms: Value | None, case: SoftmaxCase) -> Value | None:
     return ratio(ms, case.products_ms, "times", "time / (QK^T + AV)")
 
 
-def _flop_ratio(work: pd.DataFrame) -> Value | None:
-    """Softmax's FLOPs over both products'."""
+def _flop_ratio(tables: Tables, case: CaseKey) -> Value | None:
+    """Softmax's FLOPs over both products': by formula, or by what ran in their ranges."""
+    work = tables.of("work", case.case)
     above, *below = (_flops(work, name) for name in (SOFTMAX, SCORES, VALUES))
+    if above is None:
+        return flop_ratio(*(_inside(tables, case, name) for name in (SCORES, VALUES)))
     return ratio(above, total(below), "times", "FLOPs of softmax / (QK^T + AV)")
+
+
+def _inside(tables: Tables, case: CaseKey, name: str) -> pd.DataFrame:
+    """The operators that ran in the ranges of a name."""
+    rows = tables.of("operators", case.case, PHASE)
+    return rows[rows["path"].astype(str).str.rpartition("/")[2] == name] if len(rows) else rows
 
 
 def _flops(work: pd.DataFrame, component: str) -> Value | None:
