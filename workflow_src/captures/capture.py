@@ -150,5 +150,6 @@ def frame(columns: Iterable[str], rows: dict[str, object]) -> pd.DataFrame:
         {
             name: pd.Series(rows[name], dtype=object if name in texts else "int64")
             for name in columns
-        }
+        },
+        copy=False,
     )

@@ -1,7 +1,8 @@
 """Reads an nsys SQLite export of any program, of nsys 2023.4 and later."""
 
-import sqlite3
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,7 @@ from workflow_src.captures.exported import (
     table_notes,
     version,
 )
+from workflow_src.captures.files import connected
 from workflow_src.captures.launches import Calls, launches
 from workflow_src.captures.nsys_held import held
 from workflow_src.captures.nsys_ranges import NEVER, Ranges, read_ranges
@@ -50,11 +52,23 @@ class _Part:
     lost_names: int
 
 
-def read(connection: sqlite3.Connection) -> Capture:
+def read(path: Path) -> Capture:
     """The capture in an nsys export. Raises TraceError, or what sqlite3 raises."""
-    found = exported(connection)
-    parts = [_part(found, key) for key, table in WORK_TABLES.items() if found.has(table)]
-    calls = _calls(found)
+    with connected(path) as connection, ThreadPoolExecutor(1) as beside:
+        found = exported(connection)
+        calls = beside.submit(_calls_apart, path, found)
+        parts = [_part(found, key) for key, table in WORK_TABLES.items() if found.has(table)]
+        return _joined(found, parts, calls.result())
+
+
+def _calls_apart(path: Path, found: Exported) -> Calls:
+    """The calls by a connection of its own, so that SQLite reads them while it reads the work."""
+    with connected(path) as connection:
+        return _calls(replace(found, connection=connection))
+
+
+def _joined(found: Exported, parts: list[_Part], calls: Calls) -> Capture:
+    """The capture, its ranges and what held it up read besides."""
     ranges = read_ranges(found)
     ends = [calls.end, *(part.columns["end"] for part in parts)]
     last = max(int(each.max(initial=-NEVER)) for each in ends)
