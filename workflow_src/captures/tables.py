@@ -15,11 +15,12 @@ import pandas as pd
 
 from workflow_src.captures.capture import GRAPH, NOTES, Capture, Note, early, noted
 from workflow_src.captures.domains import choose, domain_names
+from workflow_src.captures.idle import idle_by_path
 from workflow_src.captures.paths import Paths, path_totals, paths_of
 from workflow_src.captures.placing import WHOLE, Placed, place
 from workflow_src.captures.ranks import waits
 from workflow_src.captures.reading import read
-from workflow_src.captures.steps import Source, steps
+from workflow_src.captures.steps import Source, steps, thread_steps
 from workflow_src.common.arguments import Parser, existing_file, new_folder
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import TraceError, one_sentence
@@ -28,7 +29,9 @@ from workflow_src.traces.attribution import NOWHERE, device_times
 from workflow_src.traces.families import RULES, families, load_rules
 from workflow_src.traces.kernel_names import short_names
 
-TABLES = ("paths", "kernels", "families", "unplaced", "steps", "domains", "summary", "notes")
+TABLES = (
+    "paths", "kernels", "families", "unplaced", "steps", "idle", "domains", "summary", "notes",
+)  # fmt: skip
 BUSY = {"activities": ("duration_ns", "size"), "busy_ns": ("duration_ns", "sum")}
 
 
@@ -100,7 +103,8 @@ def tables_of(found: Attributed, step: str = "") -> dict[str, pd.DataFrame]:
             f"{placed_ns} ns in ranges and {unplaced_ns} ns outside are not the {total_ns} ns of "
             "the capture: this is a defect of the reader, please report it with the file"
         )
-    stepwise = steps(source_of(found), step)
+    threads = thread_steps(source_of(found), step)
+    stepwise = steps(threads)
     unnamed = noted(no_step=int(bool(step) and stepwise.empty))
     return {
         "paths": _paths_table(paths, found.waits_known),
@@ -108,6 +112,7 @@ def tables_of(found: Attributed, step: str = "") -> dict[str, pd.DataFrame]:
         "families": _families(found),
         "unplaced": unplaced,
         "steps": stepwise,
+        "idle": idle_by_path(threads, found.work, found.paths),
         "domains": found.domains,
         "summary": summary(found),
         "notes": _notes_table(found.notes + unnamed),
