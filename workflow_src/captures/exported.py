@@ -82,7 +82,7 @@ class Exported:
         for texts in self._joined(table, names, where):
             for part, text in zip(parts, texts, strict=True):
                 part.append(np.fromstring(text, dtype=np.int64, sep=","))
-        return {name: np.concatenate(part) for name, part in zip(names, parts, strict=True)}
+        return {name: np.concatenate(parts.pop(0)) for name in names}
 
     def _joined(self, table: str, names: tuple[str, ...], where: str) -> Iterator[tuple[str, ...]]:
         """Each column's numbers, joined by commas, of some rows after others."""

@@ -24,7 +24,7 @@ NEARLY_ALL = 0.9
 """Of the device time in a main thread's ranges. So neither forward nor backward is a step if both
 are outermost, but a range is beside which another one fetches data."""
 
-OF_WORK = ("kind", "start_ns", "end_ns", "launch_ns", "launch_end_ns")
+OF_WORK = ("start_ns", "end_ns", "launch_ns", "launch_end_ns")
 STEP_COLUMNS = ("process", "path", *LEDGER_COLUMNS[1:])
 
 
@@ -105,9 +105,10 @@ def _repeated(source: Source) -> npt.NDArray[np.bool_]:
 
 def _of_thread(source: Source, chosen: pd.DataFrame) -> ThreadSteps:
     process, thread = (int(chosen[name].iloc[0]) for name in ("process", "thread"))
-    work = source.work.loc[source.work["process"] == process, list(OF_WORK)]
-    device = Device.of(work.drop(columns="kind"), held_up(source, process, thread))
-    return ThreadSteps(chosen, device, has_calls(work))
+    mine = source.work["process"] == process
+    known = has_calls(source.work.loc[mine, ["kind", "launch_ns"]])
+    work = source.work.loc[mine, list(OF_WORK)]
+    return ThreadSteps(chosen, Device.of(work, held_up(source, process, thread)), known)
 
 
 def has_calls(work: pd.DataFrame) -> bool:
