@@ -34,6 +34,7 @@ rule capture_tables:
             "families.csv",
             "unplaced.csv",
             "steps.csv",
+            "idle.csv",
             "domains.csv",
             "summary.csv",
             "notes.csv",

@@ -1,5 +1,6 @@
 """Whatever the ranges and launches: device time is conserved, and lies where a search says."""
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -119,6 +120,20 @@ def test_each_step_is_device_work_and_idle_time_by_cause(
     assert (steps["device_active_ns"] + steps["idle_ns"] == steps["wall_ns"]).all()
     known = steps.dropna()
     assert (sum(known[f"idle_{cause}_ns"] for cause in CAUSES) == known["idle_ns"]).all()
+
+
+@given(ranges, works)
+def test_the_idle_time_of_all_paths_is_that_of_all_steps(
+    given: list[Range], launched: list[Work]
+) -> None:
+    tables = tables_of(attributed(capture(given, launched), None), "a")
+    idle, steps = tables["idle"], tables["steps"].dropna()
+    assert idle["own_idle_ns"].sum() == steps["idle_ns"].sum()
+    assert (sum(idle[f"idle_{cause}_ns"] for cause in CAUSES) == idle["idle_ns"]).all()
+    for (process, path), row in idle.set_index(["process", "path"]).iterrows():
+        inner = idle["path"].str.fullmatch(re.escape(path) + r"/(?:[^\\/]|\\.)+")
+        inside = idle.loc[inner & (idle["process"] == process), "idle_ns"]
+        assert row["idle_ns"] == row["own_idle_ns"] + inside.sum()
 
 
 @given(ranges, works)

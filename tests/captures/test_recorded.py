@@ -7,8 +7,10 @@ import pandas as pd
 import pytest
 
 from tests.captures.building import busy, notes, tables_in, unplaced
+from workflow_src.captures import exported
 from workflow_src.captures.domains import DEFAULT
 from workflow_src.captures.placing import OWN_THREAD, WHOLE
+from workflow_src.captures.reading import read
 from workflow_src.traces import nsys
 from workflow_src.traces.attribution import attribute
 
@@ -38,6 +40,14 @@ def test_all_device_time_is_accounted_for(
     assert tables["unplaced"]["busy_ns"].sum() == unplaced_ns
     assert len(tables["paths"]) == paths
     assert sum(busy(tables).values()) + unplaced_ns == total_ns
+
+
+def test_parts_of_a_table_make_up_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = read(DATA / "ddp.sqlite.gz")
+    monkeypatch.setattr(exported, "JOINED", 97)
+    in_parts = read(DATA / "ddp.sqlite.gz")
+    for name in ("ranges", "work", "held"):
+        pd.testing.assert_frame_equal(getattr(in_parts, name), getattr(whole, name))
 
 
 def test_backward_has_the_kernels_that_autograds_thread_launched() -> None:

@@ -57,6 +57,26 @@ def test_a_wait_holds_up_the_next_launch_and_ends_a_step(export: Export) -> None
     assert steps["idle_ns"].tolist() == [80]
 
 
+def test_an_idle_gap_is_the_path_of_the_work_that_ends_it(export: Export) -> None:
+    for start in (0, 100):
+        export.range("step", start, start + 100)
+        export.range("a", start, start + 50)
+        export.range("b", start + 10, start + 30)
+        export.work(start + 15, 5)  # runs from 20 to 25, in step/a/b
+        export.work(start + 40, 5)  # from 45 to 50, in step/a
+        export.work(start + 60, 5, start=start + 70)  # to 75, in step
+    export.range("load", 0, 200, thread=2)
+    export.work(185, 5, thread=2)  # from 190 to 195
+    idle = tables_of(attributed(export.read(), None), "step")["idle"].set_index("path")
+    columns = ["own_idle_ns", "idle_ns", "idle_launch_ns", "idle_queued_ns"]
+    assert idle[columns].to_dict("index") == {
+        # The device waits for the load in the second step, and after the last work of both.
+        "step": dict(zip(columns, (20 + 25 + 20 + 15 + 5, 165, 127, 38), strict=True)),
+        "step/a": dict(zip(columns, (40, 80, 64, 16), strict=True)),
+        "step/a/b": dict(zip(columns, (40, 40, 32, 8), strict=True)),
+    }
+
+
 def test_a_copy_from_memory_that_is_not_pinned_waits_and_overhead_is_the_profilers(
     export: Export,
 ) -> None:

@@ -148,7 +148,8 @@ def frame(columns: Iterable[str], rows: dict[str, object]) -> pd.DataFrame:
     texts = {"kind", "name", "domain", "missing"}
     return pd.DataFrame(
         {
-            name: pd.Series(rows[name], dtype=object if name in texts else "int64")
+            name: pd.Series(rows[name], dtype=object if name in texts else "int64", copy=False)
             for name in columns
-        }
+        },
+        copy=False,
     )

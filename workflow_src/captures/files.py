@@ -84,23 +84,23 @@ def _text(data: bytes) -> str:
 
 
 @contextmanager
-def database(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection that only reads an SQLite file, compressed or not."""
+def database(path: Path) -> Iterator[Path]:
+    """An SQLite file, decompressed elsewhere for as long as needed if it is compressed."""
     with path.open("rb") as file:
         packed = file.read(2) == GZIP
     if not packed:
-        with closing(_connected(path)) as connection:
-            yield connection
+        yield path
         return
     with tempfile.NamedTemporaryFile(suffix=".sqlite") as plain:
         for part in _decompressed(path):
             plain.write(part)
         plain.flush()
-        with closing(_connected(Path(plain.name))) as connection:
-            yield connection
+        yield Path(plain.name)
 
 
-def _connected(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
-    connection.text_factory = lambda text: text.decode("utf-8", "backslashreplace")
-    return connection
+@contextmanager
+def connected(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection that only reads an SQLite file."""
+    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+        connection.text_factory = lambda text: text.decode("utf-8", "backslashreplace")
+        yield connection

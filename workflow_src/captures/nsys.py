@@ -1,7 +1,8 @@
 """Reads an nsys SQLite export of any program, of nsys 2023.4 and later."""
 
-import sqlite3
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +29,8 @@ from workflow_src.captures.exported import (
     table_notes,
     version,
 )
-from workflow_src.captures.launches import Calls, launches
+from workflow_src.captures.files import connected
+from workflow_src.captures.launches import Calls, Launches, launches
 from workflow_src.captures.nsys_held import held
 from workflow_src.captures.nsys_ranges import NEVER, Ranges, read_ranges
 from workflow_src.traces.intervals import Indices
@@ -50,17 +52,55 @@ class _Part:
     lost_names: int
 
 
-def read(connection: sqlite3.Connection) -> Capture:
+@dataclass(frozen=True)
+class _Launched:
+    """All device work with its launches, and of the calls what else is needed.
+
+    last: the latest end of a call (ns); bad: how many calls were left out.
+    """
+
+    parts: list[_Part]
+    launches: Launches
+    held: pd.DataFrame
+    last: int
+    bad: int
+
+
+def read(path: Path) -> Capture:
     """The capture in an nsys export. Raises TraceError, or what sqlite3 raises."""
-    found = exported(connection)
-    parts = [_part(found, key) for key, table in WORK_TABLES.items() if found.has(table)]
-    calls = _calls(found)
-    ranges = read_ranges(found)
-    ends = [calls.end, *(part.columns["end"] for part in parts)]
-    last = max(int(each.max(initial=-NEVER)) for each in ends)
+    with connected(path) as connection:
+        found = exported(connection)
+        return _capture(found, _launched(path, found))
+
+
+def _launched(path: Path, found: Exported) -> _Launched:
+    """SQLite reads the calls by a connection of their own while it reads the work."""
+    with ThreadPoolExecutor(1) as beside:
+        reading = beside.submit(_calls_apart, path, found)
+        parts = [_part(found, key) for key, table in WORK_TABLES.items() if found.has(table)]
+        calls = reading.result()
+    launched = launches(_column(parts, "globalPid") >> 24, _column(parts, "correlationId"), calls)
+    bad = found.rows(RUNTIME) - len(calls.start) if found.has(RUNTIME) else 0
+    last = int(calls.end.max(initial=-NEVER))
+    return _Launched(parts, launched, held(found, calls), last, bad)
+
+
+def _calls_apart(path: Path, found: Exported) -> Calls:
+    with connected(path) as connection:
+        return _calls(replace(found, connection=connection))
+
+
+def _column(parts: list[_Part], name: str) -> Indices:
+    return np.concatenate([np.array([], dtype=np.int64), *(part.columns[name] for part in parts)])
+
+
+def _capture(found: Exported, launched: _Launched) -> Capture:
+    """The capture, its ranges read besides."""
+    ranges, parts = read_ranges(found), launched.parts
+    last = int(_column(parts, "end").max(initial=launched.last))
     unclosed = int((ranges.end == NEVER).sum())
     ranges = ranges.closed(max(last, _last(ranges)))
-    shown = _shown([ranges.thread >> 24, *(part.columns["globalPid"] >> 24 for part in parts)])
+    shown = _shown([ranges.thread >> 24, _column(parts, "globalPid") >> 24])
     graphs = sum(len(part.names) for part in parts if part.kind == GRAPH)
     notes = noted(
         unclosed=unclosed,
@@ -68,16 +108,16 @@ def read(connection: sqlite3.Connection) -> Capture:
         whole_graphs=graphs,
         bad_ranges=ranges.bad,
         bad_work=sum(part.bad for part in parts),
-        bad_calls=found.rows(RUNTIME) - len(calls.start) if found.has(RUNTIME) else 0,
+        bad_calls=launched.bad,
         lost_names=ranges.lost_names + sum(part.lost_names for part in parts),
     )
     return Capture(
         "nsys",
         version(found),
         frame(RANGES, _range_rows(ranges, shown)),
-        frame(WORK, _work_rows(parts, calls, shown)),
+        frame(WORK, _work_rows(parts, launched.launches, shown)),
         sum(part.total_ns for part in parts),
-        _held(found, calls, shown),
+        _held(launched.held, shown),
         notes + table_notes(found),
     )
 
@@ -146,14 +186,13 @@ def _calls(found: Exported) -> Calls:
     rows = found.integers(
         RUNTIME, ("start", "end", "globalTid", "correlationId"), found.valid(RUNTIME)
     )
-    thread = rows["globalTid"]
+    thread = rows.pop("globalTid")
     numbers = thread >> 24, thread & 0xFFFFFF, rows["correlationId"]
     return Calls(rows["start"], rows["end"], *numbers)
 
 
-def _held(found: Exported, calls: Calls, shown: dict[int, int]) -> pd.DataFrame:
+def _held(rows: pd.DataFrame, shown: dict[int, int]) -> pd.DataFrame:
     """What held the host up; a process with neither ranges nor work keeps nsys's own number."""
-    rows = held(found, calls)
     return rows.assign(process=rows["process"].map(lambda own: shown.get(own, own)))
 
 
@@ -168,27 +207,20 @@ def _range_rows(ranges: Ranges, shown: dict[int, int]) -> dict[str, object]:
     }
 
 
-def _work_rows(parts: list[_Part], calls: Calls, shown: dict[int, int]) -> dict[str, object]:
+def _work_rows(parts: list[_Part], launched: Launches, shown: dict[int, int]) -> dict[str, object]:
     """All device work, with its launches."""
-    joined = {
-        name: np.concatenate([np.array([], dtype=np.int64), *(p.columns[name] for p in parts)])
-        for name in TIMES
-    }
-    process = joined["globalPid"] >> 24
-    launched = launches(process, joined["correlationId"], calls)
+    start, end = _column(parts, "start"), _column(parts, "end")
     empty = np.array([], dtype=object)
-    kinds = np.repeat(
-        np.array([p.kind for p in parts], dtype=object), [len(p.names) for p in parts]
-    )
+    kinds = np.array([part.kind for part in parts], dtype=object)
     return {
-        "kind": kinds,
-        "name": np.concatenate([empty, *(p.names for p in parts)]),
-        "start_ns": joined["start"],
-        "end_ns": joined["end"],
-        "duration_ns": joined["end"] - joined["start"],
-        "process": _as_shown(process, shown),
-        "device": joined["deviceId"],
-        "stream": joined["streamId"],
+        "kind": np.repeat(kinds, [len(part.names) for part in parts]),
+        "name": np.concatenate([empty, *(part.names for part in parts)]),
+        "start_ns": start,
+        "end_ns": end,
+        "duration_ns": end - start,
+        "process": _as_shown(_column(parts, "globalPid") >> 24, shown),
+        "device": _column(parts, "deviceId"),
+        "stream": _column(parts, "streamId"),
         "launch_ns": launched.start,
         "launch_end_ns": launched.end,
         "thread": launched.thread,

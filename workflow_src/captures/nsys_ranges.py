@@ -72,7 +72,7 @@ def _rows(found: Exported, types: str) -> Columns:
     """The events of some types; a missing start is -NEVER, a missing end NEVER."""
     start, end = (found.column(RANGES, name) for name in ("start", "end"))
     where = f'"{found.column(RANGES, "eventType")}" IN {types}'
-    rows = found.integers(RANGES, COLUMNS, where + " ORDER BY rowid")
+    rows = found.integers(RANGES, COLUMNS, where)
     query = (
         f"SELECT typeof(\"{start}\") = 'integer', typeof(\"{end}\") = 'null' "
         f'FROM "{found.name(RANGES)}" WHERE {where} ORDER BY rowid'

@@ -90,7 +90,8 @@ def _with_wholes(capture: Capture, ranges: pd.DataFrame) -> pd.DataFrame:
     Work of an unknown process may be of one that has ranges, if any has.
     """
     having = {*ranges["process"].unique().tolist(), *([UNKNOWN] if len(ranges) else [])}
-    without = capture.work[~capture.work["process"].isin(having)]
+    columns = ["process", "start_ns", "end_ns", "launch_ns", "missing"]
+    without = capture.work.loc[~capture.work["process"].isin(having), columns]
     begun = without["launch_ns"].where(without["missing"] == "", without["start_ns"])
     spans = without.assign(begun=np.minimum(begun, without["start_ns"])).groupby("process")
     found = spans.agg(start_ns=("begun", "min"), end_ns=("end_ns", "max")).reset_index()
@@ -149,7 +150,7 @@ def _lend(work: pd.DataFrame, ranges: pd.DataFrame, trees: _Trees, owner: Indice
     """
     only = ranges["domain"].map(is_library).groupby([ranges["process"], ranges["thread"]]).all()
     of_program, lent = {key for key, library in only.items() if not library}, 0
-    known = work[work["missing"] == ""]
+    known = work.loc[work["missing"] == "", ["process", "thread"]]
     for key, numbers in _by_thread(known).items():
         main = trees.main.get(key[0])
         if key in of_program or main is None:

@@ -35,8 +35,8 @@ class Waits:
 def waits(work: pd.DataFrame) -> Waits:
     """How long each activity (with `family`) waited for other processes, all in one capture."""
     none = np.zeros(len(work), dtype=np.int64)
-    is_one = (work["family"] == COLLECTIVE) & (work["kind"] == KERNEL)
-    found = work[is_one & ~work["name"].str.contains(POINT_TO_POINT, regex=False)]
+    found = work[(work["family"] == COLLECTIVE) & (work["kind"] == KERNEL)]
+    found = found[~found["name"].str.contains(POINT_TO_POINT, regex=False).astype(bool)]
     if found["process"].nunique() < 2:
         return Waits(none, False, 0)
     calls = _calls(found.sort_values(["start_ns", "end_ns"]))

@@ -26,8 +26,8 @@ def read(path: Path) -> Capture:
 
 def _read(path: Path) -> Capture:
     if is_sqlite(path):
-        with database(path) as connection:
-            found = nsys.read(connection)
+        with database(path) as plain:
+            found = nsys.read(plain)
     else:
         found = torch_profiler.read(path)
     if not len(found.ranges) and not len(found.work):

@@ -34,14 +34,15 @@ def shortened(found: Captured) -> Captured:
 
     Paths that processes share stand there once.
     """
-    paths = _most(found.paths) if found.ranks.empty else found.paths[:0]
+    paths = _most(found.paths, "device, ms") if found.ranks.empty else found.paths[:0]
     steps, ranks, kernels = (rows[:SHOWN] for rows in (found.steps, found.ranks, found.kernels))
-    return replace(found, paths=paths, steps=steps, ranks=ranks, kernels=kernels)
+    idle = _most(found.idle, "idle, ms")
+    return replace(found, paths=paths, steps=steps, idle=idle, ranks=ranks, kernels=kernels)
 
 
-def _most(paths: pd.DataFrame) -> pd.DataFrame:
-    """The paths with the most device time, in the order of the paths."""
-    ms = [each.number if each else 0.0 for each in paths["device, ms"]]
+def _most(paths: pd.DataFrame, column: str) -> pd.DataFrame:
+    """The paths with the most time in a column, in the order of the paths."""
+    ms = [each.number if each else 0.0 for each in paths[column]]
     order = sorted(range(len(ms)), key=lambda place: -ms[place])[:SHOWN]
     return paths.iloc[sorted(order)]
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from workflow_src.captures.capture import UNREADABLE
 from workflow_src.captures.rank_result import rank_times
-from workflow_src.captures.step_result import step_times
+from workflow_src.captures.step_result import idle_times, step_times
 from workflow_src.common.errors import TraceError, remake
 from workflow_src.common.reading import reading
 from workflow_src.common.units import NS_PER_MS
@@ -23,7 +23,7 @@ SHOWN = 30
 FIRST_LINE = 2
 """The line of a CSV's first row, after its headings."""
 
-READ = ("paths", "kernels", "unplaced", "steps", "summary", "notes")
+READ = ("paths", "kernels", "unplaced", "steps", "idle", "summary", "notes")
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,10 @@ class Captured:
 
     `whole`: there are no ranges that count, so that all work is in one row. `paths` has the range
     paths, `ranks` those of several processes joined, `steps` how long steps take and where that
-    goes, `kernels` and `families` what ran, `lost` what could not be placed and why, `processes` a
-    row per process if there are several, `notes` what was read otherwise than recorded. `problem`
-    says why the capture can't be read; there is nothing else then.
+    goes, `idle` before the work of which range paths devices idled in steps, `kernels` and
+    `families` what ran, `lost` what could not be placed and why, `processes` a row per process if
+    there are several, `notes` what was read otherwise than recorded. `problem` says why the capture
+    can't be read; there is nothing else then.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Captured:
     paths: pd.DataFrame
     ranks: pd.DataFrame
     steps: pd.DataFrame
+    idle: pd.DataFrame
     kernels: pd.DataFrame
     families: pd.DataFrame
     lost: pd.DataFrame
@@ -101,6 +103,7 @@ def captured(name: str, tables: Mapping[str, pd.DataFrame]) -> Captured:
         paths=_paths(tables["paths"], total, several),
         ranks=rank_times(tables["paths"]),
         steps=step_times(tables["steps"], several),
+        idle=idle_times(tables["idle"], several),
         kernels=_kernels(tables["kernels"], total, several),
         families=_families(tables["kernels"], total),
         lost=_lost(tables["unplaced"]),

@@ -1,4 +1,4 @@
-"""What the report says of a capture's steps: how long they take, and where that time goes."""
+"""What the report says of a capture's steps: how long they take, and where and why devices idle."""
 
 from collections.abc import Iterator
 
@@ -43,6 +43,26 @@ def _parts(rows: pd.DataFrame) -> Iterator[list[Cell]]:
             yield [name, *(_ms(rows, column, how) for how in ("median", "min", "max")), share]
 
 
-def _ms(rows: pd.DataFrame, column: str, how: str) -> Value:
+def idle_times(idle: pd.DataFrame, several: bool) -> pd.DataFrame:
+    """A row per path, in their order; a column per cause that there is; `several` as above.
+
+    The share is of the idle time of all steps.
+    """
+    whole = _ms(idle, "own_idle_ns", "sum", "idle")
+    times = {"idle_ns": "idle, ms", "own_idle_ns": "of it own"}
+    times |= {name: cause for cause in CAUSES if idle[name := f"idle_{cause}_ns"].any()}
+    lines = []
+    for number in idle.index:
+        row = idle.loc[[number]]
+        cells = [_ms(row, column, "sum", "idle") for column in times]
+        begin: list[Cell] = [str(row["process"].iloc[0])] if several else []
+        share = ratio(cells[0], whole, "share", "idle_ns / sum of own_idle_ns")
+        lines.append([*begin, str(row["path"].iloc[0]), cells[0], share, *cells[1:]])
+    idle_head, *more = times.values()
+    heads = (["process"] if several else []) + ["range path", idle_head, "share", *more]
+    return pd.DataFrame(lines, columns=heads, dtype="object")
+
+
+def _ms(rows: pd.DataFrame, column: str, how: str, table: str = "steps") -> Value:
     number = float(rows[column].agg(how)) / NS_PER_MS
-    return Value(number, "ms", (rows_of("steps", rows),), f"{how} of {column}")
+    return Value(number, "ms", (rows_of(table, rows),), f"{how} of {column}")

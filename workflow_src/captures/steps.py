@@ -5,6 +5,7 @@ path on a process's main thread, if there are several and nearly all work of tha
 theirs.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,7 @@ import pandas as pd
 
 from workflow_src.captures.capture import OPERATOR, UNKNOWN
 from workflow_src.captures.paths import Paths
-from workflow_src.traces.ledger import LEDGER_COLUMNS, step_ledger
+from workflow_src.traces.ledger import LEDGER_COLUMNS, Device, step_ledger
 from workflow_src.traces.trace import OVERHEAD
 
 REPEATED = 3
@@ -23,7 +24,7 @@ NEARLY_ALL = 0.9
 """Of the device time in a main thread's ranges. So neither forward nor backward is a step if both
 are outermost, but a range is beside which another one fetches data."""
 
-OF_WORK = ("kind", "start_ns", "end_ns", "launch_ns", "launch_end_ns")
+OF_WORK = ("start_ns", "end_ns", "launch_ns", "launch_end_ns")
 STEP_COLUMNS = ("process", "path", *LEDGER_COLUMNS[1:])
 
 
@@ -42,23 +43,49 @@ class Source:
     mains: dict[int, int]
 
 
-def steps(source: Source, named: str) -> pd.DataFrame:
+@dataclass(frozen=True)
+class ThreadSteps:
+    """The steps of one thread, and what the devices and the host of its process did.
+
+    has_calls: whether the capture holds calls that launched some of the process's work.
+    """
+
+    steps: pd.DataFrame
+    device: Device
+    has_calls: bool
+
+
+def thread_steps(source: Source, named: str) -> list[ThreadSteps]:
+    """The steps of each thread that has any."""
+    chosen = step_ranges(source, named)
+    return [_of_thread(source, rows) for _, rows in chosen.groupby(["process", "thread"])]
+
+
+def steps(threads: Sequence[ThreadSteps]) -> pd.DataFrame:
     """A row per step, with STEP_COLUMNS: whole nanoseconds, wall = device_active + idle.
 
     A device is active while any activity of the process runs, whenever it was launched. Causes are
     missing where the capture holds no call that launched something.
     """
-    chosen = step_ranges(source, named)
-    parts = [_of_thread(source, rows) for _, rows in chosen.groupby(["process", "thread"])]
+    parts = [_ledger(thread) for thread in threads]
     table = pd.concat([pd.DataFrame(columns=list(STEP_COLUMNS), dtype="Int64"), *parts])
     return table.sort_values(["process", "path", "step"], ignore_index=True)
 
 
+def _ledger(thread: ThreadSteps) -> pd.DataFrame:
+    found = step_ledger(thread.steps, thread.device, thread.has_calls)
+    process = int(thread.steps["process"].iloc[0])
+    return found.rename(columns={"phase": "path"}).assign(process=process)[list(STEP_COLUMNS)]
+
+
 def step_ranges(source: Source, named: str) -> pd.DataFrame:
-    """The ranges that are steps, in order of start, with `path`, `phase` (the same) and `step`."""
-    ranges = source.ranges
+    """The ranges that are steps, in order of start, with `path`, `phase` (the same) and `step`.
+
+    number: the path's.
+    """
+    ranges, number = source.ranges, source.paths.of_range
     found = (ranges["name"] == named).to_numpy() if named else _repeated(source)
-    chosen = ranges.assign(path=source.paths.text[source.paths.of_range])[found]
+    chosen = ranges.assign(path=source.paths.text[number], number=number)[found]
     chosen = chosen.assign(phase=chosen["path"]).sort_values("start_ns")
     return chosen.assign(step=chosen.groupby(["process", "path"]).cumcount())
 
@@ -76,13 +103,12 @@ def _repeated(source: Source) -> npt.NDArray[np.bool_]:
     return np.asarray(outermost & is_step[path])
 
 
-def _of_thread(source: Source, chosen: pd.DataFrame) -> pd.DataFrame:
-    """The ledger of the steps of one thread."""
+def _of_thread(source: Source, chosen: pd.DataFrame) -> ThreadSteps:
     process, thread = (int(chosen[name].iloc[0]) for name in ("process", "thread"))
-    work = source.work.loc[source.work["process"] == process, list(OF_WORK)]
-    held = held_up(source, process, thread)
-    found = step_ledger(chosen, work.drop(columns="kind"), held, has_calls(work))
-    return found.rename(columns={"phase": "path"}).assign(process=process)[list(STEP_COLUMNS)]
+    mine = source.work["process"] == process
+    known = has_calls(source.work.loc[mine, ["kind", "launch_ns"]])
+    work = source.work.loc[mine, list(OF_WORK)]
+    return ThreadSteps(chosen, Device.of(work, held_up(source, process, thread)), known)
 
 
 def has_calls(work: pd.DataFrame) -> bool:

@@ -15,11 +15,12 @@ import pandas as pd
 
 from workflow_src.captures.capture import GRAPH, NOTES, Capture, Note, early, noted
 from workflow_src.captures.domains import choose, domain_names
+from workflow_src.captures.idle import idle_by_path
 from workflow_src.captures.paths import Paths, path_totals, paths_of
 from workflow_src.captures.placing import WHOLE, Placed, place
 from workflow_src.captures.ranks import waits
 from workflow_src.captures.reading import read
-from workflow_src.captures.steps import Source, steps
+from workflow_src.captures.steps import Source, steps, thread_steps
 from workflow_src.common.arguments import Parser, existing_file, new_folder
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import TraceError, one_sentence
@@ -28,7 +29,9 @@ from workflow_src.traces.attribution import NOWHERE, device_times
 from workflow_src.traces.families import RULES, families, load_rules
 from workflow_src.traces.kernel_names import short_names
 
-TABLES = ("paths", "kernels", "families", "unplaced", "steps", "domains", "summary", "notes")
+TABLES = (
+    "paths", "kernels", "families", "unplaced", "steps", "idle", "domains", "summary", "notes",
+)  # fmt: skip
 BUSY = {"activities": ("duration_ns", "size"), "busy_ns": ("duration_ns", "sum")}
 
 
@@ -100,7 +103,7 @@ def tables_of(found: Attributed, step: str = "") -> dict[str, pd.DataFrame]:
             f"{placed_ns} ns in ranges and {unplaced_ns} ns outside are not the {total_ns} ns of "
             "the capture: this is a defect of the reader, please report it with the file"
         )
-    stepwise = steps(source_of(found), step)
+    stepwise, idle = _stepwise(found, step)
     unnamed = noted(no_step=int(bool(step) and stepwise.empty))
     return {
         "paths": _paths_table(paths, found.waits_known),
@@ -108,10 +111,17 @@ def tables_of(found: Attributed, step: str = "") -> dict[str, pd.DataFrame]:
         "families": _families(found),
         "unplaced": unplaced,
         "steps": stepwise,
+        "idle": idle,
         "domains": found.domains,
         "summary": summary(found),
         "notes": _notes_table(found.notes + unnamed),
     }
+
+
+def _stepwise(found: Attributed, step: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The ledgers of the steps, and where devices were idle in them."""
+    threads = thread_steps(source_of(found), step)
+    return steps(threads), idle_by_path(threads, found.work, found.paths)
 
 
 def pattern(text: str) -> str:
@@ -158,7 +168,8 @@ def _paths_table(totals: pd.DataFrame, waits_known: bool) -> pd.DataFrame:
 def _kernels(found: Attributed) -> pd.DataFrame:
     """A row per innermost path, kind and name of what was launched in it."""
     keys = ["path", "kind", "family", "name"]
-    rows = found.work[found.work["path"] != NOWHERE].groupby(keys, as_index=False).agg(**BUSY)
+    own = found.work.loc[found.work["path"] != NOWHERE, [*keys, "duration_ns"]]
+    rows = own.groupby(keys, as_index=False).agg(**BUSY)
     number = rows["path"].to_numpy()
     rows = rows.assign(process=found.paths.process[number], path=found.paths.text[number])
     rows = rows.assign(short_name=short_names(rows["name"].astype(str)))
@@ -168,7 +179,7 @@ def _kernels(found: Attributed) -> pd.DataFrame:
 
 def _families(found: Attributed) -> pd.DataFrame:
     """A row per path and family of all work launched in it, inner ranges included."""
-    own = found.work[found.work["path"] != NOWHERE]
+    own = found.work.loc[found.work["path"] != NOWHERE, ["path", "family", "duration_ns"]]
     sums = own.groupby(["path", "family"], as_index=False).agg(**BUSY)
     parts, above = [sums], np.append(found.paths.above, NOWHERE)
     while len(parts[-1]):
@@ -189,7 +200,8 @@ def _unplaced(work: pd.DataFrame) -> pd.DataFrame:
 
 def summary(found: Attributed) -> pd.DataFrame:
     """A row per process, also of those without device work, and one for all."""
-    work, ranges = found.work, found.placed.ranges
+    work = found.work[["process", "device", "stream", "path", "duration_ns"]]
+    ranges = found.placed.ranges
     ranges = ranges[(ranges["name"] != WHOLE) | (ranges["thread"] != NOWHERE)]
     rows: list[dict[str, object]] = []
     for process in found.capture.processes:

@@ -14,7 +14,9 @@ from workflow_src.dag.wildcards import Wildcards, known
 from workflow_src.plan.config import ConfigError
 
 RESULTS = "results/captures"
-TABLES = ("paths", "kernels", "families", "unplaced", "steps", "domains", "summary", "notes")
+TABLES = (
+    "paths", "kernels", "families", "unplaced", "steps", "idle", "domains", "summary", "notes",
+)  # fmt: skip
 SUFFIXES = re.compile(r"(\.nsys-rep|\.sqlite|\.json|\.pt\.trace|\.trace|\.gz)+\Z")
 REPORT_OF_NSYS = ".nsys-rep"
 UNREADABLE = "unreadable,"

@@ -67,16 +67,18 @@ class Gaps:
     starts, ends: the first gap begins at BEGINNING, the last ends at NEVER.
     ready: when the first launch call of all later activities returned, or NEVER.
     known: whether the call that launched the next activity is in the capture.
+    following: the label of the next activity's row, or NOWHERE.
     """
 
     starts: Indices
     ends: Indices
     ready: Indices
     known: npt.NDArray[np.bool_]
+    following: Indices
 
     @classmethod
     def between(cls, activities: pd.DataFrame) -> "Gaps":
-        """The gaps between activities, which are in order of start."""
+        """The gaps between activities, which are in order of start, whatever their labels."""
         active = _union(activities)
         known = activities["launch_ns"].to_numpy() != NOWHERE
         at = np.where(known, activities["launch_end_ns"].to_numpy(), NEVER)
@@ -86,6 +88,7 @@ class Gaps:
             np.append(active.starts, NEVER),
             np.append(earliest[active.first], NEVER),
             np.append(known[active.first], True),
+            np.append(activities.index.to_numpy()[active.first], NOWHERE),
         )
 
     def within(self, start: int, end: int) -> "Gaps":
@@ -93,7 +96,8 @@ class Gaps:
         first = np.searchsorted(self.ends, start, side="right")
         some = slice(first, np.searchsorted(self.starts, end, side="left"))
         starts, ends = np.maximum(self.starts[some], start), np.minimum(self.ends[some], end)
-        return Gaps(starts, ends, self.ready[some], self.known[some] | (self.ends[some] > end))
+        known = self.known[some] | (self.ends[some] > end)
+        return Gaps(starts, ends, self.ready[some], known, self.following[some])
 
 
 @dataclass(frozen=True)
@@ -134,6 +138,21 @@ class Host:
         launches = self.launches[: np.searchsorted(self.launches, end)]
         latest = max([start - 1, *launches[-1:]])
         return int(calls[-1]) if len(calls) and calls[-1] > latest else end
+
+
+@dataclass(frozen=True)
+class Device:
+    """What the devices and the host of a process did, over an entire capture."""
+
+    active: Union
+    gaps: Gaps
+    host: Host
+
+    @classmethod
+    def of(cls, activities: pd.DataFrame, calls: pd.DataFrame) -> "Device":
+        """The same from activities in any order; `calls` may leave out those that don't wait."""
+        activities = activities.sort_values(["start_ns", "end_ns"])
+        return cls(_union(activities), Gaps.between(activities), Host.of(activities, calls))
 
 
 def _union(rows: pd.DataFrame) -> Union:
@@ -183,20 +202,17 @@ def ledger(ranges: pd.DataFrame, activities: pd.DataFrame, calls: pd.DataFrame) 
     """
     steps = ranges[(ranges["phase"] != "") & (ranges["parent"] == NOWHERE)]
     has_calls = bool((calls["kind"] != OVERHEAD).any())
-    return step_ledger(steps, activities, calls, has_calls)
+    return step_ledger(steps, Device.of(activities, calls), has_calls)
 
 
-def step_ledger(
-    steps: pd.DataFrame, activities: pd.DataFrame, calls: pd.DataFrame, has_calls: bool
-) -> pd.DataFrame:
-    """As `ledger`, of ranges that are all steps; `calls` may leave out those that don't wait."""
-    activities = activities.sort_values(["start_ns", "end_ns"], ignore_index=True)
-    gaps, host, active = Gaps.between(activities), Host.of(activities, calls), _union(activities)
+def step_ledger(steps: pd.DataFrame, device: Device, has_calls: bool) -> pd.DataFrame:
+    """As `ledger`, of ranges that are all steps."""
     rows = []
     for step in steps.sort_values(["start_ns", "step"]).to_dict("records"):
         start, end = step["start_ns"], step["end_ns"]
-        worked = int(np.diff(active.until(np.array([start, end])))[0])
+        worked = int(np.diff(device.active.until(np.array([start, end])))[0])
         row = {"wall_ns": end - start, "device_active_ns": worked, "idle_ns": end - start - worked}
         row |= {name: step[name] for name in ("phase", "step", "busy_ns")}
-        rows.append(row | (idle_by_cause(gaps, host, start, end) if has_calls else {}))
+        causes = idle_by_cause(device.gaps, device.host, start, end) if has_calls else {}
+        rows.append(row | causes)
     return pd.DataFrame(rows, columns=list(LEDGER_COLUMNS))

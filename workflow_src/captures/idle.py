@@ -1,0 +1,60 @@
+"""Where in the tree of range paths devices are idle during steps, by the causes of the ledger.
+
+An idle gap belongs to the path that launched the work that ends it. It is the step's own if that
+work was launched after the step, or in no range of it.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from workflow_src.captures.paths import Paths
+from workflow_src.captures.steps import ThreadSteps
+from workflow_src.traces.attribution import NOWHERE
+from workflow_src.traces.intervals import Indices
+from workflow_src.traces.ledger import CAUSES, idle_parts
+
+
+def idle_by_path(threads: Sequence[ThreadSteps], work: pd.DataFrame, paths: Paths) -> pd.DataFrame:
+    """A row per path with idle time in steps: whole nanoseconds, those of inner ranges included.
+
+    idle_ns: by cause idle_{cause}_ns; own_idle_ns: what is in no inner range, so that the sum of
+    these over all paths is the idle time of all steps. Steps without causes have no rows.
+    """
+    own = np.zeros((len(paths.text), len(CAUSES)), dtype=np.int64)
+    for thread in threads:
+        if thread.has_calls:
+            _add(own, thread, work["path"].to_numpy(), paths)
+    total = own.copy()
+    for number in range(len(total) - 1, -1, -1):
+        if paths.above[number] != NOWHERE:
+            total[paths.above[number]] += total[number]
+    table = pd.DataFrame(total, columns=[f"idle_{cause}_ns" for cause in CAUSES])
+    table.insert(0, "own_idle_ns", own.sum(axis=1))
+    table.insert(0, "idle_ns", total.sum(axis=1))
+    table.insert(0, "path", paths.text)
+    table.insert(0, "process", paths.process)
+    return table[table["idle_ns"] > 0].sort_values(["process", "path"], ignore_index=True)
+
+
+def _add(own: Indices, thread: ThreadSteps, launched_in: Indices, paths: Paths) -> None:
+    """Add the idle time of a thread's steps to `own`: a row per path, a column per cause."""
+    path_of, device = np.append(launched_in, NOWHERE), thread.device
+    columns = thread.steps[["start_ns", "end_ns", "number"]].to_numpy()
+    inside = {int(step): _inside(paths, int(step)) for step in np.unique(columns[:, 2])}
+    for start, end, step in columns.tolist():
+        gaps, parts = idle_parts(device.gaps, device.host, start, end)
+        path = path_of[gaps.following]
+        path[(gaps.ready >= end) | ~inside[step][path]] = step
+        np.add.at(own, path, np.stack(list(parts.values()), axis=1))
+
+
+def _inside(paths: Paths, step: int) -> npt.NDArray[np.bool_]:
+    """Whether each path is that of a step or lies in it; for NOWHERE, the last one, it isn't."""
+    found = np.zeros(len(paths.text) + 1, dtype=bool)
+    found[step] = True
+    for number in range(step + 1, len(paths.text)):
+        found[number] = found[paths.above[number]]
+    return found
