@@ -78,6 +78,7 @@ rule capture_timeline:
 rule captures_report:
     input:
         tables=dag.captures.tables(),
+        steps=dag.captures.steps(),
         templates=dag.captures.templates(),
         other=dag.captures.made_for_another(ancient),
     output:

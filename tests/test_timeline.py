@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from workflow_src.render.flame import Phase, flame
+from workflow_src.render.flame import Chart, flame
 from workflow_src.render.svg import COLORS, merged
 from workflow_src.tables.case_tables import kernels_table
 from workflow_src.timeline.formats import DEVICE, HOST, IDLE, SCHEMA
@@ -128,7 +128,7 @@ def test_widths_of_a_flame_chart_are_exact_nanoseconds():
         ("step/a/x", "copy"): 5,
         ("step", "fill"): 25,
     }
-    root = ElementTree.fromstring(flame([Phase("training step", 3, times)], ["a"]))
+    root = ElementTree.fromstring(flame([Chart("training step", times)], ["a"]))
     shown = {
         path[0].text.split(":")[0]: path.attrib["d"].split("v")[0]
         for path in root.iter(f"{SVG}path")
@@ -138,11 +138,9 @@ def test_widths_of_a_flame_chart_are_exact_nanoseconds():
     assert title == "step/a: 75 ns, 75.0 %\ngemm 70 ns, copy 5 ns"
 
 
-def test_a_flame_chart_says_what_a_step_takes_and_names_the_boxes_that_are_wide_enough():
+def test_a_flame_chart_names_the_boxes_that_are_wide_enough():
     times = {("step/feed_forward", "gemm"): 9_000_000, ("step/x/thin", "copy"): 1000}
-    root = ElementTree.fromstring(flame([Phase("training step", 2, times)], []))
-    said = [text.text for text in root.iter(f"{SVG}text")]
-    assert "training step: 4.50 ms per step (9,001,000 ns in 2 steps)" in said
+    root = ElementTree.fromstring(flame([Chart("training step", times)], []))
     names = {
         text.text: text.attrib["visibility"]
         for text in root.iter(f"{SVG}text")

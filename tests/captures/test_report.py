@@ -71,7 +71,7 @@ def test_the_markdown_of_many_processes_is_short_and_the_page_has_all(tmp_path: 
             export.range("step", start, start + 100, process=process)
             export.work(start, 10, process=process)
     of = found(tmp_path, export.write())
-    short, whole = (report.text_of([of], TEMPLATES, full) for full in (False, True))
+    short, whole = (report.text_of([of], TEMPLATES, {}, full) for full in (False, True))
     assert (short.count("| whole step"), whole.count("| whole step")) == (8, 32)
     row = next(line for line in short.splitlines() if line.startswith("| step "))
     assert [cell.strip() for cell in row.split("|")[1:3]] == ["step", "32"]
@@ -89,7 +89,11 @@ def test_the_report_has_all_captures_and_no_empty_table(tmp_path: Path) -> None:
     check(text)
     assert text.count("\n## ") == len(folders) and asked_of(texts[0]) == "a1"
     assert "--cuda-graph-trace=node" in text, "what the capture lost is told"
-    assert "<title>Where the device time of a capture goes</title>" in texts[1].read_text()
+    page = texts[1].read_text()
+    assert "<title>Where the device time of a capture goes</title>" in page
+    assert page.count('aria-label="Flame chart of ') == 6, "not of the one without ranges"
+    assert " 55.7 ms in ranges (55,735,302 ns)<" in page
+    assert "@@" not in page and "step.svg" not in text + page, "none was drawn"
 
 
 def test_one_that_cannot_be_read_has_a_sentence_and_the_others_their_tables(
@@ -176,13 +180,16 @@ def test_captures_are_reported_in_place_of_a_suite_and_back(tmp_path: Path) -> N
     project.run(*words)
     text = (project.folder / "report.md").read_text()
     assert "neither an export of nsys nor a trace of torch.profiler" in text
-    assert project.stale(*words) == {"capture_tables": 1, "captures_report": 1}, "tried again"
+    again = {"capture_tables": 1, "capture_timeline": 1, "captures_report": 1}
+    assert project.stale(*words) == again, "tried again"
     mended = Export(tmp_path)
     mended.work(0)
     shutil.copy(mended.write(), theirs / "bad.sqlite")
     project.run(*words)
     assert "## gpt2_modules\n" in text and "## streams\n" in text
     assert "transformer/transformer.h/transformer.h.mlp" in text, "layers are folded"
+    assert "](results/captures/gpt2_modules/step.svg)" in text
+    assert ">step: step 2, 44.0 ms in the capture<" in (project.folder / "report.html").read_text()
     assert project.stale(*words) == {}
     assert project.stale(*words, "capture_fold=")["capture_tables"] == 3, "names stay as they are"
     compared = "/with/".join(["results/captures/gpt2_modules"] * 2)

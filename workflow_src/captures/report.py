@@ -3,13 +3,15 @@
 The page has all rows of each table; the Markdown has those of the most time.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
+from markupsafe import Markup
 
 from workflow_src.captures.headline import headline
+from workflow_src.captures.pictures import flame_chart, step_image
 from workflow_src.captures.result import SHOWN, Captured, captured, read_tables
 from workflow_src.common.arguments import Parser, existing_folder, new_file
 from workflow_src.common.asked import noted
@@ -22,10 +24,18 @@ from workflow_src.render.templates import render
 TEMPLATE = "captures.md.j2"
 
 
-def text_of(captures: Sequence[Captured], templates: Path, whole: bool = False) -> str:
-    """The report of some captures as Markdown; `whole` with all rows of its tables."""
+def text_of(
+    captures: Sequence[Captured],
+    templates: Path,
+    pictures: Mapping[str, Markup],
+    whole: bool = False,
+) -> str:
+    """The report of some captures as Markdown; `whole` with all rows of its tables.
+
+    `pictures` has the Markdown of those of a capture by its name.
+    """
     shown = captures if whole else [shortened(each) for each in captures]
-    said = [(each, headline(each)) for each in shown]
+    said = [(each, headline(each), pictures.get(each.name, "")) for each in shown]
     return render(templates, TEMPLATE, Printer(), captures=said)
 
 
@@ -71,12 +81,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--html", type=new_file, required=True, help="report.html")
     given = parser.parse_args(arguments)
     with one_sentence():
-        found = _read(given.tables)
-        page = make_html(
-            text_of(found, given.templates, whole=True), given.html.parent, given.templates
-        )
-        write_text(given.markdown, noted(text_of(found, given.templates), given.asked))
-        write_text(given.html, noted(page, given.asked))
+        found, beside = _read(given.tables), given.html.parent
+        folders = {folder.name: folder for folder in given.tables}
+        steps = {each.name: step_image(each, folders[each.name], beside) for each in found}
+        write_text(given.markdown, noted(text_of(found, given.templates, steps), given.asked))
+        places = {name: f"flame {place}" for place, name in enumerate(steps)}
+        drawn = {name: Markup(f"@@{places[name]}@@\n\n{steps[name]}") for name in steps}
+        charts = {
+            places[name]: flame_chart(name, read_tables(folders[name])["kernels"]) for name in steps
+        }
+        text = text_of(found, given.templates, drawn, whole=True)
+        write_text(given.html, noted(make_html(text, beside, given.templates, charts), given.asked))
 
 
 if __name__ == "__main__":

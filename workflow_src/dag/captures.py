@@ -63,6 +63,10 @@ class Captures:
         """All tables of all captures."""
         return [f"{RESULTS}/{name}/{table}.csv" for name in self.files for table in TABLES]
 
+    def steps(self) -> list[str]:
+        """The picture of a step of each capture."""
+        return [f"{RESULTS}/{name}/step.svg" for name in self.files]
+
     def folders(self) -> list[str]:
         """The folder of each capture's tables, as a param."""
         return [f"{RESULTS}/{name}" for name in self.files]

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from workflow_src.render.svg import (
+    COLORS,
     EMPTY_HEIGHT,
     LEFT,
     Boxes,
     chart,
     label,
     legend,
-    milliseconds,
     palette,
     picture,
 )
@@ -22,36 +22,35 @@ Times = Mapping[tuple[str, str], int]
 
 
 @dataclass(frozen=True)
-class Phase:
-    """A phase's name, and its device time over the `steps` that were captured."""
+class Chart:
+    """The title of a chart, and its device time."""
 
-    name: str
-    steps: int
+    title: str
     times: Times
 
     @property
-    def title(self) -> str:
-        """What a step takes, and the exact sum that it comes from."""
-        total = sum(self.times.values())
-        counted = f"{total:,} ns in {self.steps} step{'' if self.steps == 1 else 's'}"
-        return f"{self.name}: {milliseconds(total / self.steps)} per step ({counted})"
+    def total_ns(self) -> int:
+        """All of its device time (ns)."""
+        return sum(self.times.values())
 
 
-def flame(phases: Sequence[Phase], order: Sequence[str]) -> str:
-    """A chart per phase: a row per depth of path, ranges in the order of `order`."""
-    there = {part for phase in phases for part in _parts(phase.times)}
+def flame(charts: Sequence[Chart], order: Sequence[str]) -> str:
+    """Charts, each a row per depth of path, ranges in the order of `order`.
+
+    If there are more names than colors, there is no legend.
+    """
+    there = {part for each in charts for part in _parts(each.times)}
     colors = palette(sorted(there, key=lambda name: _rank(name, order)))
     parts, top = [], 4.0
-    for phase in phases:
-        total = sum(phase.times.values())
-        boxes = list(_boxes(phase.times, colors, order))
-        height = max((each.top + each.height for each in boxes), default=float(EMPTY_HEIGHT))
-        parts.append(label(phase.title, 4, top + 14, weight="bold"))
+    for each in charts:
+        boxes = list(_boxes(each.times, colors, order))
+        height = max((box.top + box.height for box in boxes), default=float(EMPTY_HEIGHT))
+        parts.append(label(each.title, 4, top + 14, weight="bold"))
         top += TITLE
         parts += [_depth_label(depth, top) for depth in range(round(height / HIGH))]
-        parts.append(chart(boxes, top, total, height))
+        parts.append(chart(boxes, top, each.total_ns, height))
         top += height + 10
-    names, height = legend(colors, top)
+    names, height = legend(colors if len(colors) <= len(COLORS) else {}, top)
     return picture([*parts, names], top + height + 6)
 
 

@@ -12,9 +12,10 @@ from workflow_src.common import words
 from workflow_src.common.case import PHASES
 from workflow_src.common.components import COMPONENTS
 from workflow_src.common.errors import StageError
-from workflow_src.render.flame import Phase, flame
+from workflow_src.render.flame import Chart, Times, flame
 from workflow_src.render.html import figure
 from workflow_src.render.markdown import escape
+from workflow_src.render.svg import milliseconds
 from workflow_src.report.device_time import device_time
 
 
@@ -58,14 +59,21 @@ def pictures(
     )
 
 
-def _phases(tables: Tables, case: str) -> list[Phase]:
-    """The captured phases of a case."""
-    found = ((phase, device_time(tables, case, phase)) for phase in PHASES)
+def _phases(tables: Tables, case: str) -> list[Chart]:
+    """A chart per captured phase of a case."""
+    found = {phase: device_time(tables, case, phase) for phase in PHASES}
     return [
-        Phase(words.PHASES[phase], int(tables.of("kernels", case, phase)["steps"].max()), times)
-        for phase, times in found
+        Chart(_title(phase, times, int(tables.of("kernels", case, phase)["steps"].max())), times)
+        for phase, times in found.items()
         if times
     ]
+
+
+def _title(phase: str, times: Times, steps: int) -> str:
+    """What a step takes, and the exact sum that it comes from."""
+    total = sum(times.values())
+    counted = f"{total:,} ns in {steps} step{'' if steps == 1 else 's'}"
+    return f"{words.PHASES[phase]}: {milliseconds(total / steps)} per step ({counted})"
 
 
 def _timeline(case: str, path: Path, folder: Path) -> Markup:
