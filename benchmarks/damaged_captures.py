@@ -18,12 +18,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from workflow_src.captures.pictures import flame_chart
 from workflow_src.captures.reading import read
 from workflow_src.captures.report import text_of
 from workflow_src.captures.result import captured, read_tables
-from workflow_src.captures.tables import TABLES, attributed, tables_of
+from workflow_src.captures.tables import TABLES, attributed, source_of, tables_of
+from workflow_src.cli.capture_timeline import timeline
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import TraceError
+from workflow_src.timeline.formats import chrome_trace, speedscope
+from workflow_src.timeline.picture import draw
 from workflow_src.traces.ledger import CAUSES
 
 ROOT = Path(__file__).parent.parent
@@ -145,8 +149,9 @@ def prepare(folder: Path, chance: random.Random) -> tuple[Path, str]:
 
 
 def check(path: Path, folder: Path) -> None:
-    """Write the tables and the report of a capture, and hold them against their laws."""
-    tables = tables_of(attributed(read(path), None, fold=r"\.\d+"))
+    """Write the tables, the pictures and the report of a capture; hold them against their laws."""
+    placed = attributed(read(path), None, fold=r"\.\d+")
+    tables = tables_of(placed)
     total = int(tables["summary"]["total_ns"].iloc[-1])
     parts = [int(tables[name]["busy_ns"].sum()) for name in ("kernels", "unplaced")]
     assert sum(parts) == total, f"{parts} are not {total} ns"
@@ -156,7 +161,13 @@ def check(path: Path, folder: Path) -> None:
     assert (sum(known[f"idle_{cause}_ns"] for cause in CAUSES) == known["idle_ns"]).all()
     for name in TABLES:
         write_csv(folder / f"{name}.csv", tables[name])
-    text = text_of([captured("c", read_tables(folder))], ROOT / "report_templates", whole=True)
+    kept = read_tables(folder)
+    text = text_of([captured("c", kept)], ROOT / "report_templates", {}, whole=True)
+    flame_chart("c", kept["kernels"])
+    if len(steps):
+        step = timeline(source_of(placed), "")
+        draw(step)
+        json.dumps([chrome_trace(step, "c"), speedscope(step, "c")])
     for word in ("nan", "None", "inf"):
         assert f"| {word} |" not in text, f"the report has a cell {word}"
 

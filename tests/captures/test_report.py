@@ -7,6 +7,7 @@ import pytest
 
 from tests.answers.test_any_subset import check
 from tests.captures.building import Export, tables_in
+from tests.captures.test_joined import rank_file
 from tests.test_nsys import requires_nsys
 from tests.workflow import ROOT, SUITE, Project, make_project
 from workflow_src.captures import export, report, tables
@@ -175,6 +176,8 @@ def test_captures_are_reported_in_place_of_a_suite_and_back(tmp_path: Path) -> N
     theirs.mkdir()
     for name in ("gpt2_modules.sqlite.gz", "streams.json.gz"):
         (theirs / name).symlink_to(DATA / name)
+    for rank in (0, 1):
+        rank_file(theirs, rank)
     (theirs / "bad.sqlite").write_text("hello")
     words = ("report.md", "--config", f"captures=[{theirs}/*]")
     project.run(*words)
@@ -187,11 +190,12 @@ def test_captures_are_reported_in_place_of_a_suite_and_back(tmp_path: Path) -> N
     shutil.copy(mended.write(), theirs / "bad.sqlite")
     project.run(*words)
     assert "## gpt2_modules\n" in text and "## streams\n" in text
+    assert "## job.rank0-and-1-more\n" in text
     assert "transformer/transformer.h/transformer.h.mlp" in text, "layers are folded"
     assert "](results/captures/gpt2_modules/step.svg)" in text
     assert ">step: step 2, 44.0 ms in the capture<" in (project.folder / "report.html").read_text()
     assert project.stale(*words) == {}
-    assert project.stale(*words, "capture_fold=")["capture_tables"] == 3, "names stay as they are"
+    assert project.stale(*words, "capture_fold=")["capture_tables"] == 4, "names stay as they are"
     compared = "/with/".join(["results/captures/gpt2_modules"] * 2)
     project.run(f"results/compare/{compared}/compare.md")
     said = (project.folder / "results/compare" / compared / "compare.md").read_text()

@@ -75,6 +75,7 @@ NOTES = {
         "kernels of collectives that don't come in the same order in all processes, or don't end "
         "together: how long they waited for each other isn't told"
     ),
+    "ranks": "ranks of one job, each traced by itself and joined: processes have their numbers",
     "several processes": "launches whose number processes share, so that no process is known",
 }
 """What is said of a capture, by code; a note gives the count, and names where it helps."""

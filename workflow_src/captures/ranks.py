@@ -35,8 +35,7 @@ class Waits:
 def waits(work: pd.DataFrame) -> Waits:
     """How long each activity (with `family`) waited for other processes, all in one capture."""
     none = np.zeros(len(work), dtype=np.int64)
-    found = work[(work["family"] == COLLECTIVE) & (work["kind"] == KERNEL)]
-    found = found[~found["name"].str.contains(POINT_TO_POINT, regex=False).astype(bool)]
+    found = collectives(work)
     if found["process"].nunique() < 2:
         return Waits(none, False, 0)
     calls = _calls(found.sort_values(["start_ns", "end_ns"]))
@@ -48,6 +47,12 @@ def waits(work: pd.DataFrame) -> Waits:
         return Waits(none, False, len(found))
     none[calls] = length - shortest
     return Waits(none, True, 0)
+
+
+def collectives(work: pd.DataFrame) -> pd.DataFrame:
+    """The kernels (with `family`) that all processes run together."""
+    found = work[(work["family"] == COLLECTIVE) & (work["kind"] == KERNEL)]
+    return found[~found["name"].str.contains(POINT_TO_POINT, regex=False).astype(bool)]
 
 
 def _calls(found: pd.DataFrame) -> Indices | None:

@@ -1,13 +1,16 @@
-"""Reads any capture: an SQLite export of nsys or a trace of torch.profiler, compressed or not."""
+"""Reads any capture: an export of nsys or traces of torch.profiler, compressed or not."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from workflow_src.captures import nsys, torch_profiler
 from workflow_src.captures.capture import Capture
 from workflow_src.captures.exported import NotExportedError
 from workflow_src.captures.files import database, is_sqlite
+from workflow_src.captures.joined import joined
 from workflow_src.common.errors import TraceError
 from workflow_src.common.reading import reading
+from workflow_src.common.torch_ranks import jobs, rank_of
 
 ADVICE = "give an SQLite export of nsys, or a trace that torch.profiler exported"
 
@@ -22,6 +25,20 @@ def read(path: Path) -> Capture:
     except TraceError as error:
         said = str(error)
         raise TraceError(said if str(path) in said else f"{path}: {said}") from error
+
+
+def read_all(paths: Sequence[Path]) -> Capture:
+    """The capture in one file, or in those of several ranks of one job.
+
+    Raises TraceError if one can't be read, or several aren't of one job.
+    """
+    if len(paths) == 1:
+        return read(paths[0])
+    if len(found := jobs(paths)) > 1:
+        names = ", ".join(map(str, paths))
+        raise TraceError(f"{names}: these aren't traces of torch.profiler of one job's ranks")
+    ranks = [rank for path in found[0] if (rank := rank_of(path))]
+    return joined([read(path) for path in found[0]], ranks)
 
 
 def _read(path: Path) -> Capture:

@@ -19,7 +19,7 @@ from workflow_src.captures.idle import idle_by_path
 from workflow_src.captures.paths import Paths, path_totals, paths_of
 from workflow_src.captures.placing import WHOLE, Placed, place
 from workflow_src.captures.ranks import waits
-from workflow_src.captures.reading import read
+from workflow_src.captures.reading import read_all
 from workflow_src.captures.steps import Source, steps, thread_steps
 from workflow_src.common.arguments import Parser, existing_file, new_folder
 from workflow_src.common.atomic_write import write_csv
@@ -144,7 +144,7 @@ def source_of(found: Attributed) -> Source:
 def read_tables_of(given: argparse.Namespace) -> dict[str, pd.DataFrame]:
     """The tables that the command was asked for. Raises TraceError if the capture can't be read."""
     rules = load_rules(given.families)
-    found = attributed(read(given.capture), given.domains, rules, given.fold)
+    found = attributed(read_all(given.capture), given.domains, rules, given.fold)
     return tables_of(found, given.step)
 
 
@@ -249,8 +249,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Write the tables of one capture into a folder."""
     parser = Parser(prog="workflow_src.captures.tables", description=__doc__)
     parser.add_argument(
-        "--capture", type=existing_file, required=True, help=".sqlite or .json, or either .gz"
-    )
+        "--capture", type=existing_file, nargs="+", required=True,
+        help=".sqlite or .json, or either .gz; several: traces of the ranks of one job",
+    )  # fmt: skip
     parser.add_argument(
         "--domains", type=domain_names, help="those whose ranges count; all but libraries' own"
     )

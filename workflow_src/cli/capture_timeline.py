@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.captures.domains import domain_names
-from workflow_src.captures.reading import read
+from workflow_src.captures.reading import read_all
 from workflow_src.captures.steps import Source, has_calls, held_up, step_ranges
 from workflow_src.captures.tables import attributed, pattern, source_of
 from workflow_src.common.arguments import Parser, existing_file, new_file
@@ -94,7 +94,9 @@ def _activities(source: Source, work: pd.DataFrame, step: Step) -> pd.DataFrame:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write a step of one capture."""
     parser = Parser(prog="workflow_src.cli.capture_timeline", description=__doc__)
-    parser.add_argument("--capture", type=existing_file, required=True, help="as for its tables")
+    parser.add_argument(
+        "--capture", type=existing_file, nargs="+", required=True, help="as for its tables"
+    )
     parser.add_argument("--domains", type=domain_names, help="those whose ranges count")
     parser.add_argument("--fold", type=pattern, default="", help="left out of ranges' names")
     parser.add_argument("--step", default="", help="the name of the ranges that are steps")
@@ -106,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--speedscope", type=new_file, required=True, help="a .speedscope.json")
     given = parser.parse_args(arguments)
     with one_sentence():
-        found, name = _timeline(given), given.capture.name
+        found, name = _timeline(given), given.capture[0].name
         if given.svg:
             write_text(given.svg, draw(found))
         write_gzip(given.trace, json.dumps(chrome_trace(found, name), separators=(",", ":")))
@@ -116,7 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _timeline(given: Namespace) -> Timeline:
     """The timeline that is asked for; an empty one, and why, if problems are to be noted."""
     try:
-        placed = attributed(read(given.capture), given.domains, fold=given.fold)
+        placed = attributed(read_all(given.capture), given.domains, fold=given.fold)
         return timeline(source_of(placed), given.step)
     except TraceError as error:
         if not given.note_problem:

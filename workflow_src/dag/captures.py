@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from workflow_src.common.torch_ranks import jobs
 from workflow_src.dag.paths import PAGE, ROOT_FILES, TEMPLATES, another_run, made_for_another
 from workflow_src.dag.wildcards import Wildcards, known
 from workflow_src.plan.config import ConfigError
@@ -25,9 +26,12 @@ UNREADABLE = "unreadable,"
 
 @dataclass(frozen=True)
 class Captures:
-    """The captures that are reported instead of a suite: files by name; none if there are none."""
+    """The captures that are reported instead of a suite, by name; none if there are none.
 
-    files: Mapping[str, str] = field(default_factory=dict)
+    files: those of each; several are traces of ranks of one job.
+    """
+
+    files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     fold: str = ""
     domains: tuple[str, ...] = ()
     step: str = ""
@@ -40,14 +44,14 @@ class Captures:
         return shlex.join(given)
 
     def file(self, wildcards: Wildcards) -> str:
-        """The file of a capture. Raises ConfigError for a name that isn't among them."""
-        return self.files[known("captures", wildcards.capture, self.files)]
+        """The first file of a capture. Raises ConfigError for a name that isn't among them."""
+        return self.files[known("captures", wildcards.capture, self.files)][0]
 
-    def readable(self, wildcards: Wildcards) -> str:
+    def readable(self, wildcards: Wildcards) -> tuple[str, ...]:
         """What the tables of a capture are read from: a report of nsys is exported before."""
-        file = self.file(wildcards)
+        is_report = self.file(wildcards).endswith(REPORT_OF_NSYS)
         exported = f"{RESULTS}/{wildcards.capture}/export.sqlite"
-        return exported if file.endswith(REPORT_OF_NSYS) else file
+        return (exported,) if is_report else self.files[wildcards.capture]
 
     def tried_again(self, ancient: Callable[[str], str]) -> Callable[[Wildcards], str]:
         """An input function: what has a capture read again if it couldn't be read the last time."""
@@ -113,7 +117,17 @@ def captures_of(
                     "would lie in one folder: rename one"
                 )
             files[name] = path
-    return Captures(files, fold or "", tuple(domains), step or "")
+    return Captures(_of_jobs(files), fold or "", tuple(domains), step or "")
+
+
+def _of_jobs(files: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """The files of each capture; that of several ranks has the name of its first one's."""
+    names = {Path(file): name for name, file in files.items()}
+    found = {}
+    for first, *more in jobs(list(names)):
+        name = f"{names[first]}-and-{len(more)}-more" if more else names[first]
+        found[name] = (files[names[first]], *(files[names[path]] for path in more))
+    return found
 
 
 def name_of(path: str) -> str:

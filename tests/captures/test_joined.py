@@ -1,0 +1,86 @@
+"""Traces of single ranks: which are of one job, and what they are as one capture."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.captures.building import event, launched, notes, trace_file
+from workflow_src.captures.reading import read_all
+from workflow_src.captures.tables import attributed, main, tables_of
+from workflow_src.common.errors import TraceError
+from workflow_src.dag.captures import captures_of
+
+REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+
+
+def rank_file(
+    folder: Path, rank: int, world_size: int = 2, clock_us: int = 0, name: str = "", helper: int = 9
+) -> Path:
+    """A trace of a rank with a gemm and 3 collectives, which end when the last rank has come.
+
+    Its process is 7 in all ranks, and its work is launched by a thread without ranges.
+    """
+    begin = 100_000 + clock_us
+    events = [event("user_annotation", "step", begin, 100, pid=7, tid=7)]
+    events += launched(1, begin + 1, 2 + rank, pid=7, tid=helper)
+    for number, (start, end) in enumerate(((10, 20), (30, 40), (50, 60)), start=2):
+        at = begin + start + rank - 0.5
+        events += launched(number, at, end - start - rank, REDUCE, pid=7, tid=helper)
+    about = {"backend": "nccl", "rank": rank, "world_size": world_size}
+    content = json.dumps({"distributedInfo": about, "traceEvents": events})
+    return trace_file(folder, content, name or f"job.rank{rank}.json.gz")
+
+
+def paths_of(*files: Path) -> pd.DataFrame:
+    return tables_of(attributed(read_all(files), None))["paths"].set_index("process")
+
+
+def test_ranks_are_processes_of_one_capture_whatever_their_clocks(tmp_path: Path) -> None:
+    hour = 3_600_000_000
+    files = [rank_file(tmp_path, rank, clock_us=rank * hour, helper=2 - rank) for rank in (0, 1)]
+    paths = paths_of(*reversed(files))
+    assert paths["path"].to_dict() == {0: "step", 1: "step"}
+    assert (paths["busy_ms"] * 1e6).round().to_dict() == {0: 32_000, 1: 30_000}
+    # In each of 3 calls rank 0 came 1 us before rank 1.
+    assert (paths["wait_ms"] * 1e6).round().to_dict() == {0: 3_000, 1: 0}
+    found = read_all(files)
+    assert notes(found) == {"ranks": 2} and found.notes[0].about == "of 2"
+    assert found.work["device"].nunique() == 2 and found.total_ns == 62_000
+
+
+def test_ranks_without_the_same_collectives_keep_their_clocks(tmp_path: Path) -> None:
+    other = trace_file(tmp_path, rank_text(rank=1), "other.json")
+    found = read_all([rank_file(tmp_path, 0), other])
+    assert found.ranges["start_ns"].tolist() == [100_000_000, 5_000]
+
+
+def rank_text(rank: int) -> str:
+    events = [event("user_annotation", "step", 5, 9), *launched(1, 6)]
+    about = {"rank": rank, "world_size": 2}
+    return json.dumps({"schemaVersion": 1, "distributedInfo": about, "traceEvents": events})
+
+
+def test_files_of_one_job_are_one_capture_and_others_stay_apart(tmp_path: Path) -> None:
+    for rank, size, name in ((1, 2, "a1"), (0, 2, "a0"), (3, 8, "b3"), (0, 4, "c0"), (1, 4, "c1")):
+        rank_file(tmp_path, rank, size, name=f"{name}.json")
+    rank_file(tmp_path, 1, 4, name="c1-again.json")
+    for name, text in (("d", "{}"), ("e", '{"distributedInfo": {"rank": 2'), ("f", "\x1f\x8bno")):
+        (tmp_path / f"{name}.json").write_text(text, encoding="latin-1")
+    found = captures_of([f"{tmp_path}/*.json"], "").files
+    names = {name: [Path(file).stem for file in files] for name, files in found.items()}
+    alone = ("b3", "c0", "c1-again", "c1", "d", "e", "f")
+    assert names == {"a0-and-1-more": ["a0", "a1"], **{name: [name] for name in alone}}
+
+
+def test_files_that_are_no_ranks_of_one_job_have_a_sentence(tmp_path: Path) -> None:
+    one, again = rank_file(tmp_path, 0), rank_file(tmp_path, 0, name="again.json")
+    files = ["--capture", str(one), str(again), "--output", str(tmp_path / "out")]
+    with pytest.raises(SystemExit, match=r"these aren't traces of torch\.profiler of one job"):
+        main(files)
+    several = json.loads(rank_text(rank=1))
+    several["traceEvents"].append(event("user_annotation", "step", 5, 9, pid=2))
+    path = trace_file(tmp_path, json.dumps(several), "several.json")
+    with pytest.raises(TraceError, match="the trace of rank 1 holds 2 processes: give it alone"):
+        read_all([one, path])

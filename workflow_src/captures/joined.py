@@ -1,0 +1,89 @@
+"""Traces of torch.profiler of several ranks of one job as one capture, a process per rank.
+
+Their clocks may be those of different hosts. A collective's kernels end together in all ranks, so
+the times of each rank are moved by how far, at the median, its collectives end after those of the
+first rank. Where ranks have different numbers of them, times stay as they are.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.captures.capture import UNKNOWN, Capture, Note
+from workflow_src.captures.ranks import collectives
+from workflow_src.common.errors import TraceError
+from workflow_src.common.torch_ranks import Rank
+from workflow_src.traces.families import families
+from workflow_src.traces.intervals import Indices
+
+OTHER_THREADS = 2**32
+"""Added to threads' numbers but the main one's, which is its process's, as elsewhere on Linux."""
+
+DEVICES = 2**16
+"""More than a rank has. Ranks of one job never share one, whatever number it has in each."""
+
+
+def joined(captures: Sequence[Capture], ranks: Sequence[Rank]) -> Capture:
+    """One capture of several ranks' captures, each of one process, whose number becomes the rank.
+
+    Raises TraceError if one has several processes.
+    """
+    ends = [_collective_ends(capture.work) for capture in captures]
+    alike = len({len(each) for each in ends}) == 1 and len(ends[0]) > 0
+    parts = [
+        _as_rank(capture, rank.number, int(np.median(end - ends[0])) if alike else 0)
+        for capture, rank, end in zip(captures, ranks, ends, strict=True)
+    ]
+    tables = {
+        name: pd.concat([getattr(part, name) for part in parts], ignore_index=True)
+        for name in ("ranges", "work", "held")
+    }
+    notes = (Note("ranks", len(parts), f"of {ranks[0].world_size}"), *_notes(parts))
+    total = sum(part.total_ns for part in parts)
+    return replace(parts[0], **tables, total_ns=total, notes=notes)
+
+
+def _collective_ends(work: pd.DataFrame) -> Indices:
+    """When collectives' kernels end (ns), in order."""
+    found = collectives(work.assign(family=families(work["name"])))
+    return np.sort(found["end_ns"].to_numpy())
+
+
+def _as_rank(capture: Capture, rank: int, ahead_ns: int) -> Capture:
+    """A capture whose process is its rank, by a clock that isn't ahead."""
+    own = [process for process in capture.processes if process != UNKNOWN]
+    if len(own) > 1:
+        raise TraceError(f"the trace of rank {rank} holds {len(own)} processes: give it alone")
+    return replace(
+        capture,
+        ranges=_moved(capture.ranges, rank, ahead_ns),
+        work=_moved(capture.work, rank, ahead_ns),
+        held=_moved(capture.held, rank, ahead_ns),
+    )
+
+
+def _moved(rows: pd.DataFrame, rank: int, ahead_ns: int) -> pd.DataFrame:
+    known, thread = rows["process"] != UNKNOWN, rows["thread"]
+    is_main = thread == rows["process"]
+    found = rows.assign(
+        process=rows["process"].where(~known, rank),
+        thread=(thread + OTHER_THREADS).where(~is_main, rank).where(thread != UNKNOWN, UNKNOWN),
+        start_ns=rows["start_ns"] - ahead_ns,
+        end_ns=rows["end_ns"] - ahead_ns,
+    )
+    if "device" in rows:
+        device, launched = rows["device"], rows["missing"] == ""
+        found["device"] = (device + rank * DEVICES).where(device != UNKNOWN, UNKNOWN)
+        for name in ("launch_ns", "launch_end_ns"):
+            found[name] = (rows[name] - ahead_ns).where(launched, rows[name])
+    return found
+
+
+def _notes(parts: Sequence[Capture]) -> list[Note]:
+    """The notes of all, those of one thing as one."""
+    counts: dict[tuple[str, str], int] = {}
+    for note in (note for part in parts for note in part.notes):
+        counts[note.code, note.about] = counts.get((note.code, note.about), 0) + note.count
+    return [Note(code, count, about) for (code, about), count in counts.items()]
