@@ -88,18 +88,16 @@ def test_a_brought_model_has_ranges_operators_and_flops_and_obeys_the_laws(
 
 
 def test_a_product_that_autocast_wraps_is_one_call(tmp_path: Path) -> None:
-    case = case_of("addmm", precision="bf16")
+    case = case_of("twins", precision="bf16")
     tables = made(case, tmp_path)
-    kernels = tables["kernels"]
-    forward = kernels[(kernels["phase"] == "forward") & (kernels["name"] == "aten::addmm")]
-    assert forward["calls_per_step"].tolist() == [1]
-    (row,) = (
-        tables["operators"]
-        .query("phase == 'forward' and operator == 'aten::addmm'")
-        .to_dict("records")
-    )
-    assert (row["shapes"], row["dtypes"]) == ("6; 4 x 8; 8 x 6", "bf16; bf16; bf16")
-    assert row["bytes_per_step"] == 2 * (6 + 4 * 8 + 8 * 6 + 4 * 6)
+    kernels = tables["kernels"].query("phase == 'forward' and name == 'aten::addmm'")
+    paths = [f"forward/{name}/proj" for name in ("attn", "mlp")]
+    assert kernels[["path", "calls_per_step"]].to_numpy().tolist() == [[path, 1] for path in paths]
+    rows = tables["operators"].query("phase == 'forward' and operator == 'aten::addmm'")
+    assert set(rows["shapes"]) == {"6; 4 x 8; 8 x 6"}
+    assert set(rows["dtypes"]) == {"bf16; bf16; bf16"}
+    assert rows["bytes_per_step"].tolist() == [2 * (6 + 4 * 8 + 8 * 6 + 4 * 6)] * 2
+    assert set(tables["products"]["product"]) == {"attn.proj", "mlp.proj"}
     assert check(joined(tables, case, tmp_path)).empty
 
 
