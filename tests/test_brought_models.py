@@ -150,6 +150,18 @@ def test_a_bad_function_gets_one_sentence(function: str, said: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(("function", "kept"), [("adagrad", {"step", "sum"}), ("mlp", set())])
+def test_a_release_keeps_what_the_optimizers_constructor_made(
+    function: str, kept: set[str]
+) -> None:
+    """Adagrad makes its state there alone, and a step after the release raised KeyError."""
+    workload = Workload(case_of(function))
+    for _ in range(2):
+        workload.train_step()
+        workload.release()
+        assert {name for each in workload.optimizer.state.values() for name in each} == kept
+
+
 def test_out_of_memory_is_a_result() -> None:
     statuses = [row["status"] for row in measure(case_of("too_large"), 0, 1).values()]
     assert statuses == ["oom", "skipped", "skipped"]

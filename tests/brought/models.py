@@ -48,6 +48,13 @@ def twins(device):
     return Workload(Twins().to(device), (x,), lambda model, x: model(x).float().sum())
 
 
+def adagrad(device):
+    model = nn.Linear(2, 3).to(device)
+    optimizer = torch.optim.Adagrad(model.parameters())
+    x = torch.randn(4, 2, device=device)
+    return Workload(model, (x,), lambda model, x: model(x).sum(), optimizer)
+
+
 def next_token(model, device, context, batch=2):
     ids = torch.randint(50, (batch, context + 1), device=device)
 

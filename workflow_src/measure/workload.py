@@ -77,6 +77,8 @@ class Workload:
         self.scaler = torch.amp.GradScaler(case.device, enabled=self.precision == "fp16")
         self._divided: AbstractContextManager[object] = nullcontext()
         self._last_loss: Tensor | None = None
+        state = self._optimizer.state if self._optimizer else {}
+        self._made_at_once = {parameter: set(each) for parameter, each in state.items()}
 
     @property
     def compiled(self) -> bool:
@@ -167,10 +169,18 @@ class Workload:
         synchronize(self.case.device)
 
     def release(self) -> None:
-        """Free gradients, optimizer state and cached memory, as after running out of memory."""
+        """Free gradients, optimizer state and cached memory, as after running out of memory.
+
+        State that the optimizer's constructor made, as Adagrad's does, stays: steps don't make it.
+        """
         if self._optimizer:
             self.optimizer.zero_grad(set_to_none=True)
+            kept = {
+                parameter: {name: self.optimizer.state[parameter][name] for name in names}
+                for parameter, names in self._made_at_once.items()
+            }
             self.optimizer.state.clear()
+            self.optimizer.state.update(kept)
         free(self.case.device)
 
 
