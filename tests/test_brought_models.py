@@ -121,7 +121,9 @@ def test_without_anything_to_train_the_forward_pass_is_all(tmp_path: Path) -> No
 def test_what_is_compiled_has_ranges_of_phases_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ranges = made(case_of("compiled"), tmp_path)["ranges"]
+    tables = made(case_of("compiled"), tmp_path)
+    ranges = tables["ranges"]
+    assert tables["environments"]["compiled"].tolist() == [True]
     assert "what runs under torch.compile has no ranges of modules" in capsys.readouterr().out
     steps = {"zero_grad", "forward", "backward"}
     of_step = {f"forward_backward/{name}" for name in steps}

@@ -86,13 +86,12 @@ class Workload:
         return self.build.compiled or any(map(is_compiled, self.model.modules()))
 
     def told(self) -> dict[str, bool]:
-        """Whether the loss of a brought model's last step is a finite number, as `finite`.
-
-        Empty before any step that has a loss, and for this project's own model.
-        """
-        if self._last_loss is None:
+        """Of a brought model: whether it is `compiled`, and its last step's loss, if any, `finite`."""
+        if not isinstance(self.case, Brought):
             return {}
-        return {"finite": bool(torch.isfinite(self._last_loss))}
+        last = self._last_loss
+        finite = {} if last is None else {"finite": bool(torch.isfinite(last))}
+        return {"compiled": self.compiled} | finite
 
     @property
     def phases(self) -> tuple[str, ...]:
