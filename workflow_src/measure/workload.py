@@ -86,7 +86,7 @@ class Workload:
         return self.build.compiled or any(map(is_compiled, self.model.modules()))
 
     def told(self) -> dict[str, bool]:
-        """Of a brought model: whether it is `compiled`, and its last step's loss, if any, `finite`."""
+        """Of a brought model whether it is `compiled`, and its last loss, if any, `finite`."""
         if not isinstance(self.case, Brought):
             return {}
         last = self._last_loss
