@@ -88,18 +88,16 @@ def test_a_brought_model_has_ranges_operators_and_flops_and_obeys_the_laws(
 
 
 def test_a_product_that_autocast_wraps_is_one_call(tmp_path: Path) -> None:
-    case = case_of("addmm", precision="bf16")
+    case = case_of("twins", precision="bf16")
     tables = made(case, tmp_path)
-    kernels = tables["kernels"]
-    forward = kernels[(kernels["phase"] == "forward") & (kernels["name"] == "aten::addmm")]
-    assert forward["calls_per_step"].tolist() == [1]
-    (row,) = (
-        tables["operators"]
-        .query("phase == 'forward' and operator == 'aten::addmm'")
-        .to_dict("records")
-    )
-    assert (row["shapes"], row["dtypes"]) == ("6; 4 x 8; 8 x 6", "bf16; bf16; bf16")
-    assert row["bytes_per_step"] == 2 * (6 + 4 * 8 + 8 * 6 + 4 * 6)
+    kernels = tables["kernels"].query("phase == 'forward' and name == 'aten::addmm'")
+    paths = [f"forward/{name}/proj" for name in ("attn", "mlp")]
+    assert kernels[["path", "calls_per_step"]].to_numpy().tolist() == [[path, 1] for path in paths]
+    rows = tables["operators"].query("phase == 'forward' and operator == 'aten::addmm'")
+    assert set(rows["shapes"]) == {"6; 4 x 8; 8 x 6"}
+    assert set(rows["dtypes"]) == {"bf16; bf16; bf16"}
+    assert rows["bytes_per_step"].tolist() == [2 * (6 + 4 * 8 + 8 * 6 + 4 * 6)] * 2
+    assert set(tables["products"]["product"]) == {"attn.proj", "mlp.proj"}
     assert check(joined(tables, case, tmp_path)).empty
 
 
@@ -123,7 +121,9 @@ def test_without_anything_to_train_the_forward_pass_is_all(tmp_path: Path) -> No
 def test_what_is_compiled_has_ranges_of_phases_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ranges = made(case_of("compiled"), tmp_path)["ranges"]
+    tables = made(case_of("compiled"), tmp_path)
+    ranges = tables["ranges"]
+    assert tables["environments"]["compiled"].tolist() == [True]
     assert "what runs under torch.compile has no ranges of modules" in capsys.readouterr().out
     steps = {"zero_grad", "forward", "backward"}
     of_step = {f"forward_backward/{name}" for name in steps}
@@ -150,6 +150,18 @@ def test_a_bad_function_gets_one_sentence(function: str, said: str) -> None:
         measure(case_of(function), 0, 1)
     assert str(caught.value).startswith(f"{MODELS}:{function}: ") and said in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("function", "kept"), [("adagrad", {"step", "sum"}), ("mlp", set())])
+def test_a_release_keeps_what_the_optimizers_constructor_made(
+    function: str, kept: set[str]
+) -> None:
+    """Adagrad makes its state there alone, and a step after the release raised KeyError."""
+    workload = Workload(case_of(function))
+    for _ in range(2):
+        workload.train_step()
+        workload.release()
+        assert {name for each in workload.optimizer.state.values() for name in each} == kept
 
 
 def test_out_of_memory_is_a_result() -> None:

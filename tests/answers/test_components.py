@@ -2,7 +2,7 @@
 
 import pytest
 
-from workflow_src.answers.components import component_of
+from workflow_src.answers.components import components
 
 
 @pytest.mark.parametrize(
@@ -13,10 +13,25 @@ from workflow_src.answers.components import component_of
         ("forward/block", "residual additions"),
         ("forward_backward/backward", "backward"),
         ("forward", "elsewhere"),
-        ("forward/block/unheard_of", "unheard of"),
+        ("forward/block/unheard_of", "unheard_of"),
         ("train_step", "elsewhere"),
+        ("train_step/zero_grad", "zero grad"),
         ("", "elsewhere"),
     ],
 )
 def test_components_of_paths(path, name):
-    assert component_of(path).name == name
+    assert components([path])[path].name == name
+
+
+def test_modules_are_named_by_what_tells_them_apart():
+    """One name in all phases; that of a module around others is not taken for another's end."""
+    names = {
+        "forward/model/layers/attn": "layers.attn",
+        "forward/model/layers/attn/c_proj": "attn.c_proj",
+        "forward/model/layers/mlp/c_proj": "mlp.c_proj",
+        "train_step/forward/model/layers/mlp/c_proj": "mlp.c_proj",
+        "forward/model/layers/mlp/c_fc": "c_fc",
+        "forward/attn": "attn",
+        "forward/model/layers/attn/softmax": "softmax",
+    }
+    assert {path: each.name for path, each in components(names).items()} == names

@@ -1,6 +1,7 @@
 """Functions as users bring them; what is imported where it is used need not be installed."""
 
 import threading
+from collections import OrderedDict
 from types import SimpleNamespace
 
 import nvtx
@@ -31,9 +32,27 @@ class Conv1D(nn.Module):
         return torch.addmm(self.bias, x, self.weight)
 
 
-def addmm(device):
+class Twins(nn.Module):
+    """Two modules around one of the same name, as GPT-2's attn.c_proj and mlp.c_proj."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attn, self.mlp = (nn.Sequential(OrderedDict(proj=Conv1D())) for _ in range(2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.attn(x) + self.mlp(x)
+
+
+def twins(device):
     x = torch.randn(4, 8, device=device)
-    return Workload(Conv1D().to(device), (x,), lambda model, x: model(x).float().sum())
+    return Workload(Twins().to(device), (x,), lambda model, x: model(x).float().sum())
+
+
+def adagrad(device):
+    model = nn.Linear(2, 3).to(device)
+    optimizer = torch.optim.Adagrad(model.parameters())
+    x = torch.randn(4, 2, device=device)
+    return Workload(model, (x,), lambda model, x: model(x).sum(), optimizer)
 
 
 def next_token(model, device, context, batch=2):

@@ -53,6 +53,13 @@ def test_hosts_are_counted_where_each_case_tells_its_own(read, ids, said):
     assert (found.number if found else None) == said
 
 
+def test_compiled_cases_are_said_to_have_no_ranges_of_modules(read):
+    name = "cases under torch.compile, so without ranges of modules"
+    first, second = (Sample(context=n, environment={"compiled": n == 128}) for n in (128, 256))
+    assert str(Printer()(dict(settings(read(first, second)).to_numpy())[name])) == "1 of 2"
+    assert name not in dict(settings(read(second)).to_numpy())
+
+
 def test_what_is_missing_has_its_state_and_reason(read):
     oom = {"train_step": ("oom", "CUDA out of memory")}
     (row,) = incomplete(read(Sample(status=oom)).times).to_numpy()

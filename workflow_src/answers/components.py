@@ -1,21 +1,46 @@
 """The model's components in words: what a range's path stands for, and which products run there."""
 
 from collections.abc import Iterable
-from functools import cache
+
+import pandas as pd
 
 from workflow_src.answers.tables import Tables
 from workflow_src.common.case import PHASES
-from workflow_src.common.components import COMPONENTS, Component
+from workflow_src.common.components import COMPONENTS, Component, told_apart
 from workflow_src.render.value import Value, rows_of, value
 
 
-@cache
-def component_of(path: str) -> Component:
-    """The component that a range's path stands for; one that isn't known has its range's name."""
+def components(paths: Iterable[str]) -> dict[str, Component]:
+    """The components that the paths of ranges stand for.
+
+    One that isn't known is a module of a brought model, named by what tells it from the others.
+    """
+    return {path: _component(path, name) for path, name in told_apart(paths).items()}
+
+
+def _component(path: str, name: str) -> Component:
     range_name = path.rpartition("/")[2]
     if range_name in ("", *PHASES):
         return COMPONENTS["forward"]
-    return COMPONENTS.get(range_name, Component(range_name.replace("_", " ")))
+    return COMPONENTS.get(range_name, Component(name))
+
+
+def with_components(tables: Tables, rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of a table with the `component` of the path of each, and its `place` in a sentence.
+
+    Modules are told from those of all cases, so that each has one name.
+    """
+    every = tables.cached("components", lambda: _every(tables["kernels"]["path"].unique()))
+    found = every.reindex(rows["path"])
+    if found.isna().to_numpy().any():
+        found = _every([*every.index, *rows["path"].unique()]).loc[rows["path"]]
+    return pd.concat([rows, found.set_axis(rows.index)], axis=1).copy()
+
+
+def _every(paths: Iterable[str]) -> pd.DataFrame:
+    found = components(map(str, paths))
+    named = {path: (each.name, each.place) for path, each in found.items()}
+    return pd.DataFrame.from_dict(named, orient="index", columns=["component", "place"])
 
 
 def in_model_order(names: Iterable[str]) -> list[str]:

@@ -6,7 +6,7 @@ from functools import partial
 
 import pandas as pd
 
-from workflow_src.answers.components import component_of
+from workflow_src.answers.components import with_components
 from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import captured_state
 from workflow_src.common.units import NS_PER_MS
@@ -34,7 +34,7 @@ class Kernel:
 
 
 def device_rows(tables: Tables, case: str, phase: str) -> pd.DataFrame:
-    """The rows of kernels.csv of a phase, with `component` and `what` of each."""
+    """The rows of kernels.csv of a phase, with `component`, `place` and `what` of each."""
     return tables.cached(("device_rows", case, phase), partial(_device_rows, tables, case, phase))
 
 
@@ -54,11 +54,8 @@ COLUMNS = [
 def _device_rows(tables: Tables, case: str, phase: str) -> pd.DataFrame:
     rows = tables.of("kernels", case, phase)[COLUMNS]
     names = zip(rows["name"], rows["short_name"], rows["family"], strict=True)
-    said = {
-        "component": [component_of(str(path)).name for path in rows["path"]],
-        "what": [kernel_words.what(str(a), str(b), str(c)) for a, b, c in names],
-    }
-    return pd.concat([rows, pd.DataFrame(said, index=rows.index, dtype="object")], axis=1).copy()
+    what = [kernel_words.what(str(a), str(b), str(c)) for a, b, c in names]
+    return with_components(tables, rows.assign(what=pd.Series(what, rows.index, dtype="object")))
 
 
 def captured(tables: Tables, case: str, phase: str) -> tuple[str, pd.DataFrame]:

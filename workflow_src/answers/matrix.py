@@ -5,23 +5,28 @@ from collections.abc import Callable, Sequence
 import pandas as pd
 
 from workflow_src.answers.tables import CaseKey
-from workflow_src.common.words import DASH
+from workflow_src.common.words import DASH, STATES
 from workflow_src.render.value import Cell
 
 OTHERS = ("batch", "attention", "optimizer", "device")
 """The axes that stand in a matrix's corner where they vary; the precision always does."""
+
+NOTHING = (None, STATES["not_measured"])
+"""The cells of what wasn't measured."""
 
 
 def matrices(cases: Sequence[CaseKey], cell: Callable[[CaseKey], Cell]) -> tuple[pd.DataFrame, ...]:
     """A table for each precision (and whatever else varies), in the order of the cases.
 
     The first column is named after these, the others after contexts; cells without a case are None.
+    Rows, columns and tables in which nothing was measured are left out.
     """
     varying = [name for name in OTHERS if len({getattr(case, name) for case in cases}) > 1]
     found: dict[str, list[CaseKey]] = {}
     for case in cases:
         found.setdefault(_corner(case, varying), []).append(case)
-    return tuple(_matrix(corner, mine, cell) for corner, mine in found.items())
+    every = (_matrix(corner, mine, cell) for corner, mine in found.items())
+    return tuple(each for each in every if len(each))
 
 
 def _corner(case: CaseKey, varying: Sequence[str]) -> str:
@@ -30,10 +35,13 @@ def _corner(case: CaseKey, varying: Sequence[str]) -> str:
 
 
 def _matrix(corner: str, cases: Sequence[CaseKey], cell: Callable[[CaseKey], Cell]) -> pd.DataFrame:
-    contexts = sorted({case.context for case in cases})
+    cells = {case: cell(case) for case in cases}
+    known = [case for case in cases if cells[case] not in NOTHING]
+    sizes, contexts = {case.size for case in known}, sorted({case.context for case in known})
     rows: dict[str, dict[int, Cell]] = {}
     for case in cases:
-        rows.setdefault(case.size, {})[case.context] = cell(case)
+        if case.size in sizes:
+            rows.setdefault(case.size, {})[case.context] = cells[case]
     lines = [[size, *(mine.get(context) for context in contexts)] for size, mine in rows.items()]
     return pd.DataFrame(lines, columns=[corner, *map(heading, contexts)], dtype="object")
 

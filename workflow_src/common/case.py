@@ -3,7 +3,7 @@
 import json
 from collections.abc import Container
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, Self
 
 PHASES = ("forward", "forward_backward", "train_step")
 """The phases of a case, in increasing order of memory."""
@@ -28,7 +28,22 @@ NEEDS_CUDA = {"precision": "tf32", "attention": "triton_softmax"}
 
 
 @dataclass(frozen=True)
-class Case:
+class PlanRow:
+    """One row of the plan, whatever its columns."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The case as plain values, for JSON and for a rule's params."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, row: dict[str, Any]) -> Self:
+        """The case in a plan row; keys that are not fields of a case are ignored."""
+        names = {field.name for field in fields(cls)}
+        return cls(**{key: value for key, value in row.items() if key in names})
+
+
+@dataclass(frozen=True)
+class Case(PlanRow):
     """One row of the plan. `case` is its id; the other fields define what runs."""
 
     case: str
@@ -52,19 +67,9 @@ class Case:
         """Width of one attention head."""
         return self.d_model // self.heads
 
-    def as_dict(self) -> dict[str, Any]:
-        """The case as plain values, for JSON and for a rule's params."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, row: dict[str, Any]) -> "Case":
-        """The case in a plan row; keys that are not fields of a case are ignored."""
-        names = {field.name for field in fields(cls)}
-        return cls(**{key: value for key, value in row.items() if key in names})
-
 
 @dataclass(frozen=True)
-class Brought:
+class Brought(PlanRow):
     """One row of the plan whose model is not this project's own but made by a brought function.
 
     `workload` is file.py:function, the file relative to the project's folder, `axes` JSON of what
@@ -95,16 +100,6 @@ class Brought:
         """What the function is given besides the device, by name."""
         given: dict[str, Any] = json.loads(self.axes)
         return given
-
-    def as_dict(self) -> dict[str, Any]:
-        """The case as plain values, for JSON and for a rule's params."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, row: dict[str, Any]) -> "Brought":
-        """The case in a plan row; keys that are not fields of a case are ignored."""
-        names = {field.name for field in fields(cls)}
-        return cls(**{key: value for key, value in row.items() if key in names})
 
 
 AnyCase = Case | Brought

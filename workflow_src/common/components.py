@@ -1,6 +1,10 @@
 """The model's components in words: what the name of a range stands for."""
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from workflow_src.common.case import PHASES
 
 
 @dataclass(frozen=True)
@@ -33,8 +37,31 @@ COMPONENTS = {
     "forward": Component("elsewhere"),
     "loss": Component("loss"),
     "backward": Component("backward"),
+    "optimizer": Component("optimizer"),
+    "zero_grad": Component("zero grad"),
 }
 """Components by the name of their range, in the order in which the model runs them.
 
 The model's blocks hold nothing besides their sublayers but the two residual additions.
 """
+
+
+def module_of(path: str) -> tuple[str, ...]:
+    """The ranges of a path inside its phase and forward pass: those of one module in all phases."""
+    parts = path.split("/")
+    parts = parts[1:] if parts[0] in PHASES else parts
+    return tuple(parts[1:] if parts[:1] == ["forward"] else parts)
+
+
+def told_apart(paths: Iterable[str]) -> dict[str, str]:
+    """The shortest end of each path that no other module's has: "attn.c_proj" and "mlp.c_proj"."""
+    modules = {path: module_of(path) for path in paths}
+    every = set(modules.values())
+    ends = Counter(each[-length:] for each in every for length in range(1, len(each) + 1))
+
+    def name(path: str, module: tuple[str, ...]) -> str:
+        lengths = range(1, len(module))
+        own = next((n for n in lengths if ends[module[-n:]] == 1), len(module))
+        return ".".join(module[-own:]) if module else path.rpartition("/")[2]
+
+    return {path: name(path, module) for path, module in modules.items()}

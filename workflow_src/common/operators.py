@@ -3,6 +3,9 @@
 PRODUCTS = frozenset(f"aten::{name}" for name in ("mm", "addmm", "bmm", "baddbmm"))
 """Operators that multiply matrices."""
 
+CALLING = frozenset(f"aten::{name}" for name in ("linear", "matmul", "einsum"))
+"""Operators that multiply by calling one of PRODUCTS."""
+
 DISPATCHED = "::"
 """Found in names of operators. A function of autograd in Python has none: it may call itself
 between the ranges of a model, as nested checkpoints do."""

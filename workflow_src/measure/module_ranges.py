@@ -17,7 +17,7 @@ from workflow_src.common.case import PHASES
 from workflow_src.common.components import COMPONENTS
 from workflow_src.model.ranges import range_
 
-OWN_RANGES = frozenset((*PHASES, *COMPONENTS, "zero_grad", "optimizer"))
+OWN_RANGES = frozenset((*PHASES, *COMPONENTS))
 """The names of this project's own ranges, which mean something to its tables and answers."""
 
 NOT_CALLED = (nn.ModuleList, nn.ModuleDict)

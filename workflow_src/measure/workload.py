@@ -77,6 +77,8 @@ class Workload:
         self.scaler = torch.amp.GradScaler(case.device, enabled=self.precision == "fp16")
         self._divided: AbstractContextManager[object] = nullcontext()
         self._last_loss: Tensor | None = None
+        state = self._optimizer.state if self._optimizer else {}
+        self._made_at_once = {parameter: set(each) for parameter, each in state.items()}
 
     @property
     def compiled(self) -> bool:
@@ -84,13 +86,12 @@ class Workload:
         return self.build.compiled or any(map(is_compiled, self.model.modules()))
 
     def told(self) -> dict[str, bool]:
-        """Whether the loss of a brought model's last step is a finite number, as `finite`.
-
-        Empty before any step that has a loss, and for this project's own model.
-        """
-        if self._last_loss is None:
+        """Of a brought model whether it is `compiled`, and its last loss, if any, `finite`."""
+        if not isinstance(self.case, Brought):
             return {}
-        return {"finite": bool(torch.isfinite(self._last_loss))}
+        last = self._last_loss
+        finite = {} if last is None else {"finite": bool(torch.isfinite(last))}
+        return {"compiled": self.compiled} | finite
 
     @property
     def phases(self) -> tuple[str, ...]:
@@ -167,10 +168,18 @@ class Workload:
         synchronize(self.case.device)
 
     def release(self) -> None:
-        """Free gradients, optimizer state and cached memory, as after running out of memory."""
+        """Free gradients, optimizer state and cached memory, as after running out of memory.
+
+        State that the optimizer's constructor made, as Adagrad's does, stays: steps don't make it.
+        """
         if self._optimizer:
             self.optimizer.zero_grad(set_to_none=True)
+            kept = {
+                parameter: {name: self.optimizer.state[parameter][name] for name in names}
+                for parameter, names in self._made_at_once.items()
+            }
             self.optimizer.state.clear()
+            self.optimizer.state.update(kept)
         free(self.case.device)
 
 

@@ -13,7 +13,7 @@ from workflow_src.common import words
 from workflow_src.common.case import Case, is_brought
 from workflow_src.model.flops import parameter_count
 from workflow_src.render.markdown import escape
-from workflow_src.render.value import Cell, Ranged, Rows, Value, median, value
+from workflow_src.render.value import Cell, Joined, Ranged, Rows, Value, median, rows_of, value
 from workflow_src.report.run import Run
 
 SIZE = ("d_model", "d_ff", "layers", "heads")
@@ -88,6 +88,7 @@ def settings(run: Run) -> pd.DataFrame:
         **{said: recorded(plan, name) for name, said in PLANNED.items()},
         "measured on": _days(environments),
         "hosts": hosts(run.tables),
+        "cases under torch.compile, so without ranges of modules": _compiled(environments),
         "a launch on the host, us: median (least to most)": _speeds(run.tables, "launch_us"),
         "an eager operation, us: median (least to most)": _speeds(run.tables, "operation_us"),
     }
@@ -136,6 +137,15 @@ def _code(text: str) -> Markup:
 def _days(environments: pd.DataFrame) -> Markup:
     days = sorted({str(at)[:10] for at in environments.get("started_at", ()) if at})
     return Markup(" to ").join(_code(day) for day in dict.fromkeys([*days[:1], *days[-1:]]))
+
+
+def _compiled(environments: pd.DataFrame) -> Cell:
+    """How many of the cases ran under torch.compile; None if none did."""
+    if "compiled" not in environments:
+        return None
+    mine = environments[environments["compiled"] == "True"]
+    counts = [Value(len(e), "count", (rows_of("environments", e),)) for e in (mine, environments)]
+    return Joined(tuple(counts), by=" of ") if len(mine) else None
 
 
 def _speeds(tables: Tables, name: str) -> Cell:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pandas as pd
 
+from workflow_src.common.operators import CALLING, PRODUCTS
 from workflow_src.tables.product_names import KNOWN
-from workflow_src.tables.products import CALLERS
 from workflow_src.traces.alignment import NOT_ALIGNED
 from workflow_src.traces.families import families
 
@@ -39,7 +39,7 @@ def alignment_row(
     calling = [
         number
         for number, each in enumerate(launched["operators"])
-        if each["operator"] in CALLERS and "order" not in each
+        if each["operator"] in CALLING | PRODUCTS and "order" not in each
     ]
     multiplying = gemms[(gemms["kind"] != "operator") | ~gemms["operator"].isin(calling)]
     return {

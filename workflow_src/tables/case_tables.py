@@ -128,11 +128,14 @@ def doubts(result: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _not_finite(phases: dict[str, Any]) -> dict[str, str]:
-    """The phases whose loss was no finite number, where that was recorded: of brought models."""
-    recorded = {phase: row["finite"] for phase, row in phases.items() if "finite" in row}
-    wrong = [phase for phase, finite in recorded.items() if not finite]
-    return {"loss_not_finite": "; ".join(wrong)} if recorded else {}
+def _told(phases: dict[str, Any]) -> dict[str, Any]:
+    """What was recorded of a brought model: the phases whose loss was no finite number, and whether
+    any of it ran under torch.compile."""
+    finite = {phase: row["finite"] for phase, row in phases.items() if "finite" in row}
+    compiled = [row["compiled"] for row in phases.values() if "compiled" in row]
+    wrong = "; ".join(phase for phase, held in finite.items() if not held)
+    found = {"loss_not_finite": wrong} if finite else {}
+    return found | ({"compiled": any(compiled)} if compiled else {})
 
 
 def _limits_during(result: dict[str, Any]) -> set[str]:
@@ -175,7 +178,7 @@ def environment(result: dict[str, Any], profiler_version: str) -> pd.DataFrame:
     }
     when = {key: result[key] for key in ("started_at", "ended_at")}
     row = result["environment"] | {"profiler_version": profiler_version} | readings | when
-    return pd.DataFrame([row | doubts(result) | _not_finite(result["phases"])])
+    return pd.DataFrame([row | doubts(result) | _told(result["phases"])])
 
 
 def benchmark_tables(

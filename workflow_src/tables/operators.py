@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.common.case import AnyCase, case_of
+from workflow_src.common.components import told_apart
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.tables.alignment import (
     ALIGNMENT_COLUMNS,
@@ -174,11 +175,14 @@ def _per_step(table: pd.DataFrame, keys: tuple[str, ...], amount: str) -> pd.Dat
     return total.sort_values("busy_ns", ascending=False, kind="stable")
 
 
-def with_products(found: pd.DataFrame, launched: Launched, case: AnyCase) -> pd.DataFrame:
+def with_products(
+    found: pd.DataFrame, launched: Launched, case: AnyCase, modules: Mapping[str, str]
+) -> pd.DataFrame:
     """The activities of a phase that are matrix products, with the columns of a product.
 
-    found: as of with_records. A call's FLOPs count with the first of a call's kernels in the
-    family gemm: others clear its workspace, or add up what it split.
+    found: as of with_records; modules: the names of a brought model's, by path. A call's FLOPs
+    count with the first of its kernels in the family gemm: others clear its workspace, or add up
+    what it split.
     """
     known = products_of(launched["operators"], case)
     rows = {
@@ -191,7 +195,10 @@ def with_products(found: pd.DataFrame, launched: Launched, case: AnyCase) -> pd.
     table = gemms.merge(products, left_on="operator", right_index=True)
     again = table.duplicated(["step", "call"])
     asked = zip(table["product"], table["operator"], table["path"], strict=True)
-    names = [told or named_by_range(known[number], path, case) for told, number, path in asked]
+    names = [
+        told or named_by_range(known[number], path, modules.get(path, path), case)
+        for told, number, path in asked
+    ]
     return table.assign(product=names, flops=table["flops"].where(~again, 0))
 
 
@@ -217,6 +224,7 @@ def operator_tables(
     steps = steps.assign(
         family=families(steps["name"], rules), short_name=short_names(steps["name"])
     )
+    modules = told_apart(ranges["path"].unique())
     operators, products, rows = [], [], []
     for phase in steps["phase"].unique():
         of_phase = steps[steps["phase"] == phase]
@@ -230,7 +238,7 @@ def operator_tables(
             aligned = with_operators(of_phase.reset_index(drop=True), launched)
             captured = ranges.loc[ranges["phase"] == phase, "path"].unique().tolist()
             found = with_records(aligned, launched, case, captured)
-            multiplied = with_products(found, launched, case)
+            multiplied = with_products(found, launched, case, modules)
             operators.append(operators_table(found, launched))
             products.append(products_table(multiplied))
             row |= alignment_row(found, launched, multiplied)

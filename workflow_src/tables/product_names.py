@@ -106,8 +106,10 @@ def named(fit: Sequence[str], said: str) -> str:
     return GATE_OR_UP if tuple(inside) == IN_FEED_FORWARD[:2] else said
 
 
-def named_by_range(product: Product, path: str, case: AnyCase) -> str:
-    """The name that sizes and the range with this path tell, or the last part of the path."""
+def named_by_range(product: Product, path: str, module: str, case: AnyCase) -> str:
+    """The name that sizes and the range with this path tell; of a brought model, its module's."""
+    if isinstance(case, Brought):
+        return module
     return named(fitting(product, case), path.rpartition("/")[2])
 
 

@@ -12,11 +12,6 @@ from workflow_src.common.operators import PRODUCTS
 from workflow_src.model.flops import MATMUL_COMPONENTS, forward_work
 from workflow_src.tables.traffic import PLAIN
 
-CALLERS = frozenset(
-    f"aten::{name}" for name in ("linear", "matmul", "einsum", "mm", "addmm", "bmm", "baddbmm")
-)
-"""Operators of the family gemm that may multiply by calling another one."""
-
 FORWARD, OF_INPUT, OF_WEIGHT = "forward", "input gradient", "weight gradient"
 WITH_BACKWARD = 3
 """A backward pass has two products of the size of each forward one."""

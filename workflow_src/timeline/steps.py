@@ -3,13 +3,14 @@
 All times are integer nanoseconds on the clocks of the Trace.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from workflow_src.answers.components import component_of
+from workflow_src.answers.components import components
 from workflow_src.traces.attribution import NOWHERE, attribute, device_times, number_steps
 from workflow_src.traces.export import read_trace
 from workflow_src.traces.families import families
@@ -71,20 +72,21 @@ def timeline_of(trace: Trace, rules: pd.DataFrame | None = None) -> Timeline:
     """The timeline of a trace; `rules` are those of families.csv unless given."""
     ranges, activities = attribute(trace)
     ranges = device_times(number_steps(ranges), activities)
+    found = components([*ranges["path"].unique(), ""])
+    named = {path: component.name for path, component in found.items()}
     depth = ranges["path"].str.count("/")
-    ranges = ranges.assign(depth=depth, component=ranges["path"].map(_component))
+    ranges = ranges.assign(depth=depth, component=ranges["path"].map(named))
     steps = ranges[(ranges["phase"] != "") & (ranges["parent"] == NOWHERE)]
     has_calls = bool((trace.calls["kind"] != OVERHEAD).any())
     idle = idle_gaps(steps, activities, trace.calls, has_calls)
-    return Timeline(ranges, _placed(ranges, activities, rules), idle)
-
-
-def _component(path: str) -> str:
-    return component_of(path).name
+    return Timeline(ranges, _placed(ranges, activities, named, rules), idle)
 
 
 def _placed(
-    ranges: pd.DataFrame, activities: pd.DataFrame, rules: pd.DataFrame | None
+    ranges: pd.DataFrame,
+    activities: pd.DataFrame,
+    named: Mapping[str, str],
+    rules: pd.DataFrame | None,
 ) -> pd.DataFrame:
     """Activities with the path, phase and step that they were launched in, and their names."""
     at = activities["range"].to_numpy()
@@ -93,7 +95,7 @@ def _placed(
     steps = np.append(ranges["step"].to_numpy(), NOWHERE)[at]
     placed = activities.assign(path=paths, phase=phases, step=steps)
     return placed.assign(
-        component=placed["path"].map(_component),
+        component=placed["path"].map(named),
         family=families(placed["name"], rules),
         short_name=short_names(placed["name"]),
     ).sort_values(["start_ns", "end_ns"], ascending=[True, False], ignore_index=True)

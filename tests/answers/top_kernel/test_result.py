@@ -46,6 +46,22 @@ def test_the_top_kernel_is_one_by_its_whole_name_wherever_it_runs(read):
     assert found.besides and (found.besides.what, found.besides.ms.number) == ("softmax", 2.0)
 
 
+def test_on_a_cpu_what_calls_a_product_is_none(read):
+    """aten::linear multiplies by calling aten::mm: their calls aren't two products."""
+    forward = [
+        ("forward/head", "aten::linear", "gemm", 2, 500_000),
+        ("forward/head", "aten::mm", "gemm", 2, 4_000_000),
+        ("forward/block", "aten::mm", "gemm", 2, 2_000_000),
+    ]
+    products = [
+        ("head", "forward", (128, 500, 64, 1), "aten::mm", 2, 4_000_000),
+        ("mlp.down_proj", "forward", (128, 64, 256, 1), "aten::mm", 2, 2_000_000),
+    ]
+    kernels, products_of = {"forward": forward}, {"forward": products}
+    found = top(read(Sample(device="cpu", kernels=kernels, products=products_of)), "forward")
+    assert (found.product.name, found.product.ms.number) == ("output head", 4.0)
+
+
 @pytest.mark.parametrize(
     ("part", "name", "share"),
     [

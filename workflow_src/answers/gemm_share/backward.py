@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from workflow_src.answers.components import component_of, in_model_order
+from workflow_src.answers.components import in_model_order, with_components
 from workflow_src.answers.conditions import undisturbed
 from workflow_src.answers.kernels import PRODUCTS
 from workflow_src.answers.matrix import by_precision
@@ -42,7 +42,7 @@ def gradients(tables: Tables, case: CaseKey) -> pd.DataFrame:
     if "forward_operator" not in rows:
         return pd.DataFrame()
     mine = rows[rows["forward_operator"].astype(str) != ""]
-    return mine.assign(component=[component_of(str(path)).name for path in mine["path"]])
+    return with_components(tables, mine)
 
 
 def _shares(cases: Iterable[pd.DataFrame], name: str) -> tuple[Value | None, Value | None]:

@@ -2,7 +2,6 @@
 
 import pandas as pd
 
-from workflow_src.answers.components import component_of
 from workflow_src.answers.kernels import PRODUCTS, calls, grouped
 from workflow_src.render.value import Cell, Joined, Value, computed
 
@@ -61,7 +60,7 @@ def where(rows: pd.DataFrame) -> Cell:
     """The components in which one kernel runs, most time first: "feed-forward 48, QK^T 24"."""
     multiply = set(rows["family"]) <= PRODUCTS
     places = {
-        component_of(str(mine["path"].iloc[0])).place if multiply else name: calls(mine)
+        str(mine["place"].iloc[0]) if multiply else name: calls(mine)
         for name, mine in grouped(rows, "component").items()
     }
     return Joined(tuple(Joined(place, by=" ") for place in places.items()), by=", ")

@@ -6,10 +6,10 @@ from itertools import groupby
 
 import pandas as pd
 
-from workflow_src.answers.components import component_of
 from workflow_src.answers.kernels import calls, device_ms, grouped, multiplies, ranked
 from workflow_src.answers.top_kernel.layer_calls import explained, in_layers
 from workflow_src.common import words
+from workflow_src.common.operators import CALLING
 from workflow_src.render.markdown import joined
 from workflow_src.render.value import Cell, Value, ratio, rows_of, value
 
@@ -42,6 +42,7 @@ def top_product(rows: pd.DataFrame, products: pd.DataFrame, layers: Value | None
     call, it is the kernel that multiplies for longest, named after the places where it runs.
     """
     multiplying = multiplies(rows)
+    multiplying = multiplying[~multiplying["name"].isin(CALLING)]
     number = calls(multiplying)
     if number is None:
         return None
@@ -55,7 +56,7 @@ def _of_kernel(
 ) -> Product | None:
     mine = multiplying[multiplying["name"] == next(ranked(multiplying)).name]
     by_component = grouped(mine, "component").values()
-    places = [component_of(str(each["path"].iloc[0])).place for each in by_component]
+    places = [str(each["place"].iloc[0]) for each in by_component]
     ms = device_ms(mine)
     share = ratio(ms, device_ms(rows), "share", "kernel / part")
     number = explained(calls(mine), in_layers(mine, layers), layers)
