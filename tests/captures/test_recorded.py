@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.captures.building import busy, notes, tables_in, unplaced
+from tests.captures.building import Export, busy, notes, tables_in, unplaced
 from workflow_src.captures import exported
 from workflow_src.captures.domains import DEFAULT
 from workflow_src.captures.placing import OWN_THREAD, WHOLE
@@ -48,6 +48,17 @@ def test_parts_of_a_table_make_up_the_whole(monkeypatch: pytest.MonkeyPatch) -> 
     in_parts = read(DATA / "ddp.sqlite.gz")
     for name in ("ranges", "work", "held"):
         pd.testing.assert_frame_equal(getattr(in_parts, name), getattr(whole, name))
+
+
+def test_views_are_read_as_tables_are(tmp_path: Path) -> None:
+    export = Export(tmp_path)
+    export.range("step", 0, 100)
+    export.work(10, 7)
+    export.work(20, 5)
+    for table in ("CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_KERNEL"):
+        export.sql(f"ALTER TABLE {table} RENAME TO old_{table[-6:]}")
+        export.sql(f"CREATE VIEW {table} AS SELECT * FROM old_{table[-6:]}")
+    assert busy(export.tables()) == {"step": 12}
 
 
 def test_backward_has_the_kernels_that_autograds_thread_launched() -> None:

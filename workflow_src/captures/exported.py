@@ -45,10 +45,12 @@ class NotExportedError(TraceError):
 
 @dataclass(frozen=True)
 class Exported:
-    """An export: its tables with their columns, and which table is read for each expected one."""
+    """An export: its tables, views among them, with their columns, and which table is read for
+    each expected one."""
 
     connection: sqlite3.Connection
     tables: dict[str, tuple[str, ...]]
+    views: frozenset[str]
     stand_ins: dict[str, str]
 
     def has(self, table: str) -> bool:
@@ -88,13 +90,15 @@ class Exported:
         """Each column's numbers, joined by commas, of some rows after others."""
         inner = ", ".join(f"{self._integer(table, name)} AS c{n}" for n, name in enumerate(names))
         outer = ", ".join(f"group_concat(c{n})" for n in range(len(names)))
+        # A view has no rowid: its rows are joined at once, as if all had the same.
+        row, limit = ("0", -1) if self.name(table) in self.views else ("rowid", JOINED)
         query = (
-            f'SELECT max(rowid), {outer} FROM (SELECT rowid, {inner} FROM "{self.name(table)}" '
-            f"WHERE rowid > ? AND ({where}) ORDER BY rowid LIMIT {JOINED})"
+            f'SELECT max(at), {outer} FROM (SELECT {row} AS at, {inner} FROM "{self.name(table)}" '
+            f"WHERE {row} > ? AND ({where}) ORDER BY at LIMIT {limit})"
         )
         last: float = -math.inf
-        while (row := self.connection.execute(query, (last,)).fetchone())[0] is not None:
-            last, *texts = row
+        while (found := self.connection.execute(query, (last,)).fetchone())[0] is not None:
+            last, *texts = found
             yield tuple(texts)
 
     def _integer(self, table: str, name: str) -> str:
@@ -134,13 +138,15 @@ class Exported:
 def exported(connection: sqlite3.Connection) -> Exported:
     """The tables of an nsys export. Raises TraceError if it is another kind of database."""
     _require_exported(connection)
-    query = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view')"
-    names = [name for (name,) in connection.execute(query).fetchall()]
+    query = "SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view')"
+    types = dict(connection.execute(query).fetchall())
+    names = list(types)
     tables = {
         name: tuple(row[1] for row in connection.execute(f'PRAGMA table_info("{name}")'))
         for name in names
     }
-    found = Exported(connection, tables, _stand_ins(tables))
+    views = frozenset(name for name in names if types[name] == "view")
+    found = Exported(connection, tables, views, _stand_ins(tables))
     if not any(found.has(name) for name in NEEDED) and "META_DATA_EXPORT" not in tables:
         here = ", ".join(names)[:150] or "none"
         raise TraceError(f"it isn't an export of nsys: its tables are {here}")
