@@ -59,6 +59,16 @@ def test_streams_are_matched_by_their_first_kernels(export: Export) -> None:
     assert waiting(export.tables()) == {1: 1 + 10, 2: 0, 3: 0}
 
 
+def test_each_group_of_processes_waits_for_its_own(export: Export) -> None:
+    """As in tensor parallelism, 1 with 2 and 3 with 4, and in data parallelism across them."""
+    export.range("step", 0, 1000, process=4)
+    for process, tensor, data in ((1, 110, 340), (2, 130, 350), (3, 600, 320), (4, 640, 390)):
+        kernel(export, process, tensor, 200 if process < 3 else 700, stream=17)
+        kernel(export, process, data, 400 if process % 2 else 450, stream=21)
+    tables = export.tables()
+    assert waiting(tables) == {1: 20 + 0, 2: 0 + 40, 3: 40 + 20, 4: 0} and notes(tables) == {}
+
+
 @pytest.mark.parametrize(
     "others",
     [

@@ -1,10 +1,12 @@
 """How long the processes of one capture wait for each other inside of collectives.
 
-Processes of one program call the same collectives in the same order, and one call's kernels end
-together, when the last process has come. What a kernel takes longer than the shortest one of its
-call, it waited. Nothing is told unless all kernels fit that.
+Processes that communicate, all of a program or a group of them, call the same collectives in the
+same order, each group in a stream of its own, and one call's kernels end together, when the last
+process has come. What a kernel takes longer than the shortest one of its call, it waited. Nothing
+is told unless all kernels fit that.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,20 +34,45 @@ class Waits:
     unmatched: int
 
 
+@dataclass(frozen=True)
+class _Stream:
+    """The collectives of one stream in order: row numbers, names, lengths and ends (ns)."""
+
+    process: int
+    rows: Indices
+    names: tuple[str, ...]
+    length: Indices
+    end: Indices
+
+    @classmethod
+    def of(cls, found: pd.DataFrame) -> "_Stream":
+        columns = (found[name].to_numpy() for name in ("duration_ns", "end_ns"))
+        return cls(
+            int(found["process"].iloc[0]), found.index.to_numpy(), tuple(found["name"]), *columns
+        )
+
+    def joins(self, group: Sequence["_Stream"]) -> bool:
+        """Whether it calls the same collectives as streams of other processes, ending together."""
+        if self.names != group[0].names or self.process in [each.process for each in group]:
+            return False
+        both = (*group, self)
+        shortest = np.min([each.length for each in both], axis=0)
+        return bool((np.ptp([each.end for each in both], axis=0) <= shortest).all())
+
+
 def waits(work: pd.DataFrame) -> Waits:
     """How long each activity (with `family`) waited for other processes, all in one capture."""
     none = np.zeros(len(work), dtype=np.int64)
     found = collectives(work)
     if found["process"].nunique() < 2:
         return Waits(none, False, 0)
-    calls = _calls(found.sort_values(["start_ns", "end_ns"]))
-    if calls is None:
+    groups = _groups(found.sort_values(["start_ns", "end_ns"]))
+    if any(len(group) < 2 for group in groups):
         return Waits(none, False, len(found))
-    length, end = (work[name].to_numpy()[calls] for name in ("duration_ns", "end_ns"))
-    shortest = length.min(axis=1, keepdims=True)
-    if (np.ptp(end, axis=1) > shortest[:, 0]).any():
-        return Waits(none, False, len(found))
-    none[calls] = length - shortest
+    for group in groups:
+        shortest = np.min([each.length for each in group], axis=0)
+        for each in group:
+            none[each.rows] = each.length - shortest
     return Waits(none, True, 0)
 
 
@@ -55,18 +82,14 @@ def collectives(work: pd.DataFrame) -> pd.DataFrame:
     return found[~found["name"].str.contains(POINT_TO_POINT, regex=False).astype(bool)]
 
 
-def _calls(found: pd.DataFrame) -> Indices | None:
-    """The row numbers of each call's kernels, a column per process; None if they don't match.
-
-    Streams are matched by the order of their first kernels, kernels by their order in a stream.
-    """
-    numbers = found.assign(row=found.index)
-    processes = [
-        [rows for _, rows in of_one.groupby(["device", "stream"], sort=False)]
-        for _, of_one in numbers.groupby("process")
-    ]
-    names = [[rows["name"].tolist() for rows in streams] for streams in processes]
-    if any(each != names[0] for each in names):
-        return None
-    columns = [np.concatenate([rows["row"].to_numpy() for rows in each]) for each in processes]
-    return np.stack(columns, axis=1)
+def _groups(found: pd.DataFrame) -> list[list[_Stream]]:
+    """The streams that communicate with each other, in the order of their first kernels."""
+    groups: list[list[_Stream]] = []
+    for _, rows in found.groupby(["process", "device", "stream"], sort=False):
+        stream = _Stream.of(rows)
+        fitting = (group for group in groups if stream.joins(group))
+        group = next(fitting, None)
+        if group is None:
+            groups.append(group := [])
+        group.append(stream)
+    return groups
