@@ -79,7 +79,7 @@ def test_without_a_step_there_is_one_sentence(tmp_path: Path) -> None:
 def test_a_step_is_drawn_with_at_most_as_many_names_as_colors(tmp_path: Path) -> None:
     written(tmp_path, DATA / "gpt2_modules.sqlite.gz")
     labels = re.findall(r"<text[^>]*>([^<]*)</text>", (tmp_path / "step.svg").read_text())
-    assert {"step: step 2, 44.0 ms in the capture", OTHERS, "lm_head"} <= set(labels)
+    assert {"step: step 1, 44.0 ms in the capture", OTHERS, "lm_head"} <= set(labels)
     assert len(labels) <= len(COLORS) + len(CAUSE_COLORS) + len(("title", *LANES))
 
 
@@ -95,5 +95,5 @@ def test_a_step_inside_of_other_ranges_is_drawn_alone(tmp_path: Path) -> None:
     drawn = (tmp_path / "step.svg").read_text()
     assert "epoch: step 1" not in drawn
     assert re.findall(r">([^<]*in the capture)<", drawn) == [
-        "epoch/step: step 2, 0.00300 ms in the capture"
+        "epoch/step: step 1, 0.00300 ms in the capture"
     ]

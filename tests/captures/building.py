@@ -175,5 +175,5 @@ def trace_file(folder: Path, content: Any, name: str = "c.json") -> Path:
     return path
 
 
-def tables_in(path: Path, *domains: str) -> dict[str, pd.DataFrame]:
-    return tables_of(attributed(read(path), domains or None))
+def tables_in(path: Path, *domains: str, step: str = "") -> dict[str, pd.DataFrame]:
+    return tables_of(attributed(read(path), domains or None), step)

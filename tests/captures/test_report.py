@@ -11,7 +11,7 @@ from tests.captures.test_joined import rank_file
 from tests.test_nsys import requires_nsys
 from tests.workflow import ROOT, SUITE, Project, make_project
 from workflow_src.captures import export, report, tables
-from workflow_src.captures.headline import Verdict, headline
+from workflow_src.captures.headline import More, Verdict, headlines
 from workflow_src.captures.result import Captured, captured, read_tables
 from workflow_src.common import nsys_cli
 from workflow_src.common.asked import asked_of
@@ -25,10 +25,10 @@ DATA = ROOT / "tests" / "data" / "captures"
 TEMPLATES = ROOT / "report_templates"
 
 
-def found(tmp_path: Path, capture: Path) -> Captured:
+def found(tmp_path: Path, capture: Path, step: str = "") -> Captured:
     """What is said of a capture, by way of its CSVs."""
     folder = tmp_path / capture.name.partition(".")[0]
-    for name, table in tables_in(capture).items():
+    for name, table in tables_in(capture, step=step).items():
         write_csv(folder / f"{name}.csv", table)
     return captured(folder.name, read_tables(folder))
 
@@ -45,15 +45,44 @@ def test_a_recorded_capture_has_its_verdict(
     tmp_path: Path, capture: str, verdict: Verdict, total: float, said: str
 ) -> None:
     of = found(tmp_path, DATA / capture)
-    chosen = headline(of)
+    chosen = headlines(of)[0]
     assert chosen.verdict is verdict and of.total.number == pytest.approx(total)
     assert said in chosen.text(Printer())
+
+
+@pytest.mark.parametrize(
+    ("capture", "step", "said"),
+    [
+        ("gpt2_modules.sqlite.gz", "", [(More.WORKING, "for 42 % of the time")]),
+        ("ddp.sqlite.gz", "", [(More.WORKING, "launch: 44 % of"), (More.WAITS, "for 41.3 ms, 58 % of")]),
+        ("ddp.sqlite.gz", "train", [(More.NOT_NAMED, "has the name train,"), (More.WAITS, "58 %")]),
+        ("graph.json.gz", "", [(More.NO_STEPS, "repeats three times")]),
+        ("vit.sqlite.gz", "", []),
+    ],
+)
+def test_what_waits_is_said_below_the_verdict(
+    tmp_path: Path, capture: str, step: str, said: list[tuple[More, str]]
+) -> None:
+    of = found(tmp_path, DATA / capture, step)
+    for chosen, (verdict, words) in zip(headlines(of)[1:], said, strict=True):
+        assert chosen.verdict is verdict and words in chosen.text(Printer())
+
+
+def test_a_trace_cut_off_of_operators_alone_says_both(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    path.write_text(
+        '{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, '
+        '"ts": 1, "dur": 5}, {"ph": "X", "cat": "ker'
+    )
+    where, cut = headlines(found(tmp_path, path))
+    assert "operators on a CPU, as no device work was recorded" in where.text(Printer())
+    assert cut.verdict is More.CUT
 
 
 def test_a_capture_without_device_work_says_so(tmp_path: Path) -> None:
     export = Export(tmp_path)
     export.range("step", 0, 10)
-    assert headline(found(tmp_path, export.write())).verdict is Verdict.NOTHING
+    assert headlines(found(tmp_path, export.write()))[0].verdict is Verdict.NOTHING
 
 
 def test_ranks_are_apart_and_waiting_for_each_other_is_communication(tmp_path: Path) -> None:
@@ -193,7 +222,7 @@ def test_captures_are_reported_in_place_of_a_suite_and_back(tmp_path: Path) -> N
     assert "## job.rank0-and-1-more\n" in text
     assert "transformer/transformer.h/transformer.h.mlp" in text, "layers are folded"
     assert "](results/captures/gpt2_modules/step.svg)" in text
-    assert ">step: step 2, 44.0 ms in the capture<" in (project.folder / "report.html").read_text()
+    assert ">step: step 1, 44.0 ms in the capture<" in (project.folder / "report.html").read_text()
     assert project.stale(*words) == {}
     assert project.stale(*words, "capture_fold=")["capture_tables"] == 4, "names stay as they are"
     compared = "/with/".join(["results/captures/gpt2_modules"] * 2)

@@ -1,43 +1,83 @@
-"""One capture in a sentence: how much of its device time lies in ranges, and where most of it."""
+"""One capture in some sentences: where its device time lies, what waits, and what wasn't read."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 from workflow_src.captures.result import Captured
 from workflow_src.render.show import Headline
 from workflow_src.render.value import Cell
 
+BUSY = 0.9
+"""The share of steps from which on devices are busy."""
+
+WAITS = 0.05
+"""The share of a process's device time from which on its waiting for others is worth a sentence."""
+
 
 class Verdict(StrEnum):
-    """The verdicts, each with its sentences."""
+    """How much of the device time lies in ranges, and where most of it."""
 
     PLACED = (
-        "All {total} ms of device time lie in ranges. The one with the most of its own is {path}, "
+        "All {total} ms of {takes} lie in ranges. The one with the most of its own is {path}, "
         "with {most}."
     )
     PARTLY = (
-        "Of {total} ms of device time {share} lie in ranges; what doesn't is listed with its "
+        "Of {total} ms of {takes} {share} lie in ranges; what doesn't is listed with its "
         "reason. The range with the most of its own is {path}, with {most}."
     )
     NO_RANGES = (
-        "The capture has no range that counts, so its {total} ms of device time are one row."
+        "The capture has no range that counts, so its {total} ms of {takes} are one row, and no "
+        "steps are told apart. docs/captures.md says how to capture with ranges."
     )
-    UNPLACED = "None of the {total} ms of device time lies in a range; the reasons are listed."
+    UNPLACED = "None of the {total} ms of {takes} lies in a range; the reasons are listed."
     NOTHING = "The capture holds no device work."
     UNREADABLE = "This capture could not be read: {problem}."
 
 
-def headline(found: Captured) -> Headline:
-    """The verdict on a capture, with its numbers."""
-    leader = found.leader
-    slots: dict[str, Cell] = {
+class More(StrEnum):
+    """What else stands at the top, where it is so."""
+
+    CUT = "The file ends in the middle, so what came later is missing here."
+    WORKING = (
+        "In its steps, devices work for {working} of the time; most of the rest is idle by "
+        "{cause}: {idle} of the time."
+    )
+    BUSY = "In its steps, devices work for {working} of the time."
+    NO_STEPS = (
+        "No steps were found, so idle time isn't told: no outermost range with nearly all device "
+        "work repeats three times. The setting `capture_step` names the range that is a step."
+    )
+    NOT_NAMED = "No range that counts has the name {named}, which `capture_step` gives."
+    WAITS = (
+        "Process {process} waits for others in collectives for {waits} ms, {of_device} of its "
+        "device time. Waiting is device time in all tables but that of processes joined."
+    )
+
+
+def headlines(found: Captured) -> tuple[Headline, ...]:
+    """The verdicts on a capture, with their numbers."""
+    slots = _slots(found)
+    verdicts = (_verdict(found), *_more(found))
+    return tuple(Headline(verdict, verdict.value, slots) for verdict in verdicts)
+
+
+def _slots(found: Captured) -> Mapping[str, Cell]:
+    leader, working, waiting = found.leader, found.working, found.waiting
+    return {
         "problem": found.problem,
         "total": found.total,
+        "takes": found.takes,
         "share": found.share,
         "path": leader.path if leader else None,
         "most": leader.share if leader else None,
+        "named": found.named,
+        "working": working.share if working else None,
+        "cause": working.cause if working else None,
+        "idle": working.idle if working else None,
+        "process": waiting.process if waiting else None,
+        "waits": waiting.ms if waiting else None,
+        "of_device": waiting.share if waiting else None,
     }
-    verdict = _verdict(found)
-    return Headline(verdict, verdict.value, slots)
 
 
 def _verdict(found: Captured) -> Verdict:
@@ -50,3 +90,18 @@ def _verdict(found: Captured) -> Verdict:
     if found.whole:
         return Verdict.NO_RANGES
     return Verdict.PARTLY if found.unplaced.number else Verdict.PLACED
+
+
+def _more(found: Captured) -> list[More]:
+    working, waiting = found.working, found.waiting
+    placed = _verdict(found) in (Verdict.PLACED, Verdict.PARTLY)
+    busy = working is not None and (working.cause is None or working.share.number >= BUSY)
+    said = {
+        More.CUT: found.cut,
+        More.NOT_NAMED: found.named is not None,
+        More.NO_STEPS: placed and working is None and found.named is None,
+        More.BUSY: busy,
+        More.WORKING: working is not None and not busy,
+        More.WAITS: waiting is not None and waiting.share.number >= WAITS,
+    }
+    return [each for each, holds in said.items() if holds]

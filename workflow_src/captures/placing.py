@@ -151,6 +151,7 @@ def _lend(work: pd.DataFrame, ranges: pd.DataFrame, trees: _Trees, owner: Indice
     only = ranges["domain"].map(is_library).groupby([ranges["process"], ranges["thread"]]).all()
     of_program, lent = {key for key, library in only.items() if not library}, 0
     known = work.loc[work["missing"] == "", ["process", "thread"]]
+    is_range = np.append(ranges["thread"].to_numpy() != NOWHERE, False)
     for key, numbers in _by_thread(known).items():
         main = trees.main.get(key[0])
         if key in of_program or main is None:
@@ -158,7 +159,7 @@ def _lend(work: pd.DataFrame, ranges: pd.DataFrame, trees: _Trees, owner: Indice
         rows = known.index.to_numpy()[numbers]
         asking = rows[owner[rows] == NOWHERE] if key in trees.number else rows
         owner[asking] = trees.nestings[main].at(work["launch_ns"].to_numpy()[asking])
-        lent += int((owner[asking] != NOWHERE).sum())
+        lent += int(is_range[owner[asking]].sum())
     return lent
 
 

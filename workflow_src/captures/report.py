@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.captures.headline import headline
+from workflow_src.captures.headline import headlines
 from workflow_src.captures.pictures import flame_chart, step_image
 from workflow_src.captures.result import SHOWN, Captured, captured, read_tables
 from workflow_src.common.arguments import Parser, existing_folder, new_file
@@ -35,7 +35,7 @@ def text_of(
     `pictures` has the Markdown of those of a capture by its name.
     """
     shown = captures if whole else [shortened(each) for each in captures]
-    said = [(each, headline(each), pictures.get(each.name, "")) for each in shown]
+    said = [(each, headlines(each), pictures.get(each.name, "")) for each in shown]
     return render(templates, TEMPLATE, Printer(), captures=said)
 
 

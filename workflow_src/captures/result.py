@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from workflow_src.captures.capture import UNREADABLE
-from workflow_src.captures.rank_result import rank_times
-from workflow_src.captures.step_result import idle_times, step_times
+from workflow_src.captures.capture import OPERATOR, UNREADABLE
+from workflow_src.captures.rank_result import Waiting, longest_waiting, rank_times
+from workflow_src.captures.step_result import Working, idle_times, step_times, working
 from workflow_src.common.errors import TraceError, remake
 from workflow_src.common.reading import reading
 from workflow_src.common.units import NS_PER_MS
@@ -22,6 +22,10 @@ SHOWN = 30
 
 FIRST_LINE = 2
 """The line of a CSV's first row, after its headings."""
+
+DEVICE = "device time"
+OPERATORS = "time of operators on a CPU, as no device work was recorded,"
+"""What a capture's work takes."""
 
 READ = ("paths", "kernels", "unplaced", "steps", "idle", "summary", "notes")
 
@@ -38,12 +42,14 @@ class Leader:
 class Captured:
     """One capture: `total`, `placed` and `unplaced` device time in ms, and what has it.
 
-    `whole`: there are no ranges that count, so that all work is in one row. `paths` has the range
-    paths, `ranks` those of several processes joined, `steps` how long steps take and where that
-    goes, `idle` before the work of which range paths devices idled in steps, `kernels` and
-    `families` what ran, `lost` what could not be placed and why, `processes` a row per process if
-    there are several, `notes` what was read otherwise than recorded. `problem` says why the capture
-    can't be read; there is nothing else then.
+    `takes` says that it is device time, or that of operators. `cut`: the file ended in its middle.
+    `named`: the name of steps that no range has. `working` is how devices spend the time of steps,
+    `waiting` the process that waits longest for others. `whole`: there are no ranges that count, so
+    that all work is in one row. `paths` has the range paths, `ranks` those of several processes
+    joined, `steps` how long steps take and where that goes, `idle` before the work of which range
+    paths devices idled in steps, `kernels` and `families` what ran, `lost` what could not be placed
+    and why, `processes` a row per process if there are several, `notes` what was read otherwise
+    than recorded. `problem` says why the capture can't be read; there is nothing else then.
     """
 
     name: str
@@ -53,6 +59,11 @@ class Captured:
     unplaced: Value
     share: Value | None
     ranges: Value
+    takes: str
+    cut: bool
+    named: str | None
+    working: Working | None
+    waiting: Waiting | None
     whole: bool
     leader: Leader | None
     about: pd.DataFrame
@@ -88,7 +99,7 @@ def captured(name: str, tables: Mapping[str, pd.DataFrame]) -> Captured:
     )
     several = len(summary) > len(every) + 1
     ranges = int(every["ranges"].iloc[0])
-    problem = _problem(tables["notes"])
+    problem = _about_note(tables["notes"], UNREADABLE)
     return Captured(
         name=name,
         problem=problem,
@@ -97,6 +108,11 @@ def captured(name: str, tables: Mapping[str, pd.DataFrame]) -> Captured:
         unplaced=unplaced,
         share=ratio(placed, total, "share", "placed / total"),
         ranges=_count(ranges, every),
+        takes=_takes(tables),
+        cut="cut off" in set(tables["notes"]["note"]),
+        named=_about_note(tables["notes"], "no step"),
+        working=working(tables["steps"]),
+        waiting=longest_waiting(tables["paths"]),
         whole=not ranges,
         leader=_leader(tables["paths"], total),
         about=pd.DataFrame() if problem else _about(every),
@@ -112,10 +128,15 @@ def captured(name: str, tables: Mapping[str, pd.DataFrame]) -> Captured:
     )
 
 
-def _problem(notes: pd.DataFrame) -> str | None:
-    """Why the capture can't be read, or None."""
-    why = notes.loc[notes["note"] == UNREADABLE, "about"]
-    return str(why.iloc[0]) if len(why) else None
+def _takes(tables: Mapping[str, pd.DataFrame]) -> str:
+    kinds = {*tables["kernels"]["kind"], *tables["unplaced"]["kind"]}
+    return OPERATORS if kinds == {OPERATOR} else DEVICE
+
+
+def _about_note(notes: pd.DataFrame, code: str) -> str | None:
+    """What a note is about, such as why the capture can't be read; None without that note."""
+    about = notes.loc[notes["note"] == code, "about"]
+    return str(about.iloc[0]) if len(about) else None
 
 
 def _ms(ns: "pd.Series[int]", source: Rows) -> Value:

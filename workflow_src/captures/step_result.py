@@ -1,6 +1,7 @@
 """What the report says of a capture's steps: how long they take, and where and why devices idle."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pandas as pd
 
@@ -46,9 +47,11 @@ def _parts(rows: pd.DataFrame) -> Iterator[list[Cell]]:
 def idle_times(idle: pd.DataFrame, several: bool) -> pd.DataFrame:
     """A row per path, in their order; a column per cause that there is; `several` as above.
 
-    The share is of the idle time of all steps.
+    The share is of the idle time of all steps of the process.
     """
-    whole = _ms(idle, "own_idle_ns", "sum", "idle")
+    whole = {
+        name: _ms(rows, "own_idle_ns", "sum", "idle") for name, rows in idle.groupby("process")
+    }
     times = {"idle_ns": "idle, ms", "own_idle_ns": "of it own"}
     times |= {name: cause for cause in CAUSES if idle[name := f"idle_{cause}_ns"].any()}
     lines = []
@@ -56,11 +59,39 @@ def idle_times(idle: pd.DataFrame, several: bool) -> pd.DataFrame:
         row = idle.loc[[number]]
         cells = [_ms(row, column, "sum", "idle") for column in times]
         begin: list[Cell] = [str(row["process"].iloc[0])] if several else []
-        share = ratio(cells[0], whole, "share", "idle_ns / sum of own_idle_ns")
+        mine = whole[row["process"].iloc[0]]
+        share = ratio(cells[0], mine, "share", "idle_ns / sum of own_idle_ns")
         lines.append([*begin, str(row["path"].iloc[0]), cells[0], share, *cells[1:]])
     idle_head, *more = times.values()
     heads = (["process"] if several else []) + ["range path", idle_head, "share", *more]
     return pd.DataFrame(lines, columns=heads, dtype="object")
+
+
+@dataclass(frozen=True)
+class Working:
+    """How devices spend the time of all steps: the shares of work and of the longest idle cause.
+
+    `cause` is None where causes aren't known.
+    """
+
+    share: Value
+    cause: str | None
+    idle: Value | None
+
+
+def working(steps: pd.DataFrame) -> Working | None:
+    """What devices do in steps; None without any."""
+    whole = _ms(steps, "wall_ns", "sum")
+    share = ratio(
+        _ms(steps, "device_active_ns", "sum"), whole, "share", "device_active_ns / wall_ns"
+    )
+    if share is None:
+        return None
+    sums = {cause: _ms(steps, f"idle_{cause}_ns", "sum") for cause in CAUSES}
+    cause, ms = max(sums.items(), key=lambda item: item[1].number)
+    idle = ratio(ms, whole, "share", f"idle_{cause}_ns / wall_ns")
+    known = bool(steps["idle_launch_ns"].notna().all() and ms.number)
+    return Working(share, cause, idle) if known else Working(share, None, None)
 
 
 def _ms(rows: pd.DataFrame, column: str, how: str, table: str = "steps") -> Value:

@@ -104,7 +104,7 @@ def tables_of(found: Attributed, step: str = "") -> dict[str, pd.DataFrame]:
             "the capture: this is a defect of the reader, please report it with the file"
         )
     stepwise, idle = _stepwise(found, step)
-    unnamed = noted(no_step=int(bool(step) and stepwise.empty))
+    unnamed = (Note("no step", 1, step),) if step and stepwise.empty else ()
     return {
         "paths": _paths_table(paths, found.waits_known),
         "kernels": kernels,

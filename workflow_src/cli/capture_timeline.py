@@ -28,7 +28,10 @@ from workflow_src.traces.kernel_names import short_names
 
 @dataclass(frozen=True)
 class Step:
-    """One step: its process and thread, start and end (ns), path, number, and the row of it."""
+    """One step: its process and thread, start and end (ns), path, number, and the row of it.
+
+    phase: the path, and of which process it is where several have steps.
+    """
 
     process: int
     thread: int
@@ -36,6 +39,7 @@ class Step:
     end: int
     path: str
     number: int
+    phase: str
     row: pd.DataFrame
 
 
@@ -44,14 +48,14 @@ def timeline(source: Source, named: str) -> Timeline:
     steps = step_ranges(source, named)
     if steps.empty:
         raise TraceError("the capture has no steps; --step names the ranges that are steps")
-    step = _typical(steps)
+    step = _typical(steps, several=steps["process"].nunique() > 1)
     work = source.work[source.work["process"] == step.process]
     held = held_up(source, step.process, step.thread)
     idle = idle_gaps(step.row, work, held, has_calls(work))
     return Timeline(_ranges(source, step), _activities(source, work, step), idle)
 
 
-def _typical(steps: pd.DataFrame) -> Step:
+def _typical(steps: pd.DataFrame, several: bool) -> Step:
     """The step of the median wall time, of the process and path with the most device work."""
     of_each = steps.groupby(["process", "path"])["busy_ns"].sum().reset_index()
     most = of_each.loc[[of_each["busy_ns"].idxmax()], ["process", "path"]]
@@ -61,7 +65,9 @@ def _typical(steps: pd.DataFrame) -> Step:
     process, thread, start, end, number = (
         int(row[name].iloc[0]) for name in ("process", "thread", "start_ns", "end_ns", "step")
     )
-    return Step(process, thread, start, end, str(row["path"].iloc[0]), number, row)
+    path = str(row["path"].iloc[0])
+    phase = f"{path} of process {process}" if several else path
+    return Step(process, thread, start, end, path, number, phase, row.assign(phase=phase))
 
 
 def _ranges(source: Source, step: Step) -> pd.DataFrame:
@@ -74,7 +80,7 @@ def _ranges(source: Source, step: Step) -> pd.DataFrame:
     is_step = (mine["path"] == step.path) & (mine["thread"] == step.thread)
     deeper = mine["depth"] - mine.loc[is_step, "depth"].min()
     depth = deeper.clip(lower=1).where(~is_step, 0)
-    return mine.assign(depth=depth, component=mine["name"], phase=step.path, step=step.number)
+    return mine.assign(depth=depth, component=mine["name"], phase=step.phase, step=step.number)
 
 
 def _activities(source: Source, work: pd.DataFrame, step: Step) -> pd.DataFrame:
@@ -85,7 +91,7 @@ def _activities(source: Source, work: pd.DataFrame, step: Step) -> pd.DataFrame:
         path=np.append(source.paths.text, "")[mine["path"].to_numpy()],
         component=names[mine["range"].to_numpy()],
         short_name=short_names(mine["name"].astype(str)),
-        phase=step.path,
+        phase=step.phase,
         step=step.number,
     )
     return shown.sort_values(["start_ns", "end_ns"], ascending=[True, False], ignore_index=True)

@@ -96,7 +96,7 @@ def _phase(
     """The title, labels and chart of a phase from `top` on, and where the next one starts."""
     wall = int(step["end_ns"] - step["start_ns"])
     name = words.PHASES.get(phase, phase)
-    title = f"{name}: step {step['step'] + 1}, {milliseconds(wall)} in the capture"
+    title = f"{name}: step {step['step']}, {milliseconds(wall)} in the capture"
     parts = [label(title, 4, top + 12, weight="bold")]
     top += 18
     boxes, height = [], 0.0
