@@ -53,11 +53,12 @@ def result(tables: Tables) -> GemmShare:
     """Answer (d) from timings, captures, kernels and, where there are any, products, operators."""
     changes = {case: change(tables, case) for case in tables.cases}
     every, chosen = tuple(changes.values()), example(tables)
+    counted = undisturbed(tables)
     columns = {
         precision: [changes[case] for case in mine]
-        for precision, mine in by_precision(undisturbed(tables)).items()
+        for precision, mine in by_precision(counted).items()
     }
-    compared = [each for mine in columns.values() for each in mine if each.points]
+    compared = [changes[case] for case in counted if changes[case].points]
     known = [each for each in compared if each.falls and each.more_by_optimizer is not None]
     shared = any(each.forward or each.step for each in every)
     return GemmShare(
