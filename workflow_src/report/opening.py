@@ -128,7 +128,6 @@ def medians(run: Run, page: bool) -> pd.DataFrame:
         [row.label, *(row.cells[name].on(page) if name in row.cells else None for name in columns)]
         for part in run.answers
         for row in part.opening
-        if set(row.cells) & set(columns)
     ]
     heading = "medians of the cases of each precision"
     return pd.DataFrame(lines, columns=[heading, *columns], dtype="object")
