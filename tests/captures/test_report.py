@@ -54,7 +54,11 @@ def test_a_recorded_capture_has_its_verdict(
     ("capture", "step", "said"),
     [
         ("gpt2_modules.sqlite.gz", "", [(More.WORKING, "for 42 % of the time")]),
-        ("ddp.sqlite.gz", "", [(More.WORKING, "launch: 44 % of"), (More.WAITS, "for 41.3 ms, 58 % of")]),
+        (
+            "ddp.sqlite.gz",
+            "",
+            [(More.WORKING, "launch: 44 % of"), (More.WAITS, "for 41.3 ms, 58 % of")],
+        ),
         ("ddp.sqlite.gz", "train", [(More.NOT_NAMED, "has the name train,"), (More.WAITS, "58 %")]),
         ("graph.json.gz", "", [(More.NO_STEPS, "repeats three times")]),
         ("vit.sqlite.gz", "", []),
