@@ -197,7 +197,8 @@ def test_captures_are_reported_in_place_of_a_suite_and_back(tmp_path: Path) -> N
         rank_file(theirs, rank)
     (theirs / "bad.sqlite").write_text("hello")
     words = ("report.md", "--config", f"captures=[{theirs}/*]")
-    project.run(*words)
+    said = project.run(*words)
+    assert said.count("\nCapture bad could not be read: ") == 1 == said.count("\nCapture ")
     text = (project.folder / "report.md").read_text()
     assert "neither an export of nsys nor a trace of torch.profiler" in text
     again = {"capture_tables": 1, "capture_timeline": 1, "captures_report": 1}

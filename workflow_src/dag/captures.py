@@ -1,5 +1,6 @@
 """Captures of other programs: which files they are, and the report of them all."""
 
+import csv
 import glob
 import hashlib
 import json
@@ -23,8 +24,8 @@ SUFFIXES = re.compile(r"(\.nsys-rep|\.sqlite|\.json|\.pt\.trace|\.trace|\.gz)+\Z
 ENDS = (SUFFIXES, re.compile(r"\.gz\Z"), re.compile(r"(?!)"))
 """What a name leaves of its file's off, one instead of the other where that tells files apart."""
 REPORT_OF_NSYS = ".nsys-rep"
-UNREADABLE = "unreadable,"
-"""The beginning of a row of notes.csv of a capture that can't be read."""
+UNREADABLE = "unreadable"
+"""The note in notes.csv of a capture that can't be read, which is about why."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +61,15 @@ class Captures:
         """An input function: what has a capture read again if it couldn't be read the last time."""
 
         def again(wildcards: Wildcards) -> str:
-            notes = Path(RESULTS, wildcards.capture, "notes.csv")
-            failed = notes.is_file() and f"\n{UNREADABLE}" in notes.read_text(encoding="utf-8")
+            failed = _problem(wildcards.capture)
             return another_run(newer=True) if failed else ancient(another_run(newer=False))
 
         return again
+
+    def problems(self) -> list[str]:
+        """A line for each capture that couldn't be read: its name, and why."""
+        problems = {name: _problem(name) for name in self.files}
+        return [f"Capture {name} could not be read: {why}" for name, why in problems.items() if why]
 
     def tables(self) -> list[str]:
         """All tables of all captures."""
@@ -91,6 +96,16 @@ class Captures:
     def made_for_another(self, ancient: Callable[[str], str]) -> str:
         """An input that has the report made again if it was made for anything else."""
         return made_for_another(ROOT_FILES, self.asked, ancient)
+
+
+def _problem(name: str) -> str:
+    """Why a capture couldn't be read the last time; "" if it could, or wasn't tried."""
+    notes = Path(RESULTS, name, "notes.csv")
+    if not notes.is_file():
+        return ""
+    with notes.open(encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(file)
+        return next((row["about"] for row in rows if row["note"] == UNREADABLE), "")
 
 
 def captures_of(
