@@ -13,6 +13,11 @@ onstart:
     follow(logger, workflow.persistence.dag)
 
 
+onsuccess:
+    for problem in dag.captures.problems():
+        print(problem, file=sys.stderr)
+
+
 onerror:
     keep_unfinished(workflow.persistence)
     print(

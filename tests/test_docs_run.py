@@ -54,7 +54,10 @@ BY_TESTS = {
         "test_environment.py::test_all_of_it_is_measured_again_in_one_command"
     ),
     r"make compare( A=results/before B=results/after)?": GATE,
-    r"make compare A=results/captures/before B=results/captures/after": (
+    r"make compare A=results/captures/before-train B=results/captures/after-train": (
+        "captures/test_report.py::test_captures_are_reported_in_place_of_a_suite_and_back"
+    ),
+    r"snakemake --cores 1 results/compare/\{A\}/with/\{B\}/compare\.md": (
         "captures/test_report.py::test_captures_are_reported_in_place_of_a_suite_and_back"
     ),
     r"python -m workflow_src\.compare\.(compare|gate --comparison results/compare/.*)": GATE,

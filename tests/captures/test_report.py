@@ -17,7 +17,7 @@ from workflow_src.common import nsys_cli
 from workflow_src.common.asked import asked_of
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import TraceError
-from workflow_src.dag.captures import captures_of, name_of
+from workflow_src.dag.captures import captures_of, name_of, names_of
 from workflow_src.plan.config import ConfigError
 from workflow_src.render.show import Printer
 
@@ -153,7 +153,10 @@ def test_one_that_cannot_be_read_has_a_sentence_and_the_others_their_tables(
         report.main([*common, f"{tmp_path}/bad", f"{tmp_path}/none"])
 
 
-def test_files_have_names_and_bad_ones_a_sentence(tmp_path: Path) -> None:
+def test_files_have_names_and_bad_ones_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     for name in ("a.sqlite.gz", "b.json", "c d.nsys-rep", "a.pt.trace.json.gz"):
         (tmp_path / name).touch()
     assert name_of("x/c d.nsys-rep") == "c-d" and name_of("run.pt.trace.json.gz") == "run"
@@ -163,11 +166,25 @@ def test_files_have_names_and_bad_ones_a_sentence(tmp_path: Path) -> None:
     assert options == "--fold= --step= '--domains=a b,c'"
     for patterns, fold, sentence in (
         ([f"{tmp_path}/z*"], "", "isn't a file, and as a pattern fits none"),
-        ([f"{tmp_path}/a*"], "", "have one name, a"),
+        (["b.json", "./b.json"], "", "captures: b.json and ./b.json have one name, b.json,"),
         ([], "(", "capture_fold: '\\(' is no regular expression"),
     ):
         with pytest.raises(ConfigError, match=sentence):
             captures_of(patterns, fold)
+
+
+@pytest.mark.parametrize(
+    ("files", "names"),
+    [
+        (("graph.json.gz", "graph.sqlite.gz", "b.json"), ("graph.json", "graph.sqlite", "b")),
+        (("r1/trace.sqlite.gz", "r2/trace.sqlite.gz"), ("r1-trace", "r2-trace")),
+        (("r1/x/t.json", "r2/x/t.json", "t.json"), ("r1-x-t", "r2-x-t", "t")),
+        (("r/a.json", "r/a.sqlite", "s/a.json"), ("r-a.json", "r-a.sqlite", "s-a.json")),
+        (("a.json", "a.json.gz"), ("a.json", "a.json.gz")),
+    ],
+)
+def test_files_of_one_name_get_longer_ones(files: tuple[str, ...], names: tuple[str, ...]) -> None:
+    assert names_of(files) == dict(zip(files, names, strict=True))
 
 
 @pytest.mark.nsys
@@ -213,7 +230,8 @@ def test_captures_are_reported_in_place_of_a_suite_and_back(tmp_path: Path) -> N
         rank_file(theirs, rank)
     (theirs / "bad.sqlite").write_text("hello")
     words = ("report.md", "--config", f"captures=[{theirs}/*]")
-    project.run(*words)
+    said = project.run(*words)
+    assert said.count("\nCapture bad could not be read: ") == 1 == said.count("\nCapture ")
     text = (project.folder / "report.md").read_text()
     assert "neither an export of nsys nor a trace of torch.profiler" in text
     again = {"capture_tables": 1, "capture_timeline": 1, "captures_report": 1}

@@ -13,6 +13,7 @@ from workflow_src.compare.captures import CapturesCompared, read_capture
 from workflow_src.compare.captures_headline import Verdict, headline
 from workflow_src.render.show import Printer
 
+RECORDED = ROOT / "tests" / "data" / "captures"
 MS = 1_000_000
 
 
@@ -98,3 +99,16 @@ def test_captures_without_tables_or_that_could_not_be_read_are_refused(tmp_path:
     tables.main([*given, "--note-problem"])
     with pytest.raises(StageError, match=r"could not be read: .*bad\.sqlite: it is neither"):
         read_capture(tmp_path / "bad")
+
+
+def test_kernels_of_different_profilers_are_matched_by_short_name(tmp_path: Path) -> None:
+    folders = tmp_path / "torch", tmp_path / "nsys"
+    for folder, file in zip(folders, ("streams.json.gz", "streams.sqlite.gz"), strict=True):
+        tables.main(["--capture", str(RECORDED / file), "--output", str(folder)])
+    found = compared(*folders)
+    kinds = found.kernels.set_index("name")["kind"]
+    assert len(kinds) == 14 and not {"appeared", "vanished"} & set(kinds)
+    said = compare_captures.text_of(found, ROOT / "report_templates")
+    assert said.count("The profilers differ (A: torch, B: nsys)") == 1
+    same = compare_captures.text_of(compared(folders[0], folders[0]), ROOT / "report_templates")
+    assert "profilers differ" not in same

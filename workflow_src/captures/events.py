@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from workflow_src.captures.files import GIVE
 from workflow_src.common.errors import TraceError
 
 NEXT = re.compile(rb"\}\s*,\s*(?=\{)")
@@ -122,7 +123,7 @@ def one_by_one(text: str) -> Events:
         return _each(text, decoder)
     listed = found.get("traceEvents") if isinstance(found, dict) else found
     if not isinstance(listed, list):
-        raise TraceError("it isn't a trace of torch.profiler: it has no list of traceEvents")
+        raise TraceError(f"it isn't a trace of torch.profiler, with a list of traceEvents; {GIVE}")
     return _sorted_out(listed, 0, False)
 
 
@@ -148,7 +149,7 @@ def _each(text: str, decoder: json.JSONDecoder) -> Events:
     """The events of a text that isn't JSON as a whole: each one that is."""
     begin = re.search(START.pattern.decode(), text)
     if not begin:
-        raise TraceError("it is neither an export of nsys nor a trace of torch.profiler")
+        raise TraceError(f"it is neither an export of nsys nor a trace of torch.profiler; {GIVE}")
     between = re.compile(NEXT.pattern.decode())
     at, bad, cut_off, found = begin.end(), 0, False, []
     while True:

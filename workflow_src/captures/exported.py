@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from workflow_src.captures.capture import UNKNOWN, Note, printable
+from workflow_src.captures.files import GIVE
 from workflow_src.common.errors import TraceError
 from workflow_src.traces.intervals import Indices
 from workflow_src.traces.trace import LATEST_NS
@@ -19,6 +20,7 @@ WORK_TABLES = {
     name: f"CUPTI_ACTIVITY_KIND_{name}" for name in ("KERNEL", "MEMCPY", "MEMSET", "GRAPH_TRACE")
 }
 RUNTIME, RANGES, STRINGS = "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS", "StringIds"
+LATER = "export it with nsys 2023.4 or later"
 OVERHEADS = "PROFILER_OVERHEAD"
 COPY_KINDS = "ENUM_CUDA_MEMCPY_OPER"
 NOT_EXPORTED = "NOT_EXPORTED"
@@ -67,7 +69,9 @@ class Exported:
         found = [column for column in here if column.casefold() == name.casefold()]
         if not found:
             columns = ", ".join(here)[:150]
-            raise TraceError(f"its table {self.name(table)} has no column {name}, it has {columns}")
+            raise TraceError(
+                f"its table {self.name(table)} has no column {name}, it has {columns}; {LATER}"
+            )
         return found[0]
 
     def has_column(self, table: str, name: str) -> bool:
@@ -149,7 +153,7 @@ def exported(connection: sqlite3.Connection) -> Exported:
     found = Exported(connection, tables, views, _stand_ins(tables))
     if not any(found.has(name) for name in NEEDED) and "META_DATA_EXPORT" not in tables:
         here = ", ".join(names)[:150] or "none"
-        raise TraceError(f"it isn't an export of nsys: its tables are {here}")
+        raise TraceError(f"it isn't an export of nsys: its tables are {here}; {GIVE}")
     return found
 
 

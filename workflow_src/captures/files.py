@@ -11,8 +11,10 @@ from pathlib import Path
 from workflow_src.common.errors import TraceError
 
 GZIP, SQLITE = b"\x1f\x8b", b"SQLite format 3\0"
-CHUNK = 2**20
-BLOCK = 2**22
+CHUNK, BLOCK = 2**20, 2**22
+GIVE = "give an SQLite export of nsys, or a trace that torch.profiler exported"
+AGAIN = "export or copy it again"
+"""What to do about a file of another kind, and about a damaged one."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ def is_sqlite(path: Path) -> bool:
     if head.startswith(GZIP):
         head = b"".join(_decompressed(path, len(SQLITE)))[: len(SQLITE)]
     if not head:
-        raise TraceError("the file is empty")
+        raise TraceError(f"the file is empty; {AGAIN}")
     return head.startswith(SQLITE)
 
 
@@ -51,7 +53,7 @@ def _decompressed(path: Path, at_most: int = 0) -> Iterator[bytes]:
                 rest, inflater = inflater.unused_data, zlib.decompressobj(zlib.MAX_WBITS | 16)
                 yield inflater.decompress(rest)
         if not inflater.eof:
-            raise EOFError("compressed data end too early")
+            raise EOFError("its compressed data is cut off")
 
 
 def blocks(path: Path) -> Iterator[bytes]:

@@ -6,19 +6,19 @@ from pathlib import Path
 from workflow_src.captures import nsys, torch_profiler
 from workflow_src.captures.capture import Capture
 from workflow_src.captures.exported import NotExportedError
-from workflow_src.captures.files import database, is_sqlite
+from workflow_src.captures.files import AGAIN, GIVE, database, is_sqlite
 from workflow_src.captures.joined import joined
 from workflow_src.common.errors import TraceError
 from workflow_src.common.reading import reading
 from workflow_src.common.torch_ranks import jobs, rank_of
 
-ADVICE = "give an SQLite export of nsys, or a trace that torch.profiler exported"
+KIND = "a capture that can be read"
 
 
 def read(path: Path) -> Capture:
     """The capture in a file. Raises TraceError, which names the file, if it can't be read."""
     try:
-        with reading(path, "a capture that can be read", ADVICE, TraceError):
+        with reading(path, KIND, f"copy it again, or {GIVE}", TraceError):
             return _read(path)
     except NotExportedError:
         raise
@@ -43,10 +43,13 @@ def read_all(paths: Sequence[Path]) -> Capture:
 
 def _read(path: Path) -> Capture:
     if is_sqlite(path):
-        with database(path) as plain:
+        with reading(path, KIND, AGAIN, TraceError), database(path) as plain:
             found = nsys.read(plain)
     else:
         found = torch_profiler.read(path)
     if not len(found.ranges) and not len(found.work):
-        raise TraceError("it holds neither a range nor any work of a device")
+        raise TraceError(
+            "it holds neither a range nor any work of a device; record some: "
+            "nsys profile -t cuda,nvtx"
+        )
     return found

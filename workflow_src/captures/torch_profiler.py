@@ -45,7 +45,10 @@ def read(path: Path) -> Capture:
         found = read_parts(path, ("range", "call", "overhead", "operator"))
     ranges, calls, overheads, work = found.columns.values()
     if not any(columns.count for columns in found.columns.values()):
-        raise TraceError("it holds no event of torch.profiler that takes time")
+        raise TraceError(
+            "it holds no event of torch.profiler that takes time; record CPU and CUDA activities, "
+            "or copy it again"
+        )
     rows, shared = _device_rows(work, calls, ranges) if on_device else (_operator_rows(work), 0)
     notes = noted(
         bad_ranges=ranges.bad,

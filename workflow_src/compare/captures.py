@@ -13,13 +13,16 @@ from workflow_src.compare.change import PLAIN_BEYOND, Change, Kind, apart
 from workflow_src.compare.work import kind_of
 from workflow_src.render.value import Cell, Value
 
-READ = ("paths", "kernels", "steps", "notes")
+READ = ("paths", "kernels", "steps", "summary", "notes")
 ADVICE = "make its tables: snakemake --cores 1 report.md --config 'captures=[FILE]'"
 
 FEWEST_STEPS = 3
 """In each capture, for a verdict: two may both be out of the ordinary."""
 
 SIDES = ("a", "b")
+
+NAMED_APART = ("copy", "set")
+"""Kinds of work whose short names differ between profilers: each kind is one row then."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,11 @@ class Captured:
         rows: pd.DataFrame = found[found["path"] == path]
         return rows
 
+    @property
+    def profiler(self) -> str:
+        """Who recorded it."""
+        return str(self.tables["summary"]["profiler"].iloc[-1])
+
 
 @dataclass(frozen=True)
 class CapturesCompared:
@@ -42,16 +50,22 @@ class CapturesCompared:
 
     step: the range path that both have as steps, or None; device: the change of their device time.
     paths: a row per range path: times, ms and own_ms of each (a_times, b_times, ...), ratio, and
-    own_change_ms, which add up. kernels: a row per whole name: calls and ms of each, kind (how it
-    changed, or None), change_ms.
+    own_change_ms, which add up. kernels: a row per name: calls and ms of each, kind (how it
+    changed, or None), change_ms. The name is the whole one, or the short one if profilers differ.
     """
 
     a: str
     b: str
     step: str | None
     device: Change | None
+    profilers: tuple[str, str]
     paths: pd.DataFrame
     kernels: pd.DataFrame
+
+    @property
+    def profilers_differ(self) -> bool:
+        """Whether kernels are matched by short name."""
+        return self.profilers[0] != self.profilers[1]
 
     @property
     def paths_table(self) -> pd.DataFrame:
@@ -105,8 +119,15 @@ def compare_captures(a: Captured, b: Captured) -> CapturesCompared:
     steps = [len(each.steps(step)) if step else 1 for each in both]
     device = _device(*(each.steps(step) for each in both)) if step else None
     paths = _joined([_paths(each, n) for each, n in zip(both, steps, strict=True)], "path")
-    kernels = _joined([_kernels(each, n) for each, n in zip(both, steps, strict=True)], "name")
-    return CapturesCompared(a.name, b.name, step, device, _path_changes(paths), _changed(kernels))
+    profilers = (a.profiler, b.profiler)
+    # They write C++ names differently: (anonymous namespace) and <unnamed>, lambda()#3 and
+    # (instance 3).
+    differ = a.profiler != b.profiler
+    named = [_kernels(each, n, differ) for each, n in zip(both, steps, strict=True)]
+    kernels = _joined(named, "name")
+    return CapturesCompared(
+        a.name, b.name, step, device, profilers, _path_changes(paths), _changed(kernels)
+    )
 
 
 def _shared_step(a: Captured, b: Captured) -> str | None:
@@ -136,9 +157,12 @@ def _paths(of: Captured, steps: int) -> pd.DataFrame:
     return sums.rename(columns={"instances": "times", "busy_ms": "ms"})
 
 
-def _kernels(of: Captured, steps: int) -> pd.DataFrame:
-    """Calls and ms a step of each kernel, copy or set, over all paths and processes."""
+def _kernels(of: Captured, steps: int, by_short_name: bool) -> pd.DataFrame:
+    """Calls and ms a step of each kernel, copy or set, over all paths and processes, by name."""
     found = of.tables["kernels"]
+    if by_short_name:
+        shared = found["short_name"].where(~found["kind"].isin(NAMED_APART), found["kind"])
+        found = found.assign(name=shared, short_name=shared)
     sums = found.groupby("name")[["activities", "busy_ns"]].sum() / steps
     short = found.groupby("name")[["short_name", "family"]].first()
     return short.assign(calls=sums["activities"], ms=sums["busy_ns"] / NS_PER_MS)

@@ -1,11 +1,13 @@
 """Captures of other programs: which files they are, and the report of them all."""
 
+import csv
 import glob
 import hashlib
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,9 +21,11 @@ TABLES = (
     "paths", "kernels", "families", "unplaced", "steps", "idle", "domains", "summary", "notes",
 )  # fmt: skip
 SUFFIXES = re.compile(r"(\.nsys-rep|\.sqlite|\.json|\.pt\.trace|\.trace|\.gz)+\Z")
+ENDS = (SUFFIXES, re.compile(r"\.gz\Z"), re.compile(r"(?!)"))
+"""What a name leaves of its file's off, one instead of the other where that tells files apart."""
 REPORT_OF_NSYS = ".nsys-rep"
-UNREADABLE = "unreadable,"
-"""The beginning of a row of notes.csv of a capture that can't be read."""
+UNREADABLE = "unreadable"
+"""The note in notes.csv of a capture that can't be read, which is about why."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +61,15 @@ class Captures:
         """An input function: what has a capture read again if it couldn't be read the last time."""
 
         def again(wildcards: Wildcards) -> str:
-            notes = Path(RESULTS, wildcards.capture, "notes.csv")
-            failed = notes.is_file() and f"\n{UNREADABLE}" in notes.read_text(encoding="utf-8")
+            failed = _problem(wildcards.capture)
             return another_run(newer=True) if failed else ancient(another_run(newer=False))
 
         return again
+
+    def problems(self) -> list[str]:
+        """A line for each capture that couldn't be read: its name, and why."""
+        problems = {name: _problem(name) for name in self.files}
+        return [f"Capture {name} could not be read: {why}" for name, why in problems.items() if why]
 
     def tables(self) -> list[str]:
         """All tables of all captures."""
@@ -90,6 +98,16 @@ class Captures:
         return made_for_another(ROOT_FILES, self.asked, ancient)
 
 
+def _problem(name: str) -> str:
+    """Why a capture couldn't be read the last time; "" if it could, or wasn't tried."""
+    notes = Path(RESULTS, name, "notes.csv")
+    if not notes.is_file():
+        return ""
+    with notes.open(encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(file)
+        return next((row["about"] for row in rows if row["note"] == UNREADABLE), "")
+
+
 def captures_of(
     patterns: Iterable[str],
     fold: str | None,
@@ -98,39 +116,63 @@ def captures_of(
 ) -> Captures:
     """The captures that the setting `captures` names, files or patterns of files.
 
-    Raises ConfigError for a pattern without a file, two files of one name, or a bad `capture_fold`.
+    Raises ConfigError for a pattern without a file, two files whose whole paths give one name, or a
+    bad `capture_fold`.
     """
     try:
         re.compile(fold or "")
     except re.error as error:
         raise ConfigError(f"capture_fold: {fold!r} is no regular expression: {error}") from None
-    files: dict[str, str] = {}
+    files: dict[str, None] = {}
     for pattern in patterns:
         found = [path for path in sorted(glob.glob(pattern)) if Path(path).is_file()]
         if not found:
             raise ConfigError(f"captures: {pattern!r} isn't a file, and as a pattern fits none")
-        for path in found:
-            name = name_of(path)
-            if files.get(name, path) != path:
-                raise ConfigError(
-                    f"captures: {files[name]} and {path} have one name, {name}, and their tables "
-                    "would lie in one folder: rename one"
-                )
-            files[name] = path
-    return Captures(_of_jobs(files), fold or "", tuple(domains), step or "")
+        files |= dict.fromkeys(found)
+    return Captures(_of_jobs(names_of(list(files))), fold or "", tuple(domains), step or "")
 
 
-def _of_jobs(files: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+def _of_jobs(names: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
     """The files of each capture; that of several ranks has the name of its first one's."""
-    names = {Path(file): name for name, file in files.items()}
+    files = {Path(file): file for file in names}
     found = {}
-    for first, *more in jobs(list(names)):
-        name = f"{names[first]}-and-{len(more)}-more" if more else names[first]
-        found[name] = (files[names[first]], *(files[names[path]] for path in more))
+    for first, *more in jobs(list(files)):
+        name = names[files[first]]
+        name = f"{name}-and-{len(more)}-more" if more else name
+        found[name] = (files[first], *(files[path] for path in more))
     return found
 
 
-def name_of(path: str) -> str:
-    """A capture's name: its file's, without suffixes and with letters that a path may have."""
-    stem = SUFFIXES.sub("", Path(path).name) or "capture"
-    return re.sub(r"[^A-Za-z0-9._-]", "-", stem).lstrip(".-") or "capture"
+def names_of(paths: Sequence[str]) -> dict[str, str]:
+    """The name of each capture's file; those that would have one name get longer ones together.
+
+    Raises ConfigError if even their whole paths give one name.
+    """
+    length = {name_of(path): 0 for path in paths}
+    longest = len(ENDS) * max((len(Path(path).parts) for path in paths), default=0) - 1
+    while True:
+        names = {path: name_of(path, length[name_of(path)]) for path in paths}
+        times = Counter(names.values())
+        alike = [path for path, name in names.items() if times[name] > 1]
+        if not alike:
+            return names
+        for name in {name_of(path) for path in alike}:
+            length[name] += 1
+        if max(length.values()) > longest:
+            first, second, *_ = (path for path in alike if names[path] == names[alike[0]])
+            raise ConfigError(
+                f"captures: {first} and {second} have one name, {names[first]}, and their tables "
+                "would lie in one folder: rename one"
+            )
+
+
+def name_of(path: str, length: int = 0) -> str:
+    """A capture's name: its file's, without suffixes and with letters that a path may have.
+
+    A longer one keeps suffixes, or has the last folders before it, by turns.
+    """
+    folders, kept = divmod(length, len(ENDS))
+    *above, file = Path(path).parts
+    stem = ENDS[kept].sub("", file) or "capture"
+    name = "-".join([*above[max(0, len(above) - folders) :], stem])
+    return re.sub(r"[^A-Za-z0-9._-]", "-", name).lstrip(".-") or "capture"
