@@ -43,7 +43,7 @@ def test_a_section_is_written_with_its_page_its_tables_and_its_numbers(
     csv, ceilings = H200 / "tables/studies/fusion.csv", H200 / "tables/ceilings.csv"
     found = run(monkeypatch, tmp_path, csv, "--ceilings", str(ceilings))
     assert f"]({tmp_path}/figure.svg)" in found["md"] and "](#" not in found["md"]
-    assert "[4,669](#studies/fusion-" in found["page.md"]
+    assert "[4,260](#studies/fusion-" in found["page.md"]
     assert found["appendix.md"].startswith("## Operator fusion")
     said = json.loads(found["json"])
     assert (said["study"], said["verdict"], said["title"]) == (

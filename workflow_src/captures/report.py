@@ -35,7 +35,10 @@ def text_of(
     `pictures` has the Markdown of those of a capture by its name.
     """
     shown = captures if whole else [shortened(each) for each in captures]
-    said = [(each, headlines(each), pictures.get(each.name, "")) for each in shown]
+    said = []
+    for each in shown:
+        first, *more = headlines(each)
+        said.append((each, first, more, pictures.get(each.name, "")))
     return render(templates, TEMPLATE, Printer(), captures=said)
 
 

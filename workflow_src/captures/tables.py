@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import GRAPH, NOTES, Capture, Note, early, noted
+from workflow_src.captures.capture import GRAPH, NOTES, UNREADABLE, Capture, Note, early, noted
 from workflow_src.captures.domains import choose, domain_names
 from workflow_src.captures.idle import idle_by_path
 from workflow_src.captures.paths import Paths, path_totals, paths_of
@@ -74,7 +74,7 @@ def attributed(
     work["wait_ns"] = waiting.ns
     counts = noted(early=early(capture.work), unmatched=waiting.unmatched)
     notes = capture.notes + counts + chosen.notes + placed.notes
-    if not len(work):
+    if not len(work) and UNREADABLE not in [note.code for note in notes]:
         notes += (Note("no work", 1),)
     ranges = device_times(placed.ranges, work)
     known = waiting.known
