@@ -60,7 +60,7 @@ def test_a_recorded_capture_has_its_verdict(
             [(More.WORKING, "launch: 44 % of"), (More.WAITS, "for 41.3 ms, 58 % of")],
         ),
         ("ddp.sqlite.gz", "train", [(More.NOT_NAMED, "has the name train,"), (More.WAITS, "58 %")]),
-        ("graph.json.gz", "", [(More.NO_STEPS, "repeats three times")]),
+        ("graph.json.gz", "", [(More.NO_STEPS, "repeats 3 times")]),
         ("vit.sqlite.gz", "", []),
     ],
 )
@@ -70,6 +70,17 @@ def test_what_waits_is_said_below_the_verdict(
     of = found(tmp_path, DATA / capture, step)
     for chosen, (verdict, words) in zip(headlines(of)[1:], said, strict=True):
         assert chosen.verdict is verdict and words in chosen.text(Printer())
+
+
+def test_devices_that_work_in_nearly_all_of_the_steps_wait_for_nothing_worth_a_cause(
+    tmp_path: Path,
+) -> None:
+    export = Export(tmp_path)
+    for start in (0, 1000, 2000):
+        export.range("step", start, start + 1000)
+        export.work(start + 10, 950)
+    (_, busy) = headlines(found(tmp_path, export.write()))
+    assert busy.text(Printer()) == "In its steps, devices work for 95 % of the time."
 
 
 def test_a_trace_cut_off_of_operators_alone_says_both(tmp_path: Path) -> None:

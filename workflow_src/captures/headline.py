@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from workflow_src.captures.result import Captured
+from workflow_src.captures.steps import REPEATED
 from workflow_src.render.show import Headline
 from workflow_src.render.value import Cell
 
@@ -45,7 +46,7 @@ class More(StrEnum):
     BUSY = "In its steps, devices work for {working} of the time."
     NO_STEPS = (
         "No steps were found, so idle time isn't told: no outermost range with nearly all device "
-        "work repeats three times. The setting `capture_step` names the range that is a step."
+        "work repeats {repeats} times. The setting `capture_step` names the range that is a step."
     )
     NOT_NAMED = "No range that counts has the name {named}, which `capture_step` gives."
     WAITS = (
@@ -71,6 +72,7 @@ def _slots(found: Captured) -> Mapping[str, Cell]:
         "path": leader.path if leader else None,
         "most": leader.share if leader else None,
         "named": found.named,
+        "repeats": str(REPEATED),
         "working": working.share if working else None,
         "cause": working.cause if working else None,
         "idle": working.idle if working else None,

@@ -39,7 +39,7 @@ def text_of(
     for each in shown:
         first, *more = headlines(each)
         said.append((each, first, more, pictures.get(each.name, "")))
-    return render(templates, TEMPLATE, Printer(), captures=said)
+    return render(templates, TEMPLATE, Printer(), captures=said, rows=SHOWN)
 
 
 def shortened(found: Captured) -> Captured:
@@ -60,16 +60,30 @@ def _most(paths: pd.DataFrame, column: str) -> pd.DataFrame:
     return paths.iloc[sorted(order)]
 
 
-def _read(folders: Sequence[Path]) -> list[Captured]:
-    """What each capture's tables say, those that can't be read first.
+def _captured(tables: Mapping[str, Mapping[str, pd.DataFrame]]) -> list[Captured]:
+    """What the tables of each capture say, those that can't be read first.
 
     Raises TraceError, with the reasons, if none can be read.
     """
-    found = [captured(folder.name, read_tables(folder)) for folder in folders]
+    found = [captured(name, its) for name, its in tables.items()]
     problems = [each.problem for each in found if each.problem]
     if len(problems) == len(found):
         raise TraceError("\n".join(problems))
     return sorted(found, key=lambda each: each.problem is None)
+
+
+def page(
+    captures: Sequence[Captured],
+    templates: Path,
+    steps: Mapping[str, Markup],
+    charts: Mapping[str, Markup],
+    beside: Path,
+) -> str:
+    """The report as one HTML page beside which the images of `steps` are; a chart by each name."""
+    places = {name: f"flame {place}" for place, name in enumerate(charts)}
+    drawn = {name: Markup(f"@@{places[name]}@@\n\n{steps[name]}") for name in charts}
+    text = text_of(captures, templates, drawn, whole=True)
+    return make_html(text, beside, templates, {places[name]: charts[name] for name in charts})
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -84,17 +98,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--html", type=new_file, required=True, help="report.html")
     given = parser.parse_args(arguments)
     with one_sentence():
-        found, beside = _read(given.tables), given.html.parent
         folders = {folder.name: folder for folder in given.tables}
+        tables = {name: read_tables(folder) for name, folder in folders.items()}
+        found, beside = _captured(tables), given.html.parent
         steps = {each.name: step_image(each, folders[each.name], beside) for each in found}
-        write_text(given.markdown, noted(text_of(found, given.templates, steps), given.asked))
-        places = {name: f"flame {place}" for place, name in enumerate(steps)}
-        drawn = {name: Markup(f"@@{places[name]}@@\n\n{steps[name]}") for name in steps}
-        charts = {
-            places[name]: flame_chart(name, read_tables(folders[name])["kernels"]) for name in steps
-        }
-        text = text_of(found, given.templates, drawn, whole=True)
-        write_text(given.html, noted(make_html(text, beside, given.templates, charts), given.asked))
+        charts = {each.name: flame_chart(each.name, tables[each.name]["kernels"]) for each in found}
+        text = text_of(found, given.templates, steps)
+        html = page(found, given.templates, steps, charts, beside)
+        write_text(given.markdown, noted(text, given.asked))
+        write_text(given.html, noted(html, given.asked))
 
 
 if __name__ == "__main__":
