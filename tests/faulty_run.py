@@ -58,7 +58,7 @@ def main() -> None:
     for _ in range(2):
         run_step(workload, "forward")
     with nsys_window("cuda"):
-        run_steps(workload, ["forward"], STEPS)
+        run_steps(workload, ["forward"], STEPS, {})
 
 
 if __name__ == "__main__":

@@ -30,10 +30,13 @@ def test_each_phase_is_replayed_after_the_eager_ones(precision: str) -> None:
     _, rows = measure_all(replace(LAUNCH_BOUND, precision=precision), 2, 5)
     for phase in REPLAYED:
         row, found = rows[phase], rows[phase]["replay"]
-        assert (row["status"], found["status"], found["reason"]) == ("ok", "ok", "")
+        assert row["status"] == "ok"
+        if (precision, phase) == ("fp16", "train_step"):
+            assert found["status"] == "not_capturable", "a scaler reads back if all is finite"
+            continue
+        assert (found["status"], found["reason"]) == ("ok", "")
         assert len(found["samples_ns"]) == len(found["device_samples_ns"]) == 5
         print(precision, phase, median(row["samples_ns"]), median(found["samples_ns"]))
-    assert "replay" not in rows["train_step"]
     assert "replay" not in measure(LAUNCH_BOUND, 1, 1)["forward"]
 
 
@@ -42,10 +45,10 @@ def test_each_phase_is_replayed_after_the_eager_ones(precision: str) -> None:
 def test_each_attention_and_optimizer_can_be_replayed(attention: str, optimizer: str) -> None:
     case = replace(LAUNCH_BOUND, attention=attention, optimizer=optimizer, precision="bf16")
     _, rows = measure_all(case, 1, 2)
-    assert [rows[phase]["replay"]["status"] for phase in REPLAYED] == ["ok", "ok"]
+    assert [rows[phase]["replay"]["status"] for phase in REPLAYED] == ["ok"] * 3
 
 
-@pytest.mark.parametrize("phase", REPLAYED)
+@pytest.mark.parametrize("phase", REPLAYED[:2])
 def test_a_replay_takes_as_long_as_its_kernels(phase: str) -> None:
     """Between its kernels a graph leaves about a microsecond each."""
     workload = Workload(LAUNCH_BOUND)
@@ -131,7 +134,8 @@ def test_an_error_while_warming_up_spoils_no_other(monkeypatch: pytest.MonkeyPat
 def test_parameters_are_the_same_after_replays_and_training_goes_on() -> None:
     workload = Workload(LAUNCH_BOUND)
     before = {name: value.clone() for name, value in workload.model.state_dict().items()}
-    dict(replays(workload, EAGER, 2, 3))
+    no_training = EAGER | {"train_step": {"status": "oom", "reason": ""}}
+    dict(replays(workload, no_training, 2, 3))
     workload.release()
     for name, value in workload.model.state_dict().items():
         assert torch.equal(value, before[name])
@@ -152,5 +156,5 @@ def test_a_graph_that_doesnt_fit_is_out_of_memory() -> None:
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
     print(found)
-    assert [found[phase]["status"] for phase in REPLAYED] == ["oom", "skipped"]
+    assert [found[phase]["status"] for phase in REPLAYED] == ["oom", "skipped", "skipped"]
     assert works()

@@ -199,6 +199,7 @@ def test_the_tables_of_a_real_case_account_for_every_nanosecond(tmp_path: Path) 
     capture = tables["captures"].iloc[0]
     assert capture["attributed_ns"] + capture["outside_ns"] == capture["total_ns"] > 0
     assert capture["family_coverage"] == 1.0
+    assert capture["host_id"] == machine.host_id() and float(capture["host_operation_us"]) > 0
     ranges, kernels = tables["ranges"], tables["kernels"]
     steps = ranges[ranges["path"] == ranges["phase"]]
     assert steps.groupby("phase")["step"].count().to_dict() == dict.fromkeys(PHASES, 2)

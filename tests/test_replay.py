@@ -5,6 +5,7 @@ No GPU is needed: capturing is replaced. tests/test_gpu_replay.py captures.
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -49,12 +50,12 @@ def replayed(eager: dict[str, Row] = EAGER) -> dict[str, Row]:
     return dict(replay.replays(Workload(CASE), eager, 2, 3))
 
 
-def test_forward_and_backward_are_replayed_and_all_samples_kept(
+def test_each_phase_is_replayed_and_all_samples_kept(
     capturing: Callable[..., None],
 ) -> None:
     capturing(lambda call: call)
     found = replayed()
-    assert list(found) == ["forward", "forward_backward"]
+    assert list(found) == list(PHASES)
     for row in found.values():
         assert (row["status"], row["reason"], row["device_samples_ns"]) == ("ok", "", [])
         assert len(row["samples_ns"]) == 3
@@ -66,11 +67,11 @@ def test_a_call_that_cant_be_captured_is_a_result_with_its_reason(
     capturing(lambda call: not_capturable())
     reason = "CUDA error: operation not permitted when stream is capturing"
     row = {"status": "not_capturable", "reason": reason}
-    assert replayed() == {"forward": row, "forward_backward": row}
+    assert replayed() == dict.fromkeys(PHASES, row)
 
 
 def test_nothing_more_is_replayed_once_cuda_is_broken(capturing: Callable[..., None]) -> None:
-    capturing(lambda call: not_capturable(), True, False)
+    capturing(lambda call: not_capturable(), True, False, False)
     assert replayed()["forward_backward"] == {"status": "skipped", "reason": replay.BROKEN}
 
 
@@ -100,9 +101,9 @@ def failing(*arguments: object) -> None:
 def test_an_error_of_a_replay_costs_no_samples_where_cuda_still_works(
     capturing: Callable[..., None], capture: Callable[[Any], Any]
 ) -> None:
-    capturing(capture, *[True] * 4)
+    capturing(capture, *[True] * 6)
     row = {"status": "failed", "reason": "CUDA error: CUBLAS_STATUS_ALLOC_FAILED"}
-    assert replayed() == {"forward": row, "forward_backward": row}
+    assert replayed() == dict.fromkeys(PHASES, row)
 
 
 def test_an_error_of_a_replay_that_leaves_the_device_broken_fails_the_job(
@@ -147,7 +148,25 @@ def test_gradients_and_optimizer_state_are_released_before_a_replay(
 
     capturing(capture)
     dict(replay.replays(workload, EAGER, 1, 1))
-    assert held == [False] * 4
+    assert held == [False] * 6
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "foreach"])
+def test_steps_are_counted_on_the_device_in_a_replay_and_nowhere_else(
+    capturing: Callable[..., None], optimizer: str
+) -> None:
+    workload = Workload(replace(CASE, optimizer=optimizer))
+    group, found = workload.optimizer.param_groups[0], []
+
+    def capture(call: Callable[[], None]) -> Callable[[], None]:
+        found.append(group.get("capturable"))
+        return lambda: None
+
+    capturing(capture)
+    before = dict(group)
+    dict(replay.replays(workload, EAGER, 1, 1))
+    assert found == [None if optimizer == "adamw" else True] * 3
+    assert group == before
 
 
 def test_what_was_timed_is_kept_where_cuda_no_longer_works_afterwards(

@@ -5,7 +5,7 @@ window opens and emit no range, so that they can't affect any number of a captur
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,8 @@ from workflow_src.common.devices import hold
 from workflow_src.common.errors import one_sentence
 from workflow_src.common.plan_row import add_plan_row
 from workflow_src.measure.brought import blamed
-from workflow_src.measure.machine import use_threads
+from workflow_src.measure.host import host_speed
+from workflow_src.measure.machine import host_id, use_threads
 from workflow_src.measure.memory_limit import limited_memory
 from workflow_src.measure.oom import Row, in_turn
 from workflow_src.measure.phases import build
@@ -82,14 +83,22 @@ def run_step(workload: Workload | None, phase: str) -> None:
     workload.synchronize()
 
 
-def run_steps(workload: Workload | None, phases: Sequence[str], steps: int) -> None:
-    """Run what is captured: `steps` step ranges of each phase, then the closing range."""
+def run_steps(
+    workload: Workload | None, phases: Sequence[str], steps: int, about: Mapping[str, object]
+) -> None:
+    """Run what is captured: `steps` step ranges of each phase, then the closing range.
+
+    Inside that a range for each fact `about` the capture, called name=value.
+    """
     for phase in phases:
         for _ in range(steps):
             with range_(phase):
                 run_step(workload, phase)
     with range_(END_OF_CAPTURE):
         time.sleep(MIN_MARK_S)
+        for name, value in about.items():
+            with range_(f"{name}={value}"):
+                time.sleep(MIN_MARK_S)
 
 
 def profiled_run(case: AnyCase, warmup_steps: int, steps: int, output: Path | None) -> None:
@@ -99,13 +108,14 @@ def profiled_run(case: AnyCase, warmup_steps: int, steps: int, output: Path | No
     """
     say(f"{case.case}: warming up")
     workload, phases = prepared(case, warmup_steps)
+    about = {"host_id": host_id()} | host_speed(case.device)
     settling = partial(settle, workload, phases)
     window = (
         exported_torch_window(case.device, output, settling) if output else nsys_window(case.device)
     )
     say(f"{case.case}: capturing {steps} steps of {', '.join(phases) or 'no phase'}")
     with workload.observed() if workload else nullcontext(), window:
-        run_steps(workload, phases, steps)
+        run_steps(workload, phases, steps, about)
     say(f"{case.case}: captured")
 
 

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping
 
 import torch
 
+from workflow_src.common.case import PHASES
 from workflow_src.measure.cuda_graph import NotCapturableError, first_error, graphed, summary
 from workflow_src.measure.oom import Row, in_turn
 from workflow_src.measure.phases import NOTHING_TO_TRAIN
 from workflow_src.measure.timing import sample_steps
 from workflow_src.measure.workload import Workload
 
-REPLAYED = ("forward", "forward_backward")
-"""The phases that are replayed; an optimizer step reads its state on the CPU."""
+REPLAYED = PHASES
 
 DID_NOT_FIT = "the phase itself did not fit in memory"
 BROKEN = "CUDA no longer worked after a failed capture"
@@ -49,8 +49,9 @@ def replay(workload: Workload, phase: str, warmup_steps: int, steps: int) -> Row
     broke it may have spoiled what was timed before.
     """
     try:
-        step = graphed(workload.phase(phase))
-        return sample_steps(step, workload.case.device, warmup_steps, steps)
+        with workload.capturable():
+            step = graphed(workload.phase(phase))
+            return sample_steps(step, workload.case.device, warmup_steps, steps)
     except NotCapturableError as error:
         return {"status": "not_capturable", "reason": str(error)}
     except torch.OutOfMemoryError:

@@ -163,6 +163,22 @@ class Workload:
             yield
         self._divided = nullcontext()
 
+    @contextmanager
+    def capturable(self) -> Iterator[None]:
+        """While inside, torch's optimizers make state that can be part of a CUDA graph.
+
+        They count steps on the device then. State made before or inside is to be released.
+        """
+        groups = self._optimizer.param_groups if self._optimizer else []
+        before = [dict(group) for group in groups]
+        for group in groups:
+            group.update({"capturable": True} if "capturable" in group else {})
+        try:
+            yield
+        finally:
+            for group, each in zip(groups, before, strict=True):
+                group.update(each)
+
     def synchronize(self) -> None:
         """Wait until the device has finished all work launched."""
         synchronize(self.case.device)

@@ -102,7 +102,7 @@ def capture_table(trace: Trace, kernels: pd.DataFrame, stats_ns: int | None) -> 
         "activities": len(trace.activities),
         "family_coverage": coverage(kernels),
     }
-    return pd.DataFrame([row])
+    return pd.DataFrame([row | trace.about])
 
 
 def doubts(result: dict[str, Any]) -> dict[str, Any]:

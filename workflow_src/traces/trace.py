@@ -1,5 +1,6 @@
 """The common form of captures: all that later stages know about a profiler."""
 
+import re
 from dataclasses import dataclass, field
 
 import pandas as pd
@@ -29,6 +30,10 @@ CALL_COLUMNS = ("kind", "name", "start_ns", "end_ns", "process", "thread", "corr
 API, PAGEABLE_COPY, OVERHEAD = "api", "pageable copy", "overhead"
 """Kinds of calls: to the CUDA runtime or driver, such a call that copies to or from pageable host
 memory, and time that the profiler itself took."""
+
+
+_FACT = re.compile(r"(?P<name>host_id|host_operation_us|host_launch_us)=(?P<value>.+)")
+"""The name of a range that says something about a capture: see measure/profiled_run.py."""
 
 
 def no_rows(columns: tuple[str, ...]) -> pd.DataFrame:
@@ -80,6 +85,12 @@ class Trace:
     def total_ns(self) -> int:
         """Total device time (ns) in the capture."""
         return int(self.activities["duration_ns"].sum())
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What a case's capture says of its host, by name; captures of older runs say nothing."""
+        found = filter(None, map(_FACT.fullmatch, self.ranges["name"]))
+        return {each["name"]: each["value"] for each in found}
 
 
 def _checked(rows: pd.DataFrame, columns: tuple[str, ...]) -> pd.DataFrame:
