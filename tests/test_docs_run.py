@@ -23,7 +23,7 @@ HERE = (
     r"snakemake --cores 1 report\.md( --config tag=after-upgrade)?",
     r"snakemake --cores 1 results/quickstart/(answers/case|timelines)/mini-ctx128-fp32\.(md|svg)",
     r"python -m workflow_src\.cli\.status --config suite=assignment steps=20",
-    r"(OMP_NUM_THREADS=1 )?python -m benchmarks\.(silent_ranges|attribution)",
+    r"(OMP_NUM_THREADS=1 )?python -m benchmarks\.(silent_ranges|module_ranges|attribution)",
 )
 """Commands that this module runs."""
 
@@ -42,6 +42,7 @@ SMALL = {
     # Reads the processes, and draws no pairs of runs.
     r"json$": "json --per-run",
     r"OMP_NUM_THREADS=1 ": "",
+    r"module_ranges$": "module_ranges --pairs 2 --steps 1",
 }
 """What is replaced in them; the settings of the smoke suite stand in the project's config.yaml."""
 
