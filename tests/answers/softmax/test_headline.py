@@ -6,7 +6,8 @@ import pytest
 
 from tests.answers.subsets import empty
 from workflow_src.answers.softmax.headline import Verdict, headline
-from workflow_src.answers.softmax.result import Softmax, result
+from workflow_src.answers.softmax.result import Softmax, SoftmaxCase, result
+from workflow_src.answers.tables import CaseKey
 from workflow_src.render.show import Printer
 from workflow_src.render.value import Value
 
@@ -23,6 +24,12 @@ def found(ratios: dict[str, float], longer: int = 0, fused: int = 0) -> Softmax:
     )
 
 
+def disturbed(fused: int) -> Softmax:
+    """A result in which softmax was measured apart in one case, beside other work."""
+    case = CaseKey("gpt2-eager-fp32", "gpt2", 0, 0, "fp32", "eager", "own", "cpu")
+    return replace(found({}, fused=fused), cases=(SoftmaxCase(case, "ok"),))
+
+
 @pytest.mark.parametrize(
     ("result_", "verdict"),
     [
@@ -33,6 +40,8 @@ def found(ratios: dict[str, float], longer: int = 0, fused: int = 0) -> Softmax:
         (found({"fp32": 1.1}, longer=6), Verdict.OFTEN_SHORTER),
         (found({}, fused=3), Verdict.FUSED),
         (found({}), Verdict.CANT_TELL),
+        (disturbed(fused=0), Verdict.CANT_TELL),
+        (disturbed(fused=3), Verdict.CANT_TELL),
     ],
 )
 def test_the_verdict_says_where_softmax_takes_longer(result_, verdict):

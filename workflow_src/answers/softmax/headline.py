@@ -36,7 +36,7 @@ class Verdict(StrEnum):
         "No module was found in which a softmax of torch's own stands between two matrix products, "
         "nor ranges called scores, softmax and values, which tell one that is written out."
     )
-    CANT_TELL = "No case has softmax and attention's matrix products measured apart."
+    CANT_TELL = "No undisturbed case has softmax and attention's matrix products measured apart."
 
 
 def headline(result: Softmax) -> Headline:
@@ -64,6 +64,8 @@ def _ends(result: Softmax) -> tuple[str, str]:
 
 def _verdict(result: Softmax) -> Verdict:
     if not result.ratios:
+        if any(each.state == "ok" for each in result.cases):
+            return Verdict.CANT_TELL
         if result.fused:
             return Verdict.FUSED
         own = result.cases and all(each.case.attention not in ATTENTIONS for each in result.cases)
