@@ -27,6 +27,7 @@ from workflow_src.common.errors import TraceError, one_sentence
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.traces.attribution import NOWHERE, device_times
 from workflow_src.traces.families import RULES, families, load_rules
+from workflow_src.traces.intervals import Indices
 from workflow_src.traces.kernel_names import short_names
 
 TABLES = (
@@ -37,9 +38,11 @@ BUSY = {"activities": ("duration_ns", "size"), "busy_ns": ("duration_ns", "sum")
 
 @dataclass(frozen=True)
 class Attributed:
-    """A capture whose work is placed; work has `family`, `path` (a number, or NOWHERE), `wait_ns`.
+    """A capture whose work is placed.
 
     ranges: those of `placed`, with busy_ns and span_ns; waits_known: whether wait_ns can be told.
+    work: with `path` (a number, or NOWHERE), `family`, `thing` (a row of `things`) and `wait_ns`;
+    things: a row per distinct kind and name of work, with their family.
     """
 
     capture: Capture
@@ -48,6 +51,7 @@ class Attributed:
     waits_known: bool
     paths: Paths
     work: pd.DataFrame
+    things: pd.DataFrame
     domains: pd.DataFrame
     notes: tuple[Note, ...]
 
@@ -68,8 +72,9 @@ def attributed(
     placed = place(capture, chosen.ranges)
     paths = paths_of(placed.ranges)
     path = np.append(paths.of_range, NOWHERE)[placed.work["range"].to_numpy()]
-    family = families(placed.work["name"], rules).where(placed.work["kind"] != GRAPH, GRAPH)
-    work = placed.work.assign(path=path, family=family.astype(object))
+    thing, things = _things(placed.work, rules)
+    family = things["family"].to_numpy(dtype=object)[thing]
+    work = placed.work.assign(path=path, family=family, thing=thing)
     waiting = waits(work)
     work["wait_ns"] = waiting.ns
     counts = noted(early=early(capture.work), unmatched=waiting.unmatched)
@@ -78,7 +83,16 @@ def attributed(
         notes += (Note("no work", 1),)
     ranges = device_times(placed.ranges, work)
     known = waiting.known
-    return Attributed(capture, placed, ranges, known, paths, work, chosen.domains, notes)
+    return Attributed(capture, placed, ranges, known, paths, work, things, chosen.domains, notes)
+
+
+def _things(work: pd.DataFrame, rules: pd.DataFrame | None) -> tuple[Indices, pd.DataFrame]:
+    """The kind and name of each activity by number, and a row for each, with its family."""
+    groups = work.groupby(["kind", "name"], sort=False)
+    things = groups.size().index.to_frame(index=False)
+    family = families(things["name"], rules).where(things["kind"] != GRAPH, GRAPH)
+    thing = np.asarray(groups.ngroup(), dtype=np.int64)
+    return thing, things.assign(family=family.astype(object))
 
 
 def folded(ranges: pd.DataFrame, fold: str) -> pd.DataFrame:
@@ -94,7 +108,8 @@ def tables_of(found: Attributed, step: str = "") -> dict[str, pd.DataFrame]:
 
     Raises TraceError if they don't account for all device time.
     """
-    kernels, unplaced = _kernels(found), _unplaced(found.work)
+    launched = _launched(found)
+    kernels, unplaced = _kernels(found, launched), _unplaced(found.work)
     placed_ns, unplaced_ns = int(kernels["busy_ns"].sum()), int(unplaced["busy_ns"].sum())
     paths = path_totals(found.ranges, found.work, found.paths)
     total_ns = found.capture.total_ns
@@ -108,7 +123,7 @@ def tables_of(found: Attributed, step: str = "") -> dict[str, pd.DataFrame]:
     return {
         "paths": _paths_table(paths, found.waits_known),
         "kernels": kernels,
-        "families": _families(found),
+        "families": _families(found, launched),
         "unplaced": unplaced,
         "steps": stepwise,
         "idle": idle,
@@ -165,22 +180,25 @@ def _paths_table(totals: pd.DataFrame, waits_known: bool) -> pd.DataFrame:
     return table.sort_values(["process", "path"], ignore_index=True)
 
 
-def _kernels(found: Attributed) -> pd.DataFrame:
-    """A row per innermost path, kind and name of what was launched in it."""
-    keys = ["path", "kind", "family", "name"]
-    own = found.work.loc[found.work["path"] != NOWHERE, [*keys, "duration_ns"]]
-    rows = own.groupby(keys, as_index=False).agg(**BUSY)
-    number = rows["path"].to_numpy()
-    rows = rows.assign(process=found.paths.process[number], path=found.paths.text[number])
+def _launched(found: Attributed) -> pd.DataFrame:
+    """A row per innermost path, by number, and kind and name of what was launched in it."""
+    own = found.work.loc[found.work["path"] != NOWHERE, ["path", "thing", "duration_ns"]]
+    return own.groupby(["path", "thing"], as_index=False).agg(**BUSY).join(found.things, on="thing")
+
+
+def _kernels(found: Attributed, launched: pd.DataFrame) -> pd.DataFrame:
+    """The same with the text of each path and its process, and short names."""
+    number = launched["path"].to_numpy()
+    rows = launched.assign(process=found.paths.process[number], path=found.paths.text[number])
     rows = rows.assign(short_name=short_names(rows["name"].astype(str)))
-    columns = ["process", *keys, "short_name", *BUSY]
-    return rows[columns].sort_values(["process", "path", "busy_ns"], ascending=[True, True, False])
+    order = ["process", "path", "busy_ns", "kind", "family", "name"]
+    columns = ["process", "path", "kind", "family", "name", "short_name", *BUSY]
+    return rows[columns].sort_values(order, ascending=[name != "busy_ns" for name in order])
 
 
-def _families(found: Attributed) -> pd.DataFrame:
+def _families(found: Attributed, launched: pd.DataFrame) -> pd.DataFrame:
     """A row per path and family of all work launched in it, inner ranges included."""
-    own = found.work.loc[found.work["path"] != NOWHERE, ["path", "family", "duration_ns"]]
-    sums = own.groupby(["path", "family"], as_index=False).agg(**BUSY)
+    sums = launched.groupby(["path", "family"], as_index=False)[list(BUSY)].sum()
     parts, above = [sums], np.append(found.paths.above, NOWHERE)
     while len(parts[-1]):
         outer = parts[-1].assign(path=above[parts[-1]["path"].to_numpy()])
@@ -200,26 +218,28 @@ def _unplaced(work: pd.DataFrame) -> pd.DataFrame:
 
 def summary(found: Attributed) -> pd.DataFrame:
     """A row per process, also of those without device work, and one for all."""
-    work = found.work[["process", "device", "stream", "path", "duration_ns"]]
+    work = found.work[["process", "path", "duration_ns"]]
+    streams = found.work[["process", "device", "stream"]].drop_duplicates()
     ranges = found.placed.ranges
     ranges = ranges[(ranges["name"] != WHOLE) | (ranges["thread"] != NOWHERE)]
     rows: list[dict[str, object]] = []
     for process in found.capture.processes:
-        own, its = work[work["process"] == process], ranges[ranges["process"] == process]
+        its = (each[each["process"] == process] for each in (work, streams, ranges))
         main = found.placed.main_threads.get(process)
-        rows.append({"process": str(process), "main_thread": main, **_totals(own, its)})
-    rows.append({"process": "all", "main_thread": None, **_totals(work, ranges)})
+        rows.append({"process": str(process), "main_thread": main, **_totals(*its)})
+    every = _totals(work, streams, ranges)
+    rows.append({"process": "all", "main_thread": None, **every})
     about = {"profiler": found.capture.profiler, "version": found.capture.version}
     return pd.DataFrame(rows).astype({"main_thread": "Int64"}).assign(**about)
 
 
-def _totals(work: pd.DataFrame, ranges: pd.DataFrame) -> dict[str, int]:
+def _totals(work: pd.DataFrame, streams: pd.DataFrame, ranges: pd.DataFrame) -> dict[str, int]:
     inside = work["path"] != NOWHERE
     return {
         "ranges": len(ranges),
         "threads_with_ranges": len(ranges[["process", "thread"]].drop_duplicates()),
-        "devices": int(work["device"].nunique()),
-        "streams": len(work[["process", "device", "stream"]].drop_duplicates()),
+        "devices": int(streams["device"].nunique()),
+        "streams": len(streams),
         "activities": len(work),
         "total_ns": int(work["duration_ns"].sum()),
         "placed_ns": int(work.loc[inside, "duration_ns"].sum()),

@@ -15,7 +15,7 @@ from workflow_src.traces.attribution import NOWHERE, attribute, device_times, nu
 from workflow_src.traces.export import read_trace
 from workflow_src.traces.families import families
 from workflow_src.traces.kernel_names import short_names
-from workflow_src.traces.ledger import Gaps, Host, idle_parts
+from workflow_src.traces.ledger import Device, idle_parts
 from workflow_src.traces.trace import OVERHEAD, Trace
 
 UNKNOWN_CAUSE = "cause not recorded"
@@ -105,11 +105,10 @@ def idle_gaps(
     steps: pd.DataFrame, activities: pd.DataFrame, calls: pd.DataFrame, has_calls: bool
 ) -> pd.DataFrame:
     """A row per idle gap and cause in some steps, with IDLE_COLUMNS; arguments as of the ledger."""
-    ordered = activities.sort_values(["start_ns", "end_ns"], ignore_index=True)
-    gaps, host = Gaps.between(ordered), Host.of(ordered, calls)
+    device = Device.of(activities, calls)
     rows = []
     for phase, step, start, end in steps[["phase", "step", "start_ns", "end_ns"]].to_numpy():
-        found, parts = idle_parts(gaps, host, start, end)
+        found, parts = idle_parts(device.gaps, device.host, start, end)
         if not has_calls:
             parts = {UNKNOWN_CAUSE: found.ends - found.starts}
         at = found.starts.copy()
