@@ -153,7 +153,7 @@ def pattern(text: str) -> str:
 def source_of(found: Attributed) -> Source:
     """What the steps of a capture are found in."""
     held, mains = found.capture.held, found.placed.main_threads
-    return Source(found.ranges, found.paths, found.work, held, mains)
+    return Source(found.ranges, found.capture.ranges, found.paths, found.work, held, mains)
 
 
 def read_tables_of(given: argparse.Namespace) -> dict[str, pd.DataFrame]:

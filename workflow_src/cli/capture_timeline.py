@@ -14,7 +14,7 @@ import pandas as pd
 
 from workflow_src.captures.domains import domain_names
 from workflow_src.captures.reading import read_all
-from workflow_src.captures.steps import Source, has_calls, held_up, step_ranges
+from workflow_src.captures.steps import Source, of_thread, step_ranges
 from workflow_src.captures.tables import attributed, pattern, source_of
 from workflow_src.common.arguments import Parser, existing_file, new_file
 from workflow_src.common.atomic_write import write_text
@@ -50,8 +50,8 @@ def timeline(source: Source, named: str) -> Timeline:
         raise TraceError("the capture has no steps; --step names the ranges that are steps")
     step = _typical(steps, several=steps["process"].nunique() > 1)
     work = source.work[source.work["process"] == step.process]
-    held = held_up(source, step.process, step.thread)
-    idle = idle_gaps(step.row, work, held, has_calls(work))
+    found = of_thread(source, step.row)
+    idle = idle_gaps(step.row, found.device, found.has_calls)
     return Timeline(_ranges(source, step), _activities(source, work, step), idle)
 
 
