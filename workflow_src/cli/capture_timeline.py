@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.captures.domains import domain_names
+from workflow_src.captures.ranks import COLLECTIVE
 from workflow_src.captures.reading import read_all
 from workflow_src.captures.steps import Source, of_thread, step_ranges
 from workflow_src.captures.tables import attributed, pattern, source_of
@@ -84,12 +85,15 @@ def _ranges(source: Source, step: Step) -> pd.DataFrame:
 
 
 def _activities(source: Source, work: pd.DataFrame, step: Step) -> pd.DataFrame:
-    """The work launched while the step was open, in order of start, with its range's name."""
+    """The work launched while the step was open, in order of start, with its range's name.
+
+    That of collectives is their family's, whatever launched them, so that they have a color.
+    """
     mine = work[(work["launch_ns"] >= step.start) & (work["launch_ns"] < step.end)]
     names = np.append(source.ranges["name"].to_numpy(dtype=object), "")
     shown = mine.assign(
         path=np.append(source.paths.text, "")[mine["path"].to_numpy()],
-        component=names[mine["range"].to_numpy()],
+        component=np.where(mine["family"] == COLLECTIVE, COLLECTIVE, names[mine["range"]]),
         short_name=short_names(mine["name"].astype(str)),
         phase=step.phase,
         step=step.number,
