@@ -28,7 +28,7 @@ from workflow_src.common.units import NS_PER_MS
 from workflow_src.traces.attribution import NOWHERE, device_times
 from workflow_src.traces.families import RULES, families, load_rules
 from workflow_src.traces.intervals import Indices
-from workflow_src.traces.kernel_names import short_names
+from workflow_src.traces.kernel_names import distinct_names
 
 TABLES = (
     "paths", "kernels", "families", "unplaced", "steps", "idle", "domains", "summary", "notes",
@@ -42,7 +42,7 @@ class Attributed:
 
     ranges: those of `placed`, with busy_ns and span_ns; waits_known: whether wait_ns can be told.
     work: with `path` (a number, or NOWHERE), `family`, `thing` (a row of `things`) and `wait_ns`;
-    things: a row per distinct kind and name of work, with their family.
+    things: a row per distinct kind and name of work, with their family and short name.
     """
 
     capture: Capture
@@ -87,12 +87,13 @@ def attributed(
 
 
 def _things(work: pd.DataFrame, rules: pd.DataFrame | None) -> tuple[Indices, pd.DataFrame]:
-    """The kind and name of each activity by number, and a row for each, with its family."""
+    """The kind and name of each activity by number, and a row for each: family, short name."""
     groups = work.groupby(["kind", "name"], sort=False)
     things = groups.size().index.to_frame(index=False)
     family = families(things["name"], rules).where(things["kind"] != GRAPH, GRAPH)
     thing = np.asarray(groups.ngroup(), dtype=np.int64)
-    return thing, things.assign(family=family.astype(object))
+    short = distinct_names(things["name"].astype(str))
+    return thing, things.assign(family=family.astype(object), short_name=short)
 
 
 def folded(ranges: pd.DataFrame, fold: str) -> pd.DataFrame:
@@ -187,10 +188,9 @@ def _launched(found: Attributed) -> pd.DataFrame:
 
 
 def _kernels(found: Attributed, launched: pd.DataFrame) -> pd.DataFrame:
-    """The same with the text of each path and its process, and short names."""
+    """The same with the text of each path and its process."""
     number = launched["path"].to_numpy()
     rows = launched.assign(process=found.paths.process[number], path=found.paths.text[number])
-    rows = rows.assign(short_name=short_names(rows["name"].astype(str)))
     order = ["process", "path", "busy_ns", "kind", "family", "name"]
     columns = ["process", "path", "kind", "family", "name", "short_name", *BUSY]
     return rows[columns].sort_values(order, ascending=[name != "busy_ns" for name in order])

@@ -24,7 +24,7 @@ from workflow_src.timeline.formats import chrome_trace, speedscope
 from workflow_src.timeline.make import write_gzip
 from workflow_src.timeline.picture import draw
 from workflow_src.timeline.steps import Timeline, idle_gaps
-from workflow_src.traces.kernel_names import short_names
+from workflow_src.traces.kernel_names import distinct_names
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def _activities(source: Source, work: pd.DataFrame, step: Step) -> pd.DataFrame:
     shown = mine.assign(
         path=np.append(source.paths.text, "")[mine["path"].to_numpy()],
         component=np.where(mine["family"] == COLLECTIVE, COLLECTIVE, names[mine["range"]]),
-        short_name=short_names(mine["name"].astype(str)),
+        short_name=distinct_names(source.work["name"])[mine.index],
         phase=step.phase,
         step=step.number,
     )
