@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import GRAPH, NOTES, UNREADABLE, Capture, Note, early, noted
+from workflow_src.captures.capture import NOTES, UNREADABLE, Capture, Note, early, noted
 from workflow_src.captures.domains import choose, domain_names
 from workflow_src.captures.idle import idle_by_path
 from workflow_src.captures.paths import Paths, path_totals, paths_of
@@ -21,14 +21,13 @@ from workflow_src.captures.placing import WHOLE, Placed, place
 from workflow_src.captures.ranks import waits
 from workflow_src.captures.reading import read_all
 from workflow_src.captures.steps import Source, steps, thread_steps
+from workflow_src.captures.things import things_of
 from workflow_src.common.arguments import Parser, existing_file, new_folder
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import TraceError, one_sentence
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.traces.attribution import NOWHERE, device_times
-from workflow_src.traces.families import RULES, families, load_rules
-from workflow_src.traces.intervals import Indices
-from workflow_src.traces.kernel_names import distinct_names
+from workflow_src.traces.families import RULES, load_rules
 
 TABLES = (
     "paths", "kernels", "families", "unplaced", "steps", "idle", "domains", "summary", "notes",
@@ -72,7 +71,7 @@ def attributed(
     placed = place(capture, chosen.ranges)
     paths = paths_of(placed.ranges)
     path = np.append(paths.of_range, NOWHERE)[placed.work["range"].to_numpy()]
-    thing, things = _things(placed.work, rules)
+    thing, things = things_of(placed.work, rules)
     family = things["family"].to_numpy(dtype=object)[thing]
     work = placed.work.assign(path=path, family=family, thing=thing)
     waiting = waits(work)
@@ -84,16 +83,6 @@ def attributed(
     ranges = device_times(placed.ranges, work)
     known = waiting.known
     return Attributed(capture, placed, ranges, known, paths, work, things, chosen.domains, notes)
-
-
-def _things(work: pd.DataFrame, rules: pd.DataFrame | None) -> tuple[Indices, pd.DataFrame]:
-    """The kind and name of each activity by number, and a row for each: family, short name."""
-    groups = work.groupby(["kind", "name"], sort=False)
-    things = groups.size().index.to_frame(index=False)
-    family = families(things["name"], rules).where(things["kind"] != GRAPH, GRAPH)
-    thing = np.asarray(groups.ngroup(), dtype=np.int64)
-    short = distinct_names(things["name"].astype(str))
-    return thing, things.assign(family=family.astype(object), short_name=short)
 
 
 def folded(ranges: pd.DataFrame, fold: str) -> pd.DataFrame:
