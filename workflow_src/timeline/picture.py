@@ -26,7 +26,7 @@ from workflow_src.traces.ledger import ELSEWHERE
 
 CAUSE_COLORS = {
     "launch": "#CC3311",
-    ELSEWHERE: "#B86E00",
+    ELSEWHERE: "#870FD2",
     "synchronization": "#AA3377",
     "queued": "#224FA5",
     "tail": "#7A5C00",
