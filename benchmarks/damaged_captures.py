@@ -28,7 +28,7 @@ from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import TraceError
 from workflow_src.timeline.formats import chrome_trace, speedscope
 from workflow_src.timeline.picture import draw
-from workflow_src.traces.ledger import CAUSES
+from workflow_src.traces.ledger import ALL_CAUSES
 
 ROOT = Path(__file__).parent.parent
 RECORDED = sorted([*ROOT.glob("tests/data/captures/*.gz"), *ROOT.glob("tests/data/nsys/*.sqlite")])
@@ -158,7 +158,7 @@ def check(path: Path, folder: Path) -> None:
     steps = tables["steps"]
     assert (steps["device_active_ns"] + steps["idle_ns"] == steps["wall_ns"]).all()
     known = steps.dropna()
-    assert (sum(known[f"idle_{cause}_ns"] for cause in CAUSES) == known["idle_ns"]).all()
+    assert (sum(known[f"idle_{cause}_ns"] for cause in ALL_CAUSES) == known["idle_ns"]).all()
     for name in TABLES:
         write_csv(folder / f"{name}.csv", tables[name])
     kept = read_tables(folder)

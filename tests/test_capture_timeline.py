@@ -83,6 +83,22 @@ def test_a_step_is_drawn_with_at_most_as_many_names_as_colors(tmp_path: Path) ->
     assert len(labels) <= len(COLORS) + len(CAUSE_COLORS) + len(("title", *LANES))
 
 
+def test_collectives_have_a_color_of_their_own(tmp_path: Path) -> None:
+    export = Export(tmp_path)
+    for start in (0, 3000, 6000):
+        export.range("step", start, start + 3000)
+        export.range("backward", start + 100, start + 2900)
+        export.work(start + 200, 20)
+        export.work(start + 300, 900, demangledName=export.string("ncclDevKernel_AllReduce_Sum"))
+    written(tmp_path, export.write())
+    drawn = (tmp_path / "step.svg").read_text()
+    colors = dict(re.findall(r'fill="(#\w+)"/>\n?<text[^>]*>([^<]*)<', drawn))
+    boxes = re.findall(r'<path fill="(#\w+)"[^>]*><title>([^<:]*): ([^<\n]*)', drawn)
+    assert [(colors[color], text) for color, name, text in boxes if name == "communication"] == [
+        ("communication", "1.00e-06 ms in 1"), ("communication", "0.000900 ms in 1")
+    ]  # fmt: skip
+
+
 def test_a_step_inside_of_other_ranges_is_drawn_alone(tmp_path: Path) -> None:
     export = Export(tmp_path)
     export.range("epoch", 0, 9000)

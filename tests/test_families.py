@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workflow_src.traces.families import FAMILIES, UNKNOWN, coverage, families, load_rules
-from workflow_src.traces.kernel_names import MAX_LENGTH, precision_ran, short_names
+from workflow_src.traces.kernel_names import MAX_LENGTH, distinct_names, precision_ran, short_names
 
 CORPUS = pd.read_csv(Path(__file__).parent / "data" / "kernel_names.csv", keep_default_na=False)
 
@@ -176,6 +176,53 @@ SHORT = {
 @pytest.mark.parametrize(("name", "expected"), SHORT.items())
 def test_short_names(name: str, expected: str) -> None:
     assert short(name) == expected
+
+
+ADD = "void at::native::vectorized_elementwise_kernel<{}, at::native::{}, std::array<char*, {}ul> >"
+REDUCE = "void at::native::reduce_kernel<(int){}, (int)1, at::native::sum_functor<float>>(T3)"
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        ([ADD.format(4, "CUDAFunctor_add<float>", 3)], ["vectorized_elementwise(add)"]),
+        (
+            [
+                ADD.format(4, "CUDAFunctor_add<float>", 3),
+                ADD.format(8, "CUDAFunctor_add<c10::BFloat16>", 3),
+                "Memset (Device)",
+            ],
+            [
+                "vectorized_elementwise(add): float",
+                "vectorized_elementwise(add): BFloat16",
+                "Memset (Device)",
+            ],
+        ),
+        (
+            [
+                ADD.format(4, "CUDAFunctor_add<float>", 3),
+                ADD.format(4, "CUDAFunctorOnSelf_add<float>", 2),
+                ADD.format(2, "CUDAFunctorOnSelf_add<long>", 2),
+            ],
+            [
+                "vectorized_elementwise(add): CUDAFunctor_add, float",
+                "vectorized_elementwise(add): CUDAFunctorOnSelf_add, float",
+                "vectorized_elementwise(add): CUDAFunctorOnSelf_add, long",
+            ],
+        ),
+        (["f<float, half>", "f<float>"], ["f: half", "f"]),
+        ([REDUCE.format(128), REDUCE.format(512)], ["reduce(sum): 128", "reduce(sum): 512"]),
+        # The same words and numbers, in another order.
+        (["f<float, half>", "f<half, float>", "f<float, half>"], ["f #1", "f #2", "f #1"]),
+        # Only in the middle, which is left out.
+        (
+            [f"{'x' * 70}{end}{'y' * 70}" for end in "ab"],
+            [f"{'x' * 45}…{'y' * 18} #{number}" for number in (1, 2)],
+        ),
+    ],
+)
+def test_names_of_one_short_name_are_told_apart(names: list[str], expected: list[str]) -> None:
+    assert distinct_names(pd.Series(names)).tolist() == expected
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from workflow_src.captures.nesting import nest_overlapping, tree
 from workflow_src.captures.placing import WHOLE
 from workflow_src.captures.tables import attributed, tables_of
 from workflow_src.traces.attribution import NOWHERE, nest
-from workflow_src.traces.ledger import CAUSES
+from workflow_src.traces.ledger import ALL_CAUSES
 
 TIMES = st.integers(0, 40)
 THREADS = st.tuples(st.sampled_from([1, 2]), st.sampled_from([1, 2, 3]))
@@ -120,9 +120,9 @@ def test_each_step_is_device_work_and_idle_time_by_cause(
     assert sorted(steps["wall_ns"]) == named
     assert (steps["device_active_ns"] + steps["idle_ns"] == steps["wall_ns"]).all()
     known = steps.dropna()
-    assert (sum(known[f"idle_{cause}_ns"] for cause in CAUSES) == known["idle_ns"]).all()
+    assert (sum(known[f"idle_{cause}_ns"] for cause in ALL_CAUSES) == known["idle_ns"]).all()
     assert idle["own_idle_ns"].sum() == known["idle_ns"].sum()
-    assert (sum(idle[f"idle_{cause}_ns"] for cause in CAUSES) == idle["idle_ns"]).all()
+    assert (sum(idle[f"idle_{cause}_ns"] for cause in ALL_CAUSES) == idle["idle_ns"]).all()
     for (process, path), row in idle.set_index(["process", "path"]).iterrows():
         inner = idle["path"].str.fullmatch(re.escape(path) + r"/(?:[^\\/]|\\.)+")
         inside = idle.loc[inner & (idle["process"] == process), "idle_ns"]

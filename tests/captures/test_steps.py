@@ -10,7 +10,7 @@ from workflow_src.captures.reading import read
 from workflow_src.captures.step_result import step_times
 from workflow_src.captures.tables import attributed, tables_of
 from workflow_src.render.show import Printer
-from workflow_src.traces.ledger import CAUSES
+from workflow_src.traces.ledger import ALL_CAUSES
 
 DATA = Path(__file__).parents[1] / "data" / "captures"
 
@@ -21,7 +21,7 @@ def steps_in(path: Path, named: str = "", fold: str = "") -> pd.DataFrame:
 
 def causes(steps: pd.DataFrame, row: int = 0) -> dict[str, int]:
     """The causes of a step's idle time (ns) that aren't 0."""
-    found = {cause: int(steps[f"idle_{cause}_ns"].iloc[row]) for cause in CAUSES}
+    found = {cause: int(steps[f"idle_{cause}_ns"].iloc[row]) for cause in ALL_CAUSES}
     return {cause: ns for cause, ns in found.items() if ns}
 
 
@@ -75,6 +75,28 @@ def test_an_idle_gap_is_the_path_of_the_work_that_ends_it(export: Export) -> Non
         "step/a": dict(zip(columns, (40, 80, 64, 16), strict=True)),
         "step/a/b": dict(zip(columns, (40, 40, 32, 8), strict=True)),
     }
+
+
+def test_a_host_that_is_in_a_range_without_launches_is_elsewhere(export: Export) -> None:
+    """Whatever other threads with ranges launch meanwhile; of what the device waits for alone."""
+    export.range("step", 0, 200)
+    export.range("data", 10, 60)
+    export.range("next", 20, 40)
+    export.work(70, 40)  # from 75 to 115
+    export.range("log", 100, 150)
+    export.range("forward", 160, 190)
+    export.work(180, 10)
+    export.range("load", 0, 200, thread=2)
+    export.work(59, 5, thread=2, start=62)
+    found = tables_of(attributed(export.read(), None), "step")
+    assert causes(found["steps"]) == {
+        "elsewhere": 50 + 35, "launch": 10 + 4 + 31 + 5, "queued": 2 + 4 + 4
+    }  # fmt: skip
+    assert found["idle"]["idle_elsewhere_ns"].tolist() == [50 + 35, 35]
+    # Work of autograd's thread, which has no ranges, is launched in what the main thread does.
+    export.work(30, 5, thread=3)
+    export.work(130, 5, thread=3)
+    assert "elsewhere" not in causes(steps_in(export.write(), "step"))
 
 
 def test_a_copy_from_memory_that_is_not_pinned_waits_and_overhead_is_the_profilers(
@@ -162,11 +184,15 @@ def test_without_calls_there_are_no_causes(export: Export, tmp_path: Path) -> No
 
 
 def test_torchs_traces_have_the_same_causes(tmp_path: Path) -> None:
-    """In us: the call at 1 returns at 1.1, its kernel is at 1.5; the wait at 3 ends at 5."""
+    """In us: the call at 1 returns at 1.1, its kernel is at 1.5; the wait at 3 ends at 5.
+
+    The loader's range is in a domain that doesn't count.
+    """
     copy = launched(2, 6, name="Memcpy HtoD (Pageable -> Device)")
     copy[1]["cat"] = "gpu_memcpy"
     events = [
         event("user_annotation", "step", 0, 10),
+        event("user_annotation", "enumerate(DataLoader)#_Iter.__next__", 0.2, 0.7),
         *launched(1, 1),
         event("cuda_runtime", "cudaStreamSynchronize", 3, 2, args={"correlation": 9}),
         *copy,
@@ -176,8 +202,8 @@ def test_torchs_traces_have_the_same_causes(tmp_path: Path) -> None:
     steps = steps_in(trace_file(tmp_path, events), "step")
     assert steps[["device_active_ns", "idle_ns"]].to_numpy().tolist() == [[2000, 8000]]
     assert causes(steps) == {
-        "launch": 1100 + 1500 + 900, "synchronization": 2000 + 100 + 100, "queued": 400 + 400,
-        "tail": 1000, "profiler": 500,
+        "elsewhere": 700, "launch": 400 + 1500 + 900, "synchronization": 2000 + 100 + 100,
+        "queued": 400 + 400, "tail": 1000, "profiler": 500,
     }  # fmt: skip
 
 
@@ -191,7 +217,10 @@ def test_torchs_traces_have_the_same_causes(tmp_path: Path) -> None:
              "idle_profiler": 374_003, "idle_unexplained": 0},
         ),
         ("ddp.sqlite.gz", "", {"wall": 175_695_406, "device_active": 90_886_866}),
-        ("streams.sqlite.gz", "", {"wall": 48_103_304, "device_active": 4_172_615}),
+        (
+            "streams.sqlite.gz", "",
+            {"wall": 48_103_304, "device_active": 4_172_615, "idle_elsewhere": 31_719_346},
+        ),
         ("gpt2_modules.sqlite.gz", r"\.\d+", {"wall": 132_692_883, "device_active": 55_735_302}),
     ],
 )  # fmt: skip
@@ -201,7 +230,7 @@ def test_recorded_steps_are_accounted_for(
     steps = steps_in(DATA / capture, fold=fold)
     assert {name: int(steps[f"{name}_ns"].sum()) for name in expected} == expected
     assert (steps["device_active_ns"] + steps["idle_ns"] == steps["wall_ns"]).all()
-    parts = sum(steps[f"idle_{cause}_ns"] for cause in CAUSES)
+    parts = sum(steps[f"idle_{cause}_ns"] for cause in ALL_CAUSES)
     assert (parts == steps["idle_ns"]).all()
 
 

@@ -32,6 +32,34 @@ def test_kernels_copies_sets_and_graphs_all_count(export: Export) -> None:
     assert busy(tables) == {"step": 31} and notes(tables) == {"whole graphs": 1}
 
 
+def test_casts_are_told_from_copies_and_kernels_of_one_short_name_apart(export: Export) -> None:
+    template = "void at::native::{}_kernel<4, at::native::{}>(int, T2)"
+    direct = "direct_copy_kernel_cuda(at::TensorIteratorBase &)::[lambda({}) (instance 1)]"
+    export.range("step", 0, 100)
+    for place, (elementwise, functor) in enumerate(
+        [
+            ("vectorized_elementwise", "bfloat16_copy_kernel_cuda"),
+            ("unrolled_elementwise", direct.format("float")),
+            ("elementwise", direct.format("float")),
+            ("elementwise", direct.format("c10::BFloat16")),
+        ]
+    ):
+        name = export.string(template.format(elementwise, functor))
+        export.work(10 + 10 * place, 2**place, demangledName=name)
+    export.work(60, 16, kind="MEMCPY", copyKind=1)
+    tables = export.tables()
+    rows = tables["kernels"].sort_values("busy_ns")[["family", "short_name"]].to_numpy().tolist()
+    assert rows == [
+        ["cast", "vectorized_elementwise(bfloat16_copy)"],
+        ["cast", "unrolled_elementwise(direct_copy)"],
+        ["copy", "elementwise(direct_copy): float"],
+        ["copy", "elementwise(direct_copy): BFloat16"],
+        ["copy", "[CUDA memcpy Host-to-Device]"],
+    ]
+    families = tables["families"][["family", "busy_ns"]].to_numpy().tolist()
+    assert families == [["copy", 4 + 8 + 16], ["cast", 1 + 2]]
+
+
 def test_busy_is_a_sum_and_a_union_and_spans_are_per_instance(export: Export) -> None:
     export.range("step", 0, 100)
     export.range("step", 200, 300)

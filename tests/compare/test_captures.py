@@ -63,6 +63,15 @@ def test_paths_and_kernels_have_times_of_a_step_and_what_is_new_or_gone(tmp_path
     assert found.kernels["change_ms"].sum() == found.device.b_ms - found.device.a_ms
 
 
+def test_kernels_of_one_short_name_are_told_apart(tmp_path: Path) -> None:
+    add = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<{}> >(int)"
+    a = tabulated(tmp_path, "a", {add.format("float"): 10})
+    b = tabulated(tmp_path, "b", {add.format("c10::BFloat16"): 5})
+    assert compared(a, b).kernels_table["kernel"].tolist() == [
+        "vectorized_elementwise(add): float", "vectorized_elementwise(add): BFloat16"
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("before", "after", "verdict", "status"),
     [

@@ -78,11 +78,18 @@ class Exported:
         """Whether an expected table has a column."""
         return name.casefold() in [column.casefold() for column in self.tables[self.name(table)]]
 
-    def integers(self, table: str, names: tuple[str, ...], where: str) -> Columns:
+    def timed(self, table: str, names: tuple[str, ...]) -> Columns:
+        """Columns, `start` and `end` among them, of the rows for which `valid` holds."""
+        rows = self.integers(table, names)
+        start, end = rows["start"], rows["end"]
+        good = (end >= start) & (start > -LATEST_NS) & (end < LATEST_NS)
+        return rows if good.all() else {name: column[good] for name, column in rows.items()}
+
+    def integers(self, table: str, names: tuple[str, ...], where: str = "1") -> Columns:
         """Columns of the rows for which `where` holds, as they lie in the table.
 
-        What is missing or no integer is UNKNOWN. SQLite joins each column as text, because a tuple
-        for each row takes twice the time.
+        What is missing or no integer is UNKNOWN, or of times -LATEST_NS. SQLite joins each column
+        as text, because a tuple for each row takes twice the time.
         """
         parts = [[np.array([], dtype=np.int64)] for _ in names]
         for texts in self._joined(table, names, where):
@@ -109,7 +116,8 @@ class Exported:
         if name not in NEEDED[table] and not self.has_column(table, name):
             return str(UNKNOWN)
         column = self.column(table, name)
-        return f'CASE typeof("{column}") WHEN \'integer\' THEN "{column}" ELSE {UNKNOWN} END'
+        missing = -LATEST_NS if name in ("start", "end") else UNKNOWN
+        return f'CASE typeof("{column}") WHEN \'integer\' THEN "{column}" ELSE {missing} END'
 
     def valid(self, table: str) -> str:
         """SQL that holds for rows that start and end, in this order, at plausible times."""

@@ -40,8 +40,8 @@ class More(StrEnum):
 
     CUT = "The file ends in the middle, so what came later is missing here."
     WORKING = (
-        "In its steps, devices work for {working} of the time; most of the rest is idle by "
-        "{cause}: {idle} of the time."
+        "In its steps, devices work for {working} of the time; most of the rest is idle time "
+        "of the cause {cause}: {idle} of the time."
     )
     BUSY = "In its steps, devices work for {working} of the time."
     NO_STEPS = (

@@ -14,7 +14,7 @@ from workflow_src.captures.paths import Paths
 from workflow_src.captures.steps import ThreadSteps
 from workflow_src.traces.attribution import NOWHERE
 from workflow_src.traces.intervals import Indices
-from workflow_src.traces.ledger import CAUSES, idle_parts
+from workflow_src.traces.ledger import ALL_CAUSES, idle_parts
 
 
 def idle_by_path(threads: Sequence[ThreadSteps], work: pd.DataFrame, paths: Paths) -> pd.DataFrame:
@@ -23,7 +23,7 @@ def idle_by_path(threads: Sequence[ThreadSteps], work: pd.DataFrame, paths: Path
     idle_ns: by cause idle_{cause}_ns; own_idle_ns: what is in no inner range, so that the sum of
     these over all paths is the idle time of all steps. Steps without causes have no rows.
     """
-    own = np.zeros((len(paths.text), len(CAUSES)), dtype=np.int64)
+    own = np.zeros((len(paths.text), len(ALL_CAUSES)), dtype=np.int64)
     for thread in threads:
         if thread.has_calls:
             _add(own, thread, work["path"].to_numpy(), paths)
@@ -31,7 +31,7 @@ def idle_by_path(threads: Sequence[ThreadSteps], work: pd.DataFrame, paths: Path
     for number in range(len(total) - 1, -1, -1):
         if paths.above[number] != NOWHERE:
             total[paths.above[number]] += total[number]
-    table = pd.DataFrame(total, columns=[f"idle_{cause}_ns" for cause in CAUSES])
+    table = pd.DataFrame(total, columns=[f"idle_{cause}_ns" for cause in ALL_CAUSES])
     table.insert(0, "own_idle_ns", own.sum(axis=1))
     table.insert(0, "idle_ns", total.sum(axis=1))
     table.insert(0, "path", paths.text)

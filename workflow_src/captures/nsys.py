@@ -31,7 +31,7 @@ from workflow_src.captures.exported import (
 )
 from workflow_src.captures.files import connected
 from workflow_src.captures.launches import Calls, Launches, launches
-from workflow_src.captures.nsys_held import held
+from workflow_src.captures.nsys_held import overheads, pageable_copies, waits
 from workflow_src.captures.nsys_ranges import NEVER, Ranges, read_ranges
 from workflow_src.traces.intervals import Indices
 
@@ -74,15 +74,17 @@ def read(path: Path) -> Capture:
 
 
 def _launched(path: Path, found: Exported) -> _Launched:
-    """SQLite reads the calls by a connection of their own while it reads the work."""
+    """SQLite reads the calls by a connection of their own while it reads all else of them."""
     with ThreadPoolExecutor(1) as beside:
         reading = beside.submit(_calls_apart, path, found)
         parts = [_part(found, key) for key, table in WORK_TABLES.items() if found.has(table)]
+        holding = [waits(found), overheads(found)]
         calls = reading.result()
     launched = launches(_column(parts, "globalPid") >> 24, _column(parts, "correlationId"), calls)
     bad = found.rows(RUNTIME) - len(calls.start) if found.has(RUNTIME) else 0
     last = int(calls.end.max(initial=-NEVER))
-    return _Launched(parts, launched, held(found, calls), last, bad)
+    held = pd.concat([*holding, pageable_copies(found, calls)], ignore_index=True)
+    return _Launched(parts, launched, held, last, bad)
 
 
 def _calls_apart(path: Path, found: Exported) -> Calls:
@@ -147,7 +149,7 @@ def _part(found: Exported, key: str) -> _Part:
     valid, name_column = found.valid(table), NAMED_BY.get(key)
     if key == "KERNEL" and not found.has_column(table, "demangledName"):
         name_column = "shortName"
-    columns = found.integers(table, (*TIMES, name_column or "value"), valid)
+    columns = found.timed(table, (*TIMES, name_column or "value"))
     names, lost = _names(found, key, columns.pop(name_column or "value"), name_column)
     start, end = (found.column(table, name) for name in ("start", "end"))
     query = f'SELECT coalesce(sum("{end}" - "{start}"), 0) FROM "{found.name(table)}" WHERE {valid}'
@@ -183,9 +185,7 @@ def _calls(found: Exported) -> Calls:
     """The API calls whose times are valid."""
     if not found.has(RUNTIME):
         return Calls(*[np.array([], dtype=np.int64)] * 5)
-    rows = found.integers(
-        RUNTIME, ("start", "end", "globalTid", "correlationId"), found.valid(RUNTIME)
-    )
+    rows = found.timed(RUNTIME, ("start", "end", "globalTid", "correlationId"))
     thread = rows.pop("globalTid")
     numbers = thread >> 24, thread & 0xFFFFFF, rows["correlationId"]
     return Calls(rows["start"], rows["end"], *numbers)

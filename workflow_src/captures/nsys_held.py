@@ -1,4 +1,7 @@
-"""What held the host of a program up, in an nsys export: waiting calls, and nsys's own overhead."""
+"""What held the host of a program up, in an nsys export: waiting calls, and nsys's own overhead.
+
+Each function returns a row per call or overhead, with HELD; `process` is nsys's own number.
+"""
 
 import re
 
@@ -16,13 +19,7 @@ PAGEABLE = 0
 """The kind of host memory that isn't pinned, in the columns srcKind and dstKind."""
 
 
-def held(found: Exported, calls: Calls) -> pd.DataFrame:
-    """A row per waiting call and per overhead, with HELD; `process` is nsys's own number."""
-    parts = [_waits(found), _pageable(found, calls), _overheads(found)]
-    return pd.concat(parts, ignore_index=True)
-
-
-def _waits(found: Exported) -> pd.DataFrame:
+def waits(found: Exported) -> pd.DataFrame:
     """The calls that return only when a device has done something, by their names."""
     names = found.texts(RUNTIME, "nameId") if found.has(RUNTIME) else {}
     waiting = {number: name for number, name in names.items() if re.search(BLOCKING, name)}
@@ -33,7 +30,7 @@ def _waits(found: Exported) -> pd.DataFrame:
     return _rows(found, RUNTIME, API, where, waiting)
 
 
-def _overheads(found: Exported) -> pd.DataFrame:
+def overheads(found: Exported) -> pd.DataFrame:
     """The time that nsys recorded as its own."""
     if not found.has(OVERHEADS):
         return frame(HELD, {name: [] for name in HELD})
@@ -56,7 +53,7 @@ def _rows(
     return frame(HELD, columns)
 
 
-def _pageable(found: Exported, calls: Calls) -> pd.DataFrame:
+def pageable_copies(found: Exported, calls: Calls) -> pd.DataFrame:
     """The calls that copied from or to host memory that isn't pinned."""
     copying = _copying(found, calls)
     count = int(copying.sum())

@@ -69,17 +69,16 @@ def read_ranges(found: Exported) -> Ranges:
 
 
 def _rows(found: Exported, types: str) -> Columns:
-    """The events of some types; a missing start is -NEVER, a missing end NEVER."""
-    start, end = (found.column(RANGES, name) for name in ("start", "end"))
+    """The events of some types; one that hasn't ended does so at NEVER."""
+    end = found.column(RANGES, "end")
     where = f'"{found.column(RANGES, "eventType")}" IN {types}'
     rows = found.integers(RANGES, COLUMNS, where)
     query = (
-        f"SELECT typeof(\"{start}\") = 'integer', typeof(\"{end}\") = 'null' "
+        f"SELECT typeof(\"{end}\") = 'null' "
         f'FROM "{found.name(RANGES)}" WHERE {where} ORDER BY rowid'
     )
-    known = np.array(found.connection.execute(query).fetchall(), dtype=bool).reshape(-1, 2)
-    rows["start"] = np.where(known[:, 0], rows["start"], -NEVER)
-    rows["end"] = np.where(known[:, 1], NEVER, rows["end"])
+    unclosed = np.array(found.connection.execute(query).fetchall(), dtype=bool).ravel()
+    rows["end"] = np.where(unclosed, NEVER, rows["end"])
     return rows
 
 

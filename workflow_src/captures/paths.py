@@ -125,8 +125,7 @@ def _unions(paths: Paths, work: pd.DataFrame, at: Indices) -> tuple[Indices, Ind
         rows = np.flatnonzero(depth[current] == level)
         key = current[rows] * len(devices) + device[rows]
         for group, some in _groups(key, rows):
-            union = Union.of(start[some], end[some])
-            covered[group // len(devices)] += int((union.ends - union.starts).sum())
+            covered[group // len(devices)] += Union.of(start[some], end[some]).total()
             counts[group // len(devices)] += len(some)
         current[rows] = above[current[rows]]
     return covered, counts

@@ -63,7 +63,7 @@ class _Stream:
 def waits(work: pd.DataFrame) -> Waits:
     """How long each activity (with `family`) waited for other processes, all in one capture."""
     none = np.zeros(len(work), dtype=np.int64)
-    found = collectives(work)
+    found = collectives(work) if work["process"].nunique() > 1 else work[:0]
     if found["process"].nunique() < 2:
         return Waits(none, False, 0)
     groups = _groups(found.sort_values(["start_ns", "end_ns"]))

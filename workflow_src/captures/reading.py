@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from workflow_src.captures import nsys, torch_profiler
+from workflow_src.captures import nsys
 from workflow_src.captures.capture import Capture
 from workflow_src.captures.exported import NotExportedError
 from workflow_src.captures.files import AGAIN, GIVE, database, is_sqlite
@@ -46,6 +46,9 @@ def _read(path: Path) -> Capture:
         with reading(path, KIND, AGAIN, TraceError), database(path) as plain:
             found = nsys.read(plain)
     else:
+        # Imported for such a trace alone, as its reader of JSON takes a while to import.
+        from workflow_src.captures import torch_profiler
+
         found = torch_profiler.read(path)
     if not len(found.ranges) and not len(found.work):
         raise TraceError(

@@ -7,12 +7,12 @@ import pandas as pd
 
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.render.value import Cell, Value, ratio, rows_of
-from workflow_src.traces.ledger import CAUSES
+from workflow_src.traces.ledger import ALL_CAUSES
 
 PARTS = {
     "wall_ns": "whole step",
     "device_active_ns": "a device works",
-    **{f"idle_{cause}_ns": f"idle: {cause}" for cause in CAUSES},
+    **{f"idle_{cause}_ns": f"idle: {cause}" for cause in ALL_CAUSES},
 }
 UNEXPLAINED = {"idle_ns": "idle"}
 """Columns of steps.csv in words: those that are shown, and the one where causes are missing."""
@@ -53,7 +53,7 @@ def idle_times(idle: pd.DataFrame, several: bool) -> pd.DataFrame:
         name: _ms(rows, "own_idle_ns", "sum", "idle") for name, rows in idle.groupby("process")
     }
     times = {"idle_ns": "idle, ms", "own_idle_ns": "of it own"}
-    times |= {name: cause for cause in CAUSES if idle[name := f"idle_{cause}_ns"].any()}
+    times |= {name: cause for cause in ALL_CAUSES if idle[name := f"idle_{cause}_ns"].any()}
     lines = []
     for number in idle.index:
         row = idle.loc[[number]]
@@ -87,7 +87,7 @@ def working(steps: pd.DataFrame) -> Working | None:
     )
     if share is None:
         return None
-    sums = {cause: _ms(steps, f"idle_{cause}_ns", "sum") for cause in CAUSES}
+    sums = {cause: _ms(steps, f"idle_{cause}_ns", "sum") for cause in ALL_CAUSES}
     cause, ms = max(sums.items(), key=lambda item: item[1].number)
     idle = ratio(ms, whole, "share", f"idle_{cause}_ns / wall_ns")
     known = bool(steps["idle_launch_ns"].notna().all() and ms.number)

@@ -14,7 +14,9 @@ import pandas as pd
 
 from workflow_src.captures.capture import OPERATOR, UNKNOWN
 from workflow_src.captures.paths import Paths
-from workflow_src.traces.ledger import LEDGER_COLUMNS, Device, step_ledger
+from workflow_src.traces.intervals import Indices, Union
+from workflow_src.traces.ledger import STEP_COLUMNS as OF_STEP
+from workflow_src.traces.ledger import Device, step_ledger
 from workflow_src.traces.trace import OVERHEAD
 
 REPEATED = 3
@@ -25,18 +27,19 @@ NEARLY_ALL = 0.9
 are outermost, but a range is beside which another one fetches data."""
 
 OF_WORK = ("start_ns", "end_ns", "launch_ns", "launch_end_ns")
-STEP_COLUMNS = ("process", "path", *LEDGER_COLUMNS[1:])
+STEP_COLUMNS = ("process", "path", *OF_STEP[1:])
 
 
 @dataclass(frozen=True)
 class Source:
     """What steps are found in.
 
-    ranges: with busy_ns; work, held: as in Capture; mains: the main thread of each process that
-    has ranges.
+    ranges: with busy_ns; of_all_domains: also those that don't count; work, held: as in Capture;
+    mains: the main thread of each process that has ranges.
     """
 
     ranges: pd.DataFrame
+    of_all_domains: pd.DataFrame
     paths: Paths
     work: pd.DataFrame
     held: pd.DataFrame
@@ -58,7 +61,7 @@ class ThreadSteps:
 def thread_steps(source: Source, named: str) -> list[ThreadSteps]:
     """The steps of each thread that has any."""
     chosen = step_ranges(source, named)
-    return [_of_thread(source, rows) for _, rows in chosen.groupby(["process", "thread"])]
+    return [of_thread(source, rows) for _, rows in chosen.groupby(["process", "thread"])]
 
 
 def steps(threads: Sequence[ThreadSteps]) -> pd.DataFrame:
@@ -103,28 +106,39 @@ def _repeated(source: Source) -> npt.NDArray[np.bool_]:
     return np.asarray(outermost & is_step[path])
 
 
-def _of_thread(source: Source, chosen: pd.DataFrame) -> ThreadSteps:
+def of_thread(source: Source, chosen: pd.DataFrame) -> ThreadSteps:
+    """Steps of one thread."""
     process, thread = (int(chosen[name].iloc[0]) for name in ("process", "thread"))
     mine = source.work["process"] == process
-    known = has_calls(source.work.loc[mine, ["kind", "launch_ns"]])
-    work = source.work.loc[mine, list(OF_WORK)]
-    return ThreadSteps(chosen, Device.of(work, held_up(source, process, thread)), known)
+    work = source.work.loc[mine, ["kind", "thread", *OF_WORK]]
+    known = bool(((work["launch_ns"] != UNKNOWN) & (work["kind"] != OPERATOR)).any())
+    threads = [thread, *_helpers(source, process, work["thread"].unique())]
+    launches = work.loc[work["thread"].isin(threads), "launch_ns"].to_numpy()
+    elsewhere = _elsewhere(source, process, thread, np.sort(launches))
+    device = Device.of(work[list(OF_WORK)], _held_up(source.held, process, threads), elsewhere)
+    return ThreadSteps(chosen, device, known)
 
 
-def has_calls(work: pd.DataFrame) -> bool:
-    """Whether the capture holds calls that launched some of this work."""
-    return bool(((work["launch_ns"] != UNKNOWN) & (work["kind"] != OPERATOR)).any())
+def _helpers(source: Source, process: int, launching: Indices) -> Indices:
+    """The threads of a process that launch work and have no ranges."""
+    own = source.ranges.loc[source.ranges["process"] == process, "thread"].unique()
+    return np.setdiff1d(launching, np.append(own, UNKNOWN))
 
 
-def held_up(source: Source, process: int, thread: int) -> pd.DataFrame:
-    """The rows of `held` that keep the steps of a thread waiting.
-
-    Those of threads that launch work and have no ranges of their own, and the profiler's overhead.
-    """
-    held, ranges = source.held, source.ranges
-    launching = source.work.loc[source.work["process"] == process, "thread"].unique()
-    own = ranges.loc[ranges["process"] == process, "thread"].unique()
-    helpers = np.setdiff1d(launching, np.append(own, UNKNOWN))
-    waits = held["thread"].isin([thread, *helpers]) & (held["process"] == process)
+def _held_up(held: pd.DataFrame, process: int, threads: Sequence[int]) -> pd.DataFrame:
+    """The rows of `held` on some threads of a process, and the profiler's overhead."""
+    waits = held["thread"].isin(threads) & (held["process"] == process)
     overheads = (held["kind"] == OVERHEAD) & held["process"].isin([process, UNKNOWN])
     return held[waits | overheads]
+
+
+def _elsewhere(source: Source, process: int, thread: int, launches: Indices) -> Union:
+    """When a thread was in ranges, of any domain, that hold none of these launches.
+
+    Such as one that fetches data, which torch marks in a domain of its own.
+    """
+    ranges = source.of_all_domains
+    mine = (ranges["process"] == process) & (ranges["thread"] == thread)
+    start, end = (ranges.loc[mine, name].to_numpy() for name in ("start_ns", "end_ns"))
+    empty = np.searchsorted(launches, start) == np.searchsorted(launches, end)
+    return Union.of(start[empty], end[empty])

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import GRAPH, NOTES, UNREADABLE, Capture, Note, early, noted
+from workflow_src.captures.capture import NOTES, UNREADABLE, Capture, Note, early, noted
 from workflow_src.captures.domains import choose, domain_names
 from workflow_src.captures.idle import idle_by_path
 from workflow_src.captures.paths import Paths, path_totals, paths_of
@@ -21,13 +21,13 @@ from workflow_src.captures.placing import WHOLE, Placed, place
 from workflow_src.captures.ranks import waits
 from workflow_src.captures.reading import read_all
 from workflow_src.captures.steps import Source, steps, thread_steps
+from workflow_src.captures.things import things_of
 from workflow_src.common.arguments import Parser, existing_file, new_folder
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import TraceError, one_sentence
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.traces.attribution import NOWHERE, device_times
-from workflow_src.traces.families import RULES, families, load_rules
-from workflow_src.traces.kernel_names import short_names
+from workflow_src.traces.families import RULES, load_rules
 
 TABLES = (
     "paths", "kernels", "families", "unplaced", "steps", "idle", "domains", "summary", "notes",
@@ -37,9 +37,11 @@ BUSY = {"activities": ("duration_ns", "size"), "busy_ns": ("duration_ns", "sum")
 
 @dataclass(frozen=True)
 class Attributed:
-    """A capture whose work is placed; work has `family`, `path` (a number, or NOWHERE), `wait_ns`.
+    """A capture whose work is placed.
 
     ranges: those of `placed`, with busy_ns and span_ns; waits_known: whether wait_ns can be told.
+    work: with `path` (a number, or NOWHERE), `family`, `thing` (a row of `things`) and `wait_ns`;
+    things: a row per distinct kind and name of work, with their family and short name.
     """
 
     capture: Capture
@@ -48,6 +50,7 @@ class Attributed:
     waits_known: bool
     paths: Paths
     work: pd.DataFrame
+    things: pd.DataFrame
     domains: pd.DataFrame
     notes: tuple[Note, ...]
 
@@ -68,8 +71,9 @@ def attributed(
     placed = place(capture, chosen.ranges)
     paths = paths_of(placed.ranges)
     path = np.append(paths.of_range, NOWHERE)[placed.work["range"].to_numpy()]
-    family = families(placed.work["name"], rules).where(placed.work["kind"] != GRAPH, GRAPH)
-    work = placed.work.assign(path=path, family=family.astype(object))
+    thing, things = things_of(placed.work, rules)
+    family = things["family"].to_numpy(dtype=object)[thing]
+    work = placed.work.assign(path=path, family=family, thing=thing)
     waiting = waits(work)
     work["wait_ns"] = waiting.ns
     counts = noted(early=early(capture.work), unmatched=waiting.unmatched)
@@ -78,7 +82,7 @@ def attributed(
         notes += (Note("no work", 1),)
     ranges = device_times(placed.ranges, work)
     known = waiting.known
-    return Attributed(capture, placed, ranges, known, paths, work, chosen.domains, notes)
+    return Attributed(capture, placed, ranges, known, paths, work, things, chosen.domains, notes)
 
 
 def folded(ranges: pd.DataFrame, fold: str) -> pd.DataFrame:
@@ -94,7 +98,8 @@ def tables_of(found: Attributed, step: str = "") -> dict[str, pd.DataFrame]:
 
     Raises TraceError if they don't account for all device time.
     """
-    kernels, unplaced = _kernels(found), _unplaced(found.work)
+    launched = _launched(found)
+    kernels, unplaced = _kernels(found, launched), _unplaced(found.work)
     placed_ns, unplaced_ns = int(kernels["busy_ns"].sum()), int(unplaced["busy_ns"].sum())
     paths = path_totals(found.ranges, found.work, found.paths)
     total_ns = found.capture.total_ns
@@ -108,7 +113,7 @@ def tables_of(found: Attributed, step: str = "") -> dict[str, pd.DataFrame]:
     return {
         "paths": _paths_table(paths, found.waits_known),
         "kernels": kernels,
-        "families": _families(found),
+        "families": _families(found, launched),
         "unplaced": unplaced,
         "steps": stepwise,
         "idle": idle,
@@ -138,7 +143,7 @@ def pattern(text: str) -> str:
 def source_of(found: Attributed) -> Source:
     """What the steps of a capture are found in."""
     held, mains = found.capture.held, found.placed.main_threads
-    return Source(found.ranges, found.paths, found.work, held, mains)
+    return Source(found.ranges, found.capture.ranges, found.paths, found.work, held, mains)
 
 
 def read_tables_of(given: argparse.Namespace) -> dict[str, pd.DataFrame]:
@@ -165,22 +170,24 @@ def _paths_table(totals: pd.DataFrame, waits_known: bool) -> pd.DataFrame:
     return table.sort_values(["process", "path"], ignore_index=True)
 
 
-def _kernels(found: Attributed) -> pd.DataFrame:
-    """A row per innermost path, kind and name of what was launched in it."""
-    keys = ["path", "kind", "family", "name"]
-    own = found.work.loc[found.work["path"] != NOWHERE, [*keys, "duration_ns"]]
-    rows = own.groupby(keys, as_index=False).agg(**BUSY)
-    number = rows["path"].to_numpy()
-    rows = rows.assign(process=found.paths.process[number], path=found.paths.text[number])
-    rows = rows.assign(short_name=short_names(rows["name"].astype(str)))
-    columns = ["process", *keys, "short_name", *BUSY]
-    return rows[columns].sort_values(["process", "path", "busy_ns"], ascending=[True, True, False])
+def _launched(found: Attributed) -> pd.DataFrame:
+    """A row per innermost path, by number, and kind and name of what was launched in it."""
+    own = found.work.loc[found.work["path"] != NOWHERE, ["path", "thing", "duration_ns"]]
+    return own.groupby(["path", "thing"], as_index=False).agg(**BUSY).join(found.things, on="thing")
 
 
-def _families(found: Attributed) -> pd.DataFrame:
+def _kernels(found: Attributed, launched: pd.DataFrame) -> pd.DataFrame:
+    """The same with the text of each path and its process."""
+    number = launched["path"].to_numpy()
+    rows = launched.assign(process=found.paths.process[number], path=found.paths.text[number])
+    order = ["process", "path", "busy_ns", "kind", "family", "name"]
+    columns = ["process", "path", "kind", "family", "name", "short_name", *BUSY]
+    return rows[columns].sort_values(order, ascending=[name != "busy_ns" for name in order])
+
+
+def _families(found: Attributed, launched: pd.DataFrame) -> pd.DataFrame:
     """A row per path and family of all work launched in it, inner ranges included."""
-    own = found.work.loc[found.work["path"] != NOWHERE, ["path", "family", "duration_ns"]]
-    sums = own.groupby(["path", "family"], as_index=False).agg(**BUSY)
+    sums = launched.groupby(["path", "family"], as_index=False)[list(BUSY)].sum()
     parts, above = [sums], np.append(found.paths.above, NOWHERE)
     while len(parts[-1]):
         outer = parts[-1].assign(path=above[parts[-1]["path"].to_numpy()])
@@ -200,26 +207,28 @@ def _unplaced(work: pd.DataFrame) -> pd.DataFrame:
 
 def summary(found: Attributed) -> pd.DataFrame:
     """A row per process, also of those without device work, and one for all."""
-    work = found.work[["process", "device", "stream", "path", "duration_ns"]]
+    work = found.work[["process", "path", "duration_ns"]]
+    streams = found.work[["process", "device", "stream"]].drop_duplicates()
     ranges = found.placed.ranges
     ranges = ranges[(ranges["name"] != WHOLE) | (ranges["thread"] != NOWHERE)]
     rows: list[dict[str, object]] = []
     for process in found.capture.processes:
-        own, its = work[work["process"] == process], ranges[ranges["process"] == process]
+        its = (each[each["process"] == process] for each in (work, streams, ranges))
         main = found.placed.main_threads.get(process)
-        rows.append({"process": str(process), "main_thread": main, **_totals(own, its)})
-    rows.append({"process": "all", "main_thread": None, **_totals(work, ranges)})
+        rows.append({"process": str(process), "main_thread": main, **_totals(*its)})
+    every = _totals(work, streams, ranges)
+    rows.append({"process": "all", "main_thread": None, **every})
     about = {"profiler": found.capture.profiler, "version": found.capture.version}
     return pd.DataFrame(rows).astype({"main_thread": "Int64"}).assign(**about)
 
 
-def _totals(work: pd.DataFrame, ranges: pd.DataFrame) -> dict[str, int]:
+def _totals(work: pd.DataFrame, streams: pd.DataFrame, ranges: pd.DataFrame) -> dict[str, int]:
     inside = work["path"] != NOWHERE
     return {
         "ranges": len(ranges),
         "threads_with_ranges": len(ranges[["process", "thread"]].drop_duplicates()),
-        "devices": int(work["device"].nunique()),
-        "streams": len(work[["process", "device", "stream"]].drop_duplicates()),
+        "devices": int(streams["device"].nunique()),
+        "streams": len(streams),
         "activities": len(work),
         "total_ns": int(work["duration_ns"].sum()),
         "placed_ns": int(work.loc[inside, "duration_ns"].sum()),

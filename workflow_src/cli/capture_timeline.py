@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.captures.domains import domain_names
+from workflow_src.captures.ranks import COLLECTIVE
 from workflow_src.captures.reading import read_all
-from workflow_src.captures.steps import Source, has_calls, held_up, step_ranges
+from workflow_src.captures.steps import Source, of_thread, step_ranges
 from workflow_src.captures.tables import attributed, pattern, source_of
 from workflow_src.common.arguments import Parser, existing_file, new_file
 from workflow_src.common.atomic_write import write_text
@@ -23,7 +24,7 @@ from workflow_src.timeline.formats import chrome_trace, speedscope
 from workflow_src.timeline.make import write_gzip
 from workflow_src.timeline.picture import draw
 from workflow_src.timeline.steps import Timeline, idle_gaps
-from workflow_src.traces.kernel_names import short_names
+from workflow_src.traces.kernel_names import distinct_names
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,8 @@ def timeline(source: Source, named: str) -> Timeline:
         raise TraceError("the capture has no steps; --step names the ranges that are steps")
     step = _typical(steps, several=steps["process"].nunique() > 1)
     work = source.work[source.work["process"] == step.process]
-    held = held_up(source, step.process, step.thread)
-    idle = idle_gaps(step.row, work, held, has_calls(work))
+    found = of_thread(source, step.row)
+    idle = idle_gaps(step.row, found.device, found.has_calls)
     return Timeline(_ranges(source, step), _activities(source, work, step), idle)
 
 
@@ -84,13 +85,16 @@ def _ranges(source: Source, step: Step) -> pd.DataFrame:
 
 
 def _activities(source: Source, work: pd.DataFrame, step: Step) -> pd.DataFrame:
-    """The work launched while the step was open, in order of start, with its range's name."""
+    """The work launched while the step was open, in order of start, with its range's name.
+
+    That of collectives is their family's, whatever launched them, so that they have a color.
+    """
     mine = work[(work["launch_ns"] >= step.start) & (work["launch_ns"] < step.end)]
     names = np.append(source.ranges["name"].to_numpy(dtype=object), "")
     shown = mine.assign(
         path=np.append(source.paths.text, "")[mine["path"].to_numpy()],
-        component=names[mine["range"].to_numpy()],
-        short_name=short_names(mine["name"].astype(str)),
+        component=np.where(mine["family"] == COLLECTIVE, COLLECTIVE, names[mine["range"]]),
+        short_name=distinct_names(source.work["name"])[mine.index],
         phase=step.phase,
         step=step.number,
     )

@@ -12,6 +12,7 @@ from workflow_src.common.units import NS_PER_MS
 from workflow_src.compare.change import PLAIN_BEYOND, Change, Kind, apart
 from workflow_src.compare.work import kind_of
 from workflow_src.render.value import Cell, Value
+from workflow_src.traces.kernel_names import distinct_names, short_names
 
 READ = ("paths", "kernels", "steps", "summary", "notes")
 ADVICE = "make its tables: snakemake --cores 1 report.md --config 'captures=[FILE]'"
@@ -125,9 +126,9 @@ def compare_captures(a: Captured, b: Captured) -> CapturesCompared:
     differ = a.profiler != b.profiler
     named = [_kernels(each, n, differ) for each, n in zip(both, steps, strict=True)]
     kernels = _joined(named, "name")
-    return CapturesCompared(
-        a.name, b.name, step, device, profilers, _path_changes(paths), _changed(kernels)
-    )
+    short = kernels["name"] if differ else distinct_names(kernels["name"])
+    changed = _changed(kernels.assign(short_name=short))
+    return CapturesCompared(a.name, b.name, step, device, profilers, _path_changes(paths), changed)
 
 
 def _shared_step(a: Captured, b: Captured) -> str | None:
@@ -161,11 +162,11 @@ def _kernels(of: Captured, steps: int, by_short_name: bool) -> pd.DataFrame:
     """Calls and ms a step of each kernel, copy or set, over all paths and processes, by name."""
     found = of.tables["kernels"]
     if by_short_name:
-        shared = found["short_name"].where(~found["kind"].isin(NAMED_APART), found["kind"])
-        found = found.assign(name=shared, short_name=shared)
+        short = short_names(found["name"])
+        found = found.assign(name=short.where(~found["kind"].isin(NAMED_APART), found["kind"]))
     sums = found.groupby("name")[["activities", "busy_ns"]].sum() / steps
-    short = found.groupby("name")[["short_name", "family"]].first()
-    return short.assign(calls=sums["activities"], ms=sums["busy_ns"] / NS_PER_MS)
+    family = found.groupby("name")[["family"]].first()
+    return family.assign(calls=sums["activities"], ms=sums["busy_ns"] / NS_PER_MS)
 
 
 def _joined(tables: list[pd.DataFrame], key: str) -> pd.DataFrame:
@@ -191,8 +192,7 @@ def _changed(kernels: pd.DataFrame) -> pd.DataFrame:
             kernels[ms].notna().to_numpy().tolist(), numbers.iterrows(), strict=True
         )
     ]
-    table = kernels[["name"]].assign(
-        short_name=kernels["a_short_name"].fillna(kernels["b_short_name"]),
+    table = kernels[["name", "short_name"]].assign(
         family=kernels["a_family"].fillna(kernels["b_family"]),
         kind=pd.Series(kinds, dtype="object"),
     )

@@ -22,9 +22,11 @@ from workflow_src.render.svg import (
     picture,
 )
 from workflow_src.timeline.steps import UNKNOWN_CAUSE, Timeline
+from workflow_src.traces.ledger import ELSEWHERE
 
 CAUSE_COLORS = {
     "launch": "#CC3311",
+    ELSEWHERE: "#870FD2",
     "synchronization": "#AA3377",
     "queued": "#224FA5",
     "tail": "#7A5C00",

@@ -15,7 +15,7 @@ from workflow_src.traces.attribution import NOWHERE, attribute, device_times, nu
 from workflow_src.traces.export import read_trace
 from workflow_src.traces.families import families
 from workflow_src.traces.kernel_names import short_names
-from workflow_src.traces.ledger import Gaps, Host, idle_parts
+from workflow_src.traces.ledger import ELSEWHERE, Device, idle_parts
 from workflow_src.traces.trace import OVERHEAD, Trace
 
 UNKNOWN_CAUSE = "cause not recorded"
@@ -27,7 +27,7 @@ LAUNCH_COLUMNS = ("launch_ns", "launch_end_ns")
 ACTIVITY_COLUMNS = (*BOTH_COLUMNS, *LAUNCH_COLUMNS, "duration_ns", "family", "short_name")
 IDLE_COLUMNS = ("phase", "step", "cause", "start_ns", "end_ns")
 
-IN_GAP = ("launch", "unexplained", "synchronization", "profiler", "queued", "tail")
+IN_GAP = (ELSEWHERE, "launch", "unexplained", "synchronization", "profiler", "queued", "tail")
 """The order in which a gap's causes are drawn. Their lengths are exact; their order is not known
 of all, but the queue and the tail always come last."""
 
@@ -78,7 +78,7 @@ def timeline_of(trace: Trace, rules: pd.DataFrame | None = None) -> Timeline:
     ranges = ranges.assign(depth=depth, component=ranges["path"].map(named))
     steps = ranges[(ranges["phase"] != "") & (ranges["parent"] == NOWHERE)]
     has_calls = bool((trace.calls["kind"] != OVERHEAD).any())
-    idle = idle_gaps(steps, activities, trace.calls, has_calls)
+    idle = idle_gaps(steps, Device.of(activities, trace.calls), has_calls)
     return Timeline(ranges, _placed(ranges, activities, named, rules), idle)
 
 
@@ -101,15 +101,11 @@ def _placed(
     ).sort_values(["start_ns", "end_ns"], ascending=[True, False], ignore_index=True)
 
 
-def idle_gaps(
-    steps: pd.DataFrame, activities: pd.DataFrame, calls: pd.DataFrame, has_calls: bool
-) -> pd.DataFrame:
+def idle_gaps(steps: pd.DataFrame, device: Device, has_calls: bool) -> pd.DataFrame:
     """A row per idle gap and cause in some steps, with IDLE_COLUMNS; arguments as of the ledger."""
-    ordered = activities.sort_values(["start_ns", "end_ns"], ignore_index=True)
-    gaps, host = Gaps.between(ordered), Host.of(ordered, calls)
     rows = []
     for phase, step, start, end in steps[["phase", "step", "start_ns", "end_ns"]].to_numpy():
-        found, parts = idle_parts(gaps, host, start, end)
+        found, parts = idle_parts(device.gaps, device.host, start, end)
         if not has_calls:
             parts = {UNKNOWN_CAUSE: found.ends - found.starts}
         at = found.starts.copy()

@@ -1,6 +1,7 @@
 """Intervals of time as arrays: their union, and how much of the time it covers."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -28,11 +29,21 @@ class Union:
         last = np.append(begins[1:], len(start))[: len(begins)] - 1
         return cls(start[begins], reached[last], order[begins])
 
+    @cached_property
+    def _before(self) -> Indices:
+        """How much of the time before each interval is covered."""
+        lengths = self.ends - self.starts
+        return np.asarray(np.cumsum(lengths) - lengths, dtype=np.int64)
+
+    def total(self) -> int:
+        """How much time is covered (ns)."""
+        return int((self.ends - self.starts).sum())
+
     def until(self, moments: Indices) -> Indices:
         """How much of the time before each moment (ns) is covered."""
-        lengths = self.ends - self.starts
-        before = np.concatenate([[0], np.cumsum(lengths)])
-        at = np.searchsorted(self.starts, moments, side="right")
-        ends = np.append(self.ends, 0)[at - 1]
-        still_open = np.where(at > 0, np.maximum(ends - moments, 0), 0)
-        return np.asarray(before[at] - still_open, dtype=np.int64)
+        if not len(self.starts):
+            return np.zeros(len(moments), dtype=np.int64)
+        # The interval that began last; before the first one, no part of that is over.
+        at = np.maximum(np.searchsorted(self.starts, moments, side="right") - 1, 0)
+        inside = np.clip(moments, self.starts[at], self.ends[at]) - self.starts[at]
+        return np.asarray(self._before[at] + inside, dtype=np.int64)

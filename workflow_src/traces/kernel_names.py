@@ -70,6 +70,11 @@ _OPERATION = re.compile(
 )
 
 
+_CAST = re.compile(r"\((?:int|bool|unsigned (?:int|long))\)|\bT\d+\b")
+_WORDS = re.compile(r"(?:\w+::)*([A-Za-z_]\w*)|(\d+)u?l?")
+"""nsys casts numbers and writes parameters as T1; torch.profiler writes 3ul."""
+
+
 def short_names(names: pd.Series) -> pd.Series:
     """A readable form of each name, up to 64 characters, no "|" or line breaks; same index.
 
@@ -79,6 +84,40 @@ def short_names(names: pd.Series) -> pd.Series:
     """
     known = {name: _fit(_short(str(name))) for name in names.unique()}
     return names.map(known).astype(str)
+
+
+def distinct_names(names: pd.Series) -> pd.Series:
+    """Short names, with what tells them apart where several of these names share one; same index.
+
+    That is the first words, or else numbers, that not all names of one short name hold:
+    `vectorized_elementwise(add): BFloat16`. Where these are the same, names are numbered.
+    """
+    every = pd.Series(sorted(names.unique()), dtype=object)
+    short = short_names(every)
+    shared = {name: rows for name, rows in every.groupby(short) if len(rows) > 1}
+    for name, rows in shared.items():
+        short[rows.index] = _told_apart(str(name), rows.tolist())
+    return names.map(dict(zip(every, short, strict=True))).astype(str)
+
+
+def _told_apart(short: str, names: list[str]) -> list[str]:
+    """A different form of the one short name of each of these names."""
+    held = [_words(name) for name in names]
+    common = set.intersection(*map(set, held))
+    differing = [[word for word in mine if word not in common] for mine in held]
+    for count in range(1, max(map(len, differing)) + 1):
+        first = [", ".join(words[:count]) for words in differing]
+        found = [_fit(f"{short}: {words}") if words else short for words in first]
+        if len(set(found)) == len(found):
+            return found
+    return [f"{short} #{number}" for number, _ in enumerate(names, start=1)]
+
+
+def _words(name: str) -> list[str]:
+    """The different words in a C++ name, without namespaces, and then its numbers."""
+    found = _WORDS.findall(_CAST.sub("", _UNNAMED.sub("", name)))
+    words, numbers = zip(*found, strict=True) if found else ((), ())
+    return list(filter(None, dict.fromkeys([*words, *numbers])))
 
 
 def _short(name: str) -> str:

@@ -12,7 +12,8 @@ the end of the step. It is split in this order:
    waits for the device, to the end of the step.
 4. The remainder is the host's: it had not yet launched what the device waited for. Of it
    - synchronization is as much as the host had been blocked since its previous launch;
-   - launch is the rest.
+   - launch is the rest, but for what is
+   - elsewhere: as much as the host was in ranges that launched nothing, where that is looked for.
    If the call that launched the next activity is not in the capture, it is unexplained instead.
 
 Why blocked time and not just the overlap with a blocking call: such a call returns microseconds
@@ -36,15 +37,13 @@ from workflow_src.traces.trace import OVERHEAD, PAGEABLE_COPY
 CAUSES = ("launch", "synchronization", "queued", "tail", "profiler", "unexplained")
 """Why the device was idle; the table has a column idle_{cause}_ns for each."""
 
-LEDGER_COLUMNS = (
-    "phase",
-    "step",
-    "wall_ns",
-    "device_active_ns",
-    "busy_ns",
-    "idle_ns",
-    *(f"idle_{cause}_ns" for cause in CAUSES),
-)
+ELSEWHERE = "elsewhere"
+ALL_CAUSES = ("launch", ELSEWHERE, *CAUSES[1:])
+"""The same where ranges tell when the host did something else than launch."""
+
+_STEP = ("phase", "step", "wall_ns", "device_active_ns", "busy_ns", "idle_ns")
+LEDGER_COLUMNS = (*_STEP, *(f"idle_{cause}_ns" for cause in CAUSES))
+STEP_COLUMNS = (*_STEP, *(f"idle_{cause}_ns" for cause in ALL_CAUSES))
 
 BLOCKING = r"Synchronize|Memcpy(?!.*Async)|^cu(?:da|Mem)Free(?!.*Async)"
 """Calls that return only when the device has done something: waits, synchronous copies, and
@@ -77,9 +76,8 @@ class Gaps:
     following: Indices
 
     @classmethod
-    def between(cls, activities: pd.DataFrame) -> "Gaps":
-        """The gaps between activities, which are in order of start, whatever their labels."""
-        active = _union(activities)
+    def between(cls, activities: pd.DataFrame, active: Union) -> "Gaps":
+        """The gaps between activities, which are in order of start; `active` is their union."""
         known = activities["launch_ns"].to_numpy() != NOWHERE
         at = np.where(known, activities["launch_end_ns"].to_numpy(), NEVER)
         earliest = np.minimum.accumulate(np.append(at, NEVER)[::-1])[::-1]
@@ -104,24 +102,30 @@ class Gaps:
 class Host:
     """What the host did, over an entire capture.
 
-    launches, waits: start of each launch call and of each blocking call, sorted.
-    overhead: time that the profiler took; held: the same, and time in blocking calls.
+    launches, waits: start of each launch call and of each blocking call, sorted; launches begin
+    with BEGINNING twice, for those before the capture.
+    overhead: time that the profiler took; held: the same, and time in blocking calls; elsewhere:
+    time in ranges that launched nothing.
     """
 
     launches: Indices
     waits: Indices
     overhead: Union
     held: Union
+    elsewhere: Union
 
     @classmethod
-    def of(cls, activities: pd.DataFrame, calls: pd.DataFrame) -> "Host":
+    def of(cls, activities: pd.DataFrame, calls: pd.DataFrame, elsewhere: Union) -> "Host":
         """The host's side of a trace."""
-        launched = activities.loc[activities["launch_ns"] != NOWHERE, "launch_ns"]
+        launched = np.sort(activities.loc[activities["launch_ns"] != NOWHERE, "launch_ns"])
+        # Of the launches of one time, the first. np.unique takes 20 times as long.
+        launched = launched[np.diff(launched, prepend=BEGINNING) > 0]
         overhead = calls[calls["kind"] == OVERHEAD]
         waits = blocking(calls)
         held = _union(pd.concat([waits, overhead]))
         starts = np.sort(waits["start_ns"].to_numpy())
-        return cls(np.sort(launched.unique()), starts, _union(overhead), held)
+        launches = np.append([BEGINNING, BEGINNING], launched)
+        return cls(launches, starts, _union(overhead), held, elsewhere)
 
     def own(self, starts: Indices, ends: Indices) -> Indices:
         """Time (ns) from `starts` to `ends` without the profiler's overhead."""
@@ -135,9 +139,13 @@ class Host:
     def last_wait(self, start: int, end: int) -> int:
         """Start of the last blocking call of a step if it launched nothing after it, or `end`."""
         calls = self.waits[: np.searchsorted(self.waits, end)]
-        launches = self.launches[: np.searchsorted(self.launches, end)]
-        latest = max([start - 1, *launches[-1:]])
+        launch = self.launches[np.searchsorted(self.launches, end) - 1]
+        latest = max(start - 1, int(launch))
         return int(calls[-1]) if len(calls) and calls[-1] > latest else end
+
+
+NEVER_ELSEWHERE = Union.of(*[np.array([], dtype=np.int64)] * 2)
+"""Of a host whose ranges aren't looked at for this."""
 
 
 @dataclass(frozen=True)
@@ -149,10 +157,13 @@ class Device:
     host: Host
 
     @classmethod
-    def of(cls, activities: pd.DataFrame, calls: pd.DataFrame) -> "Device":
+    def of(
+        cls, activities: pd.DataFrame, calls: pd.DataFrame, elsewhere: Union = NEVER_ELSEWHERE
+    ) -> "Device":
         """The same from activities in any order; `calls` may leave out those that don't wait."""
         activities = activities.sort_values(["start_ns", "end_ns"])
-        return cls(_union(activities), Gaps.between(activities), Host.of(activities, calls))
+        active = _union(activities)
+        return cls(active, Gaps.between(activities, active), Host.of(activities, calls, elsewhere))
 
 
 def _union(rows: pd.DataFrame) -> Union:
@@ -160,15 +171,14 @@ def _union(rows: pd.DataFrame) -> Union:
 
 
 def idle_parts(gaps: Gaps, host: Host, start: int, end: int) -> tuple[Gaps, dict[str, Indices]]:
-    """The gaps in the step [start, end), and how much of each (ns) each of CAUSES explains."""
+    """The gaps in the step [start, end), and how much of each (ns) each of ALL_CAUSES explains."""
     found = gaps.within(start, end)
     is_tail = (found.ends == end) & (found.ready >= end)
     ready = np.where(is_tail, host.last_wait(start, end), found.ready)
     turn = np.clip(ready, found.starts, found.ends)
     # The launch before the one that ended the host's part of a gap; for the tail, the last of all.
     before = np.searchsorted(host.launches, ready, side="right") - np.where(is_tail, 1, 2)
-    since = np.append(host.launches, start)[np.maximum(before, -1)]
-    blocked = host.blocked(np.clip(since, start, turn), turn)
+    blocked = host.blocked(np.clip(host.launches[before], start, turn), turn)
 
     entire = host.own(found.starts, found.ends)
     hosts, waiting = host.own(found.starts, turn), host.own(turn, found.ends)
@@ -176,19 +186,21 @@ def idle_parts(gaps: Gaps, host: Host, start: int, end: int) -> tuple[Gaps, dict
     synchronization = np.where(found.known, explained, 0)
     queued = np.minimum(waiting, entire - synchronization)
     rest = entire - synchronization - queued
+    away = np.minimum(rest, host.elsewhere.until(turn) - host.elsewhere.until(found.starts))
     parts = (
-        np.where(found.known, rest, 0),
+        np.where(found.known, rest - away, 0),
+        np.where(found.known, away, 0),
         synchronization,
         np.where(is_tail, 0, queued),
         np.where(is_tail, queued, 0),
         found.ends - found.starts - entire,
         np.where(found.known, 0, rest),
     )
-    return found, dict(zip(CAUSES, parts, strict=True))
+    return found, dict(zip(ALL_CAUSES, parts, strict=True))
 
 
 def idle_by_cause(gaps: Gaps, host: Host, start: int, end: int) -> dict[str, int]:
-    """Idle time (ns) of the step [start, end) by cause, in the order of CAUSES."""
+    """Idle time (ns) of the step [start, end) by cause, in the order of ALL_CAUSES."""
     _, parts = idle_parts(gaps, host, start, end)
     return {f"idle_{cause}_ns": int(part.sum()) for cause, part in parts.items()}
 
@@ -202,11 +214,11 @@ def ledger(ranges: pd.DataFrame, activities: pd.DataFrame, calls: pd.DataFrame) 
     """
     steps = ranges[(ranges["phase"] != "") & (ranges["parent"] == NOWHERE)]
     has_calls = bool((calls["kind"] != OVERHEAD).any())
-    return step_ledger(steps, Device.of(activities, calls), has_calls)
+    return step_ledger(steps, Device.of(activities, calls), has_calls)[list(LEDGER_COLUMNS)]
 
 
 def step_ledger(steps: pd.DataFrame, device: Device, has_calls: bool) -> pd.DataFrame:
-    """As `ledger`, of ranges that are all steps."""
+    """As `ledger`, of ranges that are all steps, with a column for each of ALL_CAUSES."""
     rows = []
     for step in steps.sort_values(["start_ns", "step"]).to_dict("records"):
         start, end = step["start_ns"], step["end_ns"]
@@ -215,4 +227,4 @@ def step_ledger(steps: pd.DataFrame, device: Device, has_calls: bool) -> pd.Data
         row |= {name: step[name] for name in ("phase", "step", "busy_ns")}
         causes = idle_by_cause(device.gaps, device.host, start, end) if has_calls else {}
         rows.append(row | causes)
-    return pd.DataFrame(rows, columns=list(LEDGER_COLUMNS))
+    return pd.DataFrame(rows, columns=list(STEP_COLUMNS))
