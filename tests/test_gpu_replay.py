@@ -100,6 +100,7 @@ def test_what_reads_a_value_back_cant_be_captured_and_later_work_runs() -> None:
     print(raised.value)
     assert "\n" not in str(raised.value)
     assert works() and torch.cuda.current_stream() == before
+    torch.randn(1, device="cuda")
     workload.train_step()
     assert len(replay(workload, "forward_backward", 1, 3)["samples_ns"]) == 3
 

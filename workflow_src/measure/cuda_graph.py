@@ -4,6 +4,7 @@ What a replay saves of a step's time was spent on launching.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import torch
 
@@ -35,10 +36,20 @@ def graphed(call: Call) -> Callable[[], None]:
             call()
     except RuntimeError as error:
         first = first_error(error)
+        _recover()
         if isinstance(first, torch.OutOfMemoryError):
             raise first from None
         raise NotCapturableError(summary(first)) from None
     return graph.replay
+
+
+def _recover() -> None:
+    """Capture something that can be, in vain if CUDA no longer works.
+
+    After a capture that failed, torch refuses random numbers until another one succeeds.
+    """
+    with suppress(RuntimeError), torch.cuda.graph(torch.cuda.CUDAGraph()):
+        torch.cuda._sleep(0)
 
 
 def first_error(error: RuntimeError) -> RuntimeError:
