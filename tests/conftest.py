@@ -21,6 +21,10 @@ from tests.slurm_stories import stories as stories
 from tests.workflow import Project, end_servers, made_once, make_project
 from workflow_src.common import device_locks
 
+# Half of collecting is compiling tests, which is done once, whatever PYTHONDONTWRITEBYTECODE says.
+# Processes that are started keep to it: bytecode of a file that is edited twice in a second is old.
+sys.dont_write_bytecode = False
+
 # Before torch is imported: workers whose threads outnumber the cores wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 

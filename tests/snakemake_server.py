@@ -4,6 +4,7 @@ python tests/snakemake_server.py: reads requests from its standard input, a line
 answers each with a line that holds the exit status.
 """
 
+import gc
 import importlib
 import json
 import os
@@ -44,6 +45,10 @@ def serve() -> None:
     """Answer requests until the input ends."""
     for name in LATER:
         importlib.import_module(name)
+    # Finds and imports all plugins.
+    snakemake.cli.get_argument_parser()
+    # What is not looked at by garbage collections isn't copied by them either.
+    gc.freeze()
     for line in sys.stdin:
         child = os.fork()
         if not child:

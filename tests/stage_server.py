@@ -5,11 +5,12 @@ tests/stage_client.py, is called as Python is and ends as the stage does; if it 
 stage.
 """
 
+import ast
+import gc
 import importlib
-import json
 import os
 import runpy
-import select
+import selectors
 import signal
 import socket
 import sys
@@ -58,43 +59,56 @@ def become(request: dict[str, Any], files: list[int]) -> NoReturn:
         os._exit(status)
 
 
-def serve(client: socket.socket) -> None:
-    """Run a client's stage, and send its exit status; kill it if the client ends before."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+def start(client: socket.socket) -> int:
+    """The process of the stage that a client asks for."""
     text, files, _, _ = socket.recv_fds(client, 1 << 16, 3)
-    while not text.endswith(b"\n"):
+    while text and not text.endswith(b"\n"):
         text += client.recv(1 << 16)
     stage = os.fork()
     if not stage:
+        become(ast.literal_eval(text.decode()), files)
+    for file in files:
+        os.close(file)
+    return stage
+
+
+def serve(client: socket.socket, events: selectors.BaseSelector) -> None:
+    """Run a client's stage, and send its exit status; kill it if the client ends before."""
+    stage = start(client)
+    process = os.pidfd_open(stage)
+
+    def ended() -> None:
+        status = os.waitstatus_to_exitcode(os.waitpid(stage, 0)[1])
+        with suppress(OSError):
+            client.sendall(str(status if status >= 0 else 128 - status).encode())
+        events.unregister(process)
+        with suppress(KeyError):
+            events.unregister(client)
+        os.close(process)
         client.close()
-        become(json.loads(text), files)
-    ready, _, _ = select.select([os.pidfd_open(stage), client], [], [])
-    if client in ready:
+
+    def left() -> None:
         os.kill(stage, signal.SIGKILL)
-    status = os.waitstatus_to_exitcode(os.waitpid(stage, 0)[1])
-    with suppress(OSError):
-        client.sendall(str(status if status >= 0 else 128 - status).encode())
+        events.unregister(client)
+
+    events.register(process, selectors.EVENT_READ, ended)
+    events.register(client, selectors.EVENT_READ, left)
 
 
 def main() -> None:
-    """Serve each client in a process of its own."""
+    """Run each client's stage in a process of its own."""
     for name in LIBRARIES:
         importlib.import_module(name)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    with socket.socket(socket.AF_UNIX) as listener:
+    gc.freeze()
+    with socket.socket(socket.AF_UNIX) as listener, selectors.DefaultSelector() as events:
         listener.bind(sys.argv[1])
         listener.listen(64)
+        events.register(sys.stdin, selectors.EVENT_READ)
+        events.register(listener, selectors.EVENT_READ, lambda: serve(listener.accept()[0], events))
         print("ready", flush=True)
-        while True:
-            ready, _, _ = select.select([sys.stdin, listener], [], [])
-            if sys.stdin in ready:
-                return
-            client, _ = listener.accept()
-            if not os.fork():
-                listener.close()
-                serve(client)
-                os._exit(0)
-            client.close()
+        # One event at a time: it may remove another one.
+        while (key := events.select()[0][0]).fileobj is not sys.stdin:
+            key.data()
 
 
 if __name__ == "__main__":

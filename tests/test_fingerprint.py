@@ -237,8 +237,9 @@ def executed(folder: Path, stage: str) -> dict[str, set[int]]:
     coverage.combine()
     data = coverage.get_data()
     return {
-        str(Path(file).relative_to(ROOT / "workflow_src")): set(data.lines(file) or ())
+        str(Path(file).relative_to(ROOT / "workflow_src")): set(lines)
         for file in data.measured_files()
+        if (lines := data.lines(file))
     }
 
 
@@ -274,6 +275,8 @@ def mutants(source: str, lines: set[int]) -> Iterator[tuple[str, str]]:
     """Variants of a module: one executed function, or one constant it loads, is changed."""
     tree = ast.parse(source)
     ran = list(functions_run(tree, lines))
+    if not ran:
+        return
     for node in ran:
         node.body.append(ast.parse("0 == 0").body[0])
         yield node.name, ast.unparse(ast.fix_missing_locations(tree))

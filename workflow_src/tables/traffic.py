@@ -14,7 +14,7 @@ import pandas as pd
 
 from workflow_src.common.operators import PRODUCTS
 from workflow_src.traces.alignment import NOT_ALIGNED
-from workflow_src.traces.families import families
+from workflow_src.traces.families import family_of
 
 SIZES = {
     **{"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2},
@@ -81,8 +81,8 @@ def moved_on_cpu(operator: Operator, family: str) -> int | None:
 
     On a CPU both are activities, on a GPU only what launches something is.
     """
-    called = families(pd.Series(operator.get("calls", []), dtype="str"))
-    return 0 if family in set(called) else moved_bytes(operator, family)
+    called = map(family_of, operator.get("calls", []))
+    return 0 if family in called else moved_bytes(operator, family)
 
 
 def booked(found: pd.DataFrame, amounts: pd.Series, own: pd.Series) -> pd.Series:

@@ -63,11 +63,20 @@ def families(names: pd.Series, rules: pd.DataFrame | None = None) -> pd.Series:
 
     Each distinct name is matched once. A name that no rule matches is `unknown`.
     """
-    table = load_rules() if rules is None else rules
-    patterns = map(re.compile, map(str, table["pattern"]))
-    compiled = list(zip(patterns, map(str, table["family"]), strict=True))
+    compiled = _compiled(load_rules() if rules is None else rules)
     known = {name: _first_match(str(name), compiled) for name in names.unique()}
     return names.map(known).astype(str)
+
+
+@cache
+def family_of(name: str) -> str:
+    """The family of one name, by load_rules()."""
+    return _first_match(name, _compiled(load_rules()))
+
+
+def _compiled(rules: pd.DataFrame) -> list[tuple[re.Pattern[str], str]]:
+    patterns = map(re.compile, map(str, rules["pattern"]))
+    return list(zip(patterns, map(str, rules["family"]), strict=True))
 
 
 def _first_match(name: str, compiled: list[tuple[re.Pattern[str], str]]) -> str:
