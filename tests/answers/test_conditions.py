@@ -101,6 +101,16 @@ def test_operators_that_took_longer_than_the_plain_step_are_a_warning(read):
     assert [Warned.DISTURBED in each.warnings for each in found] == [False, True, False]
 
 
+@pytest.mark.parametrize(("host", "warned"), [("aa", ()), ("bb", (Warned.ELSEWHERE,)), ("", ())])
+def test_a_capture_says_on_which_host_and_at_which_speed_it_was_made(read, host, warned):
+    frames = dict(read(Sample()).frames)
+    frames["environments"] = frames["environments"].assign(host_id="aa")
+    frames["captures"] = frames["captures"].assign(host_id=host, host_operation_us="7.5")
+    (found,) = conditions(Tables(frames))
+    assert found.warnings == warned
+    assert found.captured_us.number == 7.5
+
+
 def test_a_disturbed_case_is_in_no_median(read):
     alone = read(of_cpu(128))
     beside = read(of_cpu(128), of_cpu(256, factor=3.0))

@@ -27,6 +27,7 @@ class Warned(StrEnum):
     OVERLAPPED = "another case was measured meanwhile"
     NOT_FINITE = "loss not finite"
     DISTURBED = "capture disturbed"
+    ELSEWHERE = "captured on another host"
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,9 @@ class Conditions:
     `not_finite`: the phases whose loss was no finite number; only a brought model's is recorded.
     `meanwhile`: the cases measured on the same host at the same time. `disturbed`: the phases that
     were disturbed while they were captured; None on a GPU.
-    `launch_us`, `operation_us`: a launch and an eager operation on the host before the case.
+    `launch_us`, `operation_us`: a launch and an eager operation on the host before the case;
+    `captured_us`: an eager operation right before its capture. `elsewhere`: it was captured on
+    another host; False if that isn't known.
     """
 
     case: str
@@ -54,6 +57,8 @@ class Conditions:
     not_finite: str = ""
     meanwhile: str = ""
     disturbed: str | None = None
+    captured_us: Value | None = None
+    elsewhere: bool = False
 
     @property
     def warnings(self) -> tuple[Warned, ...]:
@@ -67,6 +72,7 @@ class Conditions:
             Warned.NOT_FINITE: bool(self.not_finite),
             Warned.OVERLAPPED: bool(self.meanwhile),
             Warned.DISTURBED: bool(self.disturbed),
+            Warned.ELSEWHERE: self.elsewhere,
         }
         return tuple(warning for warning, given in found.items() if given)
 
@@ -78,9 +84,31 @@ def conditions(tables: Tables) -> tuple[Conditions, ...]:
     phases = {case.case: "; ".join(found) for case, found in disturbed(tables).items()}
     every = (_of(_Row(rows.loc[number], int(number))) for number in rows.index)
     return tuple(
-        replace(each, meanwhile=others, disturbed=phases.get(each.case))
+        replace(
+            each,
+            meanwhile=others,
+            disturbed=phases.get(each.case),
+            captured_us=_captured_us(tables, each.case),
+            elsewhere=_elsewhere(tables, each.case),
+        )
         for each, others in zip(every, meanwhile, strict=True)
     )
+
+
+def _captured_us(tables: Tables, case: str) -> Value | None:
+    """An eager operation right before the capture; older tables don't tell."""
+    captured, column = tables.of("captures", case), "host_operation_us"
+    if captured.empty or column not in captured:
+        return None
+    return value(captured[column].iloc[0], "us", rows_of("captures", captured), formula=column)
+
+
+def _elsewhere(tables: Tables, case: str) -> bool:
+    measured, captured = (
+        {str(cell) for cell in tables.of(name, case).get("host_id", ())} - {"", "nan"}
+        for name in ("environments", "captures")
+    )
+    return bool(measured and captured and measured.isdisjoint(captured))
 
 
 def disturbed(tables: Tables) -> dict[CaseKey, tuple[str, ...]]:

@@ -25,6 +25,7 @@ def _row(of: Conditions) -> dict[str, Cell]:
         "processes with a change": of.processes,
         "a launch before, us": of.launch_us,
         "an eager operation before, us": of.operation_us,
+        "an eager operation before the capture, us": of.captured_us,
         "other processes": of.others,
         "load per core": of.load,
         "loss not finite in": _phases(of.not_finite) or None,
