@@ -6,7 +6,12 @@ from enum import StrEnum
 import pandas as pd
 
 from workflow_src.answers.tables import CaseKey, Tables
-from workflow_src.common.thresholds import BUSY_LOAD, MATCH_WITHIN, SPREAD_BEYOND
+from workflow_src.common.thresholds import (
+    BUSY_LOAD,
+    MATCH_WITHIN,
+    REPLAY_AT_LEAST,
+    SPREAD_BEYOND,
+)
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.render.value import (
     Ranged,
@@ -20,6 +25,8 @@ from workflow_src.render.value import (
 )
 
 MIB_PER_GIB = 1024
+
+OTHER_KERNELS = "it took less time than the kernels of a plain step, so it ran other ones"
 
 
 class Doubt(StrEnum):
@@ -153,7 +160,19 @@ def phase_times(tables: Tables, case: CaseKey, phase: str) -> PhaseTimes:
         power=_timed(timed, "power_w", "median of readings", "W"),
     )
     doubt = _doubt(found, timed, tables.of("environments", case.case))
-    return replace(found, doubt=doubt)
+    return _of_same_kernels(replace(found, doubt=doubt))
+
+
+def _of_same_kernels(times: PhaseTimes) -> PhaseTimes:
+    """Times without a replay that took less than the kernels of a plain step: it ran others.
+
+    Code may ask whether a graph is being captured, as transformers does for its masks.
+    """
+    replayed, busy = times.replayed, times.busy
+    if not replayed or not busy or replayed.number >= REPLAY_AT_LEAST * busy.number:
+        return times
+    lost = replace(times, replayed=None, saved_least=None, saved_most=None)
+    return replace(lost, replay_state="not_comparable", replay_reason=OTHER_KERNELS)
 
 
 def _state(timed: pd.DataFrame) -> tuple[str, str]:

@@ -41,9 +41,9 @@ def step(plain: float, busy: float, **about: object) -> Sample:
 
 
 def test_launches_are_measured_by_a_replay_of_the_same_phase_or_else_bounded(read):
-    """Forward takes 12 ms and 9 replayed; the step 50 ms, of which the device works for 20."""
-    tables = read(Sample(replayed_ms={"forward": 9.0}))
-    assert saved(of(tables, "forward"), Remedy.LAUNCHES) == (3.0, True)
+    """Backward takes 36 ms and 27 replayed; the step 50 ms, of which the device works for 20."""
+    tables = read(Sample(replayed_ms={"forward_backward": 27.0}))
+    assert saved(of(tables, "forward_backward"), Remedy.LAUNCHES) == (9.0, True)
     assert saved(of(tables, "train_step"), Remedy.LAUNCHES) == (30.0, False)
     share = of(tables, "train_step").first.share
     assert share.number == pytest.approx(0.6)
