@@ -54,7 +54,7 @@ BY_TESTS = {
     r"snakemake --cores 1 report\.md -R benchmark capture ceilings study_point": (
         "test_environment.py::test_all_of_it_is_measured_again_in_one_command"
     ),
-    r"make compare( A=results/before B=results/after)?": GATE,
+    r"make compare( A=results/before B=results/after| A=examples/h200 B=examples/h100)?": GATE,
     r"make compare A=results/captures/before-train B=results/captures/after-train": (
         "captures/test_report.py::test_captures_are_reported_in_place_of_a_suite_and_back"
     ),
@@ -156,6 +156,7 @@ LACKING = {
     ),
     r"python -m benchmarks\.any_subset --runs 1000 --processes 7": "minutes",
     r"python -m benchmarks\.captures": "minutes, and a gigabyte of disk",
+    r"python -m benchmarks\.module_ranges --workload .*:gpt2 .*": "a GPU, and transformers",
     r"python -m benchmarks\.damaged_captures --examples 1000( --seed 10000)?": "minutes",
 }
 """Commands that nothing runs, and what that takes."""

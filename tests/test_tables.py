@@ -16,7 +16,7 @@ from workflow_src.common.case import CASE_COLUMNS, PHASES, TABLES
 from workflow_src.common.errors import TraceError
 from workflow_src.tables.case_tables import capture_table, doubts, kernels_table
 from workflow_src.tables.join import join_all
-from workflow_src.traces.trace import ACTIVITY_COLUMNS, Trace
+from workflow_src.traces.trace import ACTIVITY_COLUMNS, RANGE_COLUMNS, Trace, no_rows
 
 
 def case(name: str) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def test_a_planned_case_without_tables_is_not_measured(tmp_path: Path) -> None:
 def trace(durations: list[int]) -> Trace:
     rows = [("kernel", "k", 0, d, d, 1, 1, 1, 1, "") for d in durations]
     activities = pd.DataFrame(rows, columns=list(ACTIVITY_COLUMNS))
-    return Trace("nsys", "2025.3", pd.DataFrame(), activities)
+    return Trace("nsys", "2025.3", no_rows(RANGE_COLUMNS), activities)
 
 
 def kernels(*rows: tuple[str, int]) -> pd.DataFrame:
