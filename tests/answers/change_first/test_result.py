@@ -102,10 +102,11 @@ def test_nothing_is_said_of_a_case_that_differs_in_more_than_the_remedy(read):
     assert of(tables, "train_step").by(Remedy.PRECISION) is None
 
 
-def test_another_attention_of_the_run_is_measured_in_place_of_the_bound(read):
+@pytest.mark.parametrize("written_out", ["naive", "eager"])
+def test_another_attention_of_the_run_is_measured_in_place_of_the_bound(read, written_out):
     """Forward takes 12 ms of device time against 10."""
-    fused = step(20.0, 10.0, attention="sdpa")
-    assert saved(of(read(Sample(), fused), "forward"), Remedy.ATTENTION) == (2.0, True)
+    tables = read(Sample(attention=written_out), step(20.0, 10.0, attention="sdpa"))
+    assert saved(of(tables, "forward"), Remedy.ATTENTION) == (2.0, True)
 
 
 def test_on_a_busy_cpu_nothing_is_compared(read):

@@ -37,9 +37,12 @@ class Remedy(StrEnum):
 BETTER = {
     Remedy.PRECISION: PRECISIONS,
     Remedy.OPTIMIZER: OPTIMIZERS,
-    Remedy.ATTENTION: ATTENTIONS,
+    Remedy.ATTENTION: ("eager", *ATTENTIONS),
 }
-"""The values of the axis that a remedy is named after, from plain to better."""
+"""The values of the axis that a remedy is named after, from plain to better.
+
+What transformers calls eager is written out.
+"""
 
 IN_ATTENTION = frozenset({"scores", "softmax", "values"})
 """The ranges of attention written out that fused attention replaces."""
