@@ -4,11 +4,13 @@ import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pytest
 
 from tests.answers.subsets import subset
 from tests.synthetic_tables import Sample, grid, write_tables
 from workflow_src.answers import figures
+from workflow_src.answers.forward_time.figure import draw as draw_forward_time
 from workflow_src.answers.questions import FIGURES
 from workflow_src.render.html import inline_figures
 
@@ -46,6 +48,16 @@ def test_a_large_suite_has_a_panel_per_precision(tmp_path: Path, name: str) -> N
     said = texts(draw(tmp_path, name, *grid()))
     for precision in ("fp32", "tf32", "bf16"):
         assert [text for text in said if precision in text]
+
+
+def test_panels_of_a_single_context_show_its_points(tmp_path: Path) -> None:
+    """Limits that matplotlib chose around one value left points out of panels that share them."""
+    samples = [Sample(precision=each) for each in ("fp32", "tf32", "bf16")]
+    drawn = draw_forward_time(figures.read(write_tables(tmp_path, *samples), "forward_time"))
+    for axes in drawn.axes:
+        low, high = axes.get_xlim()
+        assert low < 0.6 * samples[0].context and high > 1.5 * samples[0].context
+    plt.close(drawn)
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -90,6 +90,9 @@ def context_axis(axes: Axes, contexts: Sequence[int]) -> None:
     axes.set_xscale("log", base=2)
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xticks(sorted(set(contexts)), [str(context) for context in sorted(set(contexts))])
+    if len(set(contexts)) == 1:
+        # Limits around a single value are too narrow for the panels that share them.
+        axes.set_xlim(contexts[0] / 2, contexts[0] * 2)
     axes.set_xlabel("context length")
 
 

@@ -75,9 +75,11 @@ def _bar(tables: Tables, times: PhaseTimes) -> tuple[float, float]:
 
 
 def _device(axes: Axes, times: Sequence[PhaseTimes], look: Look) -> None:
-    """A dashed line of a GPU's device time."""
+    """A dashed line of a GPU's device time; a dash for a single point."""
     here = [(each.case.context, each.busy.number) for each in times if _is_line(each) and each.busy]
-    axes.plot([c for c, _ in here], [ms for _, ms in here], "--", color=look[0], linewidth=1)
+    style = "_" if len(here) == 1 else "--"
+    contexts, busy = [context for context, _ in here], [ms for _, ms in here]
+    axes.plot(contexts, busy, style, color=look[0], linewidth=1, markersize=12)
 
 
 def _explain(axes: Axes, times: Sequence[PhaseTimes]) -> None:
