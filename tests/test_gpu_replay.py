@@ -12,7 +12,7 @@ from workflow_src.common.units import MIB
 from workflow_src.measure.activities import activities_of
 from workflow_src.measure.benchmark import measure, measure_all
 from workflow_src.measure.cuda_graph import NotCapturableError, graphed
-from workflow_src.measure.replay import REPLAYED, replay, replays, works
+from workflow_src.measure.replay import replay, replays, works
 from workflow_src.measure.workload import Workload
 
 pytestmark = [
@@ -28,7 +28,7 @@ EAGER = {phase: {"status": "ok", "reason": ""} for phase in PHASES}
 @pytest.mark.parametrize("precision", ["fp32", "tf32", "bf16", "fp16"])
 def test_each_phase_is_replayed_after_the_eager_ones(precision: str) -> None:
     _, rows = measure_all(replace(LAUNCH_BOUND, precision=precision), 2, 5)
-    for phase in REPLAYED:
+    for phase in PHASES:
         row, found = rows[phase], rows[phase]["replay"]
         assert row["status"] == "ok"
         if (precision, phase) == ("fp16", "train_step"):
@@ -45,10 +45,10 @@ def test_each_phase_is_replayed_after_the_eager_ones(precision: str) -> None:
 def test_each_attention_and_optimizer_can_be_replayed(attention: str, optimizer: str) -> None:
     case = replace(LAUNCH_BOUND, attention=attention, optimizer=optimizer, precision="bf16")
     _, rows = measure_all(case, 1, 2)
-    assert [rows[phase]["replay"]["status"] for phase in REPLAYED] == ["ok"] * 3
+    assert [rows[phase]["replay"]["status"] for phase in PHASES] == ["ok"] * 3
 
 
-@pytest.mark.parametrize("phase", REPLAYED[:2])
+@pytest.mark.parametrize("phase", PHASES[:2])
 def test_a_replay_takes_as_long_as_its_kernels(phase: str) -> None:
     """Between its kernels a graph leaves about a microsecond each."""
     workload = Workload(LAUNCH_BOUND)
@@ -157,5 +157,5 @@ def test_a_graph_that_doesnt_fit_is_out_of_memory() -> None:
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
     print(found)
-    assert [found[phase]["status"] for phase in REPLAYED] == ["oom", "skipped", "skipped"]
+    assert [found[phase]["status"] for phase in PHASES] == ["oom", "skipped", "skipped"]
     assert works()

@@ -46,7 +46,7 @@ def graphed(call: Call) -> Callable[[], None]:
 def _recover() -> None:
     """Capture something that can be, in vain if CUDA no longer works.
 
-    After a capture that failed, torch refuses random numbers until another one succeeds.
+    After a capture that CUDA broke off, torch refuses random numbers until another one succeeds.
     """
     with suppress(RuntimeError), torch.cuda.graph(torch.cuda.CUDAGraph()):
         torch.cuda._sleep(0)

@@ -14,8 +14,6 @@ from workflow_src.measure.phases import NOTHING_TO_TRAIN
 from workflow_src.measure.timing import sample_steps
 from workflow_src.measure.workload import Workload
 
-REPLAYED = PHASES
-
 DID_NOT_FIT = "the phase itself did not fit in memory"
 BROKEN = "CUDA no longer worked after a failed capture"
 
@@ -23,7 +21,7 @@ BROKEN = "CUDA no longer worked after a failed capture"
 def replays(
     workload: Workload | None, eager: Mapping[str, Row], warmup_steps: int, steps: int
 ) -> Iterator[tuple[str, Row]]:
-    """Each of REPLAYED with the row of its replay, given the rows of all phases without one.
+    """Each of PHASES with the row of its replay, given the rows of all phases without one.
 
     A row has `samples_ns` and `device_samples_ns`, or the status oom, skipped, not_capturable or
     failed and the reason. `workload` is None if the model itself did not fit.
@@ -39,7 +37,7 @@ def replays(
         workload.release()
         return replay(workload, phase, warmup_steps, steps)
 
-    yield from in_turn(REPLAYED, run, workload.release if workload else lambda: None)
+    yield from in_turn(PHASES, run, workload.release if workload else lambda: None)
 
 
 def replay(workload: Workload, phase: str, warmup_steps: int, steps: int) -> Row:
