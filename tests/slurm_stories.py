@@ -94,8 +94,9 @@ class Story:
 
     def seen_by(self, job: Job) -> tuple[str, str]:
         """The node and the index of the GPU that a measuring job saw."""
-        runs = sorted(each.start for each in self.jobs if each.number == job.number)
-        return self.gpus[job.number][runs.index(job.start)]
+        # By when they ended: accounting may lose the start of one that is preempted soon after.
+        runs = sorted(each.end for each in self.jobs if each.number == job.number)
+        return self.gpus[job.number][runs.index(job.end)]
 
     def states(self, fault: str) -> list[str]:
         """How each run of the job that met a fault ended."""

@@ -22,8 +22,9 @@ from workflow_src.tables.case_tables import environment
 from workflow_src.tables.timings import timings
 
 CASE = Case("t", "tiny", 16, 32, 2, 2, 50, 2, 8, "fp32", "naive", "adamw", "cpu")
-EAGER: dict[str, Row] = {name: {"status": "ok", "reason": ""} for name in PHASES}
 MS = 10**6
+RAN: Row = {"status": "ok", "reason": "", "device_samples_ns": [MS]}
+EAGER: dict[str, Row] = dict.fromkeys(PHASES, RAN)
 
 
 def not_capturable() -> None:
@@ -59,6 +60,16 @@ def test_each_phase_is_replayed_and_all_samples_kept(
     for row in found.values():
         assert (row["status"], row["reason"], row["device_samples_ns"]) == ("ok", "", [])
         assert len(row["samples_ns"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("device_ms", "counts"),
+    [(1, (5, 10)), (90, (5, 10)), (150, (5, 6)), (400, (2, 5)), (2000, (1, 5))],
+)
+def test_a_long_phase_is_replayed_less_often(device_ms: int, counts: tuple[int, int]) -> None:
+    row = RAN | {"device_samples_ns": [device_ms * MS] * 9 + [5000 * MS]}
+    assert replay.enough(row, 5, 10) == counts
+    assert replay.enough(row, 0, 3) == (0, 3)
 
 
 def test_a_call_that_cant_be_captured_is_a_result_with_its_reason(
