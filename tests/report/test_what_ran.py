@@ -1,12 +1,14 @@
 """What was run: parameters of a size, settings as recorded, and what is missing with its state."""
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 
-from tests.report.test_trust import read
+from tests.report.test_trust import NOTHING, read
 from tests.synthetic_tables import Sample
 from workflow_src.render.show import Printer
-from workflow_src.report.what_ran import incomplete, recorded, settings, sizes
+from workflow_src.report.what_ran import incomplete, recorded, settings, sizes, what_ran
 
 __all__ = ["read"]
 
@@ -51,6 +53,19 @@ def test_hosts_are_counted_where_each_case_tells_its_own(read, ids, said):
     first, second = Sample(environment=known[0]), Sample(context=256, environment=known[1])
     found = dict(settings(read(first, second)).to_numpy().tolist()).get("hosts")
     assert (found.number if found else None) == said
+
+
+def test_studies_of_hosts_on_which_no_case_ran_are_named(read, tmp_path):
+    """One of the same host, one of another, one that doesn't tell, as older ones don't."""
+    run = read(Sample(environment={"host_id": "1e5"}))
+    studies = {"mlp": "host_id,status\n1e5,ok\n,ok\n", "levers": "host_id,status\n100000,ok\n"}
+    studies["warmup"] = "status\nok\n"
+    (tmp_path / "tables" / "studies").mkdir()
+    for name, text in studies.items():
+        (tmp_path / "tables" / "studies" / f"{name}.csv").write_text(text)
+    parts = tuple(replace(NOTHING, name=name) for name in studies)
+    tables = run.tables.with_studies(tmp_path / "tables", studies)
+    assert what_ran(replace(run, studies=parts, tables=tables)).elsewhere == ("levers",)
 
 
 def test_compiled_cases_are_said_to_have_no_ranges_of_modules(read):

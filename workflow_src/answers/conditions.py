@@ -89,7 +89,9 @@ def conditions(tables: Tables) -> tuple[Conditions, ...]:
             meanwhile=others,
             disturbed=phases.get(each.case),
             captured_us=_captured_us(tables, each.case),
-            elsewhere=_elsewhere(tables, each.case),
+            elsewhere=elsewhere(
+                *(tables.of(name, each.case) for name in ("environments", "captures"))
+            ),
         )
         for each, others in zip(every, meanwhile, strict=True)
     )
@@ -103,12 +105,12 @@ def _captured_us(tables: Tables, case: str) -> Value | None:
     return value(captured[column].iloc[0], "us", rows_of("captures", captured), formula=column)
 
 
-def _elsewhere(tables: Tables, case: str) -> bool:
-    measured, captured = (
-        {str(cell) for cell in tables.of(name, case).get("host_id", ())} - {"", "nan"}
-        for name in ("environments", "captures")
+def elsewhere(rows: pd.DataFrame, others: pd.DataFrame) -> bool:
+    """Whether no host of some rows is one of the others'; False if that isn't known."""
+    mine, theirs = (
+        {str(cell) for cell in each.get("host_id", ())} - {"", "nan"} for each in (rows, others)
     )
-    return bool(measured and captured and measured.isdisjoint(captured))
+    return bool(mine and theirs and mine.isdisjoint(theirs))
 
 
 def disturbed(tables: Tables) -> dict[CaseKey, tuple[str, ...]]:

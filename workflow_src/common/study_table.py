@@ -16,7 +16,14 @@ def read_study(path: Path) -> pd.DataFrame:
     if not path.is_file():
         return pd.DataFrame()
     with reading(path, "a study's table", remake(path), StageError):
-        table = pd.read_csv(path, keep_default_na=False, na_values=[""], low_memory=False)
+        # Some ids look like numbers, such as 1e5.
+        table = pd.read_csv(
+            path,
+            dtype={"host_id": "str"},
+            keep_default_na=False,
+            na_values=[""],
+            low_memory=False,
+        )
         if "status" not in table:
             raise ValueError("no column status")
     return table.set_index(pd.RangeIndex(2, len(table) + 2))

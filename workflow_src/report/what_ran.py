@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.answers.conditions import conditions, hosts
+from workflow_src.answers.conditions import conditions, elsewhere, hosts
 from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import PhaseTimes
 from workflow_src.common import words
@@ -48,16 +48,22 @@ SHOWN = 4
 
 @dataclass(frozen=True)
 class WhatRan:
-    """Two tables; and the phases that lack a time or a capture, for the appendix."""
+    """Two tables; the phases that lack a time or a capture, for the appendix.
+
+    `elsewhere`: the studies of hosts on which no case ran.
+    """
 
     sizes: pd.DataFrame
     settings: pd.DataFrame
     incomplete: pd.DataFrame
+    elsewhere: tuple[str, ...]
 
 
 def what_ran(run: Run) -> WhatRan:
     """What a run consisted of."""
-    return WhatRan(sizes(run.plan), settings(run), incomplete(run.times))
+    cases, studies = run.tables["environments"], [part.name for part in run.studies]
+    other = [name for name in studies if elsewhere(run.tables[f"studies/{name}"], cases)]
+    return WhatRan(sizes(run.plan), settings(run), incomplete(run.times), tuple(other))
 
 
 def sizes(plan: pd.DataFrame) -> pd.DataFrame:

@@ -76,7 +76,9 @@ def table_rows(result: dict[str, Any], derive: Derive, rules: pd.DataFrame) -> l
 
     With `profiler_stayed`, which is True, only where it did, and `host_speed` on a GPU's host.
     """
-    around = {key: result["environment"].get(key, "") for key in MEASURED_WITH}
+    environment = result["environment"]
+    around = {key: environment.get(key, "") for key in MEASURED_WITH}
+    around |= {"host_id": environment["host_id"]} if "host_id" in environment else {}
     around |= {"profiler_stayed": True} if profiler_stayed(result) else {}
     around |= host_speed(result)
     point = result["point"]

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from tests.studies.tables import NO_CEILINGS, printed, table, verdict_of
@@ -71,6 +72,10 @@ def test_no_pair_is_no_verdict() -> None:
 
 def test_question_a_takes_the_median_of_a_cases_pairs(tmp_path: Path) -> None:
     pairs = table(pair(10, 15), pair(20, 28), pair(10, 16), pair(1, 9, case="b"))
-    found = paired(pairs, "a")
-    assert found is not None and found.number == 1.5
-    assert paired(pairs, "c") is None and paired(pairs.iloc[:0, :0], "a") is None
+    here, unknown = pd.DataFrame({"host_id": ["1e5"]}), pd.DataFrame()
+    for host in (here, unknown):
+        found = paired(pairs, "a", host)
+        assert found is not None and found.number == 1.5
+        assert paired(pairs, "c", host) is None and paired(pairs.iloc[:0, :0], "a", host) is None
+    assert paired(pairs.assign(host_id="1e5"), "a", here) == found
+    assert paired(pairs.assign(host_id="100000"), "a", here) is None, "another host's"

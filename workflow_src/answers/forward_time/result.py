@@ -67,8 +67,8 @@ def result(tables: Tables) -> ForwardTime:
 
 
 def _times(tables: Tables, case: CaseKey) -> PhaseTimes:
-    pairs = tables.frames.get(TABLE, pd.DataFrame())
-    return replace(phase_times(tables, case, PHASE), paired=paired(pairs, case.case))
+    pairs, host = tables.frames.get(TABLE, pd.DataFrame()), tables.of("environments", case.case)
+    return replace(phase_times(tables, case, PHASE), paired=paired(pairs, case.case, host))
 
 
 def agreement(cases: Sequence[PhaseTimes]) -> Among:
