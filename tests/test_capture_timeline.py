@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.captures.building import Export
+from tests.captures.test_joined import rank_file
 from workflow_src.cli.capture_timeline import main
 from workflow_src.render.svg import COLORS
 from workflow_src.timeline.formats import DEVICE, HOST, IDLE, SCHEMA
@@ -97,6 +98,12 @@ def test_collectives_have_a_color_of_their_own(tmp_path: Path) -> None:
     assert [(colors[color], text) for color, name, text in boxes if name == "communication"] == [
         ("communication", "1.00e-06 ms in 1"), ("communication", "0.000900 ms in 1")
     ]  # fmt: skip
+
+
+def test_threads_of_joined_ranks_keep_their_numbers(tmp_path: Path) -> None:
+    ranks = [str(rank_file(tmp_path, rank, helper=9)) for rank in (0, 1)]
+    events, _ = written(tmp_path, Path(ranks[0]), "--step", "step", "--capture", *ranks)
+    assert {event["tid"] for event in events if event["name"].startswith("launch ")} == {9}
 
 
 def test_a_step_inside_of_other_ranges_is_drawn_alone(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def test_what_is_longer_than_the_shortest_kernel_of_a_call_is_waiting(export: Ex
     row = rank_times(tables["paths"]).iloc[0]
     assert [row["range path"], row["slowest process"]] == ["step", "1"]
     show = Printer()
-    assert [str(show(row[head])) for head in ("processes", "most / median")] == ["3", "1.0 x"]
+    assert [str(show(row[head])) for head in ("processes", "most / median")] == ["3", "1.000 x"]
     assert row["median, ms"].number == pytest.approx(140e-6)
     assert row["waiting, most ms"].number == pytest.approx(60e-6)
 

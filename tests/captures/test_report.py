@@ -103,6 +103,7 @@ def test_a_capture_without_device_work_says_so(tmp_path: Path) -> None:
 def test_ranks_are_apart_and_waiting_for_each_other_is_communication(tmp_path: Path) -> None:
     of = found(tmp_path, DATA / "ddp.sqlite.gz")
     assert len(of.processes) == 2 and set(of.paths["process"]) == set(of.processes["process"])
+    assert "is step/backward, with 79 %" in headlines(of)[0].text(Printer()), "of both together"
     first = of.families.iloc[0]
     assert first["family"] == "communication" and first["device, ms"].number == pytest.approx(
         49.7, 0.01

@@ -69,7 +69,7 @@ def _line(path: str, rows: pd.DataFrame) -> list[Cell]:
         middle,
         most,
         slowest,
-        ratio(most, middle, "times", "max / median"),
+        ratio(most, middle, "near_one", "max / median"),
         Value(float(waiting.max()), "ms", source, "max of wait_ms")
         if waiting.notna().any()
         else None,

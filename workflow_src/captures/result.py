@@ -150,10 +150,11 @@ def _count(number: int, rows: pd.DataFrame, table: str = "summary") -> Value:
 def _leader(paths: pd.DataFrame, total: Value) -> Leader | None:
     if paths.empty or not total.number:
         return None
-    row = paths.loc[[paths["own_ms"].idxmax()]]
-    own = value(float(row["own_ms"].iloc[0]), "ms", rows_of("paths", row), formula="own_ms")
+    path = paths.groupby("path", sort=False)["own_ms"].sum().idxmax()
+    rows = paths[paths["path"] == path]
+    own = Value(float(rows["own_ms"].sum()), "ms", (rows_of("paths", rows),), "sum of own_ms")
     share = ratio(own, total, "share", "own / total")
-    return Leader(str(row["path"].iloc[0]), share) if share else None
+    return Leader(str(path), share) if share else None
 
 
 def _about(every: pd.DataFrame) -> pd.DataFrame:

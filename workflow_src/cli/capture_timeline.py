@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.captures.domains import domain_names
+from workflow_src.captures.joined import OTHER_THREADS
 from workflow_src.captures.ranks import COLLECTIVE
 from workflow_src.captures.reading import read_all
 from workflow_src.captures.steps import Source, of_thread, step_ranges
@@ -81,7 +82,13 @@ def _ranges(source: Source, step: Step) -> pd.DataFrame:
     is_step = (mine["path"] == step.path) & (mine["thread"] == step.thread)
     deeper = mine["depth"] - mine.loc[is_step, "depth"].min()
     depth = deeper.clip(lower=1).where(~is_step, 0)
-    return mine.assign(depth=depth, component=mine["name"], phase=step.phase, step=step.number)
+    mine = mine.assign(depth=depth, component=mine["name"], thread=_own(mine["thread"]))
+    return mine.assign(phase=step.phase, step=step.number)
+
+
+def _own(thread: pd.Series) -> pd.Series:
+    """Threads' own numbers, also those of ranks that were joined."""
+    return (thread % OTHER_THREADS).where(thread >= 0, thread)
 
 
 def _activities(source: Source, work: pd.DataFrame, step: Step) -> pd.DataFrame:
@@ -95,6 +102,7 @@ def _activities(source: Source, work: pd.DataFrame, step: Step) -> pd.DataFrame:
         path=np.append(source.paths.text, "")[mine["path"].to_numpy()],
         component=np.where(mine["family"] == COLLECTIVE, COLLECTIVE, names[mine["range"]]),
         short_name=distinct_names(source.work["name"])[mine.index],
+        thread=_own(mine["thread"]),
         phase=step.phase,
         step=step.number,
     )
