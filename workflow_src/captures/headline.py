@@ -51,7 +51,7 @@ class More(StrEnum):
     NOT_NAMED = "No range that counts has the name {named}, which `capture_step` gives."
     WAITS = (
         "Process {process} waits for others in collectives for {waits} ms, {of_device} of its "
-        "device time. Waiting is device time in all tables but that of processes joined."
+        "device time. All tables but the one that compares processes count waiting as device time."
     )
 
 

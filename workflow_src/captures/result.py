@@ -173,7 +173,7 @@ def _text(rows: pd.DataFrame, column: str) -> str | None:
 
 def _paths(paths: pd.DataFrame, total: Value, several: bool) -> pd.DataFrame:
     """A row per range path, in the order of the paths, the share of all device time with it."""
-    columns = ["range path", "times", "host, ms", "device, ms", "share", "of it own", "span, ms"]
+    columns = ["range path", "times", "host, ms", "device, ms", "share", "its own", "span, ms"]
     lines = []
     for number in paths.index:
         row = paths.loc[[number]]

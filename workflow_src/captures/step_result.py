@@ -52,7 +52,7 @@ def idle_times(idle: pd.DataFrame, several: bool) -> pd.DataFrame:
     whole = {
         name: _ms(rows, "own_idle_ns", "sum", "idle") for name, rows in idle.groupby("process")
     }
-    times = {"idle_ns": "idle, ms", "own_idle_ns": "of it own"}
+    times = {"idle_ns": "idle, ms", "own_idle_ns": "its own"}
     times |= {name: cause for cause in ALL_CAUSES if idle[name := f"idle_{cause}_ns"].any()}
     lines = []
     for number in idle.index:
