@@ -49,6 +49,18 @@ def test_launches_are_measured_by_a_replay_of_the_same_phase_or_else_bounded(rea
     assert share.number == pytest.approx(0.6)
 
 
+def test_medians_are_of_the_cases_in_which_a_remedy_was_measured(read):
+    """One saves 10 of 50 ms by a replay, of the other 50 - 20 are a bound; then all are bounds."""
+    replayed = {"train_step": 40.0}
+    cells = []
+    for found in ([Sample(replayed_ms=replayed), Sample(context=256)], [Sample()]):
+        table = result(read(*found)).summary
+        of_launches = table["that is saved by"] == "fewer launches"
+        row = table[of_launches & (table["median share of"] == "training step")]
+        cells.append(str(Printer()(row.iloc[0, 2])).split(";")[0])
+    assert cells == ["20 %", "≤ 60 %"]
+
+
 def test_what_the_device_does_bounds_the_optimizer_and_attention(read):
     """Optimizer 9 ms of TRAIN, of which 60 of 88 bytes can be saved; mask 0.5, softmax 3 ms."""
     tables = read(Sample())

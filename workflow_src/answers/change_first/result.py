@@ -123,11 +123,11 @@ def _of_remedy(remedy: Remedy, cases: Sequence[OfPhase]) -> Cell:
     found = [saving for each in cases if (saving := each.by(remedy))]
     if not found:
         return None
-    middle = median(each.share for each in found)
-    every = all(each.measured for each in found)
+    measured = [saving for saving in found if saving.measured]
+    middle = median(each.share for each in measured or found)
     first = [each.first for each in cases if each.first]
     counted = among([each.share for each in first], [each.remedy is remedy for each in first]).cell
-    return Joined((middle if every else Joined((AT_MOST, middle), " "), counted), "; first in ")
+    return Joined((middle if measured else Joined((AT_MOST, middle), " "), counted), "; first in ")
 
 
 def by_hand(first: First) -> pd.DataFrame:
