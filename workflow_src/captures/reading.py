@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from workflow_src.captures import nsys
+from workflow_src.captures import nsys, sqlite_store
 from workflow_src.captures.capture import Capture
 from workflow_src.captures.exported import NotExportedError
 from workflow_src.captures.files import AGAIN, GIVE, database, is_sqlite
@@ -43,8 +43,12 @@ def read_all(paths: Sequence[Path]) -> Capture:
 
 def _read(path: Path) -> Capture:
     if is_sqlite(path):
-        with reading(path, KIND, AGAIN, TraceError), database(path) as plain:
-            found = nsys.read(plain)
+        with (
+            reading(path, KIND, AGAIN, TraceError),
+            database(path) as plain,
+            sqlite_store.opened(plain) as store,
+        ):
+            found = nsys.read(store)
     else:
         # Imported for such a trace alone, as its reader of JSON takes a while to import.
         from workflow_src.captures import torch_profiler
