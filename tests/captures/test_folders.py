@@ -1,6 +1,8 @@
 """Folders of Arrow and Parquet files say what the SQLite export of the same report says."""
 
 import gzip
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,8 +13,10 @@ import pytest
 from benchmarks.damaged_captures import RECORDED
 from tests.captures.building import Export, tables_in
 from tests.captures.folders import as_folder, write_table
+from tests.test_nsys import requires_nsys
 from tests.workflow import Project, make_project
 from workflow_src.captures.reading import read
+from workflow_src.common import nsys_cli
 from workflow_src.common.errors import TraceError
 
 pa = pytest.importorskip("pyarrow")
@@ -57,6 +61,26 @@ def test_what_is_missing_or_odd_is_read_alike(tmp_path: Path, suffix: str) -> No
     export.insert("PROFILER_OVERHEAD", start=100, end=110, globalTid=None)
     export.sql("ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL RENAME TO KERNEL_V2")
     same(export.write(), tmp_path / suffix)
+
+
+@pytest.mark.nsys
+@requires_nsys
+def test_folders_of_a_real_nsys_have_the_same_tables(tmp_path: Path) -> None:
+    program = (
+        "import nvtx\n"
+        "with nvtx.annotate('step'), nvtx.annotate('forward', domain='trainer'): pass\n"
+        "nvtx.push_range('never closed')"
+    )
+    recorded = tmp_path / "c.nsys-rep"
+    nsys_cli.profile(recorded, [sys.executable, "-c", program], "cpu", os_tracing=False)
+    for kind in ("sqlite", "arrowdir", "parquetdir"):
+        command = ["nsys", "export", "--quiet=true", "--type", kind, "--lazy=false"]
+        subprocess.run([*command, "-o", tmp_path / kind, recorded], check=True)
+    expected = tables_in(tmp_path / "sqlite")
+    assert [*expected["paths"]["path"]] == ["never closed", "step", "step/forward"]
+    for kind in ("arrowdir", "parquetdir"):
+        for name, table in tables_in(tmp_path / kind).items():
+            pd.testing.assert_frame_equal(table, expected[name])
 
 
 @pytest.fixture
