@@ -1,5 +1,6 @@
 """How long the tables of other programs' captures take, and how much memory: N kernels, made up,
-as an SQLite export of nsys and as a trace of torch.profiler, which has an operator each as well."""
+as an SQLite export of nsys, as folders of Arrow and Parquet files where pyarrow is installed, and
+as a trace of torch.profiler, which has an operator each as well."""
 
 import argparse
 import os
@@ -7,11 +8,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import partial
+from importlib.util import find_spec
 from multiprocessing import Process
 from pathlib import Path
 from statistics import median
 
 from benchmarks.ledger import write_export
+from tests.captures.folders import as_folder
 from workflow_src.common.summary import summarize
 
 PERIOD_US, STEPS = 15, 30
@@ -59,6 +63,22 @@ def _event(
     )
 
 
+def write_folder(path: Path, kernels: int, suffix: str) -> None:
+    """The export as a folder of files that end in `suffix`."""
+    with tempfile.TemporaryDirectory() as folder:
+        database = Path(folder) / "c.sqlite"
+        write_export(database, kernels)
+        as_folder(database, path, suffix)
+
+
+WRITERS = {
+    "c.sqlite": write_export,
+    "c_arwdir": partial(write_folder, suffix=".arrow"),
+    "c_pqtdir": partial(write_folder, suffix=".parquet"),
+    "c.json": write_trace,
+}
+
+
 def measured(capture: Path, output: Path) -> tuple[float, float, float]:
     """Seconds, of the clock and of CPUs, and peak memory (GB) of the command for the tables."""
     command = [sys.executable, "-m", "workflow_src.captures.tables", "--capture", str(capture)]
@@ -78,14 +98,17 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     arguments = parser.parse_args()
     for kernels in arguments.kernels:
-        for name, write in (("c.sqlite", write_export), ("c.json", write_trace)):
+        for name, write in WRITERS.items():
+            if name.endswith("dir") and not find_spec("pyarrow"):
+                continue
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / name
                 # In a process of its own, whose memory would count as that of what it starts.
                 maker = Process(target=write, args=(path, kernels))
                 maker.start()
                 maker.join()
-                size = path.stat().st_size / 1e6
+                files = path.iterdir() if path.is_dir() else [path]
+                size = sum(file.stat().st_size for file in files) / 1e6
                 runs = [measured(path, Path(folder) / "out") for _ in range(arguments.repeats)]
             found = summarize([round(seconds * 1e9) for seconds, _, _ in runs])
             spread = f"{found['p20_ms'] / 1e3:.2f} to {found['p80_ms'] / 1e3:.2f}"

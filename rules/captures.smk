@@ -24,7 +24,7 @@ rule capture_export:
 
 rule capture_tables:
     input:
-        capture=dag.captures.readable,
+        capture=dag.captures.inputs,
         again=dag.captures.tried_again(ancient),
     output:
         multiext(
@@ -42,20 +42,21 @@ rule capture_tables:
     log:
         "results/captures/{capture}/tables.log",
     params:
+        capture=dag.captures.readable,
         folder=output_folder,
         options=dag.captures.options,
         code=dag.code("captures.tables"),
     message:
-        "Place the device time of {input.capture} in its ranges"
+        "Place the device time of {params.capture} in its ranges"
     shell:
-        "python -m workflow_src.captures.tables --capture {input.capture:q} {params.options}"
+        "python -m workflow_src.captures.tables --capture {params.capture:q} {params.options}"
         " --note-problem --output {params.folder:q} > {log:q} 2>&1"
 
 
 # One step, as a picture and for trace viewers.
 rule capture_timeline:
     input:
-        capture=dag.captures.readable,
+        capture=dag.captures.inputs,
         again=dag.captures.tried_again(ancient),
     output:
         svg="results/captures/{capture}/step.svg",
@@ -64,12 +65,13 @@ rule capture_timeline:
     log:
         "results/captures/{capture}/step.log",
     params:
+        capture=dag.captures.readable,
         options=dag.captures.options,
         code=dag.code("cli.capture_timeline"),
     message:
-        "Draw a step of {input.capture}"
+        "Draw a step of {params.capture}"
     shell:
-        "python -m workflow_src.cli.capture_timeline --capture {input.capture:q} {params.options}"
+        "python -m workflow_src.cli.capture_timeline --capture {params.capture:q} {params.options}"
         " --note-problem --svg {output.svg:q} --trace {output.trace:q}"
         " --speedscope {output.speedscope:q} > {log:q} 2>&1"
 

@@ -15,6 +15,7 @@ WAYS = {
     "Triton's interpreter|interpreter compiles": "test_kernels.py runs them in another process",
     "triton": "on Linux: make .venv/installed, then python -m pytest tests/test_kernels.py",
     "snakemake_executor_plugin_slurm": "pip install -r requirements-slurm.txt",
+    "pyarrow": "pip install --target FOLDER pyarrow, then PYTHONPATH=FOLDER python -m pytest ...",
     "root": "as root, where mounting file systems is allowed",
     "separate process|there is a CUDA device": "they run where this is not so",
 }

@@ -33,7 +33,7 @@ PROGRAMS = {"make", "snakemake", "python", "python3", "pip", "sh", "."}
 FOLDERS = ("tools/", ".ci/")
 
 ONLY_FILES = re.compile(
-    r"snakemake .*--cluster |pip install -r |(sh )?\.ci/|(\. )?tools/"
+    r"snakemake .*--cluster |pip install |(sh )?\.ci/|(\. )?tools/"
     r"|\. \.venv/bin/activate$"
 )
 """Commands of which only the files that they name are checked: other programs read the rest."""

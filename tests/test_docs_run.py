@@ -123,6 +123,7 @@ BY_CI = {
     r"python -m pytest (tests/test_plan\.py|-m \"not workflow and not nsys and not browser\")": (
         r"^make test"
     ),
+    r"python -m pytest tests/captures/test_folders\.py": r"pytest tests/captures/test_folders\.py$",
 }
 """Commands that CI runs, and the line of .ci/run that does, for the groups of the command."""
 
@@ -136,7 +137,7 @@ LACKING = {
     r"\.ci/run": "a fresh clone, and many minutes",
     r"make lock( LOCK=--upgrade)?": "a network",
     r"make \.venv/installed-slurm TORCH=cuda": "a network",
-    r"pip install -r requirements-slurm\.txt": "a network",
+    r"pip install (-r requirements-slurm\.txt|(--no-deps --target FOLDER )?pyarrow)": "a network",
     r"tools/gpu-host/bundle FOLDER": "a network",
     r"\. tools/gpu-host/setup FOLDER": "a folder that was packed with a network, and a GPU",
     r"snakemake --cores 1 report\.md --config suite=assignment": "a GPU, and hours",

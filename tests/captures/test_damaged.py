@@ -99,6 +99,19 @@ def test_a_missing_column_is_named_with_its_table(export: Export, sql: str, said
     assert "c.sqlite" in str(caught.value)
 
 
+def test_a_folder_that_cannot_be_read_is_named_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(TraceError, match=f"^{tmp_path}: the folder holds no table that nsys"):
+        read(tmp_path)
+    (tmp_path / "NVTX_EVENTS.parquet").touch()
+    monkeypatch.delattr("workflow_src.captures.arrow_store", raising=False)
+    monkeypatch.delitem(sys.modules, "workflow_src.captures.arrow_store", raising=False)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(TraceError, match=f"^{tmp_path}: .* pyarrow: pip install pyarrow$"):
+        read(tmp_path)
+
+
 def test_columns_are_found_whatever_their_case(export: Export) -> None:
     export.sql("ALTER TABLE NVTX_EVENTS RENAME COLUMN globalTid TO GlobalTID")
     assert busy(export.tables()) == {"step": 1}

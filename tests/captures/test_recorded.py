@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tests.captures.building import Export, busy, notes, tables_in, unplaced
-from workflow_src.captures import exported
+from workflow_src.captures import sqlite_store
 from workflow_src.captures.domains import DEFAULT
 from workflow_src.captures.placing import OWN_THREAD, WHOLE
 from workflow_src.captures.reading import read
@@ -44,7 +44,7 @@ def test_all_device_time_is_accounted_for(
 
 def test_parts_of_a_table_make_up_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = read(DATA / "ddp.sqlite.gz")
-    monkeypatch.setattr(exported, "JOINED", 97)
+    monkeypatch.setattr(sqlite_store, "JOINED", 97)
     in_parts = read(DATA / "ddp.sqlite.gz")
     for name in ("ranges", "work", "held"):
         pd.testing.assert_frame_equal(getattr(in_parts, name), getattr(whole, name))

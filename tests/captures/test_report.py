@@ -171,13 +171,18 @@ def test_files_have_names_and_bad_ones_a_sentence(
     monkeypatch.chdir(tmp_path)
     for name in ("a.sqlite.gz", "b.json", "c d.nsys-rep", "a.pt.trace.json.gz"):
         (tmp_path / name).touch()
+    for name in ("theirs_pqtdir/A.parquet", "theirs_pqtdir/B.parquet", "other/notes.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    folders = captures_of(["theirs_pqtdir/", "*"], "")
+    assert folders.files["theirs"] == ("theirs_pqtdir",) and "other" not in folders.files
     assert name_of("x/c d.nsys-rep") == "c-d" and name_of("run.pt.trace.json.gz") == "run"
     files = captures_of([f"{tmp_path}/[bc]*"], "").files
     assert list(files) == ["b", "c-d"]
     options = captures_of([], None, ["a b", "c"]).options
     assert options == "--fold= --step= '--domains=a b,c'"
     for patterns, fold, sentence in (
-        ([f"{tmp_path}/z*"], "", "isn't a file, and as a pattern fits none"),
+        (["other"], "", "'other' isn't a file, nor a folder that nsys exported, and as a pattern"),
         (["b.json", "./b.json"], "", "captures: b.json and ./b.json have one name, b.json,"),
         ([], "(", "capture_fold: '\\(' is no regular expression"),
     ):

@@ -1,15 +1,14 @@
 """An nsys export as tables whose names and columns may differ from version to version."""
 
-import math
 import re
-import sqlite3
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from workflow_src.captures.capture import UNKNOWN, Note, printable
 from workflow_src.captures.files import GIVE
+from workflow_src.captures.store import Among, Reference, Store, Wanted
 from workflow_src.common.errors import TraceError
 from workflow_src.traces.intervals import Indices
 from workflow_src.traces.trace import LATEST_NS
@@ -23,6 +22,7 @@ RUNTIME, RANGES, STRINGS = "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS", "String
 LATER = "export it with nsys 2023.4 or later"
 OVERHEADS = "PROFILER_OVERHEAD"
 COPY_KINDS = "ENUM_CUDA_MEMCPY_OPER"
+PRODUCT_VERSION = "EXPORT_PRODUCT_VERSION"
 NOT_EXPORTED = "NOT_EXPORTED"
 """The only table of a database in place of an export that failed: it says why."""
 
@@ -34,9 +34,6 @@ NEEDED = {
 }
 """Columns without which a table can't be used; a table of another name has to have them."""
 
-JOINED = 2**18
-"""Rows whose numbers are joined as text at a time: few megabytes."""
-
 NOT_WORK = re.compile(r"SYNCHRONIZATION|CUDA_EVENT|OVERHEAD|RUNTIME|DRIVER|MARKER")
 """Tables of activities that take no time of a device."""
 
@@ -47,13 +44,15 @@ class NotExportedError(TraceError):
 
 @dataclass(frozen=True)
 class Exported:
-    """An export: its tables, views among them, with their columns, and which table is read for
-    each expected one."""
+    """An export: its tables, and which of them is read for each expected one that isn't there."""
 
-    connection: sqlite3.Connection
-    tables: dict[str, tuple[str, ...]]
-    views: frozenset[str]
+    store: Store
     stand_ins: dict[str, str]
+
+    @property
+    def tables(self) -> Mapping[str, tuple[str, ...]]:
+        """The columns of each table, by their own names."""
+        return self.store.columns
 
     def has(self, table: str) -> bool:
         """Whether an expected table is there, under its own or another name."""
@@ -78,102 +77,72 @@ class Exported:
         """Whether an expected table has a column."""
         return name.casefold() in [column.casefold() for column in self.tables[self.name(table)]]
 
-    def timed(self, table: str, names: tuple[str, ...]) -> Columns:
-        """Columns, `start` and `end` among them, of the rows for which `valid` holds."""
-        rows = self.integers(table, names)
+    def timed(self, table: str, names: tuple[str, ...], among: Among | None = None) -> Columns:
+        """Columns, `start` and `end` among them, of rows that have both, in order and plausible."""
+        rows = self.integers(table, names, among)
         start, end = rows["start"], rows["end"]
         good = (end >= start) & (start > -LATEST_NS) & (end < LATEST_NS)
         return rows if good.all() else {name: column[good] for name, column in rows.items()}
 
-    def integers(self, table: str, names: tuple[str, ...], where: str = "1") -> Columns:
-        """Columns of the rows for which `where` holds, as they lie in the table.
+    def integers(
+        self,
+        table: str,
+        names: tuple[str, ...],
+        among: Among | None = None,
+        no_end: int = -LATEST_NS,
+    ) -> Columns:
+        """Columns of a table, or of some of its rows, as they lie in it.
 
-        What is missing or no integer is UNKNOWN, or of times -LATEST_NS. SQLite joins each column
-        as text, because a tuple for each row takes twice the time.
+        What is missing or no integer is UNKNOWN, or of times -LATEST_NS; a missing end is `no_end`.
         """
-        parts = [[np.array([], dtype=np.int64)] for _ in names]
-        for texts in self._joined(table, names, where):
-            for part, text in zip(parts, texts, strict=True):
-                part.append(np.fromstring(text, dtype=np.int64, sep=","))
-        return {name: np.concatenate(parts.pop(0)) for name in names}
+        here = [name for name in names if name in NEEDED[table] or self.has_column(table, name)]
+        other = {"start": (-LATEST_NS, -LATEST_NS), "end": (no_end, -LATEST_NS)}
+        wanted = [
+            Wanted(self.column(table, name), *other.get(name, (UNKNOWN, UNKNOWN))) for name in here
+        ]
+        found = self.store.integers(self.name(table), wanted, self._here(table, among))
+        columns = dict(zip(here, found, strict=True))
+        return {name: columns.get(name, np.full(len(found[0]), UNKNOWN)) for name in names}
 
-    def _joined(self, table: str, names: tuple[str, ...], where: str) -> Iterator[tuple[str, ...]]:
-        """Each column's numbers, joined by commas, of some rows after others."""
-        inner = ", ".join(f"{self._integer(table, name)} AS c{n}" for n, name in enumerate(names))
-        outer = ", ".join(f"group_concat(c{n})" for n in range(len(names)))
-        # A view has no rowid: its rows are joined at once, as if all had the same.
-        row, limit = ("0", -1) if self.name(table) in self.views else ("rowid", JOINED)
-        query = (
-            f'SELECT max(at), {outer} FROM (SELECT {row} AS at, {inner} FROM "{self.name(table)}" '
-            f"WHERE {row} > ? AND ({where}) ORDER BY at LIMIT {limit})"
-        )
-        last: float = -math.inf
-        while (found := self.connection.execute(query, (last,)).fetchone())[0] is not None:
-            last, *texts = found
-            yield tuple(texts)
-
-    def _integer(self, table: str, name: str) -> str:
-        if name not in NEEDED[table] and not self.has_column(table, name):
-            return str(UNKNOWN)
+    def values(self, table: str, name: str, among: Among | None = None) -> list[object]:
+        """A column of text of the rows that `integers` has; None where it is missing."""
         column = self.column(table, name)
-        missing = -LATEST_NS if name in ("start", "end") else UNKNOWN
-        return f'CASE typeof("{column}") WHEN \'integer\' THEN "{column}" ELSE {missing} END'
+        return self.store.values(self.name(table), column, self._here(table, among))
 
-    def valid(self, table: str) -> str:
-        """SQL that holds for rows that start and end, in this order, at plausible times."""
+    def _here(self, table: str, among: Among | None) -> Among | None:
+        return replace(among, column=self.column(table, among.column)) if among else None
+
+    def duration_ns(self, table: str) -> int:
+        """The total of the rows that `timed` has, computed apart from it."""
         start, end = (self.column(table, name) for name in ("start", "end"))
-        return (
-            f"typeof(\"{start}\") = 'integer' AND typeof(\"{end}\") = 'integer' AND "
-            f'"{end}" >= "{start}" AND "{start}" > -{LATEST_NS} AND "{end}" < {LATEST_NS}'
-        )
-
-    def number(self, query: str) -> int:
-        """The one integer that a query returns."""
-        return int(self.connection.execute(query).fetchone()[0])
+        return self.store.duration_ns(self.name(table), start, end)
 
     def rows(self, table: str) -> int:
         """How many rows an expected table has."""
-        return self.number(f'SELECT count(*) FROM "{self.name(table)}"')
+        return self.store.rows(self.name(table))
 
-    def texts(self, table: str, column: str) -> dict[int, str]:
+    def texts(self, table: str, name: str) -> dict[int, str]:
         """The strings that a column of a table refers to, by number."""
-        if not self.has(STRINGS) or not self.has_column(table, column):
+        if not self.has(STRINGS) or not self.has_column(table, name):
             return {}
-        key, value = (self.column(STRINGS, name) for name in ("id", "value"))
-        query = (
-            f'SELECT "{key}", "{value}" FROM "{self.name(STRINGS)}" WHERE "{key}" IN '
-            f'(SELECT DISTINCT "{self.column(table, column)}" FROM "{self.name(table)}")'
-        )
-        return {number: printable(text) for number, text in self.connection.execute(query)}
+        key, value = (self.column(STRINGS, each) for each in ("id", "value"))
+        column, keys = self.column(table, name), self.name(STRINGS)
+        found = self.store.referred(Reference(self.name(table), column, keys, key, value))
+        return {number: printable(text) for number, text in found.items()}
 
 
-def exported(connection: sqlite3.Connection) -> Exported:
-    """The tables of an nsys export. Raises TraceError if it is another kind of database."""
-    _require_exported(connection)
-    query = "SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view')"
-    types = dict(connection.execute(query).fetchall())
-    names = list(types)
-    tables = {
-        name: tuple(row[1] for row in connection.execute(f'PRAGMA table_info("{name}")'))
-        for name in names
-    }
-    views = frozenset(name for name in names if types[name] == "view")
-    found = Exported(connection, tables, views, _stand_ins(tables))
-    if not any(found.has(name) for name in NEEDED) and "META_DATA_EXPORT" not in tables:
-        here = ", ".join(names)[:150] or "none"
+def exported(store: Store) -> Exported:
+    """The tables of an nsys export. Raises TraceError if what is stored is of another kind."""
+    if NOT_EXPORTED in store.columns:
+        raise NotExportedError(str(store.values(NOT_EXPORTED, "why")[0]))
+    found = Exported(store, _stand_ins(store.columns))
+    if not any(found.has(name) for name in NEEDED) and "META_DATA_EXPORT" not in store.columns:
+        here = ", ".join(store.columns)[:150] or "none"
         raise TraceError(f"it isn't an export of nsys: its tables are {here}; {GIVE}")
     return found
 
 
-def _require_exported(connection: sqlite3.Connection) -> None:
-    """Raise NotExportedError with the reason if this stands in place of an export that failed."""
-    query = "SELECT count(*) FROM sqlite_master WHERE name = ?"
-    if connection.execute(query, (NOT_EXPORTED,)).fetchone()[0]:
-        query = f"SELECT why FROM {NOT_EXPORTED}"
-        raise NotExportedError(str(connection.execute(query).fetchone()[0]))
-
-
-def _stand_ins(tables: dict[str, tuple[str, ...]]) -> dict[str, str]:
+def _stand_ins(tables: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
     """For expected tables that aren't there: the one unknown table like it, if there is one."""
     found = {}
     for wanted, columns in NEEDED.items():
@@ -194,8 +163,8 @@ def version(found: Exported) -> str:
     """The version of nsys that wrote the export, or "unknown"."""
     if not {"name", "value"} <= set(found.tables.get("META_DATA_EXPORT", ())):
         return "unknown"
-    query = "SELECT value FROM META_DATA_EXPORT WHERE name = 'EXPORT_PRODUCT_VERSION'"
-    return printable((found.connection.execute(query).fetchone() or ["unknown"])[0])
+    names, values = (found.store.values("META_DATA_EXPORT", name) for name in ("name", "value"))
+    return printable(dict(zip(names, values, strict=True)).get(PRODUCT_VERSION, "unknown"))
 
 
 def table_notes(found: Exported) -> tuple[Note, ...]:
@@ -207,7 +176,5 @@ def table_notes(found: Exported) -> tuple[Note, ...]:
     for name, columns in found.tables.items():
         is_work = {"start", "end", "correlationId", "streamId"} <= set(columns)
         if is_work and name not in known and not NOT_WORK.search(name):
-            notes.append(
-                Note("unread tables", found.number(f'SELECT count(*) FROM "{name}"'), name)
-            )
+            notes.append(Note("unread tables", found.store.rows(name), name))
     return tuple(note for note in notes if note.count)

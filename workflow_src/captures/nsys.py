@@ -1,8 +1,7 @@
-"""Reads an nsys SQLite export of any program, of nsys 2023.4 and later."""
+"""Reads an nsys export of any program, of nsys 2023.4 and later."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +13,7 @@ from workflow_src.captures.capture import (
     KERNEL,
     RANGES,
     SET,
+    UNKNOWN,
     WORK,
     Capture,
     frame,
@@ -29,10 +29,10 @@ from workflow_src.captures.exported import (
     table_notes,
     version,
 )
-from workflow_src.captures.files import connected
 from workflow_src.captures.launches import Calls, Launches, launches
 from workflow_src.captures.nsys_held import overheads, pageable_copies, waits
 from workflow_src.captures.nsys_ranges import NEVER, Ranges, read_ranges
+from workflow_src.captures.store import Store, Wanted
 from workflow_src.traces.intervals import Indices
 
 KINDS = {"KERNEL": KERNEL, "MEMCPY": COPY, "MEMSET": SET, "GRAPH_TRACE": GRAPH}
@@ -66,17 +66,16 @@ class _Launched:
     bad: int
 
 
-def read(path: Path) -> Capture:
-    """The capture in an nsys export. Raises TraceError, or what sqlite3 raises."""
-    with connected(path) as connection:
-        found = exported(connection)
-        return _capture(found, _launched(path, found))
+def read(store: Store) -> Capture:
+    """The capture in an nsys export. Raises TraceError, or what reading the store raises."""
+    found = exported(store)
+    return _capture(found, _launched(found))
 
 
-def _launched(path: Path, found: Exported) -> _Launched:
-    """SQLite reads the calls by a connection of their own while it reads all else of them."""
+def _launched(found: Exported) -> _Launched:
+    """The calls are read in another thread while this one reads all else of them."""
     with ThreadPoolExecutor(1) as beside:
-        reading = beside.submit(_calls_apart, path, found)
+        reading = beside.submit(_calls_apart, found)
         parts = [_part(found, key) for key, table in WORK_TABLES.items() if found.has(table)]
         holding = [waits(found), overheads(found)]
         calls = reading.result()
@@ -87,9 +86,9 @@ def _launched(path: Path, found: Exported) -> _Launched:
     return _Launched(parts, launched, held, last, bad)
 
 
-def _calls_apart(path: Path, found: Exported) -> Calls:
-    with connected(path) as connection:
-        return _calls(replace(found, connection=connection))
+def _calls_apart(found: Exported) -> Calls:
+    with found.store.apart() as store:
+        return _calls(replace(found, store=store))
 
 
 def _column(parts: list[_Part], name: str) -> Indices:
@@ -146,15 +145,13 @@ def _as_shown(processes: Indices, shown: dict[int, int]) -> Indices:
 def _part(found: Exported, key: str) -> _Part:
     """The valid rows of one table of device work."""
     table = WORK_TABLES[key]
-    valid, name_column = found.valid(table), NAMED_BY.get(key)
+    name_column = NAMED_BY.get(key)
     if key == "KERNEL" and not found.has_column(table, "demangledName"):
         name_column = "shortName"
     columns = found.timed(table, (*TIMES, name_column or "value"))
     names, lost = _names(found, key, columns.pop(name_column or "value"), name_column)
-    start, end = (found.column(table, name) for name in ("start", "end"))
-    query = f'SELECT coalesce(sum("{end}" - "{start}"), 0) FROM "{found.name(table)}" WHERE {valid}'
     bad = found.rows(table) - len(names)
-    return _Part(KINDS[key], columns, names, found.number(query), bad, lost)
+    return _Part(KINDS[key], columns, names, found.duration_ns(table), bad, lost)
 
 
 def _names(
@@ -176,8 +173,10 @@ def _known_names(found: Exported, key: str, column: str | None) -> dict[int, str
     if key == "KERNEL" and column:
         return found.texts(WORK_TABLES[key], column)
     if key == "MEMCPY" and {"id", "label"} <= set(found.tables.get(COPY_KINDS, ())):
-        rows = found.connection.execute(f"SELECT id, label FROM {COPY_KINDS}").fetchall()
-        return {number: f"[CUDA memcpy {label}]" for number, label in rows}
+        (numbers,) = found.store.integers(COPY_KINDS, [Wanted("id", UNKNOWN, UNKNOWN)])
+        labels = found.store.values(COPY_KINDS, "label")
+        known = zip(numbers.tolist(), labels, strict=True)
+        return {number: f"[CUDA memcpy {label}]" for number, label in known}
     return {}
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 from workflow_src.captures.capture import HELD, frame
 from workflow_src.captures.exported import OVERHEADS, RUNTIME, WORK_TABLES, Exported
 from workflow_src.captures.launches import Calls, that_launched
+from workflow_src.captures.store import Among
 from workflow_src.traces.ledger import BLOCKING
 from workflow_src.traces.trace import API, OVERHEAD, PAGEABLE_COPY
 
@@ -25,22 +26,20 @@ def waits(found: Exported) -> pd.DataFrame:
     waiting = {number: name for number, name in names.items() if re.search(BLOCKING, name)}
     if not waiting:
         return frame(HELD, {name: [] for name in HELD})
-    numbers = ", ".join(map(str, waiting))
-    where = f'{found.valid(RUNTIME)} AND "{found.column(RUNTIME, "nameId")}" IN ({numbers})'
-    return _rows(found, RUNTIME, API, where, waiting)
+    return _rows(found, RUNTIME, API, waiting, Among("nameId", tuple(waiting)))
 
 
 def overheads(found: Exported) -> pd.DataFrame:
     """The time that nsys recorded as its own."""
     if not found.has(OVERHEADS):
         return frame(HELD, {name: [] for name in HELD})
-    return _rows(found, OVERHEADS, OVERHEAD, found.valid(OVERHEADS), {})
+    return _rows(found, OVERHEADS, OVERHEAD, {})
 
 
 def _rows(
-    found: Exported, table: str, kind: str, where: str, names: dict[int, str]
+    found: Exported, table: str, kind: str, names: dict[int, str], among: Among | None = None
 ) -> pd.DataFrame:
-    rows = found.integers(table, ("start", "end", "globalTid", "nameId"), where)
+    rows = found.timed(table, ("start", "end", "globalTid", "nameId"), among)
     thread = rows["globalTid"]
     columns = {
         "kind": np.full(len(thread), kind, dtype=object),
@@ -72,6 +71,7 @@ def _copying(found: Exported, calls: Calls) -> npt.NDArray[np.bool_]:
     copies, sides = WORK_TABLES["MEMCPY"], ("srcKind", "dstKind")
     if not found.has(copies) or not all(found.has_column(copies, side) for side in sides):
         return np.zeros(len(calls.start), dtype=bool)
-    where = " OR ".join(f'"{found.column(copies, side)}" = {PAGEABLE}' for side in sides)
-    rows = found.integers(copies, ("globalPid", "correlationId"), where)
-    return that_launched(rows["globalPid"] >> 24, rows["correlationId"], calls)
+    rows = found.integers(copies, ("globalPid", "correlationId", *sides))
+    pageable = (rows["srcKind"] == PAGEABLE) | (rows["dstKind"] == PAGEABLE)
+    process, number = rows["globalPid"][pageable] >> 24, rows["correlationId"][pageable]
+    return that_launched(process, number, calls)

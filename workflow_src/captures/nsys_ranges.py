@@ -8,6 +8,7 @@ import numpy.typing as npt
 from workflow_src.captures.capture import UNKNOWN, printable
 from workflow_src.captures.domains import DEFAULT
 from workflow_src.captures.exported import RANGES, Columns, Exported
+from workflow_src.captures.store import Among
 from workflow_src.common.errors import TraceError
 from workflow_src.traces.intervals import Indices
 from workflow_src.traces.trace import LATEST_NS
@@ -18,8 +19,8 @@ IMPORTED_PUSH_POP, IMPORTED_START_END = 70, 71
 
 COLUMNS = ("start", "end", "eventType", "globalTid", "endGlobalTid", "textId", "domainId")
 NEVER = LATEST_NS
-_TIMED = f"({PUSH_POP}, {START_END}, {IMPORTED_PUSH_POP}, {IMPORTED_START_END})"
-_CREATED = f"({DOMAIN})"
+_TIMED = Among("eventType", (PUSH_POP, START_END, IMPORTED_PUSH_POP, IMPORTED_START_END))
+_CREATED = Among("eventType", (DOMAIN,))
 
 
 @dataclass(frozen=True)
@@ -68,18 +69,9 @@ def read_ranges(found: Exported) -> Ranges:
     )
 
 
-def _rows(found: Exported, types: str) -> Columns:
+def _rows(found: Exported, types: Among) -> Columns:
     """The events of some types; one that hasn't ended does so at NEVER."""
-    end = found.column(RANGES, "end")
-    where = f'"{found.column(RANGES, "eventType")}" IN {types}'
-    rows = found.integers(RANGES, COLUMNS, where)
-    query = (
-        f"SELECT typeof(\"{end}\") = 'null' "
-        f'FROM "{found.name(RANGES)}" WHERE {where} ORDER BY rowid'
-    )
-    unclosed = np.array(found.connection.execute(query).fetchall(), dtype=bool).ravel()
-    rows["end"] = np.where(unclosed, NEVER, rows["end"])
-    return rows
+    return found.integers(RANGES, COLUMNS, types, no_end=NEVER)
 
 
 def _good(rows: Columns) -> npt.NDArray[np.bool_]:
@@ -90,19 +82,14 @@ def _good(rows: Columns) -> npt.NDArray[np.bool_]:
 
 
 def _texts(
-    found: Exported, rows: Columns, types: str
+    found: Exported, rows: Columns, types: Among
 ) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.bool_]]:
     """The name of each of these events, and whether the file lacks it.
 
     An event has a text of its own, or the number of a registered string.
     """
-    own = [None] * len(rows["start"])
-    if found.has_column(RANGES, "text"):
-        query = (
-            f'SELECT "{found.column(RANGES, "text")}" FROM "{found.name(RANGES)}" '
-            f'WHERE "{found.column(RANGES, "eventType")}" IN {types} ORDER BY rowid'
-        )
-        own = [text for (text,) in found.connection.execute(query)]
+    has_own = found.has_column(RANGES, "text")
+    own = found.values(RANGES, "text", types) if has_own else [None] * len(rows["start"])
     strings, numbers = found.texts(RANGES, "textId"), rows["textId"].tolist()
     names = [
         printable(text) if text is not None else strings.get(number, _by_number(number))

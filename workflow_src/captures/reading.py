@@ -1,14 +1,17 @@
 """Reads any capture: an export of nsys or traces of torch.profiler, compressed or not."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-from workflow_src.captures import nsys
+from workflow_src.captures import nsys, sqlite_store
 from workflow_src.captures.capture import Capture
 from workflow_src.captures.exported import NotExportedError
 from workflow_src.captures.files import AGAIN, GIVE, database, is_sqlite
 from workflow_src.captures.joined import joined
+from workflow_src.captures.store import Store
 from workflow_src.common.errors import TraceError
+from workflow_src.common.nsys_folder import table_files
 from workflow_src.common.reading import reading
 from workflow_src.common.torch_ranks import jobs, rank_of
 
@@ -16,7 +19,7 @@ KIND = "a capture that can be read"
 
 
 def read(path: Path) -> Capture:
-    """The capture in a file. Raises TraceError, which names the file, if it can't be read."""
+    """The capture in a file or folder. Raises TraceError, which names it, if it can't be read."""
     try:
         with reading(path, KIND, f"copy it again, or {GIVE}", TraceError):
             return _read(path)
@@ -42,9 +45,9 @@ def read_all(paths: Sequence[Path]) -> Capture:
 
 
 def _read(path: Path) -> Capture:
-    if is_sqlite(path):
-        with reading(path, KIND, AGAIN, TraceError), database(path) as plain:
-            found = nsys.read(plain)
+    if path.is_dir() or is_sqlite(path):
+        with reading(path, KIND, AGAIN, TraceError), _stored(path) as store:
+            found = nsys.read(store)
     else:
         # Imported for such a trace alone, as its reader of JSON takes a while to import.
         from workflow_src.captures import torch_profiler
@@ -56,3 +59,24 @@ def _read(path: Path) -> Capture:
             "nsys profile -t cuda,nvtx"
         )
     return found
+
+
+@contextmanager
+def _stored(path: Path) -> Iterator[Store]:
+    """The tables of an nsys export: an SQLite file, or a folder of Arrow or Parquet files.
+
+    Raises TraceError for another folder, or if pyarrow isn't there for such a one.
+    """
+    if not path.is_dir():
+        with database(path) as plain, sqlite_store.opened(plain) as store:
+            yield store
+        return
+    if not (files := table_files(path)):
+        raise TraceError(f"the folder holds no table that nsys exported; {GIVE}")
+    try:
+        from workflow_src.captures import arrow_store
+    except ImportError as error:
+        raise TraceError(
+            "a folder that nsys exported is read by pyarrow: pip install pyarrow"
+        ) from error
+    yield arrow_store.folder(files)

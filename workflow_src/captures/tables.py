@@ -1,8 +1,9 @@
 """Write the tables of any capture: its device time by range path, kernel and family.
 
-Reads an SQLite export of nsys or a trace of torch.profiler, compressed or not. Times in paths.csv
-are milliseconds; all others are whole nanoseconds. All device time of the capture is in kernels.csv
-or in unplaced.csv, which is checked before anything is written.
+Reads an SQLite export of nsys or a trace of torch.profiler, compressed or not, or a folder of Arrow
+or Parquet files that nsys exported. Times in paths.csv are milliseconds; all others are whole
+nanoseconds. All device time of the capture is in kernels.csv or in unplaced.csv, which is checked
+before anything is written.
 """
 
 import argparse
@@ -22,7 +23,7 @@ from workflow_src.captures.ranks import waits
 from workflow_src.captures.reading import read_all
 from workflow_src.captures.steps import Source, steps, thread_steps
 from workflow_src.captures.things import things_of
-from workflow_src.common.arguments import Parser, existing_file, new_folder
+from workflow_src.common.arguments import Parser, existing_file, existing_path, new_folder
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import TraceError, one_sentence
 from workflow_src.common.units import NS_PER_MS
@@ -258,8 +259,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Write the tables of one capture into a folder."""
     parser = Parser(prog="workflow_src.captures.tables", description=__doc__)
     parser.add_argument(
-        "--capture", type=existing_file, nargs="+", required=True,
-        help=".sqlite or .json, or either .gz; several: traces of the ranks of one job",
+        "--capture", type=existing_path, nargs="+", required=True,
+        help=".sqlite or .json, or either .gz, or a folder; several: traces of one job's ranks",
     )  # fmt: skip
     parser.add_argument(
         "--domains", type=domain_names, help="those whose ranges count; all but libraries' own"

@@ -18,7 +18,7 @@ from workflow_src.captures.ranks import COLLECTIVE
 from workflow_src.captures.reading import read_all
 from workflow_src.captures.steps import Source, of_thread, step_ranges
 from workflow_src.captures.tables import attributed, pattern, source_of
-from workflow_src.common.arguments import Parser, existing_file, new_file
+from workflow_src.common.arguments import Parser, existing_path, new_file
 from workflow_src.common.atomic_write import write_text
 from workflow_src.common.errors import TraceError, one_sentence
 from workflow_src.timeline.formats import chrome_trace, speedscope
@@ -113,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Write a step of one capture."""
     parser = Parser(prog="workflow_src.cli.capture_timeline", description=__doc__)
     parser.add_argument(
-        "--capture", type=existing_file, nargs="+", required=True, help="as for its tables"
+        "--capture", type=existing_path, nargs="+", required=True, help="as for its tables"
     )
     parser.add_argument("--domains", type=domain_names, help="those whose ranges count")
     parser.add_argument("--fold", type=pattern, default="", help="left out of ranges' names")

@@ -32,6 +32,13 @@ def existing_file(text: str) -> Path:
     return Path(text)
 
 
+def existing_path(text: str) -> Path:
+    """The path of a file or folder to read."""
+    if not os.path.exists(text):
+        raise argparse.ArgumentTypeError(f"there is no file or folder {text!r}")
+    return Path(text)
+
+
 def existing_folder(text: str) -> Path:
     """The path of a folder to read from."""
     if not os.path.isdir(text):

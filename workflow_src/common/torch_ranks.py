@@ -27,7 +27,9 @@ class Rank:
 
 
 def rank_of(path: Path) -> Rank | None:
-    """The rank that a trace, compressed or not, is of; None for a file that doesn't say."""
+    """The rank that a trace, compressed or not, is of; None for a file or folder without one."""
+    if path.is_dir():
+        return None
     with path.open("rb") as file:
         head = file.read(HEAD)
     if head.startswith(b"\x1f\x8b"):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from workflow_src.common.nsys_folder import table_files
 from workflow_src.common.torch_ranks import jobs
 from workflow_src.dag.paths import PAGE, ROOT_FILES, TEMPLATES, another_run, made_for_another
 from workflow_src.dag.wildcards import Wildcards, known
@@ -20,7 +21,7 @@ RESULTS = "results/captures"
 TABLES = (
     "paths", "kernels", "families", "unplaced", "steps", "idle", "domains", "summary", "notes",
 )  # fmt: skip
-SUFFIXES = re.compile(r"(\.nsys-rep|\.sqlite|\.json|\.pt\.trace|\.trace|\.gz)+\Z")
+SUFFIXES = re.compile(r"(\.nsys-rep|\.sqlite|\.json|\.pt\.trace|\.trace|\.gz|_arwdir|_pqtdir)+\Z")
 ENDS = (SUFFIXES, re.compile(r"\.gz\Z"), re.compile(r"(?!)"))
 """What a name leaves of its file's off, one instead of the other where that tells files apart."""
 REPORT_OF_NSYS = ".nsys-rep"
@@ -32,7 +33,7 @@ UNREADABLE = "unreadable"
 class Captures:
     """The captures that are reported instead of a suite, by name; none if there are none.
 
-    files: those of each; several are traces of ranks of one job.
+    files: those of each, or a folder; several are traces of ranks of one job.
     """
 
     files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -56,6 +57,10 @@ class Captures:
         is_report = self.file(wildcards).endswith(REPORT_OF_NSYS)
         exported = f"{RESULTS}/{wildcards.capture}/export.sqlite"
         return (exported,) if is_report else self.files[wildcards.capture]
+
+    def inputs(self, wildcards: Wildcards) -> list[str]:
+        """Its files: all of a folder, whose own time doesn't tell that one of them changed."""
+        return [file for path in self.readable(wildcards) for file in files_of(path) or [path]]
 
     def tried_again(self, ancient: Callable[[str], str]) -> Callable[[Wildcards], str]:
         """An input function: what has a capture read again if it couldn't be read the last time."""
@@ -125,11 +130,21 @@ def captures_of(
         raise ConfigError(f"capture_fold: {fold!r} is no regular expression: {error}") from None
     files: dict[str, None] = {}
     for pattern in patterns:
-        found = [path for path in sorted(glob.glob(pattern)) if Path(path).is_file()]
+        found = [path for path in sorted(glob.glob(pattern)) if files_of(path)]
         if not found:
-            raise ConfigError(f"captures: {pattern!r} isn't a file, and as a pattern fits none")
-        files |= dict.fromkeys(found)
+            raise ConfigError(
+                f"captures: {pattern!r} isn't a file, nor a folder that nsys exported, and as a "
+                "pattern fits none"
+            )
+        files |= dict.fromkeys(path.rstrip("/") for path in found)
     return Captures(_of_jobs(names_of(list(files))), fold or "", tuple(domains), step or "")
+
+
+def files_of(path: str) -> list[str]:
+    """The file at a path, those of a folder that nsys exported, or none."""
+    if Path(path).is_dir():
+        return [str(file) for file in table_files(Path(path)).values()]
+    return [path] if Path(path).is_file() else []
 
 
 def _of_jobs(names: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
