@@ -15,9 +15,9 @@ _BYTES = {short: SIZES[dtype] for dtype, short in SHORT_DTYPES.items()}
 def of_sizes(tables: Tables) -> pd.DataFrame:
     """products.csv with the bytes and FLOPs that m, n, k, matrices, dtype and calls make."""
     rows = tables["products"]
-    m, n, k = (rows[name].astype("float64") for name in ("m", "n", "k"))
-    calls = rows["calls_per_step"] * rows["matrices"]
-    size = rows["dtype"].map(_BYTES)
+    names = ("m", "n", "k", "calls_per_step", "matrices")
+    m, n, k, each, matrices = (rows[name].astype("float64") for name in names)
+    calls, size = each * matrices, rows["dtype"].map(_BYTES).astype("float64")
     return rows.assign(flops=2 * m * n * k * calls, bytes=(m * k + k * n + m * n) * calls * size)
 
 
