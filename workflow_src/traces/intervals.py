@@ -25,9 +25,9 @@ class Union:
         """The union of any intervals [start, end); those that touch become one."""
         order = np.lexsort((end, start))
         start, reached = start[order], np.maximum.accumulate(end[order])
-        begins = np.flatnonzero(np.append(True, start[1:] > reached[:-1])[: len(start)])
-        last = np.append(begins[1:], len(start))[: len(begins)] - 1
-        return cls(start[begins], reached[last], order[begins])
+        begins = np.append(True, start[1:] > reached[:-1])[: len(start)]
+        # One that is followed by a beginning, or by nothing, is the last of its interval.
+        return cls(start[begins], reached[np.roll(begins, -1)], order[begins])
 
     @cached_property
     def _before(self) -> Indices:
