@@ -112,9 +112,9 @@ def of_thread(source: Source, chosen: pd.DataFrame) -> ThreadSteps:
     work, mine = source.work, (source.work["process"] == process).to_numpy()
     known = mine & (work["launch_ns"] != UNKNOWN) & (work["kind"] != OPERATOR)
     threads = [thread, *_helpers(source, process, work.loc[mine, "thread"].unique())]
-    launches = work.loc[mine & work["thread"].isin(threads), "launch_ns"].sort_values()
+    launching = mine & work["thread"].isin(threads)
+    elsewhere = _elsewhere(source, process, thread, np.sort(work.loc[launching, "launch_ns"]))
     held = _held_up(source.held, process, threads)
-    elsewhere = _elsewhere(source, process, thread, launches.to_numpy())
     device = Device.of(work.loc[mine, list(OF_WORK)], held, elsewhere)
     return ThreadSteps(chosen, device, bool(known.any()))
 
