@@ -135,4 +135,5 @@ def _groups(key: Indices, rows: Indices) -> Iterator[tuple[int, Indices]]:
     """The rows that have each key, which is small and at least 0."""
     rows, sizes = rows[np.argsort(key, kind="stable")], np.bincount(key)
     found, ends = np.flatnonzero(sizes), np.cumsum(sizes)
+    # Not strict: no rows, of no key, are split into one part.
     return zip(found.tolist(), np.split(rows, ends[found][:-1]), strict=False)

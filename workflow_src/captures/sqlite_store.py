@@ -37,7 +37,7 @@ class Database:
         """Columns of a table, or of some of its rows.
 
         SQLite joins each as text, because a tuple for each row takes twice the time. Bytes that
-        grow take half the memory of parts that are put together at last.
+        grow take less memory than parts that are put together at last.
         """
         columns = [bytearray() for _ in wanted]
         for texts in self._joined(table, wanted, _where(among)):
