@@ -102,7 +102,8 @@ class Exported:
         ]
         found = self.store.integers(self.name(table), wanted, self._here(table, among))
         columns = dict(zip(here, found, strict=True))
-        return {name: columns.get(name, np.full(len(found[0]), UNKNOWN)) for name in names}
+        rows = len(found[0])
+        return {n: columns[n] if n in columns else np.full(rows, UNKNOWN) for n in names}
 
     def values(self, table: str, name: str, among: Among | None = None) -> list[object]:
         """A column of text of the rows that `integers` has; None where it is missing."""

@@ -41,19 +41,12 @@ class Launches:
 
 
 def launches(process: Indices, number: Indices, calls: Calls) -> Launches:
-    """The launch of each activity: the first call of its process with its number.
-
-    A driver call inside a runtime call may have its number, too; the outer one starts first.
-    """
+    """The launch of each activity: the first call of its process with its number."""
     known = np.sort(pd.unique(calls.process))
+    call = _first_calls(known, process, number, calls)
+    found, call = call != UNKNOWN, call[call != UNKNOWN]
     start, end, thread = (np.full(len(process), UNKNOWN) for _ in range(3))
-    keys, wanted = _keys(known, calls.process, calls.number), _keys(known, process, number)
-    order = np.lexsort((calls.start, keys))
-    at = np.searchsorted(keys, wanted, sorter=order)
-    call = np.append(order, UNKNOWN)[at]
-    found = (wanted != UNKNOWN) & (np.append(keys, UNKNOWN)[call] == wanted)
-    start[found], end[found] = calls.start[call[found]], calls.end[call[found]]
-    thread[found] = calls.thread[call[found]]
+    start[found], end[found], thread[found] = calls.start[call], calls.end[call], calls.thread[call]
     missing = np.full(len(process), "", dtype=object)
     missing[~found] = _why(known, process[~found], number[~found], calls)
     return Launches(start, end, thread, missing)
@@ -66,13 +59,31 @@ def that_launched(process: Indices, number: Indices, calls: Calls) -> npt.NDArra
     return np.asarray(np.isin(keys, _keys(known, process, number)) & (keys != UNKNOWN))
 
 
+def _first_calls(known: Indices, process: Indices, number: Indices, calls: Calls) -> Indices:
+    """The row of the first call of each process with this number, or UNKNOWN.
+
+    A driver call inside a runtime call may have its number, too; the outer one starts first.
+    """
+    if not len(known):
+        return np.full(len(process), UNKNOWN)
+    keys = _keys(known, calls.process, calls.number)
+    order = np.lexsort((calls.start, keys))
+    wanted = _keys(known, process, number)
+    call = order.take(np.searchsorted(keys, wanted, sorter=order), mode="clip")
+    call[(wanted == UNKNOWN) | (keys[call] != wanted)] = UNKNOWN
+    return call
+
+
 def _keys(known: Indices, process: Indices, number: Indices) -> Indices:
     """One number for a process of `known` and a launch's number; UNKNOWN if either isn't valid."""
     if not len(known):
         return np.full(len(process), UNKNOWN)
-    code = np.minimum(np.searchsorted(known, process), len(known) - 1)
-    valid = (known[code] == process) & (number > 0) & (number < 2**_BITS)
-    return np.where(valid, (code << _BITS) + np.where(valid, number, 0), UNKNOWN)
+    keys = np.minimum(np.searchsorted(known, process), len(known) - 1)
+    valid = (known[keys] == process) & (number > 0) & (number < 2**_BITS)
+    keys <<= _BITS
+    keys += number
+    keys[~valid] = UNKNOWN
+    return keys
 
 
 def _why(known: Indices, process: Indices, number: Indices, calls: Calls) -> npt.NDArray[np.str_]:

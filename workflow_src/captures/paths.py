@@ -4,6 +4,7 @@ In a path, "/" separates names. A "/" in a name is written as a backslash and "/
 two, so that different ranges never have the same path.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,8 +95,8 @@ def path_totals(ranges: pd.DataFrame, work: pd.DataFrame, paths: Paths) -> pd.Da
     )
     columns = ["instances", "host_ns", "busy_ns", "span_ns"]
     sums = timed.groupby("number")[columns].sum().sort_index().reset_index(drop=True)
-    at = np.append(paths.of_range, NOWHERE)[work["range"].to_numpy()]
-    inside, length = at != NOWHERE, work["duration_ns"].to_numpy()
+    at, length = work["path"].to_numpy(), work["duration_ns"].to_numpy()
+    inside = at != NOWHERE
     own, wait = (np.zeros(len(paths.text), dtype=np.int64) for _ in range(2))
     np.add.at(own, at[inside], length[inside])
     np.add.at(wait, at[inside], work["wait_ns"].to_numpy()[inside])
@@ -123,18 +124,16 @@ def _unions(paths: Paths, work: pd.DataFrame, at: Indices) -> tuple[Indices, Ind
     current = at.copy()
     for level in range(int(paths.depth.max(initial=0)), 0, -1):
         rows = np.flatnonzero(depth[current] == level)
-        key = current[rows] * len(devices) + device[rows]
-        for group, some in _groups(key, rows):
+        for group, some in _groups(current[rows] * len(devices) + device[rows], rows):
             covered[group // len(devices)] += Union.of(start[some], end[some]).total()
             counts[group // len(devices)] += len(some)
         current[rows] = above[current[rows]]
     return covered, counts
 
 
-def _groups(key: Indices, rows: Indices) -> list[tuple[int, Indices]]:
-    """The rows that have each key."""
-    order = np.argsort(key, kind="stable")
-    found, first = np.unique(key[order], return_index=True)
-    return (
-        list(zip(found.tolist(), np.split(rows[order], first[1:]), strict=True)) if len(key) else []
-    )
+def _groups(key: Indices, rows: Indices) -> Iterator[tuple[int, Indices]]:
+    """The rows that have each key, which is small and at least 0."""
+    rows, sizes = rows[np.argsort(key, kind="stable")], np.bincount(key)
+    found, ends = np.flatnonzero(sizes), np.cumsum(sizes)
+    # Not strict: no rows, of no key, are split into one part.
+    return zip(found.tolist(), np.split(rows, ends[found][:-1]), strict=False)

@@ -109,14 +109,14 @@ def _repeated(source: Source) -> npt.NDArray[np.bool_]:
 def of_thread(source: Source, chosen: pd.DataFrame) -> ThreadSteps:
     """Steps of one thread."""
     process, thread = (int(chosen[name].iloc[0]) for name in ("process", "thread"))
-    mine = source.work["process"] == process
-    work = source.work.loc[mine, ["kind", "thread", *OF_WORK]]
-    known = bool(((work["launch_ns"] != UNKNOWN) & (work["kind"] != OPERATOR)).any())
-    threads = [thread, *_helpers(source, process, work["thread"].unique())]
-    launches = work.loc[work["thread"].isin(threads), "launch_ns"].to_numpy()
-    elsewhere = _elsewhere(source, process, thread, np.sort(launches))
-    device = Device.of(work[list(OF_WORK)], _held_up(source.held, process, threads), elsewhere)
-    return ThreadSteps(chosen, device, known)
+    work, mine = source.work, (source.work["process"] == process).to_numpy()
+    known = mine & (work["launch_ns"] != UNKNOWN) & (work["kind"] != OPERATOR)
+    threads = [thread, *_helpers(source, process, work.loc[mine, "thread"].unique())]
+    launching = mine & work["thread"].isin(threads)
+    elsewhere = _elsewhere(source, process, thread, np.sort(work.loc[launching, "launch_ns"]))
+    held = _held_up(source.held, process, threads)
+    device = Device.of(work.loc[mine, list(OF_WORK)], held, elsewhere)
+    return ThreadSteps(chosen, device, bool(known.any()))
 
 
 def _helpers(source: Source, process: int, launching: Indices) -> Indices:

@@ -73,7 +73,7 @@ def attributed(
     paths = paths_of(placed.ranges)
     path = np.append(paths.of_range, NOWHERE)[placed.work["range"].to_numpy()]
     thing, things = things_of(placed.work, rules)
-    family = things["family"].to_numpy(dtype=object)[thing]
+    family = pd.Categorical(things["family"])[thing]
     work = placed.work.assign(path=path, family=family, thing=thing)
     waiting = waits(work)
     work["wait_ns"] = waiting.ns
@@ -203,7 +203,7 @@ def _families(found: Attributed, launched: pd.DataFrame) -> pd.DataFrame:
 def _unplaced(work: pd.DataFrame) -> pd.DataFrame:
     """A row per process, reason, kind and name of what has no path."""
     keys = ["process", "reason", "kind", "family", "name"]
-    return work[work["path"] == NOWHERE].groupby(keys, as_index=False).agg(**BUSY)
+    return work[work["path"] == NOWHERE].groupby(keys, as_index=False, observed=True).agg(**BUSY)
 
 
 def summary(found: Attributed) -> pd.DataFrame:

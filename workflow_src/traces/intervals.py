@@ -24,10 +24,10 @@ class Union:
     def of(cls, start: Indices, end: Indices) -> "Union":
         """The union of any intervals [start, end); those that touch become one."""
         order = np.lexsort((end, start))
-        start, reached = start[order], np.maximum.accumulate(end[order])
-        begins = np.flatnonzero(np.append(True, start[1:] > reached[:-1])[: len(start)])
-        last = np.append(begins[1:], len(start))[: len(begins)] - 1
-        return cls(start[begins], reached[last], order[begins])
+        start, end = start[order], np.maximum.accumulate(end[order])
+        begins = np.append(True, start[1:] > end[:-1])[: len(start)]
+        # One that is followed by a beginning, or by nothing, is the last of its interval.
+        return cls(start[begins], end[np.roll(begins, -1)], order[begins])
 
     @cached_property
     def _before(self) -> Indices:
