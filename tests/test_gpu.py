@@ -139,10 +139,11 @@ def test_families_of_kernels_agree_with_those_of_their_operators(
     assert lost["duration_ns"].sum() == 0, listed.to_string()
 
 
-def test_busy_is_the_event_time_minus_the_gaps(tmp_path: Path) -> None:
-    """In the same steps, the time between two CUDA events is device work plus gaps.
+def test_the_events_around_a_step_enclose_its_device_work(tmp_path: Path) -> None:
+    """Between two CUDA events lies the span of a step's kernels, and both lie in its range.
 
-    The first gap is before the first kernel: on a slow host launching it takes a millisecond.
+    On a slow host they don't touch: it may launch the first kernel, and record the second event, a
+    millisecond late.
     """
     between: dict[str, list[float]] = {phase: [] for phase in PHASES}
     original = profiled_run.run_step
@@ -160,15 +161,13 @@ def test_busy_is_the_event_time_minus_the_gaps(tmp_path: Path) -> None:
         trace = kineto_trace(CASE, tmp_path)
     finally:
         profiled_run.run_step = original
-    ranges, begins = step_times(trace), trace.activities["start_ns"]
+    ranges = step_times(trace)
     for phase in PHASES:
         steps = ranges[ranges["path"] == phase].sort_values("start_ns")
         for event_ms, (_, step) in zip(between[phase][-STEPS:], steps.iterrows(), strict=True):
-            first = begins[begins >= step["start_ns"]].min() - step["start_ns"]
-            gaps_ms = (first + step["span_ns"] - step["busy_ns"]) / 1e6
-            busy_ms = step["busy_ns"] / 1e6
-            print(f"{phase}: event {event_ms:.3f} ms, busy {busy_ms:.3f}, gaps {gaps_ms:.3f}")
-            assert busy_ms == pytest.approx(event_ms - gaps_ms, rel=0.03)
+            span_ms, range_ms = step["span_ns"] / 1e6, (step["end_ns"] - step["start_ns"]) / 1e6
+            print(f"{phase}: span {span_ms:.3f} ms, event {event_ms:.3f}, range {range_ms:.3f}")
+            assert 0.995 * span_ms <= event_ms <= 1.005 * range_ms
 
 
 @pytest.mark.parametrize(
