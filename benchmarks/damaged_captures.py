@@ -18,11 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from workflow_src.captures.attributed import attributed, source_of
 from workflow_src.captures.pictures import flame_chart
 from workflow_src.captures.reading import read
 from workflow_src.captures.report import text_of
 from workflow_src.captures.result import captured, read_tables
-from workflow_src.captures.tables import TABLES, attributed, source_of, tables_of
+from workflow_src.captures.tables import TABLES, tables_of
 from workflow_src.cli.capture_timeline import timeline
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import TraceError

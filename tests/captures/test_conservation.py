@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.captures.building import unplaced
+from workflow_src.captures.attributed import attributed
 from workflow_src.captures.capture import RANGES, UNKNOWN, WORK, Capture, frame
 from workflow_src.captures.launches import NO_CALL
 from workflow_src.captures.nesting import nest_overlapping, tree
 from workflow_src.captures.placing import WHOLE
-from workflow_src.captures.tables import attributed, tables_of
+from workflow_src.captures.tables import tables_of
 from workflow_src.traces.attribution import NOWHERE, nest
 from workflow_src.traces.ledger import ALL_CAUSES
 

@@ -7,6 +7,7 @@ import sqlite3
 import sys
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from benchmarks.damaged_captures import tried
 from tests.captures.building import Export, busy, event, launched, tables_in
 from tests.test_fuzz import CELLS, changed_json, damaged, ends_well, few, folder
 from workflow_src.captures import tables
+from workflow_src.captures.attributed import attributed
 from workflow_src.captures.reading import read
 from workflow_src.common.errors import TraceError
 
@@ -213,7 +215,7 @@ def test_the_command_writes_all_tables_or_none(
 
 
 def test_a_total_that_does_not_come_out_is_not_written(export: Export) -> None:
-    found = tables.attributed(export.read(), None)
-    lost = tables.Attributed(**vars(found) | {"work": found.work.assign(duration_ns=0)})
+    found = attributed(export.read(), None)
+    lost = replace(found, work=found.work.assign(duration_ns=0))
     with pytest.raises(TraceError, match="0 ns in ranges and 0 ns outside are not the 1 ns"):
         tables.tables_of(lost)

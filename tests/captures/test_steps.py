@@ -6,9 +6,10 @@ import pandas as pd
 import pytest
 
 from tests.captures.building import Export, event, global_id, launched, tables_in, trace_file
+from workflow_src.captures.attributed import attributed
 from workflow_src.captures.reading import read
 from workflow_src.captures.step_result import step_times
-from workflow_src.captures.tables import attributed, tables_of
+from workflow_src.captures.tables import tables_of
 from workflow_src.render.show import Printer
 from workflow_src.traces.ledger import ALL_CAUSES
 
