@@ -11,7 +11,7 @@ from workflow_src.captures.paths import Paths, paths_of
 from workflow_src.captures.placing import Placed, place
 from workflow_src.captures.ranks import waits
 from workflow_src.captures.steps import Source
-from workflow_src.captures.things import things_of
+from workflow_src.captures.work_names import work_names
 from workflow_src.traces.attribution import NOWHERE, device_times
 
 
@@ -20,8 +20,8 @@ class Attributed:
     """A capture whose work is placed.
 
     ranges: those of `placed`, with busy_ns and span_ns; waits_known: whether wait_ns can be told.
-    work: with `path` (a number, or NOWHERE), `family`, `thing` (a row of `things`) and `wait_ns`;
-    things: a row per distinct kind and name of work, with their family and short name.
+    work: with `path` (a number, or NOWHERE), `family`, `named` (a row of `names`) and `wait_ns`;
+    names: a row per distinct kind and name of work, with their family and short name.
     """
 
     capture: Capture
@@ -30,7 +30,7 @@ class Attributed:
     waits_known: bool
     paths: Paths
     work: pd.DataFrame
-    things: pd.DataFrame
+    names: pd.DataFrame
     domains: pd.DataFrame
     notes: tuple[Note, ...]
 
@@ -51,9 +51,9 @@ def attributed(
     placed = place(capture, chosen.ranges)
     paths = paths_of(placed.ranges)
     path = np.append(paths.of_range, NOWHERE)[placed.work["range"].to_numpy()]
-    thing, things = things_of(placed.work, rules)
-    family = pd.Categorical(things["family"])[thing]
-    work = placed.work.assign(path=path, family=family, thing=thing)
+    named, names = work_names(placed.work, rules)
+    family = pd.Categorical(names["family"])[named]
+    work = placed.work.assign(path=path, family=family, named=named)
     waiting = waits(work)
     work["wait_ns"] = waiting.ns
     counts = noted(early=early(capture.work), unmatched=waiting.unmatched)
@@ -62,7 +62,7 @@ def attributed(
         notes += (Note("no work", 1),)
     ranges = device_times(placed.ranges, work)
     known = waiting.known
-    return Attributed(capture, placed, ranges, known, paths, work, things, chosen.domains, notes)
+    return Attributed(capture, placed, ranges, known, paths, work, names, chosen.domains, notes)
 
 
 def folded(ranges: pd.DataFrame, fold: str) -> pd.DataFrame:

@@ -107,8 +107,8 @@ def _paths_table(totals: pd.DataFrame, waits_known: bool) -> pd.DataFrame:
 
 def _launched(found: Attributed) -> pd.DataFrame:
     """A row per innermost path, by number, and kind and name of what was launched in it."""
-    own = found.work.loc[found.work["path"] != NOWHERE, ["path", "thing", "duration_ns"]]
-    return own.groupby(["path", "thing"], as_index=False).agg(**BUSY).join(found.things, on="thing")
+    own = found.work.loc[found.work["path"] != NOWHERE, ["path", "named", "duration_ns"]]
+    return own.groupby(["path", "named"], as_index=False).agg(**BUSY).join(found.names, on="named")
 
 
 def _kernels(found: Attributed, launched: pd.DataFrame) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""The different things that devices did: each kind and name of work once, with what it is."""
+"""Each kind and name of device work once, with its family and short name."""
 
 import numpy as np
 import pandas as pd
@@ -13,17 +13,17 @@ CAST = "cast"
 """The family of kernels that copy to another type, as far as their names tell."""
 
 
-def things_of(work: pd.DataFrame, rules: pd.DataFrame | None) -> tuple[Indices, pd.DataFrame]:
+def work_names(work: pd.DataFrame, rules: pd.DataFrame | None) -> tuple[Indices, pd.DataFrame]:
     """The kind and name of each activity by number, and a row for each: family, short_name.
 
     Families are those of `rules`, and GRAPH and CAST.
     """
     groups = work.groupby(["kind", "name"], sort=False)
-    things = groups.size().index.to_frame(index=False)
-    kind, name = things["kind"], things["name"].astype(str)
+    names = groups.size().index.to_frame(index=False)
+    kind, name = names["kind"], names["name"].astype(str)
     family = families(name, rules).where(kind != GRAPH, GRAPH)
     casts = (kind == KERNEL) & (family == "copy") & name.map(changes_type).astype(bool)
-    found = things.assign(
+    found = names.assign(
         family=family.mask(casts, CAST).astype(object), short_name=distinct_names(name)
     )
     return np.asarray(groups.ngroup(), dtype=np.int64), found
