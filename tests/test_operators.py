@@ -1,5 +1,6 @@
 """What launched each activity: recorded with its inputs, aligned with captures, summed up."""
 
+import gc
 import json
 import subprocess
 import sys
@@ -240,6 +241,7 @@ def test_what_lies_once_in_memory_is_read_once() -> None:
         torch._foreach_addcmul_([a], [b], [b])
 
     found = operators.launched(step, "cpu")["operators"]
+    assert gc.isenabled()
     moved = {each["operator"]: moved_bytes(each, "elementwise") for each in found}
     whole, half = 4 * 4 * 8, 4 * 2 * 8
     assert moved["aten::addcmul_"] == moved["aten::_foreach_addcmul_"] == 3 * whole
