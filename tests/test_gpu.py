@@ -140,10 +140,10 @@ def test_families_of_kernels_agree_with_those_of_their_operators(
 
 
 def test_the_events_around_a_step_enclose_its_device_work(tmp_path: Path) -> None:
-    """Between two CUDA events lies the span of a step's kernels, and both lie in its range.
+    """Between two CUDA events lies the span of a step's kernels; the host's range is as long.
 
-    On a slow host they don't touch: it may launch the first kernel, and record the second event, a
-    millisecond late.
+    On a slow host the span may be shorter, which launches the first kernel, and records the second
+    event, a millisecond late.
     """
     between: dict[str, list[float]] = {phase: [] for phase in PHASES}
     original = profiled_run.run_step
@@ -167,7 +167,7 @@ def test_the_events_around_a_step_enclose_its_device_work(tmp_path: Path) -> Non
         for event_ms, (_, step) in zip(between[phase][-STEPS:], steps.iterrows(), strict=True):
             span_ms, range_ms = step["span_ns"] / 1e6, (step["end_ns"] - step["start_ns"]) / 1e6
             print(f"{phase}: span {span_ms:.3f} ms, event {event_ms:.3f}, range {range_ms:.3f}")
-            assert 0.995 * span_ms <= event_ms <= 1.005 * range_ms
+            assert 0.995 * span_ms <= event_ms == pytest.approx(range_ms, rel=0.03)
 
 
 @pytest.mark.parametrize(

@@ -67,11 +67,10 @@ def test_a_sustained_product_of_zeros_draws_less_power() -> None:
     normal, zeros = sustained_products("cuda", "bf16", products("cuda", "bf16", SIZES["cuda"]))
     for row in (normal, zeros):
         assert row["status"] == "ok" and len(row["samples_ns"]) == len(row["power_w"]) > 20
-        used = median(watts for watts in row["power_w"] if watts is not None)
+        used = [watts for watts in row["power_w"] if watts is not None]
         capped = sum(map(bool, row["power_capped"])) / len(row["power_capped"])
-        print(f"{row['name']}: {used:.0f} W, capped in {capped:.0%} of readings")
-        # Single readings of one H100 were up to 894 W, at a limit of 700 W.
-        assert used <= 1.2 * row["power_limit_w"][0]
+        print(f"{row['name']}: {median(used):.0f} W, capped in {capped:.0%} of readings")
+        assert max(used) <= 1.2 * row["power_limit_w"][0]
     assert median(zeros["power_w"]) < median(normal["power_w"])
 
 

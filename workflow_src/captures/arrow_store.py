@@ -19,7 +19,6 @@ from workflow_src.traces.trace import LATEST_NS
 END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 """Without it at the end, pyarrow takes a file that was cut off for one with fewer rows."""
 
-
 NUMBER, TEXT = pa.int64(), pa.binary()
 KINDS = {NUMBER: (pa.types.is_integer, "integers"), TEXT: (pa.types.is_binary, "text")}
 """What columns are read as, what may be read so, and what it is called."""

@@ -82,13 +82,13 @@ def _written(
 
 
 def path_totals(ranges: pd.DataFrame, work: pd.DataFrame, paths: Paths) -> pd.DataFrame:
-    """A row per path, with its text and process; ranges have the times of `device_times`.
+    """A row per path, with its text and process.
 
+    ranges have the times of `device_times`, work the number of its `path`, or NOWHERE.
     instances, host_ns: of its ranges; busy_ns, activities: of all work launched in it, own_ns of
     what was launched in none of its inner ranges; wait_ns: of busy_ns, the wait_ns of the work;
-    union_ns: time in which a device worked on any of
-    that, added up over devices; span_ns: from the start of the first to the end of the last
-    activity of each instance, added up.
+    union_ns: time in which a device worked on any of that, added up over devices; span_ns: from the
+    start of the first to the end of the last activity of each instance, added up.
     """
     timed = ranges.assign(
         host_ns=ranges["end_ns"] - ranges["start_ns"], instances=1, number=paths.of_range

@@ -7,7 +7,6 @@ before anything is written.
 """
 
 import argparse
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -21,7 +20,7 @@ from workflow_src.captures.paths import path_totals
 from workflow_src.captures.placing import WHOLE
 from workflow_src.captures.reading import read_all
 from workflow_src.captures.steps import steps, thread_steps
-from workflow_src.common.arguments import Parser, existing_file, existing_path, new_folder
+from workflow_src.common.arguments import Parser, existing_file, existing_path, new_folder, pattern
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import TraceError, one_sentence
 from workflow_src.common.units import NS_PER_MS
@@ -68,17 +67,6 @@ def _stepwise(found: Attributed, step: str) -> tuple[pd.DataFrame, pd.DataFrame]
     """The ledgers of the steps, and where devices were idle in them."""
     threads = thread_steps(source_of(found), step)
     return steps(threads), idle_by_path(threads, found.work, found.paths)
-
-
-def pattern(text: str) -> str:
-    """A regular expression. Raises ArgumentTypeError for another text."""
-    try:
-        re.compile(text)
-    except (re.error, RecursionError) as error:
-        raise argparse.ArgumentTypeError(
-            f"{text[:50]!r} is no regular expression: {error}"
-        ) from None
-    return text
 
 
 def read_tables_of(given: argparse.Namespace) -> dict[str, pd.DataFrame]:

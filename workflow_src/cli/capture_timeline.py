@@ -18,8 +18,7 @@ from workflow_src.captures.joined import OTHER_THREADS
 from workflow_src.captures.ranks import COLLECTIVE
 from workflow_src.captures.reading import read_all
 from workflow_src.captures.steps import Source, of_thread, step_ranges
-from workflow_src.captures.tables import pattern
-from workflow_src.common.arguments import Parser, existing_path, new_file
+from workflow_src.common.arguments import Parser, existing_path, new_file, pattern
 from workflow_src.common.atomic_write import write_text
 from workflow_src.common.errors import TraceError, one_sentence
 from workflow_src.timeline.formats import chrome_trace, speedscope

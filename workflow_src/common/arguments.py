@@ -7,6 +7,7 @@ import argparse
 import json
 import math
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
@@ -45,6 +46,17 @@ def existing_folder(text: str) -> Path:
         found = "is not a folder" if os.path.exists(text) else "does not exist"
         raise argparse.ArgumentTypeError(f"{text!r} {found}; give an existing folder")
     return Path(text)
+
+
+def pattern(text: str) -> str:
+    """A regular expression. Raises ArgumentTypeError for another text."""
+    try:
+        re.compile(text)
+    except (re.error, RecursionError) as error:
+        raise argparse.ArgumentTypeError(
+            f"{text[:50]!r} is no regular expression: {error}"
+        ) from None
+    return text
 
 
 def new_file(text: str) -> Path:
