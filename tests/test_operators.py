@@ -19,7 +19,7 @@ from torch._C._profiler import RecordScope, _EventType
 
 from tests.joined import joined
 from workflow_src.common.atomic_write import write_json
-from workflow_src.common.case import PHASES, Case
+from workflow_src.common.case import OPTIMIZERS, PHASES, Case
 from workflow_src.measure import alone, benchmark, host_calls, operators, processes, profiled_run
 from workflow_src.measure.oom import Row
 from workflow_src.measure.workload import Workload
@@ -481,9 +481,37 @@ def test_profiles_are_read_while_the_device_is_held(monkeypatch: pytest.MonkeyPa
         order.append("released")
 
     monkeypatch.setattr(alone, "hold", held)
-    monkeypatch.setattr(operators, "compact", lambda *_: order.append("read") or {})
+    compact = operators.compact
+
+    def read(*given: Any) -> Row:
+        order.append("read")
+        return compact(*given)
+
+    monkeypatch.setattr(operators, "compact", read)
     benchmark.benchmark(CASE, 0, 1)
-    assert order == [*["read"] * len(PHASES), "released"]
+    assert order == ["read", "read", "released"], "a pass and a training step"
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_a_training_step_begins_with_what_computes_gradients(
+    precision: str, optimizer: str
+) -> None:
+    workload = Workload(replace(CASE, precision=precision, optimizer=optimizer))
+    for _ in range(2):
+        workload.train_step()
+    whole = operators.launched(workload.train_step, "cpu")
+    alone = operators.launched(workload.forward_backward, "cpu")
+    assert operators.before_optimizer(whole) == alone
+    assert len(alone["sequence"]) < len(whole["sequence"])
+
+
+def test_gradients_are_profiled_where_no_training_step_is() -> None:
+    workload = Workload(CASE)
+    ran_out = {"status": "oom", "reason": "x"}
+    rows = {phase: {"status": "ok"} for phase in PHASES[:2]} | {"train_step": ran_out}
+    found = operators.add_launched(workload, rows)
+    assert found["forward_backward"]["launched"]["sequence"] and found["train_step"] == ran_out
 
 
 OPTIMIZER = "torch.optim.AdamW([torch.ones(1, requires_grad=True)])"

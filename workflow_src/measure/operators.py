@@ -1,7 +1,7 @@
 """What launched each device activity of a step: the operator, its inputs and its range.
 
-One step of each phase runs under torch.profiler with shapes recorded, after everything timed. Its
-events are read as they are, because a step may have 30,000 kernels and many more operators.
+A step runs under torch.profiler with shapes recorded, after everything timed. Its events are read
+as they are, because a step may have 30,000 kernels and many more operators.
 """
 
 import gc
@@ -23,6 +23,8 @@ from workflow_src.model.ranges import listening
 
 LONGEST_REASON = 200
 LONGEST_LIST = 8
+OPTIMIZER = "optimizer"
+"""The range in which a training step (measure/workload.py) does what a forward_backward doesn't."""
 
 
 def described(call: Call, of: Host, values: Sequence[Any]) -> Row:
@@ -97,7 +99,9 @@ def _whole(value: Any) -> Any:
     return value if isinstance(value, int) else None
 
 
-def _launches(result: Any, calls: Sequence[Call], device: str) -> Iterator[tuple[str, Call | None]]:
+def _launches(
+    events: Sequence[Any], calls: Sequence[Call], device: str
+) -> Iterator[tuple[str, Call | None]]:
     """Each activity's name with the call that launched it, in the order of one stream.
 
     On a CPU an operator that calls one of its own name is one activity with it, as it is in
@@ -107,7 +111,7 @@ def _launches(result: Any, calls: Sequence[Call], device: str) -> Iterator[tuple
         yield from ((call.name, call.innermost) for call in calls if not call.is_inner)
         return
     by_id = {call.event.correlation_id: call for call in calls}
-    found = [each for each in result.events() if _is_activity(each)]
+    found = [each for each in events if _is_activity(each)]
     for each in sorted(found, key=lambda each: each.start_ns()):
         yield each.name(), by_id.get(each.linked_correlation_id())
 
@@ -116,12 +120,12 @@ def _is_activity(event: Any) -> bool:
     return event.device_type().name != "CPU" and not event.is_user_annotation()
 
 
-def _values(result: Any, calls: Sequence[Call]) -> dict[int, list[Any]]:
+def _values(events: Sequence[Any], calls: Sequence[Call]) -> dict[int, list[Any]]:
     """The inputs of each call that are no tensors, by its number: lists are not in the tree."""
     wanted = {call.event.correlation_id: call.name for call in calls}
     return {
         event.correlation_id(): list(event.concrete_inputs())
-        for event in result.events()
+        for event in events
         if wanted.get(event.correlation_id()) == event.name()
     }
 
@@ -133,9 +137,9 @@ def compact(result: Any, device: str) -> Row:
     number of its operator (-1 if unknown) and of its name; continued: the place in `sequence` of
     each activity whose call had launched another before, and the place of that call's first.
     """
-    done = host(result.experimental_event_tree())
-    launches = list(_launches(result, done.calls, device))
-    values = _values(result, [call for _, call in launches if call])
+    done, events = host(result.experimental_event_tree()), result.events()
+    launches = list(_launches(events, done.calls, device))
+    values = _values(events, [call for _, call in launches if call])
     operators: dict[str, int] = {}
     names: dict[str, int] = {}
     first: dict[Call, int] = {}
@@ -153,6 +157,24 @@ def compact(result: Any, device: str) -> Row:
         sequence.append([operator, names.setdefault(name, len(names))])
     about = {"operators": [json.loads(text) for text in operators], "names": list(names)}
     return about | {"sequence": sequence, "continued": continued}
+
+
+def before_optimizer(launched: Row) -> Row:
+    """Of what `compact` wrote of a training step, what came before its optimizer: gradients."""
+    operators, names, sequence = (launched[name] for name in ("operators", "names", "sequence"))
+    is_optimizer = [each["range"].split("/")[0] == OPTIMIZER for each in operators]
+    places = (
+        place for place, (number, _) in enumerate(sequence) if number >= 0 and is_optimizer[number]
+    )
+    end = next(places, len(sequence))
+    kept = sequence[:end]
+    # Both are numbered in the order in which they first come.
+    return launched | {
+        "operators": operators[: 1 + max((number for number, _ in kept), default=-1)],
+        "names": names[: 1 + max((name for _, name in kept), default=-1)],
+        "sequence": kept,
+        "continued": [pair for pair in launched["continued"] if pair[0] < end],
+    }
 
 
 def launched(step: Callable[[], object], device: str) -> Row:
@@ -198,12 +220,20 @@ def _counted(workload: Workload, phase: str) -> Row:
 
 
 def add_launched(workload: Workload | None, rows: dict[str, Row]) -> dict[str, Row]:
-    """`rows` of phases, those that are ok with `launched`, which has a status of its own."""
-    for phase, row in rows.items():
-        if workload is not None and row["status"] == "ok":
-            measure = partial(launched, workload.phase(phase), workload.case.device)
-            with workload.observed():
-                row["launched"] = _kept(measure, workload.release)
+    """`rows` of phases, those that are ok with `launched`, which has a status of its own.
+
+    A training step begins with a whole forward_backward, which is profiled only without such a one.
+    """
+    for phase, row in reversed(rows.items()):
+        if workload is None or row["status"] != "ok":
+            continue
+        whole = rows.get("train_step", {}).get("launched", {})
+        if phase == "forward_backward" and whole.get("status") == "ok":
+            row["launched"] = before_optimizer(whole)
+            continue
+        measure = partial(launched, workload.phase(phase), workload.case.device)
+        with workload.observed():
+            row["launched"] = _kept(measure, workload.release)
     return rows
 
 
