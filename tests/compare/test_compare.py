@@ -28,6 +28,7 @@ from workflow_src.compare.result import compare as compare_runs
 from workflow_src.compare.runs import read_run, read_samples
 from workflow_src.compare.work import Kind as OfKernel
 from workflow_src.compare.work import step_changes
+from workflow_src.render.show import Printer
 
 TEMPLATES = ROOT / "report_templates"
 RECORDED = ROOT / "tests" / "data" / "compare"
@@ -196,6 +197,35 @@ def test_the_recorded_h100_runs_are_told_apart() -> None:
     bound = [e.plain for e in slower.phases if e.working > 0.9 and e.plain]
     assert [each.verdict for each in bound] == [Verdict.SLOWER] * 3
     assert "sin" in slower.kernels[0].short_name and slower.kernels[0].kind is OfKernel.APPEARED
+
+
+@pytest.mark.parametrize(
+    ("phase", "name"),
+    [
+        ("forward", "forward pass"),
+        ("forward_backward", "forward and backward pass"),
+        ("train_step", "training step"),
+    ],
+)
+def test_the_phase_that_changed_most_is_named_with_its_kernel(
+    tmp_path: Path, phase: str, name: str
+) -> None:
+    host_ms, busy, span = Sample().times_ms[phase]
+    (path, kernel, family, calls, ns), *rest = Sample().kernels[phase]
+    slower = Sample(
+        times_ms=Sample().times_ms | {phase: (host_ms, 1.5 * busy, span)},
+        kernels=Sample().kernels | {phase: [(path, kernel, family, calls, 2 * ns), *rest]},
+    )
+    a, b = run(tmp_path / "a", Sample()), run(tmp_path / "b", slower)
+    kernel = kernel.partition("<")[0]
+    assert headline(compared(a, b)).text(Printer()) == (
+        f"B is slower than A in 1 of 3 phases, most in small-ctx128-fp32, {name}: device time "
+        f"1.500 x. The kernel that adds most time there: {kernel}."
+    )
+    assert headline(compared(b, a)).text(Printer()) == (
+        f"B is slower nowhere, and faster in 1 of 3 phases, most in small-ctx128-fp32, {name}: "
+        "device time 0.667 x."
+    )
 
 
 def test_environments_that_differ_are_listed(tmp_path: Path) -> None:

@@ -26,6 +26,14 @@ PHASES = {
     "forward_backward": "forward + backward",
     "train_step": "training step",
 }
+"""In cells, in headings, and in the names of a table's rows."""
+
+PHASES_IN_PROSE = {
+    "forward": "forward pass",
+    "forward_backward": "forward and backward pass",
+    "train_step": "training step",
+}
+"""In sentences: each reads well after "the", and after a case's name and a comma."""
 
 AXES = {
     "size": "size",

@@ -63,7 +63,7 @@ def headline(found: Comparison) -> Headline:
         "device": Value(max(DEVICE_BEYOND, found.threshold), "share", ()),
         "threshold": Value(found.threshold, "share", ()),
         "case": most.case.case if most else None,
-        "phase": words.PHASES[most.phase] if most else None,
+        "phase": words.PHASES_IN_PROSE[most.phase] if most else None,
         "kind": most.decisive.kind if most and most.decisive else None,
         "ratio": near_one(most.decisive.ratio) if most and most.decisive else None,
         "kernel": _kernel(found, most),

@@ -23,3 +23,14 @@ def test_verdicts(ms: dict[str, float], about: dict[str, object], verdict: Verdi
     said = headline(found(*(timed(precision, time, **about) for precision, time in ms.items())))
     assert said.verdict is verdict
     assert ("at most 50 % of its step" in said.text(Printer())) == (verdict is Verdict.WHERE_BUSY)
+
+
+@pytest.mark.parametrize(
+    ("phase", "name"), [("forward", "forward"), ("forward_backward", "forward + backward")]
+)
+def test_the_best_has_its_name_in_the_tables(phase: str, name: str) -> None:
+    rows = timed("fp32", 8.0, measurement=phase), timed("bf16", 4.0, measurement=phase)
+    assert headline(found(*rows)).text(Printer()) == (
+        "bf16 autocast is faster than full precision in these comparisons: fp32: 1 of 1; at best "
+        f"2.0 x (s, {name}, over fp32)."
+    )

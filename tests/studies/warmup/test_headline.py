@@ -25,3 +25,14 @@ def test_verdicts(means: dict[int, float], verdict: Verdict, said: str) -> None:
     found = headline(result(table(*rows, never), pd.DataFrame()))
     assert found.verdict is verdict
     assert said in found.text(Printer())
+
+
+@pytest.mark.parametrize(
+    ("phase", "name"), [("forward", "forward"), ("forward_backward", "forward + backward")]
+)
+def test_the_worst_has_its_name_in_the_tables(phase: str, name: str) -> None:
+    rows = [run(0, 20.0, phase=phase), run(1, 10.0, phase=phase)]
+    assert headline(result(table(*rows), pd.DataFrame())).text(Printer()) == (
+        "Warm-up steps that keep every mean within 5 % above a settled step: 1. With fewer, one is "
+        f"+100 % above it (t, {name})."
+    )

@@ -39,10 +39,10 @@ class Tally:
 class ChangeFirst:
     """What (f) found.
 
-    `phase` is the longest phase of which anything is known, in words; `launches`, `precision` and
-    `device` count in how many of its cases each comes first, `known` all of them. `summary` has a
-    row per remedy and phase, `matrices` what comes first in `phase`, `example` all savings of one
-    case, `levers` what the study levers measured.
+    `phase` is the longest phase of which anything is known, in the words of sentences; `launches`,
+    `precision` and `device` count in how many of its cases each comes first, `known` all of them.
+    `summary` has a row per remedy and phase, `matrices` what comes first in `phase`, `example` all
+    savings of one case, `levers` what the study levers measured.
     """
 
     phase: str
@@ -71,7 +71,7 @@ def result(tables: Tables) -> ChangeFirst:
     }
     chosen = example(tables)
     return ChangeFirst(
-        phase=words.PHASES[longest],
+        phase=words.PHASES_IN_PROSE[longest],
         known=tally(found),
         launches=tally([each for each in found if group_of(each) == LAUNCHES]),
         precision=tally([each for each in found if group_of(each) == PRECISION]),
