@@ -44,7 +44,7 @@ def test_the_limit_is_the_one_that_is_set_and_without_one_nothing_is_said(tmp_pa
 
 @pytest.mark.parametrize(
     ("run", "gib", "phases", "out"),
-    [(H200, 140.4, 180, 0), (H100, 79.6, 93, 2), (H200 / "memory-32gib", 32.0, 60, 14)],
+    [(H200, 140.4, 180, 0), (H100, 79.6, 120, 6), (H200 / "memory-32gib", 32.0, 60, 14)],
     ids=["H200", "H100", "32 GiB"],
 )
 def test_what_fits_by_formula_is_what_fitted(run: Path, gib: float, phases: int, out: int) -> None:
