@@ -84,7 +84,7 @@ def test_conditions_are_counted_and_hosts_compared(read):
     run = read(Sample(environment=speed), Sample(context=256, environment=slow))
     assert result(run, "device throttled") == f"1 of 2 {BEYOND}"
     assert result(run, "host's speed") == f"1.500 x {BEYOND}"
-    assert result(run, "slowest host") == f"2.2 x {BEYOND}"
+    assert result(run, "host's speed before a case") == f"2.2 x {BEYOND}"
 
 
 def test_nothing_is_said_of_what_was_not_recorded(read):

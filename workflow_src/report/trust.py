@@ -131,7 +131,7 @@ def _hosts(run: Run) -> Iterator[Check]:
         slower = speeds[-1].number / speeds[0].number
         sources = (*speeds[0].sources, *speeds[-1].sources)
         found = value(slower, "times", *sources, formula="slowest / fastest, before a case")
-        what = "slowest host over fastest, by a launch"
+        what = "host's speed before a case, slowest over fastest"
         yield Check(what, found, f"{SLOWER_HOST:g} x", slower <= SLOWER_HOST)
 
 

@@ -12,15 +12,16 @@ class Verdict(StrEnum):
 
     ONE_KIND = (
         "By device time, the forward pass's top kernel is of one kind in {cases} cases: {what}. "
-        "Backward's is the same, by its whole name, in {same}."
+        "Backward's top kernel has the same whole name in {same}."
     )
     BY_PRECISION = (
         "By device time, the forward pass's top kernel differs between precisions ({leaders}). "
-        "Backward's is the same, by its whole name, in {same} cases."
+        "Backward's top kernel has the same whole name in {same} cases."
     )
     MIXED = (
         "By device time, the forward pass's top kernel differs between cases; most often, in "
-        "{cases}, it is of one kind: {what}. Backward's is the same, by its whole name, in {same}."
+        "{cases}, it is of one kind: {what}. Backward's top kernel has the same whole name in "
+        "{same}."
     )
     FORWARD_ALONE = (
         "The forward pass's top kernel by device time: {leaders}. No case has a backward to "
