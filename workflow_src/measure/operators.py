@@ -162,11 +162,8 @@ def compact(result: Any, device: str) -> Row:
 def before_optimizer(launched: Row) -> Row:
     """Of what `compact` wrote of a training step, what came before its optimizer: gradients."""
     operators, names, sequence = (launched[name] for name in ("operators", "names", "sequence"))
-    is_optimizer = [each["range"].split("/")[0] == OPTIMIZER for each in operators]
-    places = (
-        place for place, (number, _) in enumerate(sequence) if number >= 0 and is_optimizer[number]
-    )
-    end = next(places, len(sequence))
+    own = {n for n, each in enumerate(operators) if each["range"].split("/")[0] == OPTIMIZER}
+    end = next((n for n, (number, _) in enumerate(sequence) if number in own), len(sequence))
     kept = sequence[:end]
     # Both are numbered in the order in which they first come.
     return launched | {
