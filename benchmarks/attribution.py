@@ -8,7 +8,7 @@ import pandas as pd
 
 from workflow_src.common.summary import summarize
 from workflow_src.measure.timing import time_steps
-from workflow_src.traces.attribution import attribute, device_times, number_steps
+from workflow_src.placing.attribution import attribute, device_times, number_steps
 from workflow_src.traces.trace import Trace
 
 LAUNCHES_PER_BLOCK = 30

@@ -81,7 +81,13 @@ WRITERS = {
 
 def measured(capture: Path, output: Path) -> tuple[float, float, float]:
     """Seconds, of the clock and of CPUs, and peak memory (GB) of the command for the tables."""
-    command = [sys.executable, "-m", "workflow_src.captures.tables", "--capture", str(capture)]
+    command = [
+        sys.executable,
+        "-m",
+        "workflow_src.tables.capture_tables",
+        "--capture",
+        str(capture),
+    ]
     begin = time.perf_counter()
     child = os.posix_spawn(sys.executable, [*command, "--output", str(output)], os.environ)
     _, status, usage = os.wait4(child, 0)

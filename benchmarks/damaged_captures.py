@@ -18,18 +18,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workflow_src.captures.attributed import attributed, source_of
-from workflow_src.captures.pictures import flame_chart
+from workflow_src.capture_report.pictures import flame_chart
+from workflow_src.capture_report.report import text_of
+from workflow_src.capture_report.result import captured, read_tables
 from workflow_src.captures.reading import read
-from workflow_src.captures.report import text_of
-from workflow_src.captures.result import captured, read_tables
-from workflow_src.captures.tables import TABLES, tables_of
 from workflow_src.cli.capture_timeline import timeline
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import TraceError
+from workflow_src.placing.attributed import attributed, source_of
+from workflow_src.placing.ledger import ALL_CAUSES
+from workflow_src.tables.capture_tables import TABLES, tables_of
 from workflow_src.timeline.formats import chrome_trace, speedscope
 from workflow_src.timeline.picture import draw
-from workflow_src.traces.ledger import ALL_CAUSES
 
 ROOT = Path(__file__).parent.parent
 RECORDED = sorted([*ROOT.glob("tests/data/captures/*.gz"), *ROOT.glob("tests/data/nsys/*.sqlite")])

@@ -13,10 +13,10 @@ import numpy as np
 from tests.simulated_gpu import KERNEL, MAIN, SCHEMA
 from workflow_src.common.summary import summarize
 from workflow_src.measure.timing import time_steps
+from workflow_src.placing.attribution import attribute, device_times, number_steps
+from workflow_src.placing.launches import api_calls, launch_delays, launches
+from workflow_src.placing.ledger import ledger
 from workflow_src.traces import nsys
-from workflow_src.traces.attribution import attribute, device_times, number_steps
-from workflow_src.traces.launches import api_calls, launch_delays, launches
-from workflow_src.traces.ledger import ledger
 
 PERIOD_NS = 15_000
 STEPS = 30

@@ -45,11 +45,11 @@ rule capture_tables:
         capture=dag.captures.readable,
         folder=output_folder,
         options=dag.captures.options,
-        code=dag.code("captures.tables"),
+        code=dag.code("tables.capture_tables"),
     message:
         "Place the device time of {params.capture} in its ranges"
     shell:
-        "python -m workflow_src.captures.tables --capture {params.capture:q} {params.options}"
+        "python -m workflow_src.tables.capture_tables --capture {params.capture:q} {params.options}"
         " --note-problem --output {params.folder:q} > {log:q} 2>&1"
 
 
@@ -91,10 +91,10 @@ rule captures_report:
     params:
         folders=dag.captures.folders(),
         asked=dag.captures.asked,
-        code=dag.code("captures.report"),
+        code=dag.code("capture_report.report"),
     message:
         "Write report.md and report.html of the captures"
     shell:
-        "python -m workflow_src.captures.report --tables {params.folders:q}"
+        "python -m workflow_src.capture_report.report --tables {params.folders:q}"
         " --templates report_templates --asked {params.asked}"
         " --markdown {output.markdown:q} --html {output.html:q} > {log:q} 2>&1"

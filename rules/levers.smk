@@ -6,7 +6,7 @@ localrules:
 rule levers_prediction:
     input:
         plain="results/{tag}/studies/levers/{case}.plain.json",
-        families="workflow_src/traces/families.csv",
+        families="workflow_src/placing/families.csv",
     output:
         "results/{tag}/predictions/levers/{case}.csv",
     log:

@@ -28,7 +28,7 @@ rule study_table:
     input:
         points=dag.studies.table_points,
         environment="results/{tag}/environments/{study}.csv",
-        families="workflow_src/traces/families.csv",
+        families="workflow_src/placing/families.csv",
         predictions=dag.studies.table_predictions,
     output:
         report(

@@ -31,7 +31,7 @@ rule case_tables:
     input:
         export="results/{tag}/export/{case}",
         benchmark="results/{tag}/benchmark/{case}.json",
-        families="workflow_src/traces/families.csv",
+        families="workflow_src/placing/families.csv",
     output:
         expand("results/{{tag}}/tables/{{case}}/{table}.csv", table=TABLES),
     log:

@@ -7,7 +7,7 @@ localrules:
 rule timeline:
     input:
         export="results/{tag}/export/{case}",
-        families="workflow_src/traces/families.csv",
+        families="workflow_src/placing/families.csv",
     output:
         svg=report(
             "results/{tag}/timelines/{case}.svg",

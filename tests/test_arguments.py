@@ -27,14 +27,14 @@ from tests.report.written import write_parts
 from tests.synthetic_tables import Sample, write_tables
 from tests.test_fuzz import PLAN, RECORDED, RESULT, TRACE, packed
 from tests.workflow import ROOT
-from workflow_src.captures.tables import main as write_captured
 from workflow_src.common import arguments
 from workflow_src.common.case import TABLES
 from workflow_src.dag.dag import dag_of
+from workflow_src.placing.families import RULES
 from workflow_src.plan.config import load
 from workflow_src.plan.suites import Plan, make_plan
 from workflow_src.plan.write_plan import SETTINGS
-from workflow_src.traces.families import RULES
+from workflow_src.tables.capture_tables import main as write_captured
 
 MEASURES = re.compile(
     r"measure\.(benchmark|capture|profiled_run)|\.measure$|nsys_summary|warmup\.cause|cross_check"
@@ -62,7 +62,7 @@ SLEEPY = ROOT / "tests" / "data" / "captures" / "sleepy.sqlite.gz"
 """A capture that has steps."""
 
 OF_CAPTURES = {
-    ("workflow_src.captures.report", "--tables"),
+    ("workflow_src.capture_report.report", "--tables"),
     ("workflow_src.compare.compare_captures", "--a"),
     ("workflow_src.compare.compare_captures", "--b"),
 }

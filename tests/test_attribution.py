@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workflow_src.common.errors import TraceError
+from workflow_src.common.nesting import NOWHERE, nest
+from workflow_src.placing.attribution import attribute, device_times, number_steps
 from workflow_src.traces import nsys
-from workflow_src.traces.attribution import NOWHERE, attribute, device_times, nest, number_steps
 from workflow_src.traces.trace import Trace
 
 DATA = Path(__file__).parent / "data" / "nsys"

@@ -20,10 +20,10 @@ from workflow_src.measure.module_ranges import named_modules
 from workflow_src.measure.profiled_run import profiled_run
 from workflow_src.measure.workload import Workload
 from workflow_src.model.ranges import listening
+from workflow_src.placing.attribution import attribute
 from workflow_src.plan.suites import make_plan
 from workflow_src.tables.case_tables import case_tables
 from workflow_src.tables.laws import check
-from workflow_src.traces.attribution import attribute
 from workflow_src.traces.export import export, read_trace
 
 ROOT = Path(__file__).parent.parent

@@ -86,7 +86,7 @@ BY_TESTS = {
     r"snakemake --cores 1 report\.md --config workload=examples/my_model\.py:make 'axes=.*'": (
         "test_own_model.py::test_a_brought_model_gets_a_report_with_every_answer"
     ),
-    r"python -m workflow_src\.captures\.tables --capture .*": (
+    r"python -m workflow_src\.tables\.capture_tables --capture .*": (
         "captures/test_damaged.py::test_the_command_writes_all_tables_or_none"
     ),
     r"python -m workflow_src\.cli\.publish export": (

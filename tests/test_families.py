@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow_src.traces.families import FAMILIES, UNKNOWN, coverage, families, load_rules
-from workflow_src.traces.kernel_names import MAX_LENGTH, distinct_names, precision_ran, short_names
+from workflow_src.placing.families import FAMILIES, UNKNOWN, coverage, families, load_rules
+from workflow_src.placing.kernel_names import MAX_LENGTH, distinct_names, precision_ran, short_names
 
 CORPUS = pd.read_csv(Path(__file__).parent / "data" / "kernel_names.csv", keep_default_na=False)
 

@@ -31,7 +31,7 @@ from workflow_src.common.errors import TraceError
 from workflow_src.measure import capture as capture_stage
 from workflow_src.measure.capture import capture
 from workflow_src.measure.timing import time_steps
-from workflow_src.traces.families import RULES
+from workflow_src.placing.families import RULES
 
 BENCHMARK = "results/smoke/benchmark/tiny-ctx16-fp32.json"
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts and other users need root")

@@ -24,11 +24,11 @@ from workflow_src.answers import figures, stage
 from workflow_src.answers.questions import QUESTIONS
 from workflow_src.common.case import END_OF_CAPTURE, PHASES
 from workflow_src.common.errors import StageError
+from workflow_src.placing.families import RULES, load_rules
 from workflow_src.studies import join_points
 from workflow_src.studies.mlp.analyze import derive
 from workflow_src.tables import case_tables, join
 from workflow_src.traces import export
-from workflow_src.traces.families import RULES, load_rules
 
 ROOT = Path(__file__).parent.parent
 RECORDED = ROOT / "tests" / "data" / "nsys" / "autograd_thread_nsys2025.3.sqlite"

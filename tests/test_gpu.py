@@ -21,11 +21,11 @@ from workflow_src.common.case import PHASES, Case
 from workflow_src.common.devices import cuda_devices
 from workflow_src.measure import profiled_run
 from workflow_src.measure.benchmark import benchmark
+from workflow_src.placing.attribution import attribute, device_times, number_steps
+from workflow_src.placing.families import families
 from workflow_src.tables.case_tables import case_tables, kernels_table, named
 from workflow_src.traces import kineto, nsys
-from workflow_src.traces.attribution import attribute, device_times, number_steps
 from workflow_src.traces.export import export, read_trace
-from workflow_src.traces.families import families
 from workflow_src.traces.trace import Trace, require_complete
 
 pytestmark = [

@@ -11,13 +11,14 @@ import pytest
 
 from tests.faulty_run import SLEEP_S, STEPS
 from tests.test_ledger import ledger_of
+from workflow_src.captures.capture import PAGEABLE_COPY
 from workflow_src.common import nsys_cli
 from workflow_src.common.case import PHASES, Case
 from workflow_src.common.devices import cuda_devices
 from workflow_src.measure import profiled_run
 from workflow_src.traces import kineto
 from workflow_src.traces.export import export, read_trace
-from workflow_src.traces.trace import PAGEABLE_COPY, Trace
+from workflow_src.traces.trace import Trace
 
 pytestmark = [
     pytest.mark.gpu,

@@ -9,12 +9,12 @@ import torch
 
 from workflow_src.common.devices import cuda_devices
 from workflow_src.measure.timing import time_call
+from workflow_src.placing.families import load_rules
 from workflow_src.studies.levers.ceilings import copying
 from workflow_src.studies.levers.measure import measure
 from workflow_src.studies.levers.points import PLAIN, Variant, points, variants, with_remedy
 from workflow_src.studies.levers.predict import predictions
 from workflow_src.studies.levers.trial import Trial, case_at
-from workflow_src.traces.families import load_rules
 
 pytestmark = [
     pytest.mark.gpu,

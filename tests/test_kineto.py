@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from torch.profiler import ProfilerActivity, profile
 
 from tests.test_ledger import idle, ledger_of
+from workflow_src.captures.capture import API, OVERHEAD, PAGEABLE_COPY
 from workflow_src.common.errors import TraceError
 from workflow_src.model.ranges import listening, range_
+from workflow_src.placing.attribution import attribute
 from workflow_src.traces import kineto
-from workflow_src.traces.attribution import attribute
 from workflow_src.traces.export import export, read_trace
-from workflow_src.traces.trace import API, OVERHEAD, PAGEABLE_COPY
 
 
 def event(category: str, name: str, ts: str, dur: str, tid: int = 1, **args: Any) -> str:

@@ -9,16 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.simulated_gpu import Recording
-from workflow_src.traces.attribution import attribute, number_steps
-from workflow_src.traces.call_kinds import call_kinds
-from workflow_src.traces.export import read_trace
-from workflow_src.traces.launches import (
+from workflow_src.captures.call_kinds import call_kinds
+from workflow_src.placing.attribution import attribute, number_steps
+from workflow_src.placing.launches import (
     api_calls,
     launch_delays,
     launches,
     mean_depths,
     queue_depths,
 )
+from workflow_src.traces.export import read_trace
 
 DATA = Path(__file__).parent / "data" / "nsys"
 Tables = tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]

@@ -16,12 +16,12 @@ from tests.published import H100, H200
 from workflow_src.cli import verify
 from workflow_src.common.case import Case
 from workflow_src.measure.benchmark import benchmark
+from workflow_src.placing.attribution import attribute, number_steps
+from workflow_src.placing.families import families
 from workflow_src.tables.case_tables import case_tables
 from workflow_src.tables.laws import LAWS, READ, check, read_tables
 from workflow_src.tables.operators import in_steps
-from workflow_src.traces.attribution import attribute, number_steps
 from workflow_src.traces.export import read_trace
-from workflow_src.traces.families import families
 
 ROOT = Path(__file__).parent.parent
 PUBLISHED = H200 / "tables"

@@ -12,20 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.simulated_gpu import LATENCY_NS, RETURN_NS, Recording, Simulation
+from workflow_src.captures.capture import API, OVERHEAD, PAGEABLE_COPY
 from workflow_src.common.errors import TraceError
-from workflow_src.traces.attribution import attribute, device_times, number_steps
+from workflow_src.placing.attribution import attribute, device_times, number_steps
+from workflow_src.placing.ledger import CAUSES, LEDGER_COLUMNS, ledger
 from workflow_src.traces.export import read_trace
-from workflow_src.traces.ledger import CAUSES, LEDGER_COLUMNS, ledger
-from workflow_src.traces.trace import (
-    ACTIVITY_COLUMNS,
-    API,
-    CALL_COLUMNS,
-    OVERHEAD,
-    PAGEABLE_COPY,
-    RANGE_COLUMNS,
-    Trace,
-    no_rows,
-)
+from workflow_src.traces.trace import ACTIVITY_COLUMNS, CALL_COLUMNS, RANGE_COLUMNS, Trace, no_rows
 
 DATA = Path(__file__).parent / "data" / "nsys"
 IDLE = [f"idle_{cause}_ns" for cause in CAUSES]

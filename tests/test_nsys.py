@@ -21,9 +21,9 @@ from tests.workflow import ROOT
 from workflow_src.common import nsys_cli
 from workflow_src.common.case import END_OF_CAPTURE
 from workflow_src.common.errors import TraceError
+from workflow_src.placing.attribution import attribute, number_steps
 from workflow_src.tables.case_tables import kernels_table
 from workflow_src.traces import nsys
-from workflow_src.traces.attribution import attribute, number_steps
 from workflow_src.traces.export import export, read_trace
 from workflow_src.traces.trace import require_complete
 

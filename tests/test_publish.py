@@ -18,13 +18,13 @@ from workflow_src.common.atomic_write import write_csv, write_json
 from workflow_src.common.case import PHASES, TABLES
 from workflow_src.dag.start import make_dag
 from workflow_src.measure import machine
+from workflow_src.placing.attribution import attribute, number_steps
+from workflow_src.placing.families import load_rules
 from workflow_src.plan.config import load
 from workflow_src.studies.join_points import join
 from workflow_src.studies.study import STUDIES
 from workflow_src.tables.case_tables import capture_table, kernels_table, named
-from workflow_src.traces.attribution import attribute, number_steps
 from workflow_src.traces.export import read_trace
-from workflow_src.traces.families import load_rules
 from workflow_src.traces.nsys import read, stats_total_ns
 from workflow_src.traces.trace import require_complete
 

@@ -79,15 +79,15 @@ BEHAVIOR = [
         {"case_tables", "export", "timeline"}, id="a column that a trace keeps",
     ),
     pytest.param(
-        "traces/attribution.py", 'side="right"', 'side="left"',
+        "common/nesting.py", 'side="right"', 'side="left"',
         {"case_tables", "export", "timeline"}, id="attribution",
     ),
     pytest.param(
-        "traces/kernel_names.py", "MAX_LENGTH = 64", "MAX_LENGTH = 60",
+        "placing/kernel_names.py", "MAX_LENGTH = 64", "MAX_LENGTH = 60",
         {"case_tables", "timeline"} | TABLES_OF_STUDIES, id="the length of displayed kernel names",
     ),
     pytest.param(
-        "traces/families.csv", "gemm,(?i)nvjet", "copy,(?i)nvjet",
+        "placing/families.csv", "gemm,(?i)nvjet", "copy,(?i)nvjet",
         {"case_tables", "timeline"} | TABLES_OF_STUDIES, id="a rule in families.csv",
     ),
     pytest.param(
@@ -103,11 +103,11 @@ BEHAVIOR = [
         id="how a first step's time is split",
     ),
     pytest.param(
-        "traces/call_kinds.py", "Library|Module|", "Library|", {"warmup table"},
+        "captures/call_kinds.py", "Library|Module|", "Library|", {"warmup table"},
         id="which CUDA calls load code",
     ),
     pytest.param(
-        "traces/call_kinds.py", "|GraphLaunch", "", {"case_tables", "warmup table"},
+        "captures/call_kinds.py", "|GraphLaunch", "", {"case_tables", "warmup table"},
         id="which CUDA calls launch work",
     ),
     pytest.param(
@@ -321,7 +321,7 @@ def test_edits_without_effect_make_nothing_stale(
         ("workflow_src.common.devices", "workflow_src.common.machines"),
         ("workflow_src.measure.profiled_run", "workflow_src.measure.run_under_profiler"),
         ("workflow_src.model.attention", "workflow_src.layers.attention"),
-        ("workflow_src.traces.kernel_names", "workflow_src.naming.kernels"),
+        ("workflow_src.placing.kernel_names", "workflow_src.naming.kernels"),
     ],
 )
 def test_renaming_or_moving_a_module_makes_nothing_stale(

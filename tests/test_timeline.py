@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from workflow_src.placing.attribution import attribute, device_times, number_steps
+from workflow_src.placing.ledger import ledger
 from workflow_src.render.flame import Chart, flame
 from workflow_src.render.svg import COLORS, merged
 from workflow_src.tables.case_tables import kernels_table
@@ -18,9 +20,7 @@ from workflow_src.timeline.formats import DEVICE, HOST, IDLE, SCHEMA
 from workflow_src.timeline.make import main
 from workflow_src.timeline.picture import CAUSE_COLORS, UNITS, draw
 from workflow_src.timeline.steps import UNKNOWN_CAUSE, Timeline, timeline_of
-from workflow_src.traces.attribution import attribute, device_times, number_steps
 from workflow_src.traces.export import read_trace
-from workflow_src.traces.ledger import ledger
 from workflow_src.traces.trace import CALL_COLUMNS, Trace, no_rows
 
 EXPORT = Path(__file__).parent / "data" / "nsys" / "tiny-ctx64-fp32"

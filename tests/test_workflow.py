@@ -98,7 +98,7 @@ def test_an_edited_template_renders_again_and_measures_nothing(project: Project)
 
 
 def test_an_edited_family_rule_remakes_tables_and_measures_nothing(project: Project) -> None:
-    rules = project.folder / "workflow_src" / "traces" / "families.csv"
+    rules = project.folder / "workflow_src" / "placing" / "families.csv"
     rules.write_text(rules.read_text() + "unknown,^never_seen$,a rule more\n")
     stale = project.stale()
     assert stale["case_tables"] == 2 and not set(MEASURING) & stale.keys()
@@ -340,7 +340,7 @@ def test_an_unknown_target_is_refused_with_the_known_names(
         ),
         ("config.yaml", "# What to measure.", "# What is measured.", {}),
         (
-            "workflow_src/traces/families.csv",
+            "workflow_src/placing/families.csv",
             "before elementwise",
             "before that",
             {

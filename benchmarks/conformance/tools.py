@@ -68,7 +68,13 @@ def refused(ended: Ended, trace: Path) -> Answer:
 def ask_ours(trace: Path, truth: Truth, _: Path | None) -> tuple[Answer, Ended]:
     """Of paths.csv, own_ms by path and busy_ms by last name; of unplaced.csv and (whole), none."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "workflow_src.captures.tables", "--capture", str(trace)]
+        command = [
+            sys.executable,
+            "-m",
+            "workflow_src.tables.capture_tables",
+            "--capture",
+            str(trace),
+        ]
         ended = measured([*command, "--output", folder])
         if ended.status:
             return refused(ended, trace), ended

@@ -9,11 +9,11 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_src.captures.attributed import attributed
 from workflow_src.captures.capture import Capture
 from workflow_src.captures.nsys_ranges import DOMAIN, PUSH_POP, START_END
 from workflow_src.captures.reading import read
-from workflow_src.captures.tables import tables_of
+from workflow_src.placing.attributed import attributed
+from workflow_src.tables.capture_tables import tables_of
 
 HOST = 1 << 48
 SCHEMA = """

@@ -9,14 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.captures.building import unplaced
-from workflow_src.captures.attributed import attributed
 from workflow_src.captures.capture import RANGES, UNKNOWN, WORK, Capture, frame
 from workflow_src.captures.launches import NO_CALL
-from workflow_src.captures.nesting import nest_overlapping, tree
-from workflow_src.captures.placing import WHOLE
-from workflow_src.captures.tables import tables_of
-from workflow_src.traces.attribution import NOWHERE, nest
-from workflow_src.traces.ledger import ALL_CAUSES
+from workflow_src.common.nesting import NOWHERE, nest, nest_overlapping, tree
+from workflow_src.placing.attributed import attributed
+from workflow_src.placing.ledger import ALL_CAUSES
+from workflow_src.placing.placing import WHOLE
+from workflow_src.tables.capture_tables import tables_of
 
 TIMES = st.integers(0, 40)
 THREADS = st.tuples(st.sampled_from([1, 2]), st.sampled_from([1, 2, 3]))

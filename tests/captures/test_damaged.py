@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from benchmarks.damaged_captures import tried
 from tests.captures.building import Export, busy, event, launched, tables_in
 from tests.test_fuzz import CELLS, changed_json, damaged, ends_well, few, folder
-from workflow_src.captures import tables
-from workflow_src.captures.attributed import attributed
 from workflow_src.captures.reading import read
 from workflow_src.common.errors import TraceError
+from workflow_src.placing.attributed import attributed
+from workflow_src.tables import capture_tables as tables
 
 SQLITE = b"SQLite format 3\0"
 DATA = Path(__file__).parents[1] / "data"

@@ -7,9 +7,9 @@ import pytest
 
 from tests.captures.building import Export, busy, notes, unplaced
 from workflow_src.captures.launches import BEFORE, NO_CALL, NO_CALLS, NO_NUMBER
-from workflow_src.captures.nesting import DEEPEST, flattened
-from workflow_src.captures.placing import NO_RANGE, OWN_THREAD, WHOLE
 from workflow_src.common.errors import TraceError
+from workflow_src.common.nesting import DEEPEST, flattened
+from workflow_src.placing.placing import NO_RANGE, OWN_THREAD, WHOLE
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from tests.captures.building import Export, notes, tables_in
-from workflow_src.captures.rank_result import rank_times
+from workflow_src.capture_report.rank_result import rank_times
 from workflow_src.render.show import Printer
 
 DATA = Path(__file__).parents[1] / "data" / "captures"

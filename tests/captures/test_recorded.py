@@ -9,10 +9,10 @@ import pytest
 from tests.captures.building import Export, busy, notes, tables_in, unplaced
 from workflow_src.captures import sqlite_store
 from workflow_src.captures.domains import DEFAULT
-from workflow_src.captures.placing import OWN_THREAD, WHOLE
 from workflow_src.captures.reading import read
+from workflow_src.placing.attribution import attribute
+from workflow_src.placing.placing import OWN_THREAD, WHOLE
 from workflow_src.traces import nsys
-from workflow_src.traces.attribution import attribute
 
 DATA = Path(__file__).parents[1] / "data" / "captures"
 

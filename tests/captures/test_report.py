@@ -10,9 +10,10 @@ from tests.captures.building import Export, tables_in
 from tests.captures.test_joined import rank_file
 from tests.test_nsys import requires_nsys
 from tests.workflow import ROOT, SUITE, Project, make_project
-from workflow_src.captures import export, report, tables
-from workflow_src.captures.headline import More, Verdict, headlines
-from workflow_src.captures.result import Captured, captured, read_tables
+from workflow_src.capture_report import report
+from workflow_src.capture_report.headline import More, Verdict, headlines
+from workflow_src.capture_report.result import Captured, captured, read_tables
+from workflow_src.captures import export
 from workflow_src.common import nsys_cli
 from workflow_src.common.asked import asked_of
 from workflow_src.common.atomic_write import write_csv
@@ -20,6 +21,7 @@ from workflow_src.common.errors import TraceError
 from workflow_src.dag.captures import captures_of, name_of, names_of
 from workflow_src.plan.config import ConfigError
 from workflow_src.render.show import Printer
+from workflow_src.tables import capture_tables as tables
 
 DATA = ROOT / "tests" / "data" / "captures"
 TEMPLATES = ROOT / "report_templates"

@@ -6,12 +6,12 @@ import pandas as pd
 import pytest
 
 from tests.captures.building import Export, event, global_id, launched, tables_in, trace_file
-from workflow_src.captures.attributed import attributed
+from workflow_src.capture_report.step_result import step_times
 from workflow_src.captures.reading import read
-from workflow_src.captures.step_result import step_times
-from workflow_src.captures.tables import tables_of
+from workflow_src.placing.attributed import attributed
+from workflow_src.placing.ledger import ALL_CAUSES
 from workflow_src.render.show import Printer
-from workflow_src.traces.ledger import ALL_CAUSES
+from workflow_src.tables.capture_tables import tables_of
 
 DATA = Path(__file__).parents[1] / "data" / "captures"
 

@@ -19,7 +19,7 @@ from tests.captures.building import (
 )
 from workflow_src.captures.event_columns import nanoseconds
 from workflow_src.captures.launches import NO_CALL, SHARED
-from workflow_src.captures.placing import WHOLE
+from workflow_src.placing.placing import WHOLE
 
 STEP = event("user_annotation", "step", 0, 100)
 

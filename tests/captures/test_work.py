@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.captures.building import Export, busy, notes, unplaced
-from workflow_src.captures.placing import NO_RANGE, WHOLE
+from workflow_src.placing.placing import NO_RANGE, WHOLE
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ import pytest
 
 from tests.captures.building import Export
 from tests.workflow import ROOT
-from workflow_src.captures import tables
 from workflow_src.common.errors import StageError
 from workflow_src.compare import compare_captures, gate
 from workflow_src.compare.captures import CapturesCompared, read_capture
 from workflow_src.compare.captures_headline import Verdict, headline
 from workflow_src.render.show import Printer
+from workflow_src.tables import capture_tables as tables
 
 RECORDED = ROOT / "tests" / "data" / "captures"
 MS = 1_000_000

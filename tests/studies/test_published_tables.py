@@ -4,12 +4,12 @@ import pytest
 
 from tests.workflow import ROOT
 from workflow_src.common.study_table import read_study
+from workflow_src.placing.families import load_rules
 from workflow_src.studies.accounting import analyze as accounting
 from workflow_src.studies.join_points import Complete, Derive, join
 from workflow_src.studies.levers import analyze as levers
 from workflow_src.studies.matmul import analyze as matmul
 from workflow_src.studies.mlp import analyze as mlp
-from workflow_src.traces.families import load_rules
 
 H200 = ROOT / "examples" / "h200"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from workflow_src.traces.kernel_words import (
+from workflow_src.placing.kernel_words import (
     built_for,
     changes_type,
     layout,

@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from workflow_src.captures.capture import LATEST_NS
 from workflow_src.captures.files import AGAIN
 from workflow_src.captures.store import Among, Reference, Wanted
 from workflow_src.common.errors import TraceError
+from workflow_src.common.intervals import Indices
 from workflow_src.common.nsys_folder import ARROW, PARQUET
-from workflow_src.traces.intervals import Indices
-from workflow_src.traces.trace import LATEST_NS
 
 END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 """Without it at the end, pyarrow takes a file that was cut off for one with fewer rows."""

@@ -8,7 +8,12 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from workflow_src.traces.trace import LATEST_NS
+LATEST_NS = 2**62
+"""Upper limit of times: 146 years, and half the range of a 64-bit integer."""
+
+API, PAGEABLE_COPY, OVERHEAD = "api", "pageable copy", "overhead"
+"""Kinds of calls: to the CUDA runtime or driver, such a call that copies to or from pageable host
+memory, and time that the profiler itself took."""
 
 UNKNOWN = -1
 """A process, thread, device, stream or number that the capture doesn't give."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from workflow_src.captures.capture import UNKNOWN, plausible, printable
 from workflow_src.captures.events import Event
-from workflow_src.traces.intervals import Indices
+from workflow_src.common.intervals import Indices
 
 MOST_DIGITS = 20
 """Of microseconds; times that differ by 146 years have 16."""

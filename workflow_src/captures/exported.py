@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from workflow_src.captures.capture import UNKNOWN, Note, printable
+from workflow_src.captures.capture import LATEST_NS, UNKNOWN, Note, printable
 from workflow_src.captures.files import GIVE
 from workflow_src.captures.store import Among, Reference, Store, Wanted
 from workflow_src.common.errors import TraceError
-from workflow_src.traces.intervals import Indices
-from workflow_src.traces.trace import LATEST_NS
+from workflow_src.common.intervals import Indices
 
 Columns = dict[str, Indices]
 

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.captures.capture import UNKNOWN
-from workflow_src.traces.intervals import Indices
+from workflow_src.common.intervals import Indices
 
 NO_NUMBER = "the profiler recorded no number that leads to its launch"
 NO_CALLS = "the capture has no API call of its process"

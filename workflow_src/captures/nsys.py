@@ -33,7 +33,7 @@ from workflow_src.captures.launches import Calls, Launches, launches
 from workflow_src.captures.nsys_held import overheads, pageable_copies, waits
 from workflow_src.captures.nsys_ranges import NEVER, Ranges, read_ranges
 from workflow_src.captures.store import Store, Wanted
-from workflow_src.traces.intervals import Indices
+from workflow_src.common.intervals import Indices
 
 KINDS = {"KERNEL": KERNEL, "MEMCPY": COPY, "MEMSET": SET, "GRAPH_TRACE": GRAPH}
 NAMED_BY = {"KERNEL": "demangledName", "MEMCPY": "copyKind", "GRAPH_TRACE": "graphId"}

@@ -9,12 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from workflow_src.captures.capture import HELD, frame
+from workflow_src.captures.call_kinds import BLOCKING
+from workflow_src.captures.capture import API, HELD, OVERHEAD, PAGEABLE_COPY, frame
 from workflow_src.captures.exported import OVERHEADS, RUNTIME, WORK_TABLES, Exported
 from workflow_src.captures.launches import Calls, that_launched
 from workflow_src.captures.store import Among
-from workflow_src.traces.ledger import BLOCKING
-from workflow_src.traces.trace import API, OVERHEAD, PAGEABLE_COPY
 
 PAGEABLE = 0
 """The kind of host memory that isn't pinned, in the columns srcKind and dstKind."""

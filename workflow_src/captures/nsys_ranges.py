@@ -5,13 +5,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from workflow_src.captures.capture import UNKNOWN, printable
+from workflow_src.captures.capture import LATEST_NS, UNKNOWN, printable
 from workflow_src.captures.domains import DEFAULT
 from workflow_src.captures.exported import RANGES, Columns, Exported
 from workflow_src.captures.store import Among
 from workflow_src.common.errors import TraceError
-from workflow_src.traces.intervals import Indices
-from workflow_src.traces.trace import LATEST_NS
+from workflow_src.common.intervals import Indices
 
 PUSH_POP, START_END, DOMAIN = 59, 60, 75
 IMPORTED_PUSH_POP, IMPORTED_START_END = 70, 71

@@ -1,6 +1,6 @@
 """Reads any capture: an export of nsys or traces of torch.profiler, compressed or not."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -8,12 +8,10 @@ from workflow_src.captures import nsys, sqlite_store
 from workflow_src.captures.capture import Capture
 from workflow_src.captures.exported import NotExportedError
 from workflow_src.captures.files import AGAIN, GIVE, database, is_sqlite
-from workflow_src.captures.joined import joined
 from workflow_src.captures.store import Store
 from workflow_src.common.errors import TraceError
 from workflow_src.common.nsys_folder import table_files
 from workflow_src.common.reading import reading
-from workflow_src.common.torch_ranks import jobs, rank_of
 
 KIND = "a capture that can be read"
 
@@ -28,20 +26,6 @@ def read(path: Path) -> Capture:
     except TraceError as error:
         said = str(error)
         raise TraceError(said if str(path) in said else f"{path}: {said}") from error
-
-
-def read_all(paths: Sequence[Path]) -> Capture:
-    """The capture in one file, or in those of several ranks of one job.
-
-    Raises TraceError if one can't be read, or several aren't of one job.
-    """
-    if len(paths) == 1:
-        return read(paths[0])
-    if len(found := jobs(paths)) > 1:
-        names = ", ".join(map(str, paths))
-        raise TraceError(f"{names}: these aren't traces of torch.profiler of one job's ranks")
-    ranks = [rank for path in found[0] if (rank := rank_of(path))]
-    return joined([read(path) for path in found[0]], ranks)
 
 
 def _read(path: Path) -> Capture:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
+from workflow_src.captures.capture import LATEST_NS
 from workflow_src.captures.files import connected
 from workflow_src.captures.store import Among, Reference, Wanted
-from workflow_src.traces.intervals import Indices
-from workflow_src.traces.trace import LATEST_NS
+from workflow_src.common.intervals import Indices
 
 JOINED = 2**18
 """Rows whose numbers are joined as text at a time: few megabytes."""

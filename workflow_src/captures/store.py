@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol, Self
 
-from workflow_src.traces.intervals import Indices
+from workflow_src.common.intervals import Indices
 
 
 @dataclass(frozen=True)

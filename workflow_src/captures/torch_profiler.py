@@ -11,9 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from workflow_src.captures.call_kinds import BLOCKING
 from workflow_src.captures.capture import (
+    API,
     HELD,
     OPERATOR,
+    OVERHEAD,
+    PAGEABLE_COPY,
     RANGES,
     UNKNOWN,
     WORK,
@@ -25,13 +29,10 @@ from workflow_src.captures.domains import torch_domain
 from workflow_src.captures.event_columns import Columns
 from workflow_src.captures.event_parts import KINDS, read_parts
 from workflow_src.captures.launches import SHARED, Calls, launches
-from workflow_src.captures.nesting import tree
+from workflow_src.captures.self_times import operator_calls
 from workflow_src.common.errors import TraceError
-from workflow_src.traces.attribution import NOWHERE
-from workflow_src.traces.intervals import Indices
-from workflow_src.traces.ledger import BLOCKING
-from workflow_src.traces.self_times import operator_calls
-from workflow_src.traces.trace import API, OVERHEAD, PAGEABLE_COPY
+from workflow_src.common.intervals import Indices
+from workflow_src.common.nesting import NOWHERE, tree
 
 PAGEABLE = "Pageable"
 """Found in names of copies from or to host memory that isn't pinned."""

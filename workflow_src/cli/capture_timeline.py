@@ -12,20 +12,19 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.attributed import attributed, source_of
 from workflow_src.captures.domains import domain_names
-from workflow_src.captures.joined import OTHER_THREADS
-from workflow_src.captures.ranks import COLLECTIVE
-from workflow_src.captures.reading import read_all
-from workflow_src.captures.steps import Source, of_thread, step_ranges
 from workflow_src.common.arguments import Parser, existing_path, new_file, pattern
 from workflow_src.common.atomic_write import write_text
 from workflow_src.common.errors import TraceError, one_sentence
+from workflow_src.placing.attributed import attributed, source_of
+from workflow_src.placing.joined import OTHER_THREADS, read_all
+from workflow_src.placing.kernel_names import distinct_names
+from workflow_src.placing.ranks import COLLECTIVE
+from workflow_src.placing.steps import Source, of_thread, step_ranges
 from workflow_src.timeline.formats import chrome_trace, speedscope
 from workflow_src.timeline.make import write_gzip
 from workflow_src.timeline.picture import draw
 from workflow_src.timeline.steps import Timeline, idle_gaps
-from workflow_src.traces.kernel_names import distinct_names
 
 
 @dataclass(frozen=True)

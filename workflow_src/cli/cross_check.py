@@ -20,7 +20,7 @@ from workflow_src.common.plan_row import COLUMNS
 from workflow_src.common.reading import reading
 from workflow_src.common.schema import TEXT, one_of
 from workflow_src.measure.capture import recorder
-from workflow_src.traces.attribution import attribute, device_times, number_steps
+from workflow_src.placing.attribution import attribute, device_times, number_steps
 from workflow_src.traces.export import export, read_trace
 
 PHASES_WITH_BACKWARD = ("forward_backward", "train_step")

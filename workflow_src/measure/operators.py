@@ -105,7 +105,7 @@ def _launches(
     """Each activity's name with the call that launched it, in the order of one stream.
 
     On a CPU an operator that calls one of its own name is one activity with it, as it is in
-    captures (traces/self_times.py): the inner one tells what is computed.
+    captures (captures/self_times.py): the inner one tells what is computed.
     """
     if device != "cuda":
         yield from ((call.name, call.innermost) for call in calls if not call.is_inner)

@@ -17,9 +17,9 @@ from workflow_src.common.environment import MEASURED_WITH
 from workflow_src.common.errors import StageError, one_sentence, remake
 from workflow_src.common.reading import reading
 from workflow_src.common.summary import spread
+from workflow_src.placing.families import families, load_rules
+from workflow_src.placing.kernel_names import precision_ran, short_names
 from workflow_src.studies.study import Point, Row
-from workflow_src.traces.families import families, load_rules
-from workflow_src.traces.kernel_names import precision_ran, short_names
 
 Derive = Callable[[Point, list[Row]], list[Row]]
 """From a point and its raw rows, with spread and kernel names added, to rows of the table."""

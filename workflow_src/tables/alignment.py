@@ -6,9 +6,9 @@ from typing import Any
 import pandas as pd
 
 from workflow_src.common.operators import CALLING, PRODUCTS
+from workflow_src.placing.alignment import NOT_ALIGNED
+from workflow_src.placing.families import families
 from workflow_src.tables.product_names import KNOWN
-from workflow_src.traces.alignment import NOT_ALIGNED
-from workflow_src.traces.families import families
 
 ALIGNMENT_COLUMNS = (
     *("phase", "steps", "status", "reason", "aligned_share", "parting"),

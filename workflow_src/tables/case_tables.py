@@ -13,18 +13,19 @@ from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.case import TABLES
 from workflow_src.common.environment import HOST_SPEEDS, POWER_CAP
 from workflow_src.common.errors import CAPTURE_AGAIN, StageError, TraceError, one_sentence, remake
+from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.reading import reading
 from workflow_src.common.thresholds import HOST_CHANGED
 from workflow_src.common.units import NS_PER_MS
+from workflow_src.placing.attribution import attribute, device_times, number_steps
+from workflow_src.placing.families import RULES, coverage, families, load_rules
+from workflow_src.placing.kernel_names import precision_ran, short_names
+from workflow_src.placing.launches import api_calls, launch_delays, launches
+from workflow_src.placing.ledger import ledger
 from workflow_src.tables.operators import operator_tables
 from workflow_src.tables.timings import timings
 from workflow_src.tables.work import work
-from workflow_src.traces.attribution import NOWHERE, attribute, device_times, number_steps
 from workflow_src.traces.export import read_trace
-from workflow_src.traces.families import RULES, coverage, families, load_rules
-from workflow_src.traces.kernel_names import precision_ran, short_names
-from workflow_src.traces.launches import api_calls, launch_delays, launches
-from workflow_src.traces.ledger import ledger
 from workflow_src.traces.nsys import stats_total_ns
 from workflow_src.traces.trace import Trace, require_complete
 

@@ -8,10 +8,10 @@ import pandas as pd
 
 from workflow_src.common.case import PHASES
 from workflow_src.common.operators import PRODUCTS
+from workflow_src.placing.families import families
 from workflow_src.tables.law import FLOATS, Law, Tables, summed, total
 from workflow_src.tables.operators import REST
 from workflow_src.tables.time_laws import steps_by_kernels
-from workflow_src.traces.families import families
 
 PHASE = ("case", "phase")
 FAMILY = (*PHASE, "family")

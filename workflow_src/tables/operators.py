@@ -14,6 +14,9 @@ import pandas as pd
 from workflow_src.common.case import AnyCase, case_of
 from workflow_src.common.components import told_apart
 from workflow_src.common.units import NS_PER_MS
+from workflow_src.placing.alignment import NOT_ALIGNED, align, normal_names
+from workflow_src.placing.families import families
+from workflow_src.placing.kernel_names import short_names
 from workflow_src.tables.alignment import (
     ALIGNMENT_COLUMNS,
     Launched,
@@ -24,9 +27,6 @@ from workflow_src.tables.paths import with_paths
 from workflow_src.tables.product_names import call_names, named_by_range, products_of
 from workflow_src.tables.products import calls_per_step, counted_flops, expected_flops
 from workflow_src.tables.traffic import booked, moved_bytes, moved_on_cpu
-from workflow_src.traces.alignment import NOT_ALIGNED, align, normal_names
-from workflow_src.traces.families import families
-from workflow_src.traces.kernel_names import short_names
 
 SHORT_DTYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float64": "fp64"}
 WORDS = ("range_path", "operator_name", "forward_operator", "shapes", "dtypes")

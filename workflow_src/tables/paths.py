@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 import pandas as pd
 
-from workflow_src.traces.alignment import NOT_ALIGNED
+from workflow_src.placing.alignment import NOT_ALIGNED
 
 TIE = ["range_path", "of_operator", "product"]
 """What the record of a gradient and that of its forward operator have in common."""

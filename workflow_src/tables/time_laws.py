@@ -3,8 +3,8 @@
 import pandas as pd
 
 from workflow_src.common.units import NS_PER_MS
+from workflow_src.placing.ledger import CAUSES
 from workflow_src.tables.law import FLOATS, Law, Side, Tables, is_equal, summed, total
-from workflow_src.traces.ledger import CAUSES
 
 CASE, PHASE, STEP = ("case",), ("case", "phase"), ("case", "phase", "step")
 PATH = ("case", "phase", "path")

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.common.operators import PRODUCTS
-from workflow_src.traces.alignment import NOT_ALIGNED
-from workflow_src.traces.families import family_of
+from workflow_src.placing.alignment import NOT_ALIGNED
+from workflow_src.placing.families import family_of
 
 SIZES = {
     **{"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2},

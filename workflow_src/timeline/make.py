@@ -8,10 +8,10 @@ from pathlib import Path
 from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_file
 from workflow_src.common.atomic_write import write_text, write_whole
 from workflow_src.common.errors import one_sentence
+from workflow_src.placing.families import RULES, load_rules
 from workflow_src.timeline.formats import chrome_trace, speedscope
 from workflow_src.timeline.picture import draw
 from workflow_src.timeline.steps import timeline
-from workflow_src.traces.families import RULES, load_rules
 
 
 def write_gzip(path: Path, text: str) -> None:

@@ -8,6 +8,7 @@ import pandas as pd
 from workflow_src.answers.components import in_model_order
 from workflow_src.common import words
 from workflow_src.common.case import PHASES
+from workflow_src.placing.ledger import ELSEWHERE
 from workflow_src.render.svg import (
     COLORS,
     EMPTY_HEIGHT,
@@ -22,7 +23,6 @@ from workflow_src.render.svg import (
     picture,
 )
 from workflow_src.timeline.steps import UNKNOWN_CAUSE, Timeline
-from workflow_src.traces.ledger import ELSEWHERE
 
 CAUSE_COLORS = {
     "launch": "#CC3311",

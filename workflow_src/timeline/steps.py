@@ -11,12 +11,14 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.answers.components import components
-from workflow_src.traces.attribution import NOWHERE, attribute, device_times, number_steps
+from workflow_src.captures.capture import OVERHEAD
+from workflow_src.common.nesting import NOWHERE
+from workflow_src.placing.attribution import attribute, device_times, number_steps
+from workflow_src.placing.families import families
+from workflow_src.placing.kernel_names import short_names
+from workflow_src.placing.ledger import ELSEWHERE, Device, idle_parts
 from workflow_src.traces.export import read_trace
-from workflow_src.traces.families import families
-from workflow_src.traces.kernel_names import short_names
-from workflow_src.traces.ledger import ELSEWHERE, Device, idle_parts
-from workflow_src.traces.trace import OVERHEAD, Trace
+from workflow_src.traces.trace import Trace
 
 UNKNOWN_CAUSE = "cause not recorded"
 """The cause of idle time in captures without API calls, such as those of a CPU."""

@@ -11,9 +11,9 @@ from workflow_src.common import nsys_cli
 from workflow_src.common.arguments import Parser, existing_file, new_folder
 from workflow_src.common.atomic_write import partial_folder
 from workflow_src.common.errors import TraceError, one_sentence, remake
+from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.reading import reading
 from workflow_src.traces import kineto, nsys
-from workflow_src.traces.attribution import NOWHERE
 from workflow_src.traces.trace import CALL_COLUMNS, Trace, no_rows
 
 DATABASE = nsys_cli.DATABASE

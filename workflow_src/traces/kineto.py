@@ -13,19 +13,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from workflow_src.captures.capture import API, OVERHEAD, PAGEABLE_COPY
+from workflow_src.captures.self_times import operator_calls
 from workflow_src.common.errors import TraceError, remake
+from workflow_src.common.nesting import NOWHERE, nest
 from workflow_src.common.reading import reading
-from workflow_src.traces.attribution import NOWHERE, nest
-from workflow_src.traces.self_times import operator_calls
-from workflow_src.traces.trace import (
-    API,
-    CALL_COLUMNS,
-    OVERHEAD,
-    PAGEABLE_COPY,
-    Trace,
-    no_rows,
-    tidy_ranges,
-)
+from workflow_src.traces.trace import CALL_COLUMNS, Trace, no_rows, tidy_ranges
 
 KINDS = {"kernel": "kernel", "gpu_memcpy": "copy", "gpu_memset": "set"}
 CALLS = ("cuda_runtime", "cuda_driver")

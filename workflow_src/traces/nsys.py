@@ -7,18 +7,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from workflow_src.captures.capture import API, OVERHEAD, PAGEABLE_COPY
 from workflow_src.common.errors import TraceError, remake
 from workflow_src.common.reading import reading
-from workflow_src.traces.trace import (
-    ACTIVITY_COLUMNS,
-    API,
-    CALL_COLUMNS,
-    OVERHEAD,
-    PAGEABLE_COPY,
-    Trace,
-    no_rows,
-    tidy_ranges,
-)
+from workflow_src.traces.trace import ACTIVITY_COLUMNS, CALL_COLUMNS, Trace, no_rows, tidy_ranges
 
 PUSH_POP = 59
 DEFAULT_DOMAIN = 0

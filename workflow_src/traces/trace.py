@@ -5,14 +5,12 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
+from workflow_src.captures.capture import LATEST_NS
 from workflow_src.common.case import END_OF_CAPTURE
 from workflow_src.common.errors import CAPTURE_AGAIN, TraceError
 
 RANGE_COLUMNS = ("name", "start_ns", "end_ns", "process", "thread")
 TEXT = frozenset(("kind", "name", "operator"))
-LATEST_NS = 2**62
-"""Upper limit of times: 146 years, and half the range of a 64-bit integer."""
-
 ACTIVITY_COLUMNS = (
     "kind",
     "name",
@@ -26,11 +24,6 @@ ACTIVITY_COLUMNS = (
     "operator",
 )
 CALL_COLUMNS = ("kind", "name", "start_ns", "end_ns", "process", "thread", "correlation")
-
-API, PAGEABLE_COPY, OVERHEAD = "api", "pageable copy", "overhead"
-"""Kinds of calls: to the CUDA runtime or driver, such a call that copies to or from pageable host
-memory, and time that the profiler itself took."""
-
 
 _FACT = re.compile(r"(?P<name>host_id|host_operation_us|host_launch_us)=(?P<value>.+)")
 """The name of a range that says something about a capture: see measure/profiled_run.py."""

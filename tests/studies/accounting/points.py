@@ -4,11 +4,11 @@ from typing import Any
 
 from tests.workflow import ROOT
 from workflow_src.common.case import Case
+from workflow_src.placing.families import load_rules
 from workflow_src.plan.config import load
 from workflow_src.studies.accounting import analyze as accounting
 from workflow_src.studies.accounting.points import points
 from workflow_src.studies.join_points import prepared
-from workflow_src.traces.families import load_rules
 
 FINE = {"status": "ok", "reason": ""}
 

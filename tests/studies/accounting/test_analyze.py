@@ -106,6 +106,6 @@ def imported_by(module: str) -> set[str]:
 def test_formulas_are_no_part_of_what_is_measured() -> None:
     formulas = {"workflow_src.model.memory_formulas", "workflow_src.model.flops"}
     measuring = imported_by("workflow_src.studies.accounting.measure")
-    assert measuring.isdisjoint(formulas | {"pandas", "workflow_src.traces.families"})
+    assert measuring.isdisjoint(formulas | {"pandas", "workflow_src.placing.families"})
     deriving = imported_by("workflow_src.studies.accounting.analyze")
     assert formulas <= deriving and "torch" not in deriving

@@ -11,12 +11,12 @@ from tests.studies.accounting.points import derived, small_point
 from tests.workflow import ROOT
 from workflow_src.measure import phases
 from workflow_src.measure.workload import Workload
+from workflow_src.placing.families import load_rules
 from workflow_src.plan.config import load
 from workflow_src.studies.accounting import analyze as accounting
 from workflow_src.studies.accounting import measure as accounting_measure
 from workflow_src.studies.accounting.points import points
 from workflow_src.studies.join_points import table_rows
-from workflow_src.traces.families import load_rules
 
 
 def test_points_take_the_sizes_from_the_configuration() -> None:

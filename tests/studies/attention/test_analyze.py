@@ -3,11 +3,11 @@ import json
 import pytest
 
 from tests.workflow import ROOT
+from workflow_src.placing.families import load_rules
 from workflow_src.studies.attention import analyze as attention
 from workflow_src.studies.join_points import table_rows
-from workflow_src.traces.families import load_rules
 
-RULES = load_rules(ROOT / "workflow_src" / "traces" / "families.csv")
+RULES = load_rules(ROOT / "workflow_src" / "placing" / "families.csv")
 
 
 def derived(raw: list[dict]) -> list[dict]:

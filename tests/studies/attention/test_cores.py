@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from tests.workflow import ROOT
+from workflow_src.placing.families import load_rules
 from workflow_src.plan.config import load
 from workflow_src.studies import refusals
 from workflow_src.studies.attention import analyze as attention
@@ -13,12 +14,11 @@ from workflow_src.studies.attention.module import (
     measure_module,
 )
 from workflow_src.studies.join_points import table_rows
-from workflow_src.traces.families import load_rules
 
 SETTINGS = load(ROOT / "config.yaml")
 
 
-RULES = load_rules(ROOT / "workflow_src" / "traces" / "families.csv")
+RULES = load_rules(ROOT / "workflow_src" / "placing" / "families.csv")
 
 
 CORES, COMPILED, MODULE, PLAIN = (

@@ -6,6 +6,7 @@ import pytest
 
 from tests.studies.tables import table
 from tests.workflow import ROOT
+from workflow_src.placing.families import load_rules
 from workflow_src.plan.config import load
 from workflow_src.studies.attention import analyze as attention
 from workflow_src.studies.attention import points, task
@@ -13,12 +14,11 @@ from workflow_src.studies.attention.measure import measure
 from workflow_src.studies.attention.plain import shapes
 from workflow_src.studies.attention.result import result
 from workflow_src.studies.join_points import table_rows
-from workflow_src.traces.families import load_rules
 
 SETTINGS = load(ROOT / "config.yaml")
 
 
-RULES = load_rules(ROOT / "workflow_src" / "traces" / "families.csv")
+RULES = load_rules(ROOT / "workflow_src" / "placing" / "families.csv")
 
 
 CORES, COMPILED, MODULE, PLAIN = (

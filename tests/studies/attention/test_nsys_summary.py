@@ -6,6 +6,7 @@ from tests.studies.tables import table
 from tests.workflow import ROOT
 from workflow_src.common.devices import cuda_devices
 from workflow_src.common.errors import TraceError
+from workflow_src.placing.families import load_rules
 from workflow_src.plan.config import load
 from workflow_src.studies.attention import analyze as attention
 from workflow_src.studies.attention import nsys_summary, points, task
@@ -15,7 +16,6 @@ from workflow_src.studies.attention.module import (
 from workflow_src.studies.attention.modules import calls_compared
 from workflow_src.studies.join_points import table_rows
 from workflow_src.studies.lines import lines
-from workflow_src.traces.families import load_rules
 
 DATA = ROOT / "tests" / "data"
 
@@ -23,7 +23,7 @@ DATA = ROOT / "tests" / "data"
 SETTINGS = load(ROOT / "config.yaml")
 
 
-RULES = load_rules(ROOT / "workflow_src" / "traces" / "families.csv")
+RULES = load_rules(ROOT / "workflow_src" / "placing" / "families.csv")
 
 
 CORES, COMPILED, MODULE, PLAIN = (

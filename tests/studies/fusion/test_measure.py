@@ -7,13 +7,13 @@ import torch
 
 from tests.studies.tables import filled, joined
 from tests.workflow import ROOT
+from workflow_src.placing.families import load_rules
 from workflow_src.studies.fusion import analyze as fusion
 from workflow_src.studies.fusion import copies, implementations
 from workflow_src.studies.fusion import measure as fusion_measure
 from workflow_src.studies.fusion.points import IMPLEMENTATIONS
-from workflow_src.traces.families import load_rules
 
-RULES = load_rules(ROOT / "workflow_src" / "traces" / "families.csv")
+RULES = load_rules(ROOT / "workflow_src" / "placing" / "families.csv")
 
 
 LARGE = copies.LARGE

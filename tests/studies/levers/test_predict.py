@@ -9,12 +9,12 @@ import pytest
 
 from tests.studies.levers.points import result
 from tests.workflow import ROOT
+from workflow_src.placing.families import load_rules
 from workflow_src.studies.join_points import join
 from workflow_src.studies.levers import analyze
 from workflow_src.studies.levers.parts import KINDS
 from workflow_src.studies.levers.points import PLAIN, variants
 from workflow_src.studies.levers.predict import predictions
-from workflow_src.traces.families import load_rules
 
 
 def test_predictions_cover_every_variant_and_phase_with_the_work_of_each_kind() -> None:
@@ -57,7 +57,7 @@ def test_predictions_read_the_plain_point_and_nothing_else() -> None:
     given = rules[rules.index("input:") : rules.index("output:")].split()
     assert given[1:] == [
         'plain="results/{tag}/studies/levers/{case}.plain.json",',
-        'families="workflow_src/traces/families.csv",',
+        'families="workflow_src/placing/families.csv",',
     ]
 
 

@@ -7,12 +7,12 @@ from tests.studies.levers.points import measured, result
 from tests.studies.levers.rows import FUSED, STEP, ends, expected, tried
 from tests.studies.tables import NO_CEILINGS, cells, result_of, table_of
 from workflow_src.common.words import DASH
+from workflow_src.placing.families import load_rules
 from workflow_src.studies.join_points import join
 from workflow_src.studies.levers import analyze
 from workflow_src.studies.levers import result as levers
 from workflow_src.studies.levers.points import PLAIN
 from workflow_src.studies.levers.predict import predictions
-from workflow_src.traces.families import load_rules
 
 ROWS = [
     STEP,

@@ -4,11 +4,11 @@ import pandas as pd
 import pytest
 import torch
 
+from workflow_src.placing.families import load_rules
 from workflow_src.studies.join_points import table_rows
 from workflow_src.studies.mlp import analyze as mlp
 from workflow_src.studies.mlp.measure import measure, training
 from workflow_src.studies.mlp.points import BASE, points, scaled
-from workflow_src.traces.families import load_rules
 
 
 def test_every_size_is_scaled_alone():

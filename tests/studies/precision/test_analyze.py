@@ -1,9 +1,9 @@
 import pytest
 
+from workflow_src.placing.families import load_rules
 from workflow_src.studies.join_points import prepared
 from workflow_src.studies.precision import analyze as precision
 from workflow_src.studies.precision.numerics import accumulation
-from workflow_src.traces.families import load_rules
 
 SUM = {"device": "cpu", "addend": 0.01, "additions": 1000}
 

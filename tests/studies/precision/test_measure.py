@@ -7,12 +7,12 @@ import torch
 from tests.studies import ON_GPU
 from tests.workflow import ROOT
 from workflow_src.measure import phases
+from workflow_src.placing.families import load_rules
 from workflow_src.plan.config import load
 from workflow_src.studies.join_points import table_rows
 from workflow_src.studies.precision import analyze as precision
 from workflow_src.studies.precision.measure import measure
 from workflow_src.studies.precision.points import points
-from workflow_src.traces.families import load_rules
 
 SETTINGS = load(ROOT / "config.yaml")
 
@@ -76,5 +76,5 @@ def imported_by(module: str) -> set[str]:
 
 def test_measuring_and_deriving_keep_apart():
     measuring = imported_by("workflow_src.studies.precision.measure")
-    assert measuring.isdisjoint({"pandas", "workflow_src.traces.families"})
+    assert measuring.isdisjoint({"pandas", "workflow_src.placing.families"})
     assert "torch" not in imported_by("workflow_src.studies.precision.analyze")

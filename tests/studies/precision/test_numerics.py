@@ -1,11 +1,11 @@
 import pytest
 import torch
 
+from workflow_src.placing.families import load_rules
 from workflow_src.studies.join_points import prepared
 from workflow_src.studies.precision import analyze as precision
 from workflow_src.studies.precision.layer_norm import added_up
 from workflow_src.studies.precision.numerics import accumulation, dtypes
-from workflow_src.traces.families import load_rules
 
 SUM = {"device": "cpu", "addend": 0.01, "additions": 1000}
 

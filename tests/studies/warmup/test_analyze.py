@@ -6,15 +6,15 @@ from tests.studies.tables import filled, joined
 from tests.workflow import ROOT
 from workflow_src.common.study_table import read_study
 from workflow_src.common.summary import spread
+from workflow_src.placing.families import load_rules
 from workflow_src.studies.join_points import join
 from workflow_src.studies.warmup import analyze as warmup
 from workflow_src.studies.warmup.host_time import (
     CATEGORIES,
     split,
 )
-from workflow_src.traces.families import load_rules
 
-RULES = load_rules(ROOT / "workflow_src" / "traces" / "families.csv")
+RULES = load_rules(ROOT / "workflow_src" / "placing" / "families.csv")
 
 
 MS = 1_000_000

@@ -17,8 +17,8 @@ from workflow_src.common.case import (
     PRECISIONS,
 )
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
+from workflow_src.placing.kernel_words import CASTS, optimizer_of
 from workflow_src.render.value import Value, computed, ratio, rows_of, value
-from workflow_src.traces.kernel_words import CASTS, optimizer_of
 
 Times = Mapping[tuple[CaseKey, str], PhaseTimes]
 """The times of cases by case and phase."""

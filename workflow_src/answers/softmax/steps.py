@@ -4,7 +4,7 @@ import pandas as pd
 
 from workflow_src.answers.kernels import device_ms, grouped, share
 from workflow_src.answers.parts import Part
-from workflow_src.traces.kernel_words import TO_FP32
+from workflow_src.placing.kernel_words import TO_FP32
 
 _STEPS = {
     "maximum": "maximum",

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from workflow_src.common.case import Case
 from workflow_src.common.units import NS_PER_MS, NS_PER_US
 from workflow_src.model.flops import parameter_count
+from workflow_src.placing.kernel_words import changes_type
 from workflow_src.studies.levers.parts import KINDS, NOTHING, Part, Parts
 from workflow_src.studies.levers.spread import MEASURED, between, relative
 from workflow_src.studies.models import case_of
 from workflow_src.studies.rows import busy_ns, calls
 from workflow_src.studies.study import Point, Row
-from workflow_src.traces.kernel_words import changes_type
 
 CORE = ("scores", "softmax", "values", "sdpa")
 """The ranges of attention's core."""

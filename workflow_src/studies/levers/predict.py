@@ -10,13 +10,13 @@ from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.case import PHASES
 from workflow_src.common.errors import StageError, one_sentence, remake
 from workflow_src.common.reading import reading
+from workflow_src.placing.families import load_rules
 from workflow_src.studies.join_points import prepared
 from workflow_src.studies.levers.effects import EFFECTS, State
 from workflow_src.studies.levers.known import Known, UnmeasuredError, known, plain_case
 from workflow_src.studies.levers.points import PLAIN, Variant, variants
 from workflow_src.studies.levers.wall_time import time_of, work_of
 from workflow_src.studies.study import Row
-from workflow_src.traces.families import load_rules
 
 
 def predicted(known: Known, variant: Variant) -> list[Row]:

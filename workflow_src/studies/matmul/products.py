@@ -7,11 +7,11 @@ from itertools import pairwise
 import pandas as pd
 
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
+from workflow_src.placing.kernel_words import built_for
 from workflow_src.render.value import Value, computed, ratio
 from workflow_src.studies.lines import Line, lines
 from workflow_src.studies.matmul.points import PRECISIONS
 from workflow_src.studies.matmul.waves import covered
-from workflow_src.traces.kernel_words import built_for
 
 APART = 0.05
 """Samples are unsteady if their 20th or 80th percentile is further from the median than this."""

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from itertools import accumulate
 
+from workflow_src.captures.call_kinds import kind_of
 from workflow_src.studies.study import Row
-from workflow_src.traces.call_kinds import kind_of
 
 FIRST_LAUNCH, LAUNCH, OTHER_CALL, OUTSIDE = "first_launch", "launch", "other_call", "outside"
 OF_KIND = {

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.captures.capture import KERNEL
-from workflow_src.traces.intervals import Indices
+from workflow_src.common.intervals import Indices
 
 COLLECTIVE = "communication"
 """The family of kernels that communicate."""

@@ -30,9 +30,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from workflow_src.traces.attribution import NOWHERE
-from workflow_src.traces.intervals import Indices, Union
-from workflow_src.traces.trace import OVERHEAD, PAGEABLE_COPY
+from workflow_src.captures.call_kinds import BLOCKING
+from workflow_src.captures.capture import OVERHEAD, PAGEABLE_COPY
+from workflow_src.common.intervals import Indices, Union
+from workflow_src.common.nesting import NOWHERE
 
 CAUSES = ("launch", "synchronization", "queued", "tail", "profiler", "unexplained")
 """Why the device was idle; the table has a column idle_{cause}_ns for each."""
@@ -44,10 +45,6 @@ ALL_CAUSES = ("launch", ELSEWHERE, *CAUSES[1:])
 _STEP = ("phase", "step", "wall_ns", "device_active_ns", "busy_ns", "idle_ns")
 LEDGER_COLUMNS = (*_STEP, *(f"idle_{cause}_ns" for cause in CAUSES))
 STEP_COLUMNS = (*_STEP, *(f"idle_{cause}_ns" for cause in ALL_CAUSES))
-
-BLOCKING = r"Synchronize|Memcpy(?!.*Async)|^cu(?:da|Mem)Free(?!.*Async)"
-"""Calls that return only when the device has done something: waits, synchronous copies, and
-freeing memory, which waits for all kernels."""
 
 BEGINNING, NEVER = -(2**62), 2**62
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.captures.result import Captured
+from workflow_src.capture_report.result import Captured
 from workflow_src.render.flame import Chart, Times, flame
 from workflow_src.render.html import figure
 from workflow_src.render.markdown import escape

@@ -5,77 +5,13 @@ such a thread is attributed to the range that was open on its process's main thr
 All times are integer nanoseconds, and all device time is accounted for.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.common.case import PHASES
-from workflow_src.common.errors import TraceError
+from workflow_src.common.intervals import Indices
+from workflow_src.common.nesting import NOWHERE, Nesting, nest
 from workflow_src.traces.trace import Trace
-
-NOWHERE = -1
-"""The range of an activity launched while no range was open."""
-
-Indices = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Nesting:
-    """How intervals of one thread are nested.
-
-    parent: for each interval, the row of the one that directly encloses it, or NOWHERE.
-    times, innermost: from times[i] to times[i + 1] the innermost open interval is innermost[i].
-    """
-
-    parent: Indices
-    times: Indices
-    innermost: Indices
-
-    def at(self, moments: Indices) -> Indices:
-        """The innermost interval open at each moment (ends excluded), or NOWHERE."""
-        if not len(self.times):
-            return np.full(len(moments), NOWHERE)
-        slot = np.searchsorted(self.times, moments, side="right") - 1
-        return np.where(slot < 0, NOWHERE, self.innermost[slot])
-
-
-def nest(start: Indices, end: Indices) -> Nesting:
-    """Nest intervals [start, end) of one thread, each of positive length.
-
-    Raises TraceError if two of them overlap and neither encloses the other.
-    """
-    count = len(start)
-    rows = np.lexsort((-end, start))
-    rank = np.empty(count, dtype=np.int64)
-    rank[rows] = np.arange(count)
-    # At equal times, intervals close before others open; of intervals that close together the
-    # inner one comes first, of intervals that open together the outer one.
-    times = np.concatenate([start, end])
-    opens = np.repeat([1, 0], count)
-    order = np.lexsort((np.concatenate([rank, -rank]), opens, times))
-    depth_after = np.cumsum(np.where(opens[order], 1, -1))
-    owner = np.tile(np.arange(count), 2)[order]
-    opening = opens[order] == 1
-    depth = np.empty(count, dtype=np.int64)
-    depth[owner[opening]] = depth_after[opening]
-    parent = _parents(depth, rows)
-    held = parent != NOWHERE
-    if (end[held] > end[parent[held]]).any():
-        raise TraceError("two ranges of one thread overlap, and neither holds the other")
-    return Nesting(parent, times[order], np.where(opening, owner, parent[owner]))
-
-
-def _parents(depth: Indices, rows: Indices) -> Indices:
-    """The parent of each interval: the last one before it in `rows` that is one level up."""
-    parent = np.full(len(depth), NOWHERE)
-    sorted_depth = depth[rows]
-    for level in range(2, int(depth.max(initial=0)) + 1):
-        outer = np.flatnonzero(sorted_depth == level - 1)
-        inner = np.flatnonzero(sorted_depth == level)
-        parent[rows[inner]] = rows[outer[np.searchsorted(outer, inner) - 1]]
-    return parent
 
 
 def _main_thread(ranges: pd.DataFrame, process: int) -> int:

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from workflow_src.traces.attribution import NOWHERE
-from workflow_src.traces.intervals import Indices, Union
+from workflow_src.common.intervals import Indices, Union
+from workflow_src.common.nesting import NOWHERE
 
 
 def escaped(name: str) -> str:

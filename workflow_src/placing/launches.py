@@ -4,11 +4,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from workflow_src.captures.call_kinds import call_kinds
+from workflow_src.captures.capture import OVERHEAD
+from workflow_src.common.intervals import Indices
+from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.units import NS_PER_US
-from workflow_src.traces.attribution import NOWHERE
-from workflow_src.traces.call_kinds import call_kinds
-from workflow_src.traces.intervals import Indices
-from workflow_src.traces.trace import OVERHEAD
 
 SHORT_US = (5, 10)
 """Kernels shorter than these are counted."""

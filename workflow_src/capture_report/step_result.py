@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from workflow_src.common.units import NS_PER_MS
+from workflow_src.placing.ledger import ALL_CAUSES
 from workflow_src.render.value import Cell, Value, ratio, rows_of
-from workflow_src.traces.ledger import ALL_CAUSES
 
 PARTS = {
     "wall_ns": "whole step",

@@ -10,9 +10,9 @@ from pathlib import Path
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.captures.headline import headlines
-from workflow_src.captures.pictures import flame_chart, step_image
-from workflow_src.captures.result import SHOWN, Captured, captured, read_tables
+from workflow_src.capture_report.headline import headlines
+from workflow_src.capture_report.pictures import flame_chart, step_image
+from workflow_src.capture_report.result import SHOWN, Captured, captured, read_tables
 from workflow_src.common.arguments import Parser, existing_folder, new_file
 from workflow_src.common.asked import noted
 from workflow_src.common.atomic_write import write_text
@@ -88,7 +88,7 @@ def page(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write the report of some captures."""
-    parser = Parser(prog="workflow_src.captures.report", description=__doc__)
+    parser = Parser(prog="workflow_src.capture_report.report", description=__doc__)
     parser.add_argument(
         "--tables", type=existing_folder, nargs="+", required=True, help="a folder per capture"
     )

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from workflow_src.common.intervals import Indices
+from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.operators import DISPATCHED
-from workflow_src.traces.attribution import NOWHERE
-from workflow_src.traces.intervals import Indices
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,10 @@ OF_OTHERS = {
 }
 """What calls of kind "other" do, where that matters: load and look up code, map memory."""
 
+BLOCKING = r"Synchronize|Memcpy(?!.*Async)|^cu(?:da|Mem)Free(?!.*Async)"
+"""Calls that return only when the device has done something: waits, synchronous copies, and
+freeing memory, which waits for all kernels."""
+
 
 def kind_of(name: str) -> str:
     """The kind of an API call: a key of KINDS or, failing that, of OF_OTHERS, or "other"."""

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
-from workflow_src.captures.result import Captured
-from workflow_src.captures.steps import REPEATED
+from workflow_src.capture_report.result import Captured
+from workflow_src.placing.steps import REPEATED
 from workflow_src.render.show import Headline
 from workflow_src.render.value import Cell
 

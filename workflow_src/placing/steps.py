@@ -12,12 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from workflow_src.captures.capture import OPERATOR, UNKNOWN
-from workflow_src.captures.paths import Paths
-from workflow_src.traces.intervals import Indices, Union
-from workflow_src.traces.ledger import STEP_COLUMNS as OF_STEP
-from workflow_src.traces.ledger import Device, step_ledger
-from workflow_src.traces.trace import OVERHEAD
+from workflow_src.captures.capture import OPERATOR, OVERHEAD, UNKNOWN
+from workflow_src.common.intervals import Indices, Union
+from workflow_src.placing.ledger import STEP_COLUMNS as OF_STEP
+from workflow_src.placing.ledger import Device, step_ledger
+from workflow_src.placing.paths import Paths
 
 REPEATED = 3
 """Outermost ranges of one path, from which on they may be steps: two may be a warm-up and a run."""

@@ -12,20 +12,20 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.attributed import Attributed, attributed, source_of
 from workflow_src.captures.capture import NOTES, Capture, Note
 from workflow_src.captures.domains import domain_names
-from workflow_src.captures.idle import idle_by_path
-from workflow_src.captures.paths import path_totals
-from workflow_src.captures.placing import WHOLE
-from workflow_src.captures.reading import read_all
-from workflow_src.captures.steps import steps, thread_steps
 from workflow_src.common.arguments import Parser, existing_file, existing_path, new_folder, pattern
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import TraceError, one_sentence
+from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.traces.attribution import NOWHERE
-from workflow_src.traces.families import RULES, load_rules
+from workflow_src.placing.attributed import Attributed, attributed, source_of
+from workflow_src.placing.families import RULES, load_rules
+from workflow_src.placing.idle import idle_by_path
+from workflow_src.placing.joined import read_all
+from workflow_src.placing.paths import path_totals
+from workflow_src.placing.placing import WHOLE
+from workflow_src.placing.steps import steps, thread_steps
 
 TABLES = (
     "paths", "kernels", "families", "unplaced", "steps", "idle", "domains", "summary", "notes",
@@ -179,7 +179,7 @@ def sentences(tables: dict[str, pd.DataFrame]) -> list[str]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write the tables of one capture into a folder."""
-    parser = Parser(prog="workflow_src.captures.tables", description=__doc__)
+    parser = Parser(prog="workflow_src.tables.capture_tables", description=__doc__)
     parser.add_argument(
         "--capture", type=existing_path, nargs="+", required=True,
         help=".sqlite or .json, or either .gz, or a folder; several: traces of one job's ranks",

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from workflow_src.traces.intervals import Indices
-from workflow_src.traces.kernel_names import short_names
+from workflow_src.common.intervals import Indices
+from workflow_src.placing.kernel_names import short_names
 
 NOT_ALIGNED = -1
 RUN = 8

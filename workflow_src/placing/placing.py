@@ -15,9 +15,8 @@ import pandas as pd
 
 from workflow_src.captures.capture import RANGES, UNKNOWN, Capture, Note, frame, noted
 from workflow_src.captures.domains import DEFAULT, is_library
-from workflow_src.captures.nesting import flattened, tree
-from workflow_src.traces.attribution import NOWHERE, Nesting
-from workflow_src.traces.intervals import Indices
+from workflow_src.common.intervals import Indices
+from workflow_src.common.nesting import NOWHERE, Nesting, flattened, tree
 
 WHOLE = "(whole)"
 """The path of all work of a process without ranges."""

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from workflow_src.capture_report.rank_result import Waiting, longest_waiting, rank_times
+from workflow_src.capture_report.step_result import Working, idle_times, step_times, working
 from workflow_src.captures.capture import OPERATOR, UNREADABLE
-from workflow_src.captures.rank_result import Waiting, longest_waiting, rank_times
-from workflow_src.captures.step_result import Working, idle_times, step_times, working
 from workflow_src.common.errors import TraceError, remake
 from workflow_src.common.reading import reading
 from workflow_src.common.units import NS_PER_MS

@@ -7,22 +7,38 @@ first rank. Where ranks have different numbers of them, times stay as they are.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from workflow_src.captures.capture import UNKNOWN, Capture, Note
-from workflow_src.captures.ranks import collectives
+from workflow_src.captures.reading import read
 from workflow_src.common.errors import TraceError
-from workflow_src.common.torch_ranks import Rank
-from workflow_src.traces.families import families
-from workflow_src.traces.intervals import Indices
+from workflow_src.common.intervals import Indices
+from workflow_src.common.torch_ranks import Rank, jobs, rank_of
+from workflow_src.placing.families import families
+from workflow_src.placing.ranks import collectives
 
 OTHER_THREADS = 2**32
 """Added to threads' numbers but the main one's, which is its process's, as elsewhere on Linux."""
 
 DEVICES = 2**16
 """More than a rank has. Ranks of one job never share one, whatever number it has in each."""
+
+
+def read_all(paths: Sequence[Path]) -> Capture:
+    """The capture in one file, or in those of several ranks of one job.
+
+    Raises TraceError if one can't be read, or several aren't of one job.
+    """
+    if len(paths) == 1:
+        return read(paths[0])
+    if len(found := jobs(paths)) > 1:
+        names = ", ".join(map(str, paths))
+        raise TraceError(f"{names}: these aren't traces of torch.profiler of one job's ranks")
+    ranks = [rank for path in found[0] if (rank := rank_of(path))]
+    return joined([read(path) for path in found[0]], ranks)
 
 
 def joined(captures: Sequence[Capture], ranks: Sequence[Rank]) -> Capture:

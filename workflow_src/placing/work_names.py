@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.captures.capture import GRAPH, KERNEL
-from workflow_src.traces.families import families
-from workflow_src.traces.intervals import Indices
-from workflow_src.traces.kernel_names import distinct_names
-from workflow_src.traces.kernel_words import changes_type
+from workflow_src.common.intervals import Indices
+from workflow_src.placing.families import families
+from workflow_src.placing.kernel_names import distinct_names
+from workflow_src.placing.kernel_words import changes_type
 
 CAST = "cast"
 """The family of kernels that copy to another type, as far as their names tell."""

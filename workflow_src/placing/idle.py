@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from workflow_src.captures.paths import Paths
-from workflow_src.captures.steps import ThreadSteps
-from workflow_src.traces.attribution import NOWHERE
-from workflow_src.traces.intervals import Indices
-from workflow_src.traces.ledger import ALL_CAUSES, idle_parts
+from workflow_src.common.intervals import Indices
+from workflow_src.common.nesting import NOWHERE
+from workflow_src.placing.ledger import ALL_CAUSES, idle_parts
+from workflow_src.placing.paths import Paths
+from workflow_src.placing.steps import ThreadSteps
 
 
 def idle_by_path(threads: Sequence[ThreadSteps], work: pd.DataFrame, paths: Paths) -> pd.DataFrame:

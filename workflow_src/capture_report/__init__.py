@@ -1,0 +1,1 @@
+"""The report of captures of other programs."""
