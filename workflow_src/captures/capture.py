@@ -72,8 +72,8 @@ NOTES = {
     "unread tables": "activities in tables that this reader doesn't know, not in any total",
     "no step": "no range that counts has the name that capture_step (--step by hand) gives",
     "folded names": (
-        "names that differ from many others in one path by numbers alone; they are one path, with * "
-        "for each number, and capture_fold= (--fold= by hand) keeps them apart"
+        "names that differ from many others in one path by numbers alone; they are one path, with "
+        "* for each number, and capture_fold= (--fold= by hand) keeps them apart"
     ),
     "many paths": (
         "range paths, too many to read: capture_fold (--fold by hand) is a pattern of what is left "

@@ -23,6 +23,9 @@ from workflow_src.placing.steps import (
 )
 from workflow_src.placing.work_names import work_names
 
+TOO_MANY = 2000
+"""Range paths, from which on what to leave out of names is suggested."""
+
 PROFILER_STEPS = "ProfilerStep"
 """The domain of torch.profiler's steps where they count, unlike its other ranges."""
 
@@ -91,6 +94,8 @@ def attributed(
     notes = capture.notes + counts + ranged.notes + paths.notes
     if not len(work) and UNREADABLE not in [note.code for note in notes]:
         notes += (Note("no work", 1),)
+    if len(paths.text) > TOO_MANY:
+        notes += (Note("many paths", len(paths.text)),)
     if step and ranged.steps.rule == Rule.NONE:
         notes += (Note("no step", 1, step),)
     return Attributed(capture, ranged, waiting.known, paths, work, names, notes)

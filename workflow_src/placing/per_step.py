@@ -15,6 +15,9 @@ from workflow_src.common.intervals import Indices, Union
 PER_STEP = "_per_step"
 """The end of the name of a column of such values."""
 
+DECIMALS = 9
+"""Of values per step, so that a third of 0.3 is 0.1."""
+
 Flags = npt.NDArray[np.bool_]
 
 
@@ -46,7 +49,7 @@ class InSteps:
         Of a process without steps, they are missing.
         """
         steps = table["process"].map(self.steps).fillna(0).astype("int64")
-        per_step = sums.div(steps.where(steps > 0), axis=0).add_suffix(PER_STEP)
+        per_step = sums.div(steps.where(steps > 0), axis=0).round(DECIMALS).add_suffix(PER_STEP)
         return pd.concat([table.assign(steps=steps), per_step], axis=1)
 
 

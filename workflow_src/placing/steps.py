@@ -2,8 +2,8 @@
 
 Steps are found by the first of these rules that finds any, unless a name is asked for:
 
-1. The outermost ranges of one name on a process's main thread, if they repeat and nearly all work
-   of that thread's ranges is theirs.
+1. The outermost ranges of one name on a process's main thread, if they repeat, hardly overlap, and
+   nearly all work of that thread's ranges is theirs.
 2. ProfilerStep#N, which torch.profiler pushes for each step of its own. They count as ranges then,
    and as steps however few they are.
 3. As 1, for ranges whose names differ by numbers alone: "iteration 3" (see `shapes`).
@@ -31,8 +31,9 @@ REPEATED = 3
 """Outermost ranges of one name, from which on they may be steps: two may be a warm-up and a run."""
 
 NEARLY_ALL = 0.9
-"""Of the device time in a main thread's ranges. So neither forward nor backward is a step if both
-are outermost, but a range is beside which another one fetches data."""
+"""Of the device time in a main thread's ranges, so that neither forward nor backward is a step if
+both are outermost, but a range is beside which another one fetches data. And of steps' lengths, the
+part that doesn't overlap: jobs that run at the same time are no steps."""
 
 PROFILERS = re.compile(r"ProfilerStep(#\d*|#\*)?\Z")
 """What torch.profiler names its steps, also where numbers were left out."""
@@ -101,6 +102,10 @@ def _repeated(placed: Placed, names: npt.NDArray[np.object_]) -> npt.NDArray[np.
     repeated = (alike.transform("size") >= REPEATED) & (total > 0) & (total >= NEARLY_ALL * every)
     found = np.zeros(len(ranges), dtype=bool)
     found[outermost] = repeated.to_numpy()
+    for number in ranges.loc[found, "process"].unique():
+        its = found & (ranges["process"] == number).to_numpy()
+        start, end = (ranges.loc[its, name].to_numpy() for name in ("start_ns", "end_ns"))
+        found[its] = Union.of(start, end).total() >= NEARLY_ALL * (end - start).sum()
     return found
 
 
