@@ -224,7 +224,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         type=pattern,
         help="a pattern of what is left out of names: \\.\\d+; empty: all names stay as they are",
     )
-    parser.add_argument("--step", default="", help="the name of the ranges that are steps")
+    parser.add_argument(
+        "--step", default="", help="the name of the ranges that are steps, * for a number"
+    )
     parser.add_argument("--families", type=existing_file, default=RULES, help="families.csv")
     parser.add_argument("--output", type=new_folder, required=True, help="folder for the CSVs")
     parser.add_argument(
