@@ -13,7 +13,7 @@ class CaptureCallback(lightning.Callback):
 
     def on_train_start(self, trainer: Any, module: Any) -> None:
         """Begin the first step."""
-        self.capture = Capture(module)
+        self.capture = Capture(module, depth=3)
         self.capture.wrap(module, "training_step", "training_step")
         self.capture.next_step()
 

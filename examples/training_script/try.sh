@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Captures each of these scripts by nsys and by torch.profiler: bash try.sh OUT [JOBS]
 # Needs torch, transformers, pytorch-lightning and accelerate; nothing is downloaded. OUT gets a
-# folder of each run, its log, and its capture. With 2 GPUs, or none, torchrun's are tried, too.
+# folder of each run, its log, and its capture, within LIMIT seconds. With 2 GPUs, or none, torchrun's are tried, too.
 set -u
 mkdir -p "$1"
 export OUT=$(realpath "$1") HERE=$(dirname "$(realpath "$0")") PYTHON=${PYTHON:-python3}
@@ -25,10 +25,11 @@ try() { # NUMBER PROFILER NAME PROCESSES SCRIPT [ARGUMENT...]
   else
     export CAPTURE=$run
   fi
-  timeout -s INT -k 10 90 "${launch[@]}" >"$run/log" 2>&1 &&
+  timeout -s INT -k 10 "${LIMIT:-60}" "${launch[@]}" >"$run/log" 2>&1 &&
     { [ "$profiler" = torch ] || nsys export --type sqlite --force-overwrite=true \
       -o "$run/capture.sqlite" "$run/capture.nsys-rep" >>"$run/log" 2>&1; }
-  echo "$(basename "$run"): status $?: $(cd "$run" && echo *.json.gz *.sqlite)"
+  local status=$?
+  echo "$(basename "$run"): status $status: $(cd "$run" && echo *.json.gz *.sqlite)"
 }
 export -f try
 
