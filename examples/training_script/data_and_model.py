@@ -4,7 +4,7 @@ import torch
 from torch.utils.data import DataLoader
 from transformers import GPT2Config, GPT2LMHeadModel
 
-VOCABULARY, CONTEXT, SEQUENCES, BATCH = 1000, 128, 120, 8
+VOCABULARY, CONTEXT, SEQUENCES, BATCH = 1000, 64, 60, 4
 
 
 def data() -> list[dict[str, torch.Tensor]]:
