@@ -93,12 +93,14 @@ class Capture:
         """Open the range of an optimizer, after its closure, in which Lightning trains."""
         closure = kwargs.get("closure") or (args[1] if len(args) > 1 else None)
         if closure is None:
-            return push("optimizer")
+            push("optimizer")
+            return None
         return args[:1], {**kwargs, "closure": lambda: (closure(), push("optimizer"))[0]}
 
     def wrap(self, owner: Any, attribute: str, name: str) -> None:
         """Give each call of owner.attribute a range, unless it is inside of another one."""
-        function, inside = getattr(owner, attribute), []
+        function = getattr(owner, attribute)
+        inside: list[str] = []
 
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -142,10 +144,10 @@ class Capture:
         push("step")
 
     def meet(self) -> None:
-        """Wait for this rank's device, then for the other ranks, without a device's work."""
+        """Wait for this rank's device, then, where all share one window, for the other ranks."""
         if torch.cuda.is_available():
             torch.cuda.synchronize()
-        if self.group:
+        if self.group and (NSYS or self.step == self.first):
             dist.barrier(self.group)
 
     def close(self) -> None:

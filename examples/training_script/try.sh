@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Captures each of these scripts by nsys and by torch.profiler: bash try.sh OUT [JOBS]
 # Needs torch, transformers, pytorch-lightning and accelerate; nothing is downloaded. OUT gets a
-# folder of each run, its log, and its capture, within LIMIT seconds. With 2 GPUs, or none, torchrun's are tried, too.
+# folder of each run with its capture and its log. Each may take LIMIT seconds (60). With 2 GPUs,
+# or none, those of two processes are tried, too.
 set -u
 mkdir -p "$1"
 export OUT=$(realpath "$1") HERE=$(dirname "$(realpath "$0")") PYTHON=${PYTHON:-python3}
@@ -18,7 +19,7 @@ try() { # NUMBER PROFILER NAME PROCESSES SCRIPT [ARGUMENT...]
   else
     export CUDA_VISIBLE_DEVICES=0
   fi
-  mkdir -p "$run"
+  mkdir -p "$run" && cd "$run" || return
   if [ "$profiler" = nsys ]; then
     launch=(nsys profile -t cuda,nvtx -s none --cpuctxsw=none -c cudaProfilerApi
       --capture-range-end=stop --force-overwrite=true -o "$run/capture" "${launch[@]}")
@@ -29,7 +30,7 @@ try() { # NUMBER PROFILER NAME PROCESSES SCRIPT [ARGUMENT...]
     { [ "$profiler" = torch ] || nsys export --type sqlite --force-overwrite=true \
       -o "$run/capture.sqlite" "$run/capture.nsys-rep" >>"$run/log" 2>&1; }
   local status=$?
-  echo "$(basename "$run"): status $status: $(cd "$run" && echo *.json.gz *.sqlite)"
+  echo "$(basename "$run"): status $status: $(ls)"
 }
 export -f try
 
