@@ -89,12 +89,12 @@ _stop = threading.Event()
 
 
 def busy_thread(size: Size) -> Loop:
-    """Another thread of Python computes all the time."""
+    """Another thread of Python computes every other half millisecond."""
 
     def compute() -> None:
-        total = 0
         while not _stop.is_set():
-            total += sum(n * n for n in range(2000))
+            spin(0.0005)
+            time.sleep(0.0005)
 
     _stop.clear()
     threading.Thread(target=compute, daemon=True).start()
