@@ -33,6 +33,8 @@ WORK = (
     "thread",
     "missing",
 )
+THREADS = ("process", "thread", "name")
+FLOWS = ("process", "thread", "start_ns", "forward_thread")
 HELD = ("kind", "name", "start_ns", "end_ns", "process", "thread")
 KERNEL, COPY, SET, GRAPH, OPERATOR = "kernel", "copy", "set", "graph", "operator"
 """Kinds of work: GRAPH is a whole CUDA graph as one activity, OPERATOR one of torch on a CPU."""
@@ -73,8 +75,16 @@ NOTES = {
     "no step": "no range that counts has the name that capture_step (--step by hand) gives",
     "no work": "the capture holds no device activity",
     "lent": (
-        "activities launched on threads without ranges of the program, such as autograd's: they "
-        "lie in what was open on the main thread"
+        "activities launched on threads that work for another one, such as autograd's: they lie "
+        "in what was open on the thread that called backward"
+    ),
+    "assumed": (
+        "activities launched on threads without ranges of the program, of which nothing says whom "
+        "they work for: they are taken to lie in what was open on the main thread"
+    ),
+    "shared": (
+        "ranges and launches of a thread that works for several others, of which two waited at the "
+        "time: they are taken to belong to the one for which it did more until one went on"
     ),
     "unmatched": (
         "kernels of collectives that don't come in the same order in all processes, or don't end "
@@ -119,6 +129,10 @@ class Capture:
     work: pd.DataFrame
     total_ns: int
     held: pd.DataFrame = field(default_factory=lambda: frame(HELD, {name: [] for name in HELD}))
+    threads: pd.DataFrame = field(
+        default_factory=lambda: frame(THREADS, {name: [] for name in THREADS})
+    )
+    flows: pd.DataFrame = field(default_factory=lambda: frame(FLOWS, {name: [] for name in FLOWS}))
     notes: tuple[Note, ...] = ()
 
     @classmethod

@@ -32,6 +32,7 @@ from workflow_src.captures.exported import (
 from workflow_src.captures.launches import Calls, Launches, launches
 from workflow_src.captures.nsys_held import overheads, pageable_copies, waits
 from workflow_src.captures.nsys_ranges import NEVER, Ranges, read_ranges
+from workflow_src.captures.nsys_threads import thread_names
 from workflow_src.captures.store import Store, Wanted
 from workflow_src.common.intervals import Indices
 
@@ -119,7 +120,8 @@ def _capture(found: Exported, launched: _Launched) -> Capture:
         frame(WORK, _work_rows(parts, launched.launches, shown)),
         sum(part.total_ns for part in parts),
         _held(launched.held, shown),
-        notes + table_notes(found),
+        threads=thread_names(found, shown),
+        notes=notes + table_notes(found),
     )
 
 

@@ -61,7 +61,17 @@ def read(path: Path) -> Capture:
     )
     table = frame(WORK, rows)
     total, waits = int(table["duration_ns"].sum()), _held(calls, work, overheads)
-    return Capture("torch", "", frame(RANGES, _range_rows(ranges)), table, total, waits, notes)
+    return Capture(
+        "torch",
+        "",
+        frame(RANGES, _range_rows(ranges)),
+        table,
+        total,
+        waits,
+        threads=found.ties.threads(),
+        flows=found.ties.flows(),
+        notes=notes,
+    )
 
 
 def _held(calls: Columns, work: Columns, overheads: Columns) -> pd.DataFrame:

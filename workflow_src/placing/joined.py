@@ -54,7 +54,7 @@ def joined(captures: Sequence[Capture], ranks: Sequence[Rank]) -> Capture:
     ]
     tables = {
         name: pd.concat([getattr(part, name) for part in parts], ignore_index=True)
-        for name in ("ranges", "work", "held")
+        for name in ("ranges", "work", "held", "threads", "flows")
     }
     notes = (Note("ranks", len(parts), f"of {ranks[0].world_size}"), *_notes(parts))
     total = sum(part.total_ns for part in parts)
@@ -77,15 +77,22 @@ def _as_rank(capture: Capture, rank: int, ahead_ns: int) -> Capture:
         ranges=_moved(capture.ranges, rank, ahead_ns),
         work=_moved(capture.work, rank, ahead_ns),
         held=_moved(capture.held, rank, ahead_ns),
+        threads=_of_rank(capture.threads, rank),
+        flows=_of_rank(capture.flows, rank).assign(start_ns=capture.flows["start_ns"] - ahead_ns),
     )
 
 
+def _of_rank(rows: pd.DataFrame, rank: int) -> pd.DataFrame:
+    """Rows whose process is a rank, which no thread of another one has."""
+    process, threads = rows["process"], {}
+    for name in {"thread", "forward_thread"} & {*rows.columns}:
+        other = (rows[name] + OTHER_THREADS).where(rows[name] != process, rank)
+        threads[name] = other.where(rows[name] != UNKNOWN, UNKNOWN)
+    return rows.assign(process=process.where(process == UNKNOWN, rank), **threads)
+
+
 def _moved(rows: pd.DataFrame, rank: int, ahead_ns: int) -> pd.DataFrame:
-    known, thread = rows["process"] != UNKNOWN, rows["thread"]
-    is_main = thread == rows["process"]
-    found = rows.assign(
-        process=rows["process"].where(~known, rank),
-        thread=(thread + OTHER_THREADS).where(~is_main, rank).where(thread != UNKNOWN, UNKNOWN),
+    found = _of_rank(rows, rank).assign(
         start_ns=rows["start_ns"] - ahead_ns,
         end_ns=rows["end_ns"] - ahead_ns,
     )
