@@ -113,7 +113,7 @@ class _Rows:
 
     def calls(self, thread: Thread) -> Spans:
         """The API calls of a thread."""
-        calls = getattr(self.capture, "calls", self.capture.held)  # TEMP
+        calls = self.capture.calls
         own = ((calls["thread"] == thread[1]) & (calls["process"] == thread[0])).to_numpy()
         return Spans.of(calls["start_ns"].to_numpy()[own], calls["end_ns"].to_numpy()[own])
 

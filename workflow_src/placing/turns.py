@@ -19,7 +19,7 @@ THROUGHOUT = 0.99
 them all. The rest is left for nodes of backward on the host, which the waiting thread runs."""
 
 COMPARABLE = 0.5
-"""Share of the calls in the longest silence from which on another caller's fits as well."""
+"""Share of the best fit from which on that of another caller is about as good."""
 
 FEW = 0.1
 """Share of the calls of the busiest caller below which another thread isn't one."""
@@ -107,4 +107,4 @@ def fitting(work: Spans, callers: Sequence[Caller]) -> tuple[Indices, Mask]:
         score[row, chosen[row]] = (before if throughout.any() else counts)[inverse]
     best = score.max(axis=0, initial=0)
     alike = (score >= COMPARABLE * best).sum(axis=0) > 1
-    return np.argmax(score, axis=0), np.asarray(alike & (best > 0) & ~throughout.any())
+    return np.argmax(score, axis=0), np.asarray(alike & (best > 0))
