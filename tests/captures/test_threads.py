@@ -1,10 +1,11 @@
-"""Threads that work for another one: their work lies below what is open where backward was called."""
+"""Threads that work for another one: their work lies below what is open on the one that called."""
 
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,11 +22,9 @@ from tests.captures.building import (
     trace_file,
     unplaced,
 )
-from workflow_src.captures.capture import Capture
+from workflow_src.captures.capture import Capture, calls_frame
 from workflow_src.placing import placing
-from workflow_src.placing.attributed import attributed
 from workflow_src.placing.placing import OWN_THREAD
-from workflow_src.tables.capture_tables import tables_of
 
 TRAINER, HELPER, LOADER, SECOND, OTHER = 1, 2, 3, 4, 7
 RIGHT = {"step": 0, "step/forward": 1, "step/backward": 2, "step/backward/hook": 4 + 8}
@@ -62,7 +61,7 @@ def test_what_autograds_thread_launches_and_pushes_lies_below_backward(
         export.named(HELPER, "pt_autograd_0")
     tables = export.tables()
     assert busy(tables) == {path: 3 * ns for path, ns in RIGHT.items()} | {"load": 0}
-    assert unplaced(tables) == {} and notes(tables) == {"lent": 9}
+    assert unplaced(tables) == {} and notes(tables) == {"lent" if named else "turns": 9}
     assert tables["summary"]["main_thread"][0] == trainer
     assert tables["steps"]["busy_ns"].tolist() == [15, 15, 15]
 
@@ -91,7 +90,7 @@ def test_a_loader_whose_ranges_hold_the_trainers_calls_is_a_tree_of_its_own(expo
     export.work(98, 32, thread=LOADER)
     tables = export.tables()
     assert busy(tables) == RIGHT | {"load": 16}
-    assert unplaced(tables) == {OWN_THREAD: 32} and notes(tables) == {"lent": 3}
+    assert unplaced(tables) == {OWN_THREAD: 32} and notes(tables) == {"turns": 3}
 
 
 def test_a_saver_whose_calls_meet_the_trainers_is_a_tree_of_its_own(export: Export) -> None:
@@ -121,7 +120,7 @@ def test_a_thread_that_nothing_ties_to_another_is_assumed_to_work_for_the_main_o
     export.work(45, 16, thread=LOADER)
     tables = export.tables()
     assert busy(tables) == RIGHT | {"step": 16}
-    assert notes(tables) == {"lent": 3, "assumed": 1}
+    assert notes(tables) == {"turns": 3, "assumed": 1}
 
 
 def test_ranges_of_emit_nvtx_tell_autograds_thread(export: Export) -> None:
@@ -219,6 +218,67 @@ def test_flows_tell_autograds_thread_where_it_has_no_name(tmp_path: Path) -> Non
     assert busy(tables) == {"backward": 0, "backward/FSDP::post_backward": 4_000}
 
 
-@given(st.data())
-def test_backward_on_a_thread_of_its_own_is_placed_as_on_the_calling_one(data: st.DataObject) -> None:
-    ...
+@st.composite
+def backwards(draw: st.DrawFn) -> list[tuple[str, int]]:
+    """What autograd's thread does in a backward: launches, and ranges that begin and end."""
+    did, open_ranges = [("launch", 0)], 0
+    for _ in range(draw(st.integers(0, 12))):
+        kinds = ["launch", "push", "pop"] if open_ranges else ["launch", "push"]
+        kind = draw(st.sampled_from(kinds))
+        open_ranges += {"launch": 0, "push": 1, "pop": -1}[kind]
+        did.append((kind, draw(st.integers(0, 2))))
+    return did + [("pop", 0)] * open_ranges
+
+
+def trained(steps: list[list[tuple[str, int]]], helper: int, name: str) -> Capture:
+    """Steps whose backwards are done by a thread."""
+    ranges: list[tuple[str, int, int, int]] = []
+    launches: list[tuple[int, int]] = []
+    at = 0
+    for step in steps:
+        begin, pushed = at, []
+        launches.append((at + 1, TRAINER))
+        at += 10
+        for kind, number in step:
+            at += 3
+            if kind == "launch":
+                launches.append((at, helper))
+            elif kind == "push":
+                pushed.append((f"hook {number}", at))
+            else:
+                ranges.append((*pushed.pop(), at, helper))
+        ranges += [("backward", begin + 5, at + 5, TRAINER), ("step", begin, at + 8, TRAINER)]
+        at += 10
+    return made(ranges, launches, {helper: name})
+
+
+def made(
+    ranges: list[tuple[str, int, int, int]], launches: list[tuple[int, int]], names: dict[int, str]
+) -> Capture:
+    """A capture of one process with ranges (name, start, end, thread), launches (time, thread)."""
+    spans = pd.DataFrame(ranges, columns=["name", "start_ns", "end_ns", "thread"])
+    work = pd.DataFrame(launches, columns=["launch_ns", "thread"])
+    work = work.assign(launch_end_ns=work["launch_ns"] + 1, start_ns=work["launch_ns"], process=1)
+    sources = {"start_ns": "launch_ns", "end_ns": "launch_end_ns", "process": "process"}
+    numbers = {name: work[source].to_numpy() for name, source in sources.items()}
+    numbers["thread"] = work["thread"].to_numpy()
+    return Capture(
+        "made",
+        "",
+        spans.assign(domain="default", process=1),
+        work.assign(end_ns=work["start_ns"] + 1, missing=""),
+        len(work),
+        calls_frame(["api"] * len(work), [""] * len(work), numbers),
+        threads=pd.DataFrame({"process": 1, "thread": list(names), "name": list(names.values())}),
+    )
+
+
+@given(st.lists(backwards(), min_size=1, max_size=3))
+@pytest.mark.parametrize("name", ["pt_autograd_0", "python3"])
+def test_backward_on_its_own_thread_is_placed_as_on_the_calling_one(
+    name: str, steps: list[list[tuple[str, int]]]
+) -> None:
+    captures = [trained(steps, helper, name) for helper in (HELPER, TRAINER)]
+    apart, on_one = (placing.place(capture, capture.ranges) for capture in captures)
+    assert apart.ranges["parent"].tolist() == on_one.ranges["parent"].tolist()
+    assert apart.work["range"].tolist() == on_one.work["range"].tolist()

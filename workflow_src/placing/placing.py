@@ -15,7 +15,7 @@ from workflow_src.captures.capture import RANGES, UNKNOWN, Capture, Note, frame,
 from workflow_src.captures.domains import DEFAULT
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE, Nesting, flattened, tree
-from workflow_src.placing.threads import ASSUMED, NONE, Helped, helped, rows_by
+from workflow_src.placing.threads import NONE, THREAD, WHY, Helped, helped, rows_by
 
 WHOLE = "(whole)"
 """The path of all work of a process without ranges."""
@@ -110,11 +110,11 @@ def _own(key: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _lent(work: pd.DataFrame, owner: Indices, helpers: Helped) -> dict[str, int]:
-    """How many activities that helpers launched lie in ranges of those whom they work for."""
-    counts = {"lent": 0, "assumed": 0}
-    for thread, rows in rows_by(work.loc[owner != NOWHERE, ["process", "thread"]]).items():
-        if reason := helpers.why.get(thread):
-            counts["assumed" if reason == ASSUMED else "lent"] += len(rows)
+    """How many activities that helpers launched lie in ranges, by why these are helpers."""
+    counts = dict.fromkeys(WHY, 0)
+    for thread, rows in rows_by(work.loc[owner != NOWHERE, THREAD]).items():
+        if thread in helpers.why:
+            counts[helpers.why[thread]] += len(rows)
     return counts
 
 

@@ -34,8 +34,8 @@ class Source:
     """What steps are found in.
 
     ranges: with busy_ns; of_all_domains: also those that don't count; work, with the thread in
-    whose `tree` it is, held: as in Capture;
-    mains: the main thread of each process that has ranges.
+    whose `tree` it is, as in Capture; held: of its calls those that held the host up; mains: the
+    main thread of each process that has ranges.
     """
 
     ranges: pd.DataFrame

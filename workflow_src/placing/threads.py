@@ -23,7 +23,7 @@ from functools import cache, cached_property
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import Capture
+from workflow_src.captures.capture import OVERHEAD, Capture
 from workflow_src.captures.domains import is_library
 from workflow_src.common.intervals import Indices, Union
 from workflow_src.placing.turns import Caller, Mask, Spans, fitting, take_turns
@@ -32,8 +32,9 @@ AUTOGRADS_NAME = re.compile(r"\bpt_autograd_")
 AUTOGRADS_RANGE = re.compile(r"autograd::engine::evaluate_function: |\w+Backward\d*, seq = ")
 """The beginning of a range of torch.autograd.profiler.emit_nvtx that only autograd pushes."""
 
-AUTOGRAD, TURNS, ASSUMED = "autograd", "turns", "assumed"
-"""Why a thread is a helper: it is autograd's, it takes turns, or nothing says otherwise."""
+WHY = AUTOGRADS, TURNS, ASSUMED = "lent", "turns", "assumed"
+"""Why a thread is a helper, as codes of notes: it is autograd's, it takes turns, or nothing says
+that it isn't one."""
 
 THREAD = ["process", "thread"]
 NONE = np.array([], dtype=np.int64)
@@ -47,7 +48,7 @@ class Helped:
     """The thread in whose tree each range and each launch is.
 
     of_range, of_work: for each row of the ranges, and of the capture's work.
-    why: AUTOGRAD, TURNS or ASSUMED, of each helper; main: the main thread of each process.
+    why: AUTOGRADS, TURNS or ASSUMED, of each helper; main: the main thread of each process.
     shared: how many ranges and launches of helpers fit several callers about as well.
     """
 
@@ -114,7 +115,8 @@ class _Rows:
     def calls(self, thread: Thread) -> Spans:
         """The API calls of a thread."""
         calls = self.capture.calls
-        own = ((calls["thread"] == thread[1]) & (calls["process"] == thread[0])).to_numpy()
+        on_thread = (calls["thread"] == thread[1]) & (calls["process"] == thread[0])
+        own = (on_thread & (calls["kind"] != OVERHEAD)).to_numpy()
         return Spans.of(calls["start_ns"].to_numpy()[own], calls["end_ns"].to_numpy()[own])
 
     @cached_property
@@ -144,7 +146,7 @@ def _add(found: Helped, rows: _Rows, process: int) -> int:
     threads = sorted(key for key in {*rows.of_ranges, *rows.launches} if key[0] == process)
     having = [thread for thread in threads if thread in rows.of_ranges]
     speaking = [thread for thread in having if _has_own_ranges(rows, thread)] or having
-    why = dict.fromkeys(_autograds(rows, threads), AUTOGRAD)
+    why = dict.fromkeys(_autograds(rows, threads), AUTOGRADS)
     if not why:
         later = [thread for thread in speaking if thread[0] != thread[1]]
         why = {thread: TURNS for thread in later if _takes_turns(rows, thread, speaking)}
