@@ -261,7 +261,7 @@ def made(
     work = work.assign(launch_end_ns=work["launch_ns"] + 1, start_ns=work["launch_ns"], process=1)
     sources = {"start_ns": "launch_ns", "end_ns": "launch_end_ns", "process": "process"}
     numbers = {name: work[source].to_numpy() for name, source in sources.items()}
-    numbers["thread"] = work["thread"].to_numpy()
+    numbers |= {"thread": work["thread"].to_numpy(), "correlation": np.arange(len(work))}
     return Capture(
         "made",
         "",

@@ -191,12 +191,15 @@ def _takes_turns(rows: _Rows, thread: Thread, callers: Sequence[Thread]) -> bool
 
 
 def _main(rows: _Rows, callers: Sequence[Thread]) -> Thread:
-    """The main thread: the process's first, which has its number on Linux, or else the one with
-    most calls or, if none has calls, with most ranges."""
-    first = [thread for thread in callers if thread[0] == thread[1]]
-    if first or len(callers) == 1:
-        return (first or callers)[0]
-    return max(callers, key=lambda each: (len(rows.calls(each)), len(rows.of_ranges[each])))
+    """The main thread: the one that launched most device time or, where several did as much, the
+    process's first, which has its number on Linux, or else the one with most ranges."""
+    length = rows.capture.work["duration_ns"].to_numpy()
+
+    def order(thread: Thread) -> tuple[int, bool, int]:
+        launched = int(length[rows.launches.get(thread, NONE)].sum())
+        return launched, thread[0] == thread[1], len(rows.of_ranges[thread])
+
+    return max(callers, key=order)
 
 
 def _help(found: Helped, rows: _Rows, thread: Thread, callers: Sequence[Thread]) -> int:
