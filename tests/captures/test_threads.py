@@ -86,8 +86,8 @@ def test_a_loader_whose_ranges_hold_the_trainers_calls_is_a_tree_of_its_own(expo
     """Its calls come only while the trainer waits in a range, as in a recorded capture."""
     train(export)
     export.range("load", 20, 95, thread=LOADER)
-    export.work(45, 16, thread=LOADER)
-    export.work(98, 32, thread=LOADER)
+    export.work(45, 16, thread=LOADER, kind="MEMCPY")
+    export.work(98, 32, thread=LOADER, kind="MEMCPY")
     tables = export.tables()
     assert busy(tables) == RIGHT | {"load": 16}
     assert unplaced(tables) == {OWN_THREAD: 32} and notes(tables) == {"turns": 3}
@@ -266,7 +266,7 @@ def made(
         "made",
         "",
         spans.assign(domain="default", process=1),
-        work.assign(end_ns=work["start_ns"] + 1, missing=""),
+        work.assign(end_ns=work["launch_end_ns"], duration_ns=1, missing="", kind="kernel"),
         len(work),
         calls_frame(["api"] * len(work), [""] * len(work), numbers),
         threads=pd.DataFrame({"process": 1, "thread": list(names), "name": list(names.values())}),

@@ -15,7 +15,8 @@ from workflow_src.captures.capture import RANGES, UNKNOWN, Capture, Note, frame,
 from workflow_src.captures.domains import DEFAULT
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE, Nesting, flattened, tree
-from workflow_src.placing.threads import NONE, THREAD, WHY, Helped, helped, rows_by
+from workflow_src.placing.thread_rows import NONE, THREAD, rows_by
+from workflow_src.placing.threads import WHY, Helped, helped
 
 WHOLE = "(whole)"
 """The path of all work of a process without ranges."""
