@@ -25,6 +25,7 @@ from tests.captures.building import (
 from workflow_src.captures.capture import Capture, calls_frame
 from workflow_src.placing import placing
 from workflow_src.placing.placing import OWN_THREAD
+from workflow_src.placing.threads import helped
 
 TRAINER, HELPER, LOADER, SECOND, OTHER = 1, 2, 3, 4, 7
 RIGHT = {"step": 0, "step/forward": 1, "step/backward": 2, "step/backward/hook": 4 + 8}
@@ -70,7 +71,6 @@ def test_each_thread_by_itself_gives_backward_nothing(
     export: Export, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     train(export)
-    helped = placing.helped
 
     def alone(capture: Capture, ranges: Any) -> Any:
         threads = [np.asarray(rows["thread"]) for rows in (ranges, capture.work)]
@@ -86,8 +86,8 @@ def test_a_loader_whose_ranges_hold_the_trainers_calls_is_a_tree_of_its_own(expo
     """Its calls come only while the trainer waits in a range, as in a recorded capture."""
     train(export)
     export.range("load", 20, 95, thread=LOADER)
-    export.work(45, 16, thread=LOADER, kind="MEMCPY")
-    export.work(98, 32, thread=LOADER, kind="MEMCPY")
+    export.work(45, 16, thread=LOADER, kind="MEMCPY", copyKind=1)
+    export.work(98, 32, thread=LOADER, kind="MEMCPY", copyKind=1)
     tables = export.tables()
     assert busy(tables) == RIGHT | {"load": 16}
     assert unplaced(tables) == {OWN_THREAD: 32} and notes(tables) == {"turns": 3}
@@ -145,30 +145,32 @@ def test_two_trainers_on_two_devices_get_their_own_backward(export: Export) -> N
     assert tables["steps"]["busy_ns"].tolist() == [15] * 6
 
 
-def share(export: Export, offset: int) -> None:
-    """Two trainers that share autograd's thread: 20 ns launched in each backward of the first, and
-    200 in the second's, which begins `offset` later."""
-    for begin, trainer, length in ((0, TRAINER, 2), (offset, SECOND, 20)):
+def share(export: Export, offset: int, second_stream: int = 7) -> None:
+    """Two trainers that share autograd's thread: 20 ns launched in backward of the first, and 200
+    in that of the second, which begins `offset` later."""
+    for begin, trainer, length, on in ((0, TRAINER, 2, 7), (offset, SECOND, 20, second_stream)):
         name = f"trainer {trainer}"
         export.range(name, begin, begin + 100, thread=trainer)
         for call in range(begin + 5, begin + 40, 3):
             export.wait(call, call + 1, thread=trainer, name="cudaLaunchKernel")
+        export.work(begin + 1, 1, thread=trainer, stream=on)
         export.range("backward", begin + 50, begin + 90, thread=trainer)
         for call in range(begin + 51, begin + 90, 4):
-            export.work(call, length, thread=HELPER)
+            export.work(call, length, thread=HELPER, stream=on)
     export.named(HELPER, "pt_autograd_0")
 
 
-@pytest.mark.parametrize("offset", [45, 150])
+@pytest.mark.parametrize(("offset", "stream"), [(45, 7), (150, 7), (10, 13)])
 def test_two_trainers_that_share_a_device_get_their_own_backward(
-    export: Export, offset: int
+    export: Export, offset: int, stream: int
 ) -> None:
-    share(export, offset)
+    """On one stream if they don't run backward at once, on two streams even then."""
+    share(export, offset, stream)
     tables = export.tables()
     assert busy(tables) == {
-        "trainer 1": 0,
+        "trainer 1": 1,
         "trainer 1/backward": 20,
-        "trainer 4": 0,
+        "trainer 4": 1,
         "trainer 4/backward": 200,
     }
     assert notes(tables) == {"lent": 20}
@@ -177,7 +179,7 @@ def test_two_trainers_that_share_a_device_get_their_own_backward(
 def test_backwards_of_two_trainers_at_once_on_a_device_are_told_as_shared(export: Export) -> None:
     share(export, 10)
     tables = export.tables()
-    assert sum(busy(tables).values()) == 220 and unplaced(tables) == {}
+    assert sum(busy(tables).values()) == 222 and unplaced(tables) == {}
     assert notes(tables)["shared"] > 0
 
 
