@@ -48,6 +48,10 @@ FLOWS = ("process", "thread", "start_ns", "forward_thread")
 CALL_KINDS = (API, PAGEABLE_COPY, OVERHEAD)
 CALLS = ("kind", "name", "start_ns", "end_ns", "process", "thread", "correlation")
 COPIES = ("work", "direction", "source", "target", "bytes")
+TEXTS = frozenset(("kind", "name", "domain", "missing"))
+SMALL = frozenset(("device", "stream"))
+"""Columns of numbers that nearly always fit into 32 bits, which halves their memory."""
+
 KERNEL, COPY, SET, GRAPH, OPERATOR = "kernel", "copy", "set", "graph", "operator"
 """Kinds of work: GRAPH is a whole CUDA graph as one activity, OPERATOR one of torch on a CPU."""
 
@@ -186,20 +190,19 @@ def printable(text: object) -> str:
     return str(text).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def frame(columns: Iterable[str], rows: dict[str, object]) -> pd.DataFrame:
-    """A frame with `columns` in this order; numbers are 64-bit integers, text is plain objects."""
-    texts = {"kind", "name", "domain", "missing"}
-    return pd.DataFrame(
-        {
-            name: pd.Series(rows[name], dtype=object if name in texts else "int64", copy=False)
-            for name in columns
-        },
-        copy=False,
-    )
+def frame(columns: Iterable[str], rows: Mapping[str, Any]) -> pd.DataFrame:
+    """A frame with `columns` in this order; text is plain objects, times are 64-bit integers."""
+
+    def typed(name: str) -> "pd.Series[Any]":
+        if name in SMALL:
+            return pd.Series(as_small(np.asarray(rows[name], dtype=np.int64)), copy=False)
+        return pd.Series(rows[name], dtype=object if name in TEXTS else "int64", copy=False)
+
+    return pd.DataFrame({name: typed(name) for name in columns}, copy=False)
 
 
 def calls_frame(kinds: Any, names: Any, numbers: Mapping[str, Integers]) -> pd.DataFrame:
-    """A frame with CALLS, with categories for text, and small integers for what isn't a time.
+    """A frame with CALLS, with categories for text.
 
     There are as many calls as activities, and more of them than anything else.
     """

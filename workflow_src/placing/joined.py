@@ -100,7 +100,7 @@ def _moved(rows: pd.DataFrame, rank: int, ahead_ns: int) -> pd.DataFrame:
         end_ns=rows["end_ns"] - ahead_ns,
     )
     if "device" in rows:
-        device, launched = rows["device"], rows["missing"] == ""
+        device, launched = rows["device"].astype("int64"), rows["missing"] == ""
         found["device"] = (device + rank * DEVICES).where(device != UNKNOWN, UNKNOWN)
         for name in ("launch_ns", "launch_end_ns"):
             found[name] = (rows[name] - ahead_ns).where(launched, rows[name])
