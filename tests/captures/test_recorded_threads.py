@@ -103,8 +103,8 @@ def test_any_evidence_alone_places_the_same(recorded: tuple[str, Capture, Placed
     """Without names of threads, without flows, and with calls that take turns alone."""
     _, capture, placed = recorded
     nameless = replace(capture, threads=capture.threads.iloc[:0])
-    flowless = {"flows": capture.flows.iloc[:0]}
-    for less in (nameless, replace(capture, **flowless), replace(nameless, **flowless)):
+    flowless = replace(capture, flows=capture.flows.iloc[:0])
+    for less in (nameless, flowless, replace(flowless, threads=nameless.threads)):
         found = placed_by(less)
         assert np.array_equal(found.work["range"], placed.work["range"])
         pd.testing.assert_series_equal(found.ranges["parent"], placed.ranges["parent"])

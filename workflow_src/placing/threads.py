@@ -25,7 +25,7 @@ from workflow_src.captures.domains import is_library
 from workflow_src.common.intervals import Indices
 from workflow_src.placing.callers import callers_of, units_of
 from workflow_src.placing.thread_rows import NONE, Thread, ThreadRows
-from workflow_src.placing.turns import take_turns
+from workflow_src.placing.turns import FEW, take_turns
 
 AUTOGRADS_NAME = re.compile(r"\bpt_autograd_")
 AUTOGRADS_RANGE = re.compile(r"autograd::engine::evaluate_function: |\w+Backward\d*, seq = ")
@@ -114,16 +114,17 @@ def _takes_turns(rows: ThreadRows, thread: Thread, callers: Sequence[Thread]) ->
 
 
 def _main(rows: ThreadRows, callers: Sequence[Thread]) -> Thread:
-    """The main thread: the one that launched most device time, copies and sets aside, or of several
-    with as much the process's first, which has its number on Linux, or the one with most ranges."""
+    """The main thread: the process's first, which has its number on Linux, unless that launches
+    less than a tenth of the busiest one's device time, copies and sets aside. Without it, the
+    busiest one, or of several such the one with most ranges."""
     work = rows.capture.work
     length = work["duration_ns"].where(~work["kind"].isin((COPY, SET)), 0).to_numpy()
-
-    def order(thread: Thread) -> tuple[int, bool, int]:
-        launched = int(length[rows.launches.get(thread, NONE)].sum())
-        return launched, thread[0] == thread[1], len(rows.of_ranges[thread])
-
-    return max(callers, key=order)
+    busy = {each: int(length[rows.launches.get(each, NONE)].sum()) for each in callers}
+    busiest = max(callers, key=lambda each: (busy[each], len(rows.of_ranges[each])))
+    for thread in callers:
+        if thread[0] == thread[1] and busy[thread] >= FEW * busy[busiest]:
+            return thread
+    return busiest
 
 
 def _help(found: Helped, rows: ThreadRows, thread: Thread, callers: Sequence[Thread]) -> int:

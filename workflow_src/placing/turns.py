@@ -22,7 +22,7 @@ COMPARABLE = 0.5
 """Share of the best fit from which on that of another caller is about as good."""
 
 FEW = 0.1
-"""Share of the calls of the busiest caller below which another thread isn't one."""
+"""Share of what the busiest thread does below which another one isn't taken for a trainer."""
 
 
 @dataclass(frozen=True)
