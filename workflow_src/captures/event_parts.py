@@ -10,6 +10,7 @@ from workflow_src.captures.capture import COPY, KERNEL, SET
 from workflow_src.captures.event_columns import Columns
 from workflow_src.captures.events import NOT_IN_PARTS, Event, in_parts, one_by_one
 from workflow_src.captures.files import blocks, content
+from workflow_src.captures.thread_ties import TYING, Ties
 
 KINDS = {"kernel": KERNEL, "gpu_memcpy": COPY, "gpu_memset": SET, "memcpy": COPY, "memset": SET}
 """The kind of a device's work, by category."""
@@ -30,10 +31,11 @@ LASTING = "X"
 
 @dataclass(frozen=True)
 class Parts:
-    """The columns of each part; `bad`: objects that are no events; `cut_off`: whether more is
-    missing."""
+    """The columns of each part, and what is said of threads; `bad`: objects that are no events;
+    `cut_off`: whether more is missing."""
 
     columns: dict[str, Columns]
+    ties: Ties
     bad: int
     cut_off: bool
 
@@ -55,16 +57,19 @@ def parts_of(lists: Iterable[list[Event]], wanted: tuple[str, ...]) -> Parts:
     """The parts of events that are given in lists; those of other parts are left out."""
     names: dict[object, str] = {}
     columns = {part: [Columns.of([], names)] for part in wanted}
-    bad = 0
+    bad, ties = 0, Ties()
     for events in lists:
-        by_category = defaultdict(list)
+        by_category, tying = defaultdict(list), list[Event]()
         for event in events:
             if event.ph == LASTING:
                 by_category[event.cat].append(event)
             elif event.ph is None:
                 bad += 1
+            elif event.ph in TYING:
+                tying.append(event)
+        ties.add(tying)
         for category, some in by_category.items():
             part = PARTS.get(str(category).lower())
             if part in columns:
                 columns[part].append(Columns.of(some, names))
-    return Parts({part: Columns.joined(some) for part, some in columns.items()}, bad, False)
+    return Parts({part: Columns.joined(some) for part, some in columns.items()}, ties, bad, False)

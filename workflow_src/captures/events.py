@@ -33,6 +33,8 @@ class Arguments(msgspec.Struct, frozen=True, gc=False):
     correlation: Any = None
     device: Any = None
     stream: Any = None
+    name: Any = None
+    bytes: Any = None
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):
@@ -45,6 +47,7 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     dur: Any = NULL
     pid: Any = None
     tid: Any = None
+    id: Any = None
     args: Arguments = Arguments()
 
 
@@ -141,7 +144,8 @@ def _kept(found: dict[str, Any]) -> Any:
         found.get("dur"),
         found.get("pid"),
         found.get("tid"),
-        Arguments(*(arguments.get(name) for name in ("correlation", "device", "stream"))),
+        found.get("id"),
+        Arguments(*(arguments.get(name) for name in Arguments.__struct_fields__)),
     )
 
 
