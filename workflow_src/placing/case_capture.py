@@ -60,7 +60,7 @@ def placed_case(capture: Capture) -> CaseCapture:
 
 def require_complete(case: CaseCapture) -> None:
     """Raise TraceError unless the capture's closing range is there, and all of it could be read."""
-    names, capture = case.ranges["name"], case.capture
+    capture, names = case.capture, case.capture.ranges["name"]
     by = f"{capture.profiler} {capture.version}"
     if not (names == END_OF_CAPTURE).any():
         raise TraceError(
