@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from tests.simulated_gpu import KERNEL, MAIN, SCHEMA
+from workflow_src.captures.reading import read
 from workflow_src.common.summary import summarize
 from workflow_src.measure.timing import time_steps
-from workflow_src.captures.reading import read
 from workflow_src.placing.case_capture import placed_case
 from workflow_src.placing.launches import api_calls, launch_delays, launches
 from workflow_src.placing.ledger import ledger
