@@ -252,7 +252,7 @@ def test_a_damaged_nsys_report_gives_a_one_sentence_error(tmp_path: Path, damage
 def kineto_file(folder: Path) -> Path:
     path = folder / "c.kineto.json.gz"
     events = [event | {"name": f"{event['name']}{n}"} for n in range(500) for event in TRACE_EVENTS]
-    path.write_bytes(gzip.compress(json.dumps({"traceEvents": events}).encode()))
+    path.write_bytes(gzip.compress(json.dumps({"traceEvents": events}).encode(), 0))
     return path
 
 

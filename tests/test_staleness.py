@@ -76,7 +76,7 @@ BEHAVIOR = [
     ),
     pytest.param(
         "captures/capture.py", '"launch_end_ns",', '"launch_end_ns", "end_ns",',
-        {"case_tables", "timeline"}, id="a column that a capture keeps",
+        {"case_tables", "export", "timeline"}, id="a column that a capture keeps",
     ),
     pytest.param(
         "common/nesting.py", 'side="right"', 'side="left"',

@@ -4,15 +4,18 @@ Of a report of nsys it holds the SQLite and the CSVs of `nsys stats`, of a trace
 copy of it: what any capture of that profiler is read from.
 """
 
+import json
 import shutil
 from pathlib import Path
 
 from workflow_src.captures.export import SUFFIX
+from workflow_src.captures.files import content
 from workflow_src.common import nsys_cli
 from workflow_src.common.arguments import Parser, existing_file, new_folder
 from workflow_src.common.atomic_write import partial_folder
-from workflow_src.common.errors import TraceError, one_sentence
+from workflow_src.common.errors import TraceError, one_sentence, remake
 from workflow_src.common.nsys_cli import DATABASE, TRACE
+from workflow_src.common.reading import reading
 
 
 def exported_file(folder: Path) -> Path:
@@ -37,6 +40,8 @@ def export(capture: Path, folder: Path, os_tracing: bool) -> None:
         if capture.suffix == SUFFIX:
             nsys_cli.export(capture, partial, os_tracing)
         else:
+            with reading(capture, "a trace of torch.profiler", remake(capture), TraceError):
+                json.loads(content(capture).text)["traceEvents"]
             shutil.copyfile(capture, partial / TRACE)
         if folder.exists():
             shutil.rmtree(folder)
