@@ -535,7 +535,7 @@ def test_an_export_replaces_no_folder_of_another_kind(
 ) -> None:
     given = ["--capture", place.good["--capture"], "--output", str(place.folder)]
     assert "would be replaced" in refused(
-        place, "workflow_src.traces.export", given, str(place.folder), capsys
+        place, "workflow_src.captures.export_case", given, str(place.folder), capsys
     )
 
 

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from tests.workflow import ROOT, served_stage
+from workflow_src.captures.export_case import export
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import PHASES, TABLES, Case
 from workflow_src.common.errors import StageError
@@ -25,7 +26,6 @@ from workflow_src.plan.config import load
 from workflow_src.studies import run_point
 from workflow_src.studies.warmup import measure as warmup
 from workflow_src.tables.case_tables import case_tables
-from workflow_src.traces.export import export
 
 CASE = Case("t", "tiny", 16, 32, 2, 2, 50, 2, 8, "fp32", "naive", "adamw", "cpu")
 

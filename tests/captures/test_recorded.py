@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -10,9 +9,10 @@ from tests.captures.building import Export, busy, notes, tables_in, unplaced
 from workflow_src.captures import sqlite_store
 from workflow_src.captures.domains import DEFAULT
 from workflow_src.captures.reading import read
-from workflow_src.placing.attribution import attribute
+from workflow_src.common.case import PHASES
+from workflow_src.placing.case_capture import read_case
 from workflow_src.placing.placing import OWN_THREAD, WHOLE
-from workflow_src.traces import nsys
+from workflow_src.tables.case_tables import kernels_table, ranges_table
 
 DATA = Path(__file__).parents[1] / "data" / "captures"
 
@@ -156,20 +156,20 @@ def test_ranges_that_torch_made_for_itself_are_not_the_programs() -> None:
 @pytest.mark.parametrize(
     "export",
     [
-        "autograd_thread_nsys2023.4.sqlite",
-        "autograd_thread_nsys2025.3.sqlite",
-        "single_thread_nsys2025.3.sqlite",
-        "tiny-ctx64-fp32/trace.sqlite",
+        "nsys/tiny-ctx64-fp32/trace.sqlite",
+        "nsys/tiny-ctx64-bf16-sdpa-fused/trace.sqlite",
+        "torch/tiny-ctx8-bf16/trace.json.gz",
     ],
 )
-def test_a_capture_of_this_project_is_attributed_as_its_own_stages_do(export: str) -> None:
-    database = DATA.parent / "nsys" / export
-    trace = nsys.read(database)
-    ranges, activities = attribute(trace)
-    paths = np.append(ranges["path"].to_numpy(dtype=object), "")[activities["range"]]
-    sums = activities["duration_ns"].groupby(paths).sum()
-    tables = tables_in(database, fold="")
-    here = {path.replace("\\/", "/"): ns for path, ns in busy(tables).items() if ns}
-    assert here == {path: ns for path, ns in sums.items() if path}
-    assert sum(unplaced(tables).values()) == sums.get("", 0)
-    assert tables["summary"]["total_ns"].iloc[-1] == trace.total_ns
+def test_a_capture_of_a_case_has_the_paths_and_times_of_the_cases_tables(export: str) -> None:
+    capture = DATA.parent / export
+    case = read_case(capture.parent)
+    of_case = ranges_table(case.ranges).groupby("path")[["instances", "busy_ms", "span_ms"]].sum()
+    assert {f"{phase}/backward" for phase in PHASES[1:]} < set(of_case.index)
+    paths = tables_in(capture, fold="")["paths"].set_index("path")[list(of_case.columns)]
+    pd.testing.assert_frame_equal(paths.loc[of_case.index], of_case, check_names=False)
+    others = paths.drop(of_case.index)
+    assert not any(str(path).startswith(tuple(PHASES)) for path in others.index)
+    by_kernel = kernels_table(case.ranges, case.work).groupby("path")["busy_ns"].sum()
+    here = tables_in(capture, fold="")["kernels"].groupby("path")["busy_ns"].sum()
+    assert here.to_dict() == by_kernel.drop("", errors="ignore").to_dict()

@@ -8,10 +8,10 @@ import pandas as pd
 from workflow_src.captures.capture import UNREADABLE, Capture, Note, early, noted
 from workflow_src.captures.domains import Chosen, choose, is_library
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.placing.attribution import device_times
 from workflow_src.placing.ledger import holding
 from workflow_src.placing.paths import Paths, paths_of
 from workflow_src.placing.placing import Placed, place
+from workflow_src.placing.range_times import device_times
 from workflow_src.placing.ranks import waits
 from workflow_src.placing.shapes import shapes
 from workflow_src.placing.steps import (
