@@ -24,7 +24,7 @@ FIRST_LINE = 2
 """The line of a CSV's first row, after its headings."""
 
 DEVICE = "device time"
-OPERATORS = "time of operators on a CPU, as no device work was recorded,"
+OPERATORS = "time of operators on a CPU, as no device work was read,"
 """What a capture's work takes."""
 
 READ = ("paths", "kernels", "unplaced", "steps", "idle", "summary", "notes")

@@ -40,6 +40,9 @@ KERNEL, COPY, SET, GRAPH, OPERATOR = "kernel", "copy", "set", "graph", "operator
 UNREADABLE = "unreadable"
 """The note of a capture that can't be read, which is about why; nothing else is known of it."""
 
+IMPOSSIBLE, TWICE, NO_KERNELS = "impossible", "twice", "no kernels"
+"""Notes of events that can't be so, and of a capture whose kernels the profiler didn't record."""
+
 NOTES = {
     UNREADABLE: "the capture can't be read",
     "unclosed": "ranges that were never closed; they are taken to end with the capture",
@@ -65,13 +68,31 @@ NOTES = {
         "clocks, are wrong"
     ),
     "bad calls": "API calls without a time: left out",
-    "bad events": "events that can't be read: left out",
+    "endless calls": (
+        "API calls without an end, or that end before they begin: they are taken to end where they "
+        "begin"
+    ),
+    IMPOSSIBLE: (
+        "events that can't have been then: over a day from the middle of the capture or, of a "
+        "device, over a minute before or after all API calls; left out, in no total"
+    ),
+    TWICE: "events that stand in the file twice, equal in all that is read of them: counted once",
+    "bad events": "events that can't be read, or end without having begun: left out",
     "cut off": "the file ends in the middle; events up to there are read",
     "lost names": "names whose text the file lacks; they are given by number",
     "other table": "table of another name, read for the one expected",
     "unread tables": "activities in tables that this reader doesn't know, not in any total",
+    "unread events": (
+        "events of a category that this reader doesn't know, or of none, as other profilers write "
+        "for a device's work: in no total"
+    ),
     "no step": "no range that counts has the name that capture_step (--step by hand) gives",
     "no work": "the capture holds no device activity",
+    NO_KERNELS: (
+        "calls that launch work, in a capture without a table of kernels, as tracing by hardware "
+        "leaves behind where the window closes before the program ends: capture again with "
+        "--trace=cuda-sw,nvtx"
+    ),
     "lent": (
         "activities launched on threads without ranges of the program, such as autograd's: they "
         "lie in what was open on the main thread"

@@ -4,6 +4,7 @@ Where no device worked, operators take the place of its activities, each with th
 didn't spend in operators that it called.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,12 @@ from workflow_src.captures.capture import (
     UNKNOWN,
     WORK,
     Capture,
+    Note,
     frame,
     noted,
 )
 from workflow_src.captures.domains import torch_domain
+from workflow_src.captures.event_checks import checked
 from workflow_src.captures.event_columns import Columns
 from workflow_src.captures.event_parts import KINDS, read_parts
 from workflow_src.captures.launches import SHARED, Calls, launches
@@ -44,24 +47,39 @@ def read(path: Path) -> Capture:
     on_device = found.columns["work"].count > 0
     if not on_device:
         found = read_parts(path, ("range", "call", "overhead", "operator"))
-    ranges, calls, overheads, work = found.columns.values()
     if not any(columns.count for columns in found.columns.values()):
-        raise TraceError(
-            "it holds no event of torch.profiler that takes time; record CPU and CUDA activities, "
-            "or copy it again"
-        )
+        raise TraceError(_nothing(found.unread))
+    columns, checks = checked(found.columns)
+    ranges, calls, overheads, work = columns.values()
     rows, shared = _device_rows(work, calls, ranges) if on_device else (_operator_rows(work), 0)
     notes = noted(
         bad_ranges=ranges.bad,
         bad_work=work.bad,
         bad_calls=calls.bad,
-        bad_events=found.bad,
+        endless_calls=calls.endless,
+        bad_events=found.bad + found.stray,
         cut_off=int(found.cut_off),
         several_processes=shared,
     )
+    unread = [Note("unread events", n, name or "no category") for name, n in found.unread.items()]
+    notes += (*checks, *unread)
     table = frame(WORK, rows)
     total, waits = int(table["duration_ns"].sum()), _held(calls, work, overheads)
     return Capture("torch", "", frame(RANGES, _range_rows(ranges)), table, total, waits, notes)
+
+
+def _nothing(unread: Mapping[str, int]) -> str:
+    """Why a trace without any event that is read can't be."""
+    if "" in unread:
+        return (
+            f"its {unread['']} events have no category, so another profiler wrote it, such as "
+            "TensorFlow's or JAX's; capture the program with nsys instead: "
+            "nsys profile -t cuda,nvtx"
+        )
+    return (
+        "it holds no event of torch.profiler that takes time; record CPU and CUDA activities, or "
+        "copy it again"
+    )
 
 
 def _held(calls: Columns, work: Columns, overheads: Columns) -> pd.DataFrame:

@@ -5,7 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import UNREADABLE, Capture, Note, early, noted
+from workflow_src.captures.capture import (
+    IMPOSSIBLE,
+    NO_KERNELS,
+    UNREADABLE,
+    Capture,
+    Note,
+    early,
+    noted,
+)
 from workflow_src.captures.domains import choose
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.placing.attribution import device_times
@@ -59,7 +67,7 @@ def attributed(
     work["wait_ns"] = waiting.ns
     counts = noted(early=early(capture.work), unmatched=waiting.unmatched)
     notes = capture.notes + counts + chosen.notes + placed.notes
-    if not len(work) and UNREADABLE not in [note.code for note in notes]:
+    if not len(work) and not {note.code for note in notes} & {UNREADABLE, IMPOSSIBLE, NO_KERNELS}:
         notes += (Note("no work", 1),)
     ranges = device_times(placed.ranges, work)
     known = waiting.known
