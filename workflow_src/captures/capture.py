@@ -40,7 +40,8 @@ KERNEL, COPY, SET, GRAPH, OPERATOR = "kernel", "copy", "set", "graph", "operator
 UNREADABLE = "unreadable"
 """The note of a capture that can't be read, which is about why; nothing else is known of it."""
 
-IMPOSSIBLE, TWICE, NO_KERNELS = "impossible", "twice", "no kernels"
+IMPOSSIBLE, TWICE, REUSED_NUMBERS = "impossible", "twice", "reused numbers"
+NO_KERNELS = "no kernels"
 """Notes of events that can't be so, and of a capture whose kernels the profiler didn't record."""
 
 NOTES = {
@@ -102,6 +103,11 @@ NOTES = {
         "together: how long they waited for each other isn't told"
     ),
     "ranks": "ranks of one job, each traced by itself and joined: processes have their numbers",
+    REUSED_NUMBERS: (
+        "activities whose launch has the number of other launches in its process: each belongs to "
+        "the latest of them before it or, where one is left without any, to none; traces of "
+        "several ranks under one process number are like that: give each by itself"
+    ),
     "several processes": "launches whose number processes share, so that no process is known",
 }
 """What is said of a capture, by code; a note gives the count, and names where it helps."""

@@ -79,8 +79,9 @@ def _launched(found: Exported) -> _Launched:
         parts = [_part(found, key) for key, table in WORK_TABLES.items() if found.has(table)]
         holding = [waits(found), overheads(found)]
         calls = reading.result()
-    launched = launches(_column(parts, "globalPid") >> 24, _column(parts, "correlationId"), calls)
+    process, number = _column(parts, "globalPid") >> 24, _column(parts, "correlationId")
     bad = found.rows(RUNTIME) - len(calls.start) if found.has(RUNTIME) else 0
+    launched = launches(process, number, _column(parts, "start"), calls, complete=not bad)
     last = int(calls.end.max(initial=-NEVER))
     held = pd.concat([*holding, pageable_copies(found, calls)], ignore_index=True)
     return _Launched(parts, launched, held, last, bad)
@@ -110,6 +111,7 @@ def _capture(found: Exported, launched: _Launched) -> Capture:
         bad_ranges=ranges.bad,
         bad_work=sum(part.bad for part in parts),
         bad_calls=launched.bad,
+        reused_numbers=launched.launches.reused,
         lost_names=ranges.lost_names + sum(part.lost_names for part in parts),
     )
     return Capture(

@@ -51,7 +51,7 @@ def read(path: Path) -> Capture:
         raise TraceError(_nothing(found.unread))
     columns, checks = checked(found.columns)
     ranges, calls, overheads, work = columns.values()
-    rows, shared = _device_rows(work, calls, ranges) if on_device else (_operator_rows(work), 0)
+    rows, numbers = _device_rows(work, calls, ranges) if on_device else (_operator_rows(work), {})
     notes = noted(
         bad_ranges=ranges.bad,
         bad_work=work.bad,
@@ -59,7 +59,7 @@ def read(path: Path) -> Capture:
         endless_calls=calls.endless,
         bad_events=found.bad + found.stray,
         cut_off=int(found.cut_off),
-        several_processes=shared,
+        **numbers,
     )
     unread = [Note("unread events", n, name or "no category") for name, n in found.unread.items()]
     notes += (*checks, *unread)
@@ -120,8 +120,10 @@ def _range_rows(ranges: Columns) -> dict[str, object]:
     }
 
 
-def _device_rows(work: Columns, calls: Columns, ranges: Columns) -> tuple[dict[str, object], int]:
-    """A device's activities with their launches, and of how many the process can't be known.
+def _device_rows(
+    work: Columns, calls: Columns, ranges: Columns
+) -> tuple[dict[str, object], dict[str, int]]:
+    """A device's activities with their launches, and of how many numbers are of several launches.
 
     An activity's event names its device, not its process: that is its launch's.
     """
@@ -129,7 +131,7 @@ def _device_rows(work: Columns, calls: Columns, ranges: Columns) -> tuple[dict[s
     callers = calls.numbers["process"]
     process, shared = _processes(number, of_call, callers, ranges.numbers["process"])
     called = Calls(calls.start, calls.end, callers, calls.numbers["thread"], of_call)
-    launched = launches(process, number, called)
+    launched = launches(process, number, work.start, called, complete=not calls.bad)
     kinds = np.array([KINDS[name] for name in work.categories], dtype=object)
     device, stream = work.numbers["device"], work.numbers["stream"]
     rows: dict[str, object] = _rows(work, kinds, process) | {
@@ -140,7 +142,7 @@ def _device_rows(work: Columns, calls: Columns, ranges: Columns) -> tuple[dict[s
         "thread": launched.thread,
         "missing": np.where(shared, SHARED, launched.missing).astype(object),
     }
-    return rows, int(shared.sum())
+    return rows, {"several_processes": int(shared.sum()), "reused_numbers": launched.reused}
 
 
 def _processes(
