@@ -34,6 +34,7 @@ class Arguments(msgspec.Struct, frozen=True, gc=False):
     device: Any = None
     stream: Any = None
     external: Any = msgspec.field(name="External id", default=None)
+    bytes: Any = None
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):
