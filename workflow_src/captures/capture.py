@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from workflow_src.captures.recording import Recording
 from workflow_src.common.intervals import Integers
 
 LATEST_NS = 2**62
@@ -139,6 +140,16 @@ def noted(**counts: int) -> tuple[Note, ...]:
     return tuple(Note(code.replace("_", " "), n) for code, n in counts.items() if n)
 
 
+def left_out_notes(counts: Mapping[str, Sequence[int]]) -> tuple[Note, ...]:
+    """Notes of how many of some events stand twice, and how many have impossible times."""
+    return tuple(
+        Note(code, count, what)
+        for place, code in enumerate((TWICE, IMPOSSIBLE))
+        for what, each in counts.items()
+        if (count := each[place])
+    )
+
+
 @dataclass(frozen=True)
 class Capture:
     """One capture.
@@ -163,6 +174,7 @@ class Capture:
     calls: pd.DataFrame = field(default_factory=lambda: calls_frame([], [], {}))
     copies: pd.DataFrame = field(default_factory=lambda: copies_frame({}))
     notes: tuple[Note, ...] = ()
+    recording: Recording = field(default_factory=Recording)
 
     @classmethod
     def unreadable(cls, why: str) -> "Capture":

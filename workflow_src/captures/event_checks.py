@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from workflow_src.captures import plausible
-from workflow_src.captures.capture import IMPOSSIBLE, TWICE, UNKNOWN, Note, noted
+from workflow_src.captures.capture import UNKNOWN, Note, left_out_notes, noted
 from workflow_src.captures.event_columns import NUMBERS, Columns
 from workflow_src.captures.paired_events import NEVER
 from workflow_src.captures.rows import in_order, repeated
@@ -34,15 +34,14 @@ def checked(columns: Part) -> tuple[dict[str, Columns], tuple[Note, ...]]:
     closed, unclosed = _closed(once)
     possible = {part: _possible(part, each, closed) for part, each in closed.items()}
     lost = {part: len(closed[part].start) - len(each.start) for part, each in possible.items()}
-    told = [Note(TWICE, n, WHAT[part]) for part, n in twice.items() if n]
-    told += [Note(IMPOSSIBLE, n, WHAT[part]) for part, n in lost.items() if n]
-    return possible, (*noted(unclosed=unclosed), *told)
+    counts = {WHAT[part]: (twice[part], lost[part]) for part in columns}
+    return possible, noted(unclosed=unclosed) + left_out_notes(counts)
 
 
 def _once(part: str, columns: Columns) -> Columns:
     numbers = [columns.numbers[name] for name in NUMBERS]
-    every = (columns.start, columns.end, *numbers, columns.names, columns.categories)
-    again = repeated(in_order(every[0], every[1:]), every)
+    others = (columns.end, *numbers, columns.names, columns.categories)
+    again = repeated(in_order(columns.start, others), (columns.start, *others))
     if part in TOLD_APART_BY_NUMBER:
         again = again[columns.numbers["external"][again] != UNKNOWN]
     first = np.ones(len(columns.start), dtype=bool)

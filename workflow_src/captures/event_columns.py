@@ -88,8 +88,15 @@ class Columns:
         if which.all():
             return self
         numbers = {name: values[which] for name, values in self.numbers.items()}
-        columns = (self.start, self.end, self.names, self.categories)
-        return Columns(*(each[which] for each in columns), numbers, self.bad, self.endless)
+        return Columns(
+            self.start[which],
+            self.end[which],
+            self.names[which],
+            self.categories[which],
+            numbers,
+            self.bad,
+            self.endless,
+        )
 
     @classmethod
     def joined(cls, parts: Sequence["Columns"]) -> "Columns":

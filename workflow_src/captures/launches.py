@@ -36,7 +36,8 @@ class Launches:
     """For each activity: start, end (ns) and thread of its launch, or UNKNOWN, and why (or "").
 
     reused: how many have a number that several launches of their process have.
-    unanswered: for each call, whether no activity has its number.
+    outermost: which calls have a number, and aren't inside of another call of it; unanswered: those
+    of them whose number no activity has.
     """
 
     start: Indices
@@ -44,6 +45,7 @@ class Launches:
     thread: Indices
     missing: npt.NDArray[np.object_]
     reused: int
+    outermost: npt.NDArray[np.bool_]
     unanswered: npt.NDArray[np.bool_]
 
 
@@ -64,13 +66,13 @@ def launches(
         call[again] = _latest(made, wanted[again], begun[again], calls)
     found, unclear = call != UNKNOWN, again & (call == UNKNOWN)
     start, end, thread = (np.full(len(process), UNKNOWN) for _ in range(3))
-    missing, unanswered = np.full(len(process), "", dtype=object), made.launching.copy()
+    missing, unanswered = np.full(len(process), "", dtype=object), made.outermost.copy()
     missing[~found] = _why(known, process[~found], number[~found], calls, complete)
     missing[unclear] = REUSED
     call = call[found]
     start[found], end[found], thread[found] = calls.start[call], calls.end[call], calls.thread[call]
     unanswered[call] = False
-    return Launches(start, end, thread, missing, int(again.sum()), unanswered)
+    return Launches(start, end, thread, missing, int(again.sum()), made.outermost, unanswered)
 
 
 def that_launched(process: Indices, number: Indices, calls: Calls) -> npt.NDArray[np.bool_]:
@@ -86,13 +88,13 @@ def that_launched(process: Indices, number: Indices, calls: Calls) -> npt.NDArra
 class _Made:
     """Calls by number: their rows in order of `keys`, and those of one key in order of start.
 
-    launching: of each call, whether it may have launched work of its own: it has a number, and
-    isn't inside of another call of this number; reused: the keys that several of these have.
+    outermost: which calls have a number, and aren't inside of another call of it; reused: the keys
+    that several of these have.
     """
 
     keys: Indices
     order: Indices
-    launching: npt.NDArray[np.bool_]
+    outermost: npt.NDArray[np.bool_]
     reused: Indices
 
     def first(self, wanted: Indices) -> Indices:
@@ -108,20 +110,20 @@ class _Made:
 def _by_number(known: Indices, calls: Calls) -> _Made:
     keys = _keys(known, calls.process, calls.number)
     order = np.lexsort((calls.start, keys))
-    launching, keys = keys != UNKNOWN, keys[order]
+    outermost, keys = keys != UNKNOWN, keys[order]
     same = np.append(False, keys[1:] == keys[:-1])[: len(keys)] & (keys != UNKNOWN)
     if not same.any():
-        return _Made(keys, order, launching, np.array([], dtype=np.int64))
+        return _Made(keys, order, outermost, np.array([], dtype=np.int64))
     some = same | np.append(same[1:], False)
     rows = order[some]
     table = pd.DataFrame({"key": keys[some], "start": calls.start[rows], "end": calls.end[rows]})
     table = table.assign(thread=calls.thread[rows], row=rows)
     table = table.sort_values(["key", "start", "end"], ascending=[True, True, False], kind="stable")
     inside = _inside(table)
-    launching[table.loc[inside, "row"]] = False
+    outermost[table.loc[inside, "row"]] = False
     outer = table.loc[~inside, "key"]
     order[some] = table["row"]
-    return _Made(keys, order, launching, np.asarray(outer[outer.duplicated()].unique()))
+    return _Made(keys, order, outermost, np.asarray(outer[outer.duplicated()].unique()))
 
 
 def _inside(calls: pd.DataFrame) -> npt.NDArray[np.bool_]:
@@ -136,20 +138,21 @@ def _inside(calls: pd.DataFrame) -> npt.NDArray[np.bool_]:
 def _latest(made: _Made, wanted: Indices, begun: Indices, calls: Calls) -> Indices:
     """Of launches of one number the latest one that an activity can be of, or else the first.
 
-    UNKNOWN for all of a number if a launch of it is left without an activity: it may have launched
-    one that began late. So it is where traces of several ranks have become those of one process.
+    UNKNOWN after a launch that is left without an activity: what it launched may have begun late.
+    So it is where traces of several ranks have become those of one process.
     """
     some = np.isin(made.keys, made.reused)
     row, key = made.order[some], made.keys[some]
-    own = made.launching[row]
+    own = made.outermost[row]
     launched = pd.DataFrame({"key": key[own], "row": row[own], "at": calls.start[row[own]]})
     asking = pd.DataFrame({"key": wanted, "at": begun, "place": np.arange(len(wanted))})
     found = pd.merge_asof(asking.sort_values("at"), launched.sort_values("at"), on="at", by="key")
     found = found.sort_values("place")
     firsts = found["key"].map(launched.groupby("key")["row"].first())
     call = found["row"].fillna(firsts)
-    left = launched.loc[~launched["row"].isin(call), "key"]
-    return call.mask(found["key"].isin(left), UNKNOWN).to_numpy(dtype=np.int64)
+    left = launched[~launched["row"].isin(call)].groupby("key")["at"].min()
+    unclear = found["at"] >= found["key"].map(left)
+    return call.mask(unclear, UNKNOWN).to_numpy(dtype=np.int64)
 
 
 def _keys(known: Integers, process: Integers, number: Integers) -> Indices:

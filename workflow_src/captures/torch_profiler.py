@@ -6,6 +6,7 @@ didn't spend in operators that it called.
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from workflow_src.captures.call_kinds import launches_work
 from workflow_src.captures.capture import (
     API,
     COPY,
@@ -38,6 +40,7 @@ from workflow_src.captures.event_checks import checked
 from workflow_src.captures.event_columns import Columns
 from workflow_src.captures.event_parts import KINDS, read_parts
 from workflow_src.captures.launches import SHARED, Calls, launches
+from workflow_src.captures.recording import Recording
 from workflow_src.captures.self_times import operator_calls
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
@@ -47,6 +50,17 @@ COPIED = re.compile(r"Memcpy (?P<direction>\w+) \((?P<source>\w+) -> (?P<target>
 """The name of a copy, as CUPTI's activities are named: Memcpy HtoD (Pageable -> Device)."""
 
 FILLED = re.compile(r"Memset \((?P<target>\w+)\)")
+
+
+@dataclass(frozen=True)
+class _Done:
+    """Device work as rows; how many numbers of launches several processes share, and how many
+    several launches of one; and what is known of the launches."""
+
+    rows: dict[str, object]
+    shared: int = 0
+    reused: int = 0
+    recording: Recording = field(default_factory=Recording)
 
 
 def read(path: Path) -> Capture:
@@ -59,7 +73,7 @@ def read(path: Path) -> Capture:
         raise TraceError(_nothing(found.unread))
     columns, checks = checked(found.columns)
     ranges, calls, overheads, work = columns.values()
-    rows, numbers = _device_rows(work, calls, ranges) if on_device else (_operator_rows(work), {})
+    done = _device_rows(work, calls, ranges) if on_device else _Done(_operator_rows(work))
     notes = noted(
         bad_ranges=ranges.bad,
         bad_work=work.bad,
@@ -67,15 +81,16 @@ def read(path: Path) -> Capture:
         endless_calls=calls.endless,
         bad_events=found.bad + found.stray,
         cut_off=int(found.cut_off),
-        **numbers,
+        several_processes=done.shared,
+        reused_numbers=done.reused,
     )
     unread = [Note("unread events", n, name or "no category") for name, n in found.unread.items()]
     notes += (*checks, *unread)
-    table = frame(WORK, rows)
+    table = frame(WORK, done.rows)
     copies = _copies(table, work.numbers["bytes"]) if on_device else copies_frame({})
     every = _calls(calls, _pageable(copies, work), overheads)
     total, spans = int(table["duration_ns"].sum()), frame(RANGES, _range_rows(ranges))
-    return Capture("torch", "", spans, table, total, every, copies, notes)
+    return Capture("torch", "", spans, table, total, every, copies, notes, done.recording)
 
 
 def _nothing(unread: Mapping[str, int]) -> str:
@@ -142,10 +157,8 @@ def _range_rows(ranges: Columns) -> dict[str, object]:
     }
 
 
-def _device_rows(
-    work: Columns, calls: Columns, ranges: Columns
-) -> tuple[dict[str, object], dict[str, int]]:
-    """A device's activities with their launches, and of how many numbers are of several launches.
+def _device_rows(work: Columns, calls: Columns, ranges: Columns) -> _Done:
+    """A device's activities with their launches.
 
     An activity's event names its device, not its process: that is its launch's.
     """
@@ -164,7 +177,12 @@ def _device_rows(
         "thread": launched.thread,
         "missing": np.where(shared, SHARED, launched.missing).astype(object),
     }
-    return rows, {"several_processes": int(shared.sum()), "reused_numbers": launched.reused}
+    launching = launches_work(pd.Categorical(calls.names))
+    made = Recording(
+        launches=int((launching & launched.outermost).sum()),
+        unanswered=int((launching & launched.unanswered).sum()),
+    )
+    return _Done(rows, int(shared.sum()), launched.reused, made)
 
 
 def _processes(

@@ -78,8 +78,11 @@ def write_csv(path: Path, table: "pd.DataFrame") -> None:
     Texts that a spreadsheet would take for formulas get an apostrophe before them, as OWASP's page
     on CSV injection says.
     """
-    texts = (name for name in table if table[name].dtype.kind not in "biufcmM")
-    safe = {name: [_inert(cell) for cell in table[name]] for name in texts if _computes(table[name])}
+    safe = {
+        str(name): [_inert(cell) for cell in column]
+        for name, column in table.items()
+        if column.dtype.kind not in "biufcmM" and _computes(column)
+    }
     whole = table.assign(**safe)
     write_whole(path, lambda partial: whole.to_csv(partial, index=False, lineterminator="\n"))
 
