@@ -177,4 +177,4 @@ def trace_file(folder: Path, content: Any, name: str = "c.json") -> Path:
 
 
 def tables_in(path: Path, *domains: str, step: str = "") -> dict[str, pd.DataFrame]:
-    return tables_of(attributed(read(path), domains or None), step)
+    return tables_of(attributed(read(path), domains or None, step=step))

@@ -16,8 +16,8 @@ from workflow_src.tables.capture_tables import tables_of
 DATA = Path(__file__).parents[1] / "data" / "captures"
 
 
-def steps_in(path: Path, named: str = "", fold: str = "") -> pd.DataFrame:
-    return tables_of(attributed(read(path), None, fold=fold), named)["steps"]
+def steps_in(path: Path, named: str = "", fold: str | None = None) -> pd.DataFrame:
+    return tables_of(attributed(read(path), None, fold=fold, step=named))["steps"]
 
 
 def causes(steps: pd.DataFrame, row: int = 0) -> dict[str, int]:
@@ -68,7 +68,7 @@ def test_an_idle_gap_is_the_path_of_the_work_that_ends_it(export: Export) -> Non
         export.work(start + 60, 5, start=start + 70)  # to 75, in step
     export.range("load", 0, 200, thread=2)
     export.work(185, 5, thread=2)  # from 190 to 195
-    idle = tables_of(attributed(export.read(), None), "step")["idle"].set_index("path")
+    idle = tables_of(attributed(export.read(), None, step="step"))["idle"].set_index("path")
     columns = ["own_idle_ns", "idle_ns", "idle_launch_ns", "idle_queued_ns"]
     assert idle[columns].to_dict("index") == {
         # The device waits for the load in the second step, and after the last work of both.
@@ -89,7 +89,7 @@ def test_a_host_that_is_in_a_range_without_launches_is_elsewhere(export: Export)
     export.work(180, 10)
     export.range("load", 0, 200, thread=2)
     export.work(59, 5, thread=2, start=62)
-    found = tables_of(attributed(export.read(), None), "step")
+    found = tables_of(attributed(export.read(), None, step="step"))
     assert causes(found["steps"]) == {
         "elsewhere": 50 + 35, "launch": 10 + 4 + 31 + 5, "queued": 2 + 4 + 4
     }  # fmt: skip
@@ -160,7 +160,7 @@ def test_steps_can_be_named_and_an_unknown_name_is_told(export: Export) -> None:
     path = export.write()
     inner = steps_in(path, "inner")
     assert inner[["path", "wall_ns"]].to_numpy().tolist() == [["step/inner", 90]]
-    tables = tables_of(attributed(read(path), None), "batch")
+    tables = tables_of(attributed(read(path), None, step="batch"))
     assert tables["steps"].empty and tables["notes"]["note"].tolist() == ["no step"]
 
 

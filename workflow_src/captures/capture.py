@@ -101,6 +101,14 @@ NOTES = {
         "for a device's work: in no total"
     ),
     "no step": "no range that counts has the name that capture_step (--step by hand) gives",
+    "folded names": (
+        "names that differ from many others in one path by numbers alone; they are one path, with "
+        "* for each number, and capture_fold= (--fold= by hand) keeps them apart"
+    ),
+    "many paths": (
+        "range paths, too many to read: capture_fold (--fold by hand) is a pattern of what is left "
+        "out of names, so that ranges that differ by it are one path"
+    ),
     "no work": "the capture holds no device activity",
     NO_KERNELS: (
         "calls that launch work, in a capture without a table of kernels, as tracing by hardware "
