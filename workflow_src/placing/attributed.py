@@ -151,5 +151,5 @@ def folded(ranges: pd.DataFrame, fold: str) -> pd.DataFrame:
 
 def source_of(found: Attributed) -> Source:
     """What the steps of a capture are found in."""
-    notes = capture.notes + counts + ranged.notes + paths.notes
-    if not len(work) and not {note.code for note in notes} & {UNREADABLE, IMPOSSIBLE, NO_KERNELS}:
+    held, is_step = holding(found.capture.calls), found.ranged.steps.is_step
+    return Source(found.placed.ranges, found.capture.ranges, found.paths, found.work, held, is_step)
