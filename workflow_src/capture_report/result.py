@@ -33,7 +33,7 @@ DEVICE = "device time"
 OPERATORS = "time of operators on a CPU, as no device work was read,"
 """What a capture's work takes."""
 
-READ = ("paths", "kernels", "unplaced", "steps", "idle", "summary", "notes")
+READ = ("paths", "kernels", "unplaced", "steps", "idle", "summary", "notes", "certificate")
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Captured:
     joined, `steps` how long steps take and where that goes, `idle` before the work of which range
     paths devices idled in steps, `kernels` and `families` what ran, `lost` what could not be placed
     and why, `processes` a row per process if there are several, `notes` what was read otherwise
-    than recorded. `problem` says why the capture can't be read; there is nothing else then.
+    than recorded, `certificate` whether it can be trusted. `problem` says why the capture can't be read; there is nothing else then.
     """
 
     name: str
@@ -82,6 +82,7 @@ class Captured:
     lost: pd.DataFrame
     processes: pd.DataFrame
     notes: pd.DataFrame
+    certificate: pd.DataFrame
 
 
 def read_tables(folder: Path) -> Mapping[str, pd.DataFrame]:
@@ -132,6 +133,7 @@ def captured(name: str, tables: Mapping[str, pd.DataFrame]) -> Captured:
         lost=unplaced_times(tables["unplaced"], total, steps),
         processes=_processes(summary, every) if several else pd.DataFrame(),
         notes=pd.DataFrame() if problem else _notes(tables["notes"]),
+        certificate=pd.DataFrame() if problem else _certificate(tables["certificate"]),
     )
 
 
@@ -214,3 +216,17 @@ def _notes(notes: pd.DataFrame) -> pd.DataFrame:
             ]
         )
     return pd.DataFrame(lines, columns=["what", "number", "of"], dtype="object")
+
+
+def _certificate(checks: pd.DataFrame) -> pd.DataFrame:
+    """A row per check: what it comes to, its verdict, and what it means."""
+    lines: list[list[Cell]] = []
+    for number in checks.index:
+        row = checks.loc[[number]]
+        check, result, unit, verdict, meaning = row.iloc[0]
+        source = rows_of("certificate", row)
+        text = None if pd.isna(result) else str(result)
+        cell = text if text is None or pd.isna(unit) else value(float(text), str(unit), source)
+        lines.append([str(check), cell, str(verdict), str(meaning)])
+    heads = ["checked", "result", "verdict", "what it means"]
+    return pd.DataFrame(lines, columns=heads, dtype="object")
