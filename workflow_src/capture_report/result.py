@@ -16,7 +16,7 @@ from workflow_src.capture_report.work_result import (
     ms_of,
     unplaced_times,
 )
-from workflow_src.captures.capture import OPERATOR, UNREADABLE
+from workflow_src.captures.capture import NO_KERNELS, OPERATOR, UNREADABLE
 from workflow_src.common.errors import TraceError, remake
 from workflow_src.common.reading import reading
 from workflow_src.placing.per_step import PER_STEP
@@ -49,13 +49,15 @@ class Captured:
     """One capture: `total`, `placed` and `unplaced` device time in ms, and what has it.
 
     `takes` says that it is device time, or that of operators. `cut`: the file ended in its middle.
+    `no_kernels`: it has calls that launched some, and none.
     `named`: the name of steps that no range has. `working` is how devices spend the time of steps,
     `waiting` the process that waits longest for others. `whole`: there are no ranges that count, so
     that all work is in one row. `paths` has the range paths, `ranks` those of several processes
     joined, `steps` how long steps take and where that goes, `idle` before the work of which range
     paths devices idled in steps, `kernels` and `families` what ran, `lost` what could not be placed
     and why, `processes` a row per process if there are several, `notes` what was read otherwise
-    than recorded, `certificate` whether it can be trusted. `problem` says why the capture can't be read; there is nothing else then.
+    than recorded, `certificate` whether it can be trusted. `problem` says why the capture can't be
+    read; there is nothing else then.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Captured:
     ranges: Value
     takes: str
     cut: bool
+    no_kernels: bool
     named: str | None
     working: Working | None
     waiting: Waiting | None
@@ -118,6 +121,7 @@ def captured(name: str, tables: Mapping[str, pd.DataFrame]) -> Captured:
         ranges=count_of(ranges, every),
         takes=_takes(tables),
         cut="cut off" in set(tables["notes"]["note"]),
+        no_kernels=NO_KERNELS in set(tables["notes"]["note"]),
         named=_about_note(tables["notes"], "no step"),
         working=working(tables["steps"]),
         waiting=longest_waiting(tables["paths"]),

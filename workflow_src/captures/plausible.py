@@ -29,7 +29,8 @@ def window(starts: Sequence[Indices]) -> Window | None:
     samples = [each[:: max(1, len(each) // SAMPLE)] for each in starts]
     if not sum(map(len, samples)):
         return None
-    middle = int(np.median(np.concatenate(samples)))
+    every = np.sort(np.concatenate(samples))
+    middle = int(every[len(every) // 2])
     return middle - LONGEST_NS, middle + LONGEST_NS
 
 
