@@ -165,3 +165,10 @@ def test_a_folder_is_reported_and_again_after_a_change_of_a_file(
     changed(folder / "StringIds.parquet", lambda table: table.slice(0, 0))
     again = {"capture_tables": 1, "capture_timeline": 1, "captures_report": 1}
     assert project.stale(*words) == again
+
+
+@pytest.mark.parametrize("folder", [".arrow", ".parquet"], indirect=True)
+def test_a_column_in_which_nothing_stands_may_have_no_type(folder: Path) -> None:
+    path = next(folder.glob("NVTX_EVENTS*"))
+    changed(path, lambda table: table.set_column(6, "textId", [pa.nulls(len(table))]))
+    assert [*tables_in(folder)["paths"]["path"]] == ["step"]

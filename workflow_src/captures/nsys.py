@@ -1,5 +1,6 @@
 """Reads an nsys export of any program, of nsys 2023.4 and later."""
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -9,6 +10,7 @@ import pandas as pd
 
 from workflow_src.captures.capture import (
     GRAPH,
+    IMPOSSIBLE,
     KERNEL,
     PAGEABLE,
     RANGES,
@@ -38,12 +40,17 @@ LAUNCHED = (KERNEL, GRAPH)
 
 @dataclass(frozen=True)
 class _Launched:
-    """All device work with its launches, and all calls; `possible`: when either can have been."""
+    """All device work with its launches, and all calls.
+
+    last: the latest end of a call (ns); lost: how many calls were left out or have no end, by the
+    notes that say so; possible: when calls and work can have been.
+    """
 
     parts: list[Worked]
     launches: Launches
-    api: NamedCalls
     calls: pd.DataFrame
+    last: int
+    lost: Mapping[str, int]
     recording: Recording
     possible: Window | None
 
@@ -69,7 +76,9 @@ def _launched(found: Exported) -> _Launched:
     number, begun = column(parts, "correlationId"), column(parts, "start")
     launched = launches(process, number, begun, calls, complete=not api.bad + api.impossible)
     table = calls_table(api, _pageable(parts, api), overheads)
-    return _Launched(parts, launched, api, table, recording(found, api, launched), possible)
+    last, made = int(calls.end.max(initial=-NEVER)), recording(found, api, launched)
+    lost = {"bad": api.bad, "endless": api.endless, IMPOSSIBLE: api.impossible}
+    return _Launched(parts, launched, table, last, lost, made, possible)
 
 
 def _calls_apart(found: Exported) -> NamedCalls:
@@ -95,7 +104,7 @@ def _capture(found: Exported, launched: _Launched) -> Capture:
     if launched.possible:
         ranges = ranges.within(launched.possible)
     unclosed = int((ranges.end == NEVER).sum())
-    last = int(column(parts, "end").max(initial=launched.api.calls.end.max(initial=-NEVER)))
+    last = int(column(parts, "end").max(initial=launched.last))
     ranges = ranges.closed(max(last, _last(ranges)))
     shown = _shown([ranges.thread >> 24, column(parts, "globalPid") >> 24])
     return Capture(
@@ -112,11 +121,11 @@ def _capture(found: Exported, launched: _Launched) -> Capture:
 
 
 def _notes(ranges: Ranges, unclosed: int, launched: _Launched) -> tuple[Note, ...]:
-    parts, api, made = launched.parts, launched.api, launched.recording.launches
+    parts, lost, made = launched.parts, launched.lost, launched.recording.launches
     kernels = sum(len(part.names) + part.impossible for part in parts if part.kind in LAUNCHED)
     left_out = {
         "ranges": (ranges.twice, ranges.impossible),
-        "API calls": (0, api.impossible),
+        "API calls": (0, lost[IMPOSSIBLE]),
         "device activities": (
             sum(part.twice for part in parts),
             sum(part.impossible for part in parts),
@@ -128,8 +137,8 @@ def _notes(ranges: Ranges, unclosed: int, launched: _Launched) -> tuple[Note, ..
         whole_graphs=sum(len(part.names) for part in parts if part.kind == GRAPH),
         bad_ranges=ranges.bad,
         bad_work=sum(part.bad for part in parts),
-        bad_calls=api.bad,
-        endless_calls=api.endless,
+        bad_calls=lost["bad"],
+        endless_calls=lost["endless"],
         no_kernels=0 if kernels else made,
         reused_numbers=launched.launches.reused,
         lost_names=ranges.lost_names + sum(part.lost_names for part in parts),
