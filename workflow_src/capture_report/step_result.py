@@ -10,7 +10,7 @@ from workflow_src.common.units import NS_PER_MS
 from workflow_src.placing.ledger import ALL_CAUSES
 from workflow_src.placing.per_step import PER_STEP
 from workflow_src.render.markdown import records
-from workflow_src.render.value import Cell, Rows, Value, ratio, rows_of
+from workflow_src.render.value import Cell, Rows, Value, ratio, rows_of, value
 
 PARTS = {
     "wall_ns": "whole step",
@@ -52,9 +52,7 @@ def idle_times(idle: pd.DataFrame, several: bool) -> pd.DataFrame:
 
     The share is of the idle time of all steps of the process.
     """
-    whole = {
-        name: _ms(rows, "own_idle_ns", "sum", "idle") for name, rows in idle.groupby("process")
-    }
+    whole = idle.groupby("process")["own_idle_ns"].sum()
     times = {"idle_ns": "idle, ms", "own_idle_ns": "its own"}
     times |= {name: cause for cause in ALL_CAUSES if idle[name := f"idle_{cause}_ns"].any()}
     times |= {f"idle_ns{PER_STEP}": "idle, ms per step"}
@@ -64,7 +62,8 @@ def idle_times(idle: pd.DataFrame, several: bool) -> pd.DataFrame:
         source = (Rows("idle", (number,)),)
         cells = [Value(row[column] / NS_PER_MS, "ms", source, column) for column in times]
         begin: list[Cell] = [str(row["process"])] if several else []
-        share = ratio(cells[0], whole[row["process"]], "share", "idle_ns / sum of own_idle_ns")
+        part = row["idle_ns"] / int(whole[row["process"]])
+        share = value(part, "share", *source, formula="idle_ns / sum of own_idle_ns")
         lines.append([*begin, str(row["path"]), cells[0], share, *cells[1:]])
     idle_head, *more = times.values()
     heads = (["process"] if several else []) + ["range path", idle_head, "share", *more]

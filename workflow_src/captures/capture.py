@@ -100,7 +100,10 @@ NOTES = {
         "events of a category that this reader doesn't know, or of none, as other profilers write "
         "for a device's work: in no total"
     ),
-    "no step": "no range that counts has the name that capture_step (--step by hand) gives",
+    "no step": (
+        "no range that counts has the name that capture_step (--step by hand) gives; a * "
+        "in it stands for a number"
+    ),
     "folded names": (
         "names that differ from many others in one path by numbers alone; they are one path, with "
         "* for each number, and capture_fold= (--fold= by hand) keeps them apart"

@@ -116,7 +116,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--domains", type=domain_names, help="those whose ranges count")
     parser.add_argument("--fold", type=pattern, help="left out of ranges' names")
-    parser.add_argument("--step", default="", help="the name of the ranges that are steps")
+    parser.add_argument(
+        "--step", default="", help="the name of the ranges that are steps, * for a number"
+    )
     parser.add_argument(
         "--note-problem", action="store_true", help="draw nothing where there is no step"
     )

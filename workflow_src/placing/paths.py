@@ -21,6 +21,8 @@ def escaped(name: str) -> str:
     return name.replace("\\", "\\\\").replace("/", "\\/")
 
 
+OF_WORK = ("path", "device", "start_ns", "end_ns", "duration_ns", "wait_ns")
+
 MANY = 32
 """Ranges of this many names, in one path, may differ by numbers alone; of more, they are one path.
 A reader needs each of a few layers, but none of the calls that emit_nvtx numbers."""
@@ -146,7 +148,7 @@ def path_totals(ranges: pd.DataFrame, work: pd.DataFrame, paths: Paths) -> pd.Da
     of_ranges: dict[str, Indices | int] = {
         "instances": 1, "host_ns": host.to_numpy(), "span_ns": span.to_numpy()
     }  # fmt: skip
-    inside = work[work["path"] != NOWHERE]
+    inside = work.loc[work["path"] != NOWHERE, [*OF_WORK]]
     at = inside["path"].to_numpy()
     own = _sums(at, inside["duration_ns"].to_numpy(), paths)
     wait = _sums(at, inside["wait_ns"].to_numpy(), paths)
@@ -192,7 +194,8 @@ def subtrees(paths: Paths) -> tuple[Indices, Indices]:
 def _unions(paths: Paths, work: pd.DataFrame) -> Indices:
     """For each path, the time that its work covers on each device, summed."""
     covered = np.zeros(len(paths.text), dtype=np.int64)
-    work = work.sort_values("start_ns")
+    if not work["start_ns"].is_monotonic_increasing:
+        work = work.sort_values("start_ns")
     device, devices = pd.factorize(work["device"].to_numpy())
     start, end = work["start_ns"].to_numpy(), work["end_ns"].to_numpy()
     current = work["path"].to_numpy().copy()

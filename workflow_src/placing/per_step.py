@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from workflow_src.captures.capture import UNKNOWN
 from workflow_src.common.intervals import Indices, Union
 
 PER_STEP = "_per_step"
@@ -32,13 +33,14 @@ class InSteps:
     @classmethod
     def of(cls, work: pd.DataFrame, ranges: pd.DataFrame, is_step: Flags) -> "InSteps":
         """The same from the ranges that are steps."""
-        launched = np.where(work["missing"] == "", work["launch_ns"], work["start_ns"])
+        launch = work["launch_ns"].to_numpy()
+        begun = np.where(launch == UNKNOWN, work["start_ns"].to_numpy(), launch)
         spans = {
             int(str(process)): Union.of(rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy())
             for process, rows in ranges[is_step].groupby("process")
         }
         return cls(
-            _held(work["process"].to_numpy(), launched, spans),
+            _held(work["process"].to_numpy(), begun, spans),
             _held(ranges["process"].to_numpy(), ranges["start_ns"].to_numpy(), spans),
             ranges.loc[is_step, "process"].value_counts(),
         )
@@ -57,6 +59,5 @@ def _held(process: Indices, moments: Indices, spans: dict[int, Union]) -> Flags:
     """Which moments of a process lie in its spans."""
     found = np.zeros(len(moments), dtype=bool)
     for number, union in spans.items():
-        its = process == number
-        found[its] = union.holds(moments[its])
+        found |= (process == number) & union.holds(moments)
     return found

@@ -24,7 +24,7 @@ from workflow_src.placing.attributed import Attributed, attributed, source_of
 from workflow_src.placing.families import RULES, load_rules
 from workflow_src.placing.idle import idle_by_path
 from workflow_src.placing.joined import read_all
-from workflow_src.placing.paths import path_totals
+from workflow_src.placing.paths import OF_WORK, path_totals
 from workflow_src.placing.per_step import InSteps
 from workflow_src.placing.placing import WHOLE
 from workflow_src.placing.steps import steps, thread_steps
@@ -43,7 +43,8 @@ SUMS = BUSY | IN_STEPS
 def tables_of(found: Attributed) -> dict[str, pd.DataFrame]:
     """All tables by name. Raises TraceError if they don't account for all device time."""
     in_steps = InSteps.of(found.work, found.placed.ranges, found.ranged.steps.is_step)
-    work = found.work.assign(
+    columns = ["kind", "name", "process", "family", "reason", "path", "named", "duration_ns"]
+    work = found.work[columns].assign(
         in_step=in_steps.work.astype(np.int64),
         in_step_ns=np.where(in_steps.work, found.work["duration_ns"], 0),
     )
@@ -52,10 +53,10 @@ def tables_of(found: Attributed) -> dict[str, pd.DataFrame]:
         _per_step(table, in_steps)
         for table in (_kernels(found, launched), _families(found, launched), _unplaced(work))
     )
-    totals = path_totals(found.placed.ranges, work, found.paths)
+    totals = path_totals(found.placed.ranges, found.work, found.paths)
     _account(found.capture.total_ns, kernels, unplaced, totals)
     threads = thread_steps(source_of(found))
-    idle, ledgers = idle_by_path(threads, work, found.paths), steps(threads)
+    idle, ledgers = idle_by_path(threads, found.work, found.paths), steps(threads)
     return {
         "paths": _paths_table(found, totals, in_steps),
         "kernels": kernels,
@@ -100,7 +101,8 @@ def _paths_table(found: Attributed, totals: pd.DataFrame, in_steps: InSteps) -> 
     inside = totals
     if len(in_steps.steps) and not (in_steps.work.all() and in_steps.ranges.all()):
         counted = replace(found.paths, of_range=found.paths.of_range[in_steps.ranges])
-        ranges, work = found.placed.ranges[in_steps.ranges], found.work[in_steps.work]
+        ranges = found.placed.ranges[in_steps.ranges]
+        work = found.work.loc[in_steps.work, [*OF_WORK]]
         inside = path_totals(ranges, work, counted)
     table, per_step = (_in_ms(each, found.waits_known) for each in (totals, inside))
     table = pd.concat([totals[["process", "path"]], table], axis=1)
@@ -225,7 +227,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         type=pattern,
         help="a pattern of what is left out of names: \\.\\d+; empty: all names stay as they are",
     )
-    parser.add_argument("--step", default="", help="the name of the ranges that are steps")
+    parser.add_argument(
+        "--step", default="", help="the name of the ranges that are steps, * for a number"
+    )
     parser.add_argument("--families", type=existing_file, default=RULES, help="families.csv")
     parser.add_argument("--output", type=new_folder, required=True, help="folder for the CSVs")
     parser.add_argument(
