@@ -109,21 +109,21 @@ def certificate(found: Attributed, in_steps: InSteps, steps: pd.DataFrame) -> pd
     steps: the ledger of each step, as placing.steps makes it.
     """
     shares = {
-        Check.UNANSWERED: (_unanswered(found), FEW),
-        Check.UNLAUNCHED: (_unlaunched(found.work), FEW),
-        Check.EARLY: (_early(found.work), FEW),
-        Check.OVERHEAD: (_overhead(found, steps), FEW),
-        Check.WHOLE: (_not_whole(found, in_steps), FEW),
+        Check.UNANSWERED: _unanswered(found),
+        Check.UNLAUNCHED: _unlaunched(found.work),
+        Check.EARLY: _early(found.work),
+        Check.OVERHEAD: _overhead(found),
+        Check.WHOLE: _not_whole(found, in_steps),
     }
-    rows = [_facts(found), _counts(found)]
-    rows += [[_share(check, count, most) for check, (count, most) in shares.items()]]
-    rows += [_covered(found, in_steps, steps)]
-    order = list(Check)
-    lines = sorted((line for some in rows for line in some), key=lambda line: order.index(line[0]))
-    table = pd.DataFrame(
-        [(check.value, *rest, MEANINGS[check]) for check, *rest in lines], columns=list(COLUMNS)
-    )
-    return table
+    lines = [
+        *_facts(found),
+        *_counts(found),
+        *(_share(check, count, FEW) for check, count in shares.items()),
+        *_covered(found, in_steps, steps),
+    ]
+    by_check = {check: rest for check, *rest in lines}
+    rows = [(check.value, *by_check[check], MEANINGS[check]) for check in Check]
+    return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 Line = tuple[Check, str, str, str]
@@ -191,7 +191,7 @@ def _early(work: pd.DataFrame) -> _Count:
     return _Count(int((launched & (work["start_ns"] < work["launch_ns"])).sum()), launched.sum())
 
 
-def _overhead(found: Attributed, steps: pd.DataFrame) -> _Count:
+def _overhead(found: Attributed) -> _Count:
     """Of the time (ns) of steps, that in which the profiler recorded that it worked."""
     calls, ranges = found.capture.calls, found.placed.ranges
     mine = ranges[found.ranged.steps.is_step]
