@@ -92,7 +92,7 @@ def test_a_trace_cut_off_of_operators_alone_says_both(tmp_path: Path) -> None:
         '"ts": 1, "dur": 5}, {"ph": "X", "cat": "ker'
     )
     where, cut = headlines(found(tmp_path, path))
-    assert "operators on a CPU, as no device work was recorded" in where.text(Printer())
+    assert "operators on a CPU, as no device work was read" in where.text(Printer())
     assert cut.verdict is More.CUT
 
 

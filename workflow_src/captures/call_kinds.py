@@ -1,7 +1,10 @@
 """What a call to the CUDA runtime or driver does, by its name."""
 
 import re
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 KINDS = {
@@ -37,3 +40,10 @@ def call_kinds(names: pd.Series) -> pd.Series:
     for kind, pattern in reversed(KINDS.items()):
         kinds[names.str.contains(pattern, regex=True)] = kind
     return kinds
+
+
+def launches_work(names: "pd.Categorical[Any]") -> npt.NDArray[np.bool_]:
+    """Which calls launch work of a device: kernels or graphs, not functions of the host."""
+    known = [kind_of(name) == "launch" and "HostFunc" not in name for name in names.categories]
+    # A name that isn't known has the last place.
+    return np.asarray(np.append(np.array(known, dtype=bool), False)[names.codes])

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from workflow_src.captures.recording import Recording
 from workflow_src.common.intervals import Integers
 
 LATEST_NS = 2**62
@@ -58,6 +59,10 @@ KERNEL, COPY, SET, GRAPH, OPERATOR = "kernel", "copy", "set", "graph", "operator
 UNREADABLE = "unreadable"
 """The note of a capture that can't be read, which is about why; nothing else is known of it."""
 
+IMPOSSIBLE, TWICE, REUSED_NUMBERS = "impossible", "twice", "reused numbers"
+NO_KERNELS = "no kernels"
+"""Notes of events that can't be so, and of a capture whose kernels the profiler didn't record."""
+
 NOTES = {
     UNREADABLE: "the capture can't be read",
     "unclosed": "ranges that were never closed; they are taken to end with the capture",
@@ -83,11 +88,24 @@ NOTES = {
         "clocks, are wrong"
     ),
     "bad calls": "API calls without a time: left out",
-    "bad events": "events that can't be read: left out",
+    "endless calls": (
+        "API calls without an end, or that end before they begin: they are taken to end where they "
+        "begin"
+    ),
+    IMPOSSIBLE: (
+        "events that can't have been then: over a day from the middle of the capture or, of a "
+        "device, over a minute before or after all API calls; left out, in no total"
+    ),
+    TWICE: "events that stand in the file twice, equal in all that is read of them: counted once",
+    "bad events": "events that can't be read, or end without having begun: left out",
     "cut off": "the file ends in the middle; events up to there are read",
     "lost names": "names whose text the file lacks; they are given by number",
     "other table": "table of another name, read for the one expected",
     "unread tables": "activities in tables that this reader doesn't know, not in any total",
+    "unread events": (
+        "events of a category that this reader doesn't know, or of none, as other profilers write "
+        "for a device's work: in no total"
+    ),
     "no step": (
         "no range that counts has the name that capture_step (--step by hand) gives; a * "
         "in it stands for a number"
@@ -101,6 +119,11 @@ NOTES = {
         "out of names, so that ranges that differ by it are one path"
     ),
     "no work": "the capture holds no device activity",
+    NO_KERNELS: (
+        "calls that launch work, in a capture without a table of kernels, as tracing by hardware "
+        "leaves behind where the window closes before the program ends: capture again with "
+        "--trace=cuda-sw,nvtx"
+    ),
     "lent": (
         "activities launched on autograd's threads, by the names, flows or ranges of these: they "
         "lie in what was open on the thread that called backward"
@@ -122,6 +145,11 @@ NOTES = {
         "together: how long they waited for each other isn't told"
     ),
     "ranks": "ranks of one job, each traced by itself and joined: processes have their numbers",
+    REUSED_NUMBERS: (
+        "activities whose launch has the number of other launches in its process: each belongs to "
+        "the latest of them before it or, where one is left without any, to none; traces of "
+        "several ranks under one process number are like that: give each by itself"
+    ),
     "several processes": "launches whose number processes share, so that no process is known",
 }
 """What is said of a capture, by code; a note gives the count, and names where it helps."""
@@ -139,6 +167,16 @@ class Note:
 def noted(**counts: int) -> tuple[Note, ...]:
     """Notes for the counts that aren't 0; a code's spaces are given as underscores."""
     return tuple(Note(code.replace("_", " "), n) for code, n in counts.items() if n)
+
+
+def left_out_notes(counts: Mapping[str, Sequence[int]]) -> tuple[Note, ...]:
+    """Notes of how many of some events stand twice, and how many have impossible times."""
+    return tuple(
+        Note(code, count, what)
+        for place, code in enumerate((TWICE, IMPOSSIBLE))
+        for what, each in counts.items()
+        if (count := each[place])
+    )
 
 
 @dataclass(frozen=True)
@@ -172,6 +210,7 @@ class Capture:
     )
     flows: pd.DataFrame = field(default_factory=lambda: frame(FLOWS, {name: [] for name in FLOWS}))
     notes: tuple[Note, ...] = ()
+    recording: Recording = field(default_factory=Recording)
 
     @classmethod
     def unreadable(cls, why: str) -> "Capture":
@@ -196,9 +235,23 @@ def plausible(moment: int) -> bool:
     return -LATEST_NS < moment < LATEST_NS
 
 
+_SHOWN = {
+    **{code: chr(0x2400 + code) for code in range(0x20)},
+    0x7F: chr(0x2421),
+    **{
+        code: f"<U+{code:04X}>"
+        for code in (*range(0x80, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
+    },
+}
+"""What stands for control characters and for those that change the direction of what follows: their
+pictures, as U+241B for an escape character, or their code points."""
+
+
 def printable(text: object) -> str:
-    """A name as text that can be written as UTF-8."""
-    return str(text).encode("utf-8", "backslashreplace").decode("utf-8")
+    """A name, maybe in bytes, as text that can be written as UTF-8 and that shows as one line."""
+    raw = text if isinstance(text, bytes) else str(text).encode("utf-8", "backslashreplace")
+    name = raw.decode("utf-8", "backslashreplace")
+    return name if name.isprintable() else name.translate(_SHOWN)
 
 
 def frame(columns: Iterable[str], rows: Mapping[str, Any]) -> pd.DataFrame:

@@ -1,6 +1,6 @@
 """The events of a Chrome trace, also of one that is damaged or cut off.
 
-Only events that last ("ph": "X") are kept. A trace that is valid JSON is read in parts, so that it
+A trace that is valid JSON is read in parts, so that it
 needs little memory; any other one as a whole, event by event. Numbers stay text until they become
 exact nanoseconds.
 """
@@ -34,6 +34,7 @@ class Arguments(msgspec.Struct, frozen=True, gc=False):
     device: Any = None
     stream: Any = None
     name: Any = None
+    external: Any = msgspec.field(name="External id", default=None)
     bytes: Any = None
 
 
@@ -60,7 +61,7 @@ class _Read(Event, frozen=True, gc=False):
 
 @dataclass(frozen=True)
 class Events:
-    """Events that last, how many objects are none, and whether the file ends in the middle."""
+    """Events, how many objects are none, and whether the file ends in the middle."""
 
     rows: list[Event]
     bad: int
@@ -145,7 +146,7 @@ def _kept(found: dict[str, Any]) -> Any:
         found.get("pid"),
         found.get("tid"),
         found.get("id"),
-        Arguments(*(arguments.get(name) for name in Arguments.__struct_fields__)),
+        Arguments(*(arguments.get(name) for name in Arguments.__struct_encode_fields__)),
     )
 
 

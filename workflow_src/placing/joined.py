@@ -14,6 +14,7 @@ import pandas as pd
 
 from workflow_src.captures.capture import UNKNOWN, Capture, Note, joined_copies
 from workflow_src.captures.reading import read
+from workflow_src.captures.recording import together
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
 from workflow_src.common.torch_ranks import Rank, jobs, rank_of
@@ -60,7 +61,10 @@ def joined(captures: Sequence[Capture], ranks: Sequence[Rank]) -> Capture:
     total = sum(part.total_ns for part in parts)
     tables["calls"] = tables["calls"].astype(dict.fromkeys(("kind", "name"), "category"))
     copies = joined_copies([(part.copies, len(part.work)) for part in parts])
-    return replace(parts[0], **tables, total_ns=total, copies=copies, notes=notes)
+    recording = together([part.recording for part in parts])
+    return replace(
+        parts[0], **tables, total_ns=total, copies=copies, notes=notes, recording=recording
+    )
 
 
 def _collective_ends(work: pd.DataFrame) -> Indices:

@@ -28,9 +28,11 @@ from workflow_src.placing.paths import OF_WORK, path_totals
 from workflow_src.placing.per_step import InSteps
 from workflow_src.placing.placing import WHOLE
 from workflow_src.placing.steps import steps, thread_steps
+from workflow_src.tables.certificate import certificate
 
 TABLES = (
     "paths", "kernels", "families", "unplaced", "steps", "idle", "domains", "summary", "notes",
+    "certificate",
 )  # fmt: skip
 BUSY = {"activities": ("duration_ns", "size"), "busy_ns": ("duration_ns", "sum")}
 IN_STEPS = {"activities_in_steps": ("in_step", "sum"), "busy_ns_in_steps": ("in_step_ns", "sum")}
@@ -54,17 +56,18 @@ def tables_of(found: Attributed) -> dict[str, pd.DataFrame]:
     totals = path_totals(found.placed.ranges, found.work, found.paths)
     _account(found.capture.total_ns, kernels, unplaced, totals)
     threads = thread_steps(source_of(found))
-    idle = idle_by_path(threads, found.work, found.paths)
+    idle, ledgers = idle_by_path(threads, found.work, found.paths), steps(threads)
     return {
         "paths": _paths_table(found, totals, in_steps),
         "kernels": kernels,
         "families": families,
         "unplaced": unplaced,
-        "steps": steps(threads),
+        "steps": ledgers,
         "idle": in_steps.added(idle, idle.drop(columns=["process", "path"])),
         "domains": found.ranged.domains,
         "summary": summary(found, in_steps.steps),
         "notes": _notes_table(found.notes),
+        "certificate": certificate(found, in_steps, ledgers),
     }
 
 
