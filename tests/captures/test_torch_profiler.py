@@ -128,9 +128,9 @@ def test_an_event_with_a_bad_escape_is_left_out_and_counted(tmp_path: Path) -> N
     assert notes(found) == {"bad events": 1} and busy(found) == {"step": 5_000}
 
 
-def test_control_characters_in_names_are_read(tmp_path: Path) -> None:
-    text = whole_text().replace('"step"', '"st\tep\n"')
-    assert busy(tables_in(trace_file(tmp_path, text))) == {"st\tep\n": 6_000}
+def test_control_characters_in_names_are_read_and_shown_as_their_pictures(tmp_path: Path) -> None:
+    text = whole_text().replace('"step"', '"st\tep\n\\u001b[31m\\u202e"')
+    assert busy(tables_in(trace_file(tmp_path, text))) == {"st␉ep␊␛[31m<U+202E>": 6_000}
 
 
 def test_bytes_that_are_no_utf8_and_half_characters_are_read(tmp_path: Path) -> None:

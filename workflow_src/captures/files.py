@@ -1,5 +1,6 @@
 """What kind of capture a file is, by its content; compressed or not."""
 
+import json
 import sqlite3
 import tempfile
 import zlib
@@ -12,7 +13,10 @@ from workflow_src.common.errors import TraceError
 
 GZIP, SQLITE = b"\x1f\x8b", b"SQLite format 3\0"
 CHUNK, BLOCK = 2**20, 2**22
-GIVE = "give an SQLite export of nsys, or a trace that torch.profiler exported"
+GIVE = (
+    "give an SQLite export of nsys (nsys export --type sqlite), or a trace that torch.profiler "
+    "exported"
+)
 AGAIN = "export or copy it again"
 """What to do about a file of another kind, and about a damaged one."""
 
@@ -28,7 +32,7 @@ class Content:
 def is_sqlite(path: Path) -> bool:
     """Whether a file, compressed or not, is an SQLite database. Raises TraceError if it is empty.
 
-    A report that nsys has not exported yet raises TraceError, too.
+    A report that nsys has not exported yet, or as JSON lines, raises TraceError, too.
     """
     if path.suffix in (".nsys-rep", ".qdrep"):
         raise TraceError("this is a report: export it first, nsys export --type sqlite FILE")
@@ -38,7 +42,19 @@ def is_sqlite(path: Path) -> bool:
         head = b"".join(_decompressed(path, len(SQLITE)))[: len(SQLITE)]
     if not head:
         raise TraceError(f"the file is empty; {AGAIN}")
+    if head.startswith((b"{", b"[")) and _has_json_lines(path):
+        raise TraceError(f"it holds JSON lines, which aren't read; {GIVE}")
     return head.startswith(SQLITE)
+
+
+def _has_json_lines(path: Path) -> bool:
+    """Whether the first line is a JSON object that is no trace, and others follow."""
+    try:
+        line, _, rest = next(blocks(path)).partition(b"\n")
+        found = json.loads(line)
+    except (ValueError, RecursionError, EOFError, zlib.error):
+        return False
+    return isinstance(found, dict) and "traceEvents" not in found and rest.lstrip()[:1] == b"{"
 
 
 def _decompressed(path: Path, at_most: int = 0) -> Iterator[bytes]:
