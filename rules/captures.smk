@@ -7,18 +7,19 @@ localrules:
 
 rule capture_export:
     input:
-        capture=dag.captures.file,
+        capture=dag.captures.report,
         again=dag.captures.tried_again(ancient),
     output:
         "results/captures/{capture}/export.sqlite",
     log:
         "results/captures/{capture}/export.log",
     params:
+        capture=dag.captures.file,
         code=dag.code("captures.export"),
     message:
-        "Export {input.capture} with nsys"
+        "Export {params.capture} with nsys"
     shell:
-        "python -m workflow_src.captures.export --capture {input.capture:q} --note-problem"
+        "python -m workflow_src.captures.export --capture {params.capture:q} --note-problem"
         " --output {output:q} > {log:q} 2>&1"
 
 

@@ -136,7 +136,7 @@ def test_a_lock_that_somebody_holds_for_ever_ends_the_wait_in_one_sentence(
 def test_what_a_holder_says_of_itself_is_shown_without_control_characters(folder: Path) -> None:
     folder.mkdir()
     (folder / "cpu.lock").write_text('{"holder": "\\u001b[31mroot\\n", "about": "\\u202ecase"}')
-    assert holder_in(folder / "cpu.lock") == r"\x1b[31mroot\n, for \u202ecase"
+    assert holder_in(folder / "cpu.lock") == "␛[31mroot␊, for <U+202E>case"
 
 
 @needs_root

@@ -33,10 +33,10 @@ def existing_file(text: str) -> Path:
     return Path(text)
 
 
-def existing_path(text: str) -> Path:
-    """The path of a file or folder to read."""
-    if not os.path.exists(text):
-        raise argparse.ArgumentTypeError(f"there is no file or folder {text!r}")
+def any_path(text: str) -> Path:
+    """The path of a file or folder whose reader says what is wrong with it."""
+    if not text:
+        raise argparse.ArgumentTypeError("'' is no path")
     return Path(text)
 
 

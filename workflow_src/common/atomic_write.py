@@ -79,7 +79,11 @@ def write_csv(path: Path, table: "pd.DataFrame") -> None:
     on CSV injection says.
     """
     texts = (name for name in table if table[name].dtype.kind not in "biufcmM")
-    safe = {name: [_inert(cell) for cell in table[name]] for name in texts if _computes(table[name])}
+    safe = {
+        str(name): [_inert(cell) for cell in table[name]]
+        for name in texts
+        if _computes(table[name])
+    }
     whole = table.assign(**safe)
     write_whole(path, lambda partial: whole.to_csv(partial, index=False, lineterminator="\n"))
 

@@ -1,12 +1,19 @@
-"""Text from elsewhere, such as names in captures, as it may be shown on a terminal or a page."""
+"""Text from elsewhere, such as names in captures, as a terminal or a page may show it."""
 
-import re
-
-HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""What isn't shown but obeyed: control characters, separators of lines, marks that turn the
-direction of writing; and halves of characters, which can't be encoded."""
+SHOWN = {
+    **{code: chr(0x2400 + code) for code in range(0x20)},
+    0x7F: chr(0x2421),
+    **{
+        code: f"<U+{code:04X}>"
+        for code in (*range(0x80, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
+    },
+}
+"""What stands for control characters and for those that change the direction of what follows: their
+pictures, as U+241B for an escape character, or their code points."""
 
 
 def printable(text: object) -> str:
-    r"""One line of text that shows what it is made of: a control character is written as \x1b."""
-    return HIDDEN.sub(lambda hidden: hidden[0].encode("unicode_escape").decode(), str(text))
+    """A name, maybe in bytes, as text that can be written as UTF-8 and that shows as one line."""
+    raw = text if isinstance(text, bytes) else str(text).encode("utf-8", "backslashreplace")
+    name = raw.decode("utf-8", "backslashreplace")
+    return name if name.isprintable() else name.translate(SHOWN)
