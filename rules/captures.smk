@@ -15,6 +15,7 @@ rule capture_export:
         "results/captures/{capture}/export.log",
     params:
         capture=dag.captures.file,
+        unnamed=dag.captures.unnamed,
         code=dag.code("captures.export"),
     message:
         "Export {params.capture} with nsys"
@@ -44,6 +45,7 @@ rule capture_tables:
         "results/captures/{capture}/tables.log",
     params:
         capture=dag.captures.readable,
+        unnamed=dag.captures.unnamed,
         folder=output_folder,
         options=dag.captures.options,
         code=dag.code("tables.capture_tables"),
@@ -67,6 +69,7 @@ rule capture_timeline:
         "results/captures/{capture}/step.log",
     params:
         capture=dag.captures.readable,
+        unnamed=dag.captures.unnamed,
         options=dag.captures.options,
         code=dag.code("cli.capture_timeline"),
     message:

@@ -111,7 +111,8 @@ def blocks(path: Path) -> Iterator[bytes]:
 def content(path: Path) -> Content:
     """A file's text; of damaged compressed data, all up to the damage."""
     decode = codecs.getincrementaldecoder("utf-8-sig")("replace").decode
-    parts, whole = [], True
+    parts: list[str] = []
+    whole = True
     try:
         parts.extend(map(decode, blocks(path)))
     except (EOFError, zlib.error):

@@ -16,7 +16,7 @@ from workflow_src.common.nsys_folder import table_files
 from workflow_src.common.torch_ranks import jobs
 from workflow_src.dag.paths import PAGE, ROOT_FILES, TEMPLATES, another_run, made_for_another
 from workflow_src.dag.wildcards import Wildcards, known
-from workflow_src.plan.config import ConfigError
+from workflow_src.plan.config import PERIODIC, ConfigError
 
 RESULTS = "results/captures"
 TABLES = (
@@ -26,6 +26,8 @@ SUFFIXES = re.compile(r"(\.nsys-rep|\.sqlite|\.json|\.pt\.trace|\.trace|\.gz|_ar
 ENDS = (SUFFIXES, re.compile(r"\.gz\Z"), re.compile(r"(?!)"))
 """What a name leaves of its file's off, one instead of the other where that tells files apart."""
 REPORT_OF_NSYS = ".nsys-rep"
+UNNAMED = re.compile("[{}<>]")
+"""What an input's name can't have: Snakemake puts something else in its place."""
 UNREADABLE = "unreadable"
 """The note in notes.csv of a capture that can't be read, which is about why."""
 
@@ -68,11 +70,16 @@ class Captures:
         exported = self.readable(wildcards)
         if exported != self.files[wildcards.capture]:
             return list(exported)
-        return [file for path in exported for file in files_of(path)]
+        return [file for path in exported for file in files_of(path) if not UNNAMED.search(file)]
 
     def report(self, wildcards: Wildcards) -> list[str]:
-        """Its report of nsys, if it can be read."""
-        return files_of(self.file(wildcards))
+        """Its report of nsys, if it can be an input."""
+        return [file for file in files_of(self.file(wildcards)) if not UNNAMED.search(file)]
+
+    def unnamed(self, wildcards: Wildcards) -> list[int]:
+        """When its files changed (ns) that can't be inputs by their names, as a param."""
+        files = [file for path in self.files[wildcards.capture] for file in files_of(path)]
+        return [Path(file).stat().st_mtime_ns for file in files if UNNAMED.search(file)]
 
     def tried_again(self, ancient: Callable[[str], str]) -> Callable[[Wildcards], str]:
         """An input function: what has a capture read again if it couldn't be read the last time."""
@@ -211,4 +218,5 @@ def name_of(path: str, length: int = 0) -> str:
     *above, file = Path(path).parts
     stem = ENDS[kept].sub("", file) or "capture"
     name = "-".join([*above[max(0, len(above) - folders) :], stem])
-    return re.sub(r"[^A-Za-z0-9._-]", "-", name).lstrip(".-") or "capture"
+    name = re.sub(r"[^A-Za-z0-9._-]", "-", name).lstrip(".-") or "capture"
+    return f"{name}-capture" if PERIODIC.search(name) else name
