@@ -12,6 +12,7 @@ import pandas as pd
 
 from workflow_src.captures.recording import Recording
 from workflow_src.common.intervals import Integers
+from workflow_src.common.printable import printable as printable
 
 LATEST_NS = 2**62
 """Upper limit of times: 146 years, and half the range of a 64-bit integer."""
@@ -233,25 +234,6 @@ def early(work: pd.DataFrame) -> int:
 def plausible(moment: int) -> bool:
     """Whether a time (ns) is one, and sums of some of them fit into 64 bits."""
     return -LATEST_NS < moment < LATEST_NS
-
-
-_SHOWN = {
-    **{code: chr(0x2400 + code) for code in range(0x20)},
-    0x7F: chr(0x2421),
-    **{
-        code: f"<U+{code:04X}>"
-        for code in (*range(0x80, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
-    },
-}
-"""What stands for control characters and for those that change the direction of what follows: their
-pictures, as U+241B for an escape character, or their code points."""
-
-
-def printable(text: object) -> str:
-    """A name, maybe in bytes, as text that can be written as UTF-8 and that shows as one line."""
-    raw = text if isinstance(text, bytes) else str(text).encode("utf-8", "backslashreplace")
-    name = raw.decode("utf-8", "backslashreplace")
-    return name if name.isprintable() else name.translate(_SHOWN)
 
 
 def frame(columns: Iterable[str], rows: Mapping[str, Any]) -> pd.DataFrame:

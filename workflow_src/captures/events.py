@@ -24,6 +24,9 @@ START = re.compile(rb'"traceEvents"\s*:\s*\[|^\s*\[')
 LONGEST = 2**26
 """Bytes before the list of events, or of an event: there are a few thousand."""
 
+OVERLAP = 2**10
+"""Bytes searched again, as the beginning of the list may lie in two parts."""
+
 NULL = msgspec.Raw(b"null")
 
 
@@ -98,14 +101,21 @@ NOT_IN_PARTS = (ValueError, RecursionError, EOFError, zlib.error, msgspec.Msgspe
 
 
 def _start(blocks: Iterator[bytes]) -> tuple[bytes, bytes]:
-    """What is before the first event, and the beginning of what follows."""
+    """What is before the first event, and the beginning of what follows.
+
+    Raises TraceError without reading on where that is too far away, whatever is there.
+    """
     data = b""
     for block in blocks:
+        new = max(0, len(data) - OVERLAP)
         data += block
-        if begin := START.search(data):
+        if begin := START.search(data, new):
             return data[: begin.end()], data[begin.end() :]
         if len(data) > LONGEST:
-            break
+            raise TraceError(
+                f"its first {LONGEST >> 20} MiB have no list of traceEvents: it isn't a trace of "
+                f"torch.profiler; {GIVE}"
+            )
     raise ValueError("it has no list of traceEvents")
 
 
