@@ -7,9 +7,16 @@ All times are integer nanoseconds.
 
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
-from workflow_src.placing.attributed import Attributed
+from workflow_src.common.errors import TraceError
+from workflow_src.common.intervals import Indices
+from workflow_src.diagnosis.device_work import device_work, timed
+from workflow_src.diagnosis.holding import own_costs, queue_of, returns, waits
+from workflow_src.diagnosis.host_calls import Loop, host_calls
+from workflow_src.placing.attributed import Attributed, source_of
+from workflow_src.placing.steps import step_ranges
 
 LAUNCH, COPY, SET, SYNCHRONIZE = "launch", "copy", "set", "synchronize"
 ALLOCATE, FREE, OTHER = "allocate", "free", "other"
@@ -40,9 +47,9 @@ WORK = (
     "latency_ns",
     "gap_ns",
 )
-WAITS = ("call", "work", "return_ns")
+WAITS = ("call", "work", "return_ns", "blocked")
 TIES = ("work", "after", "gap_ns")
-STEPS = ("start_ns", "end_ns", "call", "offset_ns", "time_ns")
+STEPS = ("start_ns", "end_ns", "call", "last_call", "time_ns")
 
 
 @dataclass(frozen=True)
@@ -54,15 +61,16 @@ class Recording:
         before it), cost_ns (of the call if nothing holds it up). Of a call `beside`, on a thread
         that works for itself, gap_ns is from the start of the last call that isn't.
     work: a row per device activity in order of launch, with WORK: `call` (that launched it), `lane`
-        (a stream of a device), latency_ns (at least, from the start of its call to its own), gap_ns
-        (at least, from the end of the activity before it in its lane).
+        (a stream of a device), latency_ns (at least, from the return of its call, held up by
+        nothing, to its start; may be negative), gap_ns (at least, from the end of the activity
+        before it in its lane).
     waits: a row per activity that a call returns after, with WAITS: return_ns (from the end of the
-        activity to the return of the call).
+        activity to the return of the call), blocked (whether the call had to wait).
     ties: a row per activity that starts only after one of another lane, with TIES.
-    steps: a row per step, with STEPS: start_ns and end_ns of its range, `call` (its first),
-        offset_ns (from the start of the step to that call), time_ns (from the end of the step
-        before it to its own, on host and device).
-    queue: so many activities of a lane can be launched and not yet done; further launches wait.
+    steps: a row per step, with STEPS: start_ns and end_ns of its range, `call` and `last_call` (its
+        first and last), time_ns (from the end of the step before it to its own, on host and device;
+        of the first, from its start or from the end of the work launched before it).
+    queue: so many activities of a lane can be launched and not yet started; further launches wait.
     """
 
     process: int
@@ -77,6 +85,64 @@ class Recording:
 def recorded(attributed: Attributed, process: int, step: str = "") -> Recording:
     """The steps of a process, found as in placing.steps (`step`: the name of their range, or "").
 
-    Raises TraceError if the capture has no steps of the process, or no API calls.
+    Raises TraceError if the capture has no steps of the process, or no API calls in them.
     """
-    raise NotImplementedError
+    loop = loop_of(attributed, process, step)
+    calls = host_calls(attributed, loop)
+    work = device_work(attributed, process, calls)
+    steps = _steps(loop, calls, work)
+    if steps["call"].iloc[0] == 0:
+        calls.loc[0, "gap_ns"] = calls["start_ns"].iloc[0] - steps["start_ns"].iloc[0]
+    waiting = waits(calls, work)
+    queue, held = queue_of(calls, work)
+    blocked = waiting.loc[waiting["blocked"], "call"].to_numpy()
+    calls["cost_ns"] = own_costs(calls, np.union1d(blocked, held).astype(np.int64))
+    returned = (calls["start_ns"] + calls["cost_ns"]).to_numpy(copy=True)
+    returned[held] = calls["end_ns"].to_numpy()[held]
+    work, ties = timed(work, np.append(returned, 0)[work["call"]])
+    waiting = waiting.assign(return_ns=returns(calls, work, waiting))
+    return Recording(
+        process,
+        calls[list(CALLS)],
+        work[list(WORK)],
+        waiting[list(WAITS)],
+        ties,
+        steps,
+        queue,
+    )
+
+
+def loop_of(attributed: Attributed, process: int, step: str) -> Loop:
+    """The thread of a process with most steps, and these in order of start."""
+    found = step_ranges(source_of(attributed), step)
+    found = found[found["process"] == process]
+    if not len(found):
+        raise TraceError(f"process {process} has no steps: capture_step (--step) names their range")
+    thread = int(found["thread"].value_counts().index[0])
+    steps = found.loc[found["thread"] == thread, ["start_ns", "end_ns"]]
+    return Loop(process, thread, steps.sort_values("start_ns", ignore_index=True))
+
+
+def _steps(loop: Loop, calls: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
+    """The steps with their first and last calls and recorded times, without those that have none."""
+    own = np.flatnonzero(~calls["beside"].to_numpy())
+    start = calls["start_ns"].to_numpy()[own]
+    first = np.searchsorted(start, loop.steps["start_ns"], side="left")
+    after = np.searchsorted(start, loop.steps["end_ns"], side="left")
+    having = after > first
+    if not having.any():
+        raise TraceError(f"the steps of process {loop.process} hold no API call")
+    steps = loop.steps[having].reset_index(drop=True)
+    steps = steps.assign(call=own[first[having]], last_call=own[after[having] - 1])
+    return steps.assign(time_ns=_recorded_times(steps, work))
+
+
+def _recorded_times(steps: pd.DataFrame, work: pd.DataFrame) -> Indices:
+    done = np.maximum.accumulate(work["end_ns"].to_numpy()) if len(work) else np.zeros(0)
+    of_call = work["call"].to_numpy()
+    before = np.searchsorted(of_call, steps["call"].to_numpy()[:1], side="left")
+    within = np.searchsorted(of_call, steps["last_call"].to_numpy(), side="right")
+    padded = np.append(done, -(2**62))
+    ends = np.maximum(steps["end_ns"].to_numpy(), padded[within - 1])
+    begin = np.maximum(steps["start_ns"].to_numpy()[:1], padded[before - 1])
+    return np.diff(np.append(begin, ends)).astype(np.int64)
