@@ -90,7 +90,7 @@ class MakeAsynchronous:
 
 @dataclass(frozen=True, eq=False)
 class DropCall:
-    """Some calls, and the work that they launch, don't happen; the host's time before them stays."""
+    """Some calls and the work that they launch vanish; the host's time before them stays."""
 
     calls: Indices
 

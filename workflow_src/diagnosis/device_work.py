@@ -16,6 +16,10 @@ USUAL_DELAY_NS, USUAL_GAP_NS = 2_000, 1_500
 """After the launch, and between two activities of a lane, where the capture has none that tells:
 as seen in captures of an H100 and of H200s."""
 
+WAIT_EVENT = r"StreamWaitEvent"
+
+NO_TIES = pd.DataFrame({name: np.zeros(0, dtype=np.int64) for name in ("work", "after", "gap_ns")})
+
 BEFORE_ALL = -(2**62)
 
 
@@ -40,6 +44,7 @@ def device_work(attributed: Attributed, process: int, calls: pd.DataFrame) -> pd
     step = np.append(calls["step"].to_numpy(), NOWHERE)[call]
     table = pd.DataFrame(
         {
+            "activity": work.index.to_numpy(),
             "kind": work["kind"].to_numpy(),
             "name": work["name"].to_numpy(),
             "family": work["family"].to_numpy(),
@@ -60,7 +65,9 @@ def lane_before(work: pd.DataFrame) -> Indices:
     return rows.groupby(work["lane"].to_numpy()).shift(fill_value=NOWHERE).to_numpy()
 
 
-def timed(work: pd.DataFrame, launched_ns: Indices) -> tuple[pd.DataFrame, pd.DataFrame]:
+def timed(
+    work: pd.DataFrame, calls: pd.DataFrame, launched_ns: Indices
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The work with latency_ns and gap_ns, and the ties.
 
     launched_ns: when the call that launched each activity would return if nothing held it up.
@@ -76,7 +83,10 @@ def timed(work: pd.DataFrame, launched_ns: Indices) -> tuple[pd.DataFrame, pd.Da
     prompt = work.assign(
         latency_ns=np.minimum(delay, longest_delay), gap_ns=np.minimum(gap, longest_gap)
     )
-    return prompt, _ties(work, np.minimum(delay, gap))
+    ordered = _after_events(work, calls, longest_gap)
+    late = np.minimum(delay, gap)
+    late[ordered["work"]] = 0
+    return prompt, pd.concat([ordered, _observed(work, late)], ignore_index=True)
 
 
 def _usual(values: Indices, otherwise: int) -> int:
@@ -84,7 +94,29 @@ def _usual(values: Indices, otherwise: int) -> int:
     return int(np.quantile(values, 0.9)) if len(values) else otherwise
 
 
-def _ties(work: pd.DataFrame, late: Indices) -> pd.DataFrame:
+def _after_events(work: pd.DataFrame, calls: pd.DataFrame, longest: int) -> pd.DataFrame:
+    """Ties by calls that let a stream wait for an event, of which no profiler says which.
+
+    It is taken to be the stream of the next activity, and to wait for the latest ones of all other
+    lanes, unless it started before they had ended.
+    """
+    waiting = np.flatnonzero(calls["name"].str.contains(WAIT_EVENT, regex=True))
+    of_call, lane = work["call"].to_numpy(), work["lane"].to_numpy()
+    start, end = work["start_ns"].to_numpy(), work["end_ns"].to_numpy()
+    following = np.unique(np.searchsorted(of_call, waiting))
+    parts = []
+    for number in np.unique(lane):
+        rows = np.flatnonzero(lane == number)
+        later = following[(following > rows[0]) & (following < len(work))]
+        later = later[lane[later] != number]
+        after = rows[np.searchsorted(rows, later) - 1]
+        held = end[after] <= start[later]
+        gap = np.minimum(start[later] - end[after], longest)
+        parts.append(pd.DataFrame({"work": later, "after": after, "gap_ns": gap})[held])
+    return pd.concat([NO_TIES, *parts], ignore_index=True)
+
+
+def _observed(work: pd.DataFrame, late: Indices) -> pd.DataFrame:
     """For each activity that was late (ns): the one launched before it that ended last before it.
 
     A tie counts only if the activity then started promptly.
@@ -102,4 +134,4 @@ def _ties(work: pd.DataFrame, late: Indices) -> pd.DataFrame:
             if other < row and (lane[other] != lane[row] or call[other] == call[row]):
                 found.append((row, other, int(start[row] - end[other])))
                 break
-    return pd.DataFrame(found, columns=["work", "after", "gap_ns"], dtype="int64")
+    return pd.DataFrame(found, columns=list(NO_TIES), dtype="int64")

@@ -44,7 +44,7 @@ def waits(calls: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
     for call, begun, returned, everything in columns:
         before = last[:, call]
         done = before[(before != NOWHERE) & (end[before] <= returned)]
-        chosen = _chosen(done, end, begun, int(lane_of_call[call]), work) 
+        chosen = _chosen(done, end, begun, int(lane_of_call[call]), work)
         own = before[(before != NOWHERE) & (of_call[before] == call)]
         if len(own):
             chosen = own[end[own] <= returned]
@@ -54,9 +54,7 @@ def waits(calls: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["call", "work", "blocked"])
 
 
-def _chosen(
-    done: Indices, end: Indices, begun: int, lane: int, work: pd.DataFrame
-) -> Indices:
+def _chosen(done: Indices, end: Indices, begun: int, lane: int, work: pd.DataFrame) -> Indices:
     """Of the last activities of all lanes, the one that a call for one stream or event awaits."""
     if not len(done):
         return done

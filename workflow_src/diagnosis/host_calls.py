@@ -114,9 +114,7 @@ def _paths(attributed: Attributed, loop: Loop, calls: pd.DataFrame) -> Indices:
     path = np.full(len(calls), NOWHERE)
     start = calls["start_ns"].to_numpy()
     for thread in [loop.thread, *calls["thread"].unique().tolist()]:
-        rows = np.flatnonzero(
-            (ranges["process"] == loop.process) & (ranges["thread"] == thread)
-        )
+        rows = np.flatnonzero((ranges["process"] == loop.process) & (ranges["thread"] == thread))
         begins, ends = (ranges[name].to_numpy()[rows] for name in ("start_ns", "end_ns"))
         innermost = tree(begins, ends).nesting.at(start)
         found = path_of[np.append(rows, NOWHERE)[innermost]]

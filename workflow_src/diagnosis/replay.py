@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
@@ -48,113 +49,150 @@ def replay(recording: Recording, changes: Sequence[Change] = ()) -> Replayed:
     plan = Plan.of(recording)
     for change in changes:
         change.apply(plan)
-    call_start, call_end, work_start, work_end = _run(plan)
-    times = _step_times(plan, call_start, call_end, work_end)
-    return Replayed(times, call_start, call_end, work_start, work_end)
-
-
-def _run(plan: Plan) -> tuple[Indices, Indices, Indices, Indices]:
-    """When each call and each activity starts and ends (ns): one pass over the calls, in order.
-
-    An activity starts when its launch has reached the device, the one before it in its lane has
-    ended, and so has the one of another lane that it is tied to.
-    """
-    recording = plan.recording
-    work, queue = recording.work, recording.queue
-    first = np.searchsorted(work["call"], np.arange(len(recording.calls) + 1)).tolist()
-    lanes, latency, between = (work[name].tolist() for name in ("lane", "latency_ns", "gap_ns"))
-    duration, dropped = plan.duration_ns.tolist(), plan.dropped.tolist()
-    waits, ties = _waits(plan), _ties(recording)
-    freed = [BEFORE_ALL] * (max(lanes, default=-1) + 1)
-    starts: list[list[int]] = [[] for _ in freed]
-    work_start, work_end = _backlog(recording, freed, starts)
-    call_start, call_end = [], []
-    host, host_began = 0, 0
-    calls = zip(
-        plan.gap_ns.tolist(),
-        plan.cost_ns.tolist(),
-        recording.calls["beside"].tolist(),
-        first,
-        first[1:],
-        waits,
-        strict=False,
+    times = _run(plan)
+    return Replayed(
+        _step_times(plan, times),
+        times.call_start,
+        times.call_end,
+        times.work_start,
+        times.work_end,
     )
-    for gap, cost, beside, row, end_row, awaited in calls:
-        began = (host_began if beside else host) + gap
-        returned = began + cost
-        while row < end_row:
-            lane = lanes[row]
-            if dropped[row]:
-                work_start.append(freed[lane])
-                work_end.append(freed[lane])
-                row += 1
-                continue
-            started = starts[lane]
-            if len(started) > queue and started[-queue - 1] > returned:
-                returned = started[-queue - 1]
-            begin = max(returned + latency[row], freed[lane] + between[row], began)
-            if row in ties:
-                after, distance = ties[row]
-                begin = max(begin, work_end[after] + distance)
-            started.append(begin)
-            work_start.append(begin)
-            freed[lane] = max(begin + duration[row], freed[lane])
-            work_end.append(begin + duration[row])
-            row += 1
-        for waited, distance in awaited:
-            returned = max(returned, work_end[waited] + distance)
-        call_start.append(began)
-        call_end.append(returned)
-        if not beside:
-            host, host_began = returned, began
-    return tuple(np.array(each, dtype=np.int64) for each in (call_start, call_end, work_start, work_end))
 
 
-def _backlog(
-    recording: Recording, freed: list[int], starts: list[list[int]]
-) -> tuple[list[int], list[int]]:
-    """Start and end (ns) of what was launched before the first call, as recorded."""
+@dataclass(frozen=True)
+class _Times:
+    """When calls and activities start and end (ns), from the beginning of the first call's gap."""
+
+    call_start: Indices
+    call_end: Indices
+    work_start: Indices
+    work_end: Indices
+
+
+class _Lanes:
+    """The lanes of the devices while they are replayed: when each is free, and what has started."""
+
+    def __init__(self, plan: Plan) -> None:
+        work = plan.recording.work
+        self.queue = plan.recording.queue
+        self.lane, self.latency, self.gap = (
+            work[name].tolist() for name in ("lane", "latency_ns", "gap_ns")
+        )
+        self.duration, self.dropped = plan.duration_ns.tolist(), plan.dropped.tolist()
+        self.ties = _by_row(plan.recording.ties, ("work", "after", "gap_ns"))
+        self.freed = [BEFORE_ALL] * (max(self.lane, default=-1) + 1)
+        self.started: list[list[int]] = [[] for _ in self.freed]
+        self.starts: list[int] = []
+        self.ends: list[int] = []
+
+    def launch(self, row: int, began: int, returned: int) -> int:
+        """Launch an activity by a call that began and would return then; when it does return.
+
+        It starts when its launch has reached the device, the one before it in its lane has ended,
+        and so has the one of another lane that it is tied to.
+        """
+        lane = self.lane[row]
+        if self.dropped[row]:
+            self.starts.append(self.freed[lane])
+            self.ends.append(self.freed[lane])
+            return returned
+        started = self.started[lane]
+        if len(started) > self.queue:
+            returned = max(returned, started[-self.queue - 1])
+        start = max(began, returned + self.latency[row], self.freed[lane] + self.gap[row])
+        for after, distance in self.ties.get(row, ()):
+            start = max(start, self.ends[after] + distance)
+        self.place(row, start, start + self.duration[row])
+        return returned
+
+    def place(self, row: int, start: int, end: int) -> None:
+        """Let an activity, the next one, start and end then."""
+        lane = self.lane[row]
+        self.started[lane].append(start)
+        self.starts.append(start)
+        self.ends.append(end)
+        self.freed[lane] = max(end, self.freed[lane])
+
+
+def _run(plan: Plan) -> _Times:
+    """Replay a plan: one pass over the calls that launch or wait, in order.
+
+    The host's clock is its own time, which is known beforehand, and what held it up so far.
+    """
+    lanes = _Lanes(plan)
+    start, end = _own_clock(plan)
+    beside = plan.recording.calls["beside"].to_numpy()
+    of_call = np.searchsorted(plan.recording.work["call"], np.arange(len(start) + 1))
+    _place_backlog(plan.recording, lanes)
+    awaited = _by_row(plan.recording.waits[plan.waits], ("call", "work", "return_ns"))
+    active = of_call[1:] > of_call[:-1]
+    active[list(awaited)] = True
+    rows = np.flatnonzero(active)
+    held, held_up = 0, np.zeros(len(start) + 1, dtype=np.int64)
+    columns = (rows, start[rows], end[rows], of_call[rows], of_call[rows + 1], beside[rows])
+    for call, own_start, own_end, first, last, is_beside in zip(
+        *(column.tolist() for column in columns), strict=True
+    ):
+        began, returned = own_start + held, own_end + held
+        for row in range(first, last):
+            returned = lanes.launch(row, began, returned)
+        for row, after in awaited.get(call, ()):
+            returned = max(returned, lanes.ends[row] + after)
+        more = returned - own_end - held
+        held_up[call] = more
+        held += 0 if is_beside else more
+    by_own = np.cumsum(np.where(beside, 0, held_up[:-1]))
+    before = by_own - np.where(beside, 0, held_up[:-1])
+    work = (np.array(times, dtype=np.int64) for times in (lanes.starts, lanes.ends))
+    return _Times(start + before, end + before + held_up[:-1], *work)
+
+
+def _own_clock(plan: Plan) -> tuple[Indices, Indices]:
+    """When each call would start and end (ns) if nothing ever held the host up."""
+    beside = plan.recording.calls["beside"].to_numpy()
+    advance = np.where(beside, 0, plan.gap_ns + plan.cost_ns)
+    before = np.cumsum(advance) - advance
+    start = before + plan.gap_ns
+    own = np.flatnonzero(~beside)
+    latest = np.searchsorted(own, np.flatnonzero(beside)) - 1
+    start[beside] += np.where(latest < 0, 0, start[own[latest]] - before[beside])
+    return start, start + plan.cost_ns
+
+
+def _place_backlog(recording: Recording, lanes: _Lanes) -> None:
+    """Let what was launched before the first call run as recorded."""
     early = recording.work[recording.work["call"] == NOWHERE]
     origin = int((recording.calls["start_ns"] - recording.calls["gap_ns"]).iloc[0])
-    start, end = ((early[name] - origin).tolist() for name in ("start_ns", "end_ns"))
-    for lane, begin, finish in zip(early["lane"].tolist(), start, end, strict=True):
-        freed[lane] = max(freed[lane], finish)
-        starts[lane].append(begin)
-    return start, end
+    times = (early[name] - origin for name in ("start_ns", "end_ns"))
+    for row, (start, end) in enumerate(zip(*times, strict=True)):
+        lanes.place(row, start, end)
 
 
-def _waits(plan: Plan) -> list[list[tuple[int, int]]]:
-    """For each call, the activities that it returns after, and how long after (ns)."""
-    none: list[tuple[int, int]] = []
-    found = [none] * len(plan.recording.calls)
-    rows = plan.recording.waits[plan.waits]
-    for call, work, after in rows[["call", "work", "return_ns"]].itertuples(index=False):
-        found[call] = [*found[call], (work, after)]
+def _by_row(table: pd.DataFrame, columns: tuple[str, str, str]) -> dict[int, list[tuple[int, int]]]:
+    """The second and third columns of a table's rows by the first."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for row, other, distance in zip(*(table[name].tolist() for name in columns), strict=True):
+        found.setdefault(row, []).append((other, distance))
     return found
 
 
-def _ties(recording: Recording) -> dict[int, tuple[int, int]]:
-    rows = recording.ties[["work", "after", "gap_ns"]].itertuples(index=False)
-    return {work: (after, gap) for work, after, gap in rows}
-
-
-def _step_times(plan: Plan, call_start: Indices, call_end: Indices, work_end: Indices) -> Indices:
-    """The times of steps, as in Replayed, from when calls and work start and end.
+def _step_times(plan: Plan, times: _Times) -> Indices:
+    """The times of steps, as in Replayed.
 
     A step's end is that of its range or of the last work launched so far. Its range ends after its
     last call by what it was recorded to, but before the next call.
     """
     steps, calls = plan.recording.steps, plan.recording.calls
     of_call = plan.recording.work["call"].to_numpy()
-    done = np.append(np.maximum.accumulate(work_end), BEFORE_ALL)
+    done = np.append(np.maximum.accumulate(times.work_end), BEFORE_ALL)
     first, last = steps["call"].to_numpy(), steps["last_call"].to_numpy()
     tail = steps["end_ns"].to_numpy() - calls["end_ns"].to_numpy()[last]
     own = np.append(np.flatnonzero(~calls["beside"].to_numpy()), len(calls))
     left = np.append(plan.gap_ns, AFTER_ALL)[own[np.searchsorted(own, last, side="right")]]
-    host_end = call_end[last] + np.minimum(tail, left)
+    host_end = times.call_end[last] + np.minimum(tail, left)
     ends = np.maximum(host_end, done[np.searchsorted(of_call, last, side="right") - 1])
     lead = calls["start_ns"].to_numpy()[first[0]] - steps["start_ns"].iloc[0]
-    begin = call_start[first[0]] - min(lead, plan.gap_ns[first[0]])
+    begin = times.call_start[first[0]] - min(lead, plan.gap_ns[first[0]])
     begin = max(begin, done[np.searchsorted(of_call, first[0]) - 1])
     return np.diff(np.append(begin, ends)).astype(np.int64)
 

@@ -35,6 +35,7 @@ CALLS = (
     "beside",
 )
 WORK = (
+    "activity",
     "kind",
     "name",
     "family",
@@ -60,13 +61,14 @@ class Recording:
         of Attributed.paths), `step` (a row of `steps`), gap_ns (the host's own time since the call
         before it), cost_ns (of the call if nothing holds it up). Of a call `beside`, on a thread
         that works for itself, gap_ns is from the start of the last call that isn't.
-    work: a row per device activity in order of launch, with WORK: `call` (that launched it), `lane`
-        (a stream of a device), latency_ns (at least, from the return of its call, held up by
-        nothing, to its start; may be negative), gap_ns (at least, from the end of the activity
-        before it in its lane).
+    work: a row per device activity in order of launch, with WORK: `activity` (its row in
+        Attributed.work), `call` (that launched it), `lane` (a stream of a device), latency_ns (at
+        least, from the return of its call, held up by nothing, to its start; may be negative),
+        gap_ns (at least, from the end of the activity before it in its lane).
     waits: a row per activity that a call returns after, with WAITS: return_ns (from the end of the
         activity to the return of the call), blocked (whether the call had to wait).
-    ties: a row per activity that starts only after one of another lane, with TIES.
+    ties: a row per activity that starts only after one of another lane, with TIES: gap_ns (from
+        the end of that one, at least).
     steps: a row per step, with STEPS: start_ns and end_ns of its range, `call` and `last_call` (its
         first and last), time_ns (from the end of the step before it to its own, on host and device;
         of the first, from its start or from the end of the work launched before it).
@@ -99,7 +101,7 @@ def recorded(attributed: Attributed, process: int, step: str = "") -> Recording:
     calls["cost_ns"] = own_costs(calls, np.union1d(blocked, held).astype(np.int64))
     returned = (calls["start_ns"] + calls["cost_ns"]).to_numpy(copy=True)
     returned[held] = calls["end_ns"].to_numpy()[held]
-    work, ties = timed(work, np.append(returned, 0)[work["call"]])
+    work, ties = timed(work, calls, np.append(returned, 0)[work["call"]])
     waiting = waiting.assign(return_ns=returns(calls, work, waiting))
     return Recording(
         process,
@@ -124,7 +126,7 @@ def loop_of(attributed: Attributed, process: int, step: str) -> Loop:
 
 
 def _steps(loop: Loop, calls: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
-    """The steps with their first and last calls and recorded times, without those that have none."""
+    """The steps that hold calls, with the first and the last one and their recorded times."""
     own = np.flatnonzero(~calls["beside"].to_numpy())
     start = calls["start_ns"].to_numpy()[own]
     first = np.searchsorted(start, loop.steps["start_ns"], side="left")
