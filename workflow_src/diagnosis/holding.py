@@ -1,10 +1,13 @@
 """What holds the host up inside of its calls: device work that a call waits for, a full queue."""
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
+
+Mask = npt.NDArray[np.bool_]
 
 SHORT_NS = 5_000
 """At most so much is a waiting call's own cost, and its return after what it waited for, if the
@@ -34,51 +37,45 @@ def waits(calls: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
 
     blocked: whether the call was made before the activity had ended.
     """
-    last = _last_in_lanes(work, len(calls))
-    end, of_call = work["end_ns"].to_numpy(), work["call"].to_numpy()
-    lane_of_call = _lane_of_latest(work, len(calls))
-    rows: list[tuple[int, int, bool]] = []
     waiting = calls[calls["may_wait"]]
+    last = _last_in_lanes(work, waiting.index.to_numpy())
+    end, of_call, lane = (work[name].to_numpy() for name in ("end_ns", "call", "lane"))
+    at = np.searchsorted(of_call, waiting.index.to_numpy(), side="right") - 1
+    latest_lane = np.append(lane, NOWHERE)[at]
     whole = waiting["name"].str.contains(WHOLE_DEVICE, regex=True)
-    columns = zip(waiting.index, waiting["start_ns"], waiting["end_ns"], whole, strict=True)
-    for call, begun, returned, everything in columns:
-        before = last[:, call]
-        done = before[(before != NOWHERE) & (end[before] <= returned)]
-        chosen = _chosen(done, end, begun, int(lane_of_call[call]), work)
-        own = before[(before != NOWHERE) & (of_call[before] == call)]
+    columns = (waiting.index, waiting["start_ns"], waiting["end_ns"], whole, latest_lane)
+    rows: list[tuple[int, int, bool]] = []
+    for n, (call, begun, returned, everything, recent) in enumerate(zip(*columns, strict=True)):
+        before = last[:, n][last[:, n] != NOWHERE]
+        done, own = before[end[before] <= returned], before[of_call[before] == call]
         if len(own):
             chosen = own[end[own] <= returned]
         elif everything:
             chosen = done
+        else:
+            chosen = _of_one_lane(done, end[done], begun, lane[done] == recent)
         rows += [(call, int(row), bool(end[row] > begun)) for row in chosen]
     return pd.DataFrame(rows, columns=["call", "work", "blocked"])
 
 
-def _chosen(done: Indices, end: Indices, begun: int, lane: int, work: pd.DataFrame) -> Indices:
-    """Of the last activities of all lanes, the one that a call for one stream or event awaits."""
-    if not len(done):
-        return done
-    latest = done[[int(np.argmax(end[done]))]]
-    if end[latest[0]] > begun:
-        return latest
-    return done[work["lane"].to_numpy()[done] == lane]
+def _of_one_lane(done: Indices, end: Indices, begun: int, is_recent: Mask) -> Indices:
+    """Of the last activities of lanes, which end then, the one that a stream or event awaits.
+
+    It is the one that ended last, or if none ran any more, that of the most recent launch's lane.
+    """
+    latest = np.argmax(end) if len(done) else 0
+    return done[[latest]] if len(done) and end[latest] > begun else done[is_recent]
 
 
-def _last_in_lanes(work: pd.DataFrame, calls: int) -> Indices:
-    """The row of the last activity of each lane that is launched by each call or before it."""
+def _last_in_lanes(work: pd.DataFrame, calls: Indices) -> Indices:
+    """For each lane and each of these calls, the row of the last activity launched by then."""
     of_call, lane = work["call"].to_numpy(), work["lane"].to_numpy()
-    last = np.full((int(lane.max(initial=-1)) + 1, calls), NOWHERE)
+    last = np.full((int(lane.max(initial=-1)) + 1, len(calls)), NOWHERE)
     for number in range(len(last)):
         rows = np.flatnonzero(lane == number)
-        at = np.searchsorted(of_call[rows], np.arange(calls), side="right") - 1
+        at = np.searchsorted(of_call[rows], calls, side="right") - 1
         last[number] = np.append(rows, NOWHERE)[at]
     return last
-
-
-def _lane_of_latest(work: pd.DataFrame, calls: int) -> Indices:
-    """The lane of the last activity that is launched by each call or before it, or NOWHERE."""
-    at = np.searchsorted(work["call"].to_numpy(), np.arange(calls), side="right") - 1
-    return np.append(work["lane"].to_numpy(), NOWHERE)[at]
 
 
 def own_costs(calls: pd.DataFrame, blocked: Indices) -> Indices:

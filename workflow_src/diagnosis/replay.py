@@ -207,7 +207,7 @@ class Check:
     @property
     def error(self) -> float:
         """By which share of the recorded time the replay is off; more is positive."""
-        return self.replayed_ns / self.recorded_ns - 1
+        return self.replayed_ns / self.recorded_ns - 1 if self.recorded_ns > 0 else np.inf
 
     @property
     def understood(self) -> bool:
