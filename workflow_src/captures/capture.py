@@ -3,10 +3,14 @@
 All times are integer nanoseconds. A process or thread of -1 is unknown.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
 import pandas as pd
+
+from workflow_src.common.intervals import Integers
 
 LATEST_NS = 2**62
 """Upper limit of times: 146 years, and half the range of a 64-bit integer."""
@@ -17,6 +21,12 @@ memory, and time that the profiler itself took."""
 
 UNKNOWN = -1
 """A process, thread, device, stream or number that the capture doesn't give."""
+
+UNKNOWN_TEXT = "unknown"
+"""A direction or a memory that the capture doesn't give."""
+
+PAGEABLE = "pageable"
+"""Host memory that isn't pinned."""
 
 RANGES = ("name", "domain", "start_ns", "end_ns", "process", "thread")
 WORK = (
@@ -33,7 +43,9 @@ WORK = (
     "thread",
     "missing",
 )
-HELD = ("kind", "name", "start_ns", "end_ns", "process", "thread")
+CALL_KINDS = (API, PAGEABLE_COPY, OVERHEAD)
+CALLS = ("kind", "name", "start_ns", "end_ns", "process", "thread", "correlation")
+COPIES = ("work", "direction", "source", "target", "bytes")
 KERNEL, COPY, SET, GRAPH, OPERATOR = "kernel", "copy", "set", "graph", "operator"
 """Kinds of work: GRAPH is a whole CUDA graph as one activity, OPERATOR one of torch on a CPU."""
 
@@ -109,8 +121,11 @@ class Capture:
     launched it and `thread` is that call's, all UNKNOWN if it isn't known, which `missing` then
     says why.
     total_ns: the work's total time as the file has it.
-    held: a row per call that made the host wait for a device, and per overhead that the profiler
-    recorded of itself, with HELD: kind as in traces/trace.py.
+    calls: a row per API call, and per overhead that the profiler recorded of itself, with CALLS:
+    kind is one of CALL_KINDS, `correlation` the profiler's number for a call and what it launched.
+    copies: a row per copy or set, with COPIES: its row in `work`; direction (HtoD, DtoH, DtoD,
+    PtoP, HtoH, SET, or UNKNOWN_TEXT); source and target memory (PAGEABLE, pinned, device, managed,
+    or UNKNOWN_TEXT; a set has no source); bytes, or UNKNOWN.
     """
 
     profiler: str
@@ -118,7 +133,8 @@ class Capture:
     ranges: pd.DataFrame
     work: pd.DataFrame
     total_ns: int
-    held: pd.DataFrame = field(default_factory=lambda: frame(HELD, {name: [] for name in HELD}))
+    calls: pd.DataFrame = field(default_factory=lambda: calls_frame([], [], {}))
+    copies: pd.DataFrame = field(default_factory=lambda: copies_frame({}))
     notes: tuple[Note, ...] = ()
 
     @classmethod
@@ -159,3 +175,46 @@ def frame(columns: Iterable[str], rows: dict[str, object]) -> pd.DataFrame:
         },
         copy=False,
     )
+
+
+def calls_frame(kinds: Any, names: Any, numbers: Mapping[str, Integers]) -> pd.DataFrame:
+    """A frame with CALLS, with categories for text, and small integers for what isn't a time.
+
+    There are as many calls as activities, and more of them than anything else.
+    """
+    columns: dict[str, object] = {
+        "kind": pd.Series(kinds, dtype=pd.CategoricalDtype(list(CALL_KINDS))),
+        "name": pd.Series(names, dtype="category"),
+    }
+    none = np.array([], dtype=np.int64)
+    columns |= {name: numbers.get(name, none) for name in CALLS[2:4]}
+    columns |= {name: as_small(numbers.get(name, none)) for name in CALLS[4:]}
+    return pd.DataFrame(columns, copy=False)
+
+
+def copies_frame(columns: Mapping[Any, Any]) -> pd.DataFrame:
+    """A frame with COPIES, with categories for text."""
+    texts = {name: pd.Series(columns.get(name, []), dtype="category") for name in COPIES[1:4]}
+    numbers = {name: columns.get(name, []) for name in ("work", "bytes")}
+    return pd.DataFrame(texts | numbers).astype(dict.fromkeys(numbers, "int64"))[list(COPIES)]
+
+
+def joined_copies(parts: Sequence[tuple[pd.DataFrame, int]]) -> pd.DataFrame:
+    """Copies of several parts, each with how many rows of work it has, joined as these are."""
+    before = np.cumsum([0, *(count for _, count in parts)])[:-1].tolist()
+    rows = [part.assign(work=part["work"] + n) for (part, _), n in zip(parts, before, strict=True)]
+    return copies_frame(dict(pd.concat([copies_frame({}), *rows]).items()))
+
+
+def coded(codes: Integers, texts: Sequence[str]) -> "pd.Categorical[str]":
+    """Text by its number in `texts`, of which several may be the same."""
+    number, different = pd.factorize(np.array(texts, dtype=object))
+    categories = pd.Index(different, dtype=object)
+    return pd.Categorical.from_codes(number.astype(np.int32)[codes], categories)
+
+
+def as_small(values: Integers) -> Integers:
+    """The same in 32 bits each if all fit, which halves the memory."""
+    limits = np.iinfo(np.int32)
+    fit = values.min(initial=0) >= limits.min and values.max(initial=0) <= limits.max
+    return values.astype(np.int32) if fit else values

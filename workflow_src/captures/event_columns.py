@@ -20,7 +20,7 @@ MOST_DIGITS = 20
 PLAIN_DIGITS = 15
 """Of microseconds before the point, from which nanoseconds fit into 64 bits."""
 
-NUMBERS = ("process", "thread", "correlation", "device", "stream")
+NUMBERS = ("process", "thread", "correlation", "device", "stream", "bytes")
 NOT_A_TIME = np.iinfo(np.int64).min
 _LINE, _POINT, _ZERO = ord("\n"), ord("."), ord("0")
 _WEIGHTS = np.array([0, *(10 ** (3 + n) for n in range(PLAIN_DIGITS)), 1, 10, 100], dtype=np.int64)
@@ -153,6 +153,8 @@ def _of_text(text: str) -> int | None:
 
 def integers(values: Sequence[Any]) -> Indices:
     """JSON values as numbers of something; UNKNOWN for what is none."""
+    if all(value is None for value in values):
+        return np.full(len(values), UNKNOWN)
     if all(type(value) is int for value in values):
         try:
             found = np.array(values, dtype=np.int64)

@@ -33,6 +33,7 @@ class Arguments(msgspec.Struct, frozen=True, gc=False):
     correlation: Any = None
     device: Any = None
     stream: Any = None
+    bytes: Any = None
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):
@@ -141,7 +142,7 @@ def _kept(found: dict[str, Any]) -> Any:
         found.get("dur"),
         found.get("pid"),
         found.get("tid"),
-        Arguments(*(arguments.get(name) for name in ("correlation", "device", "stream"))),
+        Arguments(*(arguments.get(name) for name in Arguments.__struct_fields__)),
     )
 
 

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.captures.capture import UNKNOWN
-from workflow_src.common.intervals import Indices
+from workflow_src.common.intervals import Indices, Integers
 
 NO_NUMBER = "the profiler recorded no number that leads to its launch"
 NO_CALLS = "the capture has no API call of its process"
@@ -25,9 +25,9 @@ class Calls:
 
     start: Indices
     end: Indices
-    process: Indices
-    thread: Indices
-    number: Indices
+    process: Integers
+    thread: Integers
+    number: Integers
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,8 @@ def launches(process: Indices, number: Indices, calls: Calls) -> Launches:
 
 def that_launched(process: Indices, number: Indices, calls: Calls) -> npt.NDArray[np.bool_]:
     """Which calls have the number of one of these activities of their process."""
+    if not len(number):
+        return np.zeros(len(calls.start), dtype=bool)
     known = np.sort(pd.unique(calls.process))
     keys = _keys(known, calls.process, calls.number)
     return np.asarray(np.isin(keys, _keys(known, process, number)) & (keys != UNKNOWN))
@@ -74,7 +76,7 @@ def _first_calls(known: Indices, process: Indices, number: Indices, calls: Calls
     return call
 
 
-def _keys(known: Indices, process: Indices, number: Indices) -> Indices:
+def _keys(known: Integers, process: Integers, number: Integers) -> Indices:
     """One number for a process of `known` and a launch's number; UNKNOWN if either isn't valid."""
     if not len(known):
         return np.full(len(process), UNKNOWN)
@@ -91,6 +93,7 @@ def _why(known: Indices, process: Indices, number: Indices, calls: Calls) -> npt
     first = np.full(len(process), np.iinfo(np.int64).max)
     for one in known:
         numbers = calls.number[(calls.process == one) & (calls.number > 0)]
-        first[process == one] = numbers.min(initial=np.iinfo(np.int64).max)
+        if len(numbers):
+            first[process == one] = numbers.min()
     conditions = [number <= 0, ~np.isin(process, known), number < first]
     return np.select(conditions, [NO_NUMBER, NO_CALLS, BEFORE], NO_CALL)

@@ -11,12 +11,14 @@ from workflow_src.captures.capture import (
     COPY,
     GRAPH,
     KERNEL,
+    PAGEABLE,
     RANGES,
     SET,
-    UNKNOWN,
     WORK,
     Capture,
+    as_small,
     frame,
+    joined_copies,
     noted,
 )
 from workflow_src.captures.exported import (
@@ -29,11 +31,12 @@ from workflow_src.captures.exported import (
     table_notes,
     version,
 )
-from workflow_src.captures.launches import Calls, Launches, launches
-from workflow_src.captures.nsys_held import overheads, pageable_copies, waits
+from workflow_src.captures.launches import Launches, launches, that_launched
+from workflow_src.captures.nsys_calls import NamedCalls, calls_table, read_calls, read_overheads
+from workflow_src.captures.nsys_copies import COPIED, copies, labels
 from workflow_src.captures.nsys_ranges import NEVER, Ranges, read_ranges
-from workflow_src.captures.store import Store, Wanted
-from workflow_src.common.intervals import Indices
+from workflow_src.captures.store import Store
+from workflow_src.common.intervals import Indices, Integers
 
 KINDS = {"KERNEL": KERNEL, "MEMCPY": COPY, "MEMSET": SET, "GRAPH_TRACE": GRAPH}
 NAMED_BY = {"KERNEL": "demangledName", "MEMCPY": "copyKind", "GRAPH_TRACE": "graphId"}
@@ -47,6 +50,7 @@ class _Part:
     kind: str
     columns: Columns
     names: npt.NDArray[np.object_]
+    copies: pd.DataFrame
     total_ns: int
     bad: int
     lost_names: int
@@ -54,14 +58,14 @@ class _Part:
 
 @dataclass(frozen=True)
 class _Launched:
-    """All device work with its launches, and of the calls what else is needed.
+    """All device work with its launches, and all calls.
 
-    last: the latest end of a call (ns); bad: how many calls were left out.
+    last: the latest end of an API call (ns); bad: how many calls were left out.
     """
 
     parts: list[_Part]
     launches: Launches
-    held: pd.DataFrame
+    calls: pd.DataFrame
     last: int
     bad: int
 
@@ -77,18 +81,31 @@ def _launched(found: Exported) -> _Launched:
     with ThreadPoolExecutor(1) as beside:
         reading = beside.submit(_calls_apart, found)
         parts = [_part(found, key) for key, table in WORK_TABLES.items() if found.has(table)]
-        holding = [waits(found), overheads(found)]
-        calls = reading.result()
+        overheads = read_overheads(found)
+        api = reading.result()
+    calls = api.calls
     launched = launches(_column(parts, "globalPid") >> 24, _column(parts, "correlationId"), calls)
     bad = found.rows(RUNTIME) - len(calls.start) if found.has(RUNTIME) else 0
     last = int(calls.end.max(initial=-NEVER))
-    held = pd.concat([*holding, pageable_copies(found, calls)], ignore_index=True)
-    return _Launched(parts, launched, held, last, bad)
+    table = calls_table(api, _pageable(parts, api), overheads)
+    return _Launched(parts, launched, table, last, bad)
 
 
-def _calls_apart(found: Exported) -> Calls:
+def _calls_apart(found: Exported) -> NamedCalls:
     with found.store.apart() as store:
-        return _calls(replace(found, store=store))
+        return read_calls(replace(found, store=store))
+
+
+def _pageable(parts: list[_Part], api: NamedCalls) -> npt.NDArray[np.bool_]:
+    """Which calls copied from or to host memory that isn't pinned."""
+    process, number = [], []
+    for part in parts:
+        copying = (part.copies["source"] == PAGEABLE) | (part.copies["target"] == PAGEABLE)
+        rows = part.copies.loc[copying, "work"].to_numpy()
+        process.append(part.columns["globalPid"][rows] >> 24)
+        number.append(part.columns["correlationId"][rows])
+    none = [np.array([], dtype=np.int64)]
+    return that_launched(np.concatenate(none + process), np.concatenate(none + number), api.calls)
 
 
 def _column(parts: list[_Part], name: str) -> Indices:
@@ -118,7 +135,8 @@ def _capture(found: Exported, launched: _Launched) -> Capture:
         frame(RANGES, _range_rows(ranges, shown)),
         frame(WORK, _work_rows(parts, launched.launches, shown)),
         sum(part.total_ns for part in parts),
-        _held(launched.held, shown),
+        launched.calls.assign(process=_as_shown(launched.calls["process"].to_numpy(), shown)),
+        joined_copies([(part.copies, len(part.names)) for part in parts]),
         notes + table_notes(found),
     )
 
@@ -137,9 +155,10 @@ def _shown(processes: list[Indices]) -> dict[int, int]:
     return {n: n & 0xFFFFFF if n & 0xFFFFFF in alone and n >= 0 else n for n in own.tolist()}
 
 
-def _as_shown(processes: Indices, shown: dict[int, int]) -> Indices:
+def _as_shown(processes: Integers, shown: dict[int, int]) -> Integers:
+    """Processes by the numbers to show; one with neither ranges nor work keeps nsys's own."""
     inverse, own = pd.factorize(processes)
-    return np.array([shown[n] for n in own.tolist()], dtype=np.int64)[inverse]
+    return as_small(np.array([shown.get(n, n) for n in own.tolist()], dtype=np.int64))[inverse]
 
 
 def _part(found: Exported, key: str) -> _Part:
@@ -148,10 +167,13 @@ def _part(found: Exported, key: str) -> _Part:
     name_column = NAMED_BY.get(key)
     if key == "KERNEL" and not found.has_column(table, "demangledName"):
         name_column = "shortName"
-    columns = found.timed(table, (*TIMES, name_column or "value"))
-    names, lost = _names(found, key, columns.pop(name_column or "value"), name_column)
+    kind, named_by = KINDS[key], name_column or "value"
+    wanted = dict.fromkeys((*TIMES, *COPIED.get(kind, ()), named_by))
+    columns = found.timed(table, tuple(wanted))
+    copied = copies(found, kind, columns)
+    names, lost = _names(found, key, columns.pop(named_by), name_column)
     bad = found.rows(table) - len(names)
-    return _Part(KINDS[key], columns, names, found.duration_ns(table), bad, lost)
+    return _Part(kind, columns, names, copied, found.duration_ns(table), bad, lost)
 
 
 def _names(
@@ -172,27 +194,10 @@ def _names(
 def _known_names(found: Exported, key: str, column: str | None) -> dict[int, str]:
     if key == "KERNEL" and column:
         return found.texts(WORK_TABLES[key], column)
-    if key == "MEMCPY" and {"id", "label"} <= set(found.tables.get(COPY_KINDS, ())):
-        (numbers,) = found.store.integers(COPY_KINDS, [Wanted("id", UNKNOWN, UNKNOWN)])
-        labels = found.store.values(COPY_KINDS, "label")
-        known = zip(numbers.tolist(), labels, strict=True)
-        return {number: f"[CUDA memcpy {label}]" for number, label in known}
+    if key == "MEMCPY":
+        known = labels(found, COPY_KINDS)
+        return {number: f"[CUDA memcpy {label}]" for number, label in known.items()}
     return {}
-
-
-def _calls(found: Exported) -> Calls:
-    """The API calls whose times are valid."""
-    if not found.has(RUNTIME):
-        return Calls(*[np.array([], dtype=np.int64)] * 5)
-    rows = found.timed(RUNTIME, ("start", "end", "globalTid", "correlationId"))
-    thread = rows.pop("globalTid")
-    numbers = thread >> 24, thread & 0xFFFFFF, rows["correlationId"]
-    return Calls(rows["start"], rows["end"], *numbers)
-
-
-def _held(rows: pd.DataFrame, shown: dict[int, int]) -> pd.DataFrame:
-    """What held the host up; a process with neither ranges nor work keeps nsys's own number."""
-    return rows.assign(process=rows["process"].map(lambda own: shown.get(own, own)))
 
 
 def _range_rows(ranges: Ranges, shown: dict[int, int]) -> dict[str, object]:

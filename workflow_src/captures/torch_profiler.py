@@ -4,6 +4,7 @@ Where no device worked, operators take the place of its activities, each with th
 didn't spend in operators that it called.
 """
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +12,22 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from workflow_src.captures.call_kinds import BLOCKING
 from workflow_src.captures.capture import (
     API,
-    HELD,
+    COPY,
     OPERATOR,
     OVERHEAD,
+    PAGEABLE,
     PAGEABLE_COPY,
     RANGES,
+    SET,
     UNKNOWN,
+    UNKNOWN_TEXT,
     WORK,
     Capture,
+    calls_frame,
+    coded,
+    copies_frame,
     frame,
     noted,
 )
@@ -34,8 +40,10 @@ from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE, tree
 
-PAGEABLE = "Pageable"
-"""Found in names of copies from or to host memory that isn't pinned."""
+COPIED = re.compile(r"Memcpy (?P<direction>\w+) \((?P<source>\w+) -> (?P<target>\w+)\)")
+"""The name of a copy, as CUPTI's activities are named: Memcpy HtoD (Pageable -> Device)."""
+
+FILLED = re.compile(r"Memset \((?P<target>\w+)\)")
 
 
 def read(path: Path) -> Capture:
@@ -60,34 +68,48 @@ def read(path: Path) -> Capture:
         several_processes=shared,
     )
     table = frame(WORK, rows)
-    total, waits = int(table["duration_ns"].sum()), _held(calls, work, overheads)
-    return Capture("torch", "", frame(RANGES, _range_rows(ranges)), table, total, waits, notes)
+    copies = _copies(table, work.numbers["bytes"]) if on_device else copies_frame({})
+    every = _calls(calls, _pageable(copies, work), overheads)
+    total, spans = int(table["duration_ns"].sum()), frame(RANGES, _range_rows(ranges))
+    return Capture("torch", "", spans, table, total, every, copies, notes)
 
 
-def _held(calls: Columns, work: Columns, overheads: Columns) -> pd.DataFrame:
-    """What held the host up, with HELD: waiting calls, and the profiler's overhead."""
-    names, numbers = calls.names, calls.numbers["correlation"]
-    copies = [PAGEABLE in name for name in work.names]
-    copying = np.isin(numbers, work.numbers["correlation"][copies]) & (numbers != UNKNOWN)
-    waiting = pd.Series(names, dtype=object).str.contains(BLOCKING).to_numpy(dtype=bool)
-    parts = [
-        _held_rows(calls, API, waiting & ~copying),
-        _held_rows(calls, PAGEABLE_COPY, copying),
-        _held_rows(overheads, OVERHEAD, np.ones(len(overheads.start), dtype=bool)),
-    ]
-    return pd.concat(parts, ignore_index=True)
-
-
-def _held_rows(calls: Columns, kind: str, which: npt.NDArray[np.bool_]) -> pd.DataFrame:
+def _copies(work: pd.DataFrame, size: Indices) -> pd.DataFrame:
+    """Copies and sets, by their names; size: the bytes of all work."""
+    row = np.flatnonzero(work["kind"].isin((COPY, SET)))
+    code, names = pd.factorize(work["name"].to_numpy()[row])
+    ends = [_ends(name) for name in names]
     columns: dict[str, object] = {
-        "kind": np.full(int(which.sum()), kind, dtype=object),
-        "name": calls.names[which],
-        "start_ns": calls.start[which],
-        "end_ns": calls.end[which],
-        "process": calls.numbers["process"][which],
-        "thread": calls.numbers["thread"][which],
+        column: coded(code, [each[n] for each in ends])
+        for n, column in enumerate(("direction", "source", "target"))
     }
-    return frame(HELD, columns)
+    return copies_frame({"work": row, "bytes": size[row]} | columns)
+
+
+def _ends(name: str) -> tuple[str, str, str]:
+    """The direction of a copy or set, and the memories that it is from and to, by its name."""
+    if found := COPIED.match(name):
+        return found["direction"], found["source"].lower(), found["target"].lower()
+    if found := FILLED.match(name):
+        return SET, UNKNOWN_TEXT, found["target"].lower()
+    return UNKNOWN_TEXT, UNKNOWN_TEXT, UNKNOWN_TEXT
+
+
+def _pageable(copies: pd.DataFrame, work: Columns) -> Indices:
+    """The numbers of copies from or to host memory that isn't pinned."""
+    rows = copies.loc[(copies["source"] == PAGEABLE) | (copies["target"] == PAGEABLE), "work"]
+    numbers = work.numbers["correlation"][rows.to_numpy()]
+    return np.asarray(numbers[numbers != UNKNOWN])
+
+
+def _calls(calls: Columns, pageable: Indices, overheads: Columns) -> pd.DataFrame:
+    """All API calls, those that copied pageable memory told apart, and the profiler's overhead."""
+    copying = np.isin(calls.numbers["correlation"], pageable)
+    kinds = np.where(copying, PAGEABLE_COPY, API).astype(object)
+    both = Columns.joined([calls, overheads])
+    numbers = {"start_ns": both.start, "end_ns": both.end} | both.numbers
+    kinds = np.append(kinds, np.full(len(overheads.start), OVERHEAD, dtype=object))
+    return calls_frame(kinds, both.names, numbers)
 
 
 def _range_rows(ranges: Columns) -> dict[str, object]:

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 Indices = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.signedinteger]
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from workflow_src.captures.capture import UNREADABLE, Capture, Note, early, note
 from workflow_src.captures.domains import choose
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.placing.attribution import device_times
+from workflow_src.placing.ledger import holding
 from workflow_src.placing.paths import Paths, paths_of
 from workflow_src.placing.placing import Placed, place
 from workflow_src.placing.ranks import waits
@@ -76,5 +77,5 @@ def folded(ranges: pd.DataFrame, fold: str) -> pd.DataFrame:
 
 def source_of(found: Attributed) -> Source:
     """What the steps of a capture are found in."""
-    held, mains = found.capture.held, found.placed.main_threads
+    held, mains = holding(found.capture.calls), found.placed.main_threads
     return Source(found.ranges, found.capture.ranges, found.paths, found.work, held, mains)

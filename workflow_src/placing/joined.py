@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import UNKNOWN, Capture, Note
+from workflow_src.captures.capture import UNKNOWN, Capture, Note, joined_copies
 from workflow_src.captures.reading import read
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
@@ -54,11 +54,13 @@ def joined(captures: Sequence[Capture], ranks: Sequence[Rank]) -> Capture:
     ]
     tables = {
         name: pd.concat([getattr(part, name) for part in parts], ignore_index=True)
-        for name in ("ranges", "work", "held")
+        for name in ("ranges", "work", "calls")
     }
     notes = (Note("ranks", len(parts), f"of {ranks[0].world_size}"), *_notes(parts))
     total = sum(part.total_ns for part in parts)
-    return replace(parts[0], **tables, total_ns=total, notes=notes)
+    tables["calls"] = tables["calls"].astype(dict.fromkeys(("kind", "name"), "category"))
+    copies = joined_copies([(part.copies, len(part.work)) for part in parts])
+    return replace(parts[0], **tables, total_ns=total, copies=copies, notes=notes)
 
 
 def _collective_ends(work: pd.DataFrame) -> Indices:
@@ -76,12 +78,12 @@ def _as_rank(capture: Capture, rank: int, ahead_ns: int) -> Capture:
         capture,
         ranges=_moved(capture.ranges, rank, ahead_ns),
         work=_moved(capture.work, rank, ahead_ns),
-        held=_moved(capture.held, rank, ahead_ns),
+        calls=_moved(capture.calls, rank, ahead_ns),
     )
 
 
 def _moved(rows: pd.DataFrame, rank: int, ahead_ns: int) -> pd.DataFrame:
-    known, thread = rows["process"] != UNKNOWN, rows["thread"]
+    known, thread = rows["process"] != UNKNOWN, rows["thread"].astype("int64")
     is_main = thread == rows["process"]
     found = rows.assign(
         process=rows["process"].where(~known, rank),

@@ -51,9 +51,18 @@ BEGINNING, NEVER = -(2**62), 2**62
 
 def blocking(calls: pd.DataFrame) -> pd.DataFrame:
     """The calls that make the host wait for the device."""
-    names = pd.Series(calls["name"].unique())
-    waits = names[names.str.contains(BLOCKING, regex=True)]
-    return calls[calls["name"].isin(waits) | (calls["kind"] == PAGEABLE_COPY)]
+    return calls[_waits(calls)]
+
+
+def holding(calls: pd.DataFrame) -> pd.DataFrame:
+    """The calls that make the host wait for the device, and the profiler's overheads."""
+    return calls[_waits(calls) | (calls["kind"] == OVERHEAD)]
+
+
+def _waits(calls: pd.DataFrame) -> "pd.Series[bool]":
+    names = pd.Series(calls["name"].unique(), dtype=object)
+    waiting = names[names.str.contains(BLOCKING, regex=True).astype(bool)]
+    return calls["name"].isin(waiting) | (calls["kind"] == PAGEABLE_COPY)
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,9 @@ STEP_COLUMNS = ("process", "path", *OF_STEP[1:])
 class Source:
     """What steps are found in.
 
-    ranges: with busy_ns; of_all_domains: also those that don't count; work, held: as in Capture;
-    mains: the main thread of each process that has ranges.
+    ranges: with busy_ns; of_all_domains: also those that don't count; work: as in Capture;
+    held: of its calls those that held the host up; mains: the main thread of each process that has
+    ranges.
     """
 
     ranges: pd.DataFrame
