@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from workflow_src.common.intervals import Indices
+from workflow_src.diagnosis.holding import SHORT_NS
 from workflow_src.diagnosis.step import Recording
 
 Factors = npt.NDArray[np.float64]
@@ -79,13 +80,15 @@ class DropSynchronization:
 
 @dataclass(frozen=True, eq=False)
 class MakeAsynchronous:
-    """Some calls, such as copies, return without waiting; their work stays."""
+    """Some calls, such as copies, return without waiting, after cost_ns; their work stays."""
 
     calls: Indices
+    cost_ns: int = SHORT_NS
 
     def apply(self, plan: Plan) -> None:
         """Change the plan."""
         plan.stop_waiting(self.calls)
+        plan.cost_ns[self.calls] = np.minimum(plan.cost_ns[self.calls], self.cost_ns)
 
 
 @dataclass(frozen=True, eq=False)

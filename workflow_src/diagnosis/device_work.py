@@ -113,7 +113,8 @@ def _after_events(work: pd.DataFrame, calls: pd.DataFrame, longest: int) -> pd.D
         held = end[after] <= start[later]
         gap = np.minimum(start[later] - end[after], longest)
         parts.append(pd.DataFrame({"work": later, "after": after, "gap_ns": gap})[held])
-    return pd.concat([NO_TIES, *parts], ignore_index=True)
+    ties: pd.DataFrame = pd.concat([NO_TIES, *parts], ignore_index=True)
+    return ties
 
 
 def _observed(work: pd.DataFrame, late: Indices) -> pd.DataFrame:

@@ -1,7 +1,8 @@
-"""What a reader of a step asks first: who waited, what was copied, where the host was, what differs.
+"""What one asks of a step first: who waited, what was copied, where the host was, what differs.
 
-Tables of a recording: a row per place, largest first. `path` is the text of a range's path, "" where
-none was open. All values are per step, of all calls and work from the first step to the last.
+Tables of a recording, a row per place, largest first. `path` is a range's path, "" where none was
+open. All values are per step, of what was called from the first call of the first step to the last
+one of the last step.
 """
 
 import numpy as np
@@ -22,12 +23,17 @@ DIFFERS = 0.03
 
 def waits(recording: Recording, paths: Texts) -> pd.DataFrame:
     """A row per call and path that the device held up: call, path, calls, blocked_ms."""
-    calls = recording.calls
-    blocked = _blocked_ns(recording)
-    held = _placed(recording, paths).assign(blocked_ms=blocked / NS_PER_MS)[blocked > 0]
-    groups = held.groupby(["name", "path"], observed=True, sort=False)["blocked_ms"]
-    table = groups.agg(calls="size", blocked_ms="sum") / _steps(recording)
-    table = table.reset_index().rename(columns={"name": "call"})
+    calls = _calls(recording, paths)
+    groups = calls[calls["blocked_ns"] > 0].groupby(["name", "path"], sort=False)["blocked_ns"]
+    table = groups.agg(["size", "sum"]).reset_index()
+    table = pd.DataFrame(
+        {
+            "call": table["name"],
+            "path": table["path"],
+            "calls": table["size"] / len(recording.steps),
+            "blocked_ms": table["sum"] / NS_PER_MS / len(recording.steps),
+        }
+    )
     return table.sort_values("blocked_ms", ascending=False, ignore_index=True)
 
 
@@ -36,28 +42,27 @@ def copies(recording: Recording, copied: pd.DataFrame, paths: Texts) -> pd.DataF
 
     copied: Capture.copies. blocked_ms is how long the host waited in the calls that copied.
     """
-    work = recording.work
-    ours = work[["activity", "call", "path"]].assign(
-        device_ms=(work["end_ns"] - work["start_ns"]) / NS_PER_MS,
-        path=np.append(paths, "")[work["path"]],
-        blocked_ms=np.append(_blocked_ns(recording), 0)[work["call"]] / NS_PER_MS,
+    work, blocked = _work(recording, paths), _calls(recording, paths)["blocked_ns"]
+    known = copied.merge(work, left_on="work", right_on="activity").assign(
+        device_ms=lambda rows: rows["device_ns"] / NS_PER_MS,
+        blocked_ms=lambda rows: rows["call"].map(blocked).fillna(0) / NS_PER_MS,
     )
-    known = copied.merge(ours, left_on="work", right_on="activity")
     places = ["direction", "source", "target", "path"]
     groups = known.groupby(places, observed=True, sort=False, dropna=False)
     sums = groups[["bytes", "device_ms", "blocked_ms"]].sum()
-    table = sums.assign(copies=groups.size()) / _steps(recording)
+    table = sums.assign(copies=groups.size()) / len(recording.steps)
     table["gb_per_s"] = table["bytes"] / table["device_ms"].where(table["device_ms"] > 0) / 1e6
     columns = [*places, "copies", "bytes", "device_ms", "gb_per_s", "blocked_ms"]
     return table.reset_index()[columns].sort_values("device_ms", ascending=False, ignore_index=True)
 
 
 def host_gaps(recording: Recording, paths: Texts) -> pd.DataFrame:
-    """A row per place of large gaps: after_call, after_path, before_call, before_path, gaps, gap_ms.
+    """A row per place of large gaps: after_call, after_path, before_call, before_path, gaps.
 
-    longest_ms: the longest of them.
+    gap_ms: all of them a step; longest_ms: the longest one.
     """
-    calls = _placed(recording, paths)[~recording.calls["beside"]]
+    calls = _calls(recording, paths)
+    calls = calls[~calls["beside"]]
     before = calls[["name", "path"]].shift(fill_value="")
     table = pd.DataFrame(
         {
@@ -70,8 +75,9 @@ def host_gaps(recording: Recording, paths: Texts) -> pd.DataFrame:
     )
     large = table[table["gap_ms"] > LARGE * table["gap_ms"].median()]
     groups = large.groupby(list(table.columns[:4]), observed=True, sort=False)["gap_ms"]
-    found = groups.agg(gaps="size", gap_ms="sum") / _steps(recording)
-    found = found.assign(longest_ms=groups.max()).reset_index()
+    found = groups.agg(["size", "sum", "max"]).reset_index()
+    found = found.rename(columns={"size": "gaps", "sum": "gap_ms", "max": "longest_ms"})
+    found[["gaps", "gap_ms"]] /= len(recording.steps)
     return found.sort_values("gap_ms", ascending=False, ignore_index=True)
 
 
@@ -81,14 +87,11 @@ def differing_steps(recording: Recording, paths: Texts) -> pd.DataFrame:
     step (from 0), path, what (host: the host's own time and its calls; blocked; device), ms and
     median_ms. Work and calls between steps belong to none.
     """
-    calls, work = _placed(recording, paths), recording.work
-    blocked = pd.Series(_blocked_ns(recording), index=calls.index)
-    device = work.assign(path=np.append(paths, "")[work["path"]], ns=work["end_ns"] - work["start_ns"])
-    host = calls["end_ns"] - calls["start_ns"] + calls["gap_ns"] - blocked
+    calls, work = _calls(recording, paths), _work(recording, paths)
     parts = {
-        "host": calls.assign(ns=host)[~calls["beside"]],
-        "blocked": calls.assign(ns=blocked),
-        "device": device,
+        "host": calls.assign(ns=calls["host_ns"])[~calls["beside"]],
+        "blocked": calls.assign(ns=calls["blocked_ns"]),
+        "device": work.assign(ns=work["device_ns"]),
     }
     rows = [_deviations(part, what, recording) for what, part in parts.items()]
     found = pd.concat(rows, ignore_index=True)
@@ -100,25 +103,26 @@ def _deviations(part: pd.DataFrame, what: str, recording: Recording) -> pd.DataF
     """Of rows with step, path and ns: those sums that differ from the median over all steps."""
     inside = part[part["step"] >= 0]
     sums = inside.pivot_table("ns", "step", "path", "sum", fill_value=0) / NS_PER_MS
-    sums = sums.reindex(range(int(_steps(recording))), fill_value=0)
-    table = sums.stack().rename("ms").reset_index().assign(what=what)
+    sums = sums.reindex(range(len(recording.steps)), fill_value=0)
+    table = sums.melt(ignore_index=False, value_name="ms").reset_index().assign(what=what)
     table["median_ms"] = table["path"].map(sums.median())
     limit = DIFFERS * recording.steps["time_ns"].median() / NS_PER_MS
     differs = (table["ms"] - table["median_ms"]).abs() > limit
     return table.loc[differs, ["step", "path", "what", "ms", "median_ms"]]
 
 
-def _placed(recording: Recording, paths: Texts) -> pd.DataFrame:
-    """The calls with their paths as text."""
-    calls = recording.calls
-    return calls.assign(path=np.append(paths, "")[calls["path"]])
+def _calls(recording: Recording, paths: Texts) -> pd.DataFrame:
+    """The calls of the steps: their paths as text, blocked_ns (held up), host_ns (all other)."""
+    calls, steps = recording.calls, recording.steps
+    calls = calls.loc[steps["call"].iloc[0] : steps["last_call"].iloc[-1]]
+    blocked = calls["end_ns"] - calls["start_ns"] - calls["cost_ns"]
+    path = np.append(paths, "")[calls["path"]]
+    return calls.assign(path=path, blocked_ns=blocked, host_ns=calls["gap_ns"] + calls["cost_ns"])
 
 
-def _blocked_ns(recording: Recording) -> npt.NDArray[np.int64]:
-    """How much longer (ns) each call took than if nothing had held it up."""
-    calls = recording.calls
-    return (calls["end_ns"] - calls["start_ns"] - calls["cost_ns"]).to_numpy()
-
-
-def _steps(recording: Recording) -> float:
-    return float(len(recording.steps))
+def _work(recording: Recording, paths: Texts) -> pd.DataFrame:
+    """The work that was launched by calls of the steps: its path as text, and device_ns."""
+    work, steps = recording.work, recording.steps
+    work = work[work["call"].between(steps["call"].iloc[0], steps["last_call"].iloc[-1])]
+    path = np.append(paths, "")[work["path"]]
+    return work.assign(path=path, device_ns=work["end_ns"] - work["start_ns"])

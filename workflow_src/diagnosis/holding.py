@@ -6,6 +6,7 @@ import pandas as pd
 
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
+from workflow_src.diagnosis.device_work import BEFORE_ALL, lane_before
 
 Mask = npt.NDArray[np.bool_]
 
@@ -28,18 +29,23 @@ LEAST_QUEUE = 200
 LEAST_HELD = 10
 """Launches that a full queue holds up; fewer may be slow for another reason."""
 
-HELD_UP = 3
+FULL = 0.97
+"""Of the deepest a queue ever was: then it is full, if it ever is."""
+
+HELD_UP = 1.5
 """A launch that took so many times the usual is held up, if the queue is as full as ever."""
 
 
 def waits(calls: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
     """A row per activity that a call returns after, with `call`, `work` and `blocked`.
 
-    blocked: whether the call was made before the activity had ended.
+    blocked: whether the call was made before the activity had ended. A call that copies waits for
+    its own copy if that ran before the call returned: from pageable memory, a short one doesn't.
     """
     waiting = calls[calls["may_wait"]]
     last = _last_in_lanes(work, waiting.index.to_numpy())
     end, of_call, lane = (work[name].to_numpy() for name in ("end_ns", "call", "lane"))
+    start = work["start_ns"].to_numpy()
     at = np.searchsorted(of_call, waiting.index.to_numpy(), side="right") - 1
     latest_lane = np.append(lane, NOWHERE)[at]
     whole = waiting["name"].str.contains(WHOLE_DEVICE, regex=True)
@@ -49,13 +55,14 @@ def waits(calls: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
         before = last[:, n][last[:, n] != NOWHERE]
         done, own = before[end[before] <= returned], before[of_call[before] == call]
         if len(own):
-            chosen = own[end[own] <= returned]
+            chosen = own[start[own] < returned]
         elif everything:
             chosen = done
         else:
             chosen = _of_one_lane(done, end[done], begun, lane[done] == recent)
         rows += [(call, int(row), bool(end[row] > begun)) for row in chosen]
-    return pd.DataFrame(rows, columns=["call", "work", "blocked"])
+    table = pd.DataFrame(rows, columns=["call", "work", "blocked"])
+    return table.astype({"call": "int64", "work": "int64", "blocked": "bool"})
 
 
 def _of_one_lane(done: Indices, end: Indices, begun: int, is_recent: Mask) -> Indices:
@@ -63,7 +70,7 @@ def _of_one_lane(done: Indices, end: Indices, begun: int, is_recent: Mask) -> In
 
     It is the one that ended last, or if none ran any more, that of the most recent launch's lane.
     """
-    latest = np.argmax(end) if len(done) else 0
+    latest = int(np.argmax(end)) if len(done) else 0
     return done[[latest]] if len(done) and end[latest] > begun else done[is_recent]
 
 
@@ -78,31 +85,40 @@ def _last_in_lanes(work: pd.DataFrame, calls: Indices) -> Indices:
     return last
 
 
-def own_costs(calls: pd.DataFrame, blocked: Indices) -> Indices:
-    """How long (ns) each call takes if nothing holds it up; `blocked`: rows that were held up.
+def own_costs(
+    calls: pd.DataFrame, work: pd.DataFrame, waiting: pd.DataFrame, full: Indices
+) -> Indices:
+    """How long (ns) each call takes if nothing holds it up; `full`: rows that a full queue held up.
 
-    Of these it is the usual time of calls of the same name that weren't, or SHORT_NS, at most the
-    recorded time.
+    Of calls that were held up it is the usual time of those of the same name that weren't, or
+    SHORT_NS, at most the recorded time. A call that waited for its own copy on an idle lane was
+    busy until that began.
     """
     took = (calls["end_ns"] - calls["start_ns"]).to_numpy()
     held = np.zeros(len(calls), dtype=bool)
-    held[blocked] = True
+    held[waiting.loc[waiting["blocked"], "call"]] = True
+    held[full] = True
     usual = pd.Series(took[~held]).groupby(calls["name"].to_numpy()[~held]).median()
-    expected = calls["name"].map(usual).fillna(SHORT_NS).to_numpy()
+    expected = calls["name"].map(usual).fillna(SHORT_NS).to_numpy(copy=True)
+    copy = waiting["work"].to_numpy()
+    call = work["call"].to_numpy()[copy]
+    begun = calls["start_ns"].to_numpy()[waiting["call"]]
+    idle = np.append(work["end_ns"].to_numpy(), BEFORE_ALL)[lane_before(work)[copy]] <= begun
+    own = (call == waiting["call"].to_numpy()) & idle
+    expected[call[own]] = work["start_ns"].to_numpy()[copy[own]] - begun[own]
     return np.where(held, np.minimum(took, expected), took).astype(np.int64)
 
 
 def returns(calls: pd.DataFrame, work: pd.DataFrame, waiting: pd.DataFrame) -> Indices:
     """The time (ns) from the end of each awaited activity to the return of its call.
 
-    As recorded, but no longer than usual; but freeing memory takes its own time then.
+    As recorded; that of a synchronization is no longer than usual.
     """
     end = calls["end_ns"].to_numpy()[waiting["call"]]
     took = end - work["end_ns"].to_numpy()[waiting["work"]]
-    blocked = waiting["blocked"].to_numpy(dtype=bool)
-    frees = (calls["kind"] == "free").to_numpy()[waiting["call"]]
-    usual = np.minimum(took, RETURN_NS)
-    return np.where(blocked, np.where(frees, took, usual), SHORT_NS).astype(np.int64)
+    synchronizes = (calls["kind"] == "synchronize").to_numpy()[waiting["call"]]
+    limited = np.where(synchronizes, np.minimum(took, RETURN_NS), took)
+    return np.where(waiting["blocked"].to_numpy(dtype=bool), limited, SHORT_NS).astype(np.int64)
 
 
 def queue_of(calls: pd.DataFrame, work: pd.DataFrame) -> tuple[int, Indices]:
@@ -115,7 +131,7 @@ def queue_of(calls: pd.DataFrame, work: pd.DataFrame) -> tuple[int, Indices]:
     call, depth = launches["call"].to_numpy(), _depths(launches, calls)
     deepest = int(depth.max(initial=0))
     usual = float(np.median(took[call])) if len(call) else 0.0
-    full = depth >= max(0.95 * deepest, LEAST_QUEUE)
+    full = depth >= max(FULL * deepest, LEAST_QUEUE)
     held = full & (took[call] > HELD_UP * usual)
     if held.sum() < LEAST_HELD or held.sum() < full.sum() / 2:
         return max(QUEUE, deepest + 1), np.zeros(0, dtype=np.int64)

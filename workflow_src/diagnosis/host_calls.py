@@ -6,11 +6,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from workflow_src.captures.call_kinds import BLOCKING, call_kinds
-from workflow_src.captures.capture import OVERHEAD, PAGEABLE_COPY, UNKNOWN
+from workflow_src.captures.call_kinds import call_kinds
+from workflow_src.captures.capture import OVERHEAD, UNKNOWN
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE, tree
+from workflow_src.diagnosis.device_work import WAIT_EVENT
 from workflow_src.placing.attributed import Attributed
+from workflow_src.placing.ledger import blocking
 
 KIND_OF = {
     "launch": "launch",
@@ -22,6 +24,9 @@ KIND_OF = {
     "other": "other",
 }
 """Kinds of calls by those of captures.call_kinds."""
+
+TRIFLE_NS = 5_000
+"""A call of kind "other", such as looking up a kernel's name, counts if it takes so long."""
 
 Mask = npt.NDArray[np.bool_]
 
@@ -38,8 +43,8 @@ class Loop:
 def host_calls(attributed: Attributed, loop: Loop) -> pd.DataFrame:
     """The calls of all threads that work for the loop or launch work beside it, by start.
 
-    Columns: those of step.CALLS but cost_ns, and `may_wait`. A call inside of another one is left
-    out, and so are threads that launch nothing.
+    Columns: those of step.CALLS but cost_ns, and `may_wait`. Calls inside of others, trifles, and
+    threads that launch nothing are left out.
     """
     work = attributed.work[attributed.work["process"] == loop.process]
     helping = _helping(attributed, loop, work)
@@ -47,16 +52,13 @@ def host_calls(attributed: Attributed, loop: Loop) -> pd.DataFrame:
     calls = attributed.capture.calls
     here = (calls["process"] == loop.process) & calls["thread"].isin(launching)
     calls = _outermost(calls[here & (calls["kind"] != OVERHEAD)])
+    calls = calls[~_trifles(calls, work["launch_ns"])].reset_index(drop=True)
     beside = ~calls["thread"].isin({loop.thread, *helping})
-    names = calls["name"].astype(object)
-    known = pd.Series(names.unique(), dtype=object)
-    kinds = dict(zip(known, call_kinds(known).map(KIND_OF), strict=True))
-    waits = set(known[known.str.contains(BLOCKING, regex=True)])
     start, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
     return pd.DataFrame(
         {
-            "kind": names.map(kinds),
-            "name": names,
+            "kind": _kinds(calls["name"]),
+            "name": calls["name"].astype(object),
             "path": _paths(attributed, loop, calls),
             "step": step_at(loop.steps, start),
             "thread": calls["thread"],
@@ -64,9 +66,27 @@ def host_calls(attributed: Attributed, loop: Loop) -> pd.DataFrame:
             "end_ns": end,
             "gap_ns": gaps(start, end, beside.to_numpy()),
             "beside": beside,
-            "may_wait": names.isin(waits) | (calls["kind"] == PAGEABLE_COPY),
+            "may_wait": calls.index.isin(blocking(calls).index),
         }
     )
+
+
+def _kinds(names: pd.Series) -> pd.Series:
+    """The kind of each call, one of step.CALL_KINDS, by its name."""
+    known = pd.Series(names.unique(), dtype=object)
+    kinds = dict(zip(known, call_kinds(known).map(KIND_OF), strict=True))
+    return names.astype(object).map(kinds)
+
+
+def _trifles(calls: pd.DataFrame, launches: pd.Series) -> pd.Series:
+    """Short calls that neither launch nor wait nor order streams: part of the host's own time.
+
+    launches: start (ns) of each call that launched something, whatever its name.
+    """
+    short = calls["end_ns"] - calls["start_ns"] < TRIFLE_NS
+    ordering = calls["name"].astype(object).str.contains(WAIT_EVENT, regex=True)
+    short &= ~calls["start_ns"].isin(launches)
+    return short & (_kinds(calls["name"]) == "other") & ~ordering.astype(bool)
 
 
 def gaps(start: Indices, end: Indices, beside: Mask) -> Indices:

@@ -97,8 +97,7 @@ def recorded(attributed: Attributed, process: int, step: str = "") -> Recording:
         calls.loc[0, "gap_ns"] = calls["start_ns"].iloc[0] - steps["start_ns"].iloc[0]
     waiting = waits(calls, work)
     queue, held = queue_of(calls, work)
-    blocked = waiting.loc[waiting["blocked"], "call"].to_numpy()
-    calls["cost_ns"] = own_costs(calls, np.union1d(blocked, held).astype(np.int64))
+    calls["cost_ns"] = own_costs(calls, work, waiting, held)
     returned = (calls["start_ns"] + calls["cost_ns"]).to_numpy(copy=True)
     returned[held] = calls["end_ns"].to_numpy()[held]
     work, ties = timed(work, calls, np.append(returned, 0)[work["call"]])
