@@ -153,6 +153,17 @@ def test_the_length_of_a_full_queue_is_learned_from_launches_that_it_holds_up(
     assert check(recording).understood
 
 
+def test_what_was_launched_before_the_capture_keeps_the_device_first(tmp_path: Path) -> None:
+    # Two activities whose launches aren't in the capture run to 205; the first launch waits.
+    program = Program(tmp_path).does(LAUNCH, 10, 20, at=207, length=100)
+    program.work(None, 100 * US, number=9001, start=5 * US)
+    program.work(None, 99 * US, number=9002, start=106 * US)
+    recording = program.recording()
+    assert recording.work["call"].tolist() == [-1, -1, 0, 1, 2]
+    assert replay(recording).work_start_ns.tolist()[:2] == [5 * US, 106 * US]
+    assert check(recording).understood
+
+
 def test_a_process_without_steps_is_named(tmp_path: Path) -> None:
     export = Export(tmp_path)
     export.work(100)

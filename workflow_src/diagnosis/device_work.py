@@ -26,8 +26,8 @@ BEFORE_ALL = -(2**62)
 def device_work(attributed: Attributed, process: int, calls: pd.DataFrame) -> pd.DataFrame:
     """A row per activity in order of launch, with step.WORK but latency_ns and gap_ns.
 
-    One whose launch isn't known is taken to be launched by the loop's call before its start, or by
-    none if there is no such call.
+    One whose launch isn't known was launched before the capture if no known one of its lane starts
+    earlier, and has no call; or else by the last of the loop's calls that fits.
     """
     work = attributed.work
     work = work[(work["process"] == process) & (work["kind"] != OPERATOR)]
@@ -35,12 +35,11 @@ def device_work(attributed: Attributed, process: int, calls: pd.DataFrame) -> pd
     known = calls[keys].assign(call=np.arange(len(calls))).drop_duplicates(keys)
     wanted = work[["thread", "launch_ns"]].rename(columns={"launch_ns": "start_ns"})
     call = wanted.merge(known, on=keys, how="left")["call"].to_numpy()
-    lost = np.isnan(call)
-    start = work["start_ns"].to_numpy()
-    own = np.flatnonzero(~calls["beside"].to_numpy())
-    before = np.searchsorted(calls["start_ns"].to_numpy()[own], start, side="right") - 1
-    call = np.where(lost, np.append(own, NOWHERE)[before], np.nan_to_num(call)).astype(np.int64)
     lane = work.groupby(["device", "stream"]).ngroup().to_numpy()
+    start = work["start_ns"].to_numpy()
+    call = _found_again(
+        np.where(np.isnan(call), NOWHERE, call).astype(np.int64), start, lane, calls
+    )
     step = np.append(calls["step"].to_numpy(), NOWHERE)[call]
     table = pd.DataFrame(
         {
@@ -57,6 +56,26 @@ def device_work(attributed: Attributed, process: int, calls: pd.DataFrame) -> pd
         }
     )
     return table.sort_values(["call", "start_ns"], kind="stable", ignore_index=True)
+
+
+def _found_again(call: Indices, start: Indices, lane: Indices, calls: pd.DataFrame) -> Indices:
+    """The call of each activity, also of those whose own, here NOWHERE, isn't known.
+
+    It began before the activity started, and isn't later than that of the next one in its lane.
+    """
+    found = call.copy()
+    own = np.flatnonzero(~calls["beside"].to_numpy())
+    at = np.searchsorted(calls["start_ns"].to_numpy()[own], start, side="right") - 1
+    latest = np.append(own, NOWHERE)[at]
+    for rows in pd.Series(lane).groupby(lane).indices.values():
+        rows = rows[np.argsort(start[rows], kind="stable")]
+        known = call[rows] != NOWHERE
+        following = np.where(known, call[rows], len(calls))
+        following = np.minimum.accumulate(following[::-1])[::-1]
+        begun = np.logical_or.accumulate(known)
+        lost = ~known & begun
+        found[rows[lost]] = np.minimum(latest[rows], following)[lost]
+    return found
 
 
 def lane_before(work: pd.DataFrame) -> Indices:

@@ -20,8 +20,9 @@ RETURN_NS = 30_000
 WHOLE_DEVICE = r"(?:Device|Ctx)Synchronize|Free"
 """Calls that wait for all streams."""
 
-QUEUE = 1024
-"""Launches that a stream takes before the next one waits, where the capture doesn't tell."""
+QUEUE = 1020
+"""Launches that a stream takes before the next one waits, where the capture doesn't tell: as
+captures of an H200 show whose device lags behind."""
 
 LEAST_QUEUE = 200
 """Fewer pending launches are no full queue."""
@@ -30,10 +31,13 @@ LEAST_HELD = 10
 """Launches that a full queue holds up; fewer may be slow for another reason."""
 
 FULL = 0.97
-"""Of the deepest a queue ever was: then it is full, if it ever is."""
+"""Of the deepest that a queue ever was: from there on it is full, if it ever is."""
+
+SLOW = 4
+"""A launch is slow if it takes so many times the usual."""
 
 HELD_UP = 1.5
-"""A launch that took so many times the usual is held up, if the queue is as full as ever."""
+"""A launch that takes so many times the usual is held up, if the queue is full."""
 
 
 def waits(calls: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
@@ -124,18 +128,18 @@ def returns(calls: pd.DataFrame, work: pd.DataFrame, waiting: pd.DataFrame) -> I
 def queue_of(calls: pd.DataFrame, work: pd.DataFrame) -> tuple[int, Indices]:
     """How many launches a lane takes before the next one waits, and the calls that it held up.
 
-    The queue was full if most launches that found it as full as ever took HELD_UP times the usual.
+    The queue was full if most slow launches found it as deep as ever.
     """
     took = (calls["end_ns"] - calls["start_ns"]).to_numpy()
     launches = work[work["call"] != NOWHERE].drop_duplicates("call")
     call, depth = launches["call"].to_numpy(), _depths(launches, calls)
     deepest = int(depth.max(initial=0))
     usual = float(np.median(took[call])) if len(call) else 0.0
-    full = depth >= max(FULL * deepest, LEAST_QUEUE)
+    full, slow = depth >= max(FULL * deepest, LEAST_QUEUE), took[call] > SLOW * usual
+    if (full & slow).sum() < max(LEAST_HELD, slow.sum() / 2):
+        return max(QUEUE, deepest), np.zeros(0, dtype=np.int64)
     held = full & (took[call] > HELD_UP * usual)
-    if held.sum() < LEAST_HELD or held.sum() < full.sum() / 2:
-        return max(QUEUE, deepest + 1), np.zeros(0, dtype=np.int64)
-    return int(np.median(depth[held])), call[held]
+    return int(np.median(depth[held & slow])), call[held]
 
 
 def _depths(launches: pd.DataFrame, calls: pd.DataFrame) -> Indices:
