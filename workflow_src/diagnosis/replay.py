@@ -8,7 +8,7 @@ import pandas as pd
 
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.diagnosis.changes import Change, Plan
+from workflow_src.diagnosis.changes import Change, MakeAsynchronous, Plan, ScaleHost, ScaleWork
 from workflow_src.diagnosis.step import Recording
 
 TOLERANCE = 0.02
@@ -219,3 +219,24 @@ def check(recording: Recording) -> Check:
     """How well the model understands a recording."""
     recorded = mean_step_ns(recording.steps["time_ns"].to_numpy())
     return Check(recorded, replay(recording).step_ns)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The time of a step (ns) if the device took none, or if the host took none.
+
+    The longer of the two sets the pace. Both may be far below the step's time: where they wait for
+    each other in turn, neither does.
+    """
+
+    host_ns: float
+    device_ns: float
+
+
+def bounds(recording: Recording, changes: Sequence[Change] = ()) -> Bounds:
+    """What the host and the device alone would take for a step with these changes."""
+    work, calls = np.arange(len(recording.work)), np.arange(len(recording.calls))
+    host = replay(recording, [*changes, ScaleWork(work, 0)])
+    longest = recording.calls[["gap_ns", "cost_ns"]].max().max()
+    device = replay(recording, [*changes, MakeAsynchronous(calls, 0), ScaleHost(0, int(longest))])
+    return Bounds(host.step_ns, device.step_ns)
