@@ -35,7 +35,7 @@ def device_work(attributed: Attributed, process: int, calls: pd.DataFrame) -> pd
     known = calls[keys].assign(call=np.arange(len(calls))).drop_duplicates(keys)
     wanted = work[["thread", "launch_ns"]].rename(columns={"launch_ns": "start_ns"})
     call = wanted.merge(known, on=keys, how="left")["call"].to_numpy()
-    lane = work.groupby(["device", "stream"]).ngroup().to_numpy()
+    lane = work.groupby(["device", "stream"]).ngroup().to_numpy(dtype=np.int64)
     start = work["start_ns"].to_numpy()
     call = _found_again(
         np.where(np.isnan(call), NOWHERE, call).astype(np.int64), start, lane, calls
@@ -67,7 +67,8 @@ def _found_again(call: Indices, start: Indices, lane: Indices, calls: pd.DataFra
     own = np.flatnonzero(~calls["beside"].to_numpy())
     at = np.searchsorted(calls["start_ns"].to_numpy()[own], start, side="right") - 1
     latest = np.append(own, NOWHERE)[at]
-    for rows in pd.Series(lane).groupby(lane).indices.values():
+    for number in np.unique(lane):
+        rows = np.flatnonzero(lane == number)
         rows = rows[np.argsort(start[rows], kind="stable")]
         known = call[rows] != NOWHERE
         following = np.where(known, call[rows], len(calls))
