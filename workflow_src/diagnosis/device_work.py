@@ -62,8 +62,8 @@ def device_work(
         }
     )
     ended = (call == NOWHERE) & (work["end_ns"] < counting["start_ns"].min()).to_numpy()
-    table = table.loc[~ended]
-    return table.sort_values(["call", "start_ns"], kind="stable", ignore_index=True)
+    counting_work: pd.DataFrame = table.loc[~ended]
+    return counting_work.sort_values(["call", "start_ns"], kind="stable", ignore_index=True)
 
 
 def _found_again(call: Indices, start: Indices, lane: Indices, calls: pd.DataFrame) -> Indices:
