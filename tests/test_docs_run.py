@@ -133,6 +133,9 @@ LACKING = {
     r"--config suite=assignment processes=3$": "a GPU",
     r"\. \.venv/bin/activate": "a .venv made here, for which `make report` takes a network",
     r"EXAMPLES=1000 python -m pytest tests/test_fuzz\.py": "many minutes",
+    r"CAPTURE=traces python train\.py": (
+        "a reader's script; examples/training_script/try.sh runs such scripts, in minutes"
+    ),
     r"make format": "files that it may change",
     r"\.ci/run": "a fresh clone, and many minutes",
     r"make lock( LOCK=--upgrade)?": "a network",

@@ -176,5 +176,7 @@ def trace_file(folder: Path, content: Any, name: str = "c.json") -> Path:
     return path
 
 
-def tables_in(path: Path, *domains: str, step: str = "") -> dict[str, pd.DataFrame]:
-    return tables_of(attributed(read(path), domains or None), step)
+def tables_in(
+    path: Path, *domains: str, step: str = "", fold: str | None = None
+) -> dict[str, pd.DataFrame]:
+    return tables_of(attributed(read(path), domains or None, step=step, fold=fold))

@@ -167,7 +167,7 @@ def test_a_capture_of_this_project_is_attributed_as_its_own_stages_do(export: st
     ranges, activities = attribute(trace)
     paths = np.append(ranges["path"].to_numpy(dtype=object), "")[activities["range"]]
     sums = activities["duration_ns"].groupby(paths).sum()
-    tables = tables_in(database)
+    tables = tables_in(database, fold="")
     here = {path.replace("\\/", "/"): ns for path, ns in busy(tables).items() if ns}
     assert here == {path: ns for path, ns in sums.items() if path}
     assert sum(unplaced(tables).values()) == sums.get("", 0)

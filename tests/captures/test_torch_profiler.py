@@ -168,7 +168,8 @@ def test_numbers_that_processes_share_lead_nowhere(tmp_path: Path) -> None:
 def test_ranges_of_torch_and_nccl_are_libraries_and_others_with_a_number_are_not(
     tmp_path: Path,
 ) -> None:
-    names = ["ProfilerStep#3", "Optimizer.step#AdamW.step", "nccl:all_reduce", "batch #4"]
+    ddp = "DistributedDataParallel.forward"
+    names = [ddp, "Optimizer.step#AdamW.step", "nccl:all_reduce", "batch #4"]
     ranges = [event("user_annotation", name, 0, 100 - n) for n, name in enumerate(names)]
     found = tables(tmp_path, *ranges, *launched(1, 5))
     assert busy(found) == {"batch #4": 1_000}

@@ -46,7 +46,8 @@ class More(StrEnum):
     BUSY = "In its steps, devices work for {working} of the time."
     NO_STEPS = (
         "No steps were found, so idle time isn't told: no outermost range with nearly all device "
-        "work repeats {repeats} times. The setting `capture_step` names the range that is a step."
+        "work repeats {repeats} times, by one name or by numbered ones. The setting `capture_step` "
+        "names the range that is a step."
     )
     NOT_NAMED = "No range that counts has the name {named}, which `capture_step` gives."
     WAITS = (

@@ -82,7 +82,18 @@ NOTES = {
     "lost names": "names whose text the file lacks; they are given by number",
     "other table": "table of another name, read for the one expected",
     "unread tables": "activities in tables that this reader doesn't know, not in any total",
-    "no step": "no range that counts has the name that capture_step (--step by hand) gives",
+    "no step": (
+        "no range that counts has the name that capture_step (--step by hand) gives; a * "
+        "in it stands for a number"
+    ),
+    "folded names": (
+        "names that differ from many others in one path by numbers alone; they are one path, with "
+        "* for each number, and capture_fold= (--fold= by hand) keeps them apart"
+    ),
+    "many paths": (
+        "range paths, too many to read: capture_fold (--fold by hand) is a pattern of what is left "
+        "out of names, so that ranges that differ by it are one path"
+    ),
     "no work": "the capture holds no device activity",
     "lent": (
         "activities launched on threads without ranges of the program, such as autograd's: they "

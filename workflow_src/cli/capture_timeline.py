@@ -44,9 +44,9 @@ class Step:
     row: pd.DataFrame
 
 
-def timeline(source: Source, named: str) -> Timeline:
+def timeline(source: Source) -> Timeline:
     """The timeline of a step. Raises TraceError if the capture has none."""
-    steps = step_ranges(source, named)
+    steps = step_ranges(source)
     if steps.empty:
         raise TraceError("the capture has no steps; --step names the ranges that are steps")
     step = _typical(steps, several=steps["process"].nunique() > 1)
@@ -115,8 +115,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--capture", type=existing_path, nargs="+", required=True, help="as for its tables"
     )
     parser.add_argument("--domains", type=domain_names, help="those whose ranges count")
-    parser.add_argument("--fold", type=pattern, default="", help="left out of ranges' names")
-    parser.add_argument("--step", default="", help="the name of the ranges that are steps")
+    parser.add_argument("--fold", type=pattern, help="left out of ranges' names")
+    parser.add_argument(
+        "--step", default="", help="the name of the ranges that are steps, * for a number"
+    )
     parser.add_argument(
         "--note-problem", action="store_true", help="draw nothing where there is no step"
     )
@@ -135,8 +137,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _timeline(given: Namespace) -> Timeline:
     """The timeline that is asked for; an empty one, and why, if problems are to be noted."""
     try:
-        placed = attributed(read_all(given.capture), given.domains, fold=given.fold)
-        return timeline(source_of(placed), given.step)
+        capture = read_all(given.capture)
+        placed = attributed(capture, given.domains, fold=given.fold, step=given.step)
+        return timeline(source_of(placed))
     except TraceError as error:
         if not given.note_problem:
             raise
