@@ -1,0 +1,207 @@
+"""What is learned of a step from a capture: exports made by hand, and real ones."""
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.captures.building import Export, global_id
+from workflow_src.captures.reading import read
+from workflow_src.common.errors import TraceError
+from workflow_src.diagnosis.changes import DropGap, DropSynchronization, MakeAsynchronous
+from workflow_src.diagnosis.replay import check, replay
+from workflow_src.diagnosis.step import Recording, recorded
+from workflow_src.placing.attributed import attributed
+
+DATA = Path("tests/data/captures")
+LAUNCH, COPY, WAIT = "cudaLaunchKernel_v7000", "cudaMemcpyAsync_v3020", "cudaStreamSynchronize"
+US = 1000
+LENGTH = 1000 * US
+"""Of each of three steps, which are alike."""
+
+
+class Program(Export):
+    """An export of three steps that are alike, each of LENGTH; times are microseconds in a step."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        for n in range(3):
+            self.range("step", n * LENGTH, (n + 1) * LENGTH)
+
+    def does(self, name: str, start: float, end: float, **more: Any) -> "Program":
+        """A call in each step and, if `at` is given, what it launches; see `work` of Export."""
+        thread, at = more.pop("thread", 1), more.pop("at", None)
+        kind, length = more.pop("kind", "KERNEL"), more.pop("length", 10)
+        for n in range(3):
+            self.calls += 1
+            began = dict(start=n * LENGTH + int(start * US), end=n * LENGTH + int(end * US))
+            number = dict(correlationId=self.calls, nameId=self.string(name))
+            tid = global_id(1, thread)
+            self.insert("CUPTI_ACTIVITY_KIND_RUNTIME", **began, **number, globalTid=tid)
+            if at is not None:
+                begin, took = n * LENGTH + int(at * US), int(length * US)
+                self.work(None, took, kind, number=self.calls, start=begin, **more)
+        return self
+
+    def recording(self) -> Recording:
+        return recorded(attributed(self.read(), None), 1)
+
+
+def saved_us(recording: Recording, change: Any) -> float:
+    """What each step saves by a change."""
+    return (replay(recording).step_ns - replay(recording, [change]).step_ns) / US
+
+
+def rows(recording: Recording, name: str) -> np.ndarray:
+    return np.flatnonzero(recording.calls["name"].str.startswith(name.split("_")[0]))
+
+
+def test_autograd_s_thread_and_the_one_that_calls_it_are_one_order_of_calls(tmp_path: Path) -> None:
+    program = Program(tmp_path).does(LAUNCH, 100, 110, at=112)
+    program.does(LAUNCH, 200, 210, at=212, thread=2).does(LAUNCH, 250, 260, at=262)
+    recording = program.recording()
+    assert recording.calls["gap_ns"].tolist()[:3] == [100 * US, 90 * US, 40 * US]
+    assert not recording.calls["beside"].any()
+    assert recording.calls["step"].tolist() == [0] * 3 + [1] * 3 + [2] * 3
+
+
+def test_a_thread_with_ranges_of_its_own_works_beside_the_loop(tmp_path: Path) -> None:
+    program = Program(tmp_path).does(LAUNCH, 100, 110, at=112)
+    program.range("load", 0, 3 * LENGTH, thread=2)
+    program.does(COPY, 150, 400, at=160, kind="MEMCPY", thread=2, stream=9)
+    recording = program.does(LAUNCH, 200, 210, at=212).recording()
+    assert recording.calls["beside"].tolist() == [False, True, False] * 3
+    assert recording.calls["gap_ns"].tolist()[:3] == [100 * US, 50 * US, 90 * US]
+
+
+def test_a_synchronization_costs_what_the_device_holds_it_up(tmp_path: Path) -> None:
+    # The wait from 120 to 515 ends 3 after the kernel. Without it, the host would launch at 220.
+    program = Program(tmp_path).does(LAUNCH, 100, 110, at=112, length=400).does(WAIT, 120, 515)
+    program.does(LAUNCH, 615, 625, at=627, length=100)
+    recording = program.does(WAIT, 700, 730).recording()
+    assert recording.waits["blocked"].tolist() == [True, True] * 3
+    assert recording.calls["cost_ns"].tolist()[1] == 5 * US
+    assert check(recording).understood
+    # Then the second kernel starts as the first one ends, at 512, and the host waits until 615.
+    assert saved_us(recording, DropSynchronization(rows(recording, WAIT)[::2])) == pytest.approx(
+        730 - 615, abs=5
+    )
+
+
+def test_a_pageable_copy_blocks_only_if_its_call_returned_after_it_began(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    memory = dict(kind="MEMCPY", srcKind=0, dstKind=2, copyKind=1)
+    program.does(COPY, 100, 400, at=110, length=280, **memory)
+    program.does(COPY, 450, 460, at=462, length=5, **memory)
+    recording = program.does(LAUNCH, 500, 510, at=512).recording()
+    assert recording.waits["call"].tolist() == [0, 3, 6]
+    assert recording.calls["cost_ns"].tolist()[:2] == [10 * US, 10 * US]
+    # The host goes on after 5 instead of 300.
+    assert saved_us(recording, MakeAsynchronous(rows(recording, COPY)[::2])) == pytest.approx(295)
+    both = [MakeAsynchronous(rows(recording, COPY)[::2]), DropGap(np.arange(9))]
+    # Without the host's own time, the device's 280, 5 and 10 remain.
+    assert replay(recording, both).step_ns < 310 * US
+
+
+def test_a_stream_that_waits_for_an_event_starts_after_the_other(tmp_path: Path) -> None:
+    program = Program(tmp_path).does(LAUNCH, 100, 110, at=112, length=300, stream=7)
+    program.does("cudaStreamWaitEvent_v3020", 120, 122)
+    recording = program.does(LAUNCH, 130, 140, at=413, length=100, stream=9).recording()
+    assert recording.ties["work"].tolist() == [1, 3, 5]
+    assert recording.ties["after"].tolist() == [0, 2, 4]
+
+
+def test_an_activity_that_started_late_started_as_one_of_another_stream_ended(
+    tmp_path: Path,
+) -> None:
+    program = Program(tmp_path).does(LAUNCH, 100, 110, at=112, length=300, stream=7)
+    recording = program.does(LAUNCH, 130, 140, at=413, length=100, stream=9).recording()
+    assert recording.ties[["work", "after", "gap_ns"]].to_numpy().tolist() == [
+        [1, 0, US], [3, 2, US], [5, 4, US],
+    ]  # fmt: skip
+
+
+def test_a_start_that_nothing_explains_makes_a_step_not_understood(tmp_path: Path) -> None:
+    program = Program(tmp_path).does(LAUNCH, 100, 110, at=600, length=300)
+    assert not program.does(WAIT, 120, 905).recording().steps.empty
+    assert not check(program.recording()).understood
+
+
+def test_the_length_of_a_full_queue_is_learned_from_launches_that_it_holds_up(
+    tmp_path: Path,
+) -> None:
+    # A launch takes 1 us and a kernel 5; 250 may be pending, so that from about the 312th launch
+    # on each returns when a kernel starts.
+    program, returned, starts = Program(tmp_path), 0.0, []
+    for n in range(600):
+        began = returned
+        returned = began + 1
+        if n > 250:
+            returned = max(returned, starts[n - 251])
+        starts.append(1 + 5 * n)
+        program.calls += 1
+        number = dict(correlationId=program.calls, nameId=program.string(LAUNCH))
+        times = dict(start=int(began * US), end=int(returned * US))
+        tid = global_id(1, 1)
+        program.insert("CUPTI_ACTIVITY_KIND_RUNTIME", **times, **number, globalTid=tid)
+        program.work(None, 5 * US, number=program.calls, start=starts[-1] * US)
+    recording = program.recording()
+    assert recording.queue == 250
+    assert recording.calls["cost_ns"].max() == US
+    assert check(recording).understood
+
+
+def test_what_was_launched_before_the_capture_keeps_the_device_first(tmp_path: Path) -> None:
+    # Two activities whose launches aren't in the capture run to 205; the first launch waits.
+    program = Program(tmp_path).does(LAUNCH, 10, 20, at=207, length=100)
+    program.work(None, 100 * US, number=9001, start=5 * US)
+    program.work(None, 99 * US, number=9002, start=106 * US)
+    recording = program.recording()
+    assert recording.work["call"].tolist() == [-1, -1, 0, 1, 2]
+    assert replay(recording).work_start_ns.tolist()[:2] == [5 * US, 106 * US]
+    assert check(recording).understood
+
+
+def test_of_many_steps_the_last_are_kept_with_what_the_device_had_left_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The second kernel of a step runs 150 into the next one, whose first kernel waits for it.
+    monkeypatch.setattr("workflow_src.diagnosis.step.MOST_CALLS", 4)
+    program = Program(tmp_path).does(LAUNCH, 10, 20, at=151, length=100)
+    recording = program.does(LAUNCH, 900, 910, at=912, length=238).recording()
+    assert recording.calls["step"].tolist() == [0, 0, 1, 1]
+    assert recording.work["call"].tolist() == [-1, 0, 1, 2, 3]
+    assert recording.steps["time_ns"].tolist() == [1000 * US, 1000 * US]
+    assert check(recording).understood
+
+
+def test_a_process_without_steps_is_named(tmp_path: Path) -> None:
+    export = Export(tmp_path)
+    export.work(100)
+    with pytest.raises(TraceError, match="process 1 has no steps"):
+        recorded(attributed(export.read(), None), 1)
+
+
+def test_steps_without_api_calls_are_named(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    for n in range(3):
+        program.work(None, 100, start=n * LENGTH + 50)
+    program.sql("DROP TABLE CUPTI_ACTIVITY_KIND_RUNTIME")
+    with pytest.raises(TraceError, match="the steps of process 1 hold no API call"):
+        recorded(attributed(program.read(), None, step="step"), 1)
+
+
+@pytest.mark.parametrize(
+    "name", ["gpt2_modules.sqlite.gz", "ddp.sqlite.gz", "graph.sqlite.gz", "graph.json.gz",
+             "sleepy.sqlite.gz", "streams.json.gz", "streams.sqlite.gz"],
+)  # fmt: skip
+def test_recorded_steps_are_replayed(name: str, tmp_path: Path) -> None:
+    path = DATA / name
+    if name.endswith(".sqlite.gz"):
+        path = tmp_path / name.removesuffix(".gz")
+        path.write_bytes(gzip.decompress((DATA / name).read_bytes()))
+    found = attributed(read(path), None, step="step")
+    for process in found.capture.processes:
+        assert check(recorded(found, process)).understood

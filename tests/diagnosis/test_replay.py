@@ -1,0 +1,190 @@
+"""Steps made by hand are replayed as one works them out on paper."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.diagnosis.models import Call, Model
+from workflow_src.common.errors import TraceError
+from workflow_src.diagnosis.changes import (
+    Change,
+    DropCall,
+    DropGap,
+    DropLaunches,
+    DropSynchronization,
+    MakeAsynchronous,
+    MergeLaunches,
+    ScaleHost,
+    ScaleWork,
+)
+from workflow_src.diagnosis.plain import plain
+from workflow_src.diagnosis.replay import bounds, replay
+
+KERNEL = [(0, 50)]
+
+
+def rows(*numbers: int) -> np.ndarray:
+    return np.array(numbers, dtype=np.int64)
+
+
+def times(model: Model, *changes: Change) -> list[int]:
+    return [int(ns) for ns in replay(model.recording(), changes).times_ns]
+
+
+EXACT = {
+    "a host without a device takes its gaps and its calls": (Model([[Call(10, 5)] * 3]), [45]),
+    "an empty device starts each kernel a latency after its launch": (
+        # Launched at 15, 45 and 75, each of 10: the last one ends at 75 + 3 + 10.
+        Model([[Call(10, 5, [(0, 10)]), *[Call(25, 5, [(0, 10)])] * 2]], latency=3),
+        [88],
+    ),
+    "a full device takes its kernels and the gaps between them": (
+        # The first starts at 15 + 3; then 2 between the end of one and the start of the next.
+        Model([[Call(10, 5, KERNEL)] * 3], latency=3, between=2),
+        [18 + 50 + 2 + 50 + 2 + 50],
+    ),
+    "steps on a full device take the device's time though the host runs ahead": (
+        Model([[Call(10, 5, KERNEL)] * 2] * 3),
+        [115, 100, 100],
+    ),
+    "a launch into a full queue returns when one of those before it starts": (
+        # Kernels start at 15, 65, 115, 165; one may be pending, so the third launch returns at 65,
+        # the fourth at 115, and the host goes on at 115 for its 100.
+        Model([[*[Call(10, 5, KERNEL)] * 4, Call(95, 5)]], queue=1),
+        [215],
+    ),
+    "a copy that blocks returns when it has ended": (
+        # A kernel until 65, then the copy until 85, where the host goes on for 15.
+        Model([[Call(10, 5, KERNEL), Call(0, 5, [(0, 20)], waits=[1], kind="copy"), Call(10, 5)]]),
+        [100],
+    ),
+    "a synchronization returns when what it waits for has ended, in other lanes not": (
+        Model([[Call(10, 5, KERNEL), Call(0, 5, [(1, 500)]), Call(0, 5, waits=[0]), Call(95, 5)]]),
+        [520],
+    ),
+    "a synchronization of an idle device takes its own time": (
+        Model([[Call(10, 5, [(0, 1)]), Call(20, 5, waits=[0])]]),
+        [40],
+    ),
+    "lanes run at the same time": (
+        Model([[Call(10, 5, KERNEL), Call(0, 5, [(1, 60)])]]),
+        [80],
+    ),
+    "an activity tied to one of another lane starts after it": (
+        # The second lane's 60 start when the first one's 50 have ended, at 65.
+        Model([[Call(10, 5, KERNEL), Call(0, 5, [(1, 60)])]], ties=[(1, 0)]),
+        [125],
+    ),
+    "a graph is one launch, whatever it runs": (
+        Model([[Call(10, 5, [(0, 50), (1, 30), (0, 50)]), Call(10, 5)]], between=1),
+        [15 + 50 + 1 + 50],
+    ),
+    "what was launched before the first step keeps the device and isn't the step's": (
+        # It ends at 40; the kernel of 50 then runs to 90.
+        Model([[Call(10, 5, KERNEL)]], backlog=[(0, 40)]),
+        [50],
+    ),
+    "a thread beside the loop launches without taking the loop's time": (
+        # Its launch comes 2 after the start of the loop's, returns at 10 + 2 + 30 and runs to 92.
+        Model([[Call(10, 5), Call(2, 30, [(1, 50)], beside=True), Call(10, 5)]]),
+        [92],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_a_step_made_by_hand_takes(name: str) -> None:
+    model, expected = EXACT[name]
+    assert times(model) == expected
+
+
+TWO = Model([[Call(10, 5, KERNEL), Call(40, 5, waits=[0], kind="synchronize"), Call(30, 5)]])
+"""Takes 100: the kernel to 65, and the host from there, since it waits from 60 on."""
+
+FOUR = Model([[Call(10, 6, [(0, 4)])] * 4])
+"""Takes 68, of which the last kernel's 4 come after the host's 64."""
+
+CHANGES = {
+    "a gap dropped where something else takes as long saves nothing": (
+        TWO, [DropGap(rows(1), keep_ns=38)], 100,
+    ),
+    "a gap dropped before the host": (TWO, [DropGap(rows(2))], 70),
+    "a gap kept in part": (TWO, [DropGap(rows(2), keep_ns=10)], 80),
+    "a synchronization dropped": (TWO, [DropSynchronization(rows(1))], 90),
+    "a call made asynchronous takes its own time": (TWO, [MakeAsynchronous(rows(1))], 95),
+    "a call dropped with its work": (TWO, [DropCall(rows(0))], 90),
+    "work at half its time": (TWO, [ScaleWork(rows(0), 0.5)], 95),
+    "work dropped": (TWO, [ScaleWork(rows(0), 0)], 95),
+    "launches joined into a graph": (FOUR, [DropLaunches(rows(0, 1, 2, 3))], 10 + 6 + 4 * 4),
+    "launches merged into one kernel": (
+        FOUR, [MergeLaunches(rows(1, 2, 3), rows(0, 0, 0), rows(7))], 32 + 7,
+    ),
+    "a host of half the time": (FOUR, [ScaleHost(0.5, 1000)], 36),
+    "a host whose long gaps lose no more than others": (TWO, [ScaleHost(0, 10)], 50 + 20),
+    "two changes add up": (TWO, [DropSynchronization(rows(1)), DropGap(rows(2))], 65),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_gives(name: str) -> None:
+    model, changes, expected = CHANGES[name]
+    assert times(model, *changes) == [expected]
+
+
+def test_a_plain_step_is_one_whose_host_takes_the_share_that_gives_its_time() -> None:
+    # Of 4 times 16 of the host and 4 of the last kernel, half of the host's stays.
+    recording = Model([[Call(10_000, 6_000, [(0, 4_000)])] * 4]).recording()
+    found = plain(recording, 36_000)
+    assert found.factor == pytest.approx(0.5, abs=0.01)
+    assert replay(recording, [found]).step_ns == pytest.approx(36_000, rel=0.003)
+    assert plain(recording, 80_000).factor == 1
+    with pytest.raises(TraceError, match="what was recorded takes"):
+        plain(recording, 3_000)
+
+
+def test_each_step_and_each_run_of_calls_gets_a_graph_of_its_own() -> None:
+    # Each step's kernels take 16 from the return of its only launch, at 16 and at 32.
+    model = Model([[Call(10, 6, [(0, 4)])] * 4] * 2)
+    assert times(model, DropLaunches(rows(*range(8)))) == [32, 16]
+    # The third call is left out; the fourth and the fifth are of different steps.
+    assert replay(model.recording(), [DropLaunches(rows(0, 1, 3, 4, 5))]).call_end_ns.tolist() == [
+        16, 16, 32, 48, 64, 64, 80, 96,
+    ]  # fmt: skip
+
+
+def test_a_step_is_bounded_by_what_host_and_device_take_alone() -> None:
+    # The host: 10 + 5, 40 + 5, 30 + 5, its wait for nothing. The device: its kernel of 50.
+    found = bounds(TWO.recording())
+    assert (found.host_ns, found.device_ns) == (95, 50)
+
+
+CALL = st.builds(
+    Call,
+    gap=st.integers(0, 50),
+    cost=st.integers(1, 20),
+    work=st.lists(st.tuples(st.integers(0, 1), st.integers(1, 60)), max_size=2),
+)
+
+
+@given(st.lists(CALL, min_size=2, max_size=12), st.integers(1, 4), st.data())
+def test_nothing_that_is_taken_away_makes_a_step_longer(
+    calls: list[Call], queue: int, data: st.DataObject
+) -> None:
+    launched = [row for call in calls for row in call.work]
+    if launched:
+        calls = [*calls, Call(5, 5, waits=[data.draw(st.integers(0, len(launched) - 1))])]
+    model = Model([calls], latency=2, between=1, queue=queue)
+    which = rows(data.draw(st.integers(0, len(calls) - 1)))
+    some = rows(*data.draw(st.sets(st.integers(0, max(len(launched) - 1, 0)), max_size=3)))
+    some = some if launched else rows()
+    changes: list[Change] = [
+        DropGap(which), DropSynchronization(which), DropCall(which), ScaleWork(some, 0.5),
+        ScaleWork(some, 0), DropLaunches(rows(*range(len(calls)))), ScaleHost(0.5, 10),
+    ]  # fmt: skip
+    so_far: list[Change] = []
+    takes = times(model)[0]
+    for change in changes:
+        so_far.append(change)
+        assert times(model, *so_far)[0] <= takes
+        takes = times(model, *so_far)[0]

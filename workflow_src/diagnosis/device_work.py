@@ -1,0 +1,166 @@
+"""A process's device work as lanes of activities, and what each activity had to wait for."""
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.captures.call_kinds import matching
+from workflow_src.captures.capture import OPERATOR
+from workflow_src.common.intervals import Indices
+from workflow_src.common.nesting import NOWHERE
+from workflow_src.placing.attributed import Attributed
+
+PROMPT_NS = 20_000
+"""An activity that starts later than this after its launch, and after the one before it in its
+lane, waited for something else; nearly all start within 5 us."""
+
+USUAL_DELAY_NS, USUAL_GAP_NS = 2_000, 1_500
+"""After the launch, and between two activities of a lane, where the capture has none that tells:
+as seen in captures of an H100 and of H200s."""
+
+WAIT_EVENT = r"StreamWaitEvent"
+
+NO_TIES = pd.DataFrame({name: np.zeros(0, dtype=np.int64) for name in ("work", "after", "gap_ns")})
+
+BEFORE_ALL = -(2**62)
+
+
+def device_work(
+    attributed: Attributed, process: int, calls: pd.DataFrame, skipped: int = 0
+) -> pd.DataFrame:
+    """A row per activity in order of launch, with step.WORK but latency_ns and gap_ns.
+
+    One whose launch isn't known was launched before the capture if no known one of its lane starts
+    earlier, and has no call; or else by the last of the loop's calls that fits. Nor has one of the
+    first `skipped` calls, which don't count; of their work, what had ended before is left out.
+    """
+    work = attributed.work
+    work = work[(work["process"] == process) & (work["kind"] != OPERATOR)]
+    keys = ["thread", "start_ns"]
+    known = calls[keys].assign(call=np.arange(len(calls))).drop_duplicates(keys)
+    wanted = work[["thread", "launch_ns"]].rename(columns={"launch_ns": "start_ns"})
+    call = wanted.merge(known, on=keys, how="left")["call"].to_numpy()
+    lane = work.groupby(["device", "stream"]).ngroup().to_numpy().astype(np.int64)
+    start = work["start_ns"].to_numpy()
+    call = _found_again(
+        np.where(np.isnan(call), NOWHERE, call).astype(np.int64), start, lane, calls
+    )
+    counting = calls[skipped:]
+    call = np.maximum(call - skipped, NOWHERE)
+    step = np.append(counting["step"].to_numpy(), NOWHERE)[call]
+    table = pd.DataFrame(
+        {
+            "activity": work.index.to_numpy(),
+            "kind": work["kind"].to_numpy(),
+            "name": work["name"].to_numpy(),
+            "family": work["family"].to_numpy(),
+            "path": work["path"].to_numpy(),
+            "step": step,
+            "call": call,
+            "lane": lane,
+            "start_ns": start,
+            "end_ns": work["end_ns"].to_numpy(),
+        }
+    )
+    ended = (call == NOWHERE) & (work["end_ns"] < counting["start_ns"].min()).to_numpy()
+    counting_work: pd.DataFrame = table.loc[~ended]
+    return counting_work.sort_values(["call", "start_ns"], kind="stable", ignore_index=True)
+
+
+def _found_again(call: Indices, start: Indices, lane: Indices, calls: pd.DataFrame) -> Indices:
+    """The call of each activity, also of those whose own, here NOWHERE, isn't known.
+
+    It began before the activity started, and isn't later than that of the next one in its lane.
+    """
+    found = call.copy()
+    own = np.flatnonzero(~calls["beside"].to_numpy())
+    at = np.searchsorted(calls["start_ns"].to_numpy()[own], start, side="right") - 1
+    latest = np.append(own, NOWHERE)[at]
+    for number in np.unique(lane):
+        rows = np.flatnonzero(lane == number)
+        rows = rows[np.argsort(start[rows], kind="stable")]
+        known = call[rows] != NOWHERE
+        following = np.where(known, call[rows], len(calls))
+        following = np.minimum.accumulate(following[::-1])[::-1]
+        begun = np.logical_or.accumulate(known)
+        lost = ~known & begun
+        found[rows[lost]] = np.minimum(latest[rows], following)[lost]
+    return found
+
+
+def lane_before(work: pd.DataFrame) -> Indices:
+    """The row of the activity before each one in its lane, or NOWHERE."""
+    rows = pd.Series(np.arange(len(work)), index=work.index)
+    return rows.groupby(work["lane"].to_numpy()).shift(fill_value=NOWHERE).to_numpy()
+
+
+def timed(
+    work: pd.DataFrame, calls: pd.DataFrame, launched_ns: Indices
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The work with latency_ns and gap_ns, and the ties.
+
+    launched_ns: when the call that launched each activity would return if nothing held it up.
+    Delays and gaps are as recorded, but none is longer than usual: what made an activity wait
+    longer must be in the model, or its replay shows that it isn't.
+    """
+    start, end, before = work["start_ns"].to_numpy(), work["end_ns"].to_numpy(), lane_before(work)
+    freed = np.where(before == NOWHERE, BEFORE_ALL, end[before])
+    delay, gap = start - launched_ns, start - freed
+    by_launch = launched_ns >= freed
+    longest_delay = _usual(delay[by_launch & (delay < PROMPT_NS)], USUAL_DELAY_NS)
+    longest_gap = _usual(gap[~by_launch & (gap < PROMPT_NS)], USUAL_GAP_NS)
+    prompt = work.assign(
+        latency_ns=np.minimum(delay, longest_delay), gap_ns=np.minimum(gap, longest_gap)
+    )
+    ordered = _after_events(work, calls, longest_gap)
+    late = np.minimum(delay, gap)
+    late[ordered["work"]] = 0
+    return prompt, pd.concat([ordered, _observed(work, late)], ignore_index=True)
+
+
+def _usual(values: Indices, otherwise: int) -> int:
+    """What nine of ten values don't exceed."""
+    return int(np.quantile(values, 0.9)) if len(values) else otherwise
+
+
+def _after_events(work: pd.DataFrame, calls: pd.DataFrame, longest: int) -> pd.DataFrame:
+    """Ties by calls that let a stream wait for an event, of which no profiler says which.
+
+    It is taken to be the stream of the next activity, and to wait for the latest ones of all other
+    lanes, unless it started before they had ended.
+    """
+    waiting = np.flatnonzero(matching(calls["name"], WAIT_EVENT))
+    of_call, lane = work["call"].to_numpy(), work["lane"].to_numpy()
+    start, end = work["start_ns"].to_numpy(), work["end_ns"].to_numpy()
+    following = np.unique(np.searchsorted(of_call, waiting))
+    parts = []
+    for number in np.unique(lane):
+        rows = np.flatnonzero(lane == number)
+        later = following[(following > rows[0]) & (following < len(work))]
+        later = later[lane[later] != number]
+        after = rows[np.searchsorted(rows, later) - 1]
+        held = end[after] <= start[later]
+        gap = np.minimum(start[later] - end[after], longest)
+        parts.append(pd.DataFrame({"work": later, "after": after, "gap_ns": gap})[held])
+    ties: pd.DataFrame = pd.concat([NO_TIES, *parts], ignore_index=True)
+    return ties
+
+
+def _observed(work: pd.DataFrame, late: Indices) -> pd.DataFrame:
+    """For each activity that was late (ns): the one launched before it that ended last before it.
+
+    A tie counts only if the activity then started promptly.
+    """
+    start, end, lane, call = (
+        work[name].to_numpy() for name in ("start_ns", "end_ns", "lane", "call")
+    )
+    by_end = np.argsort(end, kind="stable")
+    ends = end[by_end]
+    found: list[tuple[int, int, int]] = []
+    for row in np.flatnonzero(late > PROMPT_NS).tolist():
+        last = int(np.searchsorted(ends, start[row], side="right"))
+        first = int(np.searchsorted(ends, start[row] - PROMPT_NS, side="left"))
+        for other in by_end[first:last][::-1].tolist():
+            if other < row and (lane[other] != lane[row] or call[other] == call[row]):
+                found.append((row, other, int(start[row] - end[other])))
+                break
+    return pd.DataFrame(found, columns=list(NO_TIES), dtype="int64")

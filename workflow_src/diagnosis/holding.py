@@ -1,0 +1,153 @@
+"""What holds the host up inside of its calls: device work that a call waits for, a full queue."""
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from workflow_src.captures.call_kinds import matching
+from workflow_src.common.intervals import Indices
+from workflow_src.common.nesting import NOWHERE
+from workflow_src.diagnosis.device_work import BEFORE_ALL, lane_before
+
+Mask = npt.NDArray[np.bool_]
+
+SHORT_NS = 5_000
+"""At most so much is a waiting call's own cost, and its return after what it waited for, if the
+capture has no such call that tells."""
+
+RETURN_NS = 30_000
+"""A waiting call returns at most so long after what it waited for, or it waited for more."""
+
+WHOLE_DEVICE = r"(?:Device|Ctx)Synchronize|Free"
+"""Calls that wait for all streams."""
+
+QUEUE = 1020
+"""Launches that a stream takes before the next one waits, where the capture doesn't tell: as
+captures of an H200 show whose device lags behind."""
+
+LEAST_QUEUE = 200
+"""Fewer pending launches are no full queue."""
+
+LEAST_HELD = 10
+"""Launches that a full queue holds up; fewer may be slow for another reason."""
+
+FULL = 0.97
+"""Of the deepest that a queue ever was: from there on it is full, if it ever is."""
+
+SLOW = 4
+"""A launch is slow if it takes so many times the usual."""
+
+HELD_UP = 1.5
+"""A launch that takes so many times the usual is held up, if the queue is full."""
+
+
+def waits(calls: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
+    """A row per activity that a call returns after, with `call`, `work` and `blocked`.
+
+    blocked: whether the call was made before the activity had ended. A call that copies waits for
+    its own copy if that ran before the call returned: from pageable memory, a short one doesn't.
+    """
+    waiting = calls[calls["may_wait"]]
+    last = _last_in_lanes(work, waiting.index.to_numpy())
+    end, of_call, lane = (work[name].to_numpy() for name in ("end_ns", "call", "lane"))
+    start = work["start_ns"].to_numpy()
+    at = np.searchsorted(of_call, waiting.index.to_numpy(), side="right") - 1
+    latest_lane = np.append(lane, NOWHERE)[at]
+    whole = matching(waiting["name"], WHOLE_DEVICE)
+    columns = (waiting.index, waiting["start_ns"], waiting["end_ns"], whole, latest_lane)
+    rows: list[tuple[int, int, bool]] = []
+    for n, (call, begun, returned, everything, recent) in enumerate(zip(*columns, strict=True)):
+        before = last[:, n][last[:, n] != NOWHERE]
+        done, own = before[end[before] <= returned], before[of_call[before] == call]
+        if len(own):
+            chosen = own[start[own] < returned]
+        elif everything:
+            chosen = done
+        else:
+            chosen = _of_one_lane(done, end[done], begun, lane[done] == recent)
+        rows += [(call, int(row), bool(end[row] > begun)) for row in chosen]
+    table = pd.DataFrame(rows, columns=["call", "work", "blocked"])
+    return table.astype({"call": "int64", "work": "int64", "blocked": "bool"})
+
+
+def _of_one_lane(done: Indices, end: Indices, begun: int, is_recent: Mask) -> Indices:
+    """Of the last activities of lanes, which end then, the one that a stream or event awaits.
+
+    It is the one that ended last, or if none ran any more, that of the most recent launch's lane.
+    """
+    latest = int(np.argmax(end)) if len(done) else 0
+    return done[[latest]] if len(done) and end[latest] > begun else done[is_recent]
+
+
+def _last_in_lanes(work: pd.DataFrame, calls: Indices) -> Indices:
+    """For each lane and each of these calls, the row of the last activity launched by then."""
+    of_call, lane = work["call"].to_numpy(), work["lane"].to_numpy()
+    last = np.full((int(lane.max(initial=-1)) + 1, len(calls)), NOWHERE)
+    for number in range(len(last)):
+        rows = np.flatnonzero(lane == number)
+        at = np.searchsorted(of_call[rows], calls, side="right") - 1
+        last[number] = np.append(rows, NOWHERE)[at]
+    return last
+
+
+def own_costs(
+    calls: pd.DataFrame, work: pd.DataFrame, waiting: pd.DataFrame, full: Indices
+) -> Indices:
+    """How long (ns) each call takes if nothing holds it up; `full`: rows that a full queue held up.
+
+    Of calls that were held up it is the usual time of those of the same name that weren't, or
+    SHORT_NS, at most the recorded time. A call that waited for its own copy on an idle lane was
+    busy until that began.
+    """
+    took = (calls["end_ns"] - calls["start_ns"]).to_numpy()
+    held = np.zeros(len(calls), dtype=bool)
+    held[waiting.loc[waiting["blocked"], "call"]] = True
+    held[full] = True
+    usual = pd.Series(took[~held]).groupby(calls["name"].to_numpy()[~held]).median()
+    expected = calls["name"].map(usual).fillna(SHORT_NS).to_numpy(copy=True)
+    copy = waiting["work"].to_numpy()
+    call = work["call"].to_numpy()[copy]
+    begun = calls["start_ns"].to_numpy()[waiting["call"]]
+    idle = np.append(work["end_ns"].to_numpy(), BEFORE_ALL)[lane_before(work)[copy]] <= begun
+    own = (call == waiting["call"].to_numpy()) & idle
+    expected[call[own]] = work["start_ns"].to_numpy()[copy[own]] - begun[own]
+    return np.where(held, np.minimum(took, expected), took).astype(np.int64)
+
+
+def returns(calls: pd.DataFrame, work: pd.DataFrame, waiting: pd.DataFrame) -> Indices:
+    """The time (ns) from the end of each awaited activity to the return of its call.
+
+    As recorded; that of a synchronization is no longer than usual.
+    """
+    end = calls["end_ns"].to_numpy()[waiting["call"]]
+    took = end - work["end_ns"].to_numpy()[waiting["work"]]
+    synchronizes = (calls["kind"] == "synchronize").to_numpy()[waiting["call"]]
+    limited = np.where(synchronizes, np.minimum(took, RETURN_NS), took)
+    return np.where(waiting["blocked"].to_numpy(dtype=bool), limited, SHORT_NS).astype(np.int64)
+
+
+def queue_of(calls: pd.DataFrame, work: pd.DataFrame) -> tuple[int, Indices]:
+    """How many launches a lane takes before the next one waits, and the calls that it held up.
+
+    The queue was full if most slow launches found it as deep as ever.
+    """
+    took = (calls["end_ns"] - calls["start_ns"]).to_numpy()
+    launches = work[work["call"] != NOWHERE].drop_duplicates("call")
+    call, depth = launches["call"].to_numpy(), _depths(launches, calls)
+    deepest = int(depth.max(initial=0))
+    usual = float(np.median(took[call])) if len(call) else 0.0
+    full, slow = depth >= max(FULL * deepest, LEAST_QUEUE), took[call] > SLOW * usual
+    if (full & slow).sum() < max(LEAST_HELD, slow.sum() / 2):
+        return max(QUEUE, deepest), np.zeros(0, dtype=np.int64)
+    held = full & (took[call] > HELD_UP * usual)
+    return int(np.median(depth[held & slow])), call[held]
+
+
+def _depths(launches: pd.DataFrame, calls: pd.DataFrame) -> Indices:
+    """How many earlier activities of its lane hadn't started when each launch returned."""
+    returned = calls["end_ns"].to_numpy()[launches["call"]]
+    depth = np.zeros(len(launches), dtype=np.int64)
+    for rows in launches.groupby("lane").indices.values():
+        started = np.maximum.accumulate(launches["start_ns"].to_numpy()[rows])
+        depth[rows] = np.arange(len(rows)) - np.searchsorted(started, returned[rows], side="right")
+    return np.maximum(depth, 0)

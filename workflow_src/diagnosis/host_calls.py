@@ -1,0 +1,143 @@
+"""The host's calls of a process's steps in one order, and what it does between them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from workflow_src.captures.call_kinds import call_kinds, matching
+from workflow_src.captures.capture import OVERHEAD, UNKNOWN
+from workflow_src.common.intervals import Indices
+from workflow_src.common.nesting import NOWHERE, tree
+from workflow_src.diagnosis.device_work import WAIT_EVENT
+from workflow_src.placing.attributed import Attributed
+from workflow_src.placing.ledger import blocking
+
+KIND_OF = {
+    "launch": "launch",
+    "memcpy": "copy",
+    "memset": "set",
+    "synchronize": "synchronize",
+    "malloc": "allocate",
+    "free": "free",
+    "other": "other",
+}
+"""Kinds of calls by those of captures.call_kinds."""
+
+TRIFLE_NS = 5_000
+"""A call of kind "other", such as looking up a kernel's name, counts if it takes so long."""
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A training loop: its process, the thread that its steps are ranges of, and their ranges."""
+
+    process: int
+    thread: int
+    steps: pd.DataFrame
+
+
+def host_calls(attributed: Attributed, loop: Loop) -> pd.DataFrame:
+    """The calls of all threads that work for the loop or launch work beside it, by start.
+
+    Columns: those of step.CALLS but cost_ns, and `may_wait`. Calls inside of others, trifles, and
+    threads that launch nothing are left out.
+    """
+    work = attributed.work[attributed.work["process"] == loop.process]
+    helping = _helping(attributed, loop, work)
+    launching = {loop.thread, *helping, *work["thread"].unique().tolist()} - {UNKNOWN}
+    calls = attributed.capture.calls
+    here = (calls["process"] == loop.process) & calls["thread"].isin(launching)
+    calls = _outermost(calls[here & (calls["kind"] != OVERHEAD)])
+    calls = calls[~_trifles(calls, work["launch_ns"])].reset_index(drop=True)
+    beside = ~calls["thread"].isin({loop.thread, *helping})
+    start, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
+    return pd.DataFrame(
+        {
+            "kind": _kinds(calls["name"]),
+            "name": calls["name"].astype(object),
+            "path": _paths(attributed, loop, calls),
+            "step": step_at(loop.steps, start),
+            "thread": calls["thread"],
+            "start_ns": start,
+            "end_ns": end,
+            "gap_ns": gaps(start, end, beside.to_numpy()),
+            "beside": beside,
+            "may_wait": calls.index.isin(blocking(calls).index),
+        }
+    )
+
+
+def _kinds(names: pd.Series) -> pd.Series:
+    """The kind of each call, one of step.CALL_KINDS, by its name."""
+    number, known = pd.factorize(names)
+    kinds = call_kinds(pd.Series(known, dtype=object)).map(KIND_OF)
+    return pd.Series(kinds.to_numpy()[number], index=names.index, dtype=object)
+
+
+def _trifles(calls: pd.DataFrame, launches: pd.Series) -> pd.Series:
+    """Short calls that neither launch nor wait nor order streams: part of the host's own time.
+
+    launches: start (ns) of each call that launched something, whatever its name.
+    """
+    short = calls["end_ns"] - calls["start_ns"] < TRIFLE_NS
+    ordering = matching(calls["name"], WAIT_EVENT)
+    launching = calls["start_ns"].isin(launches)
+    return short & (_kinds(calls["name"]) == "other") & ~ordering & ~launching
+
+
+def gaps(start: Indices, end: Indices, beside: Mask) -> Indices:
+    """The time (ns) before each call since the end of the loop's call before it.
+
+    Of a call beside the loop: since the start of the loop's latest call. The first call has none.
+    """
+    own = np.flatnonzero(~beside)
+    latest = np.searchsorted(own, np.arange(len(start)), side="left") - 1
+    before = own[np.maximum(latest, 0)] if len(own) else np.zeros(len(start), dtype=np.int64)
+    since = start - np.where(beside, start[before], end[before])
+    return np.where(latest < 0, 0, since)
+
+
+def step_at(steps: pd.DataFrame, moments: Indices) -> Indices:
+    """The row of the step that each moment lies in, or NOWHERE."""
+    row = np.searchsorted(steps["start_ns"].to_numpy(), moments, side="right") - 1
+    inside = moments < np.append(steps["end_ns"].to_numpy(), -1)[row]
+    return np.where(inside & (row >= 0), row, NOWHERE)
+
+
+def _helping(attributed: Attributed, loop: Loop, work: pd.DataFrame) -> set[int]:
+    """The threads whose work is, for the most part, placed below ranges of the loop's thread."""
+    ranges = attributed.placed.ranges
+    root, parent = np.arange(len(ranges)), ranges["parent"].to_numpy()
+    while (parent[root] != NOWHERE).any():
+        root = np.where(parent[root] == NOWHERE, root, parent[root])
+    thread_of = np.append(ranges["thread"].to_numpy()[root], UNKNOWN)
+    below = thread_of[work["range"].to_numpy()] == loop.thread
+    shares = pd.Series(below, index=work.index).groupby(work["thread"]).mean()
+    return {int(thread) for thread in shares.index[shares > 0.5].tolist()} - {UNKNOWN}
+
+
+def _outermost(calls: pd.DataFrame) -> pd.DataFrame:
+    """The calls that lie in no other one of their thread, in order of start."""
+    ordered = calls.sort_values(["thread", "start_ns", "end_ns"], ascending=[True, True, False])
+    latest = ordered.groupby("thread")["end_ns"].cummax().groupby(ordered["thread"]).shift()
+    outer = ordered[latest.isna() | (ordered["end_ns"] > latest)]
+    return outer.sort_values("start_ns", kind="stable", ignore_index=True)
+
+
+def _paths(attributed: Attributed, loop: Loop, calls: pd.DataFrame) -> Indices:
+    """The path of the innermost range open at each call: of its thread, or else of the loop's."""
+    ranges, path_of = attributed.placed.ranges, np.append(attributed.paths.of_range, NOWHERE)
+    path = np.full(len(calls), NOWHERE)
+    start = calls["start_ns"].to_numpy()
+    for thread in [loop.thread, *calls["thread"].unique().tolist()]:
+        rows = np.flatnonzero((ranges["process"] == loop.process) & (ranges["thread"] == thread))
+        begins, ends = (ranges[name].to_numpy()[rows] for name in ("start_ns", "end_ns"))
+        innermost = tree(begins, ends).nesting.at(start)
+        found = path_of[np.append(rows, NOWHERE)[innermost]]
+        asked = (found != NOWHERE) & ((calls["thread"] == thread) | (thread == loop.thread))
+        path[asked] = found[asked]
+    return path

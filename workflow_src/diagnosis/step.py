@@ -1,0 +1,159 @@
+"""A process's steps as a model: host calls in order, device activities, and what ties them.
+
+The threads of a training loop that hand over to each other, such as the one that calls backward and
+autograd's, are one order of calls: each call comes the host's own time after the one before it.
+All times are integer nanoseconds.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.common.errors import TraceError
+from workflow_src.common.intervals import Indices
+from workflow_src.diagnosis.device_work import device_work, timed
+from workflow_src.diagnosis.holding import own_costs, queue_of, returns, waits
+from workflow_src.diagnosis.host_calls import Loop, host_calls, step_at
+from workflow_src.placing.attributed import Attributed, source_of
+from workflow_src.placing.steps import step_ranges
+
+LAUNCH, COPY, SET, SYNCHRONIZE = "launch", "copy", "set", "synchronize"
+ALLOCATE, FREE, OTHER = "allocate", "free", "other"
+CALL_KINDS = (LAUNCH, COPY, SET, SYNCHRONIZE, ALLOCATE, FREE, OTHER)
+
+MOST_CALLS = 60_000
+"""Calls of a recording, so that a replay takes about a quarter of a second."""
+
+CALLS = (
+    "kind",
+    "name",
+    "path",
+    "step",
+    "thread",
+    "start_ns",
+    "end_ns",
+    "gap_ns",
+    "cost_ns",
+    "beside",
+)
+WORK = (
+    "activity",
+    "kind",
+    "name",
+    "family",
+    "path",
+    "step",
+    "call",
+    "lane",
+    "start_ns",
+    "end_ns",
+    "latency_ns",
+    "gap_ns",
+)
+WAITS = ("call", "work", "return_ns", "blocked")
+TIES = ("work", "after", "gap_ns")
+STEPS = ("start_ns", "end_ns", "call", "last_call", "time_ns")
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Consecutive steps of one process. Rows are numbered from 0; NOWHERE is no row.
+
+    calls: a row per host call in order of start, with CALLS: `kind` of CALL_KINDS, `path` (a number
+        of Attributed.paths), `step` (a row of `steps`), gap_ns (the host's own time since the call
+        before it), cost_ns (of the call if nothing holds it up). Of a call `beside`, on a thread
+        that works for itself, gap_ns is from the start of the last call that isn't.
+    work: a row per device activity in order of launch, with WORK: `activity` (its row in
+        Attributed.work), `call` (that launched it), `lane` (a stream of a device), latency_ns (at
+        least, from the return of its call, held up by nothing, to its start; may be negative),
+        gap_ns (at least, from the end of the activity before it in its lane).
+    waits: a row per activity that a call returns after, with WAITS: return_ns (from the end of the
+        activity to the return of the call), blocked (whether the call had to wait).
+    ties: a row per activity that starts only after one of another lane, with TIES: gap_ns (from
+        the end of that one, at least).
+    steps: a row per step, with STEPS: start_ns and end_ns of its range, `call` and `last_call` (its
+        first and last), time_ns (from the end of the step before it to its own, on host and device;
+        of the first, from its start or from the end of the work launched before it).
+    queue: so many activities of a lane can be launched and not yet started; further launches wait.
+    """
+
+    process: int
+    calls: pd.DataFrame
+    work: pd.DataFrame
+    waits: pd.DataFrame
+    ties: pd.DataFrame
+    steps: pd.DataFrame
+    queue: int
+
+
+def recorded(attributed: Attributed, process: int) -> Recording:
+    """The steps of a process, found as in placing.steps.
+
+    Of many steps, the last ones, of MOST_CALLS calls together. Raises TraceError if the capture has
+    no steps of the process, or no API calls in them.
+    """
+    loop = loop_of(attributed, process)
+    every = host_calls(attributed, loop)
+    loop, calls = _last_steps(loop, every)
+    work = device_work(attributed, process, every, len(every) - len(calls))
+    steps = _steps(loop, calls, work)
+    if steps["call"].iloc[0] == 0:
+        calls.loc[0, "gap_ns"] = calls["start_ns"].iloc[0] - steps["start_ns"].iloc[0]
+    waiting = waits(calls, work)
+    queue, held = queue_of(calls, work)
+    calls["cost_ns"] = own_costs(calls, work, waiting, held)
+    returned = (calls["start_ns"] + calls["cost_ns"]).to_numpy(copy=True)
+    returned[held] = calls["end_ns"].to_numpy()[held]
+    work, ties = timed(work, calls, np.append(returned, 0)[work["call"]])
+    waiting = waiting.assign(return_ns=returns(calls, work, waiting))
+    tables = calls[list(CALLS)], work[list(WORK)], waiting[list(WAITS)], ties
+    return Recording(process, *tables, steps, queue)
+
+
+def _last_steps(loop: Loop, calls: pd.DataFrame) -> tuple[Loop, pd.DataFrame]:
+    """The last steps that hold at most MOST_CALLS calls, at least one, and the calls from there."""
+    start = calls["start_ns"].to_numpy()
+    first = np.searchsorted(start, loop.steps["start_ns"])
+    kept = min(int((len(calls) - first > MOST_CALLS).sum()), len(loop.steps) - 1)
+    if kept == 0:
+        return loop, calls
+    steps = loop.steps[kept:].reset_index(drop=True)
+    calls = calls[first[kept] :].reset_index(drop=True)
+    return replace(loop, steps=steps), calls.assign(step=step_at(steps, start[first[kept] :]))
+
+
+def loop_of(attributed: Attributed, process: int) -> Loop:
+    """The thread of a process with most steps, and these in order of start."""
+    found = step_ranges(source_of(attributed))
+    found = found[found["process"] == process]
+    if not len(found):
+        raise TraceError(f"process {process} has no steps: capture_step (--step) names their range")
+    thread = int(found["thread"].value_counts().index[0])
+    steps = found.loc[found["thread"] == thread, ["start_ns", "end_ns"]]
+    return Loop(process, thread, steps.sort_values("start_ns", ignore_index=True))
+
+
+def _steps(loop: Loop, calls: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
+    """The steps that hold calls, with the first and the last one and their recorded times."""
+    own = np.flatnonzero(~calls["beside"].to_numpy())
+    start = calls["start_ns"].to_numpy()[own]
+    first = np.searchsorted(start, loop.steps["start_ns"], side="left")
+    after = np.searchsorted(start, loop.steps["end_ns"], side="left")
+    having = after > first
+    if not having.any():
+        raise TraceError(f"the steps of process {loop.process} hold no API call")
+    steps = loop.steps[having].reset_index(drop=True)
+    steps = steps.assign(call=own[first[having]], last_call=own[after[having] - 1])
+    return steps.assign(time_ns=_recorded_times(steps, work))
+
+
+def _recorded_times(steps: pd.DataFrame, work: pd.DataFrame) -> Indices:
+    done = np.maximum.accumulate(work["end_ns"].to_numpy()) if len(work) else np.zeros(0)
+    of_call = work["call"].to_numpy()
+    before = np.searchsorted(of_call, steps["call"].to_numpy()[:1], side="left")
+    within = np.searchsorted(of_call, steps["last_call"].to_numpy(), side="right")
+    padded = np.append(done, -(2**62))
+    ends = np.maximum(steps["end_ns"].to_numpy(), padded[within - 1])
+    begin = np.maximum(steps["start_ns"].to_numpy()[:1], padded[before - 1])
+    return np.diff(np.append(begin, ends)).astype(np.int64)
