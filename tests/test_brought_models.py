@@ -66,6 +66,8 @@ INSTALLED = {"gpt2": "transformers", "llama": "transformers", "vit": "torchvisio
         ("vit", {}, "train_step/forward/encoder/layers/EncoderBlock/self_attention"),
         ("two_inputs", {}, "train_step/loss/loss (MSELoss)"),
         ("noisy", {}, "train_step/forward/a"),
+        ("experts", {}, "train_step/forward"),
+        ("tagger", {}, "train_step/forward/lstm"),
         ("not_finite", {}, "train_step/loss"),
     ],
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch._C._profiler import RecordScope, _EventType
 
-from workflow_src.common.operators import DISPATCHED, PRODUCTS
+from workflow_src.common.operators import DISPATCHED, MULTIPLYING
 from workflow_src.measure.activities import TORCHS_OWN
 
 NODE = "autograd::engine::evaluate_function: "
@@ -89,7 +89,7 @@ def host(roots: Sequence[Any]) -> Host:
         if event.tag != _EventType.TorchOp:
             pass
         elif event.extra_fields.scope != RecordScope.USER_SCOPE:
-            call = Call(event, name, place, node, name in PRODUCTS)
+            call = Call(event, name, place, node, name in MULTIPLYING)
             calls.append(call)
             if caller:
                 caller.call(call)
