@@ -246,6 +246,19 @@ def tensor_as_batch(device):
     return Workload(nn.Linear(2, 2), torch.randn(3, 2), lambda model, x: model(x).sum())
 
 
+def dict_as_batch(device):
+    return Workload(nn.Linear(2, 2), {"x": torch.randn(3, 2)}, lambda model, x: model(x).sum())
+
+
+def backward_inside(device):
+    def loss(model, x):
+        mean = model(x).mean()
+        mean.backward()
+        return mean.detach()
+
+    return Workload(nn.Linear(2, 2), (torch.randn(3, 2),), loss)
+
+
 def vector_loss(device):
     return Workload(nn.Linear(2, 2), (torch.randn(3, 2),), lambda model, x: model(x))
 

@@ -23,12 +23,20 @@ def _row(phase: str, found: dict[str, Any]) -> dict[str, Any]:
         row |= summarize(samples)
         row |= by_process(samples, found.get("process", [0] * len(samples)))
         row["peak_memory_mib"] = found["peak_memory_mib"]
+        row |= _sizes(found)
     row |= _readings(found.get("readings", []))
     if found.get("device_samples_ns"):
         row["device_median_ms"] = float(np.median(found["device_samples_ns"])) / NS_PER_MS
     if "replay" not in found:
         return row
     return row | _replayed(found["replay"]) | _launch_bound(found, found["replay"])
+
+
+def _sizes(found: dict[str, Any]) -> dict[str, int]:
+    """What a step of a brought model works on, and its FLOPs by torch's counter; as far as told."""
+    cells = {name: found[name] for name in ("parameters", "tokens", "samples") if name in found}
+    flops = found.get("counted", {}).get("flops", {})
+    return cells | ({"flops": sum(flops.values())} if flops else {})
 
 
 def _readings(readings: Sequence[Sequence[Any]]) -> dict[str, float]:
