@@ -72,7 +72,7 @@ def has_figures(cell: object) -> bool:
 def reasons(result: Any) -> dict[str, list[str]]:
     """The cases that a result's table says are left out, by reason; their number is right."""
     rows = {why: (cell.cells[0], which.split(", ")) for why, cell, which in result.left_out.values}
-    assert all(number == len(which) for number, which in rows.values())
+    assert all(count.number == len(which) for count, which in rows.values())
     return {why: which for why, (_, which) in rows.items()}
 
 

@@ -85,7 +85,7 @@ def result(tables: Tables) -> ChangeFirst:
         levers=measured(tables[TABLE]) if TABLE in tables.frames else pd.DataFrame(),
         opening=opening(columns),
         left_out=left_out(
-            without_disturbed(tables, {case: _state(each) for case, each in mine.items()})
+            tables, without_disturbed(tables, {case: _state(each) for case, each in mine.items()})
         ),
         only_disturbed=not found and any(each.first for each in mine.values()),
     )

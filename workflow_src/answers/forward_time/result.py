@@ -65,7 +65,7 @@ def result(tables: Tables) -> ForwardTime:
         doubtful=any(not each.comparable for each in cases),
         example=by_hand(times[chosen]) if chosen else pd.DataFrame(),
         opening=opening(columns),
-        left_out=left_out({case: _why_not(each) for case, each in times.items()}),
+        left_out=left_out(tables, {case: _why_not(each) for case, each in times.items()}),
     )
 
 

@@ -89,7 +89,8 @@ def result(tables: Tables) -> GemmShare:
         by_case=by_case(compared),
         opening=opening(columns),
         left_out=left_out(
-            without_disturbed(tables, {case: _state(each) for case, each in changes.items()})
+            tables,
+            without_disturbed(tables, {case: _state(each) for case, each in changes.items()}),
         ),
         only_disturbed=not compared and any(each.points for each in every),
     )

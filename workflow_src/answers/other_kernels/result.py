@@ -102,7 +102,7 @@ def result(tables: Tables) -> OtherKernels:
         every=table_of_all(every),
         opening=(OpeningRow("(c) forward, all but matrix products", cells),),
         left_out=left_out(
-            without_disturbed(tables, {case: _state(each) for case, each in passes.items()})
+            tables, without_disturbed(tables, {case: _state(each) for case, each in passes.items()})
         ),
         only_disturbed=not known and any(each.others_share for each in passes.values()),
     )

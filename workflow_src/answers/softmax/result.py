@@ -116,12 +116,13 @@ def result(tables: Tables) -> Softmax:
         by_case=by_case(list(timed.values())),
         opening=opening(columns),
         left_out=left_out(
+            tables,
             {
                 case: state if state != "ok" or case in mine else NOT_WRITTEN_OUT
                 for case, state in without_disturbed(
                     tables, {case: found.state for case, found in cases.items()}
                 ).items()
-            }
+            },
         ),
     )
 

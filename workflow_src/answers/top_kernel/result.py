@@ -86,10 +86,11 @@ def result(tables: Tables) -> TopKernels:
         backward=tops[chosen].get(BACKWARD) if chosen else None,
         opening=(OpeningRow("(b) forward's top kernel", cells),),
         left_out=left_out(
+            tables,
             {
                 case: "ok" if FORWARD in tops[case] else _why_not(states[case])
                 for case in tables.cases
-            }
+            },
         ),
     )
 
