@@ -109,9 +109,10 @@ def test_a_models_parameters_batch_and_flops_are_in_its_timings(tmp_path: Path) 
     timings = made(case_of("tagger"), tmp_path)["timings"]
     weights = 4 * 16 * (8 + 16 + 16 + 16)
     assert set(timings["parameters"]) == {weights + 4 * 4 * 16 + 16 * 4 + 4}
-    assert set(timings["samples"]) == {5} and "tokens" not in timings
+    assert set(timings["samples"]) == {2} and set(timings["samples_per_step"]) == {5}
+    assert "tokens_per_step" not in timings
     forward = 2 * 15 * (weights + 16 * 4)
-    assert timings["flops"].tolist()[:2] == [forward, 3 * forward]
+    assert timings["flops_per_step"].tolist()[:2] == [forward, 3 * forward]
 
 
 @pytest.mark.parametrize(
