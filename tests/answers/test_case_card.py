@@ -50,7 +50,7 @@ def test_a_card_of_a_brought_model_says_how_much_it_works_on_and_how_fast(tmp_pa
     """124 M parameters, 1,200 tokens and 2.4 TFLOP in a plain forward pass of 12 ms."""
     folder = write_tables(tmp_path, SHORT)
     timings = pd.read_csv(folder / "timings.csv")
-    told = {"parameters": 124_000_000, "tokens_per_step": 1200, "flops_per_step": 2.4e12}
+    told = {"parameters": 124_000_000, "tokens_per_step": 1200, "counted_flops_per_step": 2.4e12}
     timings.assign(**told).to_csv(folder / "timings.csv", index=False)
     said = rows(Tables.read(folder, CARDS.tables, CARDS.optional))
     cells = [said[name][0] for name in (PARAMETERS, TOKENS, FLOPS, RATE)]

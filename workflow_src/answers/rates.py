@@ -23,7 +23,7 @@ def rates(tables: Tables, times: PhaseTimes) -> dict[str, Cell]:
     timed = tables.of("timings", times.case.case, times.phase)
     names = ("parameters", "tokens_per_step", "samples_per_step")
     parameters, tokens, samples = (_size(timed, name, "count") for name in names)
-    flops = _size(timed, "flops_per_step", "flops")
+    flops = _size(timed, "counted_flops_per_step", "flops")
     millions = parameters and computed(parameters.number / 1e6, "", "parameters / 10^6", parameters)
     return {
         PARAMETERS: millions,

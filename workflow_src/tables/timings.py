@@ -43,7 +43,7 @@ def _sizes(found: dict[str, Any]) -> dict[str, int]:
     """What a step of a brought model works on, and its FLOPs by torch's counter; as far as told."""
     cells = {column: found[name] for name, column in SIZES.items() if name in found}
     flops = found.get("counted", {}).get("flops", {})
-    return cells | ({"flops_per_step": sum(flops.values())} if flops else {})
+    return cells | ({"counted_flops_per_step": sum(flops.values())} if flops else {})
 
 
 def _readings(readings: Sequence[Sequence[Any]]) -> dict[str, float]:
