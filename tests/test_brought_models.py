@@ -154,6 +154,7 @@ def test_what_is_compiled_has_ranges_of_phases_alone(
     tables = made(case_of("compiled"), tmp_path)
     ranges = tables["ranges"]
     assert tables["environments"]["compiled"].tolist() == [True]
+    assert tables["alignment"]["aligned_share"].min() > 0.99
     assert "what runs under torch.compile has no ranges of modules" in capsys.readouterr().out
     steps = {"zero_grad", "forward", "backward"}
     of_step = {f"forward_backward/{name}" for name in steps}

@@ -311,7 +311,6 @@ def test_beyond_reach_only_the_ends_are_aligned() -> None:
 def test_both_profilers_names_have_the_same_normal_form() -> None:
     pairs = {
         "[CUDA memset]": "Memset (Device)",
-        "## Call CompiledFxGraph f5wtzin6h5nk ##": "## Call CompiledFxGraph fxoazzcr4i5k ##",
         "[CUDA memcpy Device-to-Device]": "Memcpy DtoD (Device -> Device)",
         "void at::native::vectorized_elementwise_kernel<(int)4, at::native::FillFunctor<float>, "
         "std::array<char *, (unsigned long)1>>(int, T2, T3)": "void at::native::"

@@ -14,6 +14,9 @@ from workflow_src.measure.activities import TORCHS_OWN
 NODE = "autograd::engine::evaluate_function: "
 """What precedes the name of a node of autograd's graph where the engine runs it."""
 
+GRAPH = "## Call CompiledFxGraph "
+"""What precedes the name of a graph that torch.compile made: it runs loops, as an operator does."""
+
 
 @dataclass(frozen=True)
 class Range:
@@ -88,7 +91,7 @@ def host(roots: Sequence[Any]) -> Host:
         name = event.name
         if event.tag != _EventType.TorchOp:
             pass
-        elif event.extra_fields.scope != RecordScope.USER_SCOPE:
+        elif event.extra_fields.scope != RecordScope.USER_SCOPE or name.startswith(GRAPH):
             call = Call(event, name, place, node, name in MULTIPLYING)
             calls.append(call)
             if caller:

@@ -14,21 +14,16 @@ RUN = 8
 REACH = 64
 """At most so many activities are skipped, in both recordings together, to get there."""
 
-_ALIKE = {
-    r"^\[CUDA memcpy|^Memcpy ": "copy",
-    r"^\[CUDA memset|^Memset ": "set",
-    r"^## Call CompiledFxGraph ": "compiled graph",
-}
+_MEMORY = {r"^\[CUDA memcpy|^Memcpy ": "copy", r"^\[CUDA memset|^Memset ": "set"}
 
 
 def normal_names(names: pd.Series) -> pd.Series:
     """Names by which activities of nsys and of torch.profiler compare; same index.
 
-    The two demangle differently, and name copies and sets differently. torch.compile names a graph
-    after a hash that differs between processes.
+    The two demangle differently, and name copies and sets differently.
     """
     normal = short_names(names)
-    for pattern, kind in _ALIKE.items():
+    for pattern, kind in _MEMORY.items():
         normal[names.str.contains(pattern, regex=True)] = kind
     return normal
 
