@@ -16,7 +16,7 @@ from workflow_src.capture_report.work_result import (
     ms_of,
     unplaced_times,
 )
-from workflow_src.captures.capture import OPERATOR, UNREADABLE
+from workflow_src.captures.capture import NO_KERNELS, OPERATOR, UNREADABLE
 from workflow_src.common.errors import TraceError, remake
 from workflow_src.common.reading import reading
 from workflow_src.placing.per_step import PER_STEP
@@ -30,10 +30,10 @@ FIRST_LINE = 2
 """The line of a CSV's first row, after its headings."""
 
 DEVICE = "device time"
-OPERATORS = "time of operators on a CPU, as no device work was recorded,"
+OPERATORS = "time of operators on a CPU, as no device work was read,"
 """What a capture's work takes."""
 
-READ = ("paths", "kernels", "unplaced", "steps", "idle", "summary", "notes")
+READ = ("paths", "kernels", "unplaced", "steps", "idle", "summary", "notes", "certificate")
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,15 @@ class Captured:
     """One capture: `total`, `placed` and `unplaced` device time in ms, and what has it.
 
     `takes` says that it is device time, or that of operators. `cut`: the file ended in its middle.
+    `no_kernels`: it has calls that launched some, and none.
     `named`: the name of steps that no range has. `working` is how devices spend the time of steps,
     `waiting` the process that waits longest for others. `whole`: there are no ranges that count, so
     that all work is in one row. `paths` has the range paths, `ranks` those of several processes
     joined, `steps` how long steps take and where that goes, `idle` before the work of which range
     paths devices idled in steps, `kernels` and `families` what ran, `lost` what could not be placed
     and why, `processes` a row per process if there are several, `notes` what was read otherwise
-    than recorded. `problem` says why the capture can't be read; there is nothing else then.
+    than recorded, `certificate` whether it can be trusted. `problem` says why the capture can't be
+    read; there is nothing else then.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Captured:
     ranges: Value
     takes: str
     cut: bool
+    no_kernels: bool
     named: str | None
     working: Working | None
     waiting: Waiting | None
@@ -82,6 +85,7 @@ class Captured:
     lost: pd.DataFrame
     processes: pd.DataFrame
     notes: pd.DataFrame
+    certificate: pd.DataFrame
 
 
 def read_tables(folder: Path) -> Mapping[str, pd.DataFrame]:
@@ -117,6 +121,7 @@ def captured(name: str, tables: Mapping[str, pd.DataFrame]) -> Captured:
         ranges=count_of(ranges, every),
         takes=_takes(tables),
         cut="cut off" in set(tables["notes"]["note"]),
+        no_kernels=NO_KERNELS in set(tables["notes"]["note"]),
         named=_about_note(tables["notes"], "no step"),
         working=working(tables["steps"]),
         waiting=longest_waiting(tables["paths"]),
@@ -132,6 +137,7 @@ def captured(name: str, tables: Mapping[str, pd.DataFrame]) -> Captured:
         lost=unplaced_times(tables["unplaced"], total, steps),
         processes=_processes(summary, every) if several else pd.DataFrame(),
         notes=pd.DataFrame() if problem else _notes(tables["notes"]),
+        certificate=pd.DataFrame() if problem else _certificate(tables["certificate"]),
     )
 
 
@@ -214,3 +220,17 @@ def _notes(notes: pd.DataFrame) -> pd.DataFrame:
             ]
         )
     return pd.DataFrame(lines, columns=["what", "number", "of"], dtype="object")
+
+
+def _certificate(checks: pd.DataFrame) -> pd.DataFrame:
+    """A row per check: what it comes to, its verdict, and what it means."""
+    lines: list[list[Cell]] = []
+    for number in checks.index:
+        row = checks.loc[[number]]
+        check, result, unit, verdict, meaning = row.iloc[0]
+        source = rows_of("certificate", row)
+        text = None if pd.isna(result) else str(result)
+        cell = text if text is None or pd.isna(unit) else value(float(text), str(unit), source)
+        lines.append([str(check), cell, str(verdict), str(meaning)])
+    heads = ["checked", "result", "verdict", "what it means"]
+    return pd.DataFrame(lines, columns=heads, dtype="object")

@@ -5,13 +5,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import UNREADABLE, Capture, Note, early, noted
+from workflow_src.captures.capture import (
+    IMPOSSIBLE,
+    NO_KERNELS,
+    UNREADABLE,
+    Capture,
+    Note,
+    early,
+    noted,
+)
 from workflow_src.captures.domains import Chosen, choose, is_library
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.placing.attribution import device_times
 from workflow_src.placing.ledger import holding
 from workflow_src.placing.paths import Paths, paths_of
 from workflow_src.placing.placing import Placed, place
+from workflow_src.placing.range_times import device_times
 from workflow_src.placing.ranks import waits
 from workflow_src.placing.shapes import shapes
 from workflow_src.placing.steps import (
@@ -93,7 +101,7 @@ def attributed(
     work["wait_ns"] = waiting.ns
     counts = noted(early=early(capture.work), unmatched=waiting.unmatched)
     notes = capture.notes + counts + ranged.notes + paths.notes
-    if not len(work) and UNREADABLE not in [note.code for note in notes]:
+    if not len(work) and not {note.code for note in notes} & {UNREADABLE, IMPOSSIBLE, NO_KERNELS}:
         notes += (Note("no work", 1),)
     if len(paths.text) > TOO_MANY:
         notes += (Note("many paths", len(paths.text)),)

@@ -113,8 +113,9 @@ def _repeated(placed: Placed, names: npt.NDArray[np.object_]) -> npt.NDArray[np.
 class Source:
     """What steps are found in.
 
-    ranges: with busy_ns; of_all_domains: also those that don't count; work: as in Capture;
-    held: of its calls those that held the host up; is_step: which ranges are steps.
+    ranges: with busy_ns; of_all_domains: also those that don't count; work, with the thread in
+    whose `tree` it is, as in Capture; held: of its calls those that held the host up; is_step:
+    which ranges are steps.
     """
 
     ranges: pd.DataFrame
@@ -176,18 +177,12 @@ def of_thread(source: Source, chosen: pd.DataFrame) -> ThreadSteps:
     process, thread = (int(chosen[name].iloc[0]) for name in ("process", "thread"))
     work, mine = source.work, (source.work["process"] == process).to_numpy()
     known = mine & (work["launch_ns"] != UNKNOWN) & (work["kind"] != OPERATOR)
-    threads = [thread, *_helpers(source, process, work.loc[mine, "thread"].unique())]
-    launching = mine & work["thread"].isin(threads)
+    launching = mine & (work["tree"] == thread).to_numpy()
+    threads = [thread, *work.loc[launching, "thread"].unique()]
     elsewhere = _elsewhere(source, process, thread, np.sort(work.loc[launching, "launch_ns"]))
     held = _held_up(source.held, process, threads)
     device = Device.of(work.loc[mine, list(OF_WORK)], held, elsewhere)
     return ThreadSteps(chosen, device, bool(known.any()))
-
-
-def _helpers(source: Source, process: int, launching: Indices) -> Indices:
-    """The threads of a process that launch work and have no ranges."""
-    own = source.ranges.loc[source.ranges["process"] == process, "thread"].unique()
-    return np.setdiff1d(launching, np.append(own, UNKNOWN))
 
 
 def _held_up(held: pd.DataFrame, process: int, threads: Sequence[int]) -> pd.DataFrame:

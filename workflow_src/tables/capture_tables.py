@@ -15,7 +15,8 @@ import pandas as pd
 
 from workflow_src.captures.capture import NOTES, Capture, Note
 from workflow_src.captures.domains import domain_names
-from workflow_src.common.arguments import Parser, existing_file, existing_path, new_folder, pattern
+from workflow_src.captures.limits import add_limits, within_limits
+from workflow_src.common.arguments import Parser, any_path, existing_file, new_folder, pattern
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import TraceError, one_sentence
 from workflow_src.common.nesting import NOWHERE
@@ -28,9 +29,11 @@ from workflow_src.placing.paths import OF_WORK, path_totals
 from workflow_src.placing.per_step import InSteps
 from workflow_src.placing.placing import WHOLE
 from workflow_src.placing.steps import steps, thread_steps
+from workflow_src.tables.certificate import certificate
 
 TABLES = (
     "paths", "kernels", "families", "unplaced", "steps", "idle", "domains", "summary", "notes",
+    "certificate",
 )  # fmt: skip
 BUSY = {"activities": ("duration_ns", "size"), "busy_ns": ("duration_ns", "sum")}
 IN_STEPS = {"activities_in_steps": ("in_step", "sum"), "busy_ns_in_steps": ("in_step_ns", "sum")}
@@ -54,17 +57,18 @@ def tables_of(found: Attributed) -> dict[str, pd.DataFrame]:
     totals = path_totals(found.placed.ranges, found.work, found.paths)
     _account(found.capture.total_ns, kernels, unplaced, totals)
     threads = thread_steps(source_of(found))
-    idle = idle_by_path(threads, found.work, found.paths)
+    idle, ledgers = idle_by_path(threads, found.work, found.paths), steps(threads)
     return {
         "paths": _paths_table(found, totals, in_steps),
         "kernels": kernels,
         "families": families,
         "unplaced": unplaced,
-        "steps": steps(threads),
+        "steps": ledgers,
         "idle": in_steps.added(idle, idle.drop(columns=["process", "path"])),
         "domains": found.ranged.domains,
         "summary": summary(found, in_steps.steps),
         "notes": _notes_table(found.notes),
+        "certificate": certificate(found, in_steps, ledgers),
     }
 
 
@@ -89,8 +93,9 @@ def _per_step(table: pd.DataFrame, in_steps: InSteps) -> pd.DataFrame:
 def read_tables_of(given: argparse.Namespace) -> dict[str, pd.DataFrame]:
     """The tables that the command was asked for. Raises TraceError if the capture can't be read."""
     rules = load_rules(given.families)
-    capture = read_all(given.capture)
-    return tables_of(attributed(capture, given.domains, rules, given.fold, given.step))
+    with within_limits(given):
+        capture = read_all(given.capture)
+        return tables_of(attributed(capture, given.domains, rules, given.fold, given.step))
 
 
 def _paths_table(found: Attributed, totals: pd.DataFrame, in_steps: InSteps) -> pd.DataFrame:
@@ -213,7 +218,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Write the tables of one capture into a folder."""
     parser = Parser(prog="workflow_src.tables.capture_tables", description=__doc__)
     parser.add_argument(
-        "--capture", type=existing_path, nargs="+", required=True,
+        "--capture", type=any_path, nargs="+", required=True,
         help=".sqlite or .json, or either .gz, or a folder; several: traces of one job's ranks",
     )  # fmt: skip
     parser.add_argument(
@@ -227,6 +232,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--step", default="", help="the name of the ranges that are steps, * for a number"
     )
+    add_limits(parser)
     parser.add_argument("--families", type=existing_file, default=RULES, help="families.csv")
     parser.add_argument("--output", type=new_folder, required=True, help="folder for the CSVs")
     parser.add_argument(
