@@ -164,11 +164,33 @@ def test_what_was_launched_before_the_capture_keeps_the_device_first(tmp_path: P
     assert check(recording).understood
 
 
+def test_of_many_steps_the_last_are_kept_with_what_the_device_had_left_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The second kernel of a step runs 150 into the next one, whose first kernel waits for it.
+    monkeypatch.setattr("workflow_src.diagnosis.step.MOST_CALLS", 4)
+    program = Program(tmp_path).does(LAUNCH, 10, 20, at=151, length=100)
+    recording = program.does(LAUNCH, 900, 910, at=912, length=238).recording()
+    assert recording.calls["step"].tolist() == [0, 0, 1, 1]
+    assert recording.work["call"].tolist() == [-1, 0, 1, 2, 3]
+    assert recording.steps["time_ns"].tolist() == [1000 * US, 1000 * US]
+    assert check(recording).understood
+
+
 def test_a_process_without_steps_is_named(tmp_path: Path) -> None:
     export = Export(tmp_path)
     export.work(100)
     with pytest.raises(TraceError, match="process 1 has no steps"):
         recorded(attributed(export.read(), None), 1)
+
+
+def test_steps_without_api_calls_are_named(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    for n in range(3):
+        program.work(None, 100, start=n * LENGTH + 50)
+    program.sql("DROP TABLE CUPTI_ACTIVITY_KIND_RUNTIME")
+    with pytest.raises(TraceError, match="the steps of process 1 hold no API call"):
+        recorded(attributed(program.read(), None), 1, "step")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 import re
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 KINDS = {
@@ -37,3 +39,10 @@ def call_kinds(names: pd.Series) -> pd.Series:
     for kind, pattern in reversed(KINDS.items()):
         kinds[names.str.contains(pattern, regex=True)] = kind
     return kinds
+
+
+def matching(names: pd.Series, pattern: str) -> npt.NDArray[np.bool_]:
+    """Which names hold the pattern; each different name is looked at once."""
+    number, different = pd.factorize(names)
+    holds = [re.search(pattern, name) is not None for name in different]
+    return np.array([*holds, False])[number]

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from workflow_src.captures.call_kinds import matching
 from workflow_src.captures.capture import OPERATOR
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
@@ -23,11 +24,14 @@ NO_TIES = pd.DataFrame({name: np.zeros(0, dtype=np.int64) for name in ("work", "
 BEFORE_ALL = -(2**62)
 
 
-def device_work(attributed: Attributed, process: int, calls: pd.DataFrame) -> pd.DataFrame:
+def device_work(
+    attributed: Attributed, process: int, calls: pd.DataFrame, skipped: int = 0
+) -> pd.DataFrame:
     """A row per activity in order of launch, with step.WORK but latency_ns and gap_ns.
 
     One whose launch isn't known was launched before the capture if no known one of its lane starts
-    earlier, and has no call; or else by the last of the loop's calls that fits.
+    earlier, and has no call; or else by the last of the loop's calls that fits. Nor has one of the
+    first `skipped` calls, which don't count; of their work, what had ended before is left out.
     """
     work = attributed.work
     work = work[(work["process"] == process) & (work["kind"] != OPERATOR)]
@@ -35,12 +39,14 @@ def device_work(attributed: Attributed, process: int, calls: pd.DataFrame) -> pd
     known = calls[keys].assign(call=np.arange(len(calls))).drop_duplicates(keys)
     wanted = work[["thread", "launch_ns"]].rename(columns={"launch_ns": "start_ns"})
     call = wanted.merge(known, on=keys, how="left")["call"].to_numpy()
-    lane = work.groupby(["device", "stream"]).ngroup().to_numpy(dtype=np.int64)
+    lane = work.groupby(["device", "stream"]).ngroup().to_numpy().astype(np.int64)
     start = work["start_ns"].to_numpy()
     call = _found_again(
         np.where(np.isnan(call), NOWHERE, call).astype(np.int64), start, lane, calls
     )
-    step = np.append(calls["step"].to_numpy(), NOWHERE)[call]
+    counting = calls[skipped:]
+    call = np.maximum(call - skipped, NOWHERE)
+    step = np.append(counting["step"].to_numpy(), NOWHERE)[call]
     table = pd.DataFrame(
         {
             "activity": work.index.to_numpy(),
@@ -55,7 +61,9 @@ def device_work(attributed: Attributed, process: int, calls: pd.DataFrame) -> pd
             "end_ns": work["end_ns"].to_numpy(),
         }
     )
-    return table.sort_values(["call", "start_ns"], kind="stable", ignore_index=True)
+    ended = (call == NOWHERE) & (work["end_ns"] < counting["start_ns"].min()).to_numpy()
+    counting_work: pd.DataFrame = table.loc[~ended]
+    return counting_work.sort_values(["call", "start_ns"], kind="stable", ignore_index=True)
 
 
 def _found_again(call: Indices, start: Indices, lane: Indices, calls: pd.DataFrame) -> Indices:
@@ -120,7 +128,7 @@ def _after_events(work: pd.DataFrame, calls: pd.DataFrame, longest: int) -> pd.D
     It is taken to be the stream of the next activity, and to wait for the latest ones of all other
     lanes, unless it started before they had ended.
     """
-    waiting = np.flatnonzero(calls["name"].str.contains(WAIT_EVENT, regex=True))
+    waiting = np.flatnonzero(matching(calls["name"], WAIT_EVENT))
     of_call, lane = work["call"].to_numpy(), work["lane"].to_numpy()
     start, end = work["start_ns"].to_numpy(), work["end_ns"].to_numpy()
     following = np.unique(np.searchsorted(of_call, waiting))

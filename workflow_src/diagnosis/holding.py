@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from workflow_src.captures.call_kinds import matching
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.device_work import BEFORE_ALL, lane_before
@@ -52,7 +53,7 @@ def waits(calls: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
     start = work["start_ns"].to_numpy()
     at = np.searchsorted(of_call, waiting.index.to_numpy(), side="right") - 1
     latest_lane = np.append(lane, NOWHERE)[at]
-    whole = waiting["name"].str.contains(WHOLE_DEVICE, regex=True)
+    whole = matching(waiting["name"], WHOLE_DEVICE)
     columns = (waiting.index, waiting["start_ns"], waiting["end_ns"], whole, latest_lane)
     rows: list[tuple[int, int, bool]] = []
     for n, (call, begun, returned, everything, recent) in enumerate(zip(*columns, strict=True)):

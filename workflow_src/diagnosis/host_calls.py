@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from workflow_src.captures.call_kinds import call_kinds
+from workflow_src.captures.call_kinds import call_kinds, matching
 from workflow_src.captures.capture import OVERHEAD, UNKNOWN
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE, tree
@@ -73,9 +73,9 @@ def host_calls(attributed: Attributed, loop: Loop) -> pd.DataFrame:
 
 def _kinds(names: pd.Series) -> pd.Series:
     """The kind of each call, one of step.CALL_KINDS, by its name."""
-    known = pd.Series(names.unique(), dtype=object)
-    kinds = dict(zip(known, call_kinds(known).map(KIND_OF), strict=True))
-    return names.astype(object).map(kinds)
+    number, known = pd.factorize(names)
+    kinds = call_kinds(pd.Series(known, dtype=object)).map(KIND_OF)
+    return pd.Series(kinds.to_numpy()[number], index=names.index, dtype=object)
 
 
 def _trifles(calls: pd.DataFrame, launches: pd.Series) -> pd.Series:
@@ -84,9 +84,9 @@ def _trifles(calls: pd.DataFrame, launches: pd.Series) -> pd.Series:
     launches: start (ns) of each call that launched something, whatever its name.
     """
     short = calls["end_ns"] - calls["start_ns"] < TRIFLE_NS
-    ordering = calls["name"].astype(object).str.contains(WAIT_EVENT, regex=True)
-    short &= ~calls["start_ns"].isin(launches)
-    return short & (_kinds(calls["name"]) == "other") & ~ordering.astype(bool)
+    ordering = matching(calls["name"], WAIT_EVENT)
+    launching = calls["start_ns"].isin(launches)
+    return short & (_kinds(calls["name"]) == "other") & ~ordering & ~launching
 
 
 def gaps(start: Indices, end: Indices, beside: Mask) -> Indices:

@@ -5,7 +5,7 @@ autograd's, are one order of calls: each call comes the host's own time after th
 All times are integer nanoseconds.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -14,13 +14,16 @@ from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
 from workflow_src.diagnosis.device_work import device_work, timed
 from workflow_src.diagnosis.holding import own_costs, queue_of, returns, waits
-from workflow_src.diagnosis.host_calls import Loop, host_calls
+from workflow_src.diagnosis.host_calls import Loop, host_calls, step_at
 from workflow_src.placing.attributed import Attributed, source_of
 from workflow_src.placing.steps import step_ranges
 
 LAUNCH, COPY, SET, SYNCHRONIZE = "launch", "copy", "set", "synchronize"
 ALLOCATE, FREE, OTHER = "allocate", "free", "other"
 CALL_KINDS = (LAUNCH, COPY, SET, SYNCHRONIZE, ALLOCATE, FREE, OTHER)
+
+MOST_CALLS = 60_000
+"""Calls of a recording, so that a replay takes about a quarter of a second."""
 
 CALLS = (
     "kind",
@@ -87,11 +90,13 @@ class Recording:
 def recorded(attributed: Attributed, process: int, step: str = "") -> Recording:
     """The steps of a process, found as in placing.steps (`step`: the name of their range, or "").
 
-    Raises TraceError if the capture has no steps of the process, or no API calls in them.
+    Of many steps, the last ones, of MOST_CALLS calls together. Raises TraceError if the capture has
+    no steps of the process, or no API calls in them.
     """
     loop = loop_of(attributed, process, step)
-    calls = host_calls(attributed, loop)
-    work = device_work(attributed, process, calls)
+    every = host_calls(attributed, loop)
+    loop, calls = _last_steps(loop, every)
+    work = device_work(attributed, process, every, len(every) - len(calls))
     steps = _steps(loop, calls, work)
     if steps["call"].iloc[0] == 0:
         calls.loc[0, "gap_ns"] = calls["start_ns"].iloc[0] - steps["start_ns"].iloc[0]
@@ -102,15 +107,20 @@ def recorded(attributed: Attributed, process: int, step: str = "") -> Recording:
     returned[held] = calls["end_ns"].to_numpy()[held]
     work, ties = timed(work, calls, np.append(returned, 0)[work["call"]])
     waiting = waiting.assign(return_ns=returns(calls, work, waiting))
-    return Recording(
-        process,
-        calls[list(CALLS)],
-        work[list(WORK)],
-        waiting[list(WAITS)],
-        ties,
-        steps,
-        queue,
-    )
+    tables = calls[list(CALLS)], work[list(WORK)], waiting[list(WAITS)], ties
+    return Recording(process, *tables, steps, queue)
+
+
+def _last_steps(loop: Loop, calls: pd.DataFrame) -> tuple[Loop, pd.DataFrame]:
+    """The last steps that hold at most MOST_CALLS calls, at least one, and the calls from there."""
+    start = calls["start_ns"].to_numpy()
+    first = np.searchsorted(start, loop.steps["start_ns"])
+    kept = min(int((len(calls) - first > MOST_CALLS).sum()), len(loop.steps) - 1)
+    if kept == 0:
+        return loop, calls
+    steps = loop.steps[kept:].reset_index(drop=True)
+    calls = calls[first[kept] :].reset_index(drop=True)
+    return replace(loop, steps=steps), calls.assign(step=step_at(steps, start[first[kept] :]))
 
 
 def loop_of(attributed: Attributed, process: int, step: str) -> Loop:
