@@ -4,7 +4,6 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -137,8 +136,8 @@ def test_each_launch_belongs_where_a_search_finds_it(
     found = attributed(capture(given, launched), None)
     trees = found.placed.ranges["tree"].tolist()[: len(given)]
     rows = found.work[["range", "tree"]].to_numpy().tolist()
-    for (row, tree), work in zip(rows, launched, strict=True):
-        wanted = expected(given, trees, work, tree)
+    for (row, placed_with), work in zip(rows, launched, strict=True):
+        wanted = expected(given, trees, work, placed_with)
         if wanted is None or wanted == WHOLE:
             assert (row == NOWHERE) == (wanted is None)
             continue
