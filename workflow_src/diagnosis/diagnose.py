@@ -1,0 +1,105 @@
+"""What is wrong with a step, and what it costs: every mechanism's places, replayed without them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import nan
+
+from workflow_src.common.units import NS_PER_MS
+from workflow_src.diagnosis import mechanisms as _registered  # noqa: F401
+from workflow_src.diagnosis.changes import Change
+from workflow_src.diagnosis.finding import MECHANISMS, Finding, Found, Subject
+from workflow_src.diagnosis.plain import plain
+from workflow_src.diagnosis.replay import Bounds, bounds, check, replay
+
+LEAST = 0.03
+"""The share of a step below which a saving isn't told."""
+
+CONTAINED = 0.25
+"""A finding that saves less than this share of its own saving, beside those above it, is part of
+them."""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The findings, those that save most first; general ones, true of whole programs, last.
+
+    step_ms: the step's time that savings are of: the plain one if it is known. understood: whether
+    the model takes the recorded time; if not, nothing is said of savings. bounds: the step's time
+    (ns) if the device, or the host, took none.
+    """
+
+    findings: tuple[Finding, ...]
+    step_ms: float
+    understood: bool
+    bounds: Bounds
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    key: str
+    general: bool
+    found: Found
+    saves_ns: float
+
+
+def diagnose(subject: Subject, plain_ns: float | None = None) -> Diagnosis:
+    """The findings of a subject; plain_ns: the time of a step without a profiler, if known.
+
+    Raises TraceError if plain_ns can't be the time of this program's steps.
+    """
+    recording = subject.recording
+    places = [(each, found) for each in MECHANISMS.values() for found in each.find(subject)]
+    if not check(recording).understood:
+        facts = [_finding(each.key, found, nan, nan) for each, found in places]
+        facts.sort(key=lambda fact: -(fact.host_ms + fact.device_ms))
+        step_ms = subject.step_ns / NS_PER_MS
+        return Diagnosis(tuple(facts), step_ms, False, bounds(recording))
+    host = [] if plain_ns is None else [plain(recording, plain_ns)]
+    step_ns = replay(recording, host).step_ns
+    candidates = [
+        _Candidate(
+            each.key,
+            each.general,
+            found,
+            step_ns - replay(recording, [*found.changes, *host]).step_ns,
+        )
+        for each, found in places
+    ]
+    ranked = _ranked(subject, candidates, host, step_ns)
+    return Diagnosis(ranked, step_ns / NS_PER_MS, True, bounds(recording, host))
+
+
+def _ranked(
+    subject: Subject, candidates: Sequence[_Candidate], host: Sequence[Change], step_ns: float
+) -> tuple[Finding, ...]:
+    """The candidates that save enough, alone and beside those that save more."""
+    findings: list[Finding] = []
+    changes: list[Change] = []
+    saved = 0.0
+    worth = [each for each in candidates if each.saves_ns >= LEAST * step_ns]
+    for each in sorted(worth, key=lambda each: (each.general, -each.saves_ns)):
+        # The host's own time is scaled last, so that it is scaled of what is left.
+        without = [*changes, *each.found.changes, *host]
+        together = step_ns - replay(subject.recording, without).step_ns
+        if together - saved < CONTAINED * each.saves_ns:
+            continue
+        changes += each.found.changes
+        saved = together
+        findings.append(
+            _finding(each.key, each.found, each.saves_ns / NS_PER_MS, together / NS_PER_MS)
+        )
+    return tuple(findings)
+
+
+def _finding(key: str, found: Found, saves_ms: float, saves_with_above_ms: float) -> Finding:
+    """A finding of a place."""
+    return Finding(
+        key,
+        found.where,
+        found.calls,
+        found.host_ms,
+        found.device_ms,
+        saves_ms,
+        saves_with_above_ms,
+        found.evidence,
+    )

@@ -1,0 +1,162 @@
+"""What a step is searched for, what a mechanism finds in it, and the list of mechanisms.
+
+A mechanism is one thing that can be wrong with a training step. Its function looks for signs of it
+in one capture, compared with the rest of the same capture, and gives for each place the changes
+that make the step do without it. What that saves, a replay tells (diagnose.py).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import takewhile
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.common.intervals import Indices
+from workflow_src.common.units import NS_PER_MS
+from workflow_src.diagnosis.changes import Change
+from workflow_src.diagnosis.replay import replay
+from workflow_src.diagnosis.step import Recording
+from workflow_src.placing.attributed import Attributed
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """The recorded steps of one process, and the capture that they are from.
+
+    Rows of `calls` and `work` keep the numbers that they have in the recording, which changes need.
+    """
+
+    attributed: Attributed
+    recording: Recording
+
+    @property
+    def process(self) -> int:
+        """The process's number."""
+        return self.recording.process
+
+    @cached_property
+    def step_count(self) -> int:
+        """How many steps were recorded."""
+        return len(self.recording.steps)
+
+    @cached_property
+    def step_ns(self) -> float:
+        """The time of a step as it is replayed without changes."""
+        return replay(self.recording).step_ns
+
+    @cached_property
+    def calls(self) -> pd.DataFrame:
+        """Recording.calls, with path_text ("" where no range was open) and blocked_ns (held up).
+
+        From the first call of the first step to the last one of the last step.
+        """
+        calls, steps = self.recording.calls, self.recording.steps
+        calls = calls.loc[steps["call"].iloc[0] : steps["last_call"].iloc[-1]]
+        blocked = calls["end_ns"] - calls["start_ns"] - calls["cost_ns"]
+        return calls.assign(path_text=self.texts(calls["path"]), blocked_ns=blocked)
+
+    @cached_property
+    def work(self) -> pd.DataFrame:
+        """Recording.work that these calls launched, with path_text and device_ns (its duration)."""
+        work, steps = self.recording.work, self.recording.steps
+        work = work[work["call"].between(steps["call"].iloc[0], steps["last_call"].iloc[-1])]
+        lasted = work["end_ns"] - work["start_ns"]
+        return work.assign(path_text=self.texts(work["path"]), device_ns=lasted)
+
+    @cached_property
+    def copies(self) -> pd.DataFrame:
+        """Capture.copies of this work: direction, source, target, bytes, by row of `work`."""
+        rows = pd.Series(self.work.index, index=self.work["activity"])
+        copies = self.attributed.capture.copies
+        copies = copies[copies["work"].isin(rows.index)]
+        return copies.set_index(rows[copies["work"]].to_numpy()).drop(columns="work")
+
+    def texts(self, paths: pd.Series) -> "pd.Series[str]":
+        """The text of each path, "" for NOWHERE."""
+        texts = np.append(self.attributed.paths.text, "")[paths.to_numpy()]
+        return pd.Series(texts, index=paths.index, dtype=object)
+
+    def a_step(self, total: float) -> float:
+        """A total over all steps, per step."""
+        return float(total) / self.step_count
+
+    def ms_a_step(self, total_ns: float) -> float:
+        """Nanoseconds of all steps as milliseconds of one."""
+        return self.a_step(total_ns) / NS_PER_MS
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """One place of a mechanism, or several that have one cause.
+
+    where: a range's path; calls: how often a step; host_ms, device_ms: what it takes a step (the
+    host's time blocked or spent, and the device's); changes: the step without it; evidence: which
+    table shows it, and which of its rows.
+    """
+
+    where: str
+    calls: float
+    host_ms: float
+    device_ms: float
+    changes: tuple[Change, ...]
+    evidence: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A Found with what it costs (ms a step).
+
+    saves_ms: what a step saves without it; saves_with_above_ms: without it and all findings above.
+    Both are missing (nan) where the model doesn't understand the step.
+    """
+
+    key: str
+    where: str
+    calls: float
+    host_ms: float
+    device_ms: float
+    saves_ms: float
+    saves_with_above_ms: float
+    evidence: str
+
+
+Find = Callable[[Subject], list[Found]]
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """One thing that can be wrong; `general` ones are true of whole programs and rank last."""
+
+    key: str
+    find: Find
+    general: bool
+
+
+MECHANISMS: dict[str, Mechanism] = {}
+"""Every mechanism by its key, in the order of registration; filled by diagnosis.mechanisms."""
+
+
+def mechanism(key: str, general: bool = False) -> Callable[[Find], Find]:
+    """Register the function that finds a mechanism; `key` names its line of mechanisms.csv."""
+
+    def register(find: Find) -> Find:
+        if key in MECHANISMS:
+            raise ValueError(f"two mechanisms have the key {key}")
+        MECHANISMS[key] = Mechanism(key, find, general)
+        return find
+
+    return register
+
+
+def common_path(paths: Sequence[str] | pd.Series) -> str:
+    """The innermost range that all of these paths lie in; "" if none does."""
+    parts = [path.split("/") for path in dict.fromkeys(paths)]
+    levels = (set(names) for names in zip(*parts, strict=False))
+    return "/".join(names.pop() for names in takewhile(lambda names: len(names) == 1, levels))
+
+
+def rows_of(table: pd.DataFrame) -> Indices:
+    """The row numbers of some rows of Subject.calls or Subject.work, for a change."""
+    return table.index.to_numpy(dtype=np.int64)

@@ -1,0 +1,44 @@
+"""What is said of a finding: its name, its headline and its remedy, by its mechanism's key."""
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+
+from workflow_src.diagnosis.finding import Finding
+
+LINES = Path(__file__).with_name("mechanisms.csv")
+
+WITHOUT = "; without it a step takes {without_ms:.2f} ms instead of {step_ms:.2f} ms"
+"""What follows a fact, where the model understands the step."""
+
+NOTHING = "Nothing stands out: nothing that was looked for takes 3 % of a step or more"
+
+
+@dataclass(frozen=True)
+class Words:
+    """name: of the mechanism; fact: a format of a Finding's fields; remedy: one fixed sentence."""
+
+    name: str
+    fact: str
+    remedy: str
+
+
+@cache
+def words() -> dict[str, Words]:
+    """The words of every mechanism by its key."""
+    table = pd.read_csv(LINES, dtype=str, keep_default_na=False)
+    lines = table[["key", "name", "fact", "remedy"]].itertuples(index=False)
+    return {str(key): Words(name, fact, remedy) for key, name, fact, remedy in lines}
+
+
+def headline(finding: Finding, step_ms: float) -> str:
+    """One sentence: what is wrong, where, and the time of a step with and without it."""
+    where = f"`{finding.where}`" if finding.where else "no range"
+    counts = {"calls": finding.calls, "host_ms": finding.host_ms, "device_ms": finding.device_ms}
+    fact = words()[finding.key].fact.format(where=where, **counts)
+    if finding.saves_ms != finding.saves_ms:
+        return f"{fact}."
+    without = WITHOUT.format(without_ms=step_ms - finding.saves_ms, step_ms=step_ms)
+    return f"{fact}{without}."
