@@ -184,6 +184,15 @@ def test_a_process_without_steps_is_named(tmp_path: Path) -> None:
         recorded(attributed(export.read(), None), 1)
 
 
+def test_steps_without_api_calls_are_named(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    for n in range(3):
+        program.work(None, 100, start=n * LENGTH + 50)
+    program.sql("DROP TABLE CUPTI_ACTIVITY_KIND_RUNTIME")
+    with pytest.raises(TraceError, match="the steps of process 1 hold no API call"):
+        recorded(attributed(program.read(), None), 1, "step")
+
+
 @pytest.mark.parametrize(
     "name", ["gpt2_modules.sqlite.gz", "ddp.sqlite.gz", "graph.sqlite.gz", "graph.json.gz",
              "sleepy.sqlite.gz", "streams.json.gz", "streams.sqlite.gz"],

@@ -19,7 +19,7 @@ from workflow_src.diagnosis.changes import (
     ScaleWork,
 )
 from workflow_src.diagnosis.plain import plain
-from workflow_src.diagnosis.replay import replay
+from workflow_src.diagnosis.replay import bounds, replay
 
 KERNEL = [(0, 50)]
 
@@ -141,6 +141,22 @@ def test_a_plain_step_is_one_whose_host_takes_the_share_that_gives_its_time() ->
     assert plain(recording, 80_000).factor == 1
     with pytest.raises(TraceError, match="what was recorded takes"):
         plain(recording, 3_000)
+
+
+def test_each_step_and_each_run_of_calls_gets_a_graph_of_its_own() -> None:
+    # Each step's kernels take 16 from the return of its only launch, at 16 and at 32.
+    model = Model([[Call(10, 6, [(0, 4)])] * 4] * 2)
+    assert times(model, DropLaunches(rows(*range(8)))) == [32, 16]
+    # The third call is left out; the fourth and the fifth are of different steps.
+    assert replay(model.recording(), [DropLaunches(rows(0, 1, 3, 4, 5))]).call_end_ns.tolist() == [
+        16, 16, 32, 48, 64, 64, 80, 96,
+    ]  # fmt: skip
+
+
+def test_a_step_is_bounded_by_what_host_and_device_take_alone() -> None:
+    # The host: 10 + 5, 40 + 5, 30 + 5, its wait for nothing. The device: its kernel of 50.
+    found = bounds(TWO.recording())
+    assert (found.host_ns, found.device_ns) == (95, 50)
 
 
 CALL = st.builds(

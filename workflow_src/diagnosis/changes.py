@@ -120,16 +120,20 @@ class ScaleWork:
 
 @dataclass(frozen=True, eq=False)
 class DropLaunches:
-    """Some calls and the host's time before them vanish but for the first: a graph launches all.
+    """Of calls that follow each other in a step only the first stays: a graph launches their work.
 
-    Their work stays; to the device, all of it is launched by the first.
+    The host's time before the others vanishes, too. To the device, the first launches all.
     """
 
     calls: Indices
 
     def apply(self, plan: Plan) -> None:
         """Change the plan."""
-        others = np.sort(self.calls)[1:]
+        calls = np.sort(self.calls)
+        beside = plan.recording.calls["beside"].to_numpy()
+        place = np.cumsum(~beside)[calls]
+        step = plan.recording.calls["step"].to_numpy()[calls]
+        others = calls[1:][(np.diff(place) == 1) & (np.diff(step) == 0)]
         plan.leave_out(others)
         plan.gap_ns[others] = 0
 

@@ -73,6 +73,29 @@ class Subject:
         copies = copies[copies["work"].isin(rows.index)]
         return copies.set_index(rows[copies["work"]].to_numpy()).drop(columns="work")
 
+    @cached_property
+    def launched(self) -> "pd.Series[str]":
+        """What each call launched, by the name of its first activity; else the call's own name."""
+        first = self.work.drop_duplicates("call").set_index("call")["name"]
+        return first.reindex(self.calls.index).fillna(self.calls["name"]).astype(object)
+
+    @cached_property
+    def loop_thread(self) -> int:
+        """The thread that runs the loop: the one that makes the first call of most steps."""
+        first = self.recording.steps["call"].to_numpy()
+        return int(self.recording.calls["thread"].iloc[first].mode().iloc[0])
+
+    @cached_property
+    def _derived(self) -> dict[str, pd.DataFrame]:
+        return {}
+
+    def cached(self, derive: Callable[["Subject"], pd.DataFrame]) -> pd.DataFrame:
+        """A table derived from the subject, once for all mechanisms that use it."""
+        name = f"{derive.__module__}.{derive.__qualname__}"
+        if name not in self._derived:
+            self._derived[name] = derive(self)
+        return self._derived[name]
+
     def texts(self, paths: pd.Series) -> "pd.Series[str]":
         """The text of each path, "" for NOWHERE."""
         texts = np.append(self.attributed.paths.text, "")[paths.to_numpy()]

@@ -1,0 +1,87 @@
+"""The host's own time before each call of the loop, beside the usual one of the same place.
+
+A place is what was launched before and after, in which ranges, and the how-manieth of these it is
+in its step. Its sisters are the places that differ in numbers alone, such as other layers.
+"""
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.common.intervals import Indices
+from workflow_src.common.nesting import NOWHERE, tree
+from workflow_src.diagnosis.finding import Subject
+
+NUMBER = r"\d+"
+
+LOW = 0.25
+"""The quantile of gaps that is usual: of four, up to three may be out of line."""
+
+
+def host_gaps(subject: Subject) -> pd.DataFrame:
+    """A row per call of the loop, numbered as in the recording.
+
+    gap_ns, step; before, after: the paths of the calls on either side; place, sisters: numbers;
+    usual_ns: the lower quartile of the place's gaps, sisters_ns: of those of its sisters, itself
+    left out, nan if it has none; all_ns: of both; calls: of the place.
+    """
+    calls = subject.calls[~subject.calls["beside"]]
+    launched, path = subject.launched[calls.index], calls["path_text"]
+    sides = pd.DataFrame(
+        {
+            "launched_before": launched.shift(fill_value=""),
+            "before": path.shift(fill_value=""),
+            "launched": launched,
+            "after": path,
+        }
+    )
+    folded = sides.apply(lambda names: names.str.replace(NUMBER, "", regex=True))
+    table = pd.DataFrame({"gap_ns": calls["gap_ns"], "step": calls["step"]})
+    table = table.assign(before=sides["before"], after=path, sisters=_numbered(folded))
+    kind = table.assign(number=_numbered(sides))
+    nth = kind.groupby(["step", "number"]).cumcount()
+    table["place"] = _numbered(kind[["number"]].assign(nth=nth))
+    gaps = table.groupby("place")["gap_ns"]
+    return table.assign(
+        usual_ns=table["place"].map(gaps.quantile(LOW)),
+        sisters_ns=_of_sisters(table),
+        all_ns=table["sisters"].map(table.groupby("sisters")["gap_ns"].quantile(LOW)),
+        calls=gaps.transform("size"),
+    )
+
+
+def _numbered(names: pd.DataFrame) -> Indices:
+    """A number for each different row."""
+    return names.groupby(list(names.columns), sort=False).ngroup().to_numpy().astype(np.int64)
+
+
+def _of_sisters(table: pd.DataFrame) -> pd.Series:
+    """The lower quartile of the gaps of a place's sisters, for each of its rows."""
+    usual = pd.Series(np.nan, index=table.index)
+    for _, rows in table.groupby("sisters"):
+        places = rows.groupby("place")["gap_ns"]
+        for place, own in places if len(places) > 1 else ():
+            usual[own.index] = rows.loc[rows["place"] != place, "gap_ns"].quantile(LOW)
+    return usual
+
+
+def paths_in_gaps(subject: Subject, rows: Indices) -> list[str]:
+    """In which range the loop's thread was for most of the host's time before each of some calls.
+
+    "" where it was in none.
+    """
+    ranges, path_of = subject.attributed.placed.ranges, subject.attributed.paths.of_range
+    own = (ranges["process"] == subject.process) & (ranges["thread"] == subject.loop_thread)
+    numbers = np.flatnonzero(own)
+    start, end = (ranges[name].to_numpy()[numbers] for name in ("start_ns", "end_ns"))
+    nesting = tree(start, end).nesting
+    path = np.append(path_of, NOWHERE)[np.append(numbers, NOWHERE)]
+    texts = np.append(subject.attributed.paths.text, "")
+    calls = subject.recording.calls.loc[rows]
+    found = []
+    for until, gap in zip(calls["start_ns"].tolist(), calls["gap_ns"].tolist(), strict=True):
+        first = np.searchsorted(nesting.times, until - gap, side="right")
+        last = np.searchsorted(nesting.times, until, side="left")
+        edges = np.concatenate([[until - gap], nesting.times[first:last], [until]])
+        names = texts[path[nesting.at(edges[:-1])]]
+        found.append(str(pd.Series(np.diff(edges)).groupby(names).sum().idxmax()))
+    return found

@@ -1,0 +1,195 @@
+"""The host's own time: gaps out of line with their place, their sisters or the rest, and launches.
+
+Gaps are sorted into kinds by where they come: in each step before a forward pass, in one place of
+several alike, elsewhere in each step, in a few steps, or in all places.
+"""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.diagnosis.changes import DropGap, DropLaunches, MakeAsynchronous
+from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
+from workflow_src.diagnosis.host_gaps import host_gaps, paths_in_gaps
+from workflow_src.diagnosis.replay import bounds
+from workflow_src.diagnosis.step import LAUNCH
+
+OUT_OF_LINE = 5
+"""A gap is out of line if it is so many times as long as another one, and longer by so many times
+the median gap of all: in clean programs no gap is so much longer than its like."""
+
+STRETCHED = 3
+"""The same where many gaps are stretched at once."""
+
+MANY_PLACES = 8
+"""Places in which gaps are stretched, if another thread holds the interpreter."""
+
+LARGE = 20
+"""Gaps of a place are large if they are so many times as long as the median gap of all."""
+
+LONGEST_LIKE = 3
+"""Between parts of a step, such as before the optimizer, the host has more to do; a gap there is
+out of line if it is so many times as long as the median one of the other large places."""
+
+SMALL_KERNEL_NS = 30_000
+"""Mean device time of an activity below which launching it takes longer, on hosts of 2022 to 2025:
+DESIGN.md, trap 4."""
+
+LOADING = r"(?i)data|load|batch|fetch|next|input"
+
+
+@dataclass(frozen=True)
+class _Gaps:
+    """Gaps of a subject and which of them are out of line, by reason."""
+
+    table: pd.DataFrame
+    median_ns: float
+
+    def beyond(self, usual: "pd.Series[float]", factor: float) -> "pd.Series[bool]":
+        """Which gaps are out of line with what is usual."""
+        gap = self.table["gap_ns"]
+        return (gap > factor * usual) & (gap - usual > factor * self.median_ns)
+
+
+def _gaps(subject: Subject) -> _Gaps:
+    table = subject.cached(host_gaps)
+    return _Gaps(table, float(table["gap_ns"].median()))
+
+
+def _stretched(gaps: _Gaps) -> pd.DataFrame:
+    """The gaps that are stretched, if they are in many places; else none."""
+    rows = gaps.table[gaps.beyond(gaps.table["all_ns"], STRETCHED)]
+    rows = rows[rows["gap_ns"] > STRETCHED * rows["usual_ns"]]
+    return rows if rows["place"].nunique() >= MANY_PLACES else rows.iloc[:0]
+
+
+def _in_each_step(gaps: _Gaps) -> "pd.Series[bool]":
+    """Which gaps are of places whose usual gap is large."""
+    return gaps.table["usual_ns"] > LARGE * gaps.median_ns
+
+
+def _found(subject: Subject, gaps: pd.DataFrame, keep_ns: "pd.Series[float]", where: str) -> Found:
+    """Some gaps as one place; keep_ns: what would be left of each."""
+    keep = keep_ns[gaps.index].fillna(0).astype(np.int64)
+    changes = tuple(DropGap(rows_of(some), int(str(left))) for left, some in gaps.groupby(keep))
+    spent = subject.ms_a_step((gaps["gap_ns"] - keep).sum())
+    calls = subject.a_step(len(gaps))
+    return Found(where, calls, spent, 0.0, changes, "gaps.csv: the rows of this place")
+
+
+@mechanism("other_thread")
+def find_other_thread(subject: Subject) -> list[Found]:
+    """Gaps of all kinds are stretched, in places that change: the host doesn't run."""
+    gaps = _gaps(subject)
+    rows = _stretched(gaps)
+    if not len(rows):
+        return []
+    return [_found(subject, rows, rows["all_ns"], common_path(rows["after"]))]
+
+
+@mechanism("stall")
+def find_stalls(subject: Subject) -> list[Found]:
+    """A few long gaps where the same place has none in other steps."""
+    gaps = _gaps(subject)
+    rows = gaps.table[gaps.beyond(gaps.table["usual_ns"], OUT_OF_LINE)]
+    rows = rows[~rows.index.isin(_stretched(gaps).index)]
+    if not len(rows):
+        return []
+    where = common_path(paths_in_gaps(subject, rows_of(rows)))
+    return [_found(subject, rows, rows["usual_ns"], where)]
+
+
+@mechanism("python_in_a_layer")
+def find_python_in_a_layer(subject: Subject) -> list[Found]:
+    """A gap in one place, and not in the others that are alike."""
+    gaps = _gaps(subject)
+    table = gaps.table
+    unlike = gaps.beyond(table["sisters_ns"], OUT_OF_LINE)
+    unlike &= table["usual_ns"] > OUT_OF_LINE * table["sisters_ns"]
+    rows = table[unlike & (table["calls"] > 1)]
+    places = [each for _, each in rows.groupby("after")]
+    return [
+        _found(subject, each, each["sisters_ns"], str(each["after"].iloc[0])) for each in places
+    ]
+
+
+def _large(subject: Subject) -> list[pd.DataFrame]:
+    """The gaps of each range that come in every step and are longer than all other large ones."""
+    gaps = _gaps(subject)
+    table = gaps.table
+    rows = table[_in_each_step(gaps) & (table["calls"] > 1)]
+    rows = rows[~(rows["usual_ns"] > OUT_OF_LINE * rows["sisters_ns"])]
+    usual = rows.groupby("after")["gap_ns"].median()
+    found = []
+    for path, some in rows.groupby("after"):
+        others = usual.drop(path)
+        rest = float(others.median()) if len(others) else LARGE * gaps.median_ns
+        if usual[path] > LONGEST_LIKE * rest:
+            found.append(some.assign(like_ns=rest))
+    return found
+
+
+def _is_loading(subject: Subject, rows: pd.DataFrame) -> tuple[str, bool]:
+    """The range in which some gaps lie, and whether a batch is waited for in it."""
+    where = common_path(paths_in_gaps(subject, rows_of(rows)))
+    named = re.search(LOADING, where.rsplit("/", 1)[-1]) is not None
+    copies = subject.copies
+    sends = subject.work["call"].reindex(copies.index[copies["direction"] == "HtoD"])
+    return where, named or bool(np.isin(sends, rows_of(rows)).any())
+
+
+@mechanism("slow_loader")
+def find_slow_loader(subject: Subject) -> list[Found]:
+    """A long gap of the host in the range that fetches a batch, or before the batch is sent."""
+    found = []
+    for rows in _large(subject):
+        where, loading = _is_loading(subject, rows)
+        if loading:
+            found.append(_found(subject, rows, rows["like_ns"], where))
+    return found
+
+
+@mechanism("host_gap")
+def find_host_gaps(subject: Subject) -> list[Found]:
+    """A long gap of the host, in each step, that isn't in the range that fetches a batch."""
+    found = []
+    for rows in _large(subject):
+        where, loading = _is_loading(subject, rows)
+        if not loading:
+            found.append(_found(subject, rows, rows["like_ns"], where))
+    return found
+
+
+@mechanism("crowded_cores")
+def find_crowded_cores(subject: Subject) -> list[Found]:
+    """Launches that take long without waiting for anything, in places that change."""
+    calls = subject.calls[subject.calls["kind"] == LAUNCH]
+    calls = calls[~calls["beside"]]
+    usual = calls.groupby("name")["cost_ns"].transform("median")
+    slow = calls[calls["cost_ns"] > LARGE * usual]
+    if slow["path_text"].nunique() < MANY_PLACES:
+        return []
+    cost = int(usual.median())
+    spent = subject.ms_a_step((slow["cost_ns"] - cost).sum())
+    change = MakeAsynchronous(rows_of(slow), cost)
+    where, count = common_path(slow["path_text"]), subject.a_step(len(slow))
+    return [Found(where, count, spent, 0.0, (change,), "calls that take long")]
+
+
+@mechanism("launch_bound", general=True)
+def find_launch_bound(subject: Subject) -> list[Found]:
+    """Small kernels, whose launches take the host longer than they take the device."""
+    work = subject.work
+    kernel_ns = work["device_ns"].sum() / max(len(work), 1)
+    alone = bounds(subject.recording)
+    if kernel_ns >= SMALL_KERNEL_NS or alone.host_ns <= alone.device_ns:
+        return []
+    launches = subject.calls[subject.calls.index.isin(work["call"]) & ~subject.calls["beside"]]
+    changes = tuple(DropLaunches(rows_of(some)) for _, some in launches.groupby("step"))
+    spent = subject.ms_a_step((launches["gap_ns"] + launches["cost_ns"]).sum())
+    where = common_path(launches["path_text"])
+    device = subject.ms_a_step(work["device_ns"].sum())
+    count = subject.a_step(len(launches))
+    return [Found(where, count, spent, device, changes, "summary.csv: activities and their time")]
