@@ -11,7 +11,6 @@ from workflow_src.common.errors import TraceError
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.diagnose import Diagnosis, diagnose
 from workflow_src.diagnosis.finding import Subject
-from workflow_src.diagnosis.step import recorded
 
 SHOWN = 3
 """Findings printed of a capture."""
@@ -44,7 +43,7 @@ def diagnoses(
         plain_ms = known["plain_ms"].get(name_of(path))
         plain_ns = None if recorded_pace or plain_ms is None else plain_ms * NS_PER_MS
         try:
-            yield path, diagnose(Subject(capture, recorded(capture, process)), plain_ns)
+            yield path, diagnose(Subject.of(capture, process), plain_ns)
         except TraceError as error:
             yield path, error
 

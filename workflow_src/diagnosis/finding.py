@@ -6,7 +6,7 @@ that make the step do without it. What that saves, a replay tells (diagnose.py).
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import takewhile
 
@@ -14,11 +14,15 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.common.intervals import Indices
+from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.changes import Change
 from workflow_src.diagnosis.replay import replay
-from workflow_src.diagnosis.step import Recording
+from workflow_src.diagnosis.step import OTHER, Recording, recorded
 from workflow_src.placing.attributed import Attributed
+
+END = "end of the last step"
+"""The name of the call that ends a Subject's recording."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +34,14 @@ class Subject:
 
     attributed: Attributed
     recording: Recording
+
+    @classmethod
+    def of(cls, attributed: Attributed, process: int, step: str = "") -> "Subject":
+        """The steps of a process, found as in step.recorded, to the end of the last one.
+
+        Raises TraceError as that does.
+        """
+        return cls(attributed, ended(recorded(attributed, process, step)))
 
     @property
     def process(self) -> int:
@@ -108,6 +120,24 @@ class Subject:
     def ms_a_step(self, total_ns: float) -> float:
         """Nanoseconds of all steps as milliseconds of one."""
         return self.a_step(total_ns) / NS_PER_MS
+
+
+def ended(recording: Recording) -> Recording:
+    """A recording to the end of its last step, which is a call that takes no time.
+
+    So what the host does between the last call and the end is a gap as any other.
+    """
+    calls, steps = recording.calls, recording.steps.copy()
+    last, end = int(steps["last_call"].iloc[-1]), int(steps["end_ns"].iloc[-1])
+    tail = max(end - int(calls["end_ns"].iloc[last]), 0)
+    final = calls.loc[[last]].assign(kind=OTHER, name=END, path=NOWHERE, gap_ns=tail, cost_ns=0)
+    final = final.assign(start_ns=end, end_ns=end, beside=False)
+    steps.loc[steps.index[-1], "last_call"] = last + 1
+    work = recording.work[recording.work["call"] <= last]
+    waits = recording.waits[recording.waits["call"] <= last]
+    ties = recording.ties[recording.ties["work"] < len(work)]
+    calls = pd.concat([calls.loc[:last], final], ignore_index=True)
+    return replace(recording, calls=calls, work=work, waits=waits, ties=ties, steps=steps)
 
 
 @dataclass(frozen=True, eq=False)

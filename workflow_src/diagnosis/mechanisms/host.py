@@ -24,7 +24,16 @@ STRETCHED = 3
 """The same where many gaps are stretched at once."""
 
 MANY_PLACES = 8
-"""Places in which gaps are stretched, if another thread holds the interpreter."""
+"""Places in which gaps are stretched, or launches slow, if the host is kept from running."""
+
+MANY_GAPS = 0.02
+"""The share of all gaps that are stretched then."""
+
+HELD_SHARE = 0.5
+"""A gap is stretched too if it is longer by this share of what the others are stretched by."""
+
+LONG_STALL = 0.5
+"""A single stall counts if it takes this share of a step; a shorter one may be the host's luck."""
 
 LARGE = 20
 """Gaps of a place are large if they are so many times as long as the median gap of all."""
@@ -60,9 +69,13 @@ def _gaps(subject: Subject) -> _Gaps:
 
 def _stretched(gaps: _Gaps) -> pd.DataFrame:
     """The gaps that are stretched, if they are in many places; else none."""
-    rows = gaps.table[gaps.beyond(gaps.table["all_ns"], STRETCHED)]
-    rows = rows[rows["gap_ns"] > STRETCHED * rows["usual_ns"]]
-    return rows if rows["place"].nunique() >= MANY_PLACES else rows.iloc[:0]
+    table = gaps.table
+    usual = table["all_ns"]
+    rows = table[gaps.beyond(usual, STRETCHED) & (table["gap_ns"] > STRETCHED * table["usual_ns"])]
+    if rows["place"].nunique() < MANY_PLACES or len(rows) < MANY_GAPS * len(table):
+        return rows.iloc[:0]
+    held = float((rows["gap_ns"] - rows["all_ns"]).median())
+    return table[table["gap_ns"] - usual > HELD_SHARE * held]
 
 
 def _in_each_step(gaps: _Gaps) -> "pd.Series[bool]":
@@ -95,7 +108,8 @@ def find_stalls(subject: Subject) -> list[Found]:
     gaps = _gaps(subject)
     rows = gaps.table[gaps.beyond(gaps.table["usual_ns"], OUT_OF_LINE)]
     rows = rows[~rows.index.isin(_stretched(gaps).index)]
-    if not len(rows):
+    longest = (rows["gap_ns"] - rows["usual_ns"]).max() if len(rows) else 0.0
+    if rows["step"].nunique() < 2 and longest < LONG_STALL * subject.step_ns:
         return []
     where = common_path(paths_in_gaps(subject, rows_of(rows)))
     return [_found(subject, rows, rows["usual_ns"], where)]

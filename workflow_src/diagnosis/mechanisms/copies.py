@@ -1,0 +1,97 @@
+"""Data that is copied between host and device: from pageable memory, unhidden, or blocking."""
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.captures.capture import PAGEABLE
+from workflow_src.common.intervals import Union
+from workflow_src.common.nesting import NOWHERE
+from workflow_src.diagnosis.changes import Change, DropCall, DropGap, MakeAsynchronous, ScaleWork
+from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
+from workflow_src.diagnosis.transfers import SMALL_BYTES, TO_DEVICE, TO_HOST, transfers
+
+MOSTLY = 0.5
+"""A copy that other work overlaps for this share of its time is hidden."""
+
+RARE = 0.5
+"""What happens in at most this share of steps is rare."""
+
+
+def _data(subject: Subject, direction: str) -> pd.DataFrame:
+    """The copies of more than numbers in one direction."""
+    every = subject.cached(transfers)
+    return every[(every["direction"] == direction) & (every["bytes"] > SMALL_BYTES)]
+
+
+def _prefetched(copies: pd.DataFrame) -> tuple[Change, ...]:
+    """The copies beside the device's other work, and without the host waiting for them."""
+    calls, waits = copies["call"].to_numpy(), copies["wait"].to_numpy()
+    waiting = np.concatenate([calls, waits[waits != NOWHERE]]).astype(np.int64)
+    return (MakeAsynchronous(np.sort(waiting)), ScaleWork(rows_of(copies), 0.0))
+
+
+def _found(
+    subject: Subject, copies: pd.DataFrame, changes: tuple[Change, ...], evidence: str
+) -> Found:
+    return Found(
+        common_path(copies["path_text"]),
+        subject.a_step(len(copies)),
+        subject.ms_a_step(copies["host_ns"].sum()),
+        subject.ms_a_step(copies["device_ns"].sum()),
+        changes,
+        evidence,
+    )
+
+
+@mechanism("pageable_batch")
+def find_pageable_batches(subject: Subject) -> list[Found]:
+    """Data comes from pageable memory: the driver copies it twice, and the host waits."""
+    sent = _data(subject, TO_DEVICE)
+    places = sent[sent["memory"] == PAGEABLE].groupby("path_text")
+    evidence = "copies.csv: from pageable memory"
+    return [_found(subject, each, _prefetched(each), evidence) for _, each in places]
+
+
+@mechanism("unhidden_copy")
+def find_unhidden_copies(subject: Subject) -> list[Found]:
+    """Data comes from pinned memory while the device computes nothing."""
+    sent = _data(subject, TO_DEVICE)
+    sent = sent[sent["memory"] != PAGEABLE]
+    work = subject.work
+    others = work[~work.index.isin(sent.index)]
+    busy = Union.of(others["start_ns"].to_numpy(), others["end_ns"].to_numpy())
+    start, end = (work.loc[sent.index, name].to_numpy() for name in ("start_ns", "end_ns"))
+    overlap = busy.until(end) - busy.until(start)
+    alone = sent[overlap < MOSTLY * sent["device_ns"].to_numpy()]
+    evidence = "copies.csv: from pinned memory"
+    places = alone.groupby("path_text")
+    return [_found(subject, each, _prefetched(each), evidence) for _, each in places]
+
+
+def _to_host(subject: Subject, rare: bool) -> list[Found]:
+    """The places from which data comes to the host, in a few steps or in most."""
+    fetched = _data(subject, TO_HOST)
+    found = []
+    for _, each in fetched.groupby("path_text"):
+        if (each["step"].nunique() <= RARE * subject.step_count) != rare:
+            continue
+        waits = each.loc[each["wait"] != NOWHERE, "wait"]
+        calls = np.sort(np.concatenate([each["call"], waits])).astype(np.int64)
+        first = each.groupby("step")["call"].min()
+        changes = (DropCall(calls), DropGap(np.setdiff1d(calls, first)))
+        found.append(
+            _found(subject, each, changes, "copies.csv: to the host; step_differences.csv")
+        )
+    return found
+
+
+@mechanism("blocking_save")
+def find_blocking_saves(subject: Subject) -> list[Found]:
+    """Few of the steps copy much to the host, which waits for it: a checkpoint."""
+    return _to_host(subject, rare=True)
+
+
+@mechanism("data_to_host")
+def find_data_to_host(subject: Subject) -> list[Found]:
+    """Each step copies more than numbers to the host."""
+    return _to_host(subject, rare=False)

@@ -1,0 +1,80 @@
+"""What is done for each parameter by itself: updates, and gradients filled with zeros."""
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.common.intervals import Indices
+from workflow_src.diagnosis.changes import DropCall, DropGap, MergeLaunches
+from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
+from workflow_src.diagnosis.passes import PRODUCTS, own_launches
+from workflow_src.diagnosis.step import LAUNCH
+
+PARAMETERS = 8
+"""So many times a step the same kernels come in turn, if they are of each parameter."""
+
+KERNELS = 3
+"""Different kernels that an update of a parameter takes at least."""
+
+FUSED_SHARE = 0.4
+"""Bytes that a fused update moves, of those that the update by single operators does: AdamW reads
+four tensors and writes three, and by operators it reads and writes 18 (model/adamw.py)."""
+
+
+def _stretches(subject: Subject) -> list[pd.DataFrame]:
+    """The loop's own launches between products, each stretch by itself, with `family`."""
+    calls = own_launches(subject, True)
+    calls = calls[calls["kind"] == LAUNCH]
+    family = subject.work.drop_duplicates("call").set_index("call")["family"].astype(object)
+    calls = calls.assign(family=family.reindex(calls.index))
+    number = calls["family"].isin(PRODUCTS).cumsum()
+    return [each for _, each in calls.groupby([number, calls["step"], calls["path_text"]])]
+
+
+def _in_turn(launches: pd.DataFrame) -> bool:
+    """Whether several kernels come equally often, many times, as for each of many parameters."""
+    if not len(launches):
+        return False
+    often = launches["launched"].value_counts()
+    common = often[often >= max(PARAMETERS, int(often.max()) / 3)]
+    return len(common) >= KERNELS and bool(common.sum() > len(launches) / 2)
+
+
+@mechanism("parameter_by_parameter")
+def find_parameter_by_parameter(subject: Subject) -> list[Found]:
+    """The optimizer updates each parameter by itself, with several small kernels."""
+    stretches = [each[each["family"] == "elementwise"] for each in _stretches(subject)]
+    updates = [each for each in stretches if _in_turn(each)]
+    if not updates:
+        return []
+    launches = pd.concat(updates)
+    rows = rows_of(launches)
+    device = subject.work[subject.work["call"].isin(rows)].groupby("call")["device_ns"].sum()
+    device = device.reindex(rows)
+    group = np.repeat(np.arange(len(updates)), [len(each) for each in updates])
+    merged = FUSED_SHARE * device.groupby(group).sum()
+    change = MergeLaunches(rows, group, merged.to_numpy().astype(np.int64))
+    spent = subject.ms_a_step((launches["gap_ns"] + launches["cost_ns"]).sum())
+    where, count = common_path(launches["path_text"]), subject.a_step(len(launches))
+    device_ms = subject.ms_a_step(device.sum())
+    return [Found(where, count, spent, device_ms, (change,), "kernels.csv: the optimizer's")]
+
+
+@mechanism("zero_fills")
+def find_zero_fills(subject: Subject) -> list[Found]:
+    """Gradients are filled with zeros, each by itself or all together, instead of forgotten."""
+    calls = own_launches(subject, True)
+    work = subject.work.drop_duplicates("call").set_index("call").reindex(calls.index)
+    zero = calls["launched"].str.contains(r"ZeroFunctor|FillFunctor|(?i:memset)").to_numpy()
+    run = (~zero).cumsum()
+    fills = calls.assign(run=run, device_ns=work["device_ns"])[zero]
+    together = fills["launched"].str.contains("ZeroFunctor")
+    many = fills.groupby("run")["run"].transform("size") >= PARAMETERS
+    fills = fills[many | together]
+    if not len(fills):
+        return []
+    rows: Indices = rows_of(fills)
+    spent = subject.ms_a_step((fills["gap_ns"] + fills["cost_ns"]).sum())
+    device = subject.ms_a_step(fills["device_ns"].sum())
+    where, count = common_path(fills["path_text"]), subject.a_step(len(fills))
+    changes = (DropCall(rows), DropGap(rows_of(fills[fills["run"].duplicated()])))
+    return [Found(where, count, spent, device, changes, "kernels.csv: fills")]

@@ -1,0 +1,127 @@
+"""The host waits for the device to fetch a number, or for no reason at all."""
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.common.nesting import NOWHERE
+from workflow_src.diagnosis.changes import DropCall, DropGap, DropSynchronization
+from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
+from workflow_src.diagnosis.host_gaps import NUMBER
+from workflow_src.diagnosis.step import SYNCHRONIZE
+from workflow_src.diagnosis.transfers import (
+    SMALL_BYTES,
+    TO_DEVICE,
+    TO_HOST,
+    families_of_calls,
+    leads,
+    own_rows,
+    transfers,
+)
+
+SELECTING = r"DeviceSelect|DeviceCompact|write_indices|nonzero|masked_select|flag"
+"""Kernels that pick the elements of a mask, after the host has fetched how many there are."""
+
+TRUTH_BYTES = 1
+"""What a single truth takes, as isfinite(...).all() gives."""
+
+MANY = 8
+"""A number that is fetched so often a step from one place is one of many, as of each parameter."""
+
+SELECTION, CHECK, OF_EACH, OTHER = range(4)
+
+
+def _numbers(subject: Subject) -> pd.DataFrame:
+    """Copies of numbers to the host, with `reason`: one of the four above."""
+    every = subject.cached(transfers)
+    small = (every["bytes"] <= SMALL_BYTES) & (every["bytes"] >= 0)
+    found = every[(every["direction"] == TO_HOST) & small].copy()
+    own, family = own_rows(subject), families_of_calls(subject)
+    at = np.searchsorted(own, found["last"].to_numpy(dtype=np.int64))
+    after = [" ".join(subject.launched.reindex(own[n + 1 : n + 4])) for n in at.tolist()]
+    selects = pd.Series(after, index=found.index, dtype=object).str.contains(SELECTING)
+    before = np.searchsorted(own, found["call"].to_numpy(dtype=np.int64)) - 1
+    computed = family.reindex(own[np.maximum(before, 0)]).to_numpy() == "reduction"
+    checks = (found["bytes"] == TRUTH_BYTES) & computed
+    reason = np.select([selects, checks, computed], [SELECTION, CHECK, OF_EACH], OTHER)
+    found["reason"] = reason
+    often = found.groupby("reason")["call"].transform("size") >= MANY * subject.step_count
+    alone = found["reason"].isin([CHECK, OF_EACH]) & ~often
+    found.loc[alone, "reason"] = OTHER
+    return found
+
+
+def _without(subject: Subject, fetched: pd.DataFrame, with_lead: bool) -> Found:
+    """Some fetched numbers as one place, without their copies, waits and what computes them."""
+    waits = fetched.loc[fetched["wait"] != NOWHERE, "wait"].to_numpy(dtype=np.int64)
+    lead = leads(subject, fetched) if with_lead else np.zeros(0, dtype=np.int64)
+    calls = np.sort(np.concatenate([lead, fetched["call"].to_numpy(dtype=np.int64), waits]))
+    between = calls if with_lead else waits
+    return Found(
+        common_path(fetched["path_text"]),
+        subject.a_step(len(fetched)),
+        subject.ms_a_step(fetched["host_ns"].sum()),
+        subject.ms_a_step(fetched["device_ns"].sum()),
+        (DropCall(calls), DropGap(between)),
+        "waits.csv, copies.csv: the rows of this range, to the host",
+    )
+
+
+def _places(fetched: pd.DataFrame) -> list[pd.DataFrame]:
+    """The rows of each path, of which those that differ in numbers alone are one."""
+    folded = fetched["path_text"].str.replace(NUMBER, "", regex=True)
+    return [each for _, each in fetched.groupby(folded)]
+
+
+@mechanism("item")
+def find_items(subject: Subject) -> list[Found]:
+    """A number is copied to the host, which waits for it: .item(), print, float()."""
+    numbers = subject.cached(_numbers)
+    return [_without(subject, each, False) for each in _places(numbers[numbers.reason == OTHER])]
+
+
+@mechanism("selection")
+def find_selections(subject: Subject) -> list[Found]:
+    """The host waits for the size of what a mask selects: boolean indexing, nonzero."""
+    numbers = subject.cached(_numbers)
+    places = _places(numbers[numbers.reason == SELECTION])
+    return [_without(subject, each, False) for each in places]
+
+
+@mechanism("number_of_each_tensor")
+def find_numbers_of_each_tensor(subject: Subject) -> list[Found]:
+    """A number of each of many tensors is computed and fetched by itself: norms of gradients."""
+    numbers = subject.cached(_numbers)
+    return [_without(subject, each, True) for each in _places(numbers[numbers.reason == OF_EACH])]
+
+
+@mechanism("debug_checks")
+def find_debug_checks(subject: Subject) -> list[Found]:
+    """A truth about each of many tensors is fetched: isnan or isfinite after operations."""
+    numbers = subject.cached(_numbers)
+    checks = numbers[numbers.reason == CHECK]
+    return [_without(subject, checks, True)] if len(checks) else []
+
+
+@mechanism("host_scalars")
+def find_host_scalars(subject: Subject) -> list[Found]:
+    """Numbers made on the host are sent to the device, one at a time, from pageable memory."""
+    every = subject.cached(transfers)
+    small = (every["bytes"] <= SMALL_BYTES) & (every["bytes"] >= 0) & (every["wait"] != NOWHERE)
+    sent = every[(every["direction"] == TO_DEVICE) & small]
+    return [_without(subject, each, False) for each in _places(sent)]
+
+
+@mechanism("synchronize")
+def find_synchronizations(subject: Subject) -> list[Found]:
+    """The host waits for the device, and copies nothing."""
+    calls = subject.calls
+    after_copies = subject.cached(transfers)["wait"]
+    waits = calls[(calls["kind"] == SYNCHRONIZE) & ~calls["beside"]]
+    waits = waits[~waits.index.isin(after_copies)]
+    found = []
+    for each in _places(waits):
+        took = subject.ms_a_step((each["end_ns"] - each["start_ns"]).sum())
+        where, count = common_path(each["path_text"]), subject.a_step(len(each))
+        changes = (DropSynchronization(rows_of(each)),)
+        found.append(Found(where, count, took, 0.0, changes, "waits.csv: the rows of this range"))
+    return found

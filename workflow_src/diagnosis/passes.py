@@ -1,0 +1,71 @@
+"""The forward and backward passes of recorded steps, told by products and by threads.
+
+Products of the loop's own thread are forward's; backward's are launched by autograd's thread. So
+nothing is told of a program whose autograd runs on the loop's thread.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.common.intervals import Indices
+from workflow_src.diagnosis.finding import Subject
+
+PRODUCTS = ("gemm", "attention")
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Products without others of the other kind between them: rows of calls, names in order.
+
+    forward: whether the loop's own thread launched them.
+    """
+
+    forward: bool
+    calls: Indices
+    names: tuple[str, ...]
+
+
+def runs(subject: Subject) -> list[Run]:
+    """The runs of products in order of launch."""
+    work = subject.work
+    products = work[work["family"].isin(PRODUCTS)]
+    thread = subject.calls["thread"].reindex(products["call"]).to_numpy()
+    beside = subject.calls["beside"].reindex(products["call"]).to_numpy(dtype=bool)
+    products = products.assign(forward=thread == subject.loop_thread)[~beside]
+    number = (products["forward"] != products["forward"].shift()).cumsum()
+    return [
+        Run(bool(run["forward"].iloc[0]), run["call"].to_numpy(), tuple(run["name"]))
+        for _, run in products.groupby(number)
+    ]
+
+
+def repeated(names: tuple[str, ...]) -> int:
+    """How many times the shortest sequence that these are a repetition of is repeated."""
+    count = len(names)
+    for length in range(1, count // 2 + 1):
+        if count % length == 0 and names[:length] * (count // length) == names:
+            return count // length
+    return 1
+
+
+def own_launches(subject: Subject, forward: bool) -> pd.DataFrame:
+    """The loop's calls that launch work, of one kind of thread, with `launched`."""
+    calls = subject.calls[~subject.calls["beside"]]
+    calls = calls[calls.index.isin(subject.work["call"])]
+    of_kind = (calls["thread"] == subject.loop_thread) == forward
+    return calls[of_kind].assign(launched=subject.launched[calls.index[of_kind]])
+
+
+def begins(subject: Subject, first: int, second: int) -> tuple[int, int]:
+    """Where two passes begin whose first products are these calls.
+
+    As long as the calls before both launch the same, they belong to the passes.
+    """
+    calls = own_launches(subject, True)
+    rows, names = calls.index.to_numpy(), calls["launched"].to_numpy()
+    one, other = (int(np.searchsorted(rows, call)) for call in (first, second))
+    while one > 0 and other - 1 > one and names[one - 1] == names[other - 1]:
+        one, other = one - 1, other - 1
+    return int(rows[one]), int(rows[other])

@@ -1,0 +1,91 @@
+"""Copies between host and device, with the calls that made them and that waited for them."""
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from workflow_src.common.intervals import Indices
+from workflow_src.common.nesting import NOWHERE
+from workflow_src.diagnosis.finding import Subject
+from workflow_src.diagnosis.step import SYNCHRONIZE
+
+TO_DEVICE, TO_HOST = "HtoD", "DtoH"
+
+SMALL_BYTES = 1024
+"""A copy of at most so much carries numbers, not data: its time doesn't depend on its size."""
+
+SHORT_KINDS = ("elementwise", "reduction", "fill", "copy", "optimizer")
+"""Families of the small kernels that compute one number of a tensor."""
+
+LONGEST_LEAD = 6
+"""Activities that compute a number before it is fetched: isfinite and all take so many."""
+
+
+def own_rows(subject: Subject) -> Indices:
+    """The rows of the loop's own calls, in order."""
+    return subject.calls.index[~subject.calls["beside"]].to_numpy(dtype=np.int64)
+
+
+def transfers(subject: Subject) -> pd.DataFrame:
+    """A row per copy between host and device, by its row of work.
+
+    call, step, path_text; wait: the synchronization directly after it on its thread, or NOWHERE;
+    last: the later one of both; direction; memory: the host's; bytes; device_ns; host_ns: of both
+    calls, with the time between.
+    """
+    copies = subject.copies
+    copies = copies[copies["direction"].isin([TO_DEVICE, TO_HOST])]
+    work, calls = subject.work.loc[copies.index], subject.calls
+    own = own_rows(subject)
+    call = work["call"].to_numpy(dtype=np.int64)
+    following = np.append(own, NOWHERE)[np.searchsorted(own, call, side="right")]
+    kind = calls["kind"].reindex(following).to_numpy()
+    same = calls["thread"].reindex(following).to_numpy() == calls["thread"].loc[call].to_numpy()
+    wait = np.where((kind == SYNCHRONIZE) & same, following, NOWHERE)
+    last = np.where(wait == NOWHERE, call, wait)
+    to_device = (copies["direction"] == TO_DEVICE).to_numpy()
+    return pd.DataFrame(
+        {
+            "call": call,
+            "wait": wait,
+            "last": last,
+            "step": calls["step"].loc[call].to_numpy(),
+            "path_text": calls["path_text"].loc[call].to_numpy(),
+            "direction": copies["direction"].astype(object),
+            "memory": np.where(to_device, copies["source"], copies["target"]),
+            "bytes": copies["bytes"],
+            "device_ns": work["device_ns"],
+            "host_ns": calls["end_ns"].loc[last].to_numpy()
+            - calls["start_ns"].loc[call].to_numpy(),
+        },
+        index=copies.index,
+    ).sort_values("call")
+
+
+def families_of_calls(subject: Subject) -> "pd.Series[str]":
+    """The family of the first activity that each call launched, "" if it launched none."""
+    first = subject.work.drop_duplicates("call").set_index("call")["family"].astype(object)
+    return first.reindex(subject.calls.index).fillna("")
+
+
+def leads(subject: Subject, fetched: pd.DataFrame) -> Indices:
+    """The calls, directly before all of some copies, whose work computes the number that is copied.
+
+    They launch small kernels of the same families before each of the copies, and come after the one
+    before it.
+    """
+    own, family = own_rows(subject), families_of_calls(subject)
+    at = np.searchsorted(own, fetched["call"].to_numpy(dtype=np.int64))
+    ends = np.searchsorted(own, fetched["last"].to_numpy(dtype=np.int64))
+    longest = min(LONGEST_LEAD, int((at[1:] - ends[:-1] - 1).min(initial=LONGEST_LEAD)))
+    names = family.reindex(own).to_numpy()
+    length = 0
+    while length < longest and _alike(names[np.maximum(at - length - 1, 0)]):
+        length += 1
+    rows = at[:, None] - np.arange(1, length + 1)
+    return np.sort(own[rows[rows >= 0]])
+
+
+def _alike(families: npt.NDArray[np.object_]) -> bool:
+    """Whether these are all of one family, and that one of small kernels."""
+    return len(set(families)) == 1 and families[0] in SHORT_KINDS
