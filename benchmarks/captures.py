@@ -1,24 +1,31 @@
 """How long the tables of other programs' captures take, and how much memory: N kernels, made up,
 as an SQLite export of nsys, as folders of Arrow and Parquet files where pyarrow is installed, and
-as a trace of torch.profiler, which has an operator each as well."""
+as a trace of torch.profiler, which has an operator each as well. With --paths, how long tables and
+report take for N range paths, in an SQLite export."""
 
 import argparse
+import math
 import os
+import sqlite3
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from functools import partial
 from importlib.util import find_spec
 from multiprocessing import Process
 from pathlib import Path
 from statistics import median
 
-from benchmarks.ledger import write_export
+from benchmarks.ledger import PERIOD_NS, write_export
 from tests.captures.folders import as_folder
+from tests.simulated_gpu import MAIN
 from workflow_src.common.summary import summarize
 
 PERIOD_US, STEPS = 15, 30
+PASSES = 3
+"""Steps of captures of many paths."""
 KERNEL_NAME = (
     "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
     "std::array<char*, 3ul> >(int, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul>)"
@@ -71,6 +78,29 @@ def write_folder(path: Path, kernels: int, suffix: str) -> None:
         as_folder(database, path, suffix)
 
 
+def write_paths(path: Path, paths: int) -> None:
+    """An export of PASSES steps of ranges in ranges, a kernel in each of the inner ones.
+
+    Names have no number, so that none are folded.
+    """
+    outer = math.isqrt(paths)
+    spans = [("step", step * paths, (step + 1) * paths) for step in range(PASSES)]
+    for step in range(PASSES):
+        begin, end = step * paths, (step + 1) * paths
+        spans += [(_word(n - begin), n, min(n + outer, end)) for n in range(begin, end, outer)]
+        spans += [(_word(n - begin), n, n + 1) for n in range(begin, end)]
+    rows = [(a * PERIOD_NS, b * PERIOD_NS, 59, name, MAIN, None, 0) for name, a, b in spans]
+    write_export(path, paths * PASSES)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("DELETE FROM NVTX_EVENTS")
+        connection.executemany("INSERT INTO NVTX_EVENTS VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+
+
+def _word(number: int) -> str:
+    """A number in letters."""
+    return "".join(chr(ord("a") + int(digit)) for digit in str(number))
+
+
 WRITERS = {
     "c.sqlite": write_export,
     "c_arwdir": partial(write_folder, suffix=".arrow"),
@@ -79,17 +109,23 @@ WRITERS = {
 }
 
 
-def measured(capture: Path, output: Path) -> tuple[float, float, float]:
-    """Seconds, of the clock and of CPUs, and peak memory (GB) of the command for the tables."""
-    command = [
-        sys.executable,
-        "-m",
-        "workflow_src.tables.capture_tables",
-        "--capture",
-        str(capture),
-    ]
+def tables_command(capture: Path, output: Path) -> list[str]:
+    """What makes the tables of a capture."""
+    command = [sys.executable, "-m", "workflow_src.tables.capture_tables", "--capture"]
+    return [*command, str(capture), "--output", str(output)]
+
+
+def report_command(tables: Path, output: Path) -> list[str]:
+    """What makes the report of tables."""
+    command = [sys.executable, "-m", "workflow_src.capture_report.report", "--tables", str(tables)]
+    written = ["--markdown", str(output / "report.md"), "--html", str(output / "report.html")]
+    return [*command, "--templates", "report_templates", *written]
+
+
+def measured(command: list[str]) -> tuple[float, float, float]:
+    """Seconds, of the clock and of CPUs, and peak memory (GB) of a command."""
     begin = time.perf_counter()
-    child = os.posix_spawn(sys.executable, [*command, "--output", str(output)], os.environ)
+    child = os.posix_spawn(sys.executable, command, os.environ)
     _, status, usage = os.wait4(child, 0)
     if status:
         raise SystemExit(f"{' '.join(command)} ended with {os.waitstatus_to_exitcode(status)}")
@@ -97,25 +133,44 @@ def measured(capture: Path, output: Path) -> tuple[float, float, float]:
     return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024 / 1e9
 
 
+def show_paths(paths: int, folder: Path) -> None:
+    """Print the time and memory of the tables and of the report of many range paths."""
+    capture, tables = folder / "c.sqlite", folder / "tables"
+    _made(write_paths, capture, paths)
+    for command in (tables_command(capture, tables), report_command(tables, folder)):
+        seconds, cpu, memory = measured(command)
+        what = f"{paths:,} paths, {command[2].rpartition('.')[2]}"
+        print(f"{what}: {seconds:.1f} s, {cpu:.1f} s of CPUs, {memory:.2f} GB")
+
+
+def _made(write: Callable[[Path, int], None], path: Path, count: int) -> None:
+    """Write a capture in a process of its own: its memory would count as that of what it starts."""
+    maker = Process(target=write, args=(path, count))
+    maker.start()
+    maker.join()
+
+
 def main() -> None:
     """Print times and memory for captures of several sizes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kernels", type=int, nargs="*", default=[1_000_000])
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--paths", type=int, nargs="*", default=[], help="instead of kernels")
     arguments = parser.parse_args()
-    for kernels in arguments.kernels:
+    for paths in arguments.paths:
+        with tempfile.TemporaryDirectory() as folder:
+            show_paths(paths, Path(folder))
+    for kernels in [] if arguments.paths else arguments.kernels:
         for name, write in WRITERS.items():
             if name.endswith("dir") and not find_spec("pyarrow"):
                 continue
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / name
-                # In a process of its own, whose memory would count as that of what it starts.
-                maker = Process(target=write, args=(path, kernels))
-                maker.start()
-                maker.join()
+                _made(write, path, kernels)
                 files = path.iterdir() if path.is_dir() else [path]
                 size = sum(file.stat().st_size for file in files) / 1e6
-                runs = [measured(path, Path(folder) / "out") for _ in range(arguments.repeats)]
+                command = tables_command(path, Path(folder) / "out")
+                runs = [measured(command) for _ in range(arguments.repeats)]
             found = summarize([round(seconds * 1e9) for seconds, _, _ in runs])
             spread = f"{found['p20_ms'] / 1e3:.2f} to {found['p80_ms'] / 1e3:.2f}"
             print(

@@ -166,7 +166,7 @@ def check(path: Path, folder: Path) -> None:
     text = text_of([captured("c", kept)], ROOT / "report_templates", {}, whole=True)
     flame_chart("c", kept["kernels"])
     if len(steps):
-        step = timeline(source_of(placed), "")
+        step = timeline(source_of(placed))
         draw(step)
         json.dumps([chrome_trace(step, "c"), speedscope(step, "c")])
     for word in ("nan", "None", "inf"):

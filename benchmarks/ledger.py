@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from tests.simulated_gpu import KERNEL, MAIN, SCHEMA
+from workflow_src.captures.reading import read
 from workflow_src.common.summary import summarize
 from workflow_src.measure.timing import time_steps
-from workflow_src.placing.attribution import attribute, device_times, number_steps
+from workflow_src.placing.case_capture import placed_case
 from workflow_src.placing.launches import api_calls, launch_delays, launches
 from workflow_src.placing.ledger import ledger
-from workflow_src.traces import nsys
 
 PERIOD_NS = 15_000
 STEPS = 30
@@ -57,14 +57,15 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             database = Path(folder) / "trace.sqlite"
             write_export(database, kernels)
-            trace = nsys.read(database)
-            ranges, activities = attribute(trace)
-            ranges = device_times(number_steps(ranges), activities)
+            capture = read(database)
+            case = placed_case(capture)
+            ranges, work, calls = case.ranges, case.work, capture.calls
             parts: dict[str, Callable[[], object]] = {
-                "read": lambda database=database: nsys.read(database),
-                "ledger": lambda r=ranges, a=activities, t=trace: ledger(r, a, t.calls),
-                "launches": lambda r=ranges, a=activities: (launches(r, a), launch_delays(r, a)),
-                "API calls": lambda r=ranges, t=trace: api_calls(r, t.calls),
+                "read": lambda database=database: read(database),
+                "place": lambda capture=capture: placed_case(capture),
+                "ledger": lambda r=ranges, w=work, c=calls: ledger(r, w, c),
+                "launches": lambda r=ranges, w=work: (launches(r, w), launch_delays(r, w)),
+                "API calls": lambda r=ranges, c=calls: api_calls(r, c),
             }
             print(f"{kernels:,} kernels")
             for what, call in parts.items():

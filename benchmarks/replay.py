@@ -20,24 +20,24 @@ from workflow_src.placing.attributed import Attributed, attributed
 COLUMNS = ("capture", "process", "step", "recorded_ms", "replayed_ms", "error")
 
 
-def placed(path: Path) -> Attributed:
+def placed(path: Path, step: str) -> Attributed:
     """A capture, also an export that is compressed, with its work placed."""
     if not path.name.endswith(".sqlite.gz"):
-        return attributed(read(path), None)
+        return attributed(read(path), None, step=step)
     with tempfile.TemporaryDirectory() as folder:
         export = Path(folder) / path.stem
         with gzip.open(path) as packed, export.open("wb") as unpacked:
             shutil.copyfileobj(packed, unpacked)
-        return attributed(read(export), None)
+        return attributed(read(export), None, step=step)
 
 
 def steps_of(path: Path, step: str) -> pd.DataFrame:
     """A row per step of each process with COLUMNS; says why a process has none."""
-    capture = placed(path)
+    capture = placed(path, step)
     parts = [pd.DataFrame(columns=list(COLUMNS))]
     for process in capture.capture.processes:
         try:
-            recording = recorded(capture, process, step)
+            recording = recorded(capture, process)
         except TraceError as error:
             print(f"{path.name}: {error}")
             continue

@@ -7,18 +7,20 @@ localrules:
 
 rule capture_export:
     input:
-        capture=dag.captures.file,
+        capture=dag.captures.report,
         again=dag.captures.tried_again(ancient),
     output:
         "results/captures/{capture}/export.sqlite",
     log:
         "results/captures/{capture}/export.log",
     params:
+        capture=dag.captures.file,
+        unnamed=dag.captures.unnamed,
         code=dag.code("captures.export"),
     message:
-        "Export {input.capture} with nsys"
+        "Export {params.capture} with nsys"
     shell:
-        "python -m workflow_src.captures.export --capture {input.capture:q} --note-problem"
+        "python -m workflow_src.captures.export --capture {params.capture:q} --note-problem"
         " --output {output:q} > {log:q} 2>&1"
 
 
@@ -43,6 +45,7 @@ rule capture_tables:
         "results/captures/{capture}/tables.log",
     params:
         capture=dag.captures.readable,
+        unnamed=dag.captures.unnamed,
         folder=output_folder,
         options=dag.captures.options,
         code=dag.code("tables.capture_tables"),
@@ -66,6 +69,7 @@ rule capture_timeline:
         "results/captures/{capture}/step.log",
     params:
         capture=dag.captures.readable,
+        unnamed=dag.captures.unnamed,
         options=dag.captures.options,
         code=dag.code("cli.capture_timeline"),
     message:

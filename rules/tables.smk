@@ -19,11 +19,11 @@ rule export:
         "tables"
     params:
         flag=dag.flag("os_tracing"),
-        code=dag.code("traces.export"),
+        code=dag.code("captures.export_case"),
     message:
         "Export the capture of {wildcards.case}"
     shell:
-        "python -m workflow_src.traces.export --capture {input:q} --output {output:q} {params.flag}"
+        "python -m workflow_src.captures.export_case --capture {input:q} --output {output:q} {params.flag}"
         " > {log:q} 2>&1"
 
 

@@ -16,7 +16,7 @@ STAGES = {
     "benchmark in processes": "measure.benchmark_processes",
     "capture": "measure.capture",
     "ceilings": "measure.ceilings",
-    "export": "traces.export",
+    "export": "captures.export_case",
     "case_tables": "tables.case_tables",
     "environment": "tables.environment",
     "join": "tables.join",

@@ -54,7 +54,7 @@ class Recording:
 
     def kernel(self, call: tuple[int, int] | None, run: tuple[int, int], name: str = "k") -> None:
         """A kernel and, unless it is None, the call that launched it."""
-        number = len(self.kernels) + len(self.copies)
+        number = 1 + len(self.kernels) + len(self.copies)
         if call:
             self.call("cudaLaunchKernel_v7000", *call, number)
         self.kernels.append((*run, number, MAIN, self._name(name)))
@@ -63,7 +63,7 @@ class Recording:
         self, call: tuple[int, int], run: tuple[int, int], source: int, target: int,
         name: str = "cudaMemcpyAsync_v3020",
     ) -> None:  # fmt: skip
-        number = len(self.kernels) + len(self.copies)
+        number = 1 + len(self.kernels) + len(self.copies)
         self.call(name, *call, number)
         self.copies.append((*run, number, MAIN, 1, source, target))
 

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 import torch
 
+from workflow_src.captures.reading import read
 from workflow_src.common.case import Case
 from workflow_src.common.devices import cuda_devices
 from workflow_src.measure.activities import activities_of, grouped
 from workflow_src.measure.windows import SESSIONS, recorded, torch_window
 from workflow_src.measure.workload import Workload
 from workflow_src.model.ranges import listening, range_
-from workflow_src.traces import kineto
 
 x = torch.randn(64, 64)
 
@@ -39,7 +39,7 @@ def test_operators_have_the_self_time_that_the_trace_says(tmp_path: Path) -> Non
     with torch_window("cpu", work) as profiler:
         work()
     profiler.export_chrome_trace(str(tmp_path / "t.json.gz"))
-    trace = kineto.read(tmp_path / "t.json.gz").activities
+    trace = read(tmp_path / "t.json.gz").work
     rows = grouped(profiler.events() or [], "cpu")
     assert sum(row["busy_ns"] for row in rows) == trace["duration_ns"].sum()
     by_name = trace.groupby("name")["duration_ns"].sum().to_dict()
@@ -106,9 +106,9 @@ def test_on_a_gpu_kernels_and_operators_are_those_of_the_trace(tmp_path: Path, p
     with torch_window("cuda", step) as profiler, listening("torch"):
         step()
     profiler.export_chrome_trace(str(tmp_path / "t.json.gz"))
-    trace = kineto.read(tmp_path / "t.json.gz").activities
+    trace = read(tmp_path / "t.json.gz").work
     rows = grouped(profiler.events() or [], "cuda")
-    keys = ["kind", "operator", "name"]
+    keys = ["kind", "name"]
     expected = trace.groupby(keys)["duration_ns"].agg(["count", "sum"])
     found: dict[Any, list[int]] = {}
     for row in rows:

@@ -73,6 +73,7 @@ ANY_TEXT_INSIDE = {"--sections"}
 
 PATHS = {
     arguments.existing_file: ("missing", "folder", "file/below", ""),
+    arguments.any_path: ("missing", "folder", "file/below", ""),
     arguments.existing_folder: ("missing", "file", "file/below", "folder", ""),
     arguments.new_file: ("folder", "file/below", "file/below/it", ""),
     arguments.new_folder: ("file", "file/below", ""),
@@ -245,7 +246,8 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "--context": "100",
         "source": str(RECORDED),
         "ceilings.json": str(here / "ceilings.json"),
-        **{f"--{name}": "1" for name in ("parameters", "tokens", "devices", "mfu", "memory-gib")},
+        **{f"--{name}": "1" for name in ("parameters", "tokens", "devices", "mfu")},
+        **{f"--{name}-gib": "1" for name in ("memory", "unpacked")},
         **{"--peak-tflops": "1", "--activation-gib": "0.5"},
     }
 
@@ -312,7 +314,7 @@ class Place:
         into = kind is arguments.existing_folder and name_of(action) == "--output"
         wrong = [text for text in PATHS[kind] if not (into and text == "folder")]
         yield from (str(self.folder / text) if text else "" for text in wrong)
-        if kind is arguments.existing_file:
+        if kind in (arguments.existing_file, arguments.any_path):
             known = CONTENTS if name_of(action) not in ANY_TEXT_INSIDE else ["binary"]
             yield from (str(self.folder / name) for name in known)
 
@@ -535,7 +537,7 @@ def test_an_export_replaces_no_folder_of_another_kind(
 ) -> None:
     given = ["--capture", place.good["--capture"], "--output", str(place.folder)]
     assert "would be replaced" in refused(
-        place, "workflow_src.traces.export", given, str(place.folder), capsys
+        place, "workflow_src.captures.export_case", given, str(place.folder), capsys
     )
 
 

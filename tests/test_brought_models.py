@@ -12,6 +12,7 @@ import yaml
 
 from tests.joined import joined
 from tests.test_nsys import requires_nsys
+from workflow_src.captures.export_case import export
 from workflow_src.common.case import PHASES, Brought
 from workflow_src.common.errors import StageError
 from workflow_src.measure.benchmark import benchmark, measure
@@ -20,11 +21,10 @@ from workflow_src.measure.module_ranges import named_modules
 from workflow_src.measure.profiled_run import profiled_run
 from workflow_src.measure.workload import Workload
 from workflow_src.model.ranges import listening
-from workflow_src.placing.attribution import attribute
+from workflow_src.placing.case_capture import read_case
 from workflow_src.plan.suites import make_plan
 from workflow_src.tables.case_tables import case_tables
 from workflow_src.tables.laws import check
-from workflow_src.traces.export import export, read_trace
 
 ROOT = Path(__file__).parent.parent
 MODELS = "tests/brought/models.py"
@@ -207,7 +207,7 @@ def test_under_nsys_ranges_of_modules_stand_among_ranges_of_ones_own(tmp_path: P
     made = make_plan(CONFIG | workload, tmp_path)
     capture(made.capture_row(made.case_ids[0]), tmp_path / "c.nsys-rep")
     export(tmp_path / "c.nsys-rep", tmp_path / "export", False)
-    ranges, _ = attribute(read_trace(tmp_path / "export"))
+    ranges = read_case(tmp_path / "export").ranges
     in_forward = {"train_step/forward", "train_step/forward/mine", "train_step/forward/mine/a"}
     assert in_forward | {"train_step/forward/b"} <= set(ranges["path"])
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workflow_src.cli.settings import configured
-from workflow_src.plan.config import ConfigError, check, load, options, schema
+from workflow_src.dag.start import readable
+from workflow_src.plan.config import ConfigError, check, load, options, read_yaml, schema
 from workflow_src.plan.suites import make_plan
 
 ROOT = Path(__file__).parent.parent
@@ -158,6 +159,53 @@ def test_a_key_that_is_there_twice_is_refused(tmp_path: Path) -> None:
     path.write_text((ROOT / "config.yaml").read_text() + "steps: 3\nsteps: 4\n")
     with pytest.raises(ConfigError, match="the key 'steps' is there twice"):
         load(path)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("steps: 010", "steps: YAML reads 010 as 8; allowed: a number in digits without a 0 in"),
+        ("steps: 1:30", "steps: YAML reads 1:30 as 90; allowed: "),
+        ("steps: 1_0", "steps: YAML reads 1_0 as 10; allowed: "),
+        ("memory_limit_gib: 1:30.5", "memory_limit_gib: YAML reads 1:30.5 as 90.5; allowed: "),
+        ("suites: {s: {sizes: [tiny], contexts: [16, 020]}}", "contexts: YAML reads 020 as 16; "),
+    ],
+)
+def test_a_number_that_yaml_reads_otherwise_than_it_looks_is_refused(
+    tmp_path: Path, line: str, said: str
+) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(line + "\n")
+    with pytest.raises(ConfigError) as caught:
+        load(path)
+    assert str(caught.value).startswith(f"{path}: {said}")
+
+
+def test_numbers_as_everybody_reads_them_are_allowed(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("{a: 0, b: -10, c: 0.5, d: 1.5e+3, e: .5, f: '010', g: 0x10, h: x_1}\n")
+    assert list(read_yaml(path).values()) == [0, -10, 0.5, 1500, 0.5, "010", 16, "x_1"]
+
+
+def test_an_empty_file_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("# nothing\n")
+    with pytest.raises(SystemExit) as caught:
+        readable(str(tmp_path / "config.yaml"))
+    assert str(caught.value) == (
+        f"config: {tmp_path}/config.yaml: must be a mapping of keys to values, and is empty"
+    )
+
+
+def test_names_that_folders_of_results_or_snakemake_take_are_no_tags() -> None:
+    for tag in ("captures", "compare"):
+        said = f"tag: {tag!r} is a folder of results/ that belongs to no run; allowed: other names"
+        assert sentence(changed(tag=tag)).startswith(said)
+    assert sentence(changed(suite="compare", suites={"compare": suite()["suites"]["s"]}))
+    for tag in ("a" * 100, "run-" + "01" * 20):
+        assert "20 times or more, which Snakemake takes for an endless" in sentence(
+            changed(tag=tag)
+        )
+    assert check(changed(tag="a" * 19))["tag"] == "a" * 19
 
 
 def test_a_value_that_contains_itself_is_refused() -> None:

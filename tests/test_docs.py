@@ -34,7 +34,7 @@ FOLDERS = ("tools/", ".ci/")
 
 ONLY_FILES = re.compile(
     r"snakemake .*--cluster |pip install |(sh )?\.ci/|(\. )?tools/"
-    r"|\. \.venv/bin/activate$"
+    r"|\. \.venv/bin/activate$|CAPTURE=\w+ python train\.py$"
 )
 """Commands of which only the files that they name are checked: other programs read the rest."""
 

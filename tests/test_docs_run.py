@@ -23,7 +23,7 @@ HERE = (
     r"snakemake --cores 1 report\.md( --config tag=after-upgrade)?",
     r"snakemake --cores 1 results/quickstart/(answers/case|timelines)/mini-ctx128-fp32\.(md|svg)",
     r"python -m workflow_src\.cli\.status --config suite=assignment steps=20",
-    r"(OMP_NUM_THREADS=1 )?python -m benchmarks\.(silent_ranges|module_ranges|attribution)",
+    r"(OMP_NUM_THREADS=1 )?python -m benchmarks\.(silent_ranges|module_ranges)",
 )
 """Commands that this module runs."""
 
@@ -76,7 +76,7 @@ BY_TESTS = {
     r"snakemake --lint": (
         "test_workflow.py::test_rules_are_clean_and_the_snakefile_is_a_table_of_contents"
     ),
-    r"python -m workflow_src\.(measure\.capture|traces\.export)": RUN_SUITE,
+    r"python -m workflow_src\.(measure\.capture|captures\.export_case)": RUN_SUITE,
     r"snakemake --cores 1 report\.md --config 'captures=\[.*\]'": (
         "captures/test_report.py::test_captures_are_reported_in_place_of_a_suite_and_back"
     ),
@@ -133,6 +133,9 @@ LACKING = {
     r"--config suite=assignment processes=3$": "a GPU",
     r"\. \.venv/bin/activate": "a .venv made here, for which `make report` takes a network",
     r"EXAMPLES=1000 python -m pytest tests/test_fuzz\.py": "many minutes",
+    r"CAPTURE=traces python train\.py": (
+        "a reader's script; examples/training_script/try.sh runs such scripts, in minutes"
+    ),
     r"make format": "files that it may change",
     r"\.ci/run": "a fresh clone, and many minutes",
     r"make lock( LOCK=--upgrade)?": "a network",

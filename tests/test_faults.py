@@ -241,7 +241,7 @@ def test_a_damaged_nsys_report_gives_a_one_sentence_error(tmp_path: Path, damage
     half = len(content) // 2
     damages = {"cut": content[:half], "overwritten": content[:200] + b"\xff" * (len(content) - 200)}
     bad.write_bytes(damages.get(damage, b"" if damage == "empty" else b"a report of its own"))
-    said = sentence(stage("traces.export", "--capture", bad, "--output", tmp_path / "e"))
+    said = sentence(stage("captures.export_case", "--capture", bad, "--output", tmp_path / "e"))
     assert (
         said.startswith("bad.nsys-rep: nsys export failed")
         and "run the same command again with -R " in said
@@ -252,7 +252,7 @@ def test_a_damaged_nsys_report_gives_a_one_sentence_error(tmp_path: Path, damage
 def kineto_file(folder: Path) -> Path:
     path = folder / "c.kineto.json.gz"
     events = [event | {"name": f"{event['name']}{n}"} for n in range(500) for event in TRACE_EVENTS]
-    path.write_bytes(gzip.compress(json.dumps({"traceEvents": events}).encode()))
+    path.write_bytes(gzip.compress(json.dumps({"traceEvents": events}).encode(), 0))
     return path
 
 
@@ -265,7 +265,7 @@ def test_a_full_disk_gives_a_one_sentence_error_and_leaves_no_partial_files(tmp_
     with mounted(tmp_path / "full") as full:
         rows = json.loads(stage("cli.print_cases")[1].splitlines()[0])
         assert rows["case"] == "tiny-ctx32-fp32"
-        planned = stage("traces.export", "--capture", capture_file, "--output", full / "e")
+        planned = stage("captures.export_case", "--capture", capture_file, "--output", full / "e")
         assert "free some space and run again" in sentence(planned)
         assert list(full.iterdir()) == []
         (full / "rest").write_bytes(b"0" * 4096)
@@ -285,7 +285,9 @@ def test_a_full_disk_gives_a_one_sentence_error_and_leaves_no_partial_files(tmp_
 def test_a_read_only_folder_gives_a_one_sentence_error(tmp_path: Path) -> None:
     with mounted(tmp_path / "closed") as closed:
         subprocess.run(["mount", "-o", "remount,ro", str(closed)], check=True)
-        ended = stage("traces.export", "--capture", kineto_file(tmp_path), "--output", closed / "e")
+        ended = stage(
+            "captures.export_case", "--capture", kineto_file(tmp_path), "--output", closed / "e"
+        )
         assert "Read-only file system; make the folder writable" in sentence(ended)
 
 

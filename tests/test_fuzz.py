@@ -22,13 +22,13 @@ from hypothesis import strategies as st
 from tests.synthetic_tables import Sample, write_tables
 from workflow_src.answers import figures, stage
 from workflow_src.answers.questions import QUESTIONS
+from workflow_src.captures import export_case
 from workflow_src.common.case import END_OF_CAPTURE, PHASES
 from workflow_src.common.errors import StageError
 from workflow_src.placing.families import RULES, load_rules
 from workflow_src.studies import join_points
 from workflow_src.studies.mlp.analyze import derive
 from workflow_src.tables import case_tables, join
-from workflow_src.traces import export
 
 ROOT = Path(__file__).parent.parent
 RECORDED = ROOT / "tests" / "data" / "nsys" / "autograd_thread_nsys2025.3.sqlite"
@@ -179,7 +179,7 @@ def exported(kineto: Any, here: Path) -> str:
     """Export a capture to here/e; return the one-sentence error, or ""."""
     capture = here / "c.kineto.json.gz"
     capture.write_bytes(kineto if isinstance(kineto, bytes) else packed(kineto))
-    said = ends_well(export.main, "--capture", capture, "--output", here / "e")
+    said = ends_well(export_case.main, "--capture", capture, "--output", here / "e")
     assert not said or "c.kineto.json.gz" in said
     return said
 

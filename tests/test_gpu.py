@@ -15,18 +15,19 @@ import pandas as pd
 import pytest
 import torch
 
+from workflow_src.captures.export_case import export
+from workflow_src.captures.reading import read
 from workflow_src.common import nsys_cli
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import PHASES, Case
 from workflow_src.common.devices import cuda_devices
 from workflow_src.measure import profiled_run
+from workflow_src.measure.activities import activities_of
 from workflow_src.measure.benchmark import benchmark
-from workflow_src.placing.attribution import attribute, device_times, number_steps
+from workflow_src.measure.workload import Workload
+from workflow_src.placing.case_capture import CaseCapture, placed_case, read_case, require_complete
 from workflow_src.placing.families import families
-from workflow_src.tables.case_tables import case_tables, kernels_table, named
-from workflow_src.traces import kineto, nsys
-from workflow_src.traces.export import export, read_trace
-from workflow_src.traces.trace import Trace, require_complete
+from workflow_src.tables.case_tables import case_tables, kernels_table, named, stats_total_ns
 
 pytestmark = [
     pytest.mark.gpu,
@@ -58,15 +59,8 @@ def nsys_trace(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     return take
 
 
-def step_times(trace: Trace) -> pd.DataFrame:
-    """The attributed ranges of a trace, with phase, step, busy and span."""
-    ranges, activities = attribute(trace)
-    return device_times(number_steps(ranges), activities)
-
-
-def kernels_of(trace: Trace) -> pd.DataFrame:
-    ranges, activities = attribute(trace)
-    return named(kernels_table(number_steps(ranges), activities))
+def kernels_of(case: CaseCapture) -> pd.DataFrame:
+    return named(kernels_table(case.ranges, case.work))
 
 
 @needs_nsys
@@ -76,8 +70,7 @@ def test_backward_agrees_with_single_threaded_autograd(
 ) -> None:
     busy = {}
     for options in ((), ("--single-threaded-autograd",)):
-        trace = read_trace(nsys_trace(precision, *options))
-        ranges = step_times(trace)
+        ranges = read_case(nsys_trace(precision, *options)).ranges
         backward = ranges[ranges["path"] == "train_step/backward"]
         busy[options] = backward.groupby("step")["busy_ns"].sum().median()
     default, single = busy.values()
@@ -89,11 +82,11 @@ def test_backward_agrees_with_single_threaded_autograd(
 @pytest.mark.parametrize("precision", ["fp32", "tf32", "bf16"])
 def test_all_kernel_time_is_accounted_for(nsys_trace: Callable[..., Path], precision: str) -> None:
     folder = nsys_trace(precision)
-    trace = read_trace(folder)
-    require_complete(trace)
-    kernels = kernels_of(trace)
+    case = read_case(folder)
+    require_complete(case)
+    kernels = kernels_of(case)
     total = kernels.loc[kernels["kind"] == "kernel", "busy_ns"].sum()
-    assert total == nsys.stats_total_ns(folder / "cuda_gpu_kern_sum.csv")
+    assert total == stats_total_ns(folder / "cuda_gpu_kern_sum.csv")
     assert kernels.loc[kernels["phase"] == "", "busy_ns"].sum() <= 0.001 * total
     parts = kernels[kernels["path"].str.startswith("train_step/")]
     step = kernels[kernels["phase"] == "train_step"]
@@ -105,16 +98,16 @@ def test_calls_per_step_are_integers_and_equal_between_runs(
     nsys_trace: Callable[..., Path],
 ) -> None:
     columns = ["phase", "path", "name"]
-    runs = [kernels_of(read_trace(nsys_trace("bf16", again=n))) for n in (0, 1)]
+    runs = [kernels_of(read_case(nsys_trace("bf16", again=n))) for n in (0, 1)]
     calls = [run.set_index(columns)["calls_per_step"].sort_index() for run in runs]
     assert (calls[0] % 1 == 0).all()
     pd.testing.assert_series_equal(calls[0], calls[1])
 
 
-def kineto_trace(case: Case, folder: Path) -> Trace:
+def kineto_capture(case: Case, folder: Path) -> CaseCapture:
     path = folder / "c.kineto.json.gz"
     profiled_run.profiled_run(case, 3, STEPS, path)
-    return kineto.read(path)
+    return placed_case(read(path))
 
 
 COMBINATIONS = [(p, a) for p in ("fp32", "tf32", "bf16") for a in ("naive", "sdpa")]
@@ -122,21 +115,23 @@ COMBINATIONS = [(p, a) for p in ("fp32", "tf32", "bf16") for a in ("naive", "sdp
 
 @pytest.mark.parametrize(("precision", "attention"), COMBINATIONS)
 def test_families_of_kernels_agree_with_those_of_their_operators(
-    tmp_path: Path, precision: str, attention: str
+    precision: str, attention: str
 ) -> None:
     """Memsets are excluded: one that clears a split-K workspace is a fill, its operator a gemm."""
-    trace = kineto_trace(replace(CASE, precision=precision, attention=attention), tmp_path)
-    kernels = trace.activities[trace.activities["kind"] == "kernel"]
+    workload = Workload(replace(CASE, precision=precision, attention=attention))
+    step = workload.phase("train_step")
+    step()
+    rows = pd.DataFrame(activities_of(step, "cuda"))
+    kernels = rows[rows["kind"] == "kernel"]
     by_name, by_operator = families(kernels["name"]), families(kernels["operator"])
-    time = kernels["duration_ns"]
     differing = kernels.assign(by_name=by_name, by_operator=by_operator)
     differing = differing[by_name != by_operator]
-    listed = differing.groupby(["by_name", "by_operator", "operator", "name"])["duration_ns"].sum()
-    share = 1 - differing["duration_ns"].sum() / time.sum()
+    listed = differing.groupby(["by_name", "by_operator", "operator", "name"])["busy_ns"].sum()
+    share = 1 - differing["busy_ns"].sum() / kernels["busy_ns"].sum()
     print(f"{precision} {attention}: families agree on {share:.4%}")
     assert share >= 0.995, listed.sort_values().to_string()
     lost = differing[differing["by_operator"] == "gemm"]
-    assert lost["duration_ns"].sum() == 0, listed.to_string()
+    assert lost["busy_ns"].sum() == 0, listed.to_string()
 
 
 def test_the_events_around_a_step_enclose_its_device_work(tmp_path: Path) -> None:
@@ -158,10 +153,9 @@ def test_the_events_around_a_step_enclose_its_device_work(tmp_path: Path) -> Non
 
     profiled_run.run_step = timed
     try:
-        trace = kineto_trace(CASE, tmp_path)
+        ranges = kineto_capture(CASE, tmp_path).ranges
     finally:
         profiled_run.run_step = original
-    ranges = step_times(trace)
     for phase in PHASES:
         steps = ranges[ranges["path"] == phase].sort_values("start_ns")
         for event_ms, (_, step) in zip(between[phase][-STEPS:], steps.iterrows(), strict=True):
@@ -176,7 +170,7 @@ def test_the_events_around_a_step_enclose_its_device_work(tmp_path: Path) -> Non
 def test_kernel_names_reveal_the_precision_that_ran(
     tmp_path: Path, precision: str, ran: str
 ) -> None:
-    kernels = kernels_of(kineto_trace(replace(CASE, precision=precision), tmp_path))
+    kernels = kernels_of(kineto_capture(replace(CASE, precision=precision), tmp_path))
     gemms = kernels[kernels["family"] == "gemm"]
     time = gemms.groupby("precision_ran")["busy_ns"].sum()
     print(precision, (time / time.sum()).round(4).to_dict())

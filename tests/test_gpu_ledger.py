@@ -12,13 +12,13 @@ import pytest
 from tests.faulty_run import SLEEP_S, STEPS
 from tests.test_ledger import ledger_of
 from workflow_src.captures.capture import PAGEABLE_COPY
+from workflow_src.captures.export_case import export
+from workflow_src.captures.reading import read
 from workflow_src.common import nsys_cli
 from workflow_src.common.case import PHASES, Case
 from workflow_src.common.devices import cuda_devices
 from workflow_src.measure import profiled_run
-from workflow_src.traces import kineto
-from workflow_src.traces.export import export, read_trace
-from workflow_src.traces.trace import Trace
+from workflow_src.placing.case_capture import CaseCapture, placed_case, read_case
 
 pytestmark = [
     pytest.mark.gpu,
@@ -31,25 +31,25 @@ GPU_BOUND = Case("t", "t", 2048, 8192, 4, 16, 1000, 8, 1024, "fp32", "naive", "a
 """Each layer takes the device several times as long as the host takes to launch it."""
 
 
-def captured(folder: Path, program: Sequence[str]) -> Trace:
+def captured(folder: Path, program: Sequence[str]) -> CaseCapture:
     """The trace of a Python program under nsys."""
     command = [sys.executable, "-m", *program]
     nsys_cli.profile(folder / "c.nsys-rep", command, "cuda", os_tracing=False)
     export(folder / "c.nsys-rep", folder / "export", os_tracing=False)
-    return read_trace(folder / "export")
+    return read_case(folder / "export")
 
 
-def faulty(folder: Path, case: Case, fault: str) -> Trace:
+def faulty(folder: Path, case: Case, fault: str) -> CaseCapture:
     return captured(folder, ["tests.faulty_run", json.dumps(case.as_dict()), fault])
 
 
-def gaps_of_faults(trace: Trace, with_copy: bool) -> int:
+def gaps_of_faults(trace: CaseCapture, with_copy: bool) -> int:
     """Idle time (ns) from the work before each fault to the first work launched after it.
 
     with_copy: also the gap before a copy that the fault itself makes. Counted one by one, from the
     activities and the ranges alone.
     """
-    work = trace.activities.sort_values("start_ns", ignore_index=True)
+    work = trace.work.sort_values("start_ns", ignore_index=True)
     idle = work["start_ns"] - work["end_ns"].cummax().shift(fill_value=0)
     total = 0
     for fault in trace.ranges[trace.ranges["name"] == "fault"].itertuples():
@@ -71,7 +71,7 @@ def test_the_cost_of_waiting_in_each_layer_is_recovered(tmp_path: Path, fault: s
     assert found == pytest.approx(truth, rel=0.02)
     assert table["idle_unexplained_ns"].sum() < 0.01 * table["wall_ns"].sum()
     if fault == "pageable":
-        assert (trace.calls["kind"] == PAGEABLE_COPY).any()
+        assert (trace.capture.calls["kind"] == PAGEABLE_COPY).any()
 
 
 @needs_nsys
@@ -112,7 +112,7 @@ def test_almost_nothing_is_unexplained(tmp_path: Path, case: Case, precision: st
 def test_a_capture_of_torch_profiler_has_a_ledger_too(tmp_path: Path) -> None:
     path = tmp_path / "c.kineto.json.gz"
     profiled_run.profiled_run(LAUNCH_BOUND, 3, 3, path)
-    table = ledger_of(kineto.read(path))
+    table = ledger_of(placed_case(read(path)))
     print(table.to_string())
     assert (table["idle_unexplained_ns"] < 0.01 * table["wall_ns"]).all()
     assert (table["idle_launch_ns"] > 0.1 * table["wall_ns"]).all()

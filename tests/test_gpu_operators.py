@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.joined import joined
+from workflow_src.captures.export_case import export
 from workflow_src.common import nsys_cli
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import PHASES, Case
@@ -21,7 +22,6 @@ from workflow_src.measure.operators import launched
 from workflow_src.measure.workload import Workload
 from workflow_src.tables.case_tables import case_tables
 from workflow_src.tables.laws import check
-from workflow_src.traces.export import export
 
 pytestmark = [
     pytest.mark.gpu,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.simulated_gpu import Recording
 from workflow_src.captures.call_kinds import call_kinds
-from workflow_src.placing.attribution import attribute, number_steps
+from workflow_src.placing.case_capture import read_case
 from workflow_src.placing.launches import (
     api_calls,
     launch_delays,
@@ -18,7 +18,6 @@ from workflow_src.placing.launches import (
     mean_depths,
     queue_depths,
 )
-from workflow_src.traces.export import read_trace
 
 DATA = Path(__file__).parent / "data" / "nsys"
 Tables = tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]
@@ -26,13 +25,11 @@ Tables = tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]
 
 def tables_of(folder: Path) -> Tables:
     """The tables launches, launch_delays and api_calls of an export."""
-    trace = read_trace(folder)
-    ranges, activities = attribute(trace)
-    ranges = number_steps(ranges)
+    case = read_case(folder)
     return (
-        launches(ranges, activities),
-        launch_delays(ranges, activities),
-        api_calls(ranges, trace.calls),
+        launches(case.ranges, case.work),
+        launch_delays(case.ranges, case.work),
+        api_calls(case.ranges, case.capture.calls),
     )
 
 

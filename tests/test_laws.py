@@ -16,12 +16,11 @@ from tests.published import H100, H200
 from workflow_src.cli import verify
 from workflow_src.common.case import Case
 from workflow_src.measure.benchmark import benchmark
-from workflow_src.placing.attribution import attribute, number_steps
+from workflow_src.placing.case_capture import read_case
 from workflow_src.placing.families import families
 from workflow_src.tables.case_tables import case_tables
 from workflow_src.tables.laws import LAWS, READ, check, read_tables
 from workflow_src.tables.operators import in_steps
-from workflow_src.traces.export import read_trace
 
 ROOT = Path(__file__).parent.parent
 PUBLISHED = H200 / "tables"
@@ -38,8 +37,8 @@ RECORDED = {
 
 def phase_steps(export: Path) -> dict[str, pd.DataFrame]:
     """The activities of the first captured step of each phase."""
-    ranges, activities = attribute(read_trace(export))
-    steps = in_steps(number_steps(ranges), activities)
+    case = read_case(export)
+    steps = in_steps(case.ranges, case.work)
     steps = steps.assign(family=families(steps["name"]))
     return {str(phase): of[of["step"] == 0] for phase, of in steps.groupby("phase")}
 

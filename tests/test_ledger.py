@@ -6,30 +6,39 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.simulated_gpu import LATENCY_NS, RETURN_NS, Recording, Simulation
-from workflow_src.captures.capture import API, OVERHEAD, PAGEABLE_COPY
+from workflow_src.captures.capture import (
+    API,
+    KERNEL,
+    OVERHEAD,
+    PAGEABLE_COPY,
+    RANGES,
+    WORK,
+    Capture,
+    calls_frame,
+    frame,
+)
+from workflow_src.captures.domains import DEFAULT
 from workflow_src.common.errors import TraceError
-from workflow_src.placing.attribution import attribute, device_times, number_steps
+from workflow_src.placing.case_capture import CaseCapture, placed_case, read_case, require_complete
 from workflow_src.placing.ledger import CAUSES, LEDGER_COLUMNS, ledger
-from workflow_src.traces.export import read_trace
-from workflow_src.traces.trace import ACTIVITY_COLUMNS, CALL_COLUMNS, RANGE_COLUMNS, Trace, no_rows
 
 DATA = Path(__file__).parent / "data" / "nsys"
 IDLE = [f"idle_{cause}_ns" for cause in CAUSES]
 
 
-def ledger_of(trace: Trace) -> pd.DataFrame:
-    """The ledger of a trace, after checking that its terms add up and none is negative."""
-    ranges, activities = attribute(trace)
-    table = ledger(device_times(number_steps(ranges), activities), activities, trace.calls)
+def ledger_of(case: CaseCapture) -> pd.DataFrame:
+    """The ledger of a capture, after checking that its terms add up and none is negative."""
+    table = ledger(case.ranges, case.work, case.capture.calls)
     assert tuple(table.columns) == LEDGER_COLUMNS
     assert (table["device_active_ns"] + table["idle_ns"] == table["wall_ns"]).all()
-    if (trace.calls["kind"] != OVERHEAD).any():
+    if (case.capture.calls["kind"] != OVERHEAD).any():
         assert (table[IDLE].sum(axis=1) == table["idle_ns"]).all() and (table[IDLE] >= 0).all(
             axis=None
         )
@@ -48,7 +57,7 @@ Made = Callable[[Recording], pd.DataFrame]
 @pytest.fixture
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     """A function from a recording to the ledger of its export."""
-    return lambda recording: ledger_of(read_trace(recording.write(tmp_path_factory.mktemp("e"))))
+    return lambda recording: ledger_of(read_case(recording.write(tmp_path_factory.mktemp("e"))))
 
 
 def one_step(end: int = 1000) -> Recording:
@@ -321,7 +330,7 @@ def test_a_sleep_in_the_middle_of_a_gpu_bound_forward(made: Made) -> None:
 def test_recorded_steps_of_an_h200(
     case: str, forward: dict[str, int], train_step: dict[str, int]
 ) -> None:
-    table = ledger_of(read_trace(DATA / case))
+    table = ledger_of(read_case(DATA / case))
     assert idle(table[table["phase"] == "forward"], 1) == forward
     assert idle(table[table["phase"] == "train_step"], 1) == train_step
     assert (table["busy_ns"] == table["device_active_ns"]).all(), "one stream"
@@ -337,7 +346,7 @@ def test_a_recorded_step_that_does_not_wait_for_its_work(tmp_path: Path) -> None
     with closing(sqlite3.connect(tmp_path / "trace.sqlite")) as connection:
         connection.execute("UPDATE NVTX_EVENTS SET text = 'train_step' WHERE text LIKE 'iter%'")
         connection.commit()
-    table = ledger_of(read_trace(tmp_path))
+    table = ledger_of(read_case(tmp_path))
     assert len(table) == 6
     row = table.iloc[1]
     assert (row["device_active_ns"], row["busy_ns"]) == (712_002, 783_099)
@@ -352,7 +361,7 @@ def test_a_capture_without_api_calls_has_no_causes(tmp_path: Path) -> None:
         with closing(sqlite3.connect(folder / "trace.sqlite")) as connection:
             connection.execute(f"{change} CUPTI_ACTIVITY_KIND_RUNTIME")
             connection.commit()
-        table = ledger_of(read_trace(folder))
+        table = ledger_of(read_case(folder))
         assert len(table) == 9 and table[IDLE].isna().all(axis=None)
         assert (table["device_active_ns"] > 0).all()
 
@@ -362,8 +371,8 @@ def test_a_damaged_api_call_gives_a_one_sentence_error(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "trace.sqlite")) as connection:
         connection.execute("UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET end = start - 1")
         connection.commit()
-    with pytest.raises(TraceError, match="ends before it starts"):
-        read_trace(tmp_path)
+    with pytest.raises(TraceError, match=r"\d+ bad calls in the capture by nsys 2025"):
+        require_complete(read_case(tmp_path))
 
 
 MOMENT = st.integers(0, 60)
@@ -376,27 +385,30 @@ CALLED = st.tuples(
 )
 
 
-def any_trace(
+def any_capture(
     steps: list[tuple[int, int]],
     activities: list[tuple[tuple[int, int], tuple[int, int]]],
     calls: list[tuple[tuple[int, int], str, str]],
-) -> Trace:
-    """A trace of steps (gap before, duration), activities (launch call, run), and calls."""
+) -> CaseCapture:
+    """A capture of steps (gap before, duration), activities (launch call, run), and calls."""
     ranges, at = [], 0
     for gap, duration in steps:
-        ranges.append(("forward", at + gap, at + gap + duration, 1, 1))
+        ranges.append(("forward", DEFAULT, at + gap, at + gap + duration, 1, 1))
         at += gap + duration
     rows = [
-        ("kernel", "k", start, end, end - start, *launch, 1, 1, "")
+        (KERNEL, "k", start, end, end - start, 1, 0, 0, *launch, 1, "" if launch[0] >= 0 else "?")
         for launch, (start, end) in activities
     ]
-    called = [(kind, name, *span, 1, 1, -1) for span, kind, name in calls]
-    frames = {RANGE_COLUMNS: ranges, ACTIVITY_COLUMNS: rows, CALL_COLUMNS: called}
-    return Trace.of(
-        "nsys",
-        "",
-        *(pd.DataFrame(r, columns=list(c)) if r else no_rows(c) for c, r in frames.items()),
+    spans, works = (
+        frame(columns, dict(pd.DataFrame(table, columns=list(columns)).items()))
+        for columns, table in ((RANGES, ranges), (WORK, rows))
     )
+    times = np.array([span for span, _, _ in calls], dtype=np.int64).reshape(-1, 2)
+    kinds, names = ([call[n] for call in calls] for n in (1, 2))
+    numbers = {"start_ns": times[:, 0], "end_ns": times[:, 1]}
+    numbers |= dict.fromkeys(("process", "thread", "correlation"), np.ones(len(calls), np.int64))
+    called = calls_frame(kinds, names, numbers)
+    return placed_case(Capture("nsys", "", spans, works, int(works["duration_ns"].sum()), called))
 
 
 def covered(spans: list[tuple[int, int]], start: int, end: int) -> set[int]:
@@ -416,10 +428,10 @@ def test_whatever_the_intervals_the_terms_add_up_and_none_is_negative(
     calls: list[tuple[tuple[int, int], str, str]],
 ) -> None:
     """Active and profiler time are counted here ns by ns; so is the time with work in the queue."""
-    trace = any_trace(steps, activities, calls)
-    table = ledger_of(trace)
+    case = any_capture(steps, activities, calls)
+    table = ledger_of(case)
     queued = [(min(launch[1], run[0]), run[0]) for launch, run in activities if launch[0] >= 0]
-    for row, step in zip(table.itertuples(), trace.ranges.itertuples(), strict=True):
+    for row, step in zip(table.itertuples(), case.ranges.itertuples(), strict=True):
         span = (step.start_ns, step.end_ns)
         active = covered([run for _, run in activities], *span)
         assert row.device_active_ns == len(active)

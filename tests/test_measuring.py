@@ -11,21 +11,22 @@ import pytest
 import torch
 
 from tests.workflow import ROOT, served_stage
+from workflow_src.captures.export_case import export
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import PHASES, TABLES, Case
 from workflow_src.common.errors import StageError
+from workflow_src.common.own_memory import available_bytes
 from workflow_src.common.summary import summarize
 from workflow_src.common.units import GIB
 from workflow_src.dag.start import make_dag
 from workflow_src.measure import benchmark, machine, profiled_run
-from workflow_src.measure.memory_limit import available_bytes, limited_memory
+from workflow_src.measure.memory_limit import limited_memory
 from workflow_src.measure.oom import Row, attempt, in_turn
 from workflow_src.measure.workload import Workload
 from workflow_src.plan.config import load
 from workflow_src.studies import run_point
 from workflow_src.studies.warmup import measure as warmup
 from workflow_src.tables.case_tables import case_tables
-from workflow_src.traces.export import export
 
 CASE = Case("t", "tiny", 16, 32, 2, 2, 50, 2, 8, "fp32", "naive", "adamw", "cpu")
 

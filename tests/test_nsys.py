@@ -18,14 +18,13 @@ import pytest
 from tests.leftovers import marked, marking, still_there
 from tests.slurm import wait_until
 from tests.workflow import ROOT
+from workflow_src.captures.export_case import export
+from workflow_src.captures.reading import read
 from workflow_src.common import nsys_cli
 from workflow_src.common.case import END_OF_CAPTURE
 from workflow_src.common.errors import TraceError
-from workflow_src.placing.attribution import attribute, number_steps
-from workflow_src.tables.case_tables import kernels_table
-from workflow_src.traces import nsys
-from workflow_src.traces.export import export, read_trace
-from workflow_src.traces.trace import require_complete
+from workflow_src.placing.case_capture import placed_case, read_case, require_complete
+from workflow_src.tables.case_tables import kernels_table, stats_total_ns
 
 DATA = Path(__file__).parent / "data" / "nsys"
 NEW = DATA / "autograd_thread_nsys2025.3.sqlite"
@@ -62,71 +61,33 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str],
     return install
 
 
-@pytest.mark.parametrize(("database", "exported_by"), [(NEW, "2025.3.2.0"), (OLD, "2023.4.4.54")])
-def test_exports_of_old_and_new_nsys_are_read_alike(database: Path, exported_by: str) -> None:
-    trace = nsys.read(database)
-    assert trace.profiler_version == exported_by
-    assert {"forward", "backward"} <= set(trace.ranges["name"])
-    assert (trace.activities["launch_ns"] >= 0).all()
-    assert set(trace.activities["kind"]) == {"kernel", "copy", "set"}
-
-
-def test_other_domains_and_start_end_ranges_are_ignored(
-    edited: Callable[[Path, str], Path],
-) -> None:
-    count = len(nsys.read(NEW).ranges)
-    foreign = (
-        "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid, domainId)"
-        " SELECT start, end, 59, 'foreign', globalTid, 7 FROM NVTX_EVENTS LIMIT 1;"
-        "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid, domainId)"
-        " SELECT start, end, 60, 'start_end', globalTid, 0 FROM NVTX_EVENTS LIMIT 1;"
-    )
-    assert len(nsys.read(edited(NEW, foreign)).ranges) == count
-
-
-def test_a_kernel_whose_launch_is_not_in_the_capture_is_kept_as_outside(
-    edited: Callable[[Path, str], Path],
-) -> None:
-    cut = edited(NEW, "DELETE FROM CUPTI_ACTIVITY_KIND_RUNTIME")
-    trace = nsys.read(cut)
-    assert (trace.activities["launch_ns"] == -1).all()
-    assert trace.total_ns == nsys.read(NEW).total_ns
-
-
-def test_tables_exist_only_where_there_were_events(edited: Callable[[Path, str], Path]) -> None:
-    gone = "".join(
-        f"DROP TABLE CUPTI_ACTIVITY_KIND_{kind};" for kind in ("KERNEL", "MEMCPY", "MEMSET")
-    )
-    trace = nsys.read(edited(NEW, gone))
-    assert len(trace.activities) == 0 and trace.total_ns == 0 and len(trace.ranges) == 36
-
-
 def test_a_capture_without_ranges_names_the_nvtx_package_under_an_old_nsys(
     edited: Callable[[Path, str], Path],
 ) -> None:
-    with pytest.raises(TraceError, match=r"no NVTX range; nsys 2023.4.* install nvtx 0.2.11"):
-        nsys.read(edited(OLD, "DROP TABLE NVTX_EVENTS"))
-    with pytest.raises(TraceError, match=r"no NVTX range$"):
-        nsys.read(edited(NEW, "DROP TABLE NVTX_EVENTS"))
+    said = r"among the 0 ranges that nsys 2023.4.4.54 kept \(nsys .* install nvtx 0.2.11\)"
+    with pytest.raises(TraceError, match=said):
+        require_complete(placed_case(read(edited(OLD, "DROP TABLE NVTX_EVENTS"))))
+    with pytest.raises(TraceError, match=r"among the 0 ranges that nsys 2025.3.2.0 kept; "):
+        require_complete(placed_case(read(edited(NEW, "DROP TABLE NVTX_EVENTS"))))
 
 
 def test_a_capture_without_its_closing_range_was_cut_short(
     edited: Callable[[Path, str], Path],
 ) -> None:
     with pytest.raises(TraceError, match="cut short"):
-        require_complete(nsys.read(NEW))
+        require_complete(placed_case(read(NEW)))
     closing_range = (
         "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid, domainId) SELECT"
         f" max(end), max(end) + 9, 59, '{END_OF_CAPTURE}', globalTid, 0 FROM NVTX_EVENTS"
     )
-    require_complete(nsys.read(edited(NEW, closing_range)))
+    require_complete(placed_case(read(edited(NEW, closing_range))))
 
 
 @pytest.mark.parametrize("content", [b"", b"SQLite format 3\x00garbage", b"{}"])
 def test_a_corrupt_export_gives_a_one_sentence_error(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "trace.sqlite").write_bytes(content)
     with pytest.raises(TraceError, match="export"):
-        read_trace(tmp_path)
+        read_case(tmp_path)
 
 
 def test_the_csv_is_what_follows_the_header() -> None:
@@ -208,15 +169,15 @@ def test_a_real_nsys_captures_exports_and_reports(tmp_path: Path) -> None:
     )
     nsys_cli.profile(capture, [sys.executable, "-c", code], "cpu", os_tracing=False)
     export(capture, folder, os_tracing=False)
-    trace = read_trace(folder)
-    require_complete(trace)
-    assert trace.ranges["name"].value_counts().to_dict() == {
+    case = read_case(folder)
+    require_complete(case)
+    assert case.ranges["name"].value_counts().to_dict() == {
         "forward": 3,
         "block": 3,
         END_OF_CAPTURE: 1,
     }
-    assert trace.total_ns == 0
-    assert nsys.stats_total_ns(folder / "cuda_gpu_kern_sum.csv") is None
+    assert case.capture.total_ns == 0
+    assert stats_total_ns(folder / "cuda_gpu_kern_sum.csv") is None
     assert "forward" in (folder / "nvtx_pushpop_sum.csv").read_text()
 
 
@@ -291,20 +252,20 @@ def test_totals_of_nsys_stats_that_were_deleted_are_missed_and_skipped_ones_are_
     report = tmp_path / "cuda_gpu_kern_sum.csv"
     said = f"{report} is missing from its export; run the same command again with -R {tmp_path}$"
     with pytest.raises(TraceError, match=said):
-        nsys.stats_total_ns(report)
+        stats_total_ns(report)
     report.touch()
-    assert nsys.stats_total_ns(report) is None
+    assert stats_total_ns(report) is None
 
 
 @pytest.mark.nsys
 @requires_nsys
 def test_a_real_nsys_prints_the_recorded_totals(tmp_path: Path) -> None:
-    """`nsys stats` finds the kernel time that our reader finds (see test_attribution.py)."""
+    """`nsys stats` finds the kernel time that our reader finds (see test_phases.py)."""
     copy = tmp_path / "trace.sqlite"
     shutil.copy(OLD, copy)
     report = tmp_path / "cuda_gpu_kern_sum.csv"
     report.write_text(nsys_cli.stats(copy, "cuda_gpu_kern_sum"))
-    assert nsys.stats_total_ns(report) == 4_653_813
+    assert stats_total_ns(report) == 4_653_813
 
 
 @pytest.mark.nsys
@@ -320,8 +281,8 @@ def test_nsys_own_summary_by_range_misses_backward(tmp_path: Path) -> None:
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     table = pd.read_csv(io.StringIO(printed[printed.index("NVTX Range,") :]), keep_default_na=False)
     theirs = table.groupby("NVTX Range")["Total Time (ns)"].sum()
-    ranges, activities = attribute(read_trace(recorded))
-    kernels = kernels_table(number_steps(ranges), activities)
+    case = read_case(recorded)
+    kernels = kernels_table(case.ranges, case.work)
     kernels = kernels[kernels["kind"] == "kernel"]
     inside = kernels["path"].map(lambda path: "backward" in path.split("/"))
     assert (theirs["backward"], theirs[""]) == (4_608, 3_009_717)

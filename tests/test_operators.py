@@ -18,6 +18,7 @@ import torch
 from torch._C._profiler import RecordScope, _EventType
 
 from tests.joined import joined
+from workflow_src.captures.export_case import export
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import OPTIMIZERS, PHASES, Case
 from workflow_src.measure import alone, benchmark, host_calls, operators, processes, profiled_run
@@ -30,7 +31,6 @@ from workflow_src.tables.laws import check
 from workflow_src.tables.operators import DETAILED_SHARE, REST, operator_tables
 from workflow_src.tables.products import expected_flops, product_of
 from workflow_src.tables.traffic import moved_bytes
-from workflow_src.traces.export import export
 
 # As many tokens as d_model: sizes alone don't tell a weight's gradient from an input's.
 CASE = Case("t", "tiny", 16, 32, 2, 2, 50, 2, 8, "fp32", "naive", "adamw", "cpu")

@@ -13,20 +13,18 @@ import pytest
 
 from tests.published import run_of
 from tests.workflow import ROOT, make_project
+from workflow_src.captures.reading import read
 from workflow_src.cli.publish import clean_export, public_tables, publish
 from workflow_src.common.atomic_write import write_csv, write_json
 from workflow_src.common.case import PHASES, TABLES
 from workflow_src.dag.start import make_dag
 from workflow_src.measure import machine
-from workflow_src.placing.attribution import attribute, number_steps
+from workflow_src.placing.case_capture import read_case, require_complete
 from workflow_src.placing.families import load_rules
 from workflow_src.plan.config import load
 from workflow_src.studies.join_points import join
 from workflow_src.studies.study import STUDIES
-from workflow_src.tables.case_tables import capture_table, kernels_table, named
-from workflow_src.traces.export import read_trace
-from workflow_src.traces.nsys import read, stats_total_ns
-from workflow_src.traces.trace import require_complete
+from workflow_src.tables.case_tables import capture_table, kernels_table, named, stats_total_ns
 
 DATA = Path(__file__).parent / "data" / "nsys"
 
@@ -38,13 +36,12 @@ DATA = Path(__file__).parent / "data" / "nsys"
 def test_recorded_cases_of_an_h200_account_for_what_nsys_stats_printed(
     case: str, total_ns: int
 ) -> None:
-    trace = read_trace(DATA / case)
-    require_complete(trace)
-    ranges, activities = attribute(trace)
-    kernels = named(kernels_table(number_steps(ranges), activities))
+    recorded = read_case(DATA / case)
+    require_complete(recorded)
+    kernels = named(kernels_table(recorded.ranges, recorded.work))
     printed = stats_total_ns(DATA / case / "cuda_gpu_kern_sum.csv")
     assert printed == total_ns
-    row = capture_table(trace, kernels, printed).iloc[0]
+    row = capture_table(recorded, kernels, printed).iloc[0]
     assert (row["outside_ns"], row["family_coverage"]) == (0, 1.0)
     assert set(kernels["phase"]) == set(PHASES)
     assert (kernels["calls_per_step"] % 1 == 0).all()
@@ -57,8 +54,8 @@ def test_recorded_cases_of_an_h200_account_for_what_nsys_stats_printed(
 
 def test_the_recorded_cases_ran_in_the_precision_asked_for() -> None:
     for case, precision in (("tiny-ctx64-fp32", "fp32"), ("tiny-ctx64-bf16-sdpa-fused", "bf16")):
-        ranges, activities = attribute(read_trace(DATA / case))
-        kernels = named(kernels_table(number_steps(ranges), activities))
+        recorded = read_case(DATA / case)
+        kernels = named(kernels_table(recorded.ranges, recorded.work))
         gemms = kernels[(kernels["family"] == "gemm") & (kernels["precision_ran"] != "")]
         assert set(gemms["precision_ran"]) == {precision}
 
@@ -76,8 +73,8 @@ def test_a_cleaned_export_reads_the_same_and_has_no_other_data(tmp_path: Path) -
     clean_export(with_secret, clean)
     assert b"secret" not in clean.read_bytes()
     before, after = read(source), read(clean)
-    pd.testing.assert_frame_equal(before.ranges, after.ranges)
-    pd.testing.assert_frame_equal(before.activities, after.activities)
+    for name in ("ranges", "work", "calls", "copies"):
+        pd.testing.assert_frame_equal(getattr(before, name), getattr(after, name))
     pd.testing.assert_frame_equal(before.calls, after.calls)
 
 

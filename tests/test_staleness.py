@@ -71,16 +71,16 @@ def stale(package: tuple[Path, dict[str, str]], file: str, old: str, new: str) -
 
 BEHAVIOR = [
     pytest.param(
-        "traces/nsys.py", "ORDER BY start", "ORDER BY end", {"case_tables", "timeline"},
+        "captures/sqlite_store.py", "ORDER BY at", "ORDER BY c0", {"case_tables", "timeline"},
         id="SQL that reads an export",
     ),
     pytest.param(
-        "traces/trace.py", '"end_ns", "process", "thread")', '"end_ns", "process")',
-        {"case_tables", "export", "timeline"}, id="a column that a trace keeps",
+        "captures/capture.py", '"launch_end_ns",', '"launch_end_ns", "end_ns",',
+        {"case_tables", "export", "timeline"}, id="a column that a capture keeps",
     ),
     pytest.param(
         "common/nesting.py", 'side="right"', 'side="left"',
-        {"case_tables", "export", "timeline"}, id="attribution",
+        {"case_tables", "timeline"}, id="where work is placed",
     ),
     pytest.param(
         "placing/kernel_names.py", "MAX_LENGTH = 64", "MAX_LENGTH = 60",

@@ -150,7 +150,7 @@ def test_an_export_by_nsys_holds_what_nsys_stats_printed(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     holds = export_files(".nsys-rep")
-    assert len(holds) == 8 and export_files(".kineto.json.gz") == ("trace.sqlite",)
+    assert len(holds) == 8 and export_files(".kineto.json.gz") == ("trace.json.gz",)
     Path("e").mkdir()
     for name in holds:
         Path("e", name).touch()

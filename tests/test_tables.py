@@ -11,12 +11,13 @@ import pandas as pd
 import pytest
 
 from tests.slurm import Process, wait_until
+from workflow_src.captures.capture import RANGES, WORK, Capture, frame
 from workflow_src.common.atomic_write import partial_folder, write_json, write_whole
 from workflow_src.common.case import CASE_COLUMNS, PHASES, TABLES
 from workflow_src.common.errors import TraceError
+from workflow_src.placing.case_capture import CaseCapture
 from workflow_src.tables.case_tables import capture_table, doubts, kernels_table
 from workflow_src.tables.join import join_all
-from workflow_src.traces.trace import ACTIVITY_COLUMNS, RANGE_COLUMNS, Trace, no_rows
 
 
 def case(name: str) -> dict[str, Any]:
@@ -48,10 +49,9 @@ def test_a_planned_case_without_tables_is_not_measured(tmp_path: Path) -> None:
     assert absent["status"].tolist() == ["not_measured"] * len(PHASES)
 
 
-def trace(durations: list[int]) -> Trace:
-    rows = [("kernel", "k", 0, d, d, 1, 1, 1, 1, "") for d in durations]
-    activities = pd.DataFrame(rows, columns=list(ACTIVITY_COLUMNS))
-    return Trace("nsys", "2025.3", no_rows(RANGE_COLUMNS), activities)
+def captured(total_ns: int) -> CaseCapture:
+    ranges, work = (frame(names, {name: [] for name in names}) for names in (RANGES, WORK))
+    return CaseCapture(Capture("nsys", "2025.3", ranges, work, total_ns), ranges, work)
 
 
 def kernels(*rows: tuple[str, int]) -> pd.DataFrame:
@@ -60,16 +60,16 @@ def kernels(*rows: tuple[str, int]) -> pd.DataFrame:
 
 
 def test_a_capture_is_accounted_for_to_the_nanosecond() -> None:
-    row = capture_table(trace([70, 30]), kernels(("forward", 70), ("", 30)), 100).iloc[0]
+    row = capture_table(captured(100), kernels(("forward", 70), ("", 30)), 100).iloc[0]
     assert (row["attributed_ns"], row["outside_ns"], row["outside_share"]) == (70, 30, 0.3)
 
 
 def test_lost_time_is_an_error() -> None:
     """The parts don't add up to the total, or the total isn't what nsys stats reports."""
     with pytest.raises(TraceError, match="70 ns in ranges and 0 ns outside are not the 100 ns"):
-        capture_table(trace([70, 30]), kernels(("forward", 70)), None)
+        capture_table(captured(100), kernels(("forward", 70)), None)
     with pytest.raises(TraceError, match="nsys stats counts 99 ns"):
-        capture_table(trace([70, 30]), kernels(("forward", 70), ("", 30)), 99)
+        capture_table(captured(100), kernels(("forward", 70), ("", 30)), 99)
 
 
 def test_fractional_calls_per_step_stay_visible() -> None:

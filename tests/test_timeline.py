@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from xml.etree import ElementTree
@@ -11,7 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from workflow_src.placing.attribution import attribute, device_times, number_steps
+from workflow_src.captures.capture import calls_frame
+from workflow_src.placing.case_capture import CaseCapture, placed_case, read_case
 from workflow_src.placing.ledger import ledger
 from workflow_src.render.flame import Chart, flame
 from workflow_src.render.svg import COLORS, merged
@@ -20,21 +22,19 @@ from workflow_src.timeline.formats import DEVICE, HOST, IDLE, SCHEMA
 from workflow_src.timeline.make import main
 from workflow_src.timeline.picture import CAUSE_COLORS, UNITS, draw
 from workflow_src.timeline.steps import UNKNOWN_CAUSE, Timeline, timeline_of
-from workflow_src.traces.export import read_trace
-from workflow_src.traces.trace import CALL_COLUMNS, Trace, no_rows
 
 EXPORT = Path(__file__).parent / "data" / "nsys" / "tiny-ctx64-fp32"
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture(scope="module")
-def trace() -> Trace:
-    return read_trace(EXPORT)
+def case() -> CaseCapture:
+    return read_case(EXPORT)
 
 
 @pytest.fixture(scope="module")
-def found(trace: Trace) -> Timeline:
-    return timeline_of(trace)
+def found(case: CaseCapture) -> Timeline:
+    return timeline_of(case)
 
 
 @pytest.fixture(scope="module")
@@ -45,9 +45,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_idle_pieces_add_up_to_the_ledger_and_overlap_no_activity(trace, found):
-    ranges, activities = attribute(trace)
-    table = ledger(device_times(number_steps(ranges), activities), activities, trace.calls)
+def test_idle_pieces_add_up_to_the_ledger_and_overlap_no_activity(case, found):
+    table = ledger(case.ranges, case.work, case.capture.calls)
     pieces = found.idle.assign(ns=found.idle["end_ns"] - found.idle["start_ns"])
     sums = pieces.groupby(["phase", "step", "cause"])["ns"].sum()
     for row in table.to_dict("records"):
@@ -59,8 +58,8 @@ def test_idle_pieces_add_up_to_the_ledger_and_overlap_no_activity(trace, found):
         assert not ((work["start_ns"] < end) & (work["end_ns"] > start)).any()
 
 
-def test_without_api_calls_the_cause_of_idle_time_is_not_known(trace):
-    bare = Trace("x", "1", trace.ranges, trace.activities, no_rows(CALL_COLUMNS))
+def test_without_api_calls_the_cause_of_idle_time_is_not_known(case):
+    bare = placed_case(replace(case.capture, calls=calls_frame([], [], {})))
     assert set(timeline_of(bare).idle["cause"]) == {UNKNOWN_CAUSE}
 
 
@@ -104,8 +103,8 @@ def test_the_times_of_families_add_up_to_their_box(found):
         assert sum(map(float, parts)) == pytest.approx(float(whole), rel=0.01), (box, families)
 
 
-def test_a_capture_without_steps_gives_a_picture_that_says_so(trace):
-    none = Trace("x", "1", trace.ranges[:0], trace.activities[:0], trace.calls[:0])
+def test_a_capture_without_steps_gives_a_picture_that_says_so(case):
+    none = placed_case(replace(case.capture, ranges=case.capture.ranges[:0]))
     assert "The capture holds no step." in draw(timeline_of(none))
 
 
@@ -210,14 +209,13 @@ def test_events_of_one_device_lane_never_overlap(files):
             lanes[event["tid"]] = event["ts"] + event["dur"]
 
 
-def test_speedscope_files_have_the_fields_of_its_format_and_all_device_time(files, trace):
+def test_speedscope_files_have_the_fields_of_its_format_and_all_device_time(files, case):
     """The fields of a sampled profile, from github.com/jlfwong/speedscope, file-format-spec.ts."""
     file = json.loads((files / "a.speedscope.json").read_text())
     assert file["$schema"] == SCHEMA and file["activeProfileIndex"] == 0
     frames = file["shared"]["frames"]
     assert all(set(frame) == {"name"} and isinstance(frame["name"], str) for frame in frames)
-    ranges, activities = attribute(trace)
-    kernels = kernels_table(number_steps(ranges), activities)
+    kernels = kernels_table(case.ranges, case.work)
     assert [p["name"] for p in file["profiles"]] == [
         "forward",
         "forward + backward",

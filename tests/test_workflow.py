@@ -206,7 +206,7 @@ def test_an_incomplete_report_names_what_is_missing(project: Project) -> None:
     [
         ("measure.benchmark", "results/smoke/benchmark/tiny-ctx16-fp32.json"),
         ("measure.capture", "results/smoke/capture/tiny-ctx16-fp32.kineto.json.gz"),
-        ("traces.export", "results/smoke/export/tiny-ctx16-fp32"),
+        ("captures.export_case", "results/smoke/export/tiny-ctx16-fp32"),
         ("tables.case_tables", "results/smoke/tables/tiny-ctx16-fp32/kernels.csv"),
         ("tables.join", "results/smoke/tables/kernels.csv"),
         ("answers.forward_time.answer", "results/smoke/answers/a.json"),

@@ -205,6 +205,7 @@ class Project:
 
 def make_project(folder: Path, **settings: str) -> Project:
     """A fresh working copy, run with `settings` as environment variables."""
+    folder.mkdir(exist_ok=True)
     for part in PARTS:
         source = ROOT / part
         if source.is_dir():

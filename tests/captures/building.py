@@ -30,6 +30,7 @@ CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId IN
 CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, deviceId INTEGER,
     streamId INTEGER, correlationId INTEGER, globalPid INTEGER, copyKind INTEGER, srcKind INTEGER,
     dstKind INTEGER);
+CREATE TABLE ThreadNames (nameId INTEGER, priority INTEGER, globalTid INTEGER);
 CREATE TABLE PROFILER_OVERHEAD (start INTEGER, end INTEGER, globalTid INTEGER);
 CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET (start INTEGER, end INTEGER, deviceId INTEGER,
     streamId INTEGER, correlationId INTEGER, globalPid INTEGER);
@@ -87,6 +88,11 @@ class Export:
         tid = global_id(process, 1)
         values = dict(start=-9, eventType=DOMAIN, globalTid=tid, domainId=number)
         self.insert("NVTX_EVENTS", **values, **text)
+
+    def named(self, thread: int, name: str, process: int = 1) -> None:
+        """The name of a thread."""
+        tid = global_id(process, thread)
+        self.insert("ThreadNames", nameId=self.string(name), globalTid=tid)
 
     def call(self, launch: int, number: int, thread: int = 1, process: int = 1) -> None:
         tid = global_id(process, thread)
@@ -167,6 +173,19 @@ def launched(number: int, at: Any, length: Any = 1, name: str = "gemm", **more: 
     ]
 
 
+def thread_name(thread: int, name: str) -> dict[str, Any]:
+    return {"ph": "M", "name": "thread_name", "pid": 1, "tid": thread, "ts": 0} | {
+        "args": {"name": f"thread {thread} ({name})"}
+    }
+
+
+def flow(number: int, forward: tuple[int, Any], backward: tuple[int, Any]) -> list[Any]:
+    """A flow from forward to backward, each a thread and a time in microseconds."""
+    both = zip("sf", (forward, backward), strict=True)
+    about = {"cat": "fwdbwd", "name": "fwdbwd", "id": number, "pid": 1}
+    return [about | {"ph": phase, "tid": thread, "ts": at} for phase, (thread, at) in both]
+
+
 def trace_file(folder: Path, content: Any, name: str = "c.json") -> Path:
     """A trace of these events, or this text, compressed if its name says so."""
     text = content if isinstance(content, str) else json.dumps({"traceEvents": content})
@@ -176,5 +195,7 @@ def trace_file(folder: Path, content: Any, name: str = "c.json") -> Path:
     return path
 
 
-def tables_in(path: Path, *domains: str, step: str = "") -> dict[str, pd.DataFrame]:
-    return tables_of(attributed(read(path), domains or None), step)
+def tables_in(
+    path: Path, *domains: str, step: str = "", fold: str | None = None
+) -> dict[str, pd.DataFrame]:
+    return tables_of(attributed(read(path), domains or None, step=step, fold=fold))

@@ -114,7 +114,7 @@ def test_all_device_time_is_in_a_path_or_has_a_reason(
 def test_each_step_is_device_work_and_idle_time_by_cause(
     given: list[Range], launched: list[Work]
 ) -> None:
-    tables = tables_of(attributed(capture(given, launched), None), "a")
+    tables = tables_of(attributed(capture(given, launched), None, step="a"))
     steps, idle = tables["steps"], tables["idle"]
     named = sorted(r.end - r.start for r in given if r.name == "a")
     assert sorted(steps["wall_ns"]) == named

@@ -106,7 +106,7 @@ def test_names_that_are_no_utf8_and_rows_in_parts_are_read(folder: Path) -> None
     odd = pa.array([b"caf\xe9"], pa.binary()).view(pa.string())
     path = next(folder.glob("NVTX_EVENTS*"))
     changed(path, lambda table: pa.concat_tables([table, table.set_column(3, "text", [odd])]))
-    assert [*tables_in(folder)["paths"]["path"]] == ["step", "step/caf\\\\xe9"]
+    assert [*tables_in(folder)["paths"]["path"]] == ["caf\\\\xe9", "caf\\\\xe9/step"]
 
 
 @pytest.mark.parametrize("folder", [".arrow", ".parquet"], indirect=True)
@@ -165,3 +165,10 @@ def test_a_folder_is_reported_and_again_after_a_change_of_a_file(
     changed(folder / "StringIds.parquet", lambda table: table.slice(0, 0))
     again = {"capture_tables": 1, "capture_timeline": 1, "captures_report": 1}
     assert project.stale(*words) == again
+
+
+@pytest.mark.parametrize("folder", [".arrow", ".parquet"], indirect=True)
+def test_a_column_in_which_nothing_stands_may_have_no_type(folder: Path) -> None:
+    path = next(folder.glob("NVTX_EVENTS*"))
+    changed(path, lambda table: table.set_column(6, "textId", [pa.nulls(len(table))]))
+    assert [*tables_in(folder)["paths"]["path"]] == ["step"]

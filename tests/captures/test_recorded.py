@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -10,9 +9,10 @@ from tests.captures.building import Export, busy, notes, tables_in, unplaced
 from workflow_src.captures import sqlite_store
 from workflow_src.captures.domains import DEFAULT
 from workflow_src.captures.reading import read
-from workflow_src.placing.attribution import attribute
+from workflow_src.common.case import PHASES
+from workflow_src.placing.case_capture import read_case
 from workflow_src.placing.placing import OWN_THREAD, WHOLE
-from workflow_src.traces import nsys
+from workflow_src.tables.case_tables import kernels_table, ranges_table
 
 DATA = Path(__file__).parents[1] / "data" / "captures"
 
@@ -86,13 +86,14 @@ def test_named_domains_and_started_ranges_are_kept() -> None:
 def test_all_21_ranges_can_be_asked_for() -> None:
     tables = tables_in(DATA / "llama.sqlite.gz", "trainer", "CCCL")
     assert tables["paths"]["instances"].sum() == 21 and "notes" in tables
-    assert notes(tables) == {"lent": 3021}
+    assert notes(tables) == {"turns": 3093}
 
 
-def test_a_librarys_ranges_on_autograds_thread_take_only_what_they_hold() -> None:
+def test_a_librarys_ranges_on_autograds_thread_lie_below_backward() -> None:
     """CCCL's three ranges a step once sent all that backward launched outside of them nowhere."""
     tables = tables_in(DATA / "llama.sqlite.gz", "trainer", "CCCL")
-    held = sum(ns for path, ns in busy(tables).items() if path.startswith("cub::"))
+    backward = "train step é\\/1/bwd/cub::"
+    held = sum(ns for path, ns in busy(tables).items() if path.startswith(backward))
     assert unplaced(tables) == {} and held == 224_037
     assert busy(tables)["train step é\\/1/bwd"] == 39_060_342 - held
 
@@ -125,7 +126,7 @@ def test_two_ranks_of_one_file_stay_apart() -> None:
     families = tables["families"].set_index(["process", "path", "family"])["activities"]
     assert families[3997, "step/backward", "communication"] == 21
     assert families[3998, "step/backward", "communication"] == 21
-    assert notes(tables) == {"libraries": 43, "lent": 3150}, "NCCL's own ranges don't count"
+    assert notes(tables) == {"libraries": 43, "turns": 3150}, "NCCL's own ranges don't count"
 
 
 def test_a_loaders_ranges_are_a_tree_of_their_own() -> None:
@@ -155,20 +156,20 @@ def test_ranges_that_torch_made_for_itself_are_not_the_programs() -> None:
 @pytest.mark.parametrize(
     "export",
     [
-        "autograd_thread_nsys2023.4.sqlite",
-        "autograd_thread_nsys2025.3.sqlite",
-        "single_thread_nsys2025.3.sqlite",
-        "tiny-ctx64-fp32/trace.sqlite",
+        "nsys/tiny-ctx64-fp32/trace.sqlite",
+        "nsys/tiny-ctx64-bf16-sdpa-fused/trace.sqlite",
+        "torch/tiny-ctx8-bf16/trace.json.gz",
     ],
 )
-def test_a_capture_of_this_project_is_attributed_as_its_own_stages_do(export: str) -> None:
-    database = DATA.parent / "nsys" / export
-    trace = nsys.read(database)
-    ranges, activities = attribute(trace)
-    paths = np.append(ranges["path"].to_numpy(dtype=object), "")[activities["range"]]
-    sums = activities["duration_ns"].groupby(paths).sum()
-    tables = tables_in(database)
-    here = {path.replace("\\/", "/"): ns for path, ns in busy(tables).items() if ns}
-    assert here == {path: ns for path, ns in sums.items() if path}
-    assert sum(unplaced(tables).values()) == sums.get("", 0)
-    assert tables["summary"]["total_ns"].iloc[-1] == trace.total_ns
+def test_a_capture_of_a_case_has_the_paths_and_times_of_the_cases_tables(export: str) -> None:
+    capture = DATA.parent / export
+    case = read_case(capture.parent)
+    of_case = ranges_table(case.ranges).groupby("path")[["instances", "busy_ms", "span_ms"]].sum()
+    assert {f"{phase}/backward" for phase in PHASES[1:]} < set(of_case.index)
+    paths = tables_in(capture, fold="")["paths"].set_index("path")[list(of_case.columns)]
+    pd.testing.assert_frame_equal(paths.loc[of_case.index], of_case, check_names=False)
+    others = paths.drop(of_case.index)
+    assert not any(str(path).startswith(tuple(PHASES)) for path in others.index)
+    by_kernel = kernels_table(case.ranges, case.work).groupby("path")["busy_ns"].sum()
+    here = tables_in(capture, fold="")["kernels"].groupby("path")["busy_ns"].sum()
+    assert here.to_dict() == by_kernel.drop("", errors="ignore").to_dict()

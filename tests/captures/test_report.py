@@ -1,7 +1,9 @@
 """The report of captures: a verdict each, and tables that say what the CSVs say."""
 
+import os
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -92,7 +94,7 @@ def test_a_trace_cut_off_of_operators_alone_says_both(tmp_path: Path) -> None:
         '"ts": 1, "dur": 5}, {"ph": "X", "cat": "ker'
     )
     where, cut = headlines(found(tmp_path, path))
-    assert "operators on a CPU, as no device work was recorded" in where.text(Printer())
+    assert "operators on a CPU, as no device work was read" in where.text(Printer())
     assert cut.verdict is More.CUT
 
 
@@ -178,6 +180,7 @@ def test_files_have_names_and_bad_ones_a_sentence(
         (tmp_path / name).touch()
     folders = captures_of(["theirs_pqtdir/", "*"], "")
     assert folders.files["theirs"] == ("theirs_pqtdir",) and "other" not in folders.files
+    assert name_of(f"{'a' * 30}.json") == f"{'a' * 30}-capture", "else Snakemake sees a recursion"
     assert name_of("x/c d.nsys-rep") == "c-d" and name_of("run.pt.trace.json.gz") == "run"
     files = captures_of([f"{tmp_path}/[bc]*"], "").files
     assert list(files) == ["b", "c-d"]
@@ -190,6 +193,24 @@ def test_files_have_names_and_bad_ones_a_sentence(
     ):
         with pytest.raises(ConfigError, match=sentence):
             captures_of(patterns, fold)
+
+
+def test_a_file_with_braces_in_its_name_is_read_and_its_changes_are_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither is an input: to Snakemake, {b} is a wildcard and <b> a path set elsewhere."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("a<b>.json", "c{d}.json", "e.json"):
+        (tmp_path / name).touch()
+        os.utime(name, ns=(7, 7))
+    captures = captures_of(["*.json"], None)
+    assert list(captures.files) == ["a-b-", "c-d-", "e"]
+    seen = {}
+    for name in captures.files:
+        wildcards = SimpleNamespace(capture=name)
+        assert captures.readable(wildcards) == captures.files[name]
+        seen[name] = (captures.inputs(wildcards), captures.unnamed(wildcards))
+    assert seen == {"a-b-": ([], [7]), "c-d-": ([], [7]), "e": (["e.json"], [])}
 
 
 @pytest.mark.parametrize(

@@ -1,23 +1,34 @@
 """Which ranges are steps, and where their time goes: to the nanosecond."""
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
-from tests.captures.building import Export, event, global_id, launched, tables_in, trace_file
+from tests.captures.building import (
+    Export,
+    busy,
+    event,
+    global_id,
+    launched,
+    notes,
+    tables_in,
+    trace_file,
+)
 from workflow_src.capture_report.step_result import step_times
 from workflow_src.captures.reading import read
 from workflow_src.placing.attributed import attributed
 from workflow_src.placing.ledger import ALL_CAUSES
+from workflow_src.placing.steps import Rule
 from workflow_src.render.show import Printer
 from workflow_src.tables.capture_tables import tables_of
 
 DATA = Path(__file__).parents[1] / "data" / "captures"
 
 
-def steps_in(path: Path, named: str = "", fold: str = "") -> pd.DataFrame:
-    return tables_of(attributed(read(path), None, fold=fold), named)["steps"]
+def steps_in(path: Path, named: str = "", fold: str | None = None) -> pd.DataFrame:
+    return tables_of(attributed(read(path), None, fold=fold, step=named))["steps"]
 
 
 def causes(steps: pd.DataFrame, row: int = 0) -> dict[str, int]:
@@ -68,7 +79,7 @@ def test_an_idle_gap_is_the_path_of_the_work_that_ends_it(export: Export) -> Non
         export.work(start + 60, 5, start=start + 70)  # to 75, in step
     export.range("load", 0, 200, thread=2)
     export.work(185, 5, thread=2)  # from 190 to 195
-    idle = tables_of(attributed(export.read(), None), "step")["idle"].set_index("path")
+    idle = tables_of(attributed(export.read(), None, step="step"))["idle"].set_index("path")
     columns = ["own_idle_ns", "idle_ns", "idle_launch_ns", "idle_queued_ns"]
     assert idle[columns].to_dict("index") == {
         # The device waits for the load in the second step, and after the last work of both.
@@ -89,7 +100,7 @@ def test_a_host_that_is_in_a_range_without_launches_is_elsewhere(export: Export)
     export.work(180, 10)
     export.range("load", 0, 200, thread=2)
     export.work(59, 5, thread=2, start=62)
-    found = tables_of(attributed(export.read(), None), "step")
+    found = tables_of(attributed(export.read(), None, step="step"))
     assert causes(found["steps"]) == {
         "elsewhere": 50 + 35, "launch": 10 + 4 + 31 + 5, "queued": 2 + 4 + 4
     }  # fmt: skip
@@ -160,7 +171,7 @@ def test_steps_can_be_named_and_an_unknown_name_is_told(export: Export) -> None:
     path = export.write()
     inner = steps_in(path, "inner")
     assert inner[["path", "wall_ns"]].to_numpy().tolist() == [["step/inner", 90]]
-    tables = tables_of(attributed(read(path), None), "batch")
+    tables = tables_of(attributed(read(path), None, step="batch"))
     assert tables["steps"].empty and tables["notes"]["note"].tolist() == ["no step"]
 
 
@@ -251,3 +262,120 @@ def test_the_report_has_medians_and_spread(export: Export) -> None:
         ["step", "4", "whole step", "0.000100", "0.000100", "0.000200", "100 %"],
         ["step", "4", "a device works", "1.00e-05", "1.00e-05", "7.00e-05", "20 %"],
     ]
+
+
+Spans = list[tuple[str, int]]
+"""Names of ranges of 100 ns, and the device time that each launches."""
+
+
+def in_turn(export: Export, spans: Spans) -> Export:
+    """An export of ranges one after the other, each with a kernel of so many ns, if any."""
+    for number, (name, length) in enumerate(spans):
+        export.range(name, 100 * number, 100 * number + 100)
+        if length:
+            export.work(100 * number + 10, length)
+    return export
+
+
+@pytest.mark.parametrize(
+    ("spans", "rule", "paths"),
+    [
+        ([("step", 30)] * 3 + [("it 1", 1)], Rule.REPEATED, ["step"]),
+        ([(f"iteration {n}", 30) for n in range(3)], Rule.NUMBERED, ["iteration *"]),
+        ([(f"Train step é/{n}", 30) for n in range(3)], Rule.NUMBERED, ["Train step é\\/*"]),
+        ([(f"step_{n}", 30) for n in (7, 8, 9)] + [("save", 9)], Rule.NUMBERED, ["step_*"]),
+        ([("step 1", 30), ("step 2", 30)], Rule.NONE, []),
+        ([("step 1", 30), ("eval 2", 30), ("save 3", 30)], Rule.NONE, []),
+        ([(f"ProfilerStep#{n}", 30) for n in range(2)], Rule.PROFILERS, ["ProfilerStep#*"]),
+        # Each rule before the next one.
+        ([("ProfilerStep#1", 0)] + [("step", 30)] * 3, Rule.REPEATED, ["step"]),
+        (
+            [("ProfilerStep#1", 30), *((f"it {n}", 30) for n in range(3))],
+            Rule.PROFILERS,
+            ["ProfilerStep#*"],
+        ),
+    ],
+)
+def test_steps_are_found_by_the_first_rule_that_finds_any(
+    export: Export, spans: Spans, rule: Rule, paths: list[str]
+) -> None:
+    tables = in_turn(export, spans).tables()
+    assert tables["summary"]["steps_by"].unique().tolist() == [rule]
+    assert tables["steps"]["path"].unique().tolist() == paths
+
+
+def test_ranges_that_run_at_the_same_time_are_no_steps(export: Export) -> None:
+    for number in range(3):
+        export.range(f"job {number}", 10 * number, 1000 + 10 * number)
+        export.work(10 * number + 5, 3)
+    tables = export.tables()
+    assert tables["steps"].empty and "job 0" in busy(tables)
+
+
+def test_a_number_in_the_name_of_a_step_may_be_any(export: Export) -> None:
+    path = in_turn(export, [("epoch", 30), *((f"it {n}", 5) for n in range(4))]).write()
+    assert steps_in(path).empty
+    assert steps_in(path, "it *")["path"].tolist() == ["it *"] * 4
+    assert steps_in(path, "it 2")["path"].tolist() == ["it 2"]
+    assert steps_in(path, fold="").empty
+
+
+def profiled(number: int, at: int) -> list[dict[str, Any]]:
+    """A step of torch.profiler, in us: what forward launches, and what another thread does."""
+    return [
+        event("user_annotation", f"ProfilerStep#{number}", at, 100),
+        event("user_annotation", "Optimizer.step#SGD.step", at + 90, 5),
+        event("user_annotation", "forward", at + 5, 40),
+        *launched(2 * number + 1, at + 10, 6),
+        *launched(2 * number + 2, at + 60, 24, tid=2),
+    ]
+
+
+def test_torchs_steps_count_where_nothing_else_is_one(tmp_path: Path) -> None:
+    """Also with work launched on another thread; torch's other ranges still don't count."""
+    path = trace_file(tmp_path, [e for n in range(2) for e in profiled(n, 1000 + 100 * n)])
+    tables = tables_in(path)
+    assert busy(tables) == {"ProfilerStep#*": 48_000, "ProfilerStep#*/forward": 12_000}
+    steps = tables["steps"]
+    assert steps[["wall_ns", "busy_ns"]].to_numpy().tolist() == [[100_000, 30_000]] * 2
+    assert notes(tables)["libraries"] == 2
+    assert tables["domains"].query("counts")["domain"].tolist() == ["ProfilerStep", "default"]
+    assert tables_in(path, "default")["steps"].empty, "domains that were asked for are all"
+
+
+def test_recorded_steps_of_torch_on_a_cpu_hold_its_operators() -> None:
+    tables = tables_in(DATA / "profiler_step_cpu.json.gz")
+    assert tables["steps"]["busy_ns"].tolist() == [16308496, 901263, 588780, 898124]
+    assert busy(tables) == {"ProfilerStep#*": 18_696_663}
+
+
+def test_values_per_step_leave_out_what_is_in_no_step(export: Export) -> None:
+    """Three steps of 10 ns of work, a range between them, and work without a range in one of them.
+
+    The latter is launched on a thread with ranges of its own.
+    """
+    three(export)
+    export.range("save", 300, 350)
+    export.work(310, 3)
+    export.range("load", 400, 410, thread=2)
+    export.work(150, 12, thread=2)
+    export.work(420, 99, thread=2)
+    tables = export.tables()
+    columns = ["steps", "instances_per_step", "host_ms_per_step", "busy_ms_per_step"]
+    assert tables["paths"].set_index("path")[columns].T.to_dict("list") == {
+        "load": [3, 0, 0, 0], "save": [3, 0, 0, 0], "step": [3, 1, 1e-4, 1e-5]
+    }  # fmt: skip
+    columns = ["busy_ns", "steps", "activities_per_step", "busy_ns_per_step"]
+    for name in ("kernels", "families"):
+        assert tables[name].set_index("path")[columns].T.to_dict("list") == {
+            "save": [3, 3, 0, 0], "step": [30, 3, 1, 10]
+        }  # fmt: skip
+    assert tables["unplaced"][columns].to_numpy().tolist() == [[111, 3, pytest.approx(1 / 3), 4]]
+    assert tables["idle"]["idle_ns_per_step"].tolist() == [(90 + 78 + 90) / 3]
+    assert tables["summary"]["steps"].tolist() == [3, 3]
+
+
+def test_without_steps_values_per_step_are_missing(export: Export) -> None:
+    tables = in_turn(export, [("a", 3), ("b", 4)]).tables()
+    assert tables["paths"]["steps"].tolist() == [0, 0]
+    assert tables["paths"]["busy_ms_per_step"].isna().all()

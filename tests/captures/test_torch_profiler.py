@@ -96,7 +96,7 @@ def test_a_missing_length_is_counted_also_of_ranges_and_calls(tmp_path: Path) ->
     bad_call = event("cuda_runtime", "cudaLaunchKernel", 3, -2, args={"correlation": 8})
     found = tables(tmp_path, STEP, bad_range, bad_call, *launched(1, 5))
     assert busy(found) == {"step": 1_000}
-    assert notes(found) == {"bad ranges": 1, "bad calls": 1}
+    assert notes(found) == {"bad ranges": 1, "endless calls": 1}
 
 
 def whole_text(count: int = 6) -> str:
@@ -128,9 +128,9 @@ def test_an_event_with_a_bad_escape_is_left_out_and_counted(tmp_path: Path) -> N
     assert notes(found) == {"bad events": 1} and busy(found) == {"step": 5_000}
 
 
-def test_control_characters_in_names_are_read(tmp_path: Path) -> None:
-    text = whole_text().replace('"step"', '"st\tep\n"')
-    assert busy(tables_in(trace_file(tmp_path, text))) == {"st\tep\n": 6_000}
+def test_control_characters_in_names_are_read_and_shown_as_their_pictures(tmp_path: Path) -> None:
+    text = whole_text().replace('"step"', '"st\tep\n\\u001b[31m\\u202e"')
+    assert busy(tables_in(trace_file(tmp_path, text))) == {"st␉ep␊␛[31m<U+202E>": 6_000}
 
 
 def test_bytes_that_are_no_utf8_and_half_characters_are_read(tmp_path: Path) -> None:
@@ -168,7 +168,8 @@ def test_numbers_that_processes_share_lead_nowhere(tmp_path: Path) -> None:
 def test_ranges_of_torch_and_nccl_are_libraries_and_others_with_a_number_are_not(
     tmp_path: Path,
 ) -> None:
-    names = ["ProfilerStep#3", "Optimizer.step#AdamW.step", "nccl:all_reduce", "batch #4"]
+    ddp = "DistributedDataParallel.forward"
+    names = [ddp, "Optimizer.step#AdamW.step", "nccl:all_reduce", "batch #4"]
     ranges = [event("user_annotation", name, 0, 100 - n) for n, name in enumerate(names)]
     found = tables(tmp_path, *ranges, *launched(1, 5))
     assert busy(found) == {"batch #4": 1_000}

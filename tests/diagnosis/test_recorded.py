@@ -190,7 +190,7 @@ def test_steps_without_api_calls_are_named(tmp_path: Path) -> None:
         program.work(None, 100, start=n * LENGTH + 50)
     program.sql("DROP TABLE CUPTI_ACTIVITY_KIND_RUNTIME")
     with pytest.raises(TraceError, match="the steps of process 1 hold no API call"):
-        recorded(attributed(program.read(), None), 1, "step")
+        recorded(attributed(program.read(), None, step="step"), 1)
 
 
 @pytest.mark.parametrize(
@@ -202,6 +202,6 @@ def test_recorded_steps_are_replayed(name: str, tmp_path: Path) -> None:
     if name.endswith(".sqlite.gz"):
         path = tmp_path / name.removesuffix(".gz")
         path.write_bytes(gzip.decompress((DATA / name).read_bytes()))
-    found = attributed(read(path), None)
+    found = attributed(read(path), None, step="step")
     for process in found.capture.processes:
-        assert check(recorded(found, process, "step")).understood
+        assert check(recorded(found, process)).understood

@@ -31,13 +31,17 @@ class Verdict(StrEnum):
         "steps are told apart. docs/captures.md says how to capture with ranges."
     )
     UNPLACED = "None of the {total} ms of {takes} lies in a range; the reasons are listed."
-    NOTHING = "The capture holds no device work."
+    NOTHING = "The capture holds no device work that could be read."
     UNREADABLE = "This capture could not be read: {problem}."
 
 
 class More(StrEnum):
     """What else stands at the top, where it is so."""
 
+    NO_KERNELS = (
+        "Calls launched work, but the file has no kernels: capture again with "
+        "`--trace=cuda-sw,nvtx`."
+    )
     CUT = "The file ends in the middle, so what came later is missing here."
     WORKING = (
         "In its steps, devices work for {working} of the time; most of the rest is idle time "
@@ -46,7 +50,8 @@ class More(StrEnum):
     BUSY = "In its steps, devices work for {working} of the time."
     NO_STEPS = (
         "No steps were found, so idle time isn't told: no outermost range with nearly all device "
-        "work repeats {repeats} times. The setting `capture_step` names the range that is a step."
+        "work repeats {repeats} times, by one name or by numbered ones. The setting `capture_step` "
+        "names the range that is a step."
     )
     NOT_NAMED = "No range that counts has the name {named}, which `capture_step` gives."
     WAITS = (
@@ -99,6 +104,7 @@ def _more(found: Captured) -> list[More]:
     placed = _verdict(found) in (Verdict.PLACED, Verdict.PARTLY)
     busy = working is not None and (working.cause is None or working.share.number >= BUSY)
     said = {
+        More.NO_KERNELS: found.no_kernels,
         More.CUT: found.cut,
         More.NOT_NAMED: found.named is not None,
         More.NO_STEPS: placed and working is None and found.named is None,

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from workflow_src.capture_report.shown import most
 from workflow_src.render.value import Cell, Value, ratio, rows_of
 
 INSIDE = r"(?<!\\)/"
@@ -46,11 +47,10 @@ def longest_waiting(paths: pd.DataFrame) -> Waiting | None:
 
 def rank_times(paths: pd.DataFrame) -> pd.DataFrame:
     """A row per path of several processes: device time without waiting in collectives, if known."""
-    lines = [
-        _line(str(path), rows)
-        for path, rows in paths.groupby("path", sort=False)
-        if rows["process"].nunique() > 1
-    ]
+    busy = paths.groupby("path", sort=False)["busy_ms"].agg(["sum", "size"])
+    shared = most(busy[busy["size"] > 1], "sum").index
+    of_shared = paths[paths["path"].isin(shared)].groupby("path", sort=False)
+    lines = [_line(str(path), rows) for path, rows in of_shared]
     return pd.DataFrame(lines, columns=list(HEADS), dtype="object")
 
 

@@ -1,6 +1,6 @@
 """Write the report of some captures, from their tables: as Markdown and as one HTML page.
 
-The page has all rows of each table; the Markdown has those of the most time.
+Both have a table's rows of the most time, the page more of them; the CSVs have all.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,8 @@ from markupsafe import Markup
 
 from workflow_src.capture_report.headline import headlines
 from workflow_src.capture_report.pictures import flame_chart, step_image
-from workflow_src.capture_report.result import SHOWN, Captured, captured, read_tables
+from workflow_src.capture_report.result import Captured, captured, read_tables
+from workflow_src.capture_report.shown import PAGE, SHOWN
 from workflow_src.common.arguments import Parser, existing_folder, new_file
 from workflow_src.common.asked import noted
 from workflow_src.common.atomic_write import write_text
@@ -30,7 +31,7 @@ def text_of(
     pictures: Mapping[str, Markup],
     whole: bool = False,
 ) -> str:
-    """The report of some captures as Markdown; `whole` with all rows of its tables.
+    """The report of some captures as Markdown; `whole` with all rows that the page has.
 
     `pictures` has the Markdown of those of a capture by its name.
     """
@@ -39,7 +40,7 @@ def text_of(
     for each in shown:
         first, *more = headlines(each)
         said.append((each, first, more, pictures.get(each.name, "")))
-    return render(templates, TEMPLATE, Printer(), captures=said, rows=SHOWN)
+    return render(templates, TEMPLATE, Printer(), captures=said, rows=SHOWN, page=PAGE)
 
 
 def shortened(found: Captured) -> Captured:

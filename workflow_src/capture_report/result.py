@@ -7,27 +7,33 @@ from pathlib import Path
 import pandas as pd
 
 from workflow_src.capture_report.rank_result import Waiting, longest_waiting, rank_times
+from workflow_src.capture_report.shown import most
 from workflow_src.capture_report.step_result import Working, idle_times, step_times, working
-from workflow_src.captures.capture import OPERATOR, UNREADABLE
+from workflow_src.capture_report.work_result import (
+    count_of,
+    family_times,
+    kernel_times,
+    ms_of,
+    unplaced_times,
+)
+from workflow_src.captures.capture import NO_KERNELS, OPERATOR, UNREADABLE
 from workflow_src.common.errors import TraceError, remake
 from workflow_src.common.reading import reading
-from workflow_src.common.units import NS_PER_MS
+from workflow_src.placing.per_step import PER_STEP
+from workflow_src.render.markdown import records
 from workflow_src.render.value import Cell, Rows, Value, ratio, rows_of, value
 
 ALL = "all"
 """The process of the row of summary.csv that has the totals."""
 
-SHOWN = 30
-"""Rows of a table in Markdown; the CSVs and the page have all."""
-
 FIRST_LINE = 2
 """The line of a CSV's first row, after its headings."""
 
 DEVICE = "device time"
-OPERATORS = "time of operators on a CPU, as no device work was recorded,"
+OPERATORS = "time of operators on a CPU, as no device work was read,"
 """What a capture's work takes."""
 
-READ = ("paths", "kernels", "unplaced", "steps", "idle", "summary", "notes")
+READ = ("paths", "kernels", "unplaced", "steps", "idle", "summary", "notes", "certificate")
 
 
 @dataclass(frozen=True)
@@ -43,13 +49,15 @@ class Captured:
     """One capture: `total`, `placed` and `unplaced` device time in ms, and what has it.
 
     `takes` says that it is device time, or that of operators. `cut`: the file ended in its middle.
+    `no_kernels`: it has calls that launched some, and none.
     `named`: the name of steps that no range has. `working` is how devices spend the time of steps,
     `waiting` the process that waits longest for others. `whole`: there are no ranges that count, so
     that all work is in one row. `paths` has the range paths, `ranks` those of several processes
     joined, `steps` how long steps take and where that goes, `idle` before the work of which range
     paths devices idled in steps, `kernels` and `families` what ran, `lost` what could not be placed
     and why, `processes` a row per process if there are several, `notes` what was read otherwise
-    than recorded. `problem` says why the capture can't be read; there is nothing else then.
+    than recorded, `certificate` whether it can be trusted. `problem` says why the capture can't be
+    read; there is nothing else then.
     """
 
     name: str
@@ -61,6 +69,7 @@ class Captured:
     ranges: Value
     takes: str
     cut: bool
+    no_kernels: bool
     named: str | None
     working: Working | None
     waiting: Waiting | None
@@ -76,6 +85,7 @@ class Captured:
     lost: pd.DataFrame
     processes: pd.DataFrame
     notes: pd.DataFrame
+    certificate: pd.DataFrame
 
 
 def read_tables(folder: Path) -> Mapping[str, pd.DataFrame]:
@@ -94,11 +104,12 @@ def captured(name: str, tables: Mapping[str, pd.DataFrame]) -> Captured:
     summary = tables["summary"]
     every = summary[summary["process"].astype(str) == ALL]
     total, placed, unplaced = (
-        _ms(every[f"{kind}_ns"], rows_of("summary", every))
+        ms_of(every[f"{kind}_ns"], rows_of("summary", every))
         for kind in ("total", "placed", "unplaced")
     )
     several = len(summary) > len(every) + 1
     ranges = int(every["ranges"].iloc[0])
+    steps = int(every["steps"].iloc[0])
     problem = _about_note(tables["notes"], UNREADABLE)
     return Captured(
         name=name,
@@ -107,24 +118,26 @@ def captured(name: str, tables: Mapping[str, pd.DataFrame]) -> Captured:
         placed=placed,
         unplaced=unplaced,
         share=ratio(placed, total, "share", "placed / total"),
-        ranges=_count(ranges, every),
+        ranges=count_of(ranges, every),
         takes=_takes(tables),
         cut="cut off" in set(tables["notes"]["note"]),
+        no_kernels=NO_KERNELS in set(tables["notes"]["note"]),
         named=_about_note(tables["notes"], "no step"),
         working=working(tables["steps"]),
         waiting=longest_waiting(tables["paths"]),
         whole=not ranges,
         leader=_leader(tables["paths"], total),
         about=pd.DataFrame() if problem else _about(every),
-        paths=_paths(tables["paths"], total, several),
+        paths=_paths(most(tables["paths"], "busy_ms"), total, several, bool(steps)),
         ranks=rank_times(tables["paths"]),
         steps=step_times(tables["steps"], several),
         idle=idle_times(tables["idle"], several),
-        kernels=_kernels(tables["kernels"], total, several),
-        families=_families(tables["kernels"], total),
-        lost=_lost(tables["unplaced"]),
+        kernels=kernel_times(tables["kernels"], total, several, bool(steps)),
+        families=family_times(tables["kernels"], total, steps),
+        lost=unplaced_times(tables["unplaced"], total, steps),
         processes=_processes(summary, every) if several else pd.DataFrame(),
         notes=pd.DataFrame() if problem else _notes(tables["notes"]),
+        certificate=pd.DataFrame() if problem else _certificate(tables["certificate"]),
     )
 
 
@@ -139,14 +152,6 @@ def _about_note(notes: pd.DataFrame, code: str) -> str | None:
     return str(about.iloc[0]) if len(about) else None
 
 
-def _ms(ns: "pd.Series[int]", source: Rows) -> Value:
-    return Value(int(ns.sum()) / NS_PER_MS, "ms", (source,), "sum")
-
-
-def _count(number: int, rows: pd.DataFrame, table: str = "summary") -> Value:
-    return Value(number, "count", (rows_of(table, rows),), "count")
-
-
 def _leader(paths: pd.DataFrame, total: Value) -> Leader | None:
     if paths.empty or not total.number:
         return None
@@ -158,10 +163,11 @@ def _leader(paths: pd.DataFrame, total: Value) -> Leader | None:
 
 
 def _about(every: pd.DataFrame) -> pd.DataFrame:
-    names = ("ranges", "threads_with_ranges", "devices", "streams", "activities")
+    names = ("ranges", "threads_with_ranges", "devices", "streams", "activities", "steps")
     said = {name: name.replace("_", " ") for name in names}
     lines: list[list[Cell]] = [[name, _text(every, name)] for name in ("profiler", "version")]
-    lines += [[said[name], _count(int(every[name].iloc[0]), every)] for name in names]
+    lines += [[said[name], count_of(int(every[name].iloc[0]), every)] for name in names]
+    lines.append(["steps are", _text(every, "steps_by")])
     return pd.DataFrame(lines, columns=["what was captured", "value"], dtype="object")
 
 
@@ -171,74 +177,32 @@ def _text(rows: pd.DataFrame, column: str) -> str | None:
     return None if pd.isna(found) else str(found)
 
 
-def _paths(paths: pd.DataFrame, total: Value, several: bool) -> pd.DataFrame:
+def _paths(paths: pd.DataFrame, total: Value, several: bool, stepped: bool) -> pd.DataFrame:
     """A row per range path, in the order of the paths, the share of all device time with it."""
-    columns = ["range path", "times", "host, ms", "device, ms", "share", "its own", "span, ms"]
+    times = ("host_ms", "busy_ms", "own_ms", "span_ms")
+    of_a_step = {"instances": "", "busy_ms": "ms", "own_ms": "ms"} if stepped else {}
     lines = []
-    for number in paths.index:
-        row = paths.loc[[number]]
-        cells = [_cell(row, name, "paths") for name in ("host_ms", "busy_ms", "own_ms", "span_ms")]
-        host, busy, own, span = cells
-        line: list[Cell] = [_process(row)] if several else []
-        line += [str(row["path"].iloc[0]), _count(int(row["instances"].iloc[0]), row, "paths")]
+    for number, row in zip(paths.index, records(paths), strict=True):
+        source = Rows("paths", (number,))
+        host, busy, own, span = (value(row[name], "ms", source, formula=name) for name in times)
+        line: list[Cell] = [str(row["process"])] if several else []
+        line += [str(row["path"]), Value(int(row["instances"]), "count", (source,), "count")]
         line += [host, busy, ratio(busy, total, "share", "busy / total"), own, span]
+        line += [value(row[name + PER_STEP], unit, source) for name, unit in of_a_step.items()]
         lines.append(line)
-    heads = (["process"] if several else []) + columns
-    return pd.DataFrame(lines, columns=heads, dtype="object")
-
-
-def _process(row: pd.DataFrame) -> str:
-    return str(row["process"].iloc[0])
-
-
-def _cell(row: pd.DataFrame, column: str, table: str) -> Value | None:
-    return value(float(row[column].iloc[0]), "ms", rows_of(table, row), formula=column)
-
-
-def _kernels(kernels: pd.DataFrame, total: Value, several: bool) -> pd.DataFrame:
-    """What ran, by name over all paths (of a process, if there are several), most time first."""
-    keys = ["process", "name"] if several else ["name"]
-    lines = []
-    for _, rows in sorted(kernels.groupby(keys), key=lambda each: -each[1]["busy_ns"].sum()):
-        ms = _ms(rows["busy_ns"], rows_of("kernels", rows))
-        line: list[Cell] = [_process(rows)] if several else []
-        line += [str(rows["short_name"].iloc[0]), str(rows["family"].iloc[0])]
-        line += [_count(int(rows["activities"].sum()), rows, "kernels"), ms]
-        line += [ratio(ms, total, "share", "busy / total"), _where(rows)]
-        lines.append(line)
-    heads = ["kernel", "family", "calls", "device, ms", "share", "most in"]
+    heads = ["range path", "times", "host, ms", "device, ms", "share", "its own", "span, ms"]
+    heads += ["times per step", "device, ms per step", "its own per step"] if stepped else []
     return pd.DataFrame(lines, columns=(["process"] if several else []) + heads, dtype="object")
-
-
-def _where(rows: pd.DataFrame) -> str:
-    """The path in which most of the rows' time lies."""
-    return str(rows["path"].iloc[int(rows["busy_ns"].argmax())])
-
-
-def _families(kernels: pd.DataFrame, total: Value) -> pd.DataFrame:
-    lines: list[list[Cell]] = []
-    for family, rows in sorted(kernels.groupby("family"), key=lambda e: -e[1]["busy_ns"].sum()):
-        ms = _ms(rows["busy_ns"], rows_of("kernels", rows))
-        lines.append([str(family), _count(int(rows["activities"].sum()), rows, "kernels"), ms])
-        lines[-1].append(ratio(ms, total, "share", "busy / total"))
-    heads = ["family", "calls", "device, ms", "share"]
-    return pd.DataFrame(lines, columns=heads, dtype="object")
-
-
-def _lost(unplaced: pd.DataFrame) -> pd.DataFrame:
-    lines: list[list[Cell]] = []
-    for reason, rows in unplaced.groupby("reason"):
-        ms = _ms(rows["busy_ns"], rows_of("unplaced", rows))
-        lines.append([str(reason), _count(int(rows["activities"].sum()), rows, "unplaced"), ms])
-    return pd.DataFrame(lines, columns=["why", "activities", "device, ms"], dtype="object")
 
 
 def _processes(summary: pd.DataFrame, every: pd.DataFrame) -> pd.DataFrame:
     lines: list[list[Cell]] = []
     for number in summary.index.difference(every.index):
         row = summary.loc[[number]]
-        times = [_ms(row[f"{kind}_ns"], rows_of("summary", row)) for kind in ("total", "placed")]
-        lines.append([_process(row), _count(int(row["activities"].iloc[0]), row), *times])
+        times = [ms_of(row[f"{kind}_ns"], rows_of("summary", row)) for kind in ("total", "placed")]
+        lines.append(
+            [str(row["process"].iloc[0]), count_of(int(row["activities"].iloc[0]), row), *times]
+        )
     heads = ["process", "activities", "device, ms", "of it in ranges, ms"]
     return pd.DataFrame(lines, columns=heads, dtype="object")
 
@@ -251,8 +215,22 @@ def _notes(notes: pd.DataFrame) -> pd.DataFrame:
         lines.append(
             [
                 str(row["meaning"].iloc[0]),
-                _count(int(row["count"].iloc[0]), row, "notes"),
+                count_of(int(row["count"].iloc[0]), row, "notes"),
                 None if pd.isna(about) else str(about),
             ]
         )
     return pd.DataFrame(lines, columns=["what", "number", "of"], dtype="object")
+
+
+def _certificate(checks: pd.DataFrame) -> pd.DataFrame:
+    """A row per check: what it comes to, its verdict, and what it means."""
+    lines: list[list[Cell]] = []
+    for number in checks.index:
+        row = checks.loc[[number]]
+        check, result, unit, verdict, meaning = row.iloc[0]
+        source = rows_of("certificate", row)
+        text = None if pd.isna(result) else str(result)
+        cell = text if text is None or pd.isna(unit) else value(float(text), str(unit), source)
+        lines.append([str(check), cell, str(verdict), str(meaning)])
+    heads = ["checked", "result", "verdict", "what it means"]
+    return pd.DataFrame(lines, columns=heads, dtype="object")

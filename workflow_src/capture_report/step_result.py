@@ -5,9 +5,12 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from workflow_src.capture_report.shown import most
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.placing.ledger import ALL_CAUSES
-from workflow_src.render.value import Cell, Value, ratio, rows_of
+from workflow_src.placing.per_step import PER_STEP
+from workflow_src.render.markdown import records
+from workflow_src.render.value import Cell, Rows, Value, ratio, rows_of, value
 
 PARTS = {
     "wall_ns": "whole step",
@@ -49,19 +52,19 @@ def idle_times(idle: pd.DataFrame, several: bool) -> pd.DataFrame:
 
     The share is of the idle time of all steps of the process.
     """
-    whole = {
-        name: _ms(rows, "own_idle_ns", "sum", "idle") for name, rows in idle.groupby("process")
-    }
+    whole = idle.groupby("process")["own_idle_ns"].sum()
     times = {"idle_ns": "idle, ms", "own_idle_ns": "its own"}
     times |= {name: cause for cause in ALL_CAUSES if idle[name := f"idle_{cause}_ns"].any()}
+    times |= {f"idle_ns{PER_STEP}": "idle, ms per step"}
     lines = []
-    for number in idle.index:
-        row = idle.loc[[number]]
-        cells = [_ms(row, column, "sum", "idle") for column in times]
-        begin: list[Cell] = [str(row["process"].iloc[0])] if several else []
-        mine = whole[row["process"].iloc[0]]
-        share = ratio(cells[0], mine, "share", "idle_ns / sum of own_idle_ns")
-        lines.append([*begin, str(row["path"].iloc[0]), cells[0], share, *cells[1:]])
+    shown = most(idle, "idle_ns")
+    for number, row in zip(shown.index, records(shown), strict=True):
+        source = (Rows("idle", (number,)),)
+        cells = [Value(row[column] / NS_PER_MS, "ms", source, column) for column in times]
+        begin: list[Cell] = [str(row["process"])] if several else []
+        part = row["idle_ns"] / int(whole[row["process"]])
+        share = value(part, "share", *source, formula="idle_ns / sum of own_idle_ns")
+        lines.append([*begin, str(row["path"]), cells[0], share, *cells[1:]])
     idle_head, *more = times.values()
     heads = (["process"] if several else []) + ["range path", idle_head, "share", *more]
     return pd.DataFrame(lines, columns=heads, dtype="object")

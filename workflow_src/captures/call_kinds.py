@@ -1,6 +1,7 @@
 """What a call to the CUDA runtime or driver does, by its name."""
 
 import re
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -46,3 +47,10 @@ def matching(names: pd.Series, pattern: str) -> npt.NDArray[np.bool_]:
     number, different = pd.factorize(names)
     holds = [re.search(pattern, name) is not None for name in different]
     return np.array([*holds, False])[number]
+
+
+def launches_work(names: "pd.Categorical[Any]") -> npt.NDArray[np.bool_]:
+    """Which calls launch work of a device: kernels or graphs, not functions of the host."""
+    known = [kind_of(name) == "launch" and "HostFunc" not in name for name in names.categories]
+    # A name that isn't known has the last place.
+    return np.asarray(np.append(np.array(known, dtype=bool), False)[names.codes])

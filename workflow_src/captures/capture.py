@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from workflow_src.captures.recording import Recording
 from workflow_src.common.intervals import Integers
+from workflow_src.common.printable import printable as printable
 
 LATEST_NS = 2**62
 """Upper limit of times: 146 years, and half the range of a 64-bit integer."""
@@ -43,14 +45,24 @@ WORK = (
     "thread",
     "missing",
 )
+THREADS = ("process", "thread", "name")
+FLOWS = ("process", "thread", "start_ns", "forward_thread")
 CALL_KINDS = (API, PAGEABLE_COPY, OVERHEAD)
 CALLS = ("kind", "name", "start_ns", "end_ns", "process", "thread", "correlation")
 COPIES = ("work", "direction", "source", "target", "bytes")
+TEXTS = frozenset(("kind", "name", "domain", "missing"))
+SMALL = frozenset(("device", "stream"))
+"""Columns of numbers that nearly always fit into 32 bits, which halves their memory."""
+
 KERNEL, COPY, SET, GRAPH, OPERATOR = "kernel", "copy", "set", "graph", "operator"
 """Kinds of work: GRAPH is a whole CUDA graph as one activity, OPERATOR one of torch on a CPU."""
 
 UNREADABLE = "unreadable"
 """The note of a capture that can't be read, which is about why; nothing else is known of it."""
+
+IMPOSSIBLE, TWICE, REUSED_NUMBERS = "impossible", "twice", "reused numbers"
+NO_KERNELS = "no kernels"
+"""Notes of events that can't be so, and of a capture whose kernels the profiler didn't record."""
 
 NOTES = {
     UNREADABLE: "the capture can't be read",
@@ -77,22 +89,68 @@ NOTES = {
         "clocks, are wrong"
     ),
     "bad calls": "API calls without a time: left out",
-    "bad events": "events that can't be read: left out",
+    "endless calls": (
+        "API calls without an end, or that end before they begin: they are taken to end where they "
+        "begin"
+    ),
+    IMPOSSIBLE: (
+        "events that can't have been then: over a day from the middle of the capture or, of a "
+        "device, over a minute before or after all API calls; left out, in no total"
+    ),
+    TWICE: "events that stand in the file twice, equal in all that is read of them: counted once",
+    "bad events": "events that can't be read, or end without having begun: left out",
     "cut off": "the file ends in the middle; events up to there are read",
     "lost names": "names whose text the file lacks; they are given by number",
     "other table": "table of another name, read for the one expected",
     "unread tables": "activities in tables that this reader doesn't know, not in any total",
-    "no step": "no range that counts has the name that capture_step (--step by hand) gives",
+    "unread events": (
+        "events of a category that this reader doesn't know, or of none, as other profilers write "
+        "for a device's work: in no total"
+    ),
+    "no step": (
+        "no range that counts has the name that capture_step (--step by hand) gives; a * "
+        "in it stands for a number"
+    ),
+    "folded names": (
+        "names that differ from many others in one path by numbers alone; they are one path, with "
+        "* for each number, and capture_fold= (--fold= by hand) keeps them apart"
+    ),
+    "many paths": (
+        "range paths, too many to read: capture_fold (--fold by hand) is a pattern of what is left "
+        "out of names, so that ranges that differ by it are one path"
+    ),
     "no work": "the capture holds no device activity",
+    NO_KERNELS: (
+        "calls that launch work, in a capture without a table of kernels, as tracing by hardware "
+        "leaves behind where the window closes before the program ends: capture again with "
+        "--trace=cuda-sw,nvtx"
+    ),
     "lent": (
-        "activities launched on threads without ranges of the program, such as autograd's: they "
-        "lie in what was open on the main thread"
+        "activities launched on autograd's threads, by the names, flows or ranges of these: they "
+        "lie in what was open on the thread that called backward"
+    ),
+    "turns": (
+        "activities launched on threads that make calls only while another one waits in a range, "
+        "as autograd's do: they lie in what was open on that one"
+    ),
+    "assumed": (
+        "activities launched on threads without ranges of the program, of which nothing says whom "
+        "they work for: they are taken to lie in what was open on the main thread"
+    ),
+    "shared": (
+        "ranges and launches of a thread that works for several others, of which two waited at the "
+        "time: they are taken to belong to the one for which it did more until one went on"
     ),
     "unmatched": (
         "kernels of collectives that don't come in the same order in all processes, or don't end "
         "together: how long they waited for each other isn't told"
     ),
     "ranks": "ranks of one job, each traced by itself and joined: processes have their numbers",
+    REUSED_NUMBERS: (
+        "activities whose launch has the number of other launches in its process: each belongs to "
+        "the latest of them before it or, where one is left without any, to none; traces of "
+        "several ranks under one process number are like that: give each by itself"
+    ),
     "several processes": "launches whose number processes share, so that no process is known",
 }
 """What is said of a capture, by code; a note gives the count, and names where it helps."""
@@ -112,6 +170,16 @@ def noted(**counts: int) -> tuple[Note, ...]:
     return tuple(Note(code.replace("_", " "), n) for code, n in counts.items() if n)
 
 
+def left_out_notes(counts: Mapping[str, Sequence[int]]) -> tuple[Note, ...]:
+    """Notes of how many of some events stand twice, and how many have impossible times."""
+    return tuple(
+        Note(code, count, what)
+        for place, code in enumerate((TWICE, IMPOSSIBLE))
+        for what, each in counts.items()
+        if (count := each[place])
+    )
+
+
 @dataclass(frozen=True)
 class Capture:
     """One capture.
@@ -126,6 +194,9 @@ class Capture:
     copies: a row per copy or set, with COPIES: its row in `work`; direction (HtoD, DtoH, DtoD,
     PtoP, HtoH, SET, or UNKNOWN_TEXT); source and target memory (PAGEABLE, pinned, device, managed,
     or UNKNOWN_TEXT; a set has no source); bytes, or UNKNOWN.
+    threads: a row per name of a thread, with THREADS; a profiler may give several.
+    flows: a row per operator of backward on a thread, with FLOWS: when it began, and the thread of
+    the forward operator that it differentiates.
     """
 
     profiler: str
@@ -135,7 +206,12 @@ class Capture:
     total_ns: int
     calls: pd.DataFrame = field(default_factory=lambda: calls_frame([], [], {}))
     copies: pd.DataFrame = field(default_factory=lambda: copies_frame({}))
+    threads: pd.DataFrame = field(
+        default_factory=lambda: frame(THREADS, {name: [] for name in THREADS})
+    )
+    flows: pd.DataFrame = field(default_factory=lambda: frame(FLOWS, {name: [] for name in FLOWS}))
     notes: tuple[Note, ...] = ()
+    recording: Recording = field(default_factory=Recording)
 
     @classmethod
     def unreadable(cls, why: str) -> "Capture":
@@ -160,25 +236,19 @@ def plausible(moment: int) -> bool:
     return -LATEST_NS < moment < LATEST_NS
 
 
-def printable(text: object) -> str:
-    """A name as text that can be written as UTF-8."""
-    return str(text).encode("utf-8", "backslashreplace").decode("utf-8")
+def frame(columns: Iterable[str], rows: Mapping[str, Any]) -> pd.DataFrame:
+    """A frame with `columns` in this order; text is plain objects, times are 64-bit integers."""
 
+    def typed(name: str) -> "pd.Series[Any]":
+        if name in SMALL:
+            return pd.Series(as_small(np.asarray(rows[name], dtype=np.int64)), copy=False)
+        return pd.Series(rows[name], dtype=object if name in TEXTS else "int64", copy=False)
 
-def frame(columns: Iterable[str], rows: dict[str, object]) -> pd.DataFrame:
-    """A frame with `columns` in this order; numbers are 64-bit integers, text is plain objects."""
-    texts = {"kind", "name", "domain", "missing"}
-    return pd.DataFrame(
-        {
-            name: pd.Series(rows[name], dtype=object if name in texts else "int64", copy=False)
-            for name in columns
-        },
-        copy=False,
-    )
+    return pd.DataFrame({name: typed(name) for name in columns}, copy=False)
 
 
 def calls_frame(kinds: Any, names: Any, numbers: Mapping[str, Integers]) -> pd.DataFrame:
-    """A frame with CALLS, with categories for text, and small integers for what isn't a time.
+    """A frame with CALLS, with categories for text.
 
     There are as many calls as activities, and more of them than anything else.
     """

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -20,7 +20,7 @@ MOST_DIGITS = 20
 PLAIN_DIGITS = 15
 """Of microseconds before the point, from which nanoseconds fit into 64 bits."""
 
-NUMBERS = ("process", "thread", "correlation", "device", "stream", "bytes")
+NUMBERS = ("process", "thread", "correlation", "device", "stream", "external", "bytes")
 NOT_A_TIME = np.iinfo(np.int64).min
 _LINE, _POINT, _ZERO = ord("\n"), ord("."), ord("0")
 _WEIGHTS = np.array([0, *(10 ** (3 + n) for n in range(PLAIN_DIGITS)), 1, 10, 100], dtype=np.int64)
@@ -29,14 +29,18 @@ _WEIGHTS = np.array([0, *(10 ** (3 + n) for n in range(PLAIN_DIGITS)), 1, 10, 10
 
 @dataclass(frozen=True)
 class Columns:
-    """Events with valid times (ns); `bad`: how many others there were."""
+    """Events with valid times (ns).
+
+    bad: how many others there were; endless: how many have no valid end, and end at their start.
+    """
 
     start: Indices
     end: Indices
     names: npt.NDArray[np.object_]
     categories: npt.NDArray[np.object_]
     numbers: dict[str, Indices]
-    bad: int
+    bad: int = 0
+    endless: int = 0
 
     @property
     def count(self) -> int:
@@ -44,23 +48,55 @@ class Columns:
         return len(self.start) + self.bad
 
     @classmethod
-    def of(cls, events: Sequence[Event], known: dict[Any, str]) -> "Columns":
-        """The columns of some events; `known` keeps each name once."""
+    def of(cls, events: Sequence[Event], known: dict[Any, str], endless: bool = False) -> "Columns":
+        """The columns of some events that last; `known` keeps each name once.
+
+        endless: whether one without a valid end counts, too, as if it ended where it starts.
+        """
         start = times([event.ts for event in events])
         length = times([event.dur for event in events])
-        good = (start != NOT_A_TIME) & (length >= 0)
+        timed, lasts = start != NOT_A_TIME, length >= 0
+        good = timed & (lasts | endless)
         kept = list(events) if good.all() else [events[n] for n in np.flatnonzero(good).tolist()]
-        names, categories = (np.empty(len(kept), dtype=object) for _ in range(2))
-        names[:] = [_text(event.name, known) for event in kept]
-        categories[:] = [_text(str(event.cat).lower(), known) for event in kept]
+        end = np.where(lasts, start + length, start)[good]
+        found = cls.between(kept, start[good], end, known)
+        ends_nowhere = int((timed & ~lasts).sum()) if endless else 0
+        return replace(found, bad=len(events) - len(kept), endless=ends_nowhere)
+
+    @classmethod
+    def between(
+        cls, events: Sequence[Event], start: Indices, end: Indices, known: dict[Any, str]
+    ) -> "Columns":
+        """The columns of events that start and end at these times (ns)."""
+        names, categories = (np.empty(len(events), dtype=object) for _ in range(2))
+        names[:] = [_text(event.name, known) for event in events]
+        categories[:] = [_text(str(event.cat).lower(), known) for event in events]
         numbers = {
-            "process": integers([event.pid for event in kept]),
-            "thread": integers([event.tid for event in kept]),
+            "process": integers([event.pid for event in events]),
+            "thread": integers([event.tid for event in events]),
         }
         for name in NUMBERS[2:]:
-            numbers[name] = integers([getattr(event.args, name) for event in kept])
-        start, end, bad = start[good], (start + length)[good], len(events) - len(kept)
-        return cls(start, end, names, categories, numbers, bad)
+            numbers[name] = integers([getattr(event.args, name) for event in events])
+        return cls(start, end, names, categories, numbers)
+
+    def ending(self, end: Indices) -> "Columns":
+        """The same events with other ends."""
+        return replace(self, end=end)
+
+    def only(self, which: npt.NDArray[np.bool_]) -> "Columns":
+        """Some of the events."""
+        if which.all():
+            return self
+        numbers = {name: values[which] for name, values in self.numbers.items()}
+        return Columns(
+            self.start[which],
+            self.end[which],
+            self.names[which],
+            self.categories[which],
+            numbers,
+            self.bad,
+            self.endless,
+        )
 
     @classmethod
     def joined(cls, parts: Sequence["Columns"]) -> "Columns":
@@ -72,6 +108,7 @@ class Columns:
             np.concatenate([part.categories for part in parts]),
             {name: np.concatenate([part.numbers[name] for part in parts]) for name in NUMBERS},
             sum(part.bad for part in parts),
+            sum(part.endless for part in parts),
         )
 
 

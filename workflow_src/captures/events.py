@@ -1,6 +1,6 @@
 """The events of a Chrome trace, also of one that is damaged or cut off.
 
-Only events that last ("ph": "X") are kept. A trace that is valid JSON is read in parts, so that it
+A trace that is valid JSON is read in parts, so that it
 needs little memory; any other one as a whole, event by event. Numbers stay text until they become
 exact nanoseconds.
 """
@@ -24,6 +24,9 @@ START = re.compile(rb'"traceEvents"\s*:\s*\[|^\s*\[')
 LONGEST = 2**26
 """Bytes before the list of events, or of an event: there are a few thousand."""
 
+OVERLAP = 2**10
+"""Bytes searched again, as the beginning of the list may lie in two parts."""
+
 NULL = msgspec.Raw(b"null")
 
 
@@ -33,6 +36,8 @@ class Arguments(msgspec.Struct, frozen=True, gc=False):
     correlation: Any = None
     device: Any = None
     stream: Any = None
+    name: Any = None
+    external: Any = msgspec.field(name="External id", default=None)
     bytes: Any = None
 
 
@@ -46,6 +51,7 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     dur: Any = NULL
     pid: Any = None
     tid: Any = None
+    id: Any = None
     args: Arguments = Arguments()
 
 
@@ -58,7 +64,7 @@ class _Read(Event, frozen=True, gc=False):
 
 @dataclass(frozen=True)
 class Events:
-    """Events that last, how many objects are none, and whether the file ends in the middle."""
+    """Events, how many objects are none, and whether the file ends in the middle."""
 
     rows: list[Event]
     bad: int
@@ -95,14 +101,21 @@ NOT_IN_PARTS = (ValueError, RecursionError, EOFError, zlib.error, msgspec.Msgspe
 
 
 def _start(blocks: Iterator[bytes]) -> tuple[bytes, bytes]:
-    """What is before the first event, and the beginning of what follows."""
+    """What is before the first event, and the beginning of what follows.
+
+    Raises TraceError without reading on where that is too far away, whatever is there.
+    """
     data = b""
     for block in blocks:
+        new = max(0, len(data) - OVERLAP)
         data += block
-        if begin := START.search(data):
+        if begin := START.search(data, new):
             return data[: begin.end()], data[begin.end() :]
         if len(data) > LONGEST:
-            break
+            raise TraceError(
+                f"its first {LONGEST >> 20} MiB have no list of traceEvents: it isn't a trace of "
+                f"torch.profiler; {GIVE}"
+            )
     raise ValueError("it has no list of traceEvents")
 
 
@@ -142,7 +155,8 @@ def _kept(found: dict[str, Any]) -> Any:
         found.get("dur"),
         found.get("pid"),
         found.get("tid"),
-        Arguments(*(arguments.get(name) for name in Arguments.__struct_fields__)),
+        found.get("id"),
+        Arguments(*(arguments.get(name) for name in Arguments.__struct_encode_fields__)),
     )
 
 

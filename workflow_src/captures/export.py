@@ -1,5 +1,6 @@
 """Export a report of nsys, which is only read, as SQLite with the nsys on the PATH."""
 
+import os
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
@@ -7,7 +8,7 @@ from pathlib import Path
 
 from workflow_src.captures.exported import NOT_EXPORTED
 from workflow_src.common import nsys_cli
-from workflow_src.common.arguments import Parser, existing_file, new_file
+from workflow_src.common.arguments import Parser, any_path, new_file
 from workflow_src.common.atomic_write import write_whole
 from workflow_src.common.errors import TraceError, one_sentence
 
@@ -20,6 +21,8 @@ def export(capture: Path, database: Path) -> None:
 
     Raises TraceError if it isn't one by name, or nsys fails.
     """
+    if not (capture.is_file() and os.access(capture, os.R_OK)):
+        raise TraceError(f"{capture} is no file that can be read; copy it again")
     if capture.suffix != SUFFIX or not capture.stat().st_size:
         raise TraceError(
             f"{capture} is no report of nsys: its name ends in {SUFFIX}, and it isn't empty"
@@ -45,7 +48,7 @@ def note_problem(database: Path, why: str) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Export one report."""
     parser = Parser(prog="workflow_src.captures.export", description=__doc__)
-    parser.add_argument("--capture", type=existing_file, required=True, help=".nsys-rep")
+    parser.add_argument("--capture", type=any_path, required=True, help=".nsys-rep")
     parser.add_argument("--output", type=new_file, required=True, help=".sqlite")
     parser.add_argument(
         "--note-problem", action="store_true", help="write why it can't be, and don't fail"

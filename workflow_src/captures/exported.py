@@ -21,7 +21,6 @@ RUNTIME, RANGES, STRINGS = "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS", "String
 LATER = "export it with nsys 2023.4 or later"
 OVERHEADS = "PROFILER_OVERHEAD"
 COPY_KINDS, MEMORY_KINDS = "ENUM_CUDA_MEMCPY_OPER", "ENUM_CUDA_MEM_KIND"
-PRODUCT_VERSION = "EXPORT_PRODUCT_VERSION"
 NOT_EXPORTED = "NOT_EXPORTED"
 """The only table of a database in place of an export that failed: it says why."""
 
@@ -157,14 +156,6 @@ def _stand_ins(tables: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
         if wanted not in tables and len(alike) == 1:
             found[wanted] = alike[0]
     return found
-
-
-def version(found: Exported) -> str:
-    """The version of nsys that wrote the export, or "unknown"."""
-    if not {"name", "value"} <= set(found.tables.get("META_DATA_EXPORT", ())):
-        return "unknown"
-    names, values = (found.store.values("META_DATA_EXPORT", name) for name in ("name", "value"))
-    return printable(dict(zip(names, values, strict=True)).get(PRODUCT_VERSION, "unknown"))
 
 
 def table_notes(found: Exported) -> tuple[Note, ...]:

@@ -1,5 +1,6 @@
 """Reads an nsys export of any program, of nsys 2023.4 and later."""
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -8,66 +9,51 @@ import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.captures.capture import (
-    COPY,
     GRAPH,
+    IMPOSSIBLE,
     KERNEL,
     PAGEABLE,
     RANGES,
-    SET,
     WORK,
     Capture,
+    Note,
     as_small,
     frame,
     joined_copies,
+    left_out_notes,
     noted,
 )
-from workflow_src.captures.exported import (
-    COPY_KINDS,
-    RUNTIME,
-    WORK_TABLES,
-    Columns,
-    Exported,
-    exported,
-    table_notes,
-    version,
-)
+from workflow_src.captures.exported import Exported, exported, table_notes
 from workflow_src.captures.launches import Launches, launches, that_launched
 from workflow_src.captures.nsys_calls import NamedCalls, calls_table, read_calls, read_overheads
-from workflow_src.captures.nsys_copies import COPIED, copies, labels
 from workflow_src.captures.nsys_ranges import NEVER, Ranges, read_ranges
+from workflow_src.captures.nsys_recording import PRODUCT, facts, recording
+from workflow_src.captures.nsys_threads import thread_names
+from workflow_src.captures.nsys_work import Worked, column, read_work
+from workflow_src.captures.plausible import Window, of_work, window
+from workflow_src.captures.recording import Recording
 from workflow_src.captures.store import Store
 from workflow_src.common.intervals import Indices, Integers
 
-KINDS = {"KERNEL": KERNEL, "MEMCPY": COPY, "MEMSET": SET, "GRAPH_TRACE": GRAPH}
-NAMED_BY = {"KERNEL": "demangledName", "MEMCPY": "copyKind", "GRAPH_TRACE": "graphId"}
-TIMES = ("start", "end", "globalPid", "correlationId", "deviceId", "streamId")
-
-
-@dataclass(frozen=True)
-class _Part:
-    """One table of device work: its columns and names, and how many rows were left out."""
-
-    kind: str
-    columns: Columns
-    names: npt.NDArray[np.object_]
-    copies: pd.DataFrame
-    total_ns: int
-    bad: int
-    lost_names: int
+LAUNCHED = (KERNEL, GRAPH)
+"""Kinds of work that calls which launch work launch."""
 
 
 @dataclass(frozen=True)
 class _Launched:
     """All device work with its launches, and all calls.
 
-    last: the latest end of an API call (ns); bad: how many calls were left out.
+    last: the latest end of a call (ns); lost: how many calls were left out or have no end, by the
+    notes that say so; possible: when calls and work can have been.
     """
 
-    parts: list[_Part]
+    parts: list[Worked]
     launches: Launches
     calls: pd.DataFrame
     last: int
-    bad: int
+    lost: Mapping[str, int]
+    recording: Recording
+    possible: Window | None
 
 
 def read(store: Store) -> Capture:
@@ -80,15 +66,20 @@ def _launched(found: Exported) -> _Launched:
     """The calls are read in another thread while this one reads all else of them."""
     with ThreadPoolExecutor(1) as beside:
         reading = beside.submit(_calls_apart, found)
-        parts = [_part(found, key) for key, table in WORK_TABLES.items() if found.has(table)]
+        parts = read_work(found)
         overheads = read_overheads(found)
         api = reading.result()
-    calls = api.calls
-    launched = launches(_column(parts, "globalPid") >> 24, _column(parts, "correlationId"), calls)
-    bad = found.rows(RUNTIME) - len(calls.start) if found.has(RUNTIME) else 0
-    last = int(calls.end.max(initial=-NEVER))
+    possible = window([api.calls.start] if len(api.calls.start) else [column(parts, "start")])
+    if possible:
+        api = api.within(possible)
+        parts = [part.within(of_work(api.calls.start, api.calls.end, possible)) for part in parts]
+    calls, process = api.calls, column(parts, "globalPid") >> 24
+    number, begun = column(parts, "correlationId"), column(parts, "start")
+    launched = launches(process, number, begun, calls, complete=not api.bad + api.impossible)
     table = calls_table(api, _pageable(parts, api), overheads)
-    return _Launched(parts, launched, table, last, bad)
+    last, made = int(calls.end.max(initial=-NEVER)), recording(found, api, launched)
+    lost = {"bad": api.bad, "endless": api.endless, IMPOSSIBLE: api.impossible}
+    return _Launched(parts, launched, table, last, lost, made, possible)
 
 
 def _calls_apart(found: Exported) -> NamedCalls:
@@ -96,7 +87,7 @@ def _calls_apart(found: Exported) -> NamedCalls:
         return read_calls(replace(found, store=store))
 
 
-def _pageable(parts: list[_Part], api: NamedCalls) -> npt.NDArray[np.bool_]:
+def _pageable(parts: list[Worked], api: NamedCalls) -> npt.NDArray[np.bool_]:
     """Which calls copied from or to host memory that isn't pinned."""
     process, number = [], []
     for part in parts:
@@ -108,37 +99,52 @@ def _pageable(parts: list[_Part], api: NamedCalls) -> npt.NDArray[np.bool_]:
     return that_launched(np.concatenate(none + process), np.concatenate(none + number), api.calls)
 
 
-def _column(parts: list[_Part], name: str) -> Indices:
-    return np.concatenate([np.array([], dtype=np.int64), *(part.columns[name] for part in parts)])
-
-
 def _capture(found: Exported, launched: _Launched) -> Capture:
     """The capture, its ranges read besides."""
     ranges, parts = read_ranges(found), launched.parts
-    last = int(_column(parts, "end").max(initial=launched.last))
+    if launched.possible:
+        ranges = ranges.within(launched.possible)
     unclosed = int((ranges.end == NEVER).sum())
+    last = int(column(parts, "end").max(initial=launched.last))
     ranges = ranges.closed(max(last, _last(ranges)))
-    shown = _shown([ranges.thread >> 24, _column(parts, "globalPid") >> 24])
-    graphs = sum(len(part.names) for part in parts if part.kind == GRAPH)
-    notes = noted(
-        unclosed=unclosed,
-        crossing=ranges.crossing,
-        whole_graphs=graphs,
-        bad_ranges=ranges.bad,
-        bad_work=sum(part.bad for part in parts),
-        bad_calls=launched.bad,
-        lost_names=ranges.lost_names + sum(part.lost_names for part in parts),
-    )
+    shown = _shown([ranges.thread >> 24, column(parts, "globalPid") >> 24])
     return Capture(
         "nsys",
-        version(found),
+        facts(found).get(PRODUCT, "unknown"),
         frame(RANGES, _range_rows(ranges, shown)),
         frame(WORK, _work_rows(parts, launched.launches, shown)),
         sum(part.total_ns for part in parts),
         launched.calls.assign(process=_as_shown(launched.calls["process"].to_numpy(), shown)),
         joined_copies([(part.copies, len(part.names)) for part in parts]),
-        notes + table_notes(found),
+        threads=thread_names(found, shown),
+        notes=_notes(ranges, unclosed, launched) + table_notes(found),
+        recording=launched.recording,
     )
+
+
+def _notes(ranges: Ranges, unclosed: int, launched: _Launched) -> tuple[Note, ...]:
+    parts, lost, made = launched.parts, launched.lost, launched.recording.launches
+    kernels = sum(len(part.names) + part.impossible for part in parts if part.kind in LAUNCHED)
+    left_out = {
+        "ranges": (ranges.twice, ranges.impossible),
+        "API calls": (0, lost[IMPOSSIBLE]),
+        "device activities": (
+            sum(part.twice for part in parts),
+            sum(part.impossible for part in parts),
+        ),
+    }
+    return noted(
+        unclosed=unclosed,
+        crossing=ranges.crossing,
+        whole_graphs=sum(len(part.names) for part in parts if part.kind == GRAPH),
+        bad_ranges=ranges.bad,
+        bad_work=sum(part.bad for part in parts),
+        bad_calls=lost["bad"],
+        endless_calls=lost["endless"],
+        no_kernels=0 if kernels else made,
+        reused_numbers=launched.launches.reused,
+        lost_names=ranges.lost_names + sum(part.lost_names for part in parts),
+    ) + left_out_notes(left_out)
 
 
 def _last(ranges: Ranges) -> int:
@@ -161,45 +167,6 @@ def _as_shown(processes: Integers, shown: dict[int, int]) -> Integers:
     return as_small(np.array([shown.get(n, n) for n in own.tolist()], dtype=np.int64))[inverse]
 
 
-def _part(found: Exported, key: str) -> _Part:
-    """The valid rows of one table of device work."""
-    table = WORK_TABLES[key]
-    name_column = NAMED_BY.get(key)
-    if key == "KERNEL" and not found.has_column(table, "demangledName"):
-        name_column = "shortName"
-    kind, named_by = KINDS[key], name_column or "value"
-    wanted = dict.fromkeys((*TIMES, *COPIED.get(kind, ()), named_by))
-    columns = found.timed(table, tuple(wanted))
-    copied = copies(found, kind, columns)
-    names, lost = _names(found, key, columns.pop(named_by), name_column)
-    bad = found.rows(table) - len(names)
-    return _Part(kind, columns, names, copied, found.duration_ns(table), bad, lost)
-
-
-def _names(
-    found: Exported, key: str, numbers: Indices, column: str | None
-) -> tuple[npt.NDArray[np.object_], int]:
-    """The name of each activity, and how many have only a number for one."""
-    inverse, own = pd.factorize(numbers)
-    known, lost = _known_names(found, key, column), f"({KINDS[key]} {{}})"
-    if key == "GRAPH_TRACE":
-        known = {number: f"CUDA graph {number}" for number in own.tolist()}
-    if key == "MEMSET":
-        known = dict.fromkeys(own.tolist(), "[CUDA memset]")
-    texts = [known.get(number, lost.format(number)) for number in own.tolist()]
-    is_lost = np.array([number not in known for number in own.tolist()], dtype=bool)
-    return np.array(texts, dtype=object)[inverse], int(is_lost[inverse].sum())
-
-
-def _known_names(found: Exported, key: str, column: str | None) -> dict[int, str]:
-    if key == "KERNEL" and column:
-        return found.texts(WORK_TABLES[key], column)
-    if key == "MEMCPY":
-        known = labels(found, COPY_KINDS)
-        return {number: f"[CUDA memcpy {label}]" for number, label in known.items()}
-    return {}
-
-
 def _range_rows(ranges: Ranges, shown: dict[int, int]) -> dict[str, object]:
     return {
         "name": ranges.name,
@@ -211,9 +178,9 @@ def _range_rows(ranges: Ranges, shown: dict[int, int]) -> dict[str, object]:
     }
 
 
-def _work_rows(parts: list[_Part], launched: Launches, shown: dict[int, int]) -> dict[str, object]:
+def _work_rows(parts: list[Worked], launched: Launches, shown: dict[int, int]) -> dict[str, object]:
     """All device work, with its launches."""
-    start, end = _column(parts, "start"), _column(parts, "end")
+    start, end = column(parts, "start"), column(parts, "end")
     empty = np.array([], dtype=object)
     kinds = np.array([part.kind for part in parts], dtype=object)
     return {
@@ -222,9 +189,9 @@ def _work_rows(parts: list[_Part], launched: Launches, shown: dict[int, int]) ->
         "start_ns": start,
         "end_ns": end,
         "duration_ns": end - start,
-        "process": _as_shown(_column(parts, "globalPid") >> 24, shown),
-        "device": _column(parts, "deviceId"),
-        "stream": _column(parts, "streamId"),
+        "process": _as_shown(column(parts, "globalPid") >> 24, shown),
+        "device": column(parts, "deviceId"),
+        "stream": column(parts, "streamId"),
         "launch_ns": launched.start,
         "launch_end_ns": launched.end,
         "thread": launched.thread,

@@ -1,7 +1,7 @@
 """The API calls in an nsys export, by name, and the time that nsys recorded as its own."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ from pandas.api.types import union_categoricals
 from workflow_src.captures.capture import (
     API,
     CALL_KINDS,
+    LATEST_NS,
     OVERHEAD,
     PAGEABLE_COPY,
     UNKNOWN,
@@ -20,6 +21,7 @@ from workflow_src.captures.capture import (
 )
 from workflow_src.captures.exported import OVERHEADS, RUNTIME, Columns, Exported
 from workflow_src.captures.launches import Calls
+from workflow_src.captures.plausible import Window, outside
 from workflow_src.common.intervals import Indices, Integers
 
 COLUMNS = ("start", "end", "globalTid", "correlationId", "nameId")
@@ -31,23 +33,52 @@ OVERHEAD_NAME = "profiler overhead"
 
 @dataclass(frozen=True)
 class NamedCalls:
-    """Calls, whose processes have nsys's own numbers, and the name of each."""
+    """Calls, whose processes have nsys's own numbers, and the name of each.
+
+    bad, endless, impossible: how many were left out, without a start; had no end, so that they end
+    where they begin; and were left out, as their times can't be.
+    """
 
     calls: Calls
     names: "pd.Categorical[str]"
+    bad: int = 0
+    endless: int = 0
+    impossible: int = 0
+
+    def within(self, window: Window) -> "NamedCalls":
+        """The same, but for what lies outside of a window."""
+        lost = outside(self.calls.start, self.calls.end, window)
+        if not lost.any():
+            return self
+        columns = (getattr(self.calls, field.name)[~lost] for field in fields(Calls))
+        return replace(
+            self, calls=Calls(*columns), names=self.names[~lost], impossible=int(lost.sum())
+        )
 
 
 def read_calls(found: Exported) -> NamedCalls:
-    """The API calls whose times are valid, in the order of the file."""
+    """The API calls that have a start, in the order of the file."""
     if not found.has(RUNTIME):
         none = np.array([], dtype=np.int64)
         return NamedCalls(Calls(*[none] * 5), coded(none, []))
-    rows = found.timed(RUNTIME, COLUMNS)
+    rows, bad, endless = _begun(found.integers(RUNTIME, COLUMNS))
     # With ten million calls, each column that isn't let go at once takes 80 MB.
     names = _names(rows.pop("nameId"), found.texts(RUNTIME, "nameId"))
     process, thread = _process_and_thread(rows.pop("globalTid"))
     number = as_small(rows.pop("correlationId"))
-    return NamedCalls(Calls(rows["start"], rows["end"], process, thread, number), names)
+    calls = Calls(rows["start"], rows["end"], process, thread, number)
+    return NamedCalls(calls, names, bad, endless)
+
+
+def _begun(rows: Columns) -> tuple[Columns, int, int]:
+    """The rows that have a start; how many haven't; and how many have no end, but end there."""
+    start, end = rows["start"], rows["end"]
+    good, ends = (start > -LATEST_NS) & (start < LATEST_NS), (end >= start) & (end < LATEST_NS)
+    if good.all() and ends.all():
+        return rows, 0, 0
+    rows["end"] = np.where(ends, end, start)
+    kept = {name: values[good] for name, values in rows.items()}
+    return kept, int((~good).sum()), int((good & ~ends).sum())
 
 
 def read_overheads(found: Exported) -> NamedCalls:

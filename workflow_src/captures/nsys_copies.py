@@ -6,7 +6,15 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import COPY, SET, UNKNOWN, UNKNOWN_TEXT, coded, copies_frame
+from workflow_src.captures.capture import (
+    COPY,
+    SET,
+    UNKNOWN,
+    UNKNOWN_TEXT,
+    coded,
+    copies_frame,
+    printable,
+)
 from workflow_src.captures.exported import COPY_KINDS, MEMORY_KINDS, Columns, Exported
 from workflow_src.captures.store import Wanted
 from workflow_src.common.intervals import Indices
@@ -28,7 +36,7 @@ def labels(found: Exported, table: str) -> dict[int, str]:
         return {}
     (numbers,) = found.store.integers(table, [Wanted("id", UNKNOWN, UNKNOWN)])
     texts = found.store.values(table, "label")
-    return dict(zip(numbers.tolist(), map(str, texts), strict=True))
+    return dict(zip(numbers.tolist(), map(printable, texts), strict=True))
 
 
 def copies(found: Exported, kind: str, columns: Columns) -> pd.DataFrame:

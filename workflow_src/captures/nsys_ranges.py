@@ -8,6 +8,8 @@ import numpy.typing as npt
 from workflow_src.captures.capture import LATEST_NS, UNKNOWN, printable
 from workflow_src.captures.domains import DEFAULT
 from workflow_src.captures.exported import RANGES, Columns, Exported
+from workflow_src.captures.plausible import Window, outside
+from workflow_src.captures.rows import in_order, repeated
 from workflow_src.captures.store import Among
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
@@ -26,7 +28,8 @@ _CREATED = Among("eventType", (DOMAIN,))
 class Ranges:
     """Ranges: start, end (ns; NEVER if a range was not closed) and the thread that began each.
 
-    bad, crossing, lost_names: how many were left out, end on another thread, and have no name.
+    They are in order of time, each once. bad, crossing, lost_names, twice: how many were left out,
+    end on another thread, have no name, and stand in the file again.
     """
 
     start: Indices
@@ -37,6 +40,24 @@ class Ranges:
     bad: int
     crossing: int
     lost_names: int
+    twice: int = 0
+    impossible: int = 0
+
+    def by_time(self) -> "Ranges":
+        """The same in order of time, each once: of those of one start the longest first."""
+        keys = (self.start, -self.end, self.thread, self.name, self.domain)
+        order = in_order(keys[0], keys[1:])
+        again = repeated(order, keys)
+        return replace(self._only(order[~np.isin(order, again)]), twice=len(again))
+
+    def within(self, window: Window) -> "Ranges":
+        """The same, but for what lies outside of a window."""
+        lost = outside(self.start, np.where(self.end == NEVER, self.start, self.end), window)
+        return replace(self._only(np.flatnonzero(~lost)), impossible=int(lost.sum()))
+
+    def _only(self, rows: Indices) -> "Ranges":
+        columns = ("start", "end", "thread", "name", "domain")
+        return replace(self, **{name: getattr(self, name)[rows] for name in columns})
 
     def closed(self, at: int) -> "Ranges":
         """The same, those that were not closed ending at `at` (ns)."""
@@ -56,7 +77,7 @@ def read_ranges(found: Exported) -> Ranges:
     texts, lost = _texts(found, rows, _TIMED)
     kept: Columns = {name: column[good] for name, column in rows.items()}
     crossing = (kept["endGlobalTid"] != UNKNOWN) & (kept["endGlobalTid"] != kept["globalTid"])
-    return Ranges(
+    ranges = Ranges(
         kept["start"],
         kept["end"],
         kept["globalTid"],
@@ -66,6 +87,7 @@ def read_ranges(found: Exported) -> Ranges:
         int(crossing.sum()),
         int(lost[good].sum()),
     )
+    return ranges.by_time()
 
 
 def _rows(found: Exported, types: Among) -> Columns:

@@ -29,6 +29,8 @@ def read(path: Path) -> Capture:
 
 
 def _read(path: Path) -> Capture:
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise TraceError(f"it is neither a file nor a folder, as a pipe isn't; {GIVE}")
     if path.is_dir() or is_sqlite(path):
         with reading(path, KIND, AGAIN, TraceError), _stored(path) as store:
             found = nsys.read(store)

@@ -5,6 +5,8 @@ didn't spend in operators that it called.
 """
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from workflow_src.captures.call_kinds import launches_work
 from workflow_src.captures.capture import (
     API,
     COPY,
@@ -25,6 +28,7 @@ from workflow_src.captures.capture import (
     UNKNOWN_TEXT,
     WORK,
     Capture,
+    Note,
     calls_frame,
     coded,
     copies_frame,
@@ -32,9 +36,11 @@ from workflow_src.captures.capture import (
     noted,
 )
 from workflow_src.captures.domains import torch_domain
+from workflow_src.captures.event_checks import checked
 from workflow_src.captures.event_columns import Columns
 from workflow_src.captures.event_parts import KINDS, read_parts
 from workflow_src.captures.launches import SHARED, Calls, launches
+from workflow_src.captures.recording import Recording
 from workflow_src.captures.self_times import operator_calls
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
@@ -46,32 +52,71 @@ COPIED = re.compile(r"Memcpy (?P<direction>\w+) \((?P<source>\w+) -> (?P<target>
 FILLED = re.compile(r"Memset \((?P<target>\w+)\)")
 
 
+@dataclass(frozen=True)
+class _Done:
+    """Device work as rows; how many numbers of launches several processes share, and how many
+    several launches of one; and what is known of the launches."""
+
+    rows: dict[str, object]
+    shared: int = 0
+    reused: int = 0
+    recording: Recording = field(default_factory=Recording)
+
+
 def read(path: Path) -> Capture:
     """The capture in a trace. Raises TraceError if it isn't one."""
     found = read_parts(path, ("range", "call", "overhead", "work"))
     on_device = found.columns["work"].count > 0
     if not on_device:
         found = read_parts(path, ("range", "call", "overhead", "operator"))
-    ranges, calls, overheads, work = found.columns.values()
     if not any(columns.count for columns in found.columns.values()):
-        raise TraceError(
-            "it holds no event of torch.profiler that takes time; record CPU and CUDA activities, "
-            "or copy it again"
-        )
-    rows, shared = _device_rows(work, calls, ranges) if on_device else (_operator_rows(work), 0)
+        raise TraceError(_nothing(found.unread))
+    columns, checks = checked(found.columns)
+    ranges, calls, overheads, work = columns.values()
+    done = _device_rows(work, calls, ranges) if on_device else _Done(_operator_rows(work))
     notes = noted(
         bad_ranges=ranges.bad,
         bad_work=work.bad,
         bad_calls=calls.bad,
-        bad_events=found.bad,
+        endless_calls=calls.endless,
+        bad_events=found.bad + found.stray,
         cut_off=int(found.cut_off),
-        several_processes=shared,
+        several_processes=done.shared,
+        reused_numbers=done.reused,
     )
-    table = frame(WORK, rows)
+    unread = [Note("unread events", n, name or "no category") for name, n in found.unread.items()]
+    notes += (*checks, *unread)
+    table = frame(WORK, done.rows)
     copies = _copies(table, work.numbers["bytes"]) if on_device else copies_frame({})
     every = _calls(calls, _pageable(copies, work), overheads)
     total, spans = int(table["duration_ns"].sum()), frame(RANGES, _range_rows(ranges))
-    return Capture("torch", "", spans, table, total, every, copies, notes)
+    return Capture(
+        "torch",
+        "",
+        spans,
+        table,
+        total,
+        every,
+        copies,
+        found.ties.threads(),
+        found.ties.flows(),
+        notes,
+        done.recording,
+    )
+
+
+def _nothing(unread: Mapping[str, int]) -> str:
+    """Why a trace without any event that is read can't be."""
+    if "" in unread:
+        return (
+            f"its {unread['']} events have no category, so another profiler wrote it, such as "
+            "TensorFlow's or JAX's; capture the program with nsys instead: "
+            "nsys profile -t cuda,nvtx"
+        )
+    return (
+        "it holds no event of torch.profiler that takes time; record CPU and CUDA activities, or "
+        "copy it again"
+    )
 
 
 def _copies(work: pd.DataFrame, size: Indices) -> pd.DataFrame:
@@ -124,8 +169,8 @@ def _range_rows(ranges: Columns) -> dict[str, object]:
     }
 
 
-def _device_rows(work: Columns, calls: Columns, ranges: Columns) -> tuple[dict[str, object], int]:
-    """A device's activities with their launches, and of how many the process can't be known.
+def _device_rows(work: Columns, calls: Columns, ranges: Columns) -> _Done:
+    """A device's activities with their launches.
 
     An activity's event names its device, not its process: that is its launch's.
     """
@@ -133,7 +178,7 @@ def _device_rows(work: Columns, calls: Columns, ranges: Columns) -> tuple[dict[s
     callers = calls.numbers["process"]
     process, shared = _processes(number, of_call, callers, ranges.numbers["process"])
     called = Calls(calls.start, calls.end, callers, calls.numbers["thread"], of_call)
-    launched = launches(process, number, called)
+    launched = launches(process, number, work.start, called, complete=not calls.bad)
     kinds = np.array([KINDS[name] for name in work.categories], dtype=object)
     device, stream = work.numbers["device"], work.numbers["stream"]
     rows: dict[str, object] = _rows(work, kinds, process) | {
@@ -144,7 +189,12 @@ def _device_rows(work: Columns, calls: Columns, ranges: Columns) -> tuple[dict[s
         "thread": launched.thread,
         "missing": np.where(shared, SHARED, launched.missing).astype(object),
     }
-    return rows, int(shared.sum())
+    launching = launches_work(pd.Categorical(calls.names))
+    made = Recording(
+        launches=int((launching & launched.outermost).sum()),
+        unanswered=int((launching & launched.unanswered).sum()),
+    )
+    return _Done(rows, int(shared.sum()), launched.reused, made)
 
 
 def _processes(

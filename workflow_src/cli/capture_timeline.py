@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.captures.domains import domain_names
-from workflow_src.common.arguments import Parser, existing_path, new_file, pattern
+from workflow_src.captures.limits import add_limits, within_limits
+from workflow_src.common.arguments import Parser, any_path, new_file, pattern
 from workflow_src.common.atomic_write import write_text
 from workflow_src.common.errors import TraceError, one_sentence
 from workflow_src.placing.attributed import attributed, source_of
@@ -44,9 +45,9 @@ class Step:
     row: pd.DataFrame
 
 
-def timeline(source: Source, named: str) -> Timeline:
+def timeline(source: Source) -> Timeline:
     """The timeline of a step. Raises TraceError if the capture has none."""
-    steps = step_ranges(source, named)
+    steps = step_ranges(source)
     if steps.empty:
         raise TraceError("the capture has no steps; --step names the ranges that are steps")
     step = _typical(steps, several=steps["process"].nunique() > 1)
@@ -112,11 +113,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Write a step of one capture."""
     parser = Parser(prog="workflow_src.cli.capture_timeline", description=__doc__)
     parser.add_argument(
-        "--capture", type=existing_path, nargs="+", required=True, help="as for its tables"
+        "--capture", type=any_path, nargs="+", required=True, help="as for its tables"
     )
     parser.add_argument("--domains", type=domain_names, help="those whose ranges count")
-    parser.add_argument("--fold", type=pattern, default="", help="left out of ranges' names")
-    parser.add_argument("--step", default="", help="the name of the ranges that are steps")
+    parser.add_argument("--fold", type=pattern, help="left out of ranges' names")
+    parser.add_argument(
+        "--step", default="", help="the name of the ranges that are steps, * for a number"
+    )
+    add_limits(parser)
     parser.add_argument(
         "--note-problem", action="store_true", help="draw nothing where there is no step"
     )
@@ -135,8 +139,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _timeline(given: Namespace) -> Timeline:
     """The timeline that is asked for; an empty one, and why, if problems are to be noted."""
     try:
-        placed = attributed(read_all(given.capture), given.domains, fold=given.fold)
-        return timeline(source_of(placed), given.step)
+        with within_limits(given):
+            capture = read_all(given.capture)
+            placed = attributed(capture, given.domains, fold=given.fold, step=given.step)
+            return timeline(source_of(placed))
     except TraceError as error:
         if not given.note_problem:
             raise

@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from workflow_src.captures.export_case import export
 from workflow_src.common import nsys_cli
 from workflow_src.common.arguments import Parser, existing_folder, new_file
 from workflow_src.common.atomic_write import write_csv
@@ -20,8 +21,7 @@ from workflow_src.common.plan_row import COLUMNS
 from workflow_src.common.reading import reading
 from workflow_src.common.schema import TEXT, one_of
 from workflow_src.measure.capture import recorder
-from workflow_src.placing.attribution import attribute, device_times, number_steps
-from workflow_src.traces.export import export, read_trace
+from workflow_src.placing.case_capture import read_case
 
 PHASES_WITH_BACKWARD = ("forward_backward", "train_step")
 
@@ -36,7 +36,7 @@ def single_threaded_ms(row: dict[str, Any]) -> dict[str, float]:
         capture, exported = Path(folder, "c.nsys-rep"), Path(folder, "export")
         nsys_cli.profile(capture, program, row["device"], os_tracing=False)
         export(capture, exported, os_tracing=False)
-        ranges = device_times(*_numbered(exported))
+        ranges = read_case(exported).ranges
     return {
         phase: ranges[ranges["path"] == f"{phase}/backward"]
         .groupby("step")["busy_ns"]
@@ -46,11 +46,6 @@ def single_threaded_ms(row: dict[str, Any]) -> dict[str, float]:
         for phase in PHASES_WITH_BACKWARD
         if (ranges["path"] == f"{phase}/backward").any()
     }
-
-
-def _numbered(exported: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    ranges, activities = attribute(read_trace(exported))
-    return number_steps(ranges), activities
 
 
 def compare(case: str, kernels: pd.DataFrame, single: dict[str, float]) -> pd.DataFrame:

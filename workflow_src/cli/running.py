@@ -1,9 +1,7 @@
 """What runs in a project's folder, and who holds the devices of this machine; changes nothing."""
 
-import json
 import os
 import re
-import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -11,7 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from workflow_src.common.device_locks import FOLDER, MACHINE, VARIABLE
+from workflow_src.common.device_locks import FOLDER, MACHINE, VARIABLE, holder_in, temporary_folder
+from workflow_src.common.errors import StageError
 
 RUNS = Path(".snakemake", "log")
 PROCESSES = Path("/proc")
@@ -91,16 +90,17 @@ def _failed_in(run: Path) -> tuple[Failure, ...]:
 def holders() -> dict[str, str]:
     """Who holds each locked device of this machine, and for what, by the device's name."""
     own = os.environ.get(VARIABLE)
-    places = [Path(own)] if own else [*MACHINE, Path(tempfile.gettempdir())]
+    places = [Path(own)] if own else list(MACHINE)
+    with suppress(StageError):
+        places += [] if own else [temporary_folder()]
     found = {}
     for path in (path for place in places for path in (place / FOLDER).glob("*.lock")):
-        with suppress(OSError, ValueError, LookupError, TypeError):
-            said = json.loads(path.read_text(encoding="utf-8"))
-            if _is_held(path):
-                found[path.stem] = said["holder"] + (said["about"] and f", for {said['about']}")
+        with suppress(OSError):
+            if (holder := holder_in(path)) and _is_held(path):
+                found[path.stem] = holder
     return found
 
 
 def _is_held(path: Path) -> bool:
     """Whether a process holds the lock: a killed one leaves its name in the file (proc(5))."""
-    return f":{path.stat().st_ino} " in (PROCESSES / "locks").read_text(encoding="utf-8")
+    return f":{path.lstat().st_ino} " in (PROCESSES / "locks").read_text(encoding="utf-8")

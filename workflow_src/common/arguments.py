@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from workflow_src.common.errors import StageError
+from workflow_src.common.printable import printable
 from workflow_src.common.schema import Schema, sentence, violation
 
 
@@ -21,7 +22,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print the message and exit with status 2."""
-        self.exit(2, " ".join(message.removeprefix("argument ").split()) + "\n")
+        self.exit(2, printable(" ".join(message.removeprefix("argument ").split())) + "\n")
 
 
 def existing_file(text: str) -> Path:
@@ -33,10 +34,10 @@ def existing_file(text: str) -> Path:
     return Path(text)
 
 
-def existing_path(text: str) -> Path:
-    """The path of a file or folder to read."""
-    if not os.path.exists(text):
-        raise argparse.ArgumentTypeError(f"there is no file or folder {text!r}")
+def any_path(text: str) -> Path:
+    """The path of a file or folder whose reader says what is wrong with it."""
+    if not text:
+        raise argparse.ArgumentTypeError("'' is no path")
     return Path(text)
 
 

@@ -68,6 +68,28 @@ def _on_one_line(numbers: str) -> str:
     return "[" + ", ".join(numbers.strip("[]").replace(",", " ").split()) + "]"
 
 
+_FORMULA = re.compile(r"[=+\-@\t\r](?!$|\d*\.?\d+(?:[eE][+-]?\d+)?$)")
+"""The beginning of a text that a spreadsheet computes, and that is no number."""
+
+
 def write_csv(path: Path, table: "pd.DataFrame") -> None:
-    """Write `table` as CSV without its index to `path` atomically."""
-    write_whole(path, lambda partial: table.to_csv(partial, index=False, lineterminator="\n"))
+    """Write `table` as CSV without its index to `path` atomically.
+
+    Texts that a spreadsheet would take for formulas get an apostrophe before them, as OWASP's page
+    on CSV injection says.
+    """
+    safe = {
+        str(name): [_inert(cell) for cell in column]
+        for name, column in table.items()
+        if column.dtype.kind not in "biufcmM" and _computes(column)
+    }
+    whole = table.assign(**safe)
+    write_whole(path, lambda partial: whole.to_csv(partial, index=False, lineterminator="\n"))
+
+
+def _computes(column: "pd.Series[Any]") -> bool:
+    return any(isinstance(cell, str) and _FORMULA.match(cell) for cell in column.unique())
+
+
+def _inert(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell

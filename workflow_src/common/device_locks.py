@@ -5,6 +5,7 @@ is visible to all users, to jobs with a private /tmp or /dev/shm and to containe
 processes that see any one of them in common exclude each other.
 """
 
+import errno
 import json
 import os
 import pwd
@@ -17,11 +18,15 @@ from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from workflow_src.common.errors import StageError
+from workflow_src.common.lock_files import locked, make_shared_folder, text_in
+from workflow_src.common.printable import printable
 
 POLL_S = 0.2
+
+LONGEST_HOLD_S = 6 * 3600
+"""How long one process may hold a device before those who wait for it give up: a measurement takes
+minutes, and each has the lock for itself."""
 
 VARIABLE = "STEP_TIME_LOCKS"
 """Environment variable that names a folder for the locks, instead of those of the machine."""
@@ -30,6 +35,14 @@ MACHINE = (Path("/run/lock"), Path("/var/lock"), Path("/dev/shm"))
 """Folders that belong to the machine rather than to a user or a job."""
 
 FOLDER = "transformer-step-time-locks"
+
+REMEDIES = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free some space there, or "),
+    **dict.fromkeys((errno.ELOOP, errno.EINVAL, errno.EMLINK, errno.EISDIR), "remove it, or "),
+}
+"""What helps beside another folder, by error; common/lock_files.py raises those of the second."""
+
+SET = f"set {VARIABLE} to a folder that all who measure on this machine can write to"
 
 
 class DeviceError(StageError):
@@ -44,7 +57,18 @@ def lock_folders() -> list[Path]:
     """
     if os.environ.get(VARIABLE):
         return [_folder_in(Path(os.environ[VARIABLE]))]
-    return _machine_folders() or [_folder_in(Path(tempfile.gettempdir()))]
+    return _machine_folders() or [_folder_in(temporary_folder())]
+
+
+def temporary_folder() -> Path:
+    """The folder of temporary files. Raises DeviceError if none can be written to."""
+    try:
+        return Path(tempfile.gettempdir())
+    except OSError as error:
+        raise DeviceError(
+            f"no folder for temporary files can be written to ({error.strerror}); free some space, "
+            f"or set TMPDIR, or {SET}"
+        ) from None
 
 
 def locks_are_shared() -> bool:
@@ -63,22 +87,18 @@ def _machine_folders() -> list[Path]:
 def _folder_in(place: Path) -> Path:
     folder = place / FOLDER
     try:
-        folder.mkdir(exist_ok=True)
-        # World-writable whatever the umask, and not sticky: in a sticky folder the kernel stops
-        # one user from opening another's lock (fs.protected_regular).
-        with suppress(PermissionError):
-            folder.chmod(0o777)
+        make_shared_folder(folder)
     except OSError as error:
-        raise _unusable(folder, os.strerror(error.errno or 0)) from None
+        raise _unusable(folder, error) from None
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise _unusable(folder, "not writable")
+        raise _unusable(folder, PermissionError(errno.EACCES, "not writable"))
     return folder
 
 
-def _unusable(path: Path, why: str) -> DeviceError:
+def _unusable(path: Path, error: OSError) -> DeviceError:
     return DeviceError(
-        f"{path}: no device can be locked here ({why}); set {VARIABLE} to a folder that all who "
-        "measure on this machine can write to"
+        f"{path}: no device can be locked here ({error.strerror}); "
+        f"{REMEDIES.get(error.errno or 0, '')}{SET}"
     )
 
 
@@ -86,10 +106,10 @@ def _unusable(path: Path, why: str) -> DeviceError:
 def one_locked(names: Sequence[str], about: str, wait_s: float) -> Iterator[str]:
     """Lock the first free device of `names`, and yield its name; `about` says what for.
 
-    While all are locked, prints who holds them and waits, at most `wait_s` seconds (negative:
-    without limit). Raises DeviceError if the wait times out.
+    While all are locked, prints who holds them and waits, at most `wait_s` seconds (negative: as
+    long as holders change). Raises DeviceError if the wait times out.
     """
-    deadline = time.monotonic() + wait_s if wait_s >= 0 else float("inf")
+    began = changed = time.monotonic()
     said = ""
     while True:
         for name in names:
@@ -98,13 +118,23 @@ def one_locked(names: Sequence[str], about: str, wait_s: float) -> Iterator[str]
                 with lock:
                     yield name
                 return
-        if time.monotonic() >= deadline:
+        now = time.monotonic()
+        if 0 <= wait_s <= now - began:
             raise DeviceError(f"device: {', '.join(names)} still in use after {wait_s:g} s")
         holders = "; ".join(f"{name} is held by {_holder(name)}" for name in names)
         if holders != said:
             print(f"Waiting: {holders}", file=sys.stderr, flush=True)
-            said = holders
+            said, changed = holders, now
+        if now - changed >= LONGEST_HOLD_S:
+            raise DeviceError(_held_too_long(holders))
         time.sleep(POLL_S)
+
+
+def _held_too_long(holders: str) -> str:
+    return (
+        f"device: {holders}, and has been for {LONGEST_HOLD_S / 3600:g} h; if nothing is measured "
+        f"there, end that process, which lslocks names, or set {VARIABLE} to another folder"
+    )
 
 
 def _files(name: str) -> list[Path]:
@@ -116,13 +146,10 @@ def _try(name: str, about: str) -> ExitStack | None:
     with ExitStack() as held:
         for path in _files(name):
             try:
-                held.enter_context(FileLock(path, mode=0o666).acquire(timeout=0))
-            except Timeout:
-                return None
+                if not held.enter_context(locked(path, _myself(about))):
+                    return None
             except OSError as error:
-                raise _unusable(path, os.strerror(error.errno or 0)) from None
-            path.write_text(_myself(about), encoding="utf-8")
-            held.callback(path.write_text, "")
+                raise _unusable(path, error) from None
         return held.pop_all()
 
 
@@ -143,8 +170,13 @@ def _user() -> str:
 
 def _holder(name: str) -> str:
     """Who holds a device, since when and for what, as written by that process."""
-    for path in _files(name):
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            found = json.loads(path.read_text(encoding="utf-8"))
-            return f"{found['holder']}" + (f", for {found['about']}" if found["about"] else "")
-    return "another process"
+    return next(filter(None, map(holder_in, _files(name))), "another process")
+
+
+def holder_in(path: Path) -> str:
+    """Who a lock file says to hold it, since when and for what; "" if it doesn't say."""
+    with suppress(ValueError, KeyError, TypeError):
+        written = json.loads(text_in(path))
+        about = f", for {written['about']}" if written["about"] else ""
+        return printable(f"{written['holder']}{about}")
+    return ""

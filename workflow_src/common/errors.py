@@ -8,9 +8,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from workflow_src.common.printable import printable
+
 
 class StageError(RuntimeError):
-    """One sentence that says what is wrong and what to do about it."""
+    """One sentence that says what is wrong and what to do about it; of several things, a line each.
+
+    Whatever names and values it quotes, it has no control characters.
+    """
+
+    def __init__(self, said: str) -> None:
+        """Keep the sentence as it may be shown."""
+        super().__init__("\n".join(map(printable, said.split("\n"))))
 
 
 class TraceError(StageError):
@@ -52,11 +61,11 @@ def one_sentence(about: str = "") -> Iterator[None]:
     try:
         yield
     except StageError as error:
-        sys.exit(f"{about}: {error}" if about else str(error))
+        sys.exit(f"{printable(about)}: {error}" if about else str(error))
     except OSError as error:
         if error.errno not in ADVICE:
             raise
-        where = f"{error.filename}: " if error.filename else ""
+        where = f"{printable(error.filename)}: " if error.filename else ""
         sys.exit(
             f"{where}{os.strerror(error.errno)}; {ADVICE[error.errno]} and run again, "
             "finished files are kept"

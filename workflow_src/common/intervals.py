@@ -40,6 +40,11 @@ class Union:
         """How much time is covered (ns)."""
         return int((self.ends - self.starts).sum())
 
+    def holds(self, moments: Indices) -> npt.NDArray[np.bool_]:
+        """Whether each moment (ns) lies in an interval."""
+        at = np.searchsorted(self.starts, moments, side="right") - 1
+        return np.asarray((at >= 0) & (moments < np.append(self.ends, 0)[at]))
+
     def until(self, moments: Indices) -> Indices:
         """How much of the time before each moment (ns) is covered."""
         if not len(self.starts):

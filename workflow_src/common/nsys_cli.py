@@ -19,13 +19,14 @@ REPORTS = (
 )
 OLDEST = (2023, 4)
 
-DATABASE = "trace.sqlite"
+DATABASE, TRACE = "trace.sqlite", "trace.json.gz"
+"""The capture in an export: nsys's tables, or the trace of torch.profiler as it was written."""
 
 
 def export_files(suffix: str) -> tuple[str, ...]:
     """The files in every export of a capture with this suffix, from either profiler."""
-    reports = REPORTS if suffix == ".nsys-rep" else ()
-    return (DATABASE, *(f"{name}.csv" for name in reports))
+    by_nsys = suffix == ".nsys-rep"
+    return (DATABASE, *(f"{name}.csv" for name in REPORTS)) if by_nsys else (TRACE,)
 
 
 def version() -> tuple[int, int]:

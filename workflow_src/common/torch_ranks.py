@@ -27,11 +27,17 @@ class Rank:
 
 
 def rank_of(path: Path) -> Rank | None:
-    """The rank that a trace, compressed or not, is of; None for a file or folder without one."""
-    if path.is_dir():
+    """The rank that a trace, compressed or not, is of; None for a file or folder without one.
+
+    Also for what can't be read, which its reader says.
+    """
+    try:
+        if not path.is_file():
+            return None
+        with path.open("rb") as file:
+            head = file.read(HEAD)
+    except OSError:
         return None
-    with path.open("rb") as file:
-        head = file.read(HEAD)
     if head.startswith(b"\x1f\x8b"):
         try:
             head = zlib.decompressobj(GZIP).decompress(head, HEAD)

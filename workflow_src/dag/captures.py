@@ -4,6 +4,7 @@ import csv
 import glob
 import hashlib
 import json
+import os
 import re
 import shlex
 from collections import Counter
@@ -15,7 +16,7 @@ from workflow_src.common.nsys_folder import table_files
 from workflow_src.common.torch_ranks import jobs
 from workflow_src.dag.paths import PAGE, ROOT_FILES, TEMPLATES, another_run, made_for_another
 from workflow_src.dag.wildcards import Wildcards, known
-from workflow_src.plan.config import ConfigError
+from workflow_src.plan.config import PERIODIC, ConfigError
 
 RESULTS = "results/captures"
 TABLES = (
@@ -25,6 +26,8 @@ SUFFIXES = re.compile(r"(\.nsys-rep|\.sqlite|\.json|\.pt\.trace|\.trace|\.gz|_ar
 ENDS = (SUFFIXES, re.compile(r"\.gz\Z"), re.compile(r"(?!)"))
 """What a name leaves of its file's off, one instead of the other where that tells files apart."""
 REPORT_OF_NSYS = ".nsys-rep"
+UNNAMED = re.compile("[{}<>]")
+"""What an input's name can't have: Snakemake puts something else in its place."""
 UNREADABLE = "unreadable"
 """The note in notes.csv of a capture that can't be read, which is about why."""
 
@@ -40,11 +43,12 @@ class Captures:
     fold: str = ""
     domains: tuple[str, ...] = ()
     step: str = ""
+    limits: tuple[str, ...] = ()
 
     @property
     def options(self) -> str:
         """The arguments that say how captures are read, also the empty ones, quoted."""
-        given = [f"--fold={self.fold}", f"--step={self.step}"]
+        given = [f"--fold={self.fold}", f"--step={self.step}", *self.limits]
         given += [f"--domains={','.join(self.domains)}"] if self.domains else []
         return shlex.join(given)
 
@@ -59,8 +63,23 @@ class Captures:
         return (exported,) if is_report else self.files[wildcards.capture]
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
-        """Its files: all of a folder, whose own time doesn't tell that one of them changed."""
-        return [file for path in self.readable(wildcards) for file in files_of(path) or [path]]
+        """Its files: all of a folder, whose own time doesn't tell that one of them changed.
+
+        Not those that can't be read: Snakemake would end there, and the job says why.
+        """
+        exported = self.readable(wildcards)
+        if exported != self.files[wildcards.capture]:
+            return list(exported)
+        return [file for path in exported for file in files_of(path) if not UNNAMED.search(file)]
+
+    def report(self, wildcards: Wildcards) -> list[str]:
+        """Its report of nsys, if it can be an input."""
+        return [file for file in files_of(self.file(wildcards)) if not UNNAMED.search(file)]
+
+    def unnamed(self, wildcards: Wildcards) -> list[int]:
+        """When its files changed (ns) that can't be inputs by their names, as a param."""
+        files = [file for path in self.files[wildcards.capture] for file in files_of(path)]
+        return [Path(file).stat().st_mtime_ns for file in files if UNNAMED.search(file)]
 
     def tried_again(self, ancient: Callable[[str], str]) -> Callable[[Wildcards], str]:
         """An input function: what has a capture read again if it couldn't be read the last time."""
@@ -114,37 +133,46 @@ def _problem(name: str) -> str:
 
 
 def captures_of(
-    patterns: Iterable[str],
+    patterns: Sequence[str],
     fold: str | None,
     domains: Iterable[str] = (),
     step: str | None = None,
+    limits: Mapping[str, float | None] | None = None,
 ) -> Captures:
     """The captures that the setting `captures` names, files or patterns of files.
 
-    Raises ConfigError for a pattern without a file, two files whose whole paths give one name, or a
-    bad `capture_fold`.
+    A file that isn't there or can't be read is one whose reader will say so, beside others that are
+    there. Raises ConfigError if there are none, for a pattern without a file, two files whose whole
+    paths give one name, or a bad `capture_fold`. `limits`: those of reading one (GiB), by argument.
     """
     try:
         re.compile(fold or "")
     except re.error as error:
         raise ConfigError(f"capture_fold: {fold!r} is no regular expression: {error}") from None
-    files: dict[str, None] = {}
-    for pattern in patterns:
-        found = [path for path in sorted(glob.glob(pattern)) if files_of(path)]
-        if not found:
+    found = {pattern: _fitting(pattern) for pattern in patterns}
+    for pattern in (pattern for pattern, paths in found.items() if not paths):
+        if glob.has_magic(pattern) or not any(found.values()):
             raise ConfigError(
                 f"captures: {pattern!r} isn't a file, nor a folder that nsys exported, and as a "
                 "pattern fits none"
             )
-        files |= dict.fromkeys(path.rstrip("/") for path in found)
-    return Captures(_of_jobs(names_of(list(files))), fold or "", tuple(domains), step or "")
+        found[pattern] = [pattern]
+    files = dict.fromkeys(path.rstrip("/") for paths in found.values() for path in paths)
+    given = tuple(f"--{name}={value:g}" for name, value in (limits or {}).items() if value)
+    return Captures(_of_jobs(names_of(list(files))), fold or "", tuple(domains), step or "", given)
+
+
+def _fitting(pattern: str) -> list[str]:
+    """What is there under a name or pattern, but for folders that are no captures."""
+    paths = sorted(glob.glob(pattern))
+    return [path for path in paths if not Path(path).is_dir() or files_of(path)]
 
 
 def files_of(path: str) -> list[str]:
-    """The file at a path, those of a folder that nsys exported, or none."""
+    """The file at a path, those of a folder that nsys exported, or none that can be read."""
     if Path(path).is_dir():
         return [str(file) for file in table_files(Path(path)).values()]
-    return [path] if Path(path).is_file() else []
+    return [path] if Path(path).is_file() and os.access(path, os.R_OK) else []
 
 
 def _of_jobs(names: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
@@ -190,4 +218,5 @@ def name_of(path: str, length: int = 0) -> str:
     *above, file = Path(path).parts
     stem = ENDS[kept].sub("", file) or "capture"
     name = "-".join([*above[max(0, len(above) - folders) :], stem])
-    return re.sub(r"[^A-Za-z0-9._-]", "-", name).lstrip(".-") or "capture"
+    name = re.sub(r"[^A-Za-z0-9._-]", "-", name).lstrip(".-") or "capture"
+    return f"{name}-capture" if PERIODIC.search(name) else name

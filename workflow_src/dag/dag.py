@@ -31,8 +31,8 @@ RULES = (
 )
 
 
-CAPTURES = ("captures", "capture_fold", "capture_domains", "capture_step")
-"""The settings of captures that others recorded."""
+LIMITS = {"unpacked-gib": "capture_unpacked_gib", "memory-gib": "capture_memory_gib"}
+"""The settings that limit what reading a capture of others takes, by argument."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,7 @@ def dag_of(plan: Plan, changed: Iterable[str] = ()) -> Dag:
     """
     cases, ceilings = Cases(plan), Ceilings(plan)
     studies, timelines = Studies(plan, ceilings), Timelines(plan, cases)
+    settings = plan.settings
     return Dag(
         plan=plan,
         cases=cases,
@@ -121,5 +122,11 @@ def dag_of(plan: Plan, changed: Iterable[str] = ()) -> Dag:
         timelines=timelines,
         report=Report(plan, ceilings, studies, timelines, tuple(changed)),
         environments=Environments(plan, cases, studies),
-        captures=captures_of(*(plan.settings[name] for name in CAPTURES)),
+        captures=captures_of(
+            settings["captures"],
+            settings["capture_fold"],
+            settings["capture_domains"],
+            settings["capture_step"],
+            {name: settings[setting] for name, setting in LIMITS.items()},
+        ),
     )

@@ -1,17 +1,30 @@
 """What the Snakefile does first: checks that end with one sentence, and then the DAG."""
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from workflow_src.dag.dag import Dag, dag_of
 from workflow_src.dag.wildcards import known
-from workflow_src.plan.config import ConfigError, options, read_yaml
+from workflow_src.plan.config import ConfigError, options, read_config, usable
 from workflow_src.plan.suites import make_plan
 from workflow_src.plan.targets import unknown_case
 from workflow_src.plan.unfinished import lost
 from workflow_src.studies.study import STUDIES
+
+
+def require_no_module(snakefiles: Sequence[object], folder: object) -> None:
+    """Exit with a sentence if another Snakefile uses this one, which lies in `folder`, as a module.
+
+    snakefiles: Snakemake's modifiers of rules, of which each module adds one.
+    """
+    if len(snakefiles) > 1:
+        raise SystemExit(
+            "this workflow can't be a module of another Snakefile, as its paths and settings are "
+            f"those of its own folder: run snakemake in {folder}, and take what it makes, "
+            f"{folder}/results/..., as inputs"
+        )
 
 
 def require_project_folder(folder: str) -> None:
@@ -24,12 +37,12 @@ def require_project_folder(folder: str) -> None:
 
 
 def readable(path: str) -> str:
-    """`path`, if YAML can be read from it; else the program ends with one sentence.
+    """`path`, if a mapping can be read from it; else the program ends with one sentence.
 
     Snakemake's own message for a file that isn't UTF-8 is a traceback.
     """
     try:
-        read_yaml(Path(path))
+        read_config(Path(path))
     except ConfigError as error:
         raise SystemExit(f"config: {error}") from None
     return path
@@ -39,7 +52,7 @@ def make_dag(config: Mapping[str, Any], files: Iterable[str] = ()) -> Dag:
     """The DAG of a configuration; invalid input ends the program with one sentence."""
     try:
         for file in files:
-            read_yaml(Path(file))
+            read_config(Path(file))
         dag = dag_of(make_plan(config), options(config))
         _check(dag)
         _note(dag)
@@ -51,6 +64,8 @@ def make_dag(config: Mapping[str, Any], files: Iterable[str] = ()) -> Dag:
 def _check(dag: Dag) -> None:
     for name in dag.plan.settings["studies"]:
         known("studies", name, STUDIES)
+    for name in dag.plan.case_ids:
+        usable(f"case of {dag.plan.tag}", name)
     dag.cases.to_join()
     if wrong := unknown_case(sys.argv, dag.plan.tag, dag.plan.case_ids):
         raise ConfigError(wrong)

@@ -36,12 +36,12 @@ class Subject:
     recording: Recording
 
     @classmethod
-    def of(cls, attributed: Attributed, process: int, step: str = "") -> "Subject":
+    def of(cls, attributed: Attributed, process: int) -> "Subject":
         """The steps of a process, found as in step.recorded, to the end of the last one.
 
         Raises TraceError as that does.
         """
-        return cls(attributed, ended(recorded(attributed, process, step)))
+        return cls(attributed, ended(recorded(attributed, process)))
 
     @property
     def process(self) -> int:

@@ -47,7 +47,7 @@ def host_calls(attributed: Attributed, loop: Loop) -> pd.DataFrame:
     threads that launch nothing are left out.
     """
     work = attributed.work[attributed.work["process"] == loop.process]
-    helping = _helping(attributed, loop, work)
+    helping = _helping(loop, work)
     launching = {loop.thread, *helping, *work["thread"].unique().tolist()} - {UNKNOWN}
     calls = attributed.capture.calls
     here = (calls["process"] == loop.process) & calls["thread"].isin(launching)
@@ -108,15 +108,9 @@ def step_at(steps: pd.DataFrame, moments: Indices) -> Indices:
     return np.where(inside & (row >= 0), row, NOWHERE)
 
 
-def _helping(attributed: Attributed, loop: Loop, work: pd.DataFrame) -> set[int]:
-    """The threads whose work is, for the most part, placed below ranges of the loop's thread."""
-    ranges = attributed.placed.ranges
-    root, parent = np.arange(len(ranges)), ranges["parent"].to_numpy()
-    while (parent[root] != NOWHERE).any():
-        root = np.where(parent[root] == NOWHERE, root, parent[root])
-    thread_of = np.append(ranges["thread"].to_numpy()[root], UNKNOWN)
-    below = thread_of[work["range"].to_numpy()] == loop.thread
-    shares = pd.Series(below, index=work.index).groupby(work["thread"]).mean()
+def _helping(loop: Loop, work: pd.DataFrame) -> set[int]:
+    """The threads whose work, for the most part, is in the tree of the loop's thread."""
+    shares = (work["tree"] == loop.thread).groupby(work["thread"]).mean()
     return {int(thread) for thread in shares.index[shares > 0.5].tolist()} - {UNKNOWN}
 
 

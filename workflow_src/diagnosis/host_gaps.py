@@ -9,7 +9,7 @@ import pandas as pd
 
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE, tree
-from workflow_src.diagnosis.finding import Subject
+from workflow_src.diagnosis.finding import END, Subject
 
 NUMBER = r"\d+"
 
@@ -17,12 +17,16 @@ LOW = 0.25
 """The quantile of gaps that is usual: of four, up to three may be out of line."""
 
 
+LOWEST = 0.1
+"""The quantile of gaps that is usual where many are out of line."""
+
+
 def host_gaps(subject: Subject) -> pd.DataFrame:
     """A row per call of the loop, numbered as in the recording.
 
     gap_ns, step; before, after: the paths of the calls on either side; place, sisters: numbers;
     usual_ns: the lower quartile of the place's gaps, sisters_ns: of those of its sisters, itself
-    left out, nan if it has none; all_ns: of both; calls: of the place.
+    left out, nan if it has none; all_ns: the lowest tenth of both; calls: of the place.
     """
     calls = subject.calls[~subject.calls["beside"]]
     launched, path = subject.launched[calls.index], calls["path_text"]
@@ -41,12 +45,23 @@ def host_gaps(subject: Subject) -> pd.DataFrame:
     nth = kind.groupby(["step", "number"]).cumcount()
     table["place"] = _numbered(kind[["number"]].assign(nth=nth))
     gaps = table.groupby("place")["gap_ns"]
+    usual = table["place"].map(gaps.quantile(LOW))
+    usual[launched == END] = _tails(subject).quantile(LOW)
     return table.assign(
-        usual_ns=table["place"].map(gaps.quantile(LOW)),
+        usual_ns=usual,
         sisters_ns=_of_sisters(table),
-        all_ns=table["sisters"].map(table.groupby("sisters")["gap_ns"].quantile(LOW)),
+        all_ns=table["sisters"].map(table.groupby("sisters")["gap_ns"].quantile(LOWEST)),
         calls=gaps.transform("size"),
     )
+
+
+def _tails(subject: Subject) -> "pd.Series[int]":
+    """The host's time (ns) from the last call of each step to the step's end."""
+    steps, calls = subject.recording.steps, subject.recording.calls
+    gap = calls.loc[calls["name"] == END, "gap_ns"]
+    last = calls["end_ns"].reindex(steps["last_call"]).to_numpy()[:-1]
+    tails: pd.Series[int] = pd.concat([steps["end_ns"].iloc[:-1] - last, gap])
+    return tails
 
 
 def _numbered(names: pd.DataFrame) -> Indices:
@@ -56,12 +71,12 @@ def _numbered(names: pd.DataFrame) -> Indices:
 
 def _of_sisters(table: pd.DataFrame) -> pd.Series:
     """The lower quartile of the gaps of a place's sisters, for each of its rows."""
-    usual = pd.Series(np.nan, index=table.index)
+    usual: dict[int, float] = {}
     for _, rows in table.groupby("sisters"):
-        places = rows.groupby("place")["gap_ns"]
-        for place, own in places if len(places) > 1 else ():
-            usual[own.index] = rows.loc[rows["place"] != place, "gap_ns"].quantile(LOW)
-    return usual
+        places = rows["place"].unique().tolist()
+        for place in places if len(places) > 1 else ():
+            usual[place] = float(rows.loc[rows["place"] != place, "gap_ns"].quantile(LOW))
+    return table["place"].map(usual)
 
 
 def paths_in_gaps(subject: Subject, rows: Indices) -> list[str]:

@@ -87,13 +87,13 @@ class Recording:
     queue: int
 
 
-def recorded(attributed: Attributed, process: int, step: str = "") -> Recording:
-    """The steps of a process, found as in placing.steps (`step`: the name of their range, or "").
+def recorded(attributed: Attributed, process: int) -> Recording:
+    """The steps of a process, found as in placing.steps.
 
     Of many steps, the last ones, of MOST_CALLS calls together. Raises TraceError if the capture has
     no steps of the process, or no API calls in them.
     """
-    loop = loop_of(attributed, process, step)
+    loop = loop_of(attributed, process)
     every = host_calls(attributed, loop)
     loop, calls = _last_steps(loop, every)
     work = device_work(attributed, process, every, len(every) - len(calls))
@@ -123,9 +123,9 @@ def _last_steps(loop: Loop, calls: pd.DataFrame) -> tuple[Loop, pd.DataFrame]:
     return replace(loop, steps=steps), calls.assign(step=step_at(steps, start[first[kept] :]))
 
 
-def loop_of(attributed: Attributed, process: int, step: str) -> Loop:
+def loop_of(attributed: Attributed, process: int) -> Loop:
     """The thread of a process with most steps, and these in order of start."""
-    found = step_ranges(source_of(attributed), step)
+    found = step_ranges(source_of(attributed))
     found = found[found["process"] == process]
     if not len(found):
         raise TraceError(f"process {process} has no steps: capture_step (--step) names their range")

@@ -1,7 +1,6 @@
 """Copies between host and device, with the calls that made them and that waited for them."""
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.common.intervals import Indices
@@ -16,6 +15,8 @@ SMALL_BYTES = 1024
 
 SHORT_KINDS = ("elementwise", "reduction", "fill", "copy", "optimizer")
 """Families of the small kernels that compute one number of a tensor."""
+
+FILL = "fill"
 
 LONGEST_LEAD = 6
 """Activities that compute a number before it is fetched: isfinite and all take so many."""
@@ -71,21 +72,32 @@ def families_of_calls(subject: Subject) -> "pd.Series[str]":
 def leads(subject: Subject, fetched: pd.DataFrame) -> Indices:
     """The calls, directly before all of some copies, whose work computes the number that is copied.
 
-    They launch small kernels of the same families before each of the copies, and come after the one
-    before it.
+    They launch small kernels of the same families before each of the copies, between fills if need
+    be, and come after the copy before it.
     """
-    own, family = own_rows(subject), families_of_calls(subject)
-    at = np.searchsorted(own, fetched["call"].to_numpy(dtype=np.int64))
-    ends = np.searchsorted(own, fetched["last"].to_numpy(dtype=np.int64))
-    longest = min(LONGEST_LEAD, int((at[1:] - ends[:-1] - 1).min(initial=LONGEST_LEAD)))
-    names = family.reindex(own).to_numpy()
-    length = 0
-    while length < longest and _alike(names[np.maximum(at - length - 1, 0)]):
+    own = own_rows(subject)
+    names = families_of_calls(subject).reindex(own).tolist()
+    at = np.searchsorted(own, fetched["call"].to_numpy(dtype=np.int64)).tolist()
+    ends = np.searchsorted(own, fetched["last"].to_numpy(dtype=np.int64)).tolist()
+    before = [_before(names, n, end) for n, end in zip(at, [NOWHERE, *ends[:-1]], strict=True)]
+    length, families = 0, [[names[n] for n in rows if names[n] != FILL] for rows in before]
+    while all(len(each) > length and each[length] == families[0][length] for each in families):
         length += 1
-    rows = at[:, None] - np.arange(1, length + 1)
-    return np.sort(own[rows[rows >= 0]])
+    rows = [n for found in before for n in _first(found, names, length)]
+    return np.sort(own[rows])
 
 
-def _alike(families: npt.NDArray[np.object_]) -> bool:
-    """Whether these are all of one family, and that one of small kernels."""
-    return len(set(families)) == 1 and families[0] in SHORT_KINDS
+def _before(names: list[str], at: int, end: int) -> list[int]:
+    """The calls before one, back to `end` or to one that launches no small kernel, latest first."""
+    rows: list[int] = []
+    for n in range(at - 1, max(end, at - 1 - 2 * LONGEST_LEAD), -1):
+        if names[n] not in SHORT_KINDS:
+            break
+        rows.append(n)
+    return rows
+
+
+def _first(rows: list[int], names: list[str], length: int) -> list[int]:
+    """So many of the calls, and the fills between them."""
+    others = np.cumsum([names[n] != FILL for n in rows])
+    return [n for n, count in zip(rows, others.tolist(), strict=True) if 0 < count <= length]

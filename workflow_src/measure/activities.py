@@ -1,7 +1,7 @@
 """A device's activities in one call, as torch.profiler counts them: raw rows with full names.
 
 On a CUDA device kernels, copies and sets; on a CPU operators with their self time. Captures are
-read by other code (traces), so that changing that code makes no measurement stale.
+read by other code (captures), so that changing that code makes no measurement stale.
 """
 
 import re

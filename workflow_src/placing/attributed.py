@@ -1,57 +1,98 @@
 """A capture whose device work is placed in its ranges, with what each activity is."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import UNREADABLE, Capture, Note, early, noted
-from workflow_src.captures.domains import choose
+from workflow_src.captures.capture import (
+    IMPOSSIBLE,
+    NO_KERNELS,
+    UNREADABLE,
+    Capture,
+    Note,
+    early,
+    noted,
+)
+from workflow_src.captures.domains import Chosen, choose, is_library
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.placing.attribution import device_times
 from workflow_src.placing.ledger import holding
 from workflow_src.placing.paths import Paths, paths_of
 from workflow_src.placing.placing import Placed, place
+from workflow_src.placing.range_times import device_times
 from workflow_src.placing.ranks import waits
-from workflow_src.placing.steps import Source
+from workflow_src.placing.shapes import shapes
+from workflow_src.placing.steps import (
+    PROFILERS,
+    Rule,
+    Source,
+    StepRanges,
+    choose_steps,
+    is_profilers,
+)
 from workflow_src.placing.work_names import work_names
+
+TOO_MANY = 2000
+"""Range paths, from which on what to leave out of names is suggested."""
+
+PROFILER_STEPS = "ProfilerStep"
+"""The domain of torch.profiler's steps where they count, unlike its other ranges."""
+
+
+@dataclass(frozen=True)
+class Ranged:
+    """A capture's work placed in the ranges that count, and which of these are steps.
+
+    placed: its ranges with busy_ns and span_ns.
+    """
+
+    placed: Placed
+    domains: pd.DataFrame
+    steps: StepRanges
+    notes: tuple[Note, ...]
 
 
 @dataclass(frozen=True)
 class Attributed:
     """A capture whose work is placed.
 
-    ranges: those of `placed`, with busy_ns and span_ns; waits_known: whether wait_ns can be told.
+    ranged: its ranges and steps; waits_known: whether wait_ns can be told.
     work: with `path` (a number, or NOWHERE), `family`, `named` (a row of `names`) and `wait_ns`;
     names: a row per distinct kind and name of work, with their family and short name.
     """
 
     capture: Capture
-    placed: Placed
-    ranges: pd.DataFrame
+    ranged: Ranged
     waits_known: bool
     paths: Paths
     work: pd.DataFrame
     names: pd.DataFrame
-    domains: pd.DataFrame
     notes: tuple[Note, ...]
+
+    @property
+    def placed(self) -> Placed:
+        """Its ranges, with busy_ns and span_ns, and work."""
+        return self.ranged.placed
 
 
 def attributed(
     capture: Capture,
     domains: tuple[str, ...] | None,
     rules: pd.DataFrame | None = None,
-    fold: str = "",
+    fold: str | None = None,
+    step: str = "",
 ) -> Attributed:
     """Place a capture's work in the ranges of these domains; None: all but libraries' own.
 
-    What the regular expression `fold` matches is left out of ranges' names, which joins paths.
+    fold: what this regular expression matches is left out of ranges' names, which joins paths. Then
+    ranges that differ by numbers alone are folded where they are many or steps, unless it is "".
+    step: the name of the ranges that are steps, if they have one.
 
     Raises TraceError for a domain that the capture doesn't have.
     """
-    chosen = choose(folded(capture.ranges, fold), domains)
-    placed = place(capture, chosen.ranges)
-    paths = paths_of(placed.ranges)
+    ranged = ranges_and_steps(capture, domains, fold, step)
+    placed, folds = ranged.placed, fold != ""
+    paths = paths_of(_alike(placed.ranges, ranged.steps), folds)
     path = np.append(paths.of_range, NOWHERE)[placed.work["range"].to_numpy()]
     named, names = work_names(placed.work, rules)
     family = pd.Categorical(names["family"])[named]
@@ -59,12 +100,45 @@ def attributed(
     waiting = waits(work)
     work["wait_ns"] = waiting.ns
     counts = noted(early=early(capture.work), unmatched=waiting.unmatched)
-    notes = capture.notes + counts + chosen.notes + placed.notes
-    if not len(work) and UNREADABLE not in [note.code for note in notes]:
+    notes = capture.notes + counts + ranged.notes + paths.notes
+    if not len(work) and not {note.code for note in notes} & {UNREADABLE, IMPOSSIBLE, NO_KERNELS}:
         notes += (Note("no work", 1),)
-    ranges = device_times(placed.ranges, work)
-    known = waiting.known
-    return Attributed(capture, placed, ranges, known, paths, work, names, chosen.domains, notes)
+    if len(paths.text) > TOO_MANY:
+        notes += (Note("many paths", len(paths.text)),)
+    if step and ranged.steps.rule == Rule.NONE:
+        notes += (Note("no step", 1, step),)
+    return Attributed(capture, ranged, waiting.known, paths, work, names, notes)
+
+
+def ranges_and_steps(
+    capture: Capture, domains: tuple[str, ...] | None, fold: str | None, step: str
+) -> Ranged:
+    """Place a capture's work; if no program's ranges are steps, in torch.profiler's own, too."""
+    ranges, numbered = folded(capture.ranges, fold or ""), fold != ""
+    found = _ranged(capture, choose(ranges, domains), numbered, step)
+    wanted = PROFILERS.match(step) if step else found.steps.rule in (Rule.NUMBERED, Rule.NONE)
+    profilers = is_profilers(ranges["name"].to_numpy(dtype=object))
+    profilers &= ranges["domain"].map(is_library).to_numpy(dtype=bool)
+    if domains is not None or not wanted or not profilers.any():
+        return found
+    own = ranges.assign(domain=ranges["domain"].mask(profilers, PROFILER_STEPS))
+    return _ranged(capture, choose(own, None), numbered, step)
+
+
+def _ranged(capture: Capture, chosen: Chosen, numbered: bool, step: str) -> Ranged:
+    placed = place(capture, chosen.ranges)
+    placed = replace(placed, ranges=device_times(placed.ranges, placed.work))
+    steps = choose_steps(placed, step, numbered)
+    return Ranged(placed, chosen.domains, steps, chosen.notes + placed.notes)
+
+
+def _alike(ranges: pd.DataFrame, steps: StepRanges) -> pd.DataFrame:
+    """Ranges with the names by which all steps have one path."""
+    if not steps.alike:
+        return ranges
+    names = ranges["name"].to_numpy(dtype=object, copy=True)
+    names[steps.is_step] = shapes(names[steps.is_step])
+    return ranges.assign(name=names)
 
 
 def folded(ranges: pd.DataFrame, fold: str) -> pd.DataFrame:
@@ -77,5 +151,5 @@ def folded(ranges: pd.DataFrame, fold: str) -> pd.DataFrame:
 
 def source_of(found: Attributed) -> Source:
     """What the steps of a capture are found in."""
-    held, mains = holding(found.capture.calls), found.placed.main_threads
-    return Source(found.ranges, found.capture.ranges, found.paths, found.work, held, mains)
+    held, is_step = holding(found.capture.calls), found.ranged.steps.is_step
+    return Source(found.placed.ranges, found.capture.ranges, found.paths, found.work, held, is_step)

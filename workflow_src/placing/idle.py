@@ -7,13 +7,12 @@ work was launched after the step, or in no range of it.
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.placing.ledger import ALL_CAUSES, idle_parts
-from workflow_src.placing.paths import Paths
+from workflow_src.placing.paths import Paths, inclusive, subtrees
 from workflow_src.placing.steps import ThreadSteps
 
 
@@ -27,10 +26,7 @@ def idle_by_path(threads: Sequence[ThreadSteps], work: pd.DataFrame, paths: Path
     for thread in threads:
         if thread.has_calls:
             _add(own, thread, work["path"].to_numpy(), paths)
-    total = own.copy()
-    for number in range(len(total) - 1, -1, -1):
-        if paths.above[number] != NOWHERE:
-            total[paths.above[number]] += total[number]
+    total = inclusive(own, paths)
     table = pd.DataFrame(total, columns=[f"idle_{cause}_ns" for cause in ALL_CAUSES])
     table.insert(0, "own_idle_ns", own.sum(axis=1))
     table.insert(0, "idle_ns", total.sum(axis=1))
@@ -42,19 +38,11 @@ def idle_by_path(threads: Sequence[ThreadSteps], work: pd.DataFrame, paths: Path
 def _add(own: Indices, thread: ThreadSteps, launched_in: Indices, paths: Paths) -> None:
     """Add the idle time of a thread's steps to `own`: a row per path, a column per cause."""
     path_of, device = np.append(launched_in, NOWHERE), thread.device
+    place, after = (np.append(each, NOWHERE) for each in subtrees(paths))
     columns = thread.steps[["start_ns", "end_ns", "number"]].to_numpy()
-    inside = {int(step): _inside(paths, int(step)) for step in np.unique(columns[:, 2])}
     for start, end, step in columns.tolist():
         gaps, parts = idle_parts(device.gaps, device.host, start, end)
         path = path_of[gaps.following]
-        path[(gaps.ready >= end) | ~inside[step][path]] = step
+        inside = (place[path] >= place[step]) & (place[path] < after[step])
+        path[(gaps.ready >= end) | ~inside] = step
         np.add.at(own, path, np.stack(list(parts.values()), axis=1))
-
-
-def _inside(paths: Paths, step: int) -> npt.NDArray[np.bool_]:
-    """Whether each path is that of a step or lies in it; for NOWHERE, the last one, it isn't."""
-    found = np.zeros(len(paths.text) + 1, dtype=bool)
-    found[step] = True
-    for number in range(step + 1, len(paths.text)):
-        found[number] = found[paths.above[number]]
-    return found

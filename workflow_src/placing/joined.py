@@ -14,6 +14,7 @@ import pandas as pd
 
 from workflow_src.captures.capture import UNKNOWN, Capture, Note, joined_copies
 from workflow_src.captures.reading import read
+from workflow_src.captures.recording import together
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
 from workflow_src.common.torch_ranks import Rank, jobs, rank_of
@@ -54,13 +55,16 @@ def joined(captures: Sequence[Capture], ranks: Sequence[Rank]) -> Capture:
     ]
     tables = {
         name: pd.concat([getattr(part, name) for part in parts], ignore_index=True)
-        for name in ("ranges", "work", "calls")
+        for name in ("ranges", "work", "calls", "threads", "flows")
     }
     notes = (Note("ranks", len(parts), f"of {ranks[0].world_size}"), *_notes(parts))
     total = sum(part.total_ns for part in parts)
     tables["calls"] = tables["calls"].astype(dict.fromkeys(("kind", "name"), "category"))
     copies = joined_copies([(part.copies, len(part.work)) for part in parts])
-    return replace(parts[0], **tables, total_ns=total, copies=copies, notes=notes)
+    recording = together([part.recording for part in parts])
+    return replace(
+        parts[0], **tables, total_ns=total, copies=copies, notes=notes, recording=recording
+    )
 
 
 def _collective_ends(work: pd.DataFrame) -> Indices:
@@ -79,20 +83,28 @@ def _as_rank(capture: Capture, rank: int, ahead_ns: int) -> Capture:
         ranges=_moved(capture.ranges, rank, ahead_ns),
         work=_moved(capture.work, rank, ahead_ns),
         calls=_moved(capture.calls, rank, ahead_ns),
+        threads=_of_rank(capture.threads, rank),
+        flows=_of_rank(capture.flows, rank).assign(start_ns=capture.flows["start_ns"] - ahead_ns),
     )
 
 
+def _of_rank(rows: pd.DataFrame, rank: int) -> pd.DataFrame:
+    """Rows whose process is a rank, which no thread of another one has."""
+    process, threads = rows["process"], {}
+    for name in {"thread", "forward_thread"} & {*rows.columns}:
+        own = rows[name].astype("int64")
+        other = (own + OTHER_THREADS).where(own != process, rank)
+        threads[name] = other.where(own != UNKNOWN, UNKNOWN)
+    return rows.assign(process=process.where(process == UNKNOWN, rank), **threads)
+
+
 def _moved(rows: pd.DataFrame, rank: int, ahead_ns: int) -> pd.DataFrame:
-    known, thread = rows["process"] != UNKNOWN, rows["thread"].astype("int64")
-    is_main = thread == rows["process"]
-    found = rows.assign(
-        process=rows["process"].where(~known, rank),
-        thread=(thread + OTHER_THREADS).where(~is_main, rank).where(thread != UNKNOWN, UNKNOWN),
+    found = _of_rank(rows, rank).assign(
         start_ns=rows["start_ns"] - ahead_ns,
         end_ns=rows["end_ns"] - ahead_ns,
     )
     if "device" in rows:
-        device, launched = rows["device"], rows["missing"] == ""
+        device, launched = rows["device"].astype("int64"), rows["missing"] == ""
         found["device"] = (device + rank * DEVICES).where(device != UNKNOWN, UNKNOWN)
         for name in ("launch_ns", "launch_end_ns"):
             found[name] = (rows[name] - ahead_ns).where(launched, rows[name])

@@ -142,9 +142,11 @@ def api_calls(ranges: pd.DataFrame, calls: pd.DataFrame) -> pd.DataFrame:
     inside = (at >= 0) & (begins < np.append(steps["end_ns"].to_numpy(), 0)[at])
     placed = calls[inside].assign(phase=steps["phase"].to_numpy()[at[inside]])
     placed["total_ns"] = placed["end_ns"] - placed["start_ns"]
-    grouped = placed.groupby(["phase", "name"], as_index=False)
+    grouped = placed.groupby(["phase", "name"], as_index=False, observed=True)
     table = grouped.agg(calls=("total_ns", "size"), total_ns=("total_ns", "sum"))
-    table = table.sort_values(["phase", "total_ns", "name"], ascending=[True, False, True])
+    table = table.astype({"name": "str"}).sort_values(
+        ["phase", "total_ns", "name"], ascending=[True, False, True]
+    )
     of_phase = steps["phase"].value_counts()
     table = table.assign(kind=call_kinds(table["name"]), steps=table["phase"].map(of_phase))
     return table[["phase", "steps", "kind", "name", "calls", "total_ns"]]

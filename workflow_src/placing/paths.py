@@ -4,15 +4,16 @@ In a path, "/" separates names. A "/" in a name is written as a backslash and "/
 two, so that different ranges never have the same path.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from workflow_src.common.intervals import Indices, Union
+from workflow_src.captures.capture import Note
+from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
+from workflow_src.placing.shapes import with_shapes
 
 
 def escaped(name: str) -> str:
@@ -20,11 +21,18 @@ def escaped(name: str) -> str:
     return name.replace("\\", "\\\\").replace("/", "\\/")
 
 
+OF_WORK = ("path", "device", "start_ns", "end_ns", "duration_ns", "wait_ns")
+
+MANY = 32
+"""Ranges of this many names, in one path, may differ by numbers alone; of more, they are one path.
+A reader needs each of a few layers, but none of the calls that emit_nvtx numbers."""
+
+
 @dataclass(frozen=True)
 class Paths:
     """All paths: text, process, the number of the path above (or NOWHERE), and depth from 1.
 
-    of_range: the number of each range's path.
+    of_range: the number of each range's path. notes: how many names were folded.
     """
 
     text: npt.NDArray[np.object_]
@@ -32,24 +40,71 @@ class Paths:
     above: Indices
     depth: Indices
     of_range: Indices
+    notes: tuple[Note, ...] = ()
 
 
-def paths_of(ranges: pd.DataFrame) -> Paths:
-    """The paths of ranges with `parent`; the one above always has a lower number."""
+def paths_of(ranges: pd.DataFrame, fold_numbers: bool = False) -> Paths:
+    """The paths of ranges with `parent`; the one above always has a lower number.
+
+    fold_numbers: whether ranges that differ by numbers alone are one path if they are MANY.
+    """
     name, names = pd.factorize(ranges["name"].to_numpy(dtype=object), sort=True)
     parent, process = ranges["parent"].to_numpy(), ranges["process"].to_numpy()
     code, processes = pd.factorize(process, sort=True)
+    folding = _Folding.of(names, fold_numbers)
     depth, of_range = _depths(parent), np.full(len(ranges), NOWHERE)
-    keys: list[Indices] = []
+    keys = [np.empty((3, 0), np.int64)]
     count = 0
     for level in range(1, int(depth.max(initial=0)) + 1):
         rows = np.flatnonzero(depth == level)
         above = np.where(level == 1, -1 - code[rows], of_range[parent[rows]])
-        found, inverse = np.unique(np.stack([above, name[rows]]), axis=1, return_inverse=True)
+        inverse, found = folding.distinct(above, name[rows])
         of_range[rows] = count + inverse
         keys.append(np.vstack([found, np.full(found.shape[1], level)]))
         count += found.shape[1]
-    return _written(names, processes, np.hstack([np.empty((3, 0), np.int64), *keys]), of_range)
+    return _written(folding, processes, np.hstack(keys), of_range)
+
+
+@dataclass(frozen=True)
+class _Folding:
+    """Which names are one in paths. names: all, then shapes of these; shape: the row of each's.
+
+    folded: rows of the names that became their shape.
+    """
+
+    names: npt.NDArray[np.object_]
+    shape: Indices
+    folded: list[Indices]
+
+    @classmethod
+    def of(cls, names: npt.NDArray[np.object_], fold_numbers: bool) -> "_Folding":
+        if fold_numbers and len(names) > MANY:
+            return cls(*with_shapes(names), [])
+        return cls(names, np.arange(len(names)), [])
+
+    def distinct(self, above: Indices, name: Indices) -> tuple[Indices, Indices]:
+        """The row of each pair among the distinct ones, and these: of path above and of name."""
+        row, pairs = self._pairs(above, name)
+        group, _ = pd.factorize(pairs[0] * len(self.names) + self.shape[pairs[1]])
+        many = np.bincount(group, minlength=1)[group] > MANY
+        if not many.any():
+            return row, pairs
+        self.folded.append(pairs[1][many])
+        again, found = self._pairs(pairs[0], np.where(many, self.shape[pairs[1]], pairs[1]))
+        return again[row], found
+
+    def _pairs(self, above: Indices, name: Indices) -> tuple[Indices, Indices]:
+        row, keys = pd.factorize(above * len(self.names) + name, sort=True)
+        return row, np.stack(np.divmod(keys, len(self.names)))
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """How many names were folded, and what one became."""
+        rows = np.concatenate([np.empty(0, np.int64), *self.folded])
+        if not len(rows):
+            return ()
+        example = f"{self.names[rows[0]]} as {self.names[self.shape[rows[0]]]}"
+        return (Note("folded names", len(rows), example),)
 
 
 def _depths(parent: Indices) -> Indices:
@@ -62,11 +117,9 @@ def _depths(parent: Indices) -> Indices:
     return depth
 
 
-def _written(
-    names: npt.NDArray[np.object_], processes: Indices, keys: Indices, of_range: Indices
-) -> Paths:
+def _written(folding: _Folding, processes: Indices, keys: Indices, of_range: Indices) -> Paths:
     """Paths from rows of the one above (or -1 minus its process's), name and depth."""
-    parts = [escaped(name) for name in names]
+    parts = [escaped(name) for name in folding.names]
     text: list[str] = []
     process: list[int] = []
     for above, name in keys[:2].T.tolist():
@@ -78,6 +131,7 @@ def _written(
         np.maximum(keys[0], NOWHERE),
         keys[2],
         of_range,
+        folding.notes,
     )
 
 
@@ -90,50 +144,75 @@ def path_totals(ranges: pd.DataFrame, work: pd.DataFrame, paths: Paths) -> pd.Da
     union_ns: time in which a device worked on any of that, added up over devices; span_ns: from the
     start of the first to the end of the last activity of each instance, added up.
     """
-    timed = ranges.assign(
-        host_ns=ranges["end_ns"] - ranges["start_ns"], instances=1, number=paths.of_range
-    )
-    columns = ["instances", "host_ns", "busy_ns", "span_ns"]
-    sums = timed.groupby("number")[columns].sum().sort_index().reset_index(drop=True)
-    at, length = work["path"].to_numpy(), work["duration_ns"].to_numpy()
-    inside = at != NOWHERE
-    own, wait = (np.zeros(len(paths.text), dtype=np.int64) for _ in range(2))
-    np.add.at(own, at[inside], length[inside])
-    np.add.at(wait, at[inside], work["wait_ns"].to_numpy()[inside])
-    for number in range(len(wait) - 1, -1, -1):
-        if paths.above[number] != NOWHERE:
-            wait[paths.above[number]] += wait[number]
-    union, activities = _unions(paths, work, at)
-    return sums.assign(
-        process=paths.process,
-        path=paths.text,
-        own_ns=own,
-        wait_ns=wait,
-        union_ns=union,
-        activities=activities,
-    )
+    host, span = ranges["end_ns"] - ranges["start_ns"], ranges["span_ns"]
+    of_ranges: dict[str, Indices | int] = {
+        "instances": 1, "host_ns": host.to_numpy(), "span_ns": span.to_numpy()
+    }  # fmt: skip
+    inside = work.loc[work["path"] != NOWHERE, [*OF_WORK]]
+    at = inside["path"].to_numpy()
+    own = _sums(at, inside["duration_ns"].to_numpy(), paths)
+    wait = _sums(at, inside["wait_ns"].to_numpy(), paths)
+    totals = {name: _sums(paths.of_range, values, paths) for name, values in of_ranges.items()}
+    totals |= {"own_ns": own, "busy_ns": inclusive(own, paths), "wait_ns": inclusive(wait, paths)}
+    totals["union_ns"] = _unions(paths, inside)
+    totals["activities"] = inclusive(_sums(at, 1, paths), paths)
+    return pd.DataFrame({"process": paths.process, "path": paths.text, **totals})
 
 
-def _unions(paths: Paths, work: pd.DataFrame, at: Indices) -> tuple[Indices, Indices]:
-    """For each path, the time that its work covers on each device, summed; and how much work."""
+def _sums(at: Indices, values: Indices | int, paths: Paths) -> Indices:
+    """The sum of values by path."""
+    found = np.zeros(len(paths.text), dtype=np.int64)
+    np.add.at(found, at, values)
+    return found
+
+
+def inclusive(own: Indices, paths: Paths) -> Indices:
+    """What each path has with all inner ones, from what it has by itself: a row per path."""
+    total = own.copy()
+    for level in range(int(paths.depth.max(initial=0)), 1, -1):
+        rows = np.flatnonzero(paths.depth == level)
+        np.add.at(total, paths.above[rows], total[rows])
+    return total
+
+
+def subtrees(paths: Paths) -> tuple[Indices, Indices]:
+    """Each path's place in a walk of the tree, outer paths first, and where its inner ones end.
+
+    So a path lies in another one if its place does in that one's places.
+    """
+    size = inclusive(np.ones(len(paths.text), dtype=np.int64), paths)
+    place = np.zeros(len(size), dtype=np.int64)
+    for level in range(1, int(paths.depth.max(initial=0)) + 1):
+        rows = np.flatnonzero(paths.depth == level)
+        above, before = paths.above[rows], np.cumsum(size[rows]) - size[rows]
+        # Those of one path above stand together.
+        first = np.maximum.accumulate(np.where(np.append(True, above[1:] != above[:-1]), before, 0))
+        place[rows] = before if level == 1 else place[above] + 1 + before - first
+    return place, place + size
+
+
+def _unions(paths: Paths, work: pd.DataFrame) -> Indices:
+    """For each path, the time that its work covers on each device, summed."""
     covered = np.zeros(len(paths.text), dtype=np.int64)
-    counts = np.zeros(len(paths.text), dtype=np.int64)
+    if not work["start_ns"].is_monotonic_increasing:
+        work = work.sort_values("start_ns")
     device, devices = pd.factorize(work["device"].to_numpy())
     start, end = work["start_ns"].to_numpy(), work["end_ns"].to_numpy()
+    current = work["path"].to_numpy().copy()
     depth, above = np.append(paths.depth, 0), np.append(paths.above, NOWHERE)
-    current = at.copy()
     for level in range(int(paths.depth.max(initial=0)), 0, -1):
         rows = np.flatnonzero(depth[current] == level)
-        for group, some in _groups(current[rows] * len(devices) + device[rows], rows):
-            covered[group // len(devices)] += Union.of(start[some], end[some]).total()
-            counts[group // len(devices)] += len(some)
+        group = current[rows] * len(devices) + device[rows]
+        np.add.at(covered, current[rows], _uncovered(group, start[rows], end[rows]))
         current[rows] = above[current[rows]]
-    return covered, counts
+    return covered
 
 
-def _groups(key: Indices, rows: Indices) -> Iterator[tuple[int, Indices]]:
-    """The rows that have each key, which is small and at least 0."""
-    rows, sizes = rows[np.argsort(key, kind="stable")], np.bincount(key)
-    found, ends = np.flatnonzero(sizes), np.cumsum(sizes)
-    # Not strict: no rows, of no key, are split into one part.
-    return zip(found.tolist(), np.split(rows, ends[found][:-1]), strict=False)
+def _uncovered(group: Indices, start: Indices, end: Indices) -> Indices:
+    """How much of each interval no earlier one of its group covers, so that sums are unions (ns).
+
+    Intervals are in order of start.
+    """
+    latest = pd.Series(end).groupby(group, sort=False).cummax()
+    before = latest.groupby(group, sort=False).shift(fill_value=start.min(initial=0))
+    return np.asarray(np.maximum(end - np.maximum(start, before.to_numpy()), 0))

@@ -1,22 +1,22 @@
 """Places device work in the ranges that were open when it was launched.
 
-Each thread with ranges of its own is a tree. Work launched on it belongs to its innermost open
-range; work launched on a thread without ranges, such as autograd's, to the innermost range that is
-open on its process's main thread: the first one, if it has ranges, or else the one with most. So
-does work on a thread whose ranges are all a library's, outside of these. Of a process without any
-range, all work belongs to the whole.
+Each thread with ranges of its own is a tree, unless it is a helper (threads.py): its ranges and
+launches are placed as if the thread that it works for had made them. Work belongs to the innermost
+range that is open in its tree. Of a process without any range, all work belongs to the whole.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.captures.capture import RANGES, UNKNOWN, Capture, Note, frame, noted
-from workflow_src.captures.domains import DEFAULT, is_library
+from workflow_src.captures.domains import DEFAULT
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE, Nesting, flattened, tree
+from workflow_src.placing.thread_rows import NONE, THREAD, rows_by
+from workflow_src.placing.threads import WHY, Helped, helped
 
 WHOLE = "(whole)"
 """The path of all work of a process without ranges."""
@@ -24,12 +24,15 @@ WHOLE = "(whole)"
 NO_RANGE = "no range was open at its launch"
 OWN_THREAD = "no range was open on the thread that launched it, which has ranges of its own"
 
+IN_TREE = ("process", "thread", "tree")
+
 
 @dataclass(frozen=True)
 class Placed:
     """A capture's ranges with `parent`, and its work with `range` and `reason`.
 
-    parent, range: row numbers of ranges, or NOWHERE; reason: why work is nowhere, or "".
+    parent, range: row numbers of ranges, or NOWHERE; tree: the thread that a range or launch is
+    placed with, its own but for a helper's; reason: why work is nowhere, or "".
     main_threads: of each process with ranges.
     """
 
@@ -40,36 +43,80 @@ class Placed:
 
 
 @dataclass(frozen=True)
-class _Trees:
-    """The trees of all threads, in row numbers of the ranges.
+class _Nested:
+    """Each range's parent, the range of each activity, and how many ranges overlap."""
 
-    number: the tree of a (process, thread) that has ranges; main: that of a process's main thread.
-    """
-
-    nestings: list[Nesting]
-    number: dict[tuple[int, int], int]
-    main: dict[int, int]
+    parent: Indices
+    owner: Indices
+    overlapping: int
 
 
 def place(capture: Capture, ranges: pd.DataFrame) -> Placed:
     """Place a capture's work in those `ranges` of it that count."""
-    every = _with_wholes(capture, ranges)
-    work, own = capture.work, len(ranges)
-    trees, nested, overlapping = _trees(every)
-    parent, too_deep = flattened(nested)
-    thread_of = {number: thread for (_, thread), number in trees.number.items()}
-    mains = {process: thread_of[number] for process, number in trees.main.items()}
-    tree_of, apart = _tree_of(work, trees)
-    owner = _owners(work, trees, tree_of)
-    lent = _lend(work, every, trees, owner)
+    every, work, own = _with_wholes(capture, ranges), capture.work, len(ranges)
+    helpers = helped(capture, ranges)
+    every["tree"] = np.append(helpers.of_range, every["thread"].to_numpy()[own:])
+    nested = _nested(every, work.assign(tree=helpers.of_work))
+    parent, too_deep = flattened(nested.parent)
+    owner, lent = nested.owner, _lent(work, nested.owner, helpers)
     for row, process in enumerate(every["process"].to_numpy()[own:], start=own):
         owner[(work["process"] == process).to_numpy()] = row
+    apart = helpers.of_work != work["process"].map(helpers.main).to_numpy()
+    counts = {"overlapping": nested.overlapping, "too_deep": too_deep, "shared": helpers.shared}
     return Placed(
         every.assign(parent=parent),
-        work.assign(range=owner, reason=_reasons(work, owner, apart)),
-        {process: mains[process] for process in ranges["process"].unique().tolist()},
-        noted(overlapping=overlapping, too_deep=too_deep, lent=lent),
+        work.assign(range=owner, tree=helpers.of_work, reason=_reasons(work, owner, apart)),
+        helpers.main,
+        noted(**counts, **lent),
     )
+
+
+def _nested(ranges: pd.DataFrame, work: pd.DataFrame) -> _Nested:
+    """Nest the ranges of each tree, and place what was launched; both have a `tree`, a thread.
+
+    A helper's ranges are nested with those of the thread that it works for, but not with those of
+    its other helpers, which may work at the same time.
+    """
+    parent, owner, overlapping = np.full(len(ranges), NOWHERE), np.full(len(work), NOWHERE), {}
+    start, end = ranges["start_ns"].to_numpy(), ranges["end_ns"].to_numpy()
+    groups, nestings = rows_by(ranges[list(IN_TREE)]), dict[tuple[int, ...], Nesting]()
+    for key, rows in groups.items():
+        above = _own_rows(groups, key)
+        every = np.append(above, rows)
+        found, numbers = tree(start[every], end[every]), np.append(every, NOWHERE)
+        parent[rows] = numbers[found.nesting.parent[len(above) :]]
+        nestings[key] = replace(found.nesting, innermost=numbers[found.nesting.innermost])
+        overlapping[key] = found.overlapping
+    moments = work["launch_ns"].to_numpy()
+    for key, rows in rows_by(work[list(IN_TREE)]).items():
+        nesting = nestings.get(key) or nestings.get(_own(key))
+        if nesting is not None:
+            owner[rows] = nesting.at(moments[rows])
+    owner[(work["missing"] != "").to_numpy()] = NOWHERE
+    # Those of a thread that helpers work for are counted with each of them again.
+    again = sum(
+        overlapping[_own(key)] for key in groups if _own(key) in groups and key != _own(key)
+    )
+    return _Nested(parent, owner, sum(overlapping.values()) - again)
+
+
+def _own_rows(groups: dict[tuple[int, ...], Indices], key: tuple[int, ...]) -> Indices:
+    """The rows of the thread that a helper works for."""
+    return NONE if key == _own(key) else groups.get(_own(key), NONE)
+
+
+def _own(key: tuple[int, ...]) -> tuple[int, ...]:
+    """The key of what the thread whose tree it is has in it."""
+    return key[0], key[2], key[2]
+
+
+def _lent(work: pd.DataFrame, owner: Indices, helpers: Helped) -> dict[str, int]:
+    """How many activities that helpers launched lie in ranges, by why these are helpers."""
+    counts = dict.fromkeys(WHY, 0)
+    for thread, rows in rows_by(work.loc[owner != NOWHERE, THREAD]).items():
+        if thread in helpers.why:
+            counts[helpers.why[thread]] += len(rows)
+    return counts
 
 
 def _reasons(
@@ -100,74 +147,3 @@ def _with_wholes(capture: Capture, ranges: pd.DataFrame) -> pd.DataFrame:
         "thread": np.full(len(found), NOWHERE),
     }
     return pd.concat([ranges, frame(RANGES, rows)], ignore_index=True)
-
-
-def _by_thread(rows: pd.DataFrame) -> dict[tuple[int, int], Indices]:
-    """The row numbers of each process and thread."""
-    groups = rows.reset_index(drop=True).groupby(["process", "thread"]).indices
-    found = {}
-    for key, numbers in groups.items():
-        process, thread = np.asarray(key).tolist()
-        found[process, thread] = np.asarray(numbers, dtype=np.int64)
-    return found
-
-
-def _trees(ranges: pd.DataFrame) -> tuple[_Trees, Indices, int]:
-    """The tree of each thread, each range's parent, and how many ranges overlap."""
-    parent, overlapping = np.full(len(ranges), NOWHERE), 0
-    nestings: list[Nesting] = []
-    start, end = ranges["start_ns"].to_numpy(), ranges["end_ns"].to_numpy()
-    threads = _by_thread(ranges)
-    for rows in threads.values():
-        found, own = tree(start[rows], end[rows]), np.append(rows, NOWHERE)
-        parent[rows] = own[found.nesting.parent]
-        overlapping += found.overlapping
-        innermost = own[found.nesting.innermost]
-        nestings.append(Nesting(parent[rows], found.nesting.times, innermost))
-    number = {key: n for n, key in enumerate(threads)}
-    # On Linux a process's first thread, which nearly always trains, has the process's number.
-    order = sorted(threads, key=lambda key: (key[0] != key[1], -len(threads[key]), key))
-    main = {process: number[process, thread] for process, thread in reversed(order)}
-    return _Trees(nestings, number, main), parent, overlapping
-
-
-def _tree_of(work: pd.DataFrame, trees: _Trees) -> tuple[Indices, npt.NDArray[np.bool_]]:
-    """The tree that each launch belongs to, or NOWHERE, and whether it isn't the main thread's."""
-    found, apart = np.full(len(work), NOWHERE), np.zeros(len(work), dtype=bool)
-    for (process, thread), rows in _by_thread(work).items():
-        main = trees.main.get(process, NOWHERE)
-        found[rows] = trees.number.get((process, thread), main)
-        apart[rows] = found[rows] != main
-    found[(work["missing"] != "").to_numpy()] = NOWHERE
-    return found, apart
-
-
-def _lend(work: pd.DataFrame, ranges: pd.DataFrame, trees: _Trees, owner: Indices) -> int:
-    """Place launches that have no range, on threads without the program's, by the main thread's.
-
-    Changes `owner`; returns how many launches of such threads lie in the main thread's ranges.
-    """
-    only = ranges["domain"].map(is_library).groupby([ranges["process"], ranges["thread"]]).all()
-    of_program, lent = {key for key, library in only.items() if not library}, 0
-    known = work.loc[work["missing"] == "", ["process", "thread"]]
-    is_range = np.append(ranges["thread"].to_numpy() != NOWHERE, False)
-    for key, numbers in _by_thread(known).items():
-        main = trees.main.get(key[0])
-        if key in of_program or main is None:
-            continue
-        rows = known.index.to_numpy()[numbers]
-        asking = rows[owner[rows] == NOWHERE] if key in trees.number else rows
-        owner[asking] = trees.nestings[main].at(work["launch_ns"].to_numpy()[asking])
-        lent += int(is_range[owner[asking]].sum())
-    return lent
-
-
-def _owners(work: pd.DataFrame, trees: _Trees, tree_of: Indices) -> Indices:
-    """The innermost range open at each launch in its tree, or NOWHERE."""
-    owner, moments = np.full(len(work), NOWHERE), work["launch_ns"].to_numpy()
-    order = np.argsort(tree_of, kind="stable")
-    bounds = np.searchsorted(tree_of[order], np.arange(len(trees.nestings) + 1))
-    for number, nesting in enumerate(trees.nestings):
-        rows = order[bounds[number] : bounds[number + 1]]
-        owner[rows] = nesting.at(moments[rows])
-    return owner

@@ -1,12 +1,18 @@
 """The steps of a capture: which ranges they are, and the ledger of each.
 
-A step is a range of the name that was asked for. If none was, steps are the outermost ranges of one
-path on a process's main thread, if there are several and nearly all work of that thread's ranges is
-theirs.
+Steps are found by the first of these rules that finds any, unless a name is asked for:
+
+1. The outermost ranges of one name on a process's main thread, if they repeat, hardly overlap, and
+   nearly all work of that thread's ranges is theirs.
+2. ProfilerStep#N, which torch.profiler pushes for each step of its own. They count as ranges then,
+   and as steps however few they are.
+3. As 1, for ranges whose names differ by numbers alone: "iteration 3" (see `shapes`).
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
@@ -14,28 +20,102 @@ import pandas as pd
 
 from workflow_src.captures.capture import OPERATOR, OVERHEAD, UNKNOWN
 from workflow_src.common.intervals import Indices, Union
+from workflow_src.common.nesting import NOWHERE
 from workflow_src.placing.ledger import STEP_COLUMNS as OF_STEP
 from workflow_src.placing.ledger import Device, step_ledger
 from workflow_src.placing.paths import Paths
+from workflow_src.placing.placing import Placed
+from workflow_src.placing.shapes import shapes
 
 REPEATED = 3
-"""Outermost ranges of one path, from which on they may be steps: two may be a warm-up and a run."""
+"""Outermost ranges of one name, from which on they may be steps: two may be a warm-up and a run."""
 
 NEARLY_ALL = 0.9
-"""Of the device time in a main thread's ranges. So neither forward nor backward is a step if both
-are outermost, but a range is beside which another one fetches data."""
+"""Of the device time in a main thread's ranges, so that neither forward nor backward is a step if
+both are outermost, but a range is beside which another one fetches data. And of steps' lengths, the
+part that doesn't overlap: jobs that run at the same time are no steps."""
+
+PROFILERS = re.compile(r"ProfilerStep(#\d*|#\*)?\Z")
+"""What torch.profiler names its steps, also where numbers were left out."""
 
 OF_WORK = ("start_ns", "end_ns", "launch_ns", "launch_end_ns")
 STEP_COLUMNS = ("process", "path", *OF_STEP[1:])
+
+
+class Rule(StrEnum):
+    """How steps were found, in words of the report."""
+
+    NAMED = "the ranges that capture_step names"
+    REPEATED = "the outermost range that repeats"
+    PROFILERS = "torch.profiler's ProfilerStep"
+    NUMBERED = "outermost ranges that differ by a number"
+    NONE = "not found"
+
+
+@dataclass(frozen=True)
+class StepRanges:
+    """Which of the ranges placed are steps, and by which rule.
+
+    alike: whether their names differ by numbers, so that paths take their shape instead.
+    """
+
+    rule: Rule
+    is_step: npt.NDArray[np.bool_]
+    alike: bool
+
+
+def choose_steps(placed: Placed, named: str, numbered: bool) -> StepRanges:
+    """The ranges that are steps: those named or, without a name, those of the first rule.
+
+    placed: with busy_ns of ranges; numbered: whether what differs by numbers alone may be a step.
+    ANY in a name that no range has stands for a number.
+    """
+    name = placed.ranges["name"].to_numpy(dtype=object)
+    rules: dict[tuple[Rule, bool], Callable[[], npt.NDArray[np.bool_]]] = {
+        (Rule.NAMED, False): lambda: name == named,
+        (Rule.NAMED, True): lambda: shapes(name) == named,
+        (Rule.REPEATED, False): lambda: _repeated(placed, name),
+        (Rule.PROFILERS, True): lambda: is_profilers(name),
+        (Rule.NUMBERED, True): lambda: _repeated(placed, shapes(name)),
+    }
+    for (rule, alike), find in rules.items():
+        applies = (rule == Rule.NAMED) == bool(named) and (numbered or rule != Rule.NUMBERED)
+        if applies and (is_step := find()).any():
+            return StepRanges(rule, is_step, alike)
+    return StepRanges(Rule.NONE, np.zeros(len(name), dtype=bool), alike=False)
+
+
+def is_profilers(names: npt.NDArray[np.object_]) -> npt.NDArray[np.bool_]:
+    """Which ranges torch.profiler pushed for its steps."""
+    code, distinct = pd.factorize(names)
+    return np.array([bool(PROFILERS.match(name)) for name in distinct], dtype=bool)[code]
+
+
+def _repeated(placed: Placed, names: npt.NDArray[np.object_]) -> npt.NDArray[np.bool_]:
+    """Which ranges are outermost on their main thread, repeat by name, and hold nearly all work."""
+    ranges = placed.ranges
+    main = ranges["process"].map(placed.main_threads) == ranges["thread"]
+    outermost = ((ranges["parent"] == NOWHERE) & main).to_numpy()
+    process, busy = (ranges.loc[outermost, name] for name in ("process", "busy_ns"))
+    alike = busy.groupby([process, names[outermost]])
+    total, every = alike.transform("sum"), busy.groupby(process).transform("sum")
+    repeated = (alike.transform("size") >= REPEATED) & (total > 0) & (total >= NEARLY_ALL * every)
+    found = np.zeros(len(ranges), dtype=bool)
+    found[outermost] = repeated.to_numpy()
+    for number in ranges.loc[found, "process"].unique():
+        its = found & (ranges["process"] == number).to_numpy()
+        start, end = (ranges.loc[its, name].to_numpy() for name in ("start_ns", "end_ns"))
+        found[its] = Union.of(start, end).total() >= NEARLY_ALL * (end - start).sum()
+    return found
 
 
 @dataclass(frozen=True)
 class Source:
     """What steps are found in.
 
-    ranges: with busy_ns; of_all_domains: also those that don't count; work: as in Capture;
-    held: of its calls those that held the host up; mains: the main thread of each process that has
-    ranges.
+    ranges: with busy_ns; of_all_domains: also those that don't count; work, with the thread in
+    whose `tree` it is, as in Capture; held: of its calls those that held the host up; is_step:
+    which ranges are steps.
     """
 
     ranges: pd.DataFrame
@@ -43,7 +123,7 @@ class Source:
     paths: Paths
     work: pd.DataFrame
     held: pd.DataFrame
-    mains: dict[int, int]
+    is_step: npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -58,9 +138,9 @@ class ThreadSteps:
     has_calls: bool
 
 
-def thread_steps(source: Source, named: str) -> list[ThreadSteps]:
+def thread_steps(source: Source) -> list[ThreadSteps]:
     """The steps of each thread that has any."""
-    chosen = step_ranges(source, named)
+    chosen = step_ranges(source)
     return [of_thread(source, rows) for _, rows in chosen.groupby(["process", "thread"])]
 
 
@@ -81,29 +161,15 @@ def _ledger(thread: ThreadSteps) -> pd.DataFrame:
     return found.rename(columns={"phase": "path"}).assign(process=process)[list(STEP_COLUMNS)]
 
 
-def step_ranges(source: Source, named: str) -> pd.DataFrame:
+def step_ranges(source: Source) -> pd.DataFrame:
     """The ranges that are steps, in order of start, with `path`, `phase` (the same) and `step`.
 
     number: the path's.
     """
-    ranges, number = source.ranges, source.paths.of_range
-    found = (ranges["name"] == named).to_numpy() if named else _repeated(source)
-    chosen = ranges.assign(path=source.paths.text[number], number=number)[found]
+    number = source.paths.of_range[source.is_step]
+    chosen = source.ranges[source.is_step].assign(path=source.paths.text[number], number=number)
     chosen = chosen.assign(phase=chosen["path"]).sort_values("start_ns")
     return chosen.assign(step=chosen.groupby(["process", "path"]).cumcount())
-
-
-def _repeated(source: Source) -> npt.NDArray[np.bool_]:
-    """Which ranges are steps, if no name was asked for."""
-    ranges, path = source.ranges, source.paths.of_range
-    main = ranges["process"].map(source.mains) == ranges["thread"]
-    outermost = (source.paths.depth[path] == 1) & main.to_numpy()
-    count = np.bincount(path[outermost], minlength=len(source.paths.text))
-    busy = np.zeros(len(count), dtype=np.int64)
-    np.add.at(busy, path[outermost], ranges["busy_ns"].to_numpy()[outermost])
-    totals = pd.Series(busy).groupby(source.paths.process).transform("sum").to_numpy()
-    is_step = (count >= REPEATED) & (busy > 0) & (busy >= NEARLY_ALL * totals)
-    return np.asarray(outermost & is_step[path])
 
 
 def of_thread(source: Source, chosen: pd.DataFrame) -> ThreadSteps:
@@ -111,18 +177,12 @@ def of_thread(source: Source, chosen: pd.DataFrame) -> ThreadSteps:
     process, thread = (int(chosen[name].iloc[0]) for name in ("process", "thread"))
     work, mine = source.work, (source.work["process"] == process).to_numpy()
     known = mine & (work["launch_ns"] != UNKNOWN) & (work["kind"] != OPERATOR)
-    threads = [thread, *_helpers(source, process, work.loc[mine, "thread"].unique())]
-    launching = mine & work["thread"].isin(threads)
+    launching = mine & (work["tree"] == thread).to_numpy()
+    threads = [thread, *work.loc[launching, "thread"].unique()]
     elsewhere = _elsewhere(source, process, thread, np.sort(work.loc[launching, "launch_ns"]))
     held = _held_up(source.held, process, threads)
     device = Device.of(work.loc[mine, list(OF_WORK)], held, elsewhere)
     return ThreadSteps(chosen, device, bool(known.any()))
-
-
-def _helpers(source: Source, process: int, launching: Indices) -> Indices:
-    """The threads of a process that launch work and have no ranges."""
-    own = source.ranges.loc[source.ranges["process"] == process, "thread"].unique()
-    return np.setdiff1d(launching, np.append(own, UNKNOWN))
 
 
 def _held_up(held: pd.DataFrame, process: int, threads: Sequence[int]) -> pd.DataFrame:

@@ -18,6 +18,16 @@ CONFIG = Path("config.yaml")
 SCHEMA = Path(__file__).with_name("config.schema.yaml")
 
 
+RESERVED = ("captures", "compare")
+"""Folders of results/ that belong to no run."""
+
+PERIODIC = re.compile(r"(.+?)\1{19,}$")
+"""What ends in 20 times the same: Snakemake takes it for a recursion without an end."""
+
+PLAIN = re.compile(r"[+-]?(?:0|[1-9][0-9]*)|[^:_]*[.a-zA-Z][^:_]*")
+"""Numbers as everybody reads them. To YAML 1.1, 010 is 8, 1:30 is 90 and 1_0 is 10."""
+
+
 class ConfigError(StageError):
     """One sentence that names the key, the value and what is allowed."""
 
@@ -146,16 +156,36 @@ def check(raw: Mapping[str, Any]) -> dict[str, Any]:
     if config["workload"]:
         config["axes"] = suite.get("axes", {}) if config["axes"] is None else config["axes"]
     own = config["workload"] and "axes" not in suite
-    config["tag"] = config["tag"] or (_stem(config["workload"]) if own else config["suite"])
+    usual = _stem(config["workload"]) if own else config["suite"]
+    config["tag"] = _usable_tag(config["tag"] or usual)
     return config
+
+
+def usable(key: str, name: str) -> str:
+    """`name`. Raises ConfigError if Snakemake can't use it in a path."""
+    if repeated := PERIODIC.search(name):
+        raise ConfigError(
+            f"{key}: {name!r} ends in {repeated[1]!r} 20 times or more, which Snakemake takes for "
+            "an endless recursion; choose another name"
+        )
+    return name
+
+
+def _usable_tag(tag: str) -> str:
+    if tag in RESERVED:
+        raise ConfigError(
+            f"tag: {tag!r} is a folder of results/ that belongs to no run; allowed: other names, "
+            f"such as --config tag={tag}-1"
+        )
+    return usable("tag", tag)
 
 
 def _stem(workload: str) -> str:
     return Path(workload.rpartition(":")[0] or workload).stem
 
 
-class _UniqueKeys(yaml.SafeLoader):
-    """YAML in which a mapping that names a key twice is an error: else the last one wins."""
+class _Strict(yaml.SafeLoader):
+    """YAML in which a key that is there twice is an error, or a number not read as usual."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         """A mapping. Raises yaml.YAMLError for a key that it names twice."""
@@ -163,18 +193,32 @@ class _UniqueKeys(yaml.SafeLoader):
         twice = next((key for key in keys if keys.count(key) > 1), None)
         if twice is not None and twice != "<<":
             raise yaml.YAMLError(f"the key {twice!r} is there twice")
+        for key, value in node.value:
+            for each in value.value if isinstance(value, yaml.SequenceNode) else [value]:
+                self._require_plain(key.value, each)
         return super().construct_mapping(node, deep)
+
+    def _require_plain(self, key: str, node: yaml.Node) -> None:
+        kind = node.tag.rpartition(":")[2]
+        if kind in ("int", "float") and not PLAIN.fullmatch(node.value):
+            raise ConfigError(
+                f"{key}: YAML reads {node.value} as {self.construct_object(node)}; allowed: a "
+                "number in digits without a 0 in front, a colon or an underscore, or text in quotes"
+            )
 
 
 def read_yaml(path: Path) -> Any:
     """The content of a YAML file.
 
-    Raises ConfigError if it is missing, isn't YAML or names a key twice.
+    Raises ConfigError if it is missing, isn't YAML, names a key twice, or has a number that isn't
+    read as it looks.
     """
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), _UniqueKeys)
+        return yaml.load(path.read_text(encoding="utf-8"), _Strict)
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         # ValueError: text that isn't UTF-8, and timestamps such as 2026-99-99.
         raise ConfigError(f"{path}: not readable as YAML ({error})") from error
@@ -200,9 +244,15 @@ def _as_typed(value: Any) -> str:
     return str(flow).removesuffix("...\n").strip()
 
 
-def load(path: Path) -> dict[str, Any]:
-    """Read and check a YAML file. Raises ConfigError, also if it isn't a YAML mapping."""
+def read_config(path: Path) -> Mapping[str, Any]:
+    """The content of a configuration file. Raises ConfigError, also if it isn't a mapping."""
     raw = read_yaml(path)
     if not isinstance(raw, Mapping):
-        raise ConfigError(f"{path}: must be a mapping of keys to values, not {raw!r}")
-    return check(raw)
+        content = "empty" if raw is None else repr(raw)
+        raise ConfigError(f"{path}: must be a mapping of keys to values, and is {content}")
+    return raw
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Read and check a YAML file. Raises ConfigError, also if it isn't a YAML mapping."""
+    return check(read_config(path))

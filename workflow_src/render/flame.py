@@ -1,7 +1,9 @@
 """A flame chart of device time: range paths from the outermost down, the widths exact."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from workflow_src.render.svg import (
     COLORS,
@@ -16,6 +18,13 @@ from workflow_src.render.svg import (
 )
 
 HIGH, TITLE = 18, 22
+
+MOST_BOXES = 2000
+"""Of a chart without thinning. In one with more, a box is narrow if as many would fill a row: half
+a point of a picture."""
+
+NARROW = "narrow ranges"
+"""Stands for them, with their number."""
 
 Times = Mapping[tuple[str, str], int]
 """Device time (ns) by range path and family."""
@@ -37,8 +46,9 @@ class Chart:
 def flame(charts: Sequence[Chart], order: Sequence[str]) -> str:
     """Charts, each a row per depth of path, ranges in the order of `order`.
 
-    If there are more names than colors, there is no legend.
+    If there are more names than colors, there is no legend. Of many ranges, narrow ones are one.
     """
+    charts = [replace(each, times=thinned(each.times)) for each in charts]
     there = {part for each in charts for part in _parts(each.times)}
     colors = palette(sorted(there, key=lambda name: _rank(name, order)))
     parts, top = [], 4.0
@@ -70,22 +80,53 @@ def _depth_label(depth: int, top: float) -> str:
 def _boxes(times: Times, colors: Mapping[str, str], order: Sequence[str]) -> Iterator[Boxes]:
     """A box per range path, as wide as the device time launched in it and in ranges inside it."""
     total = sum(times.values())
-    ordered = _ordered(times, order)
     starts: dict[str, int] = {}
-    widths: dict[str, int] = {}
+    families: dict[str, dict[str, int]] = {}
     at = 0
-    for (path, _), ns in ordered:
-        names = path.split("/")
-        for depth in range(len(names)):
-            here = "/".join(names[: depth + 1])
+    for (path, family), ns in _ordered(times, order):
+        for here in _prefixes(path):
             starts.setdefault(here, at)
-            widths[here] = widths.get(here, 0) + ns
+            found = families.setdefault(here, {})
+            found[family] = found.get(family, 0) + ns
         at += ns
-    for path, ns in widths.items():
-        name = path.rpartition("/")[2]
-        text = f"{path}: {ns:,} ns, {100 * ns / total:.1f} %\n{_families(times, path)}"
+    for path, by_family in families.items():
+        name, ns = path.rpartition("/")[2], sum(by_family.values())
+        text = f"{path}: {ns:,} ns, {100 * ns / total:.1f} %\n{_most_first(by_family)}"
         span = [(starts[path], ns)]
         yield Boxes(HIGH * path.count("/"), HIGH - 1, colors[name], text, span, name)
+
+
+def _prefixes(path: str) -> list[str]:
+    """A path's outer ones and itself, the outermost first."""
+    return list(accumulate(path.split("/"), "{}/{}".format))
+
+
+def thinned(times: Times) -> Times:
+    """Times in which paths too narrow to be seen are one, beside the others of the path above.
+
+    Times of at most MOST_BOXES paths stay as they are.
+    """
+    widths: dict[str, int] = {}
+    for (path, _), ns in times.items():
+        for here in _prefixes(path):
+            widths[here] = widths.get(here, 0) + ns
+    if len(widths) <= MOST_BOXES:
+        return times
+    least = sum(times.values()) / MOST_BOXES
+    narrow = {path for path, ns in widths.items() if ns < least}
+    inside = Counter(above for path in narrow if (above := _above(path)) not in narrow)
+    found: dict[tuple[str, str], int] = {}
+    for (path, family), ns in times.items():
+        outermost = next((here for here in _prefixes(path) if here in narrow), None)
+        if outermost is not None:
+            above = _above(outermost)
+            path = f"{above}/{NARROW}: {inside[above]:,}".removeprefix("/")
+        found[path, family] = found.get((path, family), 0) + ns
+    return found
+
+
+def _above(path: str) -> str:
+    return path.rpartition("/")[0]
 
 
 def _ordered(times: Times, order: Sequence[str]) -> list[tuple[tuple[str, str], int]]:
@@ -98,11 +139,7 @@ def _ordered(times: Times, order: Sequence[str]) -> list[tuple[tuple[str, str], 
     return sorted(times.items(), key=place)
 
 
-def _families(times: Times, path: str) -> str:
-    """Device time launched in a path by family, most first."""
-    found: dict[str, int] = {}
-    for (where, family), ns in times.items():
-        if where == path or where.startswith(path + "/"):
-            found[family] = found.get(family, 0) + ns
-    ranked = sorted(found.items(), key=lambda item: -item[1])
+def _most_first(families: Mapping[str, int]) -> str:
+    """Device time by family, most first."""
+    ranked = sorted(families.items(), key=lambda item: -item[1])
     return ", ".join(f"{family} {ns:,} ns" for family, ns in ranked)

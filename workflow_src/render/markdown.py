@@ -7,6 +7,8 @@ from typing import Any
 
 import pandas as pd
 
+from workflow_src.common.printable import printable
+
 
 def number(value: float) -> str:
     """Three significant digits, without an exponent where that is readable: 1,234 12.3 0.0123."""
@@ -45,7 +47,8 @@ def joined(words: Iterable[str]) -> str:
 
 def escape(value: Any) -> str:
     """Text escaped so that Markdown and HTML show it literally, in sentences and table cells."""
-    text = html.escape(re.sub(r"\s+", " ", str(value)), quote=False).replace("|", "&#124;")
+    line = printable(re.sub(r"\s+", " ", str(value)))
+    text = html.escape(line, quote=False).replace("|", "&#124;")
     text = re.sub(r"([\\`*\[\]])", r"\\\1", text)
     return re.sub(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", r"\\_", text)
 

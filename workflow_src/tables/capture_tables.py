@@ -8,13 +8,15 @@ before anything is written.
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from workflow_src.captures.capture import NOTES, Capture, Note
 from workflow_src.captures.domains import domain_names
-from workflow_src.common.arguments import Parser, existing_file, existing_path, new_folder, pattern
+from workflow_src.captures.limits import add_limits, within_limits
+from workflow_src.common.arguments import Parser, any_path, existing_file, new_folder, pattern
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import TraceError, one_sentence
 from workflow_src.common.nesting import NOWHERE
@@ -23,60 +25,94 @@ from workflow_src.placing.attributed import Attributed, attributed, source_of
 from workflow_src.placing.families import RULES, load_rules
 from workflow_src.placing.idle import idle_by_path
 from workflow_src.placing.joined import read_all
-from workflow_src.placing.paths import path_totals
+from workflow_src.placing.paths import OF_WORK, path_totals
+from workflow_src.placing.per_step import InSteps
 from workflow_src.placing.placing import WHOLE
 from workflow_src.placing.steps import steps, thread_steps
+from workflow_src.tables.certificate import certificate
 
 TABLES = (
     "paths", "kernels", "families", "unplaced", "steps", "idle", "domains", "summary", "notes",
+    "certificate",
 )  # fmt: skip
 BUSY = {"activities": ("duration_ns", "size"), "busy_ns": ("duration_ns", "sum")}
+IN_STEPS = {"activities_in_steps": ("in_step", "sum"), "busy_ns_in_steps": ("in_step_ns", "sum")}
+SUMS = BUSY | IN_STEPS
+"""What work comes to, and as far as it belongs to steps."""
 
 
-def tables_of(found: Attributed, step: str = "") -> dict[str, pd.DataFrame]:
-    """All tables by name; `step`: the name of the ranges that are steps, if they have one.
+def tables_of(found: Attributed) -> dict[str, pd.DataFrame]:
+    """All tables by name. Raises TraceError if they don't account for all device time."""
+    in_steps = InSteps.of(found.work, found.placed.ranges, found.ranged.steps.is_step)
+    columns = ["kind", "name", "process", "family", "reason", "path", "named", "duration_ns"]
+    work = found.work[columns].assign(
+        in_step=in_steps.work.astype(np.int64),
+        in_step_ns=np.where(in_steps.work, found.work["duration_ns"], 0),
+    )
+    launched = _launched(work, found.names)
+    kernels, families, unplaced = (
+        _per_step(table, in_steps)
+        for table in (_kernels(found, launched), _families(found, launched), _unplaced(work))
+    )
+    totals = path_totals(found.placed.ranges, found.work, found.paths)
+    _account(found.capture.total_ns, kernels, unplaced, totals)
+    threads = thread_steps(source_of(found))
+    idle, ledgers = idle_by_path(threads, found.work, found.paths), steps(threads)
+    return {
+        "paths": _paths_table(found, totals, in_steps),
+        "kernels": kernels,
+        "families": families,
+        "unplaced": unplaced,
+        "steps": ledgers,
+        "idle": in_steps.added(idle, idle.drop(columns=["process", "path"])),
+        "domains": found.ranged.domains,
+        "summary": summary(found, in_steps.steps),
+        "notes": _notes_table(found.notes),
+        "certificate": certificate(found, in_steps, ledgers),
+    }
 
-    Raises TraceError if they don't account for all device time.
-    """
-    launched = _launched(found)
-    kernels, unplaced = _kernels(found, launched), _unplaced(found.work)
+
+def _account(
+    total_ns: int, kernels: pd.DataFrame, unplaced: pd.DataFrame, totals: pd.DataFrame
+) -> None:
+    """Raise TraceError unless all device time is placed or unplaced, once."""
     placed_ns, unplaced_ns = int(kernels["busy_ns"].sum()), int(unplaced["busy_ns"].sum())
-    paths = path_totals(found.ranges, found.work, found.paths)
-    total_ns = found.capture.total_ns
-    if placed_ns + unplaced_ns != total_ns or int(paths["own_ns"].sum()) != placed_ns:
+    if placed_ns + unplaced_ns != total_ns or int(totals["own_ns"].sum()) != placed_ns:
         raise TraceError(
             f"{placed_ns} ns in ranges and {unplaced_ns} ns outside are not the {total_ns} ns of "
             "the capture: this is a defect of the reader, please report it with the file"
         )
-    stepwise, idle = _stepwise(found, step)
-    unnamed = (Note("no step", 1, step),) if step and stepwise.empty else ()
-    return {
-        "paths": _paths_table(paths, found.waits_known),
-        "kernels": kernels,
-        "families": _families(found, launched),
-        "unplaced": unplaced,
-        "steps": stepwise,
-        "idle": idle,
-        "domains": found.domains,
-        "summary": summary(found),
-        "notes": _notes_table(found.notes + unnamed),
-    }
 
 
-def _stepwise(found: Attributed, step: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The ledgers of the steps, and where devices were idle in them."""
-    threads = thread_steps(source_of(found), step)
-    return steps(threads), idle_by_path(threads, found.work, found.paths)
+def _per_step(table: pd.DataFrame, in_steps: InSteps) -> pd.DataFrame:
+    """A table of BUSY with the same per step, from IN_STEPS."""
+    inside = table[list(IN_STEPS)].set_axis(list(BUSY), axis=1)
+    return in_steps.added(table.drop(columns=list(IN_STEPS)), inside)
 
 
 def read_tables_of(given: argparse.Namespace) -> dict[str, pd.DataFrame]:
     """The tables that the command was asked for. Raises TraceError if the capture can't be read."""
     rules = load_rules(given.families)
-    found = attributed(read_all(given.capture), given.domains, rules, given.fold)
-    return tables_of(found, given.step)
+    with within_limits(given):
+        capture = read_all(given.capture)
+        return tables_of(attributed(capture, given.domains, rules, given.fold, given.step))
 
 
-def _paths_table(totals: pd.DataFrame, waits_known: bool) -> pd.DataFrame:
+def _paths_table(found: Attributed, totals: pd.DataFrame, in_steps: InSteps) -> pd.DataFrame:
+    """A row per path, and what is in steps of it per step."""
+    inside = totals
+    if len(in_steps.steps) and not (in_steps.work.all() and in_steps.ranges.all()):
+        counted = replace(found.paths, of_range=found.paths.of_range[in_steps.ranges])
+        ranges = found.placed.ranges[in_steps.ranges]
+        work = found.work.loc[in_steps.work, [*OF_WORK]]
+        inside = path_totals(ranges, work, counted)
+    table, per_step = (_in_ms(each, found.waits_known) for each in (totals, inside))
+    table = pd.concat([totals[["process", "path"]], table], axis=1)
+    table = in_steps.added(table, per_step)
+    return table.sort_values(["process", "path"], ignore_index=True)
+
+
+def _in_ms(totals: pd.DataFrame, waits_known: bool) -> pd.DataFrame:
     times = {
         "host_ms": "host_ns",
         "busy_ms": "busy_ns",
@@ -86,17 +122,15 @@ def _paths_table(totals: pd.DataFrame, waits_known: bool) -> pd.DataFrame:
         "span_ms": "span_ns",
     }
     in_ms = {name: totals[column] / NS_PER_MS for name, column in times.items()}
-    table = totals[["process", "path", "instances"]].assign(**in_ms)
-    table["activities"] = totals["activities"]
-    if not waits_known:
-        table["wait_ms"] = np.nan
-    return table.sort_values(["process", "path"], ignore_index=True)
+    table = totals[["instances"]].assign(**in_ms, activities=totals["activities"])
+    return table if waits_known else table.assign(wait_ms=np.nan)
 
 
-def _launched(found: Attributed) -> pd.DataFrame:
+def _launched(work: pd.DataFrame, names: pd.DataFrame) -> pd.DataFrame:
     """A row per innermost path, by number, and kind and name of what was launched in it."""
-    own = found.work.loc[found.work["path"] != NOWHERE, ["path", "named", "duration_ns"]]
-    return own.groupby(["path", "named"], as_index=False).agg(**BUSY).join(found.names, on="named")
+    columns = ["path", "named", "duration_ns", "in_step", "in_step_ns"]
+    own = work.loc[work["path"] != NOWHERE, columns].groupby(["path", "named"], as_index=False)
+    return own.agg(**SUMS).join(names, on="named")
 
 
 def _kernels(found: Attributed, launched: pd.DataFrame) -> pd.DataFrame:
@@ -104,31 +138,31 @@ def _kernels(found: Attributed, launched: pd.DataFrame) -> pd.DataFrame:
     number = launched["path"].to_numpy()
     rows = launched.assign(process=found.paths.process[number], path=found.paths.text[number])
     order = ["process", "path", "busy_ns", "kind", "family", "name"]
-    columns = ["process", "path", "kind", "family", "name", "short_name", *BUSY]
+    columns = ["process", "path", "kind", "family", "name", "short_name", *SUMS]
     return rows[columns].sort_values(order, ascending=[name != "busy_ns" for name in order])
 
 
 def _families(found: Attributed, launched: pd.DataFrame) -> pd.DataFrame:
     """A row per path and family of all work launched in it, inner ranges included."""
-    sums = launched.groupby(["path", "family"], as_index=False)[list(BUSY)].sum()
+    sums = launched.groupby(["path", "family"], as_index=False)[list(SUMS)].sum()
     parts, above = [sums], np.append(found.paths.above, NOWHERE)
     while len(parts[-1]):
         outer = parts[-1].assign(path=above[parts[-1]["path"].to_numpy()])
         parts.append(outer[outer["path"] != NOWHERE])
-    table = pd.concat(parts).groupby(["path", "family"], as_index=False)[list(BUSY)].sum()
+    table = pd.concat(parts).groupby(["path", "family"], as_index=False)[list(SUMS)].sum()
     number = table["path"].to_numpy()
     table = table.assign(process=found.paths.process[number], path=found.paths.text[number])
-    columns = ["process", "path", "family", *BUSY]
+    columns = ["process", "path", "family", *SUMS]
     return table[columns].sort_values(["process", "path", "busy_ns"], ascending=[True, True, False])
 
 
 def _unplaced(work: pd.DataFrame) -> pd.DataFrame:
     """A row per process, reason, kind and name of what has no path."""
     keys = ["process", "reason", "kind", "family", "name"]
-    return work[work["path"] == NOWHERE].groupby(keys, as_index=False, observed=True).agg(**BUSY)
+    return work[work["path"] == NOWHERE].groupby(keys, as_index=False, observed=True).agg(**SUMS)
 
 
-def summary(found: Attributed) -> pd.DataFrame:
+def summary(found: Attributed, step_counts: "pd.Series[int]") -> pd.DataFrame:
     """A row per process, also of those without device work, and one for all."""
     work = found.work[["process", "path", "duration_ns"]]
     streams = found.work[["process", "device", "stream"]].drop_duplicates()
@@ -139,10 +173,13 @@ def summary(found: Attributed) -> pd.DataFrame:
         its = (each[each["process"] == process] for each in (work, streams, ranges))
         main = found.placed.main_threads.get(process)
         rows.append({"process": str(process), "main_thread": main, **_totals(*its)})
+        rows[-1]["steps"] = int(step_counts.get(process, 0))
     every = _totals(work, streams, ranges)
-    rows.append({"process": "all", "main_thread": None, **every})
+    rows.append({"process": "all", "main_thread": None, **every, "steps": step_counts.sum()})
     about = {"profiler": found.capture.profiler, "version": found.capture.version}
-    return pd.DataFrame(rows).astype({"main_thread": "Int64"}).assign(**about)
+    table = pd.DataFrame(rows).astype({"main_thread": "Int64"})
+    steps_of = table.pop("steps")
+    return table.assign(**about, steps=steps_of, steps_by=found.ranged.steps.rule.value)
 
 
 def _totals(work: pd.DataFrame, streams: pd.DataFrame, ranges: pd.DataFrame) -> dict[str, int]:
@@ -181,16 +218,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Write the tables of one capture into a folder."""
     parser = Parser(prog="workflow_src.tables.capture_tables", description=__doc__)
     parser.add_argument(
-        "--capture", type=existing_path, nargs="+", required=True,
+        "--capture", type=any_path, nargs="+", required=True,
         help=".sqlite or .json, or either .gz, or a folder; several: traces of one job's ranks",
     )  # fmt: skip
     parser.add_argument(
         "--domains", type=domain_names, help="those whose ranges count; all but libraries' own"
     )
     parser.add_argument(
-        "--fold", type=pattern, default="", help="a pattern of what is left out of names: \\.\\d+"
+        "--fold",
+        type=pattern,
+        help="a pattern of what is left out of names: \\.\\d+; empty: all names stay as they are",
     )
-    parser.add_argument("--step", default="", help="the name of the ranges that are steps")
+    parser.add_argument(
+        "--step", default="", help="the name of the ranges that are steps, * for a number"
+    )
+    add_limits(parser)
     parser.add_argument("--families", type=existing_file, default=RULES, help="families.csv")
     parser.add_argument("--output", type=new_folder, required=True, help="folder for the CSVs")
     parser.add_argument(

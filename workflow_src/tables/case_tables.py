@@ -17,7 +17,7 @@ from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.reading import reading
 from workflow_src.common.thresholds import HOST_CHANGED
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.placing.attribution import attribute, device_times, number_steps
+from workflow_src.placing.case_capture import CaseCapture, read_case, require_complete
 from workflow_src.placing.families import RULES, coverage, families, load_rules
 from workflow_src.placing.kernel_names import precision_ran, short_names
 from workflow_src.placing.launches import api_calls, launch_delays, launches
@@ -25,9 +25,19 @@ from workflow_src.placing.ledger import ledger
 from workflow_src.tables.operators import operator_tables
 from workflow_src.tables.timings import timings
 from workflow_src.tables.work import work
-from workflow_src.traces.export import read_trace
-from workflow_src.traces.nsys import stats_total_ns
-from workflow_src.traces.trace import Trace, require_complete
+
+
+def stats_total_ns(report: Path) -> int | None:
+    """Total kernel time (ns) in cuda_gpu_kern_sum of `nsys stats`; None if that was skipped.
+
+    Its file is then empty. Raises TraceError if there is no file.
+    """
+    if not report.is_file():
+        raise TraceError(f"{report} is missing from its export; {remake(report.parent)}")
+    if not report.stat().st_size:
+        return None
+    with reading(report, "what nsys stats prints", remake(report.parent), TraceError):
+        return int(pd.read_csv(report)["Total Time (ns)"].astype("int64").sum())
 
 
 def ranges_table(ranges: pd.DataFrame) -> pd.DataFrame:
@@ -75,17 +85,18 @@ def named(kernels: pd.DataFrame, rules: pd.DataFrame | None = None) -> pd.DataFr
     )
 
 
-def capture_table(trace: Trace, kernels: pd.DataFrame, stats_ns: int | None) -> pd.DataFrame:
+def capture_table(case: CaseCapture, kernels: pd.DataFrame, stats_ns: int | None) -> pd.DataFrame:
     """One row that accounts for all device time of a capture.
 
     Raises TraceError if the parts don't add up to the total, or nsys counted another total.
     """
+    total_ns = case.capture.total_ns
     outside_ns = int(kernels.loc[kernels["phase"] == "", "busy_ns"].sum())
     attributed_ns = int(kernels.loc[kernels["phase"] != "", "busy_ns"].sum())
-    if attributed_ns + outside_ns != trace.total_ns:
+    if attributed_ns + outside_ns != total_ns:
         raise TraceError(
             f"{attributed_ns} ns in ranges and {outside_ns} ns outside are not the "
-            f"{trace.total_ns} ns of the capture"
+            f"{total_ns} ns of the capture"
         )
     kernel_ns = int(kernels.loc[kernels["kind"] == "kernel", "busy_ns"].sum())
     if stats_ns is not None and stats_ns != kernel_ns:
@@ -94,16 +105,16 @@ def capture_table(trace: Trace, kernels: pd.DataFrame, stats_ns: int | None) -> 
             + CAPTURE_AGAIN
         )
     row = {
-        "profiler": trace.profiler,
-        "total_ns": trace.total_ns,
+        "profiler": case.capture.profiler,
+        "total_ns": total_ns,
         "attributed_ns": attributed_ns,
         "outside_ns": outside_ns,
-        "outside_share": outside_ns / trace.total_ns if trace.total_ns else 0.0,
+        "outside_share": outside_ns / total_ns if total_ns else 0.0,
         "stats_total_ns": stats_ns,
-        "activities": len(trace.activities),
+        "activities": len(case.work),
         "family_coverage": coverage(kernels),
     }
-    return pd.DataFrame([row | trace.about])
+    return pd.DataFrame([row | case.facts])
 
 
 def doubts(result: dict[str, Any]) -> dict[str, Any]:
@@ -214,22 +225,20 @@ def case_tables(
 
     Raises StageError if one of its files can't be used.
     """
-    trace = read_trace(export)
-    require_complete(trace)
-    ranges, activities = attribute(trace)
-    ranges = device_times(number_steps(ranges), activities)
+    case = read_case(export)
+    require_complete(case)
+    capture, ranges, activities = case.capture, case.ranges, case.work
     kernels = named(kernels_table(ranges, activities), rules)
-    by_nsys = trace.profiler == "nsys"
+    by_nsys = capture.profiler == "nsys"
     stats_ns = stats_total_ns(export / "cuda_gpu_kern_sum.csv") if by_nsys else None
-    version = trace.profiler_version
-    return benchmark_tables(benchmark, version, ranges, activities, rules) | {
+    return benchmark_tables(benchmark, capture.version, ranges, activities, rules) | {
         "ranges": ranges_table(ranges),
         "kernels": kernels,
-        "captures": capture_table(trace, kernels, stats_ns),
-        "ledger": ledger(ranges, activities, trace.calls),
+        "captures": capture_table(case, kernels, stats_ns),
+        "ledger": ledger(ranges, activities, capture.calls),
         "launches": launches(ranges, activities),
         "launch_delays": launch_delays(ranges, activities),
-        "api_calls": api_calls(ranges, trace.calls),
+        "api_calls": api_calls(ranges, capture.calls),
     }
 
 

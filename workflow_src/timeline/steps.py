@@ -1,6 +1,6 @@
 """What a timeline shows of a capture: host ranges, launches, device work, and idle gaps by cause.
 
-All times are integer nanoseconds on the clocks of the Trace.
+All times are integer nanoseconds on the clocks of the capture.
 """
 
 from collections.abc import Mapping
@@ -13,12 +13,10 @@ import pandas as pd
 from workflow_src.answers.components import components
 from workflow_src.captures.capture import OVERHEAD
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.placing.attribution import attribute, device_times, number_steps
+from workflow_src.placing.case_capture import CaseCapture, read_case
 from workflow_src.placing.families import families
 from workflow_src.placing.kernel_names import short_names
 from workflow_src.placing.ledger import ELSEWHERE, Device, idle_parts
-from workflow_src.traces.export import read_trace
-from workflow_src.traces.trace import Trace
 
 UNKNOWN_CAUSE = "cause not recorded"
 """The cause of idle time in captures without API calls, such as those of a CPU."""
@@ -67,21 +65,19 @@ class Timeline:
 
 def timeline(folder: Path, rules: pd.DataFrame | None = None) -> Timeline:
     """The timeline of an exported capture. Raises TraceError if it isn't one."""
-    return timeline_of(read_trace(folder), rules)
+    return timeline_of(read_case(folder), rules)
 
 
-def timeline_of(trace: Trace, rules: pd.DataFrame | None = None) -> Timeline:
-    """The timeline of a trace; `rules` are those of families.csv unless given."""
-    ranges, activities = attribute(trace)
-    ranges = device_times(number_steps(ranges), activities)
+def timeline_of(case: CaseCapture, rules: pd.DataFrame | None = None) -> Timeline:
+    """The timeline of a case's capture; `rules` are those of families.csv unless given."""
+    ranges, calls = case.ranges, case.capture.calls
     found = components([*ranges["path"].unique(), ""])
     named = {path: component.name for path, component in found.items()}
-    depth = ranges["path"].str.count("/")
-    ranges = ranges.assign(depth=depth, component=ranges["path"].map(named))
+    ranges = ranges.assign(component=ranges["path"].map(named))
     steps = ranges[(ranges["phase"] != "") & (ranges["parent"] == NOWHERE)]
-    has_calls = bool((trace.calls["kind"] != OVERHEAD).any())
-    idle = idle_gaps(steps, Device.of(activities, trace.calls), has_calls)
-    return Timeline(ranges, _placed(ranges, activities, named, rules), idle)
+    has_calls = bool((calls["kind"] != OVERHEAD).any())
+    idle = idle_gaps(steps, Device.of(case.work, calls), has_calls)
+    return Timeline(ranges, _placed(ranges, case.work, named, rules), idle)
 
 
 def _placed(

@@ -32,8 +32,9 @@ MANY_GAPS = 0.02
 HELD_SHARE = 0.5
 """A gap is stretched too if it is longer by this share of what the others are stretched by."""
 
-LONG_STALL = 0.5
-"""A single stall counts if it takes this share of a step; a shorter one may be the host's luck."""
+LONG_STALL = 0.25
+"""A stall takes at least this share of a step; shorter ones are the host's luck, or the
+profiler's."""
 
 LARGE = 20
 """Gaps of a place are large if they are so many times as long as the median gap of all."""
@@ -108,8 +109,9 @@ def find_stalls(subject: Subject) -> list[Found]:
     gaps = _gaps(subject)
     rows = gaps.table[gaps.beyond(gaps.table["usual_ns"], OUT_OF_LINE)]
     rows = rows[~rows.index.isin(_stretched(gaps).index)]
-    longest = (rows["gap_ns"] - rows["usual_ns"]).max() if len(rows) else 0.0
-    if rows["step"].nunique() < 2 and longest < LONG_STALL * subject.step_ns:
+    step_ns = subject.recording.steps["time_ns"].median()
+    rows = rows[rows["gap_ns"] - rows["usual_ns"] > LONG_STALL * step_ns]
+    if not len(rows):
         return []
     where = common_path(paths_in_gaps(subject, rows_of(rows)))
     return [_found(subject, rows, rows["usual_ns"], where)]

@@ -1,0 +1,59 @@
+"""Which API calls and copies a capture holds."""
+
+from pathlib import Path
+from typing import Any
+
+from tests.captures.building import Export, event, trace_file
+from workflow_src.captures.capture import API, OVERHEAD, PAGEABLE_COPY, UNKNOWN, Capture
+from workflow_src.captures.reading import read
+
+
+def rows(found: Capture, table: str, *columns: str) -> list[list[Any]]:
+    return getattr(found, table)[list(columns)].to_numpy(dtype=object).tolist()
+
+
+def test_all_calls_of_an_export_are_kept_by_their_plain_names(tmp_path: Path) -> None:
+    export = Export(tmp_path)
+    export.range("step", 0, 100)
+    export.work(10, kind="MEMCPY", copyKind=1, srcKind=0, dstKind=2)
+    export.work(20)
+    export.wait(30, 50)
+    export.insert("PROFILER_OVERHEAD", start=60, end=70)
+    columns = ("kind", "name", "start_ns", "end_ns", "process", "thread", "correlation")
+    assert rows(export.read(), "calls", *columns) == [
+        [PAGEABLE_COPY, "", 10, 11, 1, 1, 1],
+        [API, "", 20, 21, 1, 1, 2],
+        [API, "cudaStreamSynchronize", 30, 50, 1, 1, 0],
+        [OVERHEAD, "profiler overhead", 60, 70, UNKNOWN, UNKNOWN, UNKNOWN],
+    ]
+
+
+def test_copies_and_sets_say_between_which_memories_and_how_much(tmp_path: Path) -> None:
+    export = Export(tmp_path)
+    export.range("step", 0, 100)
+    for kind, column in (("MEMCPY", "bytes"), ("MEMSET", "bytes"), ("MEMSET", "memKind")):
+        export.sql(f"ALTER TABLE CUPTI_ACTIVITY_KIND_{kind} ADD COLUMN {column} INTEGER")
+    export.work(10, kind="MEMSET", memKind=2, bytes=7)
+    export.work(20)
+    export.work(30, kind="MEMCPY", copyKind=2, srcKind=2, dstKind=1, bytes=8)
+    export.work(40, kind="MEMCPY", copyKind=99)
+    of_nsys = export.read()
+    # Work stands by kind: the kernel, both copies, the set.
+    columns = ("work", "direction", "source", "target", "bytes")
+    assert rows(of_nsys, "copies", *columns) == [
+        [1, "DtoH", "device", "pinned", 8],
+        [2, "unknown", "unknown", "unknown", UNKNOWN],
+        [3, "set", "unknown", "device", 7],
+    ]
+    moved = {"correlation": 1, "device": 0, "stream": 7, "bytes": 64}
+    events = [
+        event("user_annotation", "step", 0, 9),
+        event("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", 1, 1, args=moved),
+        event("gpu_memset", "Memset (Device)", 3, 1, args=moved | {"bytes": 5}),
+        event("gpu_memcpy", "CopyDeviceToDevice", 5, 1, args={"correlation": 2}),
+    ]
+    assert rows(read(trace_file(tmp_path, events)), "copies", *columns) == [
+        [0, "HtoD", "pageable", "device", 64],
+        [1, "unknown", "unknown", "unknown", UNKNOWN],
+        [2, "set", "unknown", "device", 5],
+    ]

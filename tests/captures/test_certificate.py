@@ -1,0 +1,120 @@
+"""The certificate of a capture: what each check comes to, and its verdict."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tests.captures.building import Export
+from workflow_src.captures.nsys_recording import dropped, tracing
+from workflow_src.tables.certificate import MEANINGS, Check
+
+FELL_BACK = (
+    "CUDA hardware tracing is not supported on this system. "
+    "A legacy (software instrumented) trace was collected instead."
+)
+
+
+def steps(folder: Path) -> Export:
+    """Three steps of 100 ns with two kernels of 10 ns each, whose schema and messages are known."""
+    export = Export(folder)
+    export.sql("INSERT INTO META_DATA_EXPORT VALUES ('EXPORT_SCHEMA_VERSION', '3.27.1')")
+    export.sql("CREATE TABLE DIAGNOSTIC_EVENT (text TEXT)")
+    export.insert("DIAGNOSTIC_EVENT", text="Profiling has started.")
+    name = export.string("cudaLaunchKernel_v7000")
+    for start in (0, 100, 200):
+        export.range("step", start, start + 100)
+        export.work(start + 10)
+        export.work(start + 50)
+    export.sql("UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET nameId = ?", name)
+    return export
+
+
+def results(export: Export) -> dict[str, tuple[str, str]]:
+    found = export.tables()["certificate"]
+    assert list(found["check"]) == [check.value for check in Check]
+    rows = zip(found["check"], found["value"], found["verdict"], strict=True)
+    return {check: (value, verdict) for check, value, verdict in rows}
+
+
+def test_a_capture_in_which_all_fits_is_ok_throughout(tmp_path: Path) -> None:
+    found = results(steps(tmp_path))
+    assert {verdict for _, verdict in found.values()} == {"ok"}
+    assert found[Check.SCHEMA] == ("3.27.1", "ok") and found[Check.TRACING] == ("software", "ok")
+    assert found[Check.SPAN] == (f"{250 / 300:.6g}", "ok")
+
+
+@pytest.mark.parametrize(
+    ("change", "check", "result"),
+    [
+        (lambda e: e.insert("DIAGNOSTIC_EVENT", text="CUPTI dropped 12 records. Some CUPTI events "
+                            "might be missing."), Check.DROPPED, ("12", "doubt")),
+        (lambda e: e.sql("DROP TABLE DIAGNOSTIC_EVENT"), Check.DROPPED, ("", "unknown")),
+        (lambda e: e.sql("DROP TABLE META_DATA_EXPORT"), Check.SCHEMA, ("", "unknown")),
+        (lambda e: e.sql("DROP TABLE META_DATA_EXPORT"), Check.TRACING, ("", "unknown")),
+        (lambda e: e.insert("DIAGNOSTIC_EVENT", text=FELL_BACK), Check.TRACING,
+         ("software", "ok")),
+        (lambda e: e.sql("DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE start = 55"),
+         Check.UNANSWERED, ("0.166667", "doubt")),
+        (lambda e: e.sql("DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE start = 55"),
+         Check.WHOLE, ("1", "doubt")),
+        (lambda e: e.sql("DELETE FROM CUPTI_ACTIVITY_KIND_RUNTIME WHERE start = 50"),
+         Check.UNLAUNCHED, ("0.166667", "doubt")),
+        (lambda e: e.sql("DELETE FROM CUPTI_ACTIVITY_KIND_RUNTIME WHERE start = 50"),
+         Check.RANGES, ("0.833333", "doubt")),
+        (lambda e: e.sql("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET start = 9 WHERE start = 15"),
+         Check.EARLY, ("0.166667", "doubt")),
+        (lambda e: e.range("load", 0, 9, process=2), Check.PROCESSES, ("1", "doubt")),
+        (lambda e: e.range("step", 300, 400), Check.IDLE_STEPS, ("1", "doubt")),
+        (lambda e: e.work(290, 10**12), Check.IMPOSSIBLE, ("1", "doubt")),
+        (lambda e: e.insert("PROFILER_OVERHEAD", start=90, end=105, globalTid=0),
+         Check.OVERHEAD, ("0.05", "doubt")),
+        (lambda e: e.range("late", 250, 350), Check.OVERLAPPING, ("1", "doubt")),
+        (lambda e: e.range("bad", 50, 40), Check.UNREAD, ("1", "doubt")),
+    ],
+)  # fmt: skip
+def test_each_check_tells_what_does_not_fit(
+    tmp_path: Path, change: Any, check: Check, result: tuple[str, str]
+) -> None:
+    export = steps(tmp_path)
+    change(export)
+    assert results(export)[check] == result
+
+
+@pytest.mark.parametrize(
+    ("text", "lost"),
+    [
+        ("CUPTI dropped 1,203 records. Some CUPTI events might be missing.", 1203),
+        ("Number of incomplete CUPTI events dropped: 7. Incomplete events appear when", 7),
+        ("Couldn't allocate CUPTI buffers. Some CUPTI events might be missing.", 1),
+        ("Buffers holding CUDA trace data will be flushed on CudaProfilerStop() call.", 0),
+        ("4 CPU IP samples collected for every CPU IP backtrace collected.", 0),
+        ("lost 12 CPU profiling records", 0),
+        ("Number of CUDA events collected: 1,234.", 0),
+    ],
+)
+def test_messages_of_lost_events_are_counted(text: str, lost: int) -> None:
+    assert dropped(["Profiling has started.", text]) == lost
+
+
+@pytest.mark.parametrize(
+    ("texts", "version", "expected"),
+    [
+        ([], "2025.3.2.0", "software"),
+        ([], "2025.6.1.0", ""),
+        ([], "", ""),
+        ([FELL_BACK], "2026.3.1", "software"),
+        (["CUDA hardware tracing is enabled."], "2026.3.1", "hardware"),
+        (["Event 'CPU Clock (sw)', with sampling period 2000000"], "2026.1.1", ""),
+    ],
+)
+def test_how_kernels_were_traced_is_what_nsys_says(
+    texts: list[str], version: str, expected: str
+) -> None:
+    assert tracing(texts, version) == expected
+
+
+def test_each_check_has_a_meaning() -> None:
+    assert set(MEANINGS) == set(Check)
+    assert pd.Series(list(MEANINGS.values())).str.endswith(".").all()

@@ -1,0 +1,172 @@
+"""A capture that unpacks to too much, or can't be opened, costs one sentence."""
+
+import os
+import subprocess
+import sys
+import zlib
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+
+from tests.captures.building import Export, event, launched, trace_file
+from tests.test_faults import mounted, needs_root
+from tests.workflow import make_project
+from workflow_src.captures.limits import SHARE, add_limits, within_limits
+from workflow_src.captures.reading import read
+from workflow_src.common.arguments import Parser
+from workflow_src.common.errors import TraceError
+from workflow_src.common.torch_ranks import rank_of
+from workflow_src.dag.captures import captures_of
+from workflow_src.plan.config import ConfigError, schema
+
+SQLITE = b"SQLite format 3\0"
+NOBODY = 65534
+
+
+def bomb(path: Path, start: bytes, filler: bytes, mib: int) -> Path:
+    """A small gzip file that unpacks to `start` and many MiB of one byte."""
+    packer = zlib.compressobj(1, zlib.DEFLATED, 31)
+    with path.open("wb") as file:
+        file.write(packer.compress(start))
+        for _ in range(mib):
+            file.write(packer.compress(filler * 2**20))
+        file.write(packer.flush())
+    assert path.stat().st_size < 2**20
+    return path
+
+
+def limits(path: Path, *given: str) -> Namespace:
+    parser = Parser()
+    parser.add_argument("--capture", type=Path, nargs="+")
+    add_limits(parser)
+    return parser.parse_args(["--capture", str(path), *given])
+
+
+def said_of(path: Path, *given: str) -> str:
+    with pytest.raises(TraceError) as caught, within_limits(limits(path, *given)):
+        read(path)
+    assert str(path) in str(caught.value) and "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "filler", "given", "said"),
+    [
+        ("b.json.gz", b"", b"a", ("--memory-gib=1",), "its first 64 MiB have no list of traceEve"),
+        ("b.json.gz", b"[", b"a", ("--memory-gib=0.1",), "takes more than 0.1 GiB of memory; capt"),
+        (
+            "b.json.gz",
+            b"[",
+            b"a",
+            ("--unpacked-gib=0.0625",),
+            "unpacks to more than 0.0625 GiB; if",
+        ),
+        (
+            "b.sqlite.gz",
+            SQLITE,
+            b"\0",
+            ("--unpacked-gib=0.0625",),
+            "unpacks to more than 0.0625 GiB; if that is right, allow more: --config "
+            "capture_unpacked_gib=... (--unpacked-gib by hand)",
+        ),
+    ],
+)
+def test_a_file_that_unpacks_to_a_hundred_times_its_size_ends_in_a_sentence(
+    tmp_path: Path, name: str, start: bytes, filler: bytes, given: tuple[str, ...], said: str
+) -> None:
+    assert said in said_of(bomb(tmp_path / name, start, filler, 80), *given)
+
+
+def test_one_within_the_limits_is_read(tmp_path: Path) -> None:
+    path = trace_file(tmp_path, [event("user_annotation", "step", 0, 100), *launched(1, 5)])
+    with within_limits(limits(path, "--unpacked-gib=0.001")):
+        assert read(path).total_ns == 1_000
+
+
+def test_the_limits_are_those_that_the_settings_describe() -> None:
+    settings = schema()["properties"]
+    assert limits(Path()).unpacked_gib == settings["capture_unpacked_gib"]["default"] == 16
+    assert settings["capture_memory_gib"]["default"] is None and SHARE == 0.5
+    given = captures_of([], None, limits={"unpacked-gib": 2.5, "memory-gib": None})
+    assert given.options == "--fold= --step= --unpacked-gib=2.5"
+
+
+@needs_root
+def test_a_full_folder_for_temporary_files_ends_in_a_sentence_with_room_for_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = bomb(tmp_path / "c.sqlite.gz", SQLITE, b"\0", 4)
+    with mounted(tmp_path / "small", "6m") as small:
+        monkeypatch.setattr("tempfile.tempdir", str(small))
+        assert f"it can't be unpacked in {small} (half of what is free is too little)" in said_of(
+            path
+        )
+        assert list(small.iterdir()) == []
+
+
+def test_a_pipe_is_no_capture_and_nobody_waits_for_it(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "c.json")
+    assert rank_of(tmp_path / "c.json") is None
+    assert "it is neither a file nor a folder, as a pipe isn't" in said_of(tmp_path / "c.json")
+
+
+def test_what_is_not_there_is_told_beside_others_and_refused_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("good.json").touch()
+    assert list(captures_of(["gone.json", "good.json"], None).files) == ["gone", "good"]
+    for patterns in (["gone.json"], ["good.json", "*.sqlite"]):
+        with pytest.raises(ConfigError, match="isn't a file, nor a folder that nsys exported"):
+            captures_of(patterns, None)
+
+
+NOT_ALMIGHTY = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search")
+"""Before a command of root's: to it, other users' files are closed, as to any other user."""
+
+
+def closed_to_me(path: Path) -> Path:
+    """Give a file to another user, who lets nobody read it."""
+    os.chown(path, NOBODY, NOBODY)
+    path.chmod(0o600)
+    if subprocess.run([*NOT_ALMIGHTY, "cat", str(path)], capture_output=True).returncode == 0:
+        pytest.skip("root reads every file on this machine")
+    return path
+
+
+@needs_root
+@pytest.mark.workflow
+def test_bad_captures_beside_a_good_one_cost_themselves_alone(tmp_path: Path) -> None:
+    make_project(tmp_path)
+    export = Export(tmp_path)
+    export.range("step", 0, 100)
+    export.work(10, 1)
+    export.write()
+    bomb(tmp_path / "bomb.json.gz", b"", b"a", 80)
+    os.mkfifo(tmp_path / "pipe.json")
+    (tmp_path / "theirs.json").write_text("[]")
+    closed_to_me(tmp_path / "theirs.json")
+    captures = "captures=[c.sqlite, bomb.json.gz, pipe.json, theirs.json, gone.json]"
+    bin = Path(sys.executable).parent
+    ended = subprocess.run(
+        [*NOT_ALMIGHTY, bin / "snakemake", "--cores=2", "report.md", "--config", captures],
+        cwd=tmp_path,
+        env=os.environ | {"PATH": f"{bin}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    printed = ended.stdout + ended.stderr
+    assert ended.returncode == 0, printed
+    text = (tmp_path / "report.md").read_text()
+    reasons = {
+        "bomb": "its first 64 MiB have no list of traceEvents",
+        "pipe": "it is neither a file nor a folder",
+        "theirs": "Permission denied",
+        "gone": "No such file or directory",
+    }
+    for name, reason in reasons.items():
+        assert f"Capture {name} could not be read: {name}.json" in printed
+        assert reason in text.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+    assert "\n## c\n" in text

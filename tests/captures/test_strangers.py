@@ -1,0 +1,159 @@
+"""Captures as strangers bring them: what can be is read, and what can't is told and not counted."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.captures.building import (
+    Export,
+    busy,
+    event,
+    launched,
+    notes,
+    tables_in,
+    trace_file,
+    unplaced,
+)
+from workflow_src.captures.launches import NO_CALL, REUSED
+from workflow_src.common.errors import TraceError
+
+STRANGERS = Path(__file__).parents[1] / "data" / "strangers"
+STEPS = {"step": 0, "step/forward": 36_000, "step/backward": 72_000}
+SMALL = {"step": 0, "step/forward": 360, "step/backward": 720}
+
+
+@pytest.mark.parametrize(
+    ("name", "expected", "said"),
+    [
+        ("c_BE_ranges.json", STEPS, {}),
+        ("q_xpu.json", STEPS, {}),
+        ("h_negative_call.json", STEPS, {"endless calls": 1}),
+        ("cd_duplicate_events.json", STEPS, {"twice": 33}),
+        ("cc_overflow_dur.json", STEPS | {"step/forward": 31_000}, {"impossible": 1}),
+        ("ca_clock_jump.json", dict.fromkeys(STEPS, 0), {"impossible": 12}),
+        ("sl_overflow.sqlite", SMALL | {"step/forward": 310}, {"impossible": 1}),
+        ("ss_blob.sqlite", SMALL, {}),
+        ("sj_reused_corr_launch.sqlite", {"A": 100, "B": 200}, {"reused numbers": 2}),
+    ],
+)
+def test_what_is_there_is_counted_once_and_the_rest_told(
+    name: str, expected: dict[str, int], said: dict[str, int]
+) -> None:
+    found = tables_in(STRANGERS / name)
+    assert busy(found) == expected and not unplaced(found)
+    assert {code: n for code, n in notes(found).items() if code in said} == said
+    assert not {"no work", "bad calls", "bad ranges"} & set(notes(found))
+
+
+def test_an_npus_events_are_named_and_not_taken_for_nothing() -> None:
+    found = tables_in(STRANGERS / "s_ascend.json")
+    assert notes(found)["unread events"] == 6
+    assert "no category" in found["notes"]["about"].tolist()
+
+
+def test_another_profilers_trace_is_named_with_what_to_do() -> None:
+    with pytest.raises(TraceError, match=r"6 events have no category.*: nsys profile -t cuda,nvtx"):
+        tables_in(STRANGERS / "t_tf_jax.json")
+
+
+def test_what_coroutines_do_is_a_guess_that_the_certificate_tells() -> None:
+    found = tables_in(STRANGERS / "asyncio.json")["certificate"].set_index("check")
+    assert found.loc["ranges that overlap on their thread", "verdict"] == "doubt"
+
+
+def test_names_hold_no_control_characters() -> None:
+    found = tables_in(STRANGERS / "names_raw.json")
+    names = [*found["paths"]["path"], *found["kernels"]["name"]]
+    assert len(set(names)) == 45 and all(name.isprintable() for name in names)
+    assert {"step <b>/␛[31mred", "step <b>/<U+202E>gnp", "step <b>/nul␁ctl"} <= set(names)
+
+
+@pytest.mark.parametrize(
+    ("marks", "expected", "said"),
+    [
+        ([("B", "a", 0), ("B", "b", 2), ("E", "b", 8), ("E", "a", 9)], {"a": 0, "a/b": 1_000}, {}),
+        (
+            [("B", "a", 0), ("B", "b", 2), ("E", None, 4), ("E", None, 9)],
+            {"a": 1_000, "a/b": 0},
+            {},
+        ),
+        ([("E", "a", 9), ("B", "a", 0)], {"a": 1_000}, {}),
+        ([("B", "a", 0), ("E", "a", 4), ("B", "a", 4), ("E", "a", 9)], {"a": 1_000}, {}),
+        ([("B", "a", 0)], {"a": 1_000}, {"unclosed": 1}),
+        ([("B", "a", 0), ("E", "a", 9), ("E", "a", 9)], {"a": 1_000}, {"bad events": 1}),
+    ],
+)
+def test_beginnings_and_ends_are_ranges_by_thread_and_time(
+    tmp_path: Path,
+    marks: list[tuple[str, str | None, int]],
+    expected: dict[str, int],
+    said: dict[str, int],
+) -> None:
+    other = event("user_annotation", "elsewhere", 0, 0, ph="B", tid=2)
+    ranges = [
+        event("user_annotation" if phase == "B" else "", name, at, 0, ph=phase)
+        for phase, name, at in marks
+    ]
+    end = event("", "elsewhere", 10, 0, ph="E", tid=2)
+    found = tables_in(trace_file(tmp_path, [other, *ranges, end, *launched(1, 5)]))
+    assert busy(found) == expected | {"elsewhere": 0} and notes(found) == said
+
+
+def test_ranks_merged_under_one_process_number_are_told_not_mixed(tmp_path: Path) -> None:
+    """Both ranks number their launches from 1; whose kernel is whose can't be told."""
+    first = [event("user_annotation", "step", 0, 100), *launched(1, 5), *launched(2, 50)]
+    second = [event("user_annotation", "step", 1, 99), *launched(1, 5.2), *launched(3, 60)]
+    found = tables_in(trace_file(tmp_path, first + second))
+    assert unplaced(found) == {REUSED: 2_000} and notes(found)["reused numbers"] == 2
+
+
+def test_two_alike_operators_are_two_unless_their_number_is_one(tmp_path: Path) -> None:
+    alike = [event("cpu_op", "aten::empty", 5, 1)] * 2
+    numbered = [event("cpu_op", "aten::mm", 8, 1, args={"External id": 3})] * 2
+    found = tables_in(trace_file(tmp_path, [*alike, *numbered]))
+    assert found["notes"].set_index("about").loc["operators", "count"] == 1
+
+
+def test_ranges_and_calls_of_another_epoch_are_left_out(tmp_path: Path) -> None:
+    step = event("user_annotation", "step", 10**15, 100)
+    late = event("user_annotation", "late", 0, 1)
+    lost = [*launched(2, 0)[:1], *launched(2, 10**15 + 9)[1:]]
+    content = [step, late, *launched(1, 10**15 + 5), *lost]
+    found = tables_in(trace_file(tmp_path, content))
+    assert busy(found) == {"step": 1_000} and unplaced(found) == {NO_CALL: 1_000}
+    assert notes(found) == {"impossible": 2}
+
+
+def test_work_that_runs_on_after_the_last_call_is_counted(tmp_path: Path) -> None:
+    step = event("user_annotation", "step", 0, 100)
+    found = tables_in(trace_file(tmp_path, [step, *launched(1, 5, 30_000_000)]))
+    assert busy(found) == {"step": 30_000_000_000} and not notes(found)
+
+
+def test_calls_without_a_table_of_kernels_name_the_remedy(tmp_path: Path) -> None:
+    export = Export(tmp_path)
+    export.range("step", 0, 100)
+    for start in (10, 20):
+        export.wait(start, start + 1, name="cudaLaunchKernel_v7000")
+        export.sql("UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET correlationId = start")
+    export.sql("DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL")
+    found = export.tables()
+    assert notes(found) == {"no kernels": 2}
+    assert "--trace=cuda-sw,nvtx" in found["notes"]["meaning"].iloc[0]
+
+
+def test_a_graph_without_a_number_has_a_name(tmp_path: Path) -> None:
+    export = Export(tmp_path)
+    export.work(5, kind="GRAPH_TRACE", graphId=None)
+    assert export.tables()["kernels"]["name"].tolist() == ["CUDA graph"]
+
+
+def test_kernels_of_one_time_and_launch_are_one_unless_their_nodes_differ(tmp_path: Path) -> None:
+    export = Export(tmp_path)
+    export.sql("ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL ADD COLUMN graphNodeId INTEGER")
+    name = export.string("gemm")
+    export.call(0, 7)
+    for node in (1, 2, 2):
+        export.work(None, number=7, start=5, demangledName=name, graphNodeId=node)
+    found = export.tables()
+    assert found["kernels"]["activities"].tolist() == [2] and notes(found) == {"twice": 1}

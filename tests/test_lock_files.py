@@ -1,0 +1,200 @@
+"""No other user can turn the lock of a device against the one who measures."""
+
+import fcntl
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.test_faults import mounted, needs_root
+from workflow_src.common import device_locks
+from workflow_src.common.device_locks import DeviceError, holder_in, one_locked
+
+ROOT = Path(__file__).parent.parent
+PRECIOUS = "somebody's data"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the locks, which isn't made yet, in another one of mode 0777."""
+    monkeypatch.setenv(device_locks.VARIABLE, str(tmp_path / "locks"))
+    (tmp_path / "locks").mkdir()
+    (tmp_path / "locks").chmod(0o777)
+    return tmp_path / "locks" / device_locks.FOLDER
+
+
+@pytest.fixture
+def victim(tmp_path: Path) -> Path:
+    file = tmp_path / "precious"
+    file.write_text(PRECIOUS)
+    file.chmod(0o600)
+    return file
+
+
+def refused(wait_s: float = 0) -> str:
+    with pytest.raises(DeviceError) as caught, one_locked(["cpu"], "a case", wait_s):
+        pass
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+TRAPS: dict[str, tuple[Callable[[Path, Path], object], str]] = {
+    "link": (lambda lock, victim: lock.symlink_to(victim), "a link, which is not followed"),
+    "dangling link": (
+        lambda lock, victim: lock.symlink_to(victim.with_name("new")),
+        "a link, which is not followed",
+    ),
+    "second name": (
+        lambda lock, victim: lock.hardlink_to(victim),
+        "a file with another name elsewhere",
+    ),
+    "pipe": (lambda lock, victim: os.mkfifo(lock), "not a regular file"),
+    "folder": (lambda lock, victim: lock.mkdir(), "Is a directory"),
+}
+
+
+@pytest.mark.parametrize("trap", TRAPS)
+def test_what_lies_in_place_of_a_lock_is_refused_and_stays_as_it_is(
+    folder: Path, victim: Path, trap: str
+) -> None:
+    make, why = TRAPS[trap]
+    folder.mkdir()
+    make(folder / "cpu.lock", victim)
+    assert refused() == (
+        f"{folder}/cpu.lock: no device can be locked here ({why}); remove it, or set "
+        "STEP_TIME_LOCKS to a folder that all who measure on this machine can write to"
+    )
+    assert holder_in(folder / "cpu.lock") == ""
+    assert (victim.read_text(), mode_of(victim)) == (PRECIOUS, 0o600)
+    assert not victim.with_name("new").exists()
+
+
+def test_a_link_in_place_of_the_folder_is_refused_and_opens_nothing_up(folder: Path) -> None:
+    theirs = folder.parent.with_name("theirs")
+    theirs.mkdir(mode=0o700)
+    folder.symlink_to(theirs)
+    assert f"{folder}: no device can be locked here (a link, which is not followed)" in refused()
+    assert (mode_of(theirs), list(theirs.iterdir())) == (0o700, [])
+
+
+def test_a_lock_that_is_replaced_while_it_is_held_empties_nothing(
+    folder: Path, victim: Path
+) -> None:
+    """In a folder that isn't sticky, as those of earlier versions are."""
+    folder.mkdir()
+    with one_locked(["cpu"], "a case", 0):
+        (folder / "cpu.lock").unlink()
+        (folder / "cpu.lock").symlink_to(victim)
+    assert victim.read_text() == PRECIOUS
+
+
+def test_only_what_is_new_gets_a_mode(folder: Path) -> None:
+    umask = os.umask(0o077)
+    try:
+        with one_locked(["cpu"], "a case", 0):
+            assert (mode_of(folder), mode_of(folder / "cpu.lock")) == (0o1777, 0o666)
+        for path, mode in ((folder, 0o700), (folder / "cpu.lock", 0o600)):
+            path.chmod(mode)
+        with one_locked(["cpu"], "a case", 0):
+            assert (mode_of(folder), mode_of(folder / "cpu.lock")) == (0o700, 0o600)
+    finally:
+        os.umask(umask)
+
+
+@pytest.fixture
+def held_for_ever(folder: Path) -> Iterator[Path]:
+    """A lock file that something holds which says nothing, as anybody can who may read it."""
+    folder.mkdir()
+    lock = folder / "cpu.lock"
+    lock.write_text("\x1b[2J no JSON")
+    with lock.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield lock
+
+
+def test_a_lock_that_somebody_holds_for_ever_ends_the_wait_in_one_sentence(
+    held_for_ever: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(device_locks, "LONGEST_HOLD_S", 0.36)
+    assert refused(wait_s=-1) == (
+        "device: cpu is held by another process, and has been for 0.0001 h; if nothing is measured "
+        "there, end that process, which lslocks names, or set STEP_TIME_LOCKS to another folder"
+    )
+    assert capfd.readouterr().err == "Waiting: cpu is held by another process\n"
+
+
+def test_what_a_holder_says_of_itself_is_shown_without_control_characters(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "cpu.lock").write_text('{"holder": "\\u001b[31mroot\\n", "about": "\\u202ecase"}')
+    assert holder_in(folder / "cpu.lock") == "␛[31mroot␊, for <U+202E>case"
+
+
+@needs_root
+def test_a_full_disk_leaves_no_lock_and_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with mounted(tmp_path / "full") as full:
+        monkeypatch.setenv(device_locks.VARIABLE, str(full))
+        with one_locked(["cpu"], "a case", 0):
+            pass
+        (full / "rest").write_bytes(b"0" * 4096)
+        assert "(No space left on device); free some space there, or set STEP_TIME" in refused()
+        with (full / device_locks.FOLDER / "cpu.lock").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_no_folder_for_temporary_files_gives_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where /tmp and all that may stand for it are full."""
+    monkeypatch.delenv(device_locks.VARIABLE, raising=False)
+    monkeypatch.setattr(device_locks, "MACHINE", ())
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/nowhere"])
+    assert refused().startswith("no folder for temporary files can be written to (")
+
+
+OTHER_USER = """
+import os, sys
+from workflow_src.common.device_locks import one_locked
+lock, victim = sys.argv[1:]
+with one_locked(["cpu"], "a case", 0):
+    child = os.fork()
+    if child == 0:
+        os.setgroups([]), os.setgid(65534), os.setuid(65534)
+        for attack in (os.unlink, lambda path: os.rename(path, path + ".old")):
+            try:
+                attack(lock)
+                os.symlink(victim, lock)
+            except PermissionError as error:
+                print(error.strerror, flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+
+
+@needs_root
+def test_another_user_can_neither_remove_nor_replace_a_lock(victim: Path) -> None:
+    locks = Path("/tmp") / f"locks-of-two-{os.getpid()}"
+    locks.mkdir()
+    locks.chmod(0o1777)
+    try:
+        lock = locks / device_locks.FOLDER / "cpu.lock"
+        command = [sys.executable, "-c", OTHER_USER, str(lock), str(victim)]
+        environment = os.environ | {device_locks.VARIABLE: str(locks)}
+        ended = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+        )
+        assert ended.stdout.splitlines() == ["Operation not permitted"] * 2, ended
+        assert (lock.stat().st_uid, lock.read_text()) == (os.geteuid(), "")
+    finally:
+        shutil.rmtree(locks)
+    assert victim.read_text() == PRECIOUS

@@ -1,0 +1,53 @@
+"""Names from elsewhere reach terminals and pages without what these obey instead of showing it."""
+
+from pathlib import Path
+
+import pytest
+
+from workflow_src.captures.reading import read
+from workflow_src.common.arguments import Parser, existing_file
+from workflow_src.common.errors import TraceError, one_sentence
+from workflow_src.common.printable import printable
+from workflow_src.plan.config import ConfigError
+from workflow_src.render.markdown import escape
+
+RED, TURNED = "\x1b[31mred", "a\u202eb"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (RED, "␛[31mred"),
+        (TURNED, "a<U+202E>b"),
+        ("a\nb\x7f\x85", "a␊b␡<U+0085>"),
+        ("\ud800", "\\ud800"),
+        (b"\xff", "\\xff"),
+        ("é日本\N{NO-BREAK SPACE}", "é日本\N{NO-BREAK SPACE}"),
+    ],
+)
+def test_a_text_is_shown_on_one_line_and_turns_nothing(text: object, shown: str) -> None:
+    assert printable(text) == shown
+    shown.encode()
+
+
+def test_an_error_has_a_line_for_each_thing_and_no_control_characters(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit) as ended, one_sentence(RED):
+        raise TraceError(f"{RED}\n{TURNED}")
+    assert str(ended.value) == "␛[31mred: ␛[31mred\na<U+202E>b"
+    with pytest.raises(TraceError, match=r"␛\[31mred\.json is not a capture"):
+        read(tmp_path / f"{RED}.json")
+    assert str(ConfigError(f"tag: {RED}")) == "tag: ␛[31mred"
+
+
+def test_a_refused_argument_is_shown_so_too(capsys: pytest.CaptureFixture[str]) -> None:
+    parser = Parser()
+    parser.add_argument("--capture", type=existing_file)
+    with pytest.raises(SystemExit):
+        parser.parse_args([RED])
+    assert capsys.readouterr().err == "unrecognized arguments: ␛[31mred\n"
+
+
+def test_a_cell_of_markdown_shows_them_too() -> None:
+    assert escape(f"{RED}\n{TURNED}") == r"␛\[31mred a<U+202E>b".replace("<", "&lt;").replace(
+        ">", "&gt;"
+    )

@@ -1,0 +1,12 @@
+"""How many rows of a capture's tables are shown, and which: those of the most time."""
+
+import pandas as pd
+
+SHOWN, PAGE = 30, 1000
+"""Rows of a table in Markdown, and on the page; the CSVs have all."""
+
+
+def most(rows: pd.DataFrame, column: str, count: int = PAGE) -> pd.DataFrame:
+    """The rows with the most in a column of numbers, in their order."""
+    place = rows[column].fillna(0).rank(method="first", ascending=False)
+    return rows[place <= count]

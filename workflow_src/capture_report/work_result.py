@@ -1,0 +1,88 @@
+"""What the report says of a capture's work: by kernel, by family, and what has no path."""
+
+from itertools import islice
+
+import pandas as pd
+
+from workflow_src.capture_report.shown import PAGE
+from workflow_src.common.units import NS_PER_MS
+from workflow_src.placing.per_step import PER_STEP
+from workflow_src.render.value import Cell, Rows, Value, ratio, rows_of
+
+
+def ms_of(ns: "pd.Series[int]", source: Rows) -> Value:
+    """The sum of times."""
+    return Value(int(ns.sum()) / NS_PER_MS, "ms", (source,), "sum")
+
+
+def count_of(number: int, rows: pd.DataFrame, table: str = "summary") -> Value:
+    """A number that rows say."""
+    return Value(number, "count", (rows_of(table, rows),), "count")
+
+
+def kernel_times(kernels: pd.DataFrame, total: Value, several: bool, stepped: bool) -> pd.DataFrame:
+    """What ran, by name over all paths (of a process, if there are several), most time first."""
+    keys = ["process", "name"] if several else ["name"]
+    sums = kernels.groupby(keys)["busy_ns"].transform("sum")
+    groups = kernels.assign(place=(-sums).rank(method="dense")).groupby(["place", *keys])
+    lines = []
+    for _, rows in islice(groups, PAGE):
+        line: list[Cell] = [str(rows["process"].iloc[0])] if several else []
+        line += [str(rows["short_name"].iloc[0]), str(rows["family"].iloc[0])]
+        per_step = _per_step(rows, "kernels", int(rows["steps"].iloc[0]), stepped)
+        lines.append([*line, *_sums(rows, "kernels", total), _where(rows), *per_step])
+    heads = ["kernel", "family", "calls", "device, ms", "share", "most in", *_heads(stepped)]
+    return pd.DataFrame(lines, columns=(["process"] if several else []) + heads, dtype="object")
+
+
+def _sums(rows: pd.DataFrame, table: str, total: Value) -> list[Cell]:
+    """How many activities rows have, their time, and its share."""
+    ms = ms_of(rows["busy_ns"], rows_of(table, rows))
+    calls = count_of(int(rows["activities"].sum()), rows, table)
+    return [calls, ms, ratio(ms, total, "share", "busy / total")]
+
+
+def _heads(stepped: bool) -> list[str]:
+    return ["calls per step", "ms per step"] if stepped else []
+
+
+def _per_step(rows: pd.DataFrame, table: str, steps: int, stepped: bool) -> list[Cell]:
+    """Activities and time in steps by the number of these, in columns that there may not be."""
+    if not steps:
+        return [None, None] if stepped else []
+    source = rows_of(table, rows)
+    calls, ns = (
+        float((rows[name + PER_STEP] * rows["steps"]).sum()) / steps
+        for name in ("activities", "busy_ns")
+    )
+    return [Value(calls, "", (source,)), Value(ns / NS_PER_MS, "ms", (source,))]
+
+
+def _where(rows: pd.DataFrame) -> str:
+    """The path in which most of the rows' time lies."""
+    return str(rows["path"].iloc[int(rows["busy_ns"].argmax())])
+
+
+def family_times(kernels: pd.DataFrame, total: Value, steps: int) -> pd.DataFrame:
+    """A row per family, over all processes, which have so many steps, most time first."""
+    groups = sorted(kernels.groupby("family"), key=lambda each: -each[1]["busy_ns"].sum())
+    lines = [
+        [str(family), *_sums(rows, "kernels", total), *_per_step(rows, "kernels", steps, steps > 0)]
+        for family, rows in groups
+    ]
+    heads = ["family", "calls", "device, ms", "share", *_heads(steps > 0)]
+    return pd.DataFrame(lines, columns=heads, dtype="object")
+
+
+def unplaced_times(unplaced: pd.DataFrame, total: Value, steps: int) -> pd.DataFrame:
+    """A row per reason for which work has no path, likewise."""
+    lines = [
+        [
+            str(reason),
+            *_sums(rows, "unplaced", total)[:2],
+            *_per_step(rows, "unplaced", steps, steps > 0),
+        ]
+        for reason, rows in unplaced.groupby("reason")
+    ]
+    heads = ["why", "activities", "device, ms", *_heads(steps > 0)]
+    return pd.DataFrame(lines, columns=heads, dtype="object")

@@ -1,0 +1,75 @@
+"""How nsys recorded: by its messages (DIAGNOSTIC_EVENT) and what it says of the export."""
+
+import re
+from collections.abc import Sequence
+
+from workflow_src.captures.call_kinds import launches_work
+from workflow_src.captures.capture import printable
+from workflow_src.captures.exported import Exported
+from workflow_src.captures.launches import Launches
+from workflow_src.captures.nsys_calls import NamedCalls
+from workflow_src.captures.recording import HARDWARE, SOFTWARE, Recording
+
+MESSAGES, ABOUT = "DIAGNOSTIC_EVENT", "META_DATA_EXPORT"
+PRODUCT, SCHEMA = "EXPORT_PRODUCT_VERSION", "EXPORT_SCHEMA_VERSION"
+
+LOSS = re.compile(
+    r"\b(?:dropped|lost)\b.*\b(?:events?|records?)\b|"
+    r"\b(?:events?|records?)\b.*\b(?:dropped|lost|missing|not collected)\b",
+    re.IGNORECASE,
+)
+OTHER_LOSS = re.compile(r"\bsamples?\b|\bCPU\b|\bftrace\b", re.IGNORECASE)
+"""What nsys 2023.4 says of lost events, and of what isn't read here."""
+
+BY_HARDWARE = re.compile(r"\bhardware\b.*\btrac", re.IGNORECASE)
+INSTEAD = re.compile(r"\bsoftware\b|\bnot supported\b", re.IGNORECASE)
+"""What nsys says since 2025.6, where hardware tracing is the default, if it fell back."""
+
+HARDWARE_SINCE = (2025, 6)
+
+
+def recording(found: Exported, api: NamedCalls, launched: Launches) -> Recording:
+    """How the export's capture was recorded, with its launches and those without an activity."""
+    texts, about = messages(found), facts(found)
+    launching = launches_work(api.names)
+    return Recording(
+        about.get(SCHEMA, ""),
+        tracing(texts, about.get(PRODUCT, "")),
+        dropped(texts) if texts else None,
+        int((launching & launched.outermost).sum()),
+        int((launching & launched.unanswered).sum()),
+    )
+
+
+def messages(found: Exported) -> list[str]:
+    """What nsys said while it recorded; empty where the export has none."""
+    if "text" not in found.tables.get(MESSAGES, ()):
+        return []
+    texts = found.store.values(MESSAGES, "text")
+    return [printable(text) for text in texts if text is not None]
+
+
+def facts(found: Exported) -> dict[str, str]:
+    """What the export says of itself, by name."""
+    if not {"name", "value"} <= set(found.tables.get(ABOUT, ())):
+        return {}
+    names, values = (found.store.values(ABOUT, name) for name in ("name", "value"))
+    pairs = zip(names, values, strict=True)
+    return {printable(name): printable(value) for name, value in pairs if value is not None}
+
+
+def dropped(texts: Sequence[str]) -> int:
+    """How many events nsys says that it lost; one for a message without a number."""
+    losses = [text for text in texts if LOSS.search(text) and not OTHER_LOSS.search(text)]
+    numbers = [re.search(r"\d[\d,]*", text) for text in losses]
+    return sum(int(number[0].replace(",", "")) if number else 1 for number in numbers)
+
+
+def tracing(texts: Sequence[str], version: str) -> str:
+    """How kernels were traced; "" if nsys of this version may have done either and doesn't say."""
+    said = [text for text in texts if BY_HARDWARE.search(text)]
+    if said:
+        return SOFTWARE if any(INSTEAD.search(text) for text in said) else HARDWARE
+    number = re.match(r"(\d+)\.(\d+)", version)
+    older = number is not None and tuple(map(int, number.groups())) < HARDWARE_SINCE
+    return SOFTWARE if older else ""

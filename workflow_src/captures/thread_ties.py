@@ -1,0 +1,67 @@
+"""What torch.profiler says of threads: how they are called, and which forward a backward is of."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.captures.capture import FLOWS, THREADS, UNKNOWN, frame, printable
+from workflow_src.captures.event_columns import NOT_A_TIME, integer, integers, times
+from workflow_src.captures.events import Event
+
+NAME, FLOW = "thread_name", "fwdbwd"
+"""The name of events that name a thread; the category of flows from an operator of forward to the
+operator of backward that differentiates it."""
+
+METADATA, BEGIN, END = "M", "s", "f"
+"""Phases: of what is said of a thread, and where a flow begins and ends."""
+
+TYING = (METADATA, BEGIN, END)
+
+
+@dataclass(frozen=True)
+class Ties:
+    """The events of a trace that tell threads apart, collected list by list."""
+
+    names: list[tuple[int, int, str]] = field(default_factory=list)
+    ends: list[pd.DataFrame] = field(default_factory=list)
+
+    def add(self, events: Sequence[Event]) -> None:
+        """Keep what is of use; nothing is kept that holds on to the text of the file."""
+        named = [event for event in events if event.ph == METADATA and event.name == NAME]
+        self.names.extend(
+            (integer(event.pid), integer(event.tid), printable(event.args.name)) for event in named
+        )
+        flows = [event for event in events if event.ph in (BEGIN, END) and event.cat == FLOW]
+        if flows:
+            self.ends.append(_ends(flows))
+
+    def threads(self) -> pd.DataFrame:
+        """The names of threads, with THREADS."""
+        columns = zip(*self.names, strict=True) if self.names else ([], [], [])
+        return frame(THREADS, dict(zip(THREADS, map(list, columns), strict=True)))
+
+    def flows(self) -> pd.DataFrame:
+        """The flows that have both ends in one process, with FLOWS."""
+        ends = pd.concat([_ends([]), *self.ends], ignore_index=True)
+        ends = ends[(ends["number"] != UNKNOWN) & (ends["start_ns"] != NOT_A_TIME)]
+        begins = ends.loc[ends["begins"], ["process", "number", "thread"]]
+        begins = begins.drop_duplicates(["process", "number"])
+        both = ends[~ends["begins"]].merge(
+            begins.rename(columns={"thread": "forward_thread"}), on=["process", "number"]
+        )
+        return both[list(FLOWS)]
+
+
+def _ends(flows: Sequence[Event]) -> pd.DataFrame:
+    """A row per beginning or end of a flow."""
+    return pd.DataFrame(
+        {
+            "begins": np.array([event.ph == BEGIN for event in flows], dtype=bool),
+            "number": integers([event.id for event in flows]),
+            "process": integers([event.pid for event in flows]),
+            "thread": integers([event.tid for event in flows]),
+            "start_ns": times([event.ts for event in flows]),
+        }
+    )

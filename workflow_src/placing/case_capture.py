@@ -1,0 +1,84 @@
+"""The exported capture of a case: read and placed as any other, its phases and steps numbered."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from workflow_src.captures.capture import Capture
+from workflow_src.captures.export_case import exported_file
+from workflow_src.captures.reading import read
+from workflow_src.common.case import END_OF_CAPTURE
+from workflow_src.common.errors import CAPTURE_AGAIN, TraceError, remake
+from workflow_src.placing.attributed import attributed
+from workflow_src.placing.range_times import number_steps
+
+_FACT = re.compile(r"(?P<name>host_id|host_operation_us|host_launch_us)=(?P<value>.+)")
+"""The name of a range that says something about a capture: see measure/profiled_run.py."""
+
+LOST = ("bad ranges", "bad work", "bad calls", "bad events", "cut off")
+"""Notes of a capture in which something could not be read."""
+
+
+@dataclass(frozen=True)
+class CaseCapture:
+    """A case's capture.
+
+    ranges: with `path` and its `depth` from 0, `phase` and `step` (see number_steps), busy_ns and
+    span_ns.
+    work: with the row of its range as `range`, or NOWHERE.
+    """
+
+    capture: Capture
+    ranges: pd.DataFrame
+    work: pd.DataFrame
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What the capture says of its host, by name; those of older runs say nothing."""
+        found = filter(None, map(_FACT.fullmatch, self.ranges["name"]))
+        return {each["name"]: each["value"] for each in found}
+
+
+def read_case(export: Path) -> CaseCapture:
+    """The capture in the folder of an export. Raises TraceError if it can't be read."""
+    try:
+        return placed_case(read(exported_file(export)))
+    except TraceError as error:
+        raise TraceError(f"{error}, or {remake(export)}") from error
+
+
+def placed_case(capture: Capture) -> CaseCapture:
+    """A capture of a case, placed."""
+    found = attributed(capture, None, fold="")
+    paths, of_range = found.paths, found.paths.of_range
+    path = pd.Series(paths.text[of_range], dtype="str")
+    ranges = number_steps(found.placed.ranges).assign(path=path, depth=paths.depth[of_range] - 1)
+    return CaseCapture(capture, ranges, found.work)
+
+
+def require_complete(case: CaseCapture) -> None:
+    """Raise TraceError unless the capture's closing range is there, and all of it could be read."""
+    capture, names = case.capture, case.capture.ranges["name"]
+    by = f"{capture.profiler} {capture.version}"
+    if not (names == END_OF_CAPTURE).any():
+        raise TraceError(
+            f"the capture was cut short: its closing range {END_OF_CAPTURE!r} is not among the "
+            f"{len(names)} ranges that {by} kept{_unseen(capture)}; {CAPTURE_AGAIN}, with a "
+            "profiler no older than the CUDA libraries it has to understand"
+        )
+    for note in capture.notes:
+        if note.code in LOST:
+            raise TraceError(f"{note.count} {note.code} in the capture by {by}; {CAPTURE_AGAIN}")
+
+
+def _unseen(capture: Capture) -> str:
+    """Why an old nsys has no range at all."""
+    year = capture.version[:4]
+    if len(capture.ranges) or capture.profiler != "nsys" or not year.isdigit() or int(year) >= 2024:
+        return ""
+    return (
+        f" (nsys {capture.version} does not see the nvtx package 0.2.12 and later: install nvtx "
+        "0.2.11)"
+    )

@@ -1,0 +1,251 @@
+"""Whether a capture can be trusted: what was lost, what doesn't fit, and what isn't known.
+
+A row per check, from what is read and placed of any capture, the suite's own or a stranger's.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.captures.capture import IMPOSSIBLE, OVERHEAD, REUSED_NUMBERS, TWICE
+from workflow_src.common.intervals import Union
+from workflow_src.common.nesting import NOWHERE
+from workflow_src.placing.attributed import Attributed
+from workflow_src.placing.per_step import InSteps
+
+FEW = 0.01
+"""The share up to which what is lost, or doesn't come out whole, changes no answer."""
+
+OUTSIDE = 0.001
+"""The share of device time outside of ranges up to which answers that rest on them are whole."""
+
+TRIED = ("3",)
+"""Major versions of nsys's tables that this reader was tried with, up to 3.27."""
+
+UNREAD = ("bad ranges", "bad work", "bad calls", "bad events", "cut off", "unread tables",
+          "unread events", "lost names")  # fmt: skip
+"""Notes of what could not be read."""
+
+COLUMNS = ("check", "value", "unit", "verdict", "meaning")
+
+
+class Verdict(StrEnum):
+    """What a check comes to."""
+
+    OK = "ok"
+    DOUBT = "doubt"
+    UNKNOWN = "unknown"
+
+
+class Check(StrEnum):
+    """What is checked; the meaning of each is in MEANINGS."""
+
+    DROPPED = "events that the profiler says it lost"
+    TRACING = "how kernels were traced"
+    SCHEMA = "version of the export's tables"
+    UNREAD = "things that could not be read"
+    TWICE = "events that stand twice"
+    IMPOSSIBLE = "events at times that can't be"
+    REUSED = "activities whose launch shares its number"
+    UNANSWERED = "launches without an activity"
+    UNLAUNCHED = "activities without a launch"
+    EARLY = "activities that start before their launch"
+    OVERLAPPING = "ranges that overlap on their thread"
+    SPAN = "time of the file from the first to the last activity"
+    RANGES = "device time in ranges"
+    STEPS = "device time in steps"
+    IDLE_STEPS = "steps without device work"
+    PROCESSES = "processes without device work"
+    WHOLE = "device time of kernels whose calls a step don't come out whole"
+    OVERHEAD = "time of steps that the profiler took for itself"
+
+
+MEANINGS = {
+    Check.DROPPED: "Lost events are in no table: times are too short, calls too few.",
+    Check.TRACING: "By hardware costs less time, but kernels are missing where the window closes "
+    "before the program ends; --trace=cuda-sw traces by software.",
+    Check.SCHEMA: "Another version may have what this reader doesn't know; it looks names up.",
+    Check.UNREAD: "They are in the notes, each with its reason, and in no table.",
+    Check.TWICE: "Each is counted once; two profilers, or a file joined to itself, write them.",
+    Check.IMPOSSIBLE: "They are left out: a clock was set, or a duration overflowed.",
+    Check.REUSED: "Which of the launches it was is told by time, or isn't: ranks may be merged.",
+    Check.UNANSWERED: "Kernels were lost, or these calls recorded a graph, which launches nothing.",
+    Check.UNLAUNCHED: "They have no path; they were launched before the window, or calls were "
+    "lost.",
+    Check.EARLY: "The clocks of host and device are apart, so that delays and idle time are wrong.",
+    Check.OVERLAPPING: "Work launched while two are open lies in the later one, which is a guess: "
+    "coroutines, as asyncio's, can't be told apart.",
+    Check.SPAN: "Before and after, nothing is known of devices: a window that opened late or "
+    "closed early leaves little.",
+    Check.RANGES: "The rest has no path, so that answers by range are partial.",
+    Check.STEPS: "The rest is in no value per step: a warm-up, or steps that weren't found.",
+    Check.IDLE_STEPS: "The window closed while they ran, or kernels were lost.",
+    Check.PROCESSES: "Ranks that were traced without their kernels, or processes that have none.",
+    Check.WHOLE: "Steps differ, or some calls of one were lost: values per step are means.",
+    Check.OVERHEAD: "It is in the steps' times; without a profiler they are shorter.",
+}
+"""What each check says, of any capture."""
+
+
+@dataclass(frozen=True)
+class _Count:
+    """How many of `total` there are; None where that isn't known."""
+
+    number: float | None
+    total: float = 0
+
+    @property
+    def share(self) -> float | None:
+        """Its share; None without a total."""
+        return None if self.number is None or not self.total else self.number / self.total
+
+
+def certificate(found: Attributed, in_steps: InSteps, steps: pd.DataFrame) -> pd.DataFrame:
+    """A row per check, with COLUMNS; value: a count, a share (unit "share") or a text.
+
+    steps: the ledger of each step, as placing.steps makes it.
+    """
+    shares = {
+        Check.UNANSWERED: _unanswered(found),
+        Check.UNLAUNCHED: _unlaunched(found.work),
+        Check.EARLY: _early(found.work),
+        Check.OVERHEAD: _overhead(found),
+        Check.WHOLE: _not_whole(found, in_steps),
+    }
+    lines = [
+        *_facts(found),
+        *_counts(found),
+        *(_share(check, count, FEW) for check, count in shares.items()),
+        *_covered(found, in_steps, steps),
+    ]
+    by_check = {check: rest for check, *rest in lines}
+    rows = [(check.value, *by_check[check], MEANINGS[check]) for check in Check]
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+Line = tuple[Check, str, str, str]
+
+
+def _line(check: Check, value: str, unit: str, verdict: Verdict) -> Line:
+    return check, value, unit, verdict.value
+
+
+def _facts(found: Attributed) -> list[Line]:
+    """What the profiler says of its recording."""
+    made = found.capture.recording
+    major = made.schema.partition(".")[0]
+    known = Verdict.OK if major in TRIED else Verdict.DOUBT
+    return [
+        _count(Check.DROPPED, made.dropped),
+        _line(Check.TRACING, made.tracing, "", Verdict.OK if made.tracing else Verdict.UNKNOWN),
+        _line(Check.SCHEMA, made.schema, "", known if made.schema else Verdict.UNKNOWN),
+    ]
+
+
+def _counts(found: Attributed) -> list[Line]:
+    """What notes tell of, of which none should be."""
+    counts = pd.Series(
+        [note.count for note in found.notes], [note.code for note in found.notes], dtype="int64"
+    )
+    codes: Mapping[Check, tuple[str, ...]] = {
+        Check.UNREAD: UNREAD,
+        Check.TWICE: (TWICE,),
+        Check.IMPOSSIBLE: (IMPOSSIBLE,),
+        Check.REUSED: (REUSED_NUMBERS, "several processes"),
+        Check.OVERLAPPING: ("overlapping",),
+    }
+    return [
+        _count(check, int(counts[counts.index.isin(some)].sum())) for check, some in codes.items()
+    ]
+
+
+def _count(check: Check, number: int | None) -> Line:
+    """A count that should be 0."""
+    if number is None:
+        return _line(check, "", "", Verdict.UNKNOWN)
+    return _line(check, str(number), "count", Verdict.DOUBT if number else Verdict.OK)
+
+
+def _share(check: Check, count: _Count, most: float) -> Line:
+    """A share that should be at most so large."""
+    if count.share is None:
+        return _line(check, "", "", Verdict.UNKNOWN)
+    verdict = Verdict.DOUBT if count.share > most else Verdict.OK
+    return _line(check, f"{count.share:.6g}", "share", verdict)
+
+
+def _unanswered(found: Attributed) -> _Count:
+    made = found.capture.recording
+    return _Count(made.unanswered, made.launches)
+
+
+def _unlaunched(work: pd.DataFrame) -> _Count:
+    return _Count(int((work["missing"] != "").sum()), len(work))
+
+
+def _early(work: pd.DataFrame) -> _Count:
+    launched = work["missing"] == ""
+    return _Count(int((launched & (work["start_ns"] < work["launch_ns"])).sum()), launched.sum())
+
+
+def _overhead(found: Attributed) -> _Count:
+    """Of the time (ns) of steps, that in which the profiler recorded that it worked."""
+    calls, ranges = found.capture.calls, found.placed.ranges
+    mine = ranges[found.ranged.steps.is_step]
+    own = calls[(calls["kind"] == OVERHEAD).to_numpy()]
+    taken = Union.of(own["start_ns"].to_numpy(), own["end_ns"].to_numpy())
+    spans = Union.of(mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy())
+    return _Count(int((taken.until(spans.ends) - taken.until(spans.starts)).sum()), spans.total())
+
+
+def _not_whole(found: Attributed, in_steps: InSteps) -> _Count:
+    """Of the device time (ns) in steps, that of kernels with a part of a call a step."""
+    work = found.work.loc[in_steps.work, ["process", "path", "named", "duration_ns"]]
+    groups = work[work["path"] != NOWHERE].groupby(["process", "path", "named"])["duration_ns"]
+    sums = groups.agg(["size", "sum"]).reset_index()
+    steps = sums["process"].map(in_steps.steps).to_numpy(dtype="float64")
+    partly = (sums["size"].to_numpy() % steps) != 0
+    return _Count(int(sums.loc[partly, "sum"].sum()), int(sums["sum"].sum()))
+
+
+def _covered(found: Attributed, in_steps: InSteps, steps: pd.DataFrame) -> list[Line]:
+    """How much of the file, of its ranges, steps and processes has device work."""
+    work, total = found.work, found.capture.total_ns
+    placed = int(work.loc[work["path"] != NOWHERE, "duration_ns"].sum())
+    in_them = int(work.loc[in_steps.work, "duration_ns"].sum()) if len(steps) else None
+    empty = int((steps["busy_ns"] == 0).sum()) if len(steps) else None
+    without = set(found.capture.processes) - set(work["process"].unique().tolist())
+    outside = _Count(total - placed, total).share
+    return [
+        _told(Check.SPAN, _span(found), Verdict.OK),
+        _told(
+            Check.RANGES,
+            _Count(placed, total),
+            Verdict.DOUBT if outside is not None and outside > OUTSIDE else Verdict.OK,
+        ),
+        _told(Check.STEPS, _Count(in_them, total), Verdict.OK),
+        _count(Check.IDLE_STEPS, empty),
+        _count(Check.PROCESSES, len(without)),
+    ]
+
+
+def _told(check: Check, count: _Count, verdict: Verdict) -> Line:
+    """A share that is told, with this verdict where it is known."""
+    if count.share is None:
+        return _line(check, "", "", Verdict.UNKNOWN)
+    return _line(check, f"{count.share:.6g}", "share", verdict)
+
+
+def _span(found: Attributed) -> _Count:
+    """Of the time (ns) from the file's first event to its last, that with device work."""
+    tables = (found.work, found.capture.ranges, found.capture.calls)
+    ends = [
+        (int(table["start_ns"].min()), int(table["end_ns"].max())) for table in tables if len(table)
+    ]
+    if not len(found.work):
+        return _Count(None)
+    first, last = np.array(ends).T
+    return _Count(ends[0][1] - ends[0][0], int(last.max() - first.min()))

@@ -1,1 +1,0 @@
-"""From captures to a Trace common to all profilers, its attribution and its families."""
