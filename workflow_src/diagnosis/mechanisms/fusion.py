@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 
-from workflow_src.common.intervals import Indices
 from workflow_src.diagnosis.finding import Found, Subject, mechanism
 from workflow_src.diagnosis.sequences import fused, in_lanes, main_place, runs
 
@@ -31,9 +30,7 @@ def find_elementwise_chains(subject: Subject) -> list[Found]:
     """
     work = in_lanes(subject)
     elsewhere = work["path"].ne(work["path"].shift()).to_numpy()
-    number = runs(
-        work["family"].isin(ARITHMETIC).to_numpy(), work["breaks"].to_numpy() | elsewhere
-    )
+    number = runs(work["family"].isin(ARITHMETIC).to_numpy(), work["breaks"].to_numpy() | elsewhere)
     chains = work.assign(chain=number)[number >= 0]
     length = chains.groupby("chain")["chain"].transform("size")
     chains = chains[length <= LONGEST]
@@ -66,8 +63,8 @@ def _as_one(
     """The chains as one place, each fused into one kernel of left_ns (by chain)."""
     if not len(chains):
         return []
-    group: Indices = np.searchsorted(left_ns.index.to_numpy(), chains["chain"].to_numpy())
-    changes = fused(chains, group, left_ns.to_numpy(dtype=np.int64))
+    group = np.searchsorted(left_ns.index.to_numpy(), chains["chain"].to_numpy())
+    changes = fused(chains, np.asarray(group, dtype=np.int64), np.asarray(left_ns, dtype=np.int64))
     count, device = subject.a_step(len(chains)), subject.ms_a_step(chains["device_ns"].sum())
     return [Found(main_place(chains), count, 0.0, device, changes, evidence)]
 

@@ -21,16 +21,19 @@ FULL = {"bf16": 8, "fp16": 8, "tf32": 4}
 
 ALIGNED = r"align[aA]?(\d+)"
 CONVOLUTION = r"fprop|dgrad|wgrad|conv"
+BY_VECTOR = r"gemv|gevv|dot_kernel|reduce_1Block"
+"""Products with vectors, which read more than they compute."""
 
 DOUBLE = r"\bdouble\b"
 WIDE_FAMILIES = ("elementwise", "cast", "copy", "reduction", "softmax")
 MEANT = 0.5
-"""A program that computes so much of its time in float64 means to."""
+"""A program of whose kernels so many compute in float64 means to."""
 
 
 def _products(subject: Subject) -> pd.DataFrame:
-    """The matrix products among the work, with the `precision` that their names tell."""
+    """The products of matrices among the work, with the `precision` that their names tell."""
     products = subject.work[subject.work["family"] == "gemm"]
+    products = products[~products["name"].str.contains(BY_VECTOR, regex=True)]
     return products.assign(precision=precision_ran(products["name"], products["family"]))
 
 
@@ -74,7 +77,7 @@ def find_unaligned_products(subject: Subject) -> list[Found]:
     slow = slow[factor[slow.index].notna()]
     if not len(slow):
         return []
-    change = ScaleWork(rows_of(slow), factor[slow.index].to_numpy(dtype=np.float64))
+    change = ScaleWork(rows_of(slow), np.asarray(factor[slow.index], dtype=np.float64))
     return [_place(subject, slow, (change,), "kernels.csv: products with align1 or align2")]
 
 
@@ -89,10 +92,10 @@ def find_float64(subject: Subject) -> list[Found]:
     products = _products(subject)
     wide_products = products[products["precision"] == "fp64"]
     slow = pd.concat([wide, wide_products.drop(columns="precision")])
-    if not len(slow) or slow["device_ns"].sum() > MEANT * subject.work["device_ns"].sum():
+    if not len(slow) or len(slow) > MEANT * (len(work) + len(products)):
         return []
     usual = _usual_precision(products)
     factors = slow["family"].map({"cast": 0.0, "gemm": TIMES[usual] / TIMES["fp64"]})
-    factors = factors.fillna(0.5 if usual == "tf32" else 0.25)
-    change = ScaleWork(rows_of(slow), factors.to_numpy(dtype=np.float64))
+    factors = factors.astype(np.float64).fillna(0.5 if usual == "tf32" else 0.25)
+    change = ScaleWork(rows_of(slow), np.asarray(factors, dtype=np.float64))
     return [_place(subject, slow, (change,), "kernels.csv: kernels whose names have double")]

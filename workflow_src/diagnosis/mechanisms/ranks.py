@@ -5,25 +5,29 @@ import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
 from workflow_src.common.errors import TraceError
-from workflow_src.common.intervals import Indices, Union
+from workflow_src.common.intervals import Indices
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.changes import DropGap, DropSynchronization, ScaleWork
+from workflow_src.diagnosis.changes import DropGap, DropSynchronization, Factors, ScaleWork
+from workflow_src.diagnosis.communication import communication
 from workflow_src.diagnosis.device_work import WAIT_EVENT
+from workflow_src.diagnosis.facts import LARGE
 from workflow_src.diagnosis.finding import Found, Subject, mechanism, rows_of
+from workflow_src.diagnosis.host_gaps import paths_in_gaps
 from workflow_src.diagnosis.micro_batches import passes
+from workflow_src.diagnosis.replay import replay
 from workflow_src.diagnosis.sequences import main_place, runs
 from workflow_src.diagnosis.step import recorded
 from workflow_src.placing.ranks import COLLECTIVE, collectives
 
 REDUCING = r"(?i)all_?reduce|reduce_?scatter"
 EXPLAINS = 0.5
-"""A place explains why a rank is late if it takes so much of the wait longer than in the other."""
+"""A place explains why a rank is late if it takes longer there than the rank that waits, by so much
+of what that one would save."""
 
 
-def _with_waits(subject: Subject, work: pd.DataFrame) -> pd.DataFrame:
-    """Some communication with wait_ns, the part of it in which another rank was waited for."""
-    waits = subject.attributed.work["wait_ns"].reindex(work["activity"]).to_numpy()
-    return work.assign(wait_ns=waits, waiting=waits / np.maximum(work["device_ns"], 1))
+def _waiting_share(work: pd.DataFrame) -> Factors:
+    """The share of each communication's time (with wait_ns) in which it waits."""
+    return (work["wait_ns"] / work["device_ns"].clip(lower=1)).to_numpy(dtype=np.float64)
 
 
 @mechanism("reduced_in_each_micro_batch")
@@ -33,16 +37,16 @@ def find_reduced_in_each_micro_batch(subject: Subject) -> list[Found]:
     All-reduces in several ranges are a divided model's own. What another rank is waited for, it
     would be waited for later.
     """
-    reducing = collectives(subject.work)
+    reducing = collectives(communication(subject))
     reducing = reducing[reducing["name"].str.contains(REDUCING, regex=True)]
     reducing = passes(subject, reducing)
     reducing = reducing[reducing["passes"] > 1]
-    early = _with_waits(subject, reducing[reducing["nth"] < reducing["passes"] - 1])
+    early = reducing[reducing["nth"] < reducing["passes"] - 1]
     if not len(early) or reducing["path"].nunique() > 1:
         return []
     calls, after = _around(subject, early["call"].drop_duplicates().to_numpy())
     changes = (
-        ScaleWork(rows_of(early), early["waiting"].to_numpy()),
+        ScaleWork(rows_of(early), _waiting_share(early)),
         DropSynchronization(calls),
         DropGap(calls),
         DropGap(after, int(subject.calls["gap_ns"].median())),
@@ -62,13 +66,10 @@ def _around(subject: Subject, launches: Indices) -> tuple[Indices, Indices]:
     return calls, following[following < len(ordering)]
 
 
-def _sets_the_pace(subject: Subject) -> bool:
-    """Whether no other process is known to be waited for more than this one."""
-    work = subject.attributed.work
-    waits = work.groupby("process")["wait_ns"].sum()
-    if len(waits) > 1 and not subject.attributed.waits_known:
-        return False
-    return int(waits.idxmin()) == subject.process
+def _latest(subject: Subject) -> int:
+    """The process that waits least for the others."""
+    waits = subject.attributed.work.groupby("process")["wait_ns"].sum()
+    return int(waits.index.to_numpy()[np.argmin(waits)])
 
 
 @mechanism("exposed_communication")
@@ -77,33 +78,30 @@ def find_exposed_communication(subject: Subject) -> list[Found]:
 
     Only of the process that waits least: the others would wait for it all the same.
     """
-    is_moving = subject.work["family"] == COLLECTIVE
-    moving, others = subject.work[is_moving], subject.work[~is_moving]
-    if not len(moving) or not _sets_the_pace(subject):
+    moving = communication(subject)
+    several = subject.attributed.work["process"].nunique() > 1
+    if not len(moving) or (several and not subject.attributed.waits_known):
         return []
-    moving = _with_waits(subject, moving)
-    start, end = (moving[name].to_numpy() for name in ("start_ns", "end_ns"))
-    busy = Union.of(others["start_ns"].to_numpy(), others["end_ns"].to_numpy())
-    exposed = moving["device_ns"] - (busy.until(end) - busy.until(start))
-    exposed = np.minimum(exposed, moving["device_ns"] - moving["wait_ns"])
-    moving = moving.assign(exposed_ns=exposed)
-    change = ScaleWork(rows_of(moving), (1 - exposed / moving["device_ns"]).to_numpy())
-    count = subject.a_step(int((exposed > 0).sum()))
-    device = subject.ms_a_step(exposed.sum())
-    evidence = "kernels.csv: family communication; time in which nothing else runs"
-    place = main_place(moving.assign(device_ns=exposed))
-    return [Found(place, count, 0.0, device, (change,), evidence)]
+    if _latest(subject) != subject.process:
+        return []
+    hidden = 1 - moving["exposed_ns"] / moving["device_ns"].clip(lower=1)
+    change = ScaleWork(rows_of(moving), hidden.to_numpy(dtype=np.float64))
+    count = subject.a_step(int((moving["exposed_ns"] > 0).sum()))
+    exposed_ms = subject.ms_a_step(moving["exposed_ns"].sum())
+    evidence = "communication.csv: exposed_ms of each bucket"
+    place = main_place(moving.assign(device_ns=moving["exposed_ns"]))
+    return [Found(place, count, 0.0, exposed_ms, (change,), evidence)]
 
 
 @mechanism("late_rank")
 def find_late_rank(subject: Subject) -> list[Found]:
     """Another process is waited for in collectives, and one place of its tells why.
 
-    A rank that is late by a little everywhere has a slower host or device, which isn't a fault.
+    That is long gaps of its host, or more work on its device. A rank that is late by a little in
+    all gaps has a slower host, which isn't a fault.
     """
-    waits = subject.attributed.work.groupby("process")["wait_ns"].sum()
-    late = int(waits.idxmin())
-    waiting = _with_waits(subject, collectives(subject.work))
+    late = _latest(subject)
+    waiting = collectives(communication(subject))
     wait_ms = subject.ms_a_step(waiting["wait_ns"].sum())
     if late == subject.process or wait_ms == 0:
         return []
@@ -111,10 +109,11 @@ def find_late_rank(subject: Subject) -> list[Found]:
         other = Subject(subject.attributed, recorded(subject.attributed, late))
     except TraceError:
         return []
+    change = ScaleWork(rows_of(waiting), 1 - _waiting_share(waiting))
+    saved_ms = (subject.step_ns - replay(subject.recording, [change]).step_ns) / NS_PER_MS
     longer = _longer_ms(other, subject)
-    if longer.max() < EXPLAINS * wait_ms:
+    if longer.max() < EXPLAINS * saved_ms:
         return []
-    change = ScaleWork(rows_of(waiting), (1 - waiting["waiting"]).to_numpy())
     evidence = f"processes.csv: wait_ms; process {late} takes {longer.max():.2f} ms longer here"
     count = subject.a_step(int((waiting["wait_ns"] > 0).sum()))
     return [Found(str(longer.idxmax()), count, 0.0, wait_ms, (change,), evidence)]
@@ -125,7 +124,7 @@ def _longer_ms(subject: Subject, other: Subject) -> "pd.Series[float]":
     return pd.concat(
         [
             _by_path(each(subject), subject).sub(_by_path(each(other), other), fill_value=0)
-            for each in (_host_times, _device_times)
+            for each in (_long_gaps, _device_times)
         ]
     )
 
@@ -135,9 +134,10 @@ def _by_path(times: pd.DataFrame, subject: Subject) -> "pd.Series[float]":
     return sums / NS_PER_MS / subject.step_count
 
 
-def _host_times(subject: Subject) -> pd.DataFrame:
+def _long_gaps(subject: Subject) -> pd.DataFrame:
     calls = subject.calls[~subject.calls["beside"]]
-    return calls.assign(ns=calls["gap_ns"] + calls["cost_ns"])
+    calls = calls[calls["gap_ns"] > LARGE * calls["gap_ns"].median()]
+    return calls.assign(ns=calls["gap_ns"], path_text=paths_in_gaps(subject, rows_of(calls)))
 
 
 def _device_times(subject: Subject) -> pd.DataFrame:
