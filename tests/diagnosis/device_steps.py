@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from tests.captures.building import Export, global_id
 from workflow_src.diagnosis import mechanisms as _registered  # noqa: F401
@@ -59,7 +60,7 @@ class DeviceSteps(Export):
             self._call("cudaLaunchKernel_v7000", at, at + US)
         return start + int(length * US)
 
-    def _named(self, name: str) -> dict[str, int]:
+    def _named(self, name: str) -> dict[str, Any]:
         return {"demangledName": self.string(name)}
 
 
