@@ -125,7 +125,7 @@ def find_python_in_a_layer(subject: Subject) -> list[Found]:
     table = gaps.table
     unlike = gaps.beyond(table["sisters_ns"], OUT_OF_LINE)
     unlike &= table["usual_ns"] > OUT_OF_LINE * table["sisters_ns"]
-    rows = table[unlike & (table["calls"] > 1)]
+    rows = table[unlike & _in_each_step(gaps) & (table["calls"] > 1)]
     places = [each for _, each in rows.groupby("after")]
     return [
         _found(subject, each, each["sisters_ns"], str(each["after"].iloc[0])) for each in places
@@ -152,7 +152,8 @@ def _is_loading(subject: Subject, rows: pd.DataFrame) -> tuple[str, bool]:
     """The range in which some gaps lie, and whether a batch is waited for in it."""
     where = common_path(paths_in_gaps(subject, rows_of(rows)))
     named = re.search(LOADING, where.rsplit("/", 1)[-1]) is not None
-    sends = subject.cached(transfers).query("direction == @TO_DEVICE")["call"]
+    copies = subject.cached(transfers)
+    sends = copies.loc[copies["direction"] == TO_DEVICE, "call"]
     return where, named or bool(rows.index.isin(sends).any()) or _at_step_begin(subject, rows)
 
 
