@@ -96,3 +96,12 @@ def test_gradients_are_reduced_once_a_step(tmp_path: Path, name: str, saved: Sav
 def test_a_model_divided_among_ranks_reduces_in_each_pass(tmp_path: Path) -> None:
     one = [("forward", REDUCE, 50), ("backward", REDUCE, 50)]
     assert savings(tmp_path, "reduced_in_each_micro_batch", one * 3) == {}
+
+
+def test_buckets_of_one_backward_pass_are_no_micro_batches(tmp_path: Path) -> None:
+    one: list[Kernel] = [("backward", "gemm", 50), ("backward/bucket", REDUCE, 50)]
+    kernels: list[Kernel] = [("forward", "gemm", 50), *one, *one]
+    assert savings(tmp_path, "reduced_in_each_micro_batch", kernels) == {}
+    assert savings(tmp_path, "reduced_in_each_micro_batch", kernels * 2) == {
+        "step/backward/bucket": 100
+    }

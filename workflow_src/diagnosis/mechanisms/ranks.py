@@ -32,9 +32,9 @@ def _waiting_share(work: pd.DataFrame) -> Factors:
 
 @mechanism("reduced_in_each_micro_batch")
 def find_reduced_in_each_micro_batch(subject: Subject) -> list[Found]:
-    """Gradients are reduced in each pass through one range, instead of in a step's last one.
+    """Gradients are reduced in each pass through one part of a step, instead of in its last one.
 
-    All-reduces in several ranges are a divided model's own. What another rank is waited for, it
+    All-reduces in several parts are a divided model's own. What another rank is waited for, it
     would be waited for later.
     """
     reducing = collectives(communication(subject))
@@ -42,7 +42,7 @@ def find_reduced_in_each_micro_batch(subject: Subject) -> list[Found]:
     reducing = passes(subject, reducing)
     reducing = reducing[reducing["passes"] > 1]
     early = reducing[reducing["nth"] < reducing["passes"] - 1]
-    if not len(early) or reducing["path"].nunique() > 1:
+    if not len(early) or reducing["part"].nunique() > 1:
         return []
     calls, after = _around(subject, early["call"].drop_duplicates().to_numpy())
     changes = (
