@@ -144,7 +144,7 @@ def _large(subject: Subject) -> list[pd.DataFrame]:
         others = usual.drop(path)
         rest = float(others.median()) if len(others) else LARGE * gaps.median_ns
         if len(some) > 1 and usual[path] > LONGEST_LIKE * rest:
-            found.append(some.assign(like_ns=rest))
+            found.append(some.assign(like_ns=rest if len(others) else gaps.median_ns))
     return found
 
 
@@ -196,7 +196,8 @@ def find_crowded_cores(subject: Subject) -> list[Found]:
     calls = calls[~calls["beside"]]
     usual = calls.groupby("name")["cost_ns"].transform("median")
     slow = calls[calls["cost_ns"] > LARGE * usual]
-    if slow["path_text"].nunique() < MANY_PLACES:
+    places = slow.assign(launched=subject.launched)[["launched", "path_text"]].drop_duplicates()
+    if len(places) < MANY_PLACES:
         return []
     cost = int(usual.median())
     spent = subject.ms_a_step((slow["cost_ns"] - cost).sum())
