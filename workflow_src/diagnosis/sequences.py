@@ -54,15 +54,16 @@ def fused(work: pd.DataFrame, group: Indices, duration_ns: Indices) -> tuple[Cha
 
 
 def main_place(work: pd.DataFrame) -> str:
-    """The innermost place that takes much of the time of some work, as a path.
+    """The innermost place that takes much of the time of some work, the first such one, as a path.
 
     Paths that differ in numbers alone, such as those of layers, are one place, with * for them,
     unless all of its work has the same.
     """
     place = work["path_text"].str.replace(NUMBER, "*", regex=True)
-    share = work["device_ns"].groupby(place).sum() / max(work["device_ns"].sum(), 1)
+    sums = work["device_ns"].groupby(place, sort=False).sum()
+    share = sums / max(work["device_ns"].sum(), 1)
     likely = share[share >= min(MAIN_SHARE, share.max())]
     depths = pd.Series([str(path).count("/") for path in likely.index], index=likely.index)
-    name = str(likely[depths == depths.max()].idxmax())
+    name = str(depths.idxmax())
     literal = work.loc[place == name, "path_text"].unique()
     return str(literal[0]) if len(literal) == 1 else name

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.diagnosis.finding import Found, Subject, mechanism
+from workflow_src.diagnosis.passes import repeated
 from workflow_src.diagnosis.sequences import fused, in_lanes, main_place, runs
 
 ARITHMETIC = ("elementwise", "cast", "reduction")
@@ -12,6 +13,9 @@ ARITHMETIC = ("elementwise", "cast", "reduction")
 SHORTEST, LONGEST = 5, 40
 """Elementwise kernels of a chain, and kernels of a run. Shorter chains are in any backward pass and
 in each clipping of gradients; longer runs are loops over parameters, not over one tensor."""
+
+PARAMETERS = 3
+"""So are runs that repeat one sequence so many times."""
 
 SAME_TENSOR = 0.2
 """A kernel that takes less than this share of the longest one of its chain is of another tensor."""
@@ -32,8 +36,7 @@ def find_elementwise_chains(subject: Subject) -> list[Found]:
     elsewhere = work["path"].ne(work["path"].shift()).to_numpy()
     number = runs(work["family"].isin(ARITHMETIC).to_numpy(), work["breaks"].to_numpy() | elsewhere)
     chains = work.assign(chain=number)[number >= 0]
-    length = chains.groupby("chain")["chain"].transform("size")
-    chains = chains[length <= LONGEST]
+    chains = chains[~chains["chain"].isin(_loops(chains))]
     chains = _between_elementwise(chains)
     longest = chains.groupby("chain")["device_ns"].transform("max")
     chains = chains[chains["device_ns"] >= SAME_TENSOR * longest]
@@ -41,6 +44,16 @@ def find_elementwise_chains(subject: Subject) -> list[Found]:
     chains = chains[elementwise.groupby(chains["chain"]).transform("sum") >= SHORTEST]
     evidence = "kernels.csv: elementwise kernels of this path"
     return _as_one(subject, chains, _two_longest(chains), evidence)
+
+
+def _loops(chains: pd.DataFrame) -> list[int]:
+    """The chains that are loops over parameters."""
+    names = chains.groupby("chain")["name"].agg(tuple)
+    return [
+        int(str(chain))
+        for chain, run in names.items()
+        if len(run) > LONGEST or repeated(run, 1) >= PARAMETERS
+    ]
 
 
 def _between_elementwise(chains: pd.DataFrame) -> pd.DataFrame:
