@@ -16,7 +16,6 @@ from workflow_src.diagnosis.host_gaps import paths_in_gaps
 from workflow_src.diagnosis.micro_batches import passes
 from workflow_src.diagnosis.replay import replay
 from workflow_src.diagnosis.sequences import main_place, runs
-from workflow_src.diagnosis.step import recorded
 from workflow_src.placing.ranks import COLLECTIVE, collectives
 
 REDUCING = r"(?i)all_?reduce|reduce_?scatter"
@@ -88,7 +87,7 @@ def find_exposed_communication(subject: Subject) -> list[Found]:
     change = ScaleWork(rows_of(moving), hidden.to_numpy(dtype=np.float64))
     count = subject.a_step(int((moving["exposed_ns"] > 0).sum()))
     exposed_ms = subject.ms_a_step(moving["exposed_ns"].sum())
-    evidence = "communication.csv: exposed_ms of each bucket"
+    evidence = "buckets.csv: exposed_ms"
     place = main_place(moving.assign(device_ns=moving["exposed_ns"]))
     return [Found(place, count, 0.0, exposed_ms, (change,), evidence)]
 
@@ -106,7 +105,7 @@ def find_late_rank(subject: Subject) -> list[Found]:
     if late == subject.process or wait_ms == 0:
         return []
     try:
-        other = Subject(subject.attributed, recorded(subject.attributed, late))
+        other = Subject.of(subject.attributed, late)
     except TraceError:
         return []
     change = ScaleWork(rows_of(waiting), 1 - _waiting_share(waiting))
