@@ -15,6 +15,7 @@ from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanis
 from workflow_src.diagnosis.host_gaps import host_gaps, paths_in_gaps
 from workflow_src.diagnosis.replay import bounds
 from workflow_src.diagnosis.step import LAUNCH
+from workflow_src.diagnosis.transfers import TO_DEVICE, transfers
 
 OUT_OF_LINE = 5
 """A gap is out of line if it is so many times as long as another one, and longer by so many times
@@ -124,7 +125,7 @@ def find_python_in_a_layer(subject: Subject) -> list[Found]:
     table = gaps.table
     unlike = gaps.beyond(table["sisters_ns"], OUT_OF_LINE)
     unlike &= table["usual_ns"] > OUT_OF_LINE * table["sisters_ns"]
-    rows = table[unlike & (table["calls"] > 1)]
+    rows = table[unlike & _in_each_step(gaps) & (table["calls"] > 1)]
     places = [each for _, each in rows.groupby("after")]
     return [
         _found(subject, each, each["sisters_ns"], str(each["after"].iloc[0])) for each in places
@@ -135,15 +136,15 @@ def _large(subject: Subject) -> list[pd.DataFrame]:
     """The gaps of each range that come in every step and are longer than all other large ones."""
     gaps = _gaps(subject)
     table = gaps.table
-    rows = table[_in_each_step(gaps) & (table["calls"] > 1)]
+    rows = table[_in_each_step(gaps)]
     rows = rows[~(rows["usual_ns"] > OUT_OF_LINE * rows["sisters_ns"])]
     usual = rows.groupby("after")["gap_ns"].median()
     found = []
     for path, some in rows.groupby("after"):
         others = usual.drop(path)
         rest = float(others.median()) if len(others) else LARGE * gaps.median_ns
-        if usual[path] > LONGEST_LIKE * rest:
-            found.append(some.assign(like_ns=rest))
+        if len(some) > 1 and usual[path] > LONGEST_LIKE * rest:
+            found.append(some.assign(like_ns=rest if len(others) else gaps.median_ns))
     return found
 
 
@@ -151,9 +152,19 @@ def _is_loading(subject: Subject, rows: pd.DataFrame) -> tuple[str, bool]:
     """The range in which some gaps lie, and whether a batch is waited for in it."""
     where = common_path(paths_in_gaps(subject, rows_of(rows)))
     named = re.search(LOADING, where.rsplit("/", 1)[-1]) is not None
-    copies = subject.copies
-    sends = subject.work["call"].reindex(copies.index[copies["direction"] == "HtoD"])
-    return where, named or bool(np.isin(sends, rows_of(rows)).any())
+    copies = subject.cached(transfers)
+    sends = copies.loc[copies["direction"] == TO_DEVICE, "call"]
+    return where, named or bool(rows.index.isin(sends).any()) or _at_step_begin(subject, rows)
+
+
+def _at_step_begin(subject: Subject, rows: pd.DataFrame) -> bool:
+    """Whether most of some gaps end with a step's first call, and lie after the step before it."""
+    steps, calls = subject.recording.steps, subject.recording.calls
+    first = rows.index.isin(steps["call"])
+    begun = (calls["start_ns"] - calls["gap_ns"]).reindex(rows.index[first])
+    ended = steps["end_ns"].shift(fill_value=0).to_numpy()[rows.loc[first, "step"]]
+    after = begun + rows.loc[first, "gap_ns"] - np.maximum(begun, ended)
+    return bool(after.sum() > rows["gap_ns"].sum() / 2)
 
 
 @mechanism("slow_loader")
@@ -185,7 +196,8 @@ def find_crowded_cores(subject: Subject) -> list[Found]:
     calls = calls[~calls["beside"]]
     usual = calls.groupby("name")["cost_ns"].transform("median")
     slow = calls[calls["cost_ns"] > LARGE * usual]
-    if slow["path_text"].nunique() < MANY_PLACES:
+    places = slow.assign(launched=subject.launched)[["launched", "path_text"]].drop_duplicates()
+    if len(places) < MANY_PLACES:
         return []
     cost = int(usual.median())
     spent = subject.ms_a_step((slow["cost_ns"] - cost).sum())
