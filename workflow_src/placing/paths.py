@@ -148,22 +148,21 @@ def path_totals(ranges: pd.DataFrame, work: pd.DataFrame, paths: Paths) -> pd.Da
     of_ranges: dict[str, Indices | int] = {
         "instances": 1, "host_ns": host.to_numpy(), "span_ns": span.to_numpy()
     }  # fmt: skip
-    inside = work.loc[work["path"] != NOWHERE, [*OF_WORK]]
-    at = inside["path"].to_numpy()
-    own = _sums(at, inside["duration_ns"].to_numpy(), paths)
-    wait = _sums(at, inside["wait_ns"].to_numpy(), paths)
+    at = work["path"].to_numpy()
+    own = _sums(at, work["duration_ns"].to_numpy(), paths)
+    wait = _sums(at, work["wait_ns"].to_numpy(), paths)
     totals = {name: _sums(paths.of_range, values, paths) for name, values in of_ranges.items()}
     totals |= {"own_ns": own, "busy_ns": inclusive(own, paths), "wait_ns": inclusive(wait, paths)}
-    totals["union_ns"] = _unions(paths, inside)
+    totals["union_ns"] = _unions(paths, work)
     totals["activities"] = inclusive(_sums(at, 1, paths), paths)
     return pd.DataFrame({"process": paths.process, "path": paths.text, **totals})
 
 
 def _sums(at: Indices, values: Indices | int, paths: Paths) -> Indices:
-    """The sum of values by path."""
-    found = np.zeros(len(paths.text), dtype=np.int64)
+    """The sum of values by path, without those of NOWHERE."""
+    found = np.zeros(len(paths.text) + 1, dtype=np.int64)
     np.add.at(found, at, values)
-    return found
+    return found[:-1]
 
 
 def inclusive(own: Indices, paths: Paths) -> Indices:
@@ -195,7 +194,7 @@ def _unions(paths: Paths, work: pd.DataFrame) -> Indices:
     """For each path, the time that its work covers on each device, summed."""
     covered = np.zeros(len(paths.text), dtype=np.int64)
     if not work["start_ns"].is_monotonic_increasing:
-        work = work.sort_values("start_ns")
+        work = work[["path", "device", "start_ns", "end_ns"]].sort_values("start_ns")
     device, devices = pd.factorize(work["device"].to_numpy())
     start, end = work["start_ns"].to_numpy(), work["end_ns"].to_numpy()
     current = work["path"].to_numpy().copy()

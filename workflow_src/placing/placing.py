@@ -15,7 +15,7 @@ from workflow_src.captures.capture import RANGES, UNKNOWN, Capture, Note, frame,
 from workflow_src.captures.domains import DEFAULT
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE, Nesting, flattened, tree
-from workflow_src.placing.thread_rows import NONE, THREAD, rows_by
+from workflow_src.placing.thread_rows import NONE, rows_by
 from workflow_src.placing.threads import WHY, Helped, helped
 
 WHOLE = "(whole)"
@@ -113,9 +113,9 @@ def _own(key: tuple[int, ...]) -> tuple[int, ...]:
 def _lent(work: pd.DataFrame, owner: Indices, helpers: Helped) -> dict[str, int]:
     """How many activities that helpers launched lie in ranges, by why these are helpers."""
     counts = dict.fromkeys(WHY, 0)
-    for thread, rows in rows_by(work.loc[owner != NOWHERE, THREAD]).items():
-        if thread in helpers.why:
-            counts[helpers.why[thread]] += len(rows)
+    for (process, thread), why in helpers.why.items():
+        launched = (work["thread"] == thread) & (work["process"] == process)
+        counts[why] += int((launched.to_numpy() & (owner != NOWHERE)).sum())
     return counts
 
 

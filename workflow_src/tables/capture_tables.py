@@ -16,6 +16,7 @@ import pandas as pd
 from workflow_src.captures.capture import NOTES, Capture, Note
 from workflow_src.captures.domains import domain_names
 from workflow_src.captures.limits import add_limits, within_limits
+from workflow_src.captures.rows import rows_where
 from workflow_src.common.arguments import Parser, any_path, existing_file, new_folder, pattern
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import TraceError, one_sentence
@@ -46,7 +47,7 @@ def tables_of(found: Attributed) -> dict[str, pd.DataFrame]:
     in_steps = InSteps.of(found.work, found.placed.ranges, found.ranged.steps.is_step)
     columns = ["kind", "name", "process", "family", "reason", "path", "named", "duration_ns"]
     work = found.work[columns].assign(
-        in_step=in_steps.work.astype(np.int64),
+        in_step=in_steps.work,
         in_step_ns=np.where(in_steps.work, found.work["duration_ns"], 0),
     )
     launched = _launched(work, found.names)
@@ -68,7 +69,7 @@ def tables_of(found: Attributed) -> dict[str, pd.DataFrame]:
         "domains": found.ranged.domains,
         "summary": summary(found, in_steps.steps),
         "notes": _notes_table(found.notes),
-        "certificate": certificate(found, in_steps, ledgers),
+        "certificate": certificate(found, in_steps, ledgers, launched),
     }
 
 
@@ -129,8 +130,8 @@ def _in_ms(totals: pd.DataFrame, waits_known: bool) -> pd.DataFrame:
 def _launched(work: pd.DataFrame, names: pd.DataFrame) -> pd.DataFrame:
     """A row per innermost path, by number, and kind and name of what was launched in it."""
     columns = ["path", "named", "duration_ns", "in_step", "in_step_ns"]
-    own = work.loc[work["path"] != NOWHERE, columns].groupby(["path", "named"], as_index=False)
-    return own.agg(**SUMS).join(names, on="named")
+    sums = work[columns].groupby(["path", "named"], as_index=False).agg(**SUMS)
+    return sums[sums["path"] != NOWHERE].join(names, on="named").reset_index(drop=True)
 
 
 def _kernels(found: Attributed, launched: pd.DataFrame) -> pd.DataFrame:
@@ -170,7 +171,8 @@ def summary(found: Attributed, step_counts: "pd.Series[int]") -> pd.DataFrame:
     ranges = ranges[(ranges["name"] != WHOLE) | (ranges["thread"] != NOWHERE)]
     rows: list[dict[str, object]] = []
     for process in found.capture.processes:
-        its = (each[each["process"] == process] for each in (work, streams, ranges))
+        tables = (work, streams, ranges)
+        its = (rows_where(each, (each["process"] == process).to_numpy()) for each in tables)
         main = found.placed.main_threads.get(process)
         rows.append({"process": str(process), "main_thread": main, **_totals(*its)})
         rows[-1]["steps"] = int(step_counts.get(process, 0))
@@ -183,16 +185,18 @@ def summary(found: Attributed, step_counts: "pd.Series[int]") -> pd.DataFrame:
 
 
 def _totals(work: pd.DataFrame, streams: pd.DataFrame, ranges: pd.DataFrame) -> dict[str, int]:
-    inside = work["path"] != NOWHERE
+    duration = work["duration_ns"].to_numpy()
+    total_ns = int(duration.sum())
+    placed_ns = int(duration.sum(where=(work["path"] != NOWHERE).to_numpy()))
     return {
         "ranges": len(ranges),
         "threads_with_ranges": len(ranges[["process", "thread"]].drop_duplicates()),
         "devices": int(streams["device"].nunique()),
         "streams": len(streams),
         "activities": len(work),
-        "total_ns": int(work["duration_ns"].sum()),
-        "placed_ns": int(work.loc[inside, "duration_ns"].sum()),
-        "unplaced_ns": int(work.loc[~inside, "duration_ns"].sum()),
+        "total_ns": total_ns,
+        "placed_ns": placed_ns,
+        "unplaced_ns": total_ns - placed_ns,
     }
 
 
