@@ -170,7 +170,10 @@ class Device:
         if not in_time(activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy()):
             activities = activities.sort_values(["start_ns", "end_ns"])
         active = _union(activities)
-        return cls(active, Gaps.between(activities, active), Host.of(activities, calls, elsewhere))
+        gaps = Gaps.between(activities, active)
+        # The same times between gaps, which need no memory of their own.
+        active = Union(gaps.ends[:-1], gaps.starts[1:], active.first)
+        return cls(active, gaps, Host.of(activities, calls, elsewhere))
 
 
 def _union(rows: pd.DataFrame) -> Union:
