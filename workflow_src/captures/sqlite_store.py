@@ -14,8 +14,8 @@ from workflow_src.captures.files import connected
 from workflow_src.captures.store import Among, Reference, Wanted
 from workflow_src.common.intervals import Indices
 
-JOINED = 2**18
-"""Rows whose numbers are joined as text at a time: few megabytes."""
+JOINED = 2**14
+"""Rows whose numbers are joined as text at a time: more take longer, as caches don't hold them."""
 
 
 @dataclass(frozen=True)
@@ -108,8 +108,9 @@ def opened(path: Path) -> Iterator[Database]:
 
 def _integer(wanted: Wanted) -> str:
     return (
-        f'CASE typeof("{wanted.column}") WHEN \'integer\' THEN "{wanted.column}" '
-        f"WHEN 'null' THEN {wanted.missing} ELSE {wanted.no_integer} END"
+        f'CASE WHEN "{wanted.column}" IS NULL THEN {wanted.missing} '
+        f"WHEN typeof(\"{wanted.column}\") = 'integer' THEN \"{wanted.column}\" "
+        f"ELSE {wanted.no_integer} END"
     )
 
 

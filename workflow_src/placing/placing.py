@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from workflow_src.captures.capture import RANGES, UNKNOWN, Capture, Note, frame, noted
+from workflow_src.captures.capture import RANGES, UNKNOWN, Capture, Note, as_small, frame, noted
 from workflow_src.captures.domains import DEFAULT
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE, Nesting, flattened, tree
@@ -65,7 +65,7 @@ def place(capture: Capture, ranges: pd.DataFrame) -> Placed:
     counts = {"overlapping": nested.overlapping, "too_deep": too_deep, "shared": helpers.shared}
     return Placed(
         every.assign(parent=parent),
-        work.assign(range=owner, tree=helpers.of_work, reason=_reasons(work, owner, apart)),
+        work.assign(range=as_small(owner), tree=helpers.of_work, reason=_reasons(work, owner, apart)),
         helpers.main,
         noted(**counts, **lent),
     )
