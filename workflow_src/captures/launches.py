@@ -87,7 +87,7 @@ def that_launched(process: Indices, number: Indices, calls: Calls) -> npt.NDArra
 
 @dataclass(frozen=True)
 class _Made:
-    """Calls that have a number: their rows in order of `keys`, and those of one key in order of start.
+    """Calls with a number: their rows in order of `keys`, those of one key in order of start.
 
     outermost: which calls have a number, and aren't inside of another call of it; reused: the keys
     that several of these have.

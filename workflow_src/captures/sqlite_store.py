@@ -109,7 +109,7 @@ def opened(path: Path) -> Iterator[Database]:
 def _integer(wanted: Wanted) -> str:
     return (
         f'CASE WHEN "{wanted.column}" IS NULL THEN {wanted.missing} '
-        f"WHEN typeof(\"{wanted.column}\") = 'integer' THEN \"{wanted.column}\" "
+        f'WHEN typeof("{wanted.column}") = \'integer\' THEN "{wanted.column}" '
         f"ELSE {wanted.no_integer} END"
     )
 

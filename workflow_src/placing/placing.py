@@ -65,7 +65,9 @@ def place(capture: Capture, ranges: pd.DataFrame) -> Placed:
     counts = {"overlapping": nested.overlapping, "too_deep": too_deep, "shared": helpers.shared}
     return Placed(
         every.assign(parent=parent),
-        work.assign(range=as_small(owner), tree=helpers.of_work, reason=_reasons(work, owner, apart)),
+        work.assign(
+            range=as_small(owner), tree=helpers.of_work, reason=_reasons(work, owner, apart)
+        ),
         helpers.main,
         noted(**counts, **lent),
     )

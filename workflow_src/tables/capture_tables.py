@@ -48,7 +48,11 @@ def tables_of(found: Attributed) -> dict[str, pd.DataFrame]:
     launched = _launched(found, in_steps)
     kernels, families, unplaced = (
         _per_step(table, in_steps)
-        for table in (_kernels(found, launched), _families(found, launched), _unplaced(found, in_steps))
+        for table in (
+            _kernels(found, launched),
+            _families(found, launched),
+            _unplaced(found, in_steps),
+        )
     )
     totals = path_totals(found.placed.ranges, found.work, found.paths)
     _account(found.capture.total_ns, kernels, unplaced, totals)
