@@ -14,8 +14,8 @@ from workflow_src.captures.files import connected
 from workflow_src.captures.store import Among, Reference, Wanted
 from workflow_src.common.intervals import Indices
 
-JOINED = 2**14
-"""Rows whose numbers are joined as text at a time: more take longer, as caches don't hold them."""
+JOINED = 2**18
+"""Rows whose numbers are joined as text at a time: few megabytes."""
 
 
 @dataclass(frozen=True)
