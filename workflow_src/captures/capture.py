@@ -51,7 +51,7 @@ CALL_KINDS = (API, PAGEABLE_COPY, OVERHEAD)
 CALLS = ("kind", "name", "start_ns", "end_ns", "process", "thread", "correlation")
 COPIES = ("work", "direction", "source", "target", "bytes")
 TEXTS = frozenset(("kind", "name", "domain", "missing"))
-SMALL = frozenset(("device", "stream"))
+SMALL = frozenset(("process", "thread", "device", "stream"))
 """Columns of numbers that nearly always fit into 32 bits, which halves their memory."""
 
 KERNEL, COPY, SET, GRAPH, OPERATOR = "kernel", "copy", "set", "graph", "operator"
@@ -287,4 +287,4 @@ def as_small(values: Integers) -> Integers:
     """The same in 32 bits each if all fit, which halves the memory."""
     limits = np.iinfo(np.int32)
     fit = values.min(initial=0) >= limits.min and values.max(initial=0) <= limits.max
-    return values.astype(np.int32) if fit else values
+    return values.astype(np.int32, copy=False) if fit else values

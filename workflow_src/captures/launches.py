@@ -42,7 +42,7 @@ class Launches:
 
     start: Indices
     end: Indices
-    thread: Indices
+    thread: Integers
     missing: npt.NDArray[np.object_]
     reused: int
     outermost: npt.NDArray[np.bool_]
@@ -65,7 +65,8 @@ def launches(
     if again.any():
         call[again] = _latest(made, wanted[again], begun[again], calls)
     found, unclear = call != UNKNOWN, again & (call == UNKNOWN)
-    start, end, thread = (np.full(len(process), UNKNOWN) for _ in range(3))
+    start, end = (np.full(len(process), UNKNOWN) for _ in range(2))
+    thread = np.full(len(process), UNKNOWN, dtype=calls.thread.dtype)
     missing, unanswered = np.full(len(process), "", dtype=object), made.outermost.copy()
     missing[~found] = _why(known, process[~found], number[~found], calls, complete)
     missing[unclear] = REUSED
@@ -86,7 +87,7 @@ def that_launched(process: Indices, number: Indices, calls: Calls) -> npt.NDArra
 
 @dataclass(frozen=True)
 class _Made:
-    """Calls by number: their rows in order of `keys`, and those of one key in order of start.
+    """Calls with a number: their rows in order of `keys`, those of one key in order of start.
 
     outermost: which calls have a number, and aren't inside of another call of it; reused: the keys
     that several of these have.
@@ -109,9 +110,13 @@ class _Made:
 
 def _by_number(known: Indices, calls: Calls) -> _Made:
     keys = _keys(known, calls.process, calls.number)
-    order = np.lexsort((calls.start, keys))
-    outermost, keys = keys != UNKNOWN, keys[order]
-    same = np.append(False, keys[1:] == keys[:-1])[: len(keys)] & (keys != UNKNOWN)
+    outermost = keys != UNKNOWN
+    order = np.flatnonzero(outermost)
+    keys = keys[order]
+    if not (keys[1:] > keys[:-1]).all():
+        again = np.lexsort((calls.start[order], keys))
+        order, keys = order[again], keys[again]
+    same = np.append(False, keys[1:] == keys[:-1])[: len(keys)]
     if not same.any():
         return _Made(keys, order, outermost, np.array([], dtype=np.int64))
     some = same | np.append(same[1:], False)

@@ -117,8 +117,13 @@ def calls_table(
         "correlation": "number",
     }
     numbers = {
-        name: np.append(getattr(api.calls, field), getattr(overheads.calls, field))
+        name: _both(getattr(api.calls, field), getattr(overheads.calls, field))
         for name, field in columns.items()
     }
     names = union_categoricals([api.names, overheads.names])
     return calls_frame(coded(kinds, CALL_KINDS), names, numbers)
+
+
+def _both(calls: Integers, overheads: Integers) -> Integers:
+    """Those of calls and then of overheads, of which there are often none."""
+    return np.append(calls, overheads) if len(overheads) else calls

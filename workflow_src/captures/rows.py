@@ -38,6 +38,11 @@ def repeated(order: Indices, columns: Sequence[Values]) -> Indices:
     return np.asarray(order[places], dtype=np.int64)
 
 
+def rows_where(table: pd.DataFrame, which: npt.NDArray[np.bool_]) -> pd.DataFrame:
+    """Some rows of a table; all of them take no memory of their own."""
+    return table if which.all() else table[which]
+
+
 def _like_the_one_before(values: Values) -> npt.NDArray[np.bool_]:
     return np.append(False, values[1:] == values[:-1])[: len(values)]
 

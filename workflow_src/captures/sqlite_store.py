@@ -108,8 +108,9 @@ def opened(path: Path) -> Iterator[Database]:
 
 def _integer(wanted: Wanted) -> str:
     return (
-        f'CASE typeof("{wanted.column}") WHEN \'integer\' THEN "{wanted.column}" '
-        f"WHEN 'null' THEN {wanted.missing} ELSE {wanted.no_integer} END"
+        f'CASE WHEN "{wanted.column}" IS NULL THEN {wanted.missing} '
+        f'WHEN typeof("{wanted.column}") = \'integer\' THEN "{wanted.column}" '
+        f"ELSE {wanted.no_integer} END"
     )
 
 

@@ -10,6 +10,12 @@ Indices = npt.NDArray[np.int64]
 Integers = npt.NDArray[np.signedinteger]
 
 
+def in_time(start: Indices, end: Indices) -> bool:
+    """Whether intervals are in order of start and, where starts are equal, of end."""
+    before, same = start[:-1] < start[1:], start[:-1] == start[1:]
+    return bool((before | (same & (end[:-1] <= end[1:]))).all())
+
+
 @dataclass(frozen=True)
 class Union:
     """Disjoint intervals [starts[i], ends[i]) in order of time, in integer nanoseconds.
@@ -24,11 +30,14 @@ class Union:
     @classmethod
     def of(cls, start: Indices, end: Indices) -> "Union":
         """The union of any intervals [start, end); those that touch become one."""
-        order = np.lexsort((end, start))
-        start, end = start[order], np.maximum.accumulate(end[order])
+        order = None if in_time(start, end) else np.lexsort((end, start))
+        if order is not None:
+            start, end = start[order], end[order]
+        end = np.maximum.accumulate(end)
         begins = np.append(True, start[1:] > end[:-1])[: len(start)]
+        first = np.flatnonzero(begins) if order is None else order[begins]
         # One that is followed by a beginning, or by nothing, is the last of its interval.
-        return cls(start[begins], end[np.roll(begins, -1)], order[begins])
+        return cls(start[begins], end[np.roll(begins, -1)], first)
 
     @cached_property
     def _before(self) -> Indices:

@@ -11,6 +11,7 @@ from workflow_src.captures.capture import (
     UNREADABLE,
     Capture,
     Note,
+    as_small,
     early,
     noted,
 )
@@ -99,9 +100,9 @@ def attributed(
     path = np.append(paths.of_range, NOWHERE)[placed.work["range"].to_numpy()]
     named, names = work_names(placed.work, rules)
     family = pd.Categorical(names["family"])[named]
-    work = placed.work.assign(path=path, family=family, named=named)
+    work = placed.work.assign(path=as_small(path), family=family, named=as_small(named))
     waiting = waits(work)
-    work["wait_ns"] = waiting.ns
+    work["wait_ns"] = as_small(waiting.ns)
     counts = noted(early=early(capture.work), unmatched=waiting.unmatched)
     notes = capture.notes + counts + ranged.notes + paths.notes
     if not len(work) and not {note.code for note in notes} & {UNREADABLE, IMPOSSIBLE, NO_KERNELS}:

@@ -32,7 +32,7 @@ import pandas as pd
 
 from workflow_src.captures.call_kinds import BLOCKING
 from workflow_src.captures.capture import OVERHEAD, PAGEABLE_COPY
-from workflow_src.common.intervals import Indices, Union
+from workflow_src.common.intervals import Indices, Union, in_time
 from workflow_src.common.nesting import NOWHERE
 
 CAUSES = ("launch", "synchronization", "queued", "tail", "profiler", "unexplained")
@@ -167,9 +167,13 @@ class Device:
         cls, activities: pd.DataFrame, calls: pd.DataFrame, elsewhere: Union = NEVER_ELSEWHERE
     ) -> "Device":
         """The same from activities in any order; `calls` may leave out those that don't wait."""
-        activities = activities.sort_values(["start_ns", "end_ns"])
+        if not in_time(activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy()):
+            activities = activities.sort_values(["start_ns", "end_ns"])
         active = _union(activities)
-        return cls(active, Gaps.between(activities, active), Host.of(activities, calls, elsewhere))
+        gaps = Gaps.between(activities, active)
+        # The same times between gaps, which need no memory of their own.
+        active = Union(gaps.ends[:-1], gaps.starts[1:], active.first)
+        return cls(active, gaps, Host.of(activities, calls, elsewhere))
 
 
 def _union(rows: pd.DataFrame) -> Union:

@@ -28,6 +28,10 @@ MANY = 32
 A reader needs each of a few layers, but none of the calls that emit_nvtx numbers."""
 
 
+AT_ONCE = 2**18
+"""Activities whose times are added up at a time: few megabytes of copies."""
+
+
 @dataclass(frozen=True)
 class Paths:
     """All paths: text, process, the number of the path above (or NOWHERE), and depth from 1.
@@ -148,20 +152,24 @@ def path_totals(ranges: pd.DataFrame, work: pd.DataFrame, paths: Paths) -> pd.Da
     of_ranges: dict[str, Indices | int] = {
         "instances": 1, "host_ns": host.to_numpy(), "span_ns": span.to_numpy()
     }  # fmt: skip
-    inside = work.loc[work["path"] != NOWHERE, [*OF_WORK]]
-    at = inside["path"].to_numpy()
-    own = _sums(at, inside["duration_ns"].to_numpy(), paths)
-    wait = _sums(at, inside["wait_ns"].to_numpy(), paths)
+    at = work["path"].to_numpy()
+    own = _sums(at, work["duration_ns"].to_numpy(), paths)
+    wait = _sums(at, work["wait_ns"].to_numpy(), paths)
     totals = {name: _sums(paths.of_range, values, paths) for name, values in of_ranges.items()}
     totals |= {"own_ns": own, "busy_ns": inclusive(own, paths), "wait_ns": inclusive(wait, paths)}
-    totals["union_ns"] = _unions(paths, inside)
+    totals["union_ns"] = _unions(paths, work)
     totals["activities"] = inclusive(_sums(at, 1, paths), paths)
     return pd.DataFrame({"process": paths.process, "path": paths.text, **totals})
 
 
 def _sums(at: Indices, values: Indices | int, paths: Paths) -> Indices:
-    """The sum of values by path."""
-    found = np.zeros(len(paths.text), dtype=np.int64)
+    """The sum of values by path, without those of NOWHERE."""
+    return added_up(at, values, len(paths.text) + 1)[:-1]
+
+
+def added_up(at: Indices, values: Indices | int, count: int) -> Indices:
+    """The sum of the values at each of `count` places; -1 is the last one."""
+    found = np.zeros(count, dtype=np.int64)
     np.add.at(found, at, values)
     return found
 
@@ -195,24 +203,31 @@ def _unions(paths: Paths, work: pd.DataFrame) -> Indices:
     """For each path, the time that its work covers on each device, summed."""
     covered = np.zeros(len(paths.text), dtype=np.int64)
     if not work["start_ns"].is_monotonic_increasing:
-        work = work.sort_values("start_ns")
-    device, devices = pd.factorize(work["device"].to_numpy())
-    start, end = work["start_ns"].to_numpy(), work["end_ns"].to_numpy()
-    current = work["path"].to_numpy().copy()
+        work = work[["path", "device", "start_ns", "end_ns"]].sort_values("start_ns")
+    devices = pd.unique(work["device"].to_numpy())
+    until = np.full(len(covered) * len(devices), work["start_ns"].min() if len(work) else 0)
     depth, above = np.append(paths.depth, 0), np.append(paths.above, NOWHERE)
-    for level in range(int(paths.depth.max(initial=0)), 0, -1):
-        rows = np.flatnonzero(depth[current] == level)
-        group = current[rows] * len(devices) + device[rows]
-        np.add.at(covered, current[rows], _uncovered(group, start[rows], end[rows]))
-        current[rows] = above[current[rows]]
+    for first in range(0, len(work), AT_ONCE):
+        part = work.iloc[first : first + AT_ONCE]
+        device = pd.Index(devices).get_indexer(part["device"])
+        start, end = part["start_ns"].to_numpy(), part["end_ns"].to_numpy()
+        current = part["path"].to_numpy(dtype=np.int64, copy=True)
+        for level in range(int(paths.depth.max(initial=0)), 0, -1):
+            rows = np.flatnonzero(depth[current] == level)
+            group = current[rows] * len(devices) + device[rows]
+            np.add.at(covered, current[rows], _uncovered(group, start[rows], end[rows], until))
+            current[rows] = above[current[rows]]
     return covered
 
 
-def _uncovered(group: Indices, start: Indices, end: Indices) -> Indices:
+def _uncovered(group: Indices, start: Indices, end: Indices, until: Indices) -> Indices:
     """How much of each interval no earlier one of its group covers, so that sums are unions (ns).
 
-    Intervals are in order of start.
+    Intervals are in order of start. until: the latest end of each group before these, which becomes
+    that of these.
     """
-    latest = pd.Series(end).groupby(group, sort=False).cummax()
-    before = latest.groupby(group, sort=False).shift(fill_value=start.min(initial=0))
-    return np.asarray(np.maximum(end - np.maximum(start, before.to_numpy()), 0))
+    latest = pd.Series(np.maximum(end, until[group])).groupby(group, sort=False).cummax()
+    before = latest.groupby(group, sort=False).shift(fill_value=until.min(initial=0))
+    covered = np.maximum(before.to_numpy(), until[group])
+    np.maximum.at(until, group, end)
+    return np.asarray(np.maximum(end - np.maximum(start, covered), 0))

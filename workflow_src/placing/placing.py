@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from workflow_src.captures.capture import RANGES, UNKNOWN, Capture, Note, frame, noted
+from workflow_src.captures.capture import RANGES, UNKNOWN, Capture, Note, as_small, frame, noted
 from workflow_src.captures.domains import DEFAULT
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE, Nesting, flattened, tree
-from workflow_src.placing.thread_rows import NONE, THREAD, rows_by
+from workflow_src.placing.thread_rows import NONE, rows_by
 from workflow_src.placing.threads import WHY, Helped, helped
 
 WHOLE = "(whole)"
@@ -65,7 +65,9 @@ def place(capture: Capture, ranges: pd.DataFrame) -> Placed:
     counts = {"overlapping": nested.overlapping, "too_deep": too_deep, "shared": helpers.shared}
     return Placed(
         every.assign(parent=parent),
-        work.assign(range=owner, tree=helpers.of_work, reason=_reasons(work, owner, apart)),
+        work.assign(
+            range=as_small(owner), tree=helpers.of_work, reason=_reasons(work, owner, apart)
+        ),
         helpers.main,
         noted(**counts, **lent),
     )
@@ -113,9 +115,9 @@ def _own(key: tuple[int, ...]) -> tuple[int, ...]:
 def _lent(work: pd.DataFrame, owner: Indices, helpers: Helped) -> dict[str, int]:
     """How many activities that helpers launched lie in ranges, by why these are helpers."""
     counts = dict.fromkeys(WHY, 0)
-    for thread, rows in rows_by(work.loc[owner != NOWHERE, THREAD]).items():
-        if thread in helpers.why:
-            counts[helpers.why[thread]] += len(rows)
+    for (process, thread), why in helpers.why.items():
+        launched = (work["thread"] == thread) & (work["process"] == process)
+        counts[why] += int((launched.to_numpy() & (owner != NOWHERE)).sum())
     return counts
 
 

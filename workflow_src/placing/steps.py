@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.captures.capture import OPERATOR, OVERHEAD, UNKNOWN
+from workflow_src.captures.rows import rows_where
 from workflow_src.common.intervals import Indices, Union
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.placing.ledger import STEP_COLUMNS as OF_STEP
@@ -181,7 +182,7 @@ def of_thread(source: Source, chosen: pd.DataFrame) -> ThreadSteps:
     threads = [thread, *work.loc[launching, "thread"].unique()]
     elsewhere = _elsewhere(source, process, thread, np.sort(work.loc[launching, "launch_ns"]))
     held = _held_up(source.held, process, threads)
-    device = Device.of(work.loc[mine, list(OF_WORK)], held, elsewhere)
+    device = Device.of(rows_where(work[list(OF_WORK)], mine), held, elsewhere)
     return ThreadSteps(chosen, device, bool(known.any()))
 
 

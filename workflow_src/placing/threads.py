@@ -117,6 +117,8 @@ def _main(rows: ThreadRows, callers: Sequence[Thread]) -> Thread:
     """The main thread: the process's first, which has its number on Linux, unless that launches
     less than a tenth of the busiest one's device time, copies and sets aside. Without it, the
     busiest one, or of several such the one with most ranges."""
+    if len(callers) == 1:
+        return callers[0]
     work = rows.capture.work
     length = work["duration_ns"].where(~work["kind"].isin((COPY, SET)), 0).to_numpy()
     busy = {each: int(length[rows.launches.get(each, NONE)].sum()) for each in callers}

@@ -16,6 +16,7 @@ import pandas as pd
 from workflow_src.captures.capture import NOTES, Capture, Note
 from workflow_src.captures.domains import domain_names
 from workflow_src.captures.limits import add_limits, within_limits
+from workflow_src.captures.rows import rows_where
 from workflow_src.common.arguments import Parser, any_path, existing_file, new_folder, pattern
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import TraceError, one_sentence
@@ -25,7 +26,7 @@ from workflow_src.placing.attributed import Attributed, attributed, source_of
 from workflow_src.placing.families import RULES, load_rules
 from workflow_src.placing.idle import idle_by_path
 from workflow_src.placing.joined import read_all
-from workflow_src.placing.paths import OF_WORK, path_totals
+from workflow_src.placing.paths import OF_WORK, added_up, path_totals
 from workflow_src.placing.per_step import InSteps
 from workflow_src.placing.placing import WHOLE
 from workflow_src.placing.steps import steps, thread_steps
@@ -44,20 +45,18 @@ SUMS = BUSY | IN_STEPS
 def tables_of(found: Attributed) -> dict[str, pd.DataFrame]:
     """All tables by name. Raises TraceError if they don't account for all device time."""
     in_steps = InSteps.of(found.work, found.placed.ranges, found.ranged.steps.is_step)
-    columns = ["kind", "name", "process", "family", "reason", "path", "named", "duration_ns"]
-    work = found.work[columns].assign(
-        in_step=in_steps.work.astype(np.int64),
-        in_step_ns=np.where(in_steps.work, found.work["duration_ns"], 0),
-    )
-    launched = _launched(work, found.names)
+    launched = _launched(found, in_steps)
     kernels, families, unplaced = (
         _per_step(table, in_steps)
-        for table in (_kernels(found, launched), _families(found, launched), _unplaced(work))
+        for table in (
+            _kernels(found, launched),
+            _families(found, launched),
+            _unplaced(found, in_steps),
+        )
     )
     totals = path_totals(found.placed.ranges, found.work, found.paths)
     _account(found.capture.total_ns, kernels, unplaced, totals)
-    threads = thread_steps(source_of(found))
-    idle, ledgers = idle_by_path(threads, found.work, found.paths), steps(threads)
+    idle, ledgers = _stepwise(found)
     return {
         "paths": _paths_table(found, totals, in_steps),
         "kernels": kernels,
@@ -68,8 +67,14 @@ def tables_of(found: Attributed) -> dict[str, pd.DataFrame]:
         "domains": found.ranged.domains,
         "summary": summary(found, in_steps.steps),
         "notes": _notes_table(found.notes),
-        "certificate": certificate(found, in_steps, ledgers),
+        "certificate": certificate(found, in_steps, ledgers, launched),
     }
+
+
+def _stepwise(found: Attributed) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Where devices were idle in steps, and the ledger of each step."""
+    threads = thread_steps(source_of(found))
+    return idle_by_path(threads, found.work, found.paths), steps(threads)
 
 
 def _account(
@@ -126,11 +131,24 @@ def _in_ms(totals: pd.DataFrame, waits_known: bool) -> pd.DataFrame:
     return table if waits_known else table.assign(wait_ms=np.nan)
 
 
-def _launched(work: pd.DataFrame, names: pd.DataFrame) -> pd.DataFrame:
+def _launched(found: Attributed, in_steps: InSteps) -> pd.DataFrame:
     """A row per innermost path, by number, and kind and name of what was launched in it."""
-    columns = ["path", "named", "duration_ns", "in_step", "in_step_ns"]
-    own = work.loc[work["path"] != NOWHERE, columns].groupby(["path", "named"], as_index=False)
-    return own.agg(**SUMS).join(names, on="named")
+    path, named = (found.work[name].to_numpy() for name in ("path", "named"))
+    kinds = max(1, len(found.names))
+    code, keys = pd.factorize(path.astype(np.int64) * kinds + named, sort=True)
+    lengths, rows = found.work["duration_ns"].to_numpy(), len(keys)
+    inside = code if in_steps.work.all() else code[in_steps.work]
+    columns = {
+        "path": keys // kinds,
+        "named": keys % kinds,
+        "activities": np.bincount(code, minlength=rows),
+        "busy_ns": added_up(code, lengths, rows),
+        "activities_in_steps": np.bincount(inside, minlength=rows),
+        "busy_ns_in_steps": added_up(code, np.where(in_steps.work, lengths, 0), rows),
+    }
+    sums = pd.DataFrame(columns)
+    sums = sums[sums["path"] != NOWHERE]
+    return sums.join(found.names, on="named").reset_index(drop=True)
 
 
 def _kernels(found: Attributed, launched: pd.DataFrame) -> pd.DataFrame:
@@ -156,10 +174,13 @@ def _families(found: Attributed, launched: pd.DataFrame) -> pd.DataFrame:
     return table[columns].sort_values(["process", "path", "busy_ns"], ascending=[True, True, False])
 
 
-def _unplaced(work: pd.DataFrame) -> pd.DataFrame:
+def _unplaced(found: Attributed, in_steps: InSteps) -> pd.DataFrame:
     """A row per process, reason, kind and name of what has no path."""
     keys = ["process", "reason", "kind", "family", "name"]
-    return work[work["path"] == NOWHERE].groupby(keys, as_index=False, observed=True).agg(**SUMS)
+    outside = (found.work["path"] == NOWHERE).to_numpy()
+    in_step, work = in_steps.work[outside], found.work.loc[outside, [*keys, "duration_ns"]]
+    work = work.assign(in_step=in_step, in_step_ns=work["duration_ns"].where(in_step, 0))
+    return work.groupby(keys, as_index=False, observed=True).agg(**SUMS)
 
 
 def summary(found: Attributed, step_counts: "pd.Series[int]") -> pd.DataFrame:
@@ -170,7 +191,8 @@ def summary(found: Attributed, step_counts: "pd.Series[int]") -> pd.DataFrame:
     ranges = ranges[(ranges["name"] != WHOLE) | (ranges["thread"] != NOWHERE)]
     rows: list[dict[str, object]] = []
     for process in found.capture.processes:
-        its = (each[each["process"] == process] for each in (work, streams, ranges))
+        tables = (work, streams, ranges)
+        its = (rows_where(each, (each["process"] == process).to_numpy()) for each in tables)
         main = found.placed.main_threads.get(process)
         rows.append({"process": str(process), "main_thread": main, **_totals(*its)})
         rows[-1]["steps"] = int(step_counts.get(process, 0))
@@ -183,16 +205,18 @@ def summary(found: Attributed, step_counts: "pd.Series[int]") -> pd.DataFrame:
 
 
 def _totals(work: pd.DataFrame, streams: pd.DataFrame, ranges: pd.DataFrame) -> dict[str, int]:
-    inside = work["path"] != NOWHERE
+    duration = work["duration_ns"].to_numpy()
+    total_ns = int(duration.sum())
+    placed_ns = int(duration.sum(where=(work["path"] != NOWHERE).to_numpy()))
     return {
         "ranges": len(ranges),
         "threads_with_ranges": len(ranges[["process", "thread"]].drop_duplicates()),
         "devices": int(streams["device"].nunique()),
         "streams": len(streams),
         "activities": len(work),
-        "total_ns": int(work["duration_ns"].sum()),
-        "placed_ns": int(work.loc[inside, "duration_ns"].sum()),
-        "unplaced_ns": int(work.loc[~inside, "duration_ns"].sum()),
+        "total_ns": total_ns,
+        "placed_ns": placed_ns,
+        "unplaced_ns": total_ns - placed_ns,
     }
 
 

@@ -103,15 +103,18 @@ class _Count:
         return None if self.number is None or not self.total else self.number / self.total
 
 
-def certificate(found: Attributed, in_steps: InSteps, steps: pd.DataFrame) -> pd.DataFrame:
+def certificate(
+    found: Attributed, in_steps: InSteps, steps: pd.DataFrame, launched: pd.DataFrame
+) -> pd.DataFrame:
     """A row per check, with COLUMNS; value: a count, a share (unit "share") or a text.
 
-    steps: the ledger of each step, as placing.steps makes it.
+    steps: the ledger of each step, as placing.steps makes it; launched: a row per path and kernel,
+    with activities_in_steps and busy_ns_in_steps.
     """
     lines = [
         *_recorded(found),
         _share(Check.OVERHEAD, _overhead(found), FEW),
-        _share(Check.WHOLE, _not_whole(found, in_steps), FEW),
+        _share(Check.WHOLE, _not_whole(found, in_steps, launched), FEW),
         *_covered(found, in_steps, steps),
     ]
     by_check = {check: rest for check, *rest in lines}
@@ -210,14 +213,13 @@ def _overhead(found: Attributed) -> _Count:
     return _Count(int((taken.until(spans.ends) - taken.until(spans.starts)).sum()), spans.total())
 
 
-def _not_whole(found: Attributed, in_steps: InSteps) -> _Count:
+def _not_whole(found: Attributed, in_steps: InSteps, launched: pd.DataFrame) -> _Count:
     """Of the device time (ns) in steps, that of kernels with a part of a call a step."""
-    work = found.work.loc[in_steps.work, ["process", "path", "named", "duration_ns"]]
-    groups = work[work["path"] != NOWHERE].groupby(["process", "path", "named"])["duration_ns"]
-    sums = groups.agg(["size", "sum"]).reset_index()
-    steps = sums["process"].map(in_steps.steps).to_numpy(dtype="float64")
-    partly = (sums["size"].to_numpy() % steps) != 0
-    return _Count(int(sums.loc[partly, "sum"].sum()), int(sums["sum"].sum()))
+    process = pd.Series(found.paths.process[launched["path"].to_numpy()])
+    steps = process.map(in_steps.steps).fillna(1).to_numpy()
+    partly = (launched["activities_in_steps"].to_numpy() % steps) != 0
+    busy = launched["busy_ns_in_steps"]
+    return _Count(int(busy[partly].sum()), int(busy.sum()))
 
 
 def _covered(found: Attributed, in_steps: InSteps, steps: pd.DataFrame) -> list[Line]:
