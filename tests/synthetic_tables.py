@@ -16,6 +16,7 @@ Product = tuple[str, str, tuple[int, int, int, int], str, int, int]
 """Product, direction, (m, n, k, batch), kernel, calls per step, nanoseconds per step."""
 
 STEPS = 2
+TIMED = ("samples", "mean_ms", "median_ms", "std_ms", "p20_ms", "p80_ms", "cv", "peak_memory_mib")
 
 FORWARD: list[Kernel] = [
     ("forward/block/attention/scores", "void gemm_long_name<float>", "gemm", 12, 4_000_000),
@@ -111,6 +112,7 @@ class Sample:
         for phase in PHASES if self.benchmarked else ():
             status, reason = self.status.get(phase, ("ok", ""))
             row: dict[str, Any] = {"phase": phase, "status": status, "reason": reason}
+            row |= dict.fromkeys(TIMED)
             if status == "ok":
                 median = self.median_ms[phase]
                 row |= {"samples": 10, "mean_ms": median, "median_ms": median, "std_ms": 0.1}

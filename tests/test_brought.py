@@ -30,14 +30,14 @@ def test_axes_make_cases_whose_columns_and_ids_tell_them_apart(tmp_path: Path) -
     axes = {"context": [128, 256], "layers": [2, 4], "precision": ["fp32", "bf16"]}
     made = plan(tmp_path, axes=axes)
     assert made.tag == "my_model" and len(set(made.case_ids)) == 8
-    assert made.case_ids[1] == "my_model-context128-layers2-bf16"
+    assert made.case_ids[1] == "my_model-context=128-layers=2-bf16"
     assert all(re.fullmatch(CASE_PATTERN, name) for name in made.case_ids)
     case = made.cases[-1]
     assert isinstance(case, Brought)
     about = (case.size, case.context, case.batch, case.precision, case.attention, case.optimizer)
-    assert about == ("my_model-layers4", 256, 0, "bf16", "own", "own")
+    assert about == ("my_model-layers=4", 256, 0, "bf16", "own", "own")
     assert case.arguments == {"context": 256, "layers": 4, "precision": "bf16"}
-    assert "my_model-layers4,256,0,bf16,own,own" in as_csv(made.rows())
+    assert "my_model-layers=4,256,0,bf16,own,own" in as_csv(made.rows())
 
 
 def test_a_function_may_have_any_name_and_no_axes(tmp_path: Path) -> None:
@@ -48,12 +48,74 @@ def test_a_function_may_have_any_name_and_no_axes(tmp_path: Path) -> None:
 def test_a_suite_may_list_the_axes_and_the_command_line_others(tmp_path: Path) -> None:
     suites = CONFIG["suites"] | {"mine": {"axes": {"context": [16]}}}
     made = plan(tmp_path, suites=suites, suite="mine")
-    assert (made.tag, made.case_ids) == ("mine", ["my_model-context16-fp32"])
+    assert (made.tag, made.case_ids) == ("mine", ["my_model-context=16-fp32"])
     given = {"context": ["8"], "rate": ["0.5"], "flag": ["true"]}  # As Snakemake passes them on.
     source = "def make(device, context, rate, flag): ..."
     made = plan(tmp_path, source, suites=suites, suite="mine", axes=given)
-    assert made.case_ids == ["my_model-context8-rate0.5-flagTrue-fp32"]
+    assert made.case_ids == ["my_model-context=8-rate=0.5-flag=True-fp32"]
     assert made.cases[0].arguments == {"context": 8, "rate": 0.5, "flag": True}  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("given", "value", "said"),
+    [
+        ("null", None, "None"),
+        (None, None, "None"),
+        ("-3", -3, "-3"),
+        (-0.5, -0.5, "-0.5"),
+        ("1e-5", 0.00001, "1e-05"),
+        (2.5e-7, 2.5e-7, "2.5e-07"),
+        ("1.5e+20", 1.5e20, "1.5e+20"),
+        ("gpt2-medium", "gpt2-medium", "gpt2-medium"),
+        ("1e999", "1e999", "1e999"),
+        ("true", True, "True"),
+    ],
+)
+def test_an_axis_takes_any_number_null_and_text_with_hyphens(
+    tmp_path: Path, given: object, value: object, said: str
+) -> None:
+    made = plan(tmp_path, "def make(device, x, y=1): ...", axes={"x": [given], "y": [2]})
+    assert made.case_ids == [f"my_model-x={said}-y=2-fp32"]
+    assert re.fullmatch(CASE_PATTERN, made.case_ids[0])
+    found = made.cases[0].arguments["x"]  # type: ignore[union-attr]
+    assert found == value and type(found) is type(value)
+
+
+def test_two_files_of_one_name_share_no_results(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    made = plan(other, "def make(device): ...")
+    (tmp_path / "my_model").mkdir()
+    (tmp_path / "my_model" / "plan.csv").write_text(as_csv(made.rows()))
+    said = "holds results of .*other/my_model.py, whose cases have the same names; set another tag"
+    with pytest.raises(ConfigError, match=said):
+        plan(tmp_path, "def make(device): ...")
+    assert plan(tmp_path, "def make(device): ...", tag="mine").case_ids == ["my_model-fp32"]
+    (tmp_path / "my_model" / "plan.csv").write_text(
+        as_csv(plan(tmp_path, "def make(device): ...", tag="mine").rows())
+    )
+    assert plan(tmp_path, "def gpt(device): ...", "gpt").case_ids == ["my_model.gpt-fp32"]
+
+
+@pytest.mark.parametrize(
+    ("source", "module"),
+    [
+        ("from .net import Net\n", ".net"),
+        ("from ..net import Net\n", "..net"),
+        ("if True:\n    from . import net\n", "."),
+        ("try:\n    from .net import Net\nexcept ImportError:\n    from net import Net\n", ""),
+        ("if typing.TYPE_CHECKING:\n    from .net import Net\n", ""),
+    ],
+)
+def test_an_import_relative_to_a_package_is_found_without_running_the_file(
+    tmp_path: Path, source: str, module: str
+) -> None:
+    source += "def make(device): ..."
+    if not module:
+        assert plan(tmp_path, source).case_ids == ["my_model-fp32"]
+        return
+    with pytest.raises(ConfigError, match=rf"line \d imports from {module!r}, relative to"):
+        plan(tmp_path, source)
 
 
 def test_the_plan_is_written_from_settings_alone(tmp_path: Path) -> None:
@@ -78,6 +140,8 @@ def test_the_plan_is_written_from_settings_alone(tmp_path: Path) -> None:
         (MAKE, {"context": [1], "layers": ["a/b"]}, "axes.layers: 'a/b' must be made of letters"),
         (MAKE, {"context": [1], "precision": ["fp8"]}, "axes.precision: 'fp8' is not one of"),
         (MAKE, {"context": [1], "precision": ["tf32"]}, "axes.precision: 'tf32' needs a CUDA"),
+        (MAKE, {"context": [1], "layers": ["2", "+2"]}, "[2, 2] must not repeat a value"),
+        (MAKE, {"context": [1], "layers": [None, "None"]}, "two cases would be called"),
         (MAKE, {"context": [1, 1]}, "axes.context: [1, 1] must not repeat a value"),
         (MAKE, {"a-b": [1]}, "axes: 'a-b' must be made of letters, digits and underscores"),
     ],
@@ -101,7 +165,7 @@ def test_what_the_file_tells_is_checked_before_anything_runs(
 def test_what_the_file_does_not_tell_is_left_to_the_measurement(
     tmp_path: Path, source: str
 ) -> None:
-    assert plan(tmp_path, source, axes={"context": [1]}).case_ids == ["my_model-context1-fp32"]
+    assert plan(tmp_path, source, axes={"context": [1]}).case_ids == ["my_model-context=1-fp32"]
 
 
 @pytest.mark.parametrize(

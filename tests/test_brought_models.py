@@ -16,6 +16,7 @@ from workflow_src.captures.export_case import export
 from workflow_src.common.case import PHASES, Brought
 from workflow_src.common.errors import StageError
 from workflow_src.measure.benchmark import benchmark, measure
+from workflow_src.measure.brought import batch_size
 from workflow_src.measure.capture import capture
 from workflow_src.measure.module_ranges import named_modules
 from workflow_src.measure.profiled_run import profiled_run
@@ -66,6 +67,8 @@ INSTALLED = {"gpt2": "transformers", "llama": "transformers", "vit": "torchvisio
         ("vit", {}, "train_step/forward/encoder/layers/EncoderBlock/self_attention"),
         ("two_inputs", {}, "train_step/loss/loss (MSELoss)"),
         ("noisy", {}, "train_step/forward/a"),
+        ("experts", {}, "train_step/forward"),
+        ("tagger", {}, "train_step/forward/lstm"),
         ("not_finite", {}, "train_step/loss"),
     ],
 )
@@ -101,6 +104,33 @@ def test_a_product_that_autocast_wraps_is_one_call(tmp_path: Path) -> None:
     assert check(joined(tables, case, tmp_path)).empty
 
 
+def test_a_models_parameters_batch_and_flops_are_in_its_timings(tmp_path: Path) -> None:
+    """Of an LSTM (8 to 16, two layers) and a linear layer (16 to 4), and of 5 x 3 elements."""
+    timings = made(case_of("tagger"), tmp_path)["timings"]
+    weights = 4 * 16 * (8 + 16 + 16 + 16)
+    assert set(timings["parameters"]) == {weights + 4 * 4 * 16 + 16 * 4 + 4}
+    assert set(timings["samples"]) == {2} and set(timings["samples_per_step"]) == {5}
+    assert "tokens_per_step" not in timings
+    forward = 2 * 15 * (weights + 16 * 4)
+    assert timings["counted_flops_per_step"].tolist()[:2] == [forward, 3 * forward]
+
+
+@pytest.mark.parametrize(
+    ("batch", "size"),
+    [
+        ([torch.zeros(2, 7, dtype=torch.int64)], {"tokens": 14}),
+        ([{"mask": None, "ids": torch.zeros(3, 5, dtype=torch.int32)}], {"tokens": 15}),
+        ([torch.zeros(4, 3, 8, 8)], {"samples": 4}),
+        ([torch.zeros(6, dtype=torch.int64)], {"samples": 6}),
+        ([None, "text"], {}),
+    ],
+)
+def test_a_batch_of_whole_numbers_is_of_tokens_and_any_other_of_samples(
+    batch: Any, size: dict[str, int]
+) -> None:
+    assert batch_size(batch) == size
+
+
 def test_gradients_belong_to_the_modules_of_their_forward_operators(tmp_path: Path) -> None:
     operators = made(case_of("course", context=8), tmp_path)["operators"]
     backward = operators[operators["captured_path"] == "forward_backward/backward"]
@@ -124,6 +154,7 @@ def test_what_is_compiled_has_ranges_of_phases_alone(
     tables = made(case_of("compiled"), tmp_path)
     ranges = tables["ranges"]
     assert tables["environments"]["compiled"].tolist() == [True]
+    assert tables["alignment"]["aligned_share"].min() > 0.99
     assert "what runs under torch.compile has no ranges of modules" in capsys.readouterr().out
     steps = {"zero_grad", "forward", "backward"}
     of_step = {f"forward_backward/{name}" for name in steps}
@@ -139,6 +170,8 @@ def test_what_is_compiled_has_ranges_of_phases_alone(
         ("raising", "a step raised RuntimeError: mat1 and mat2 shapes"),
         ("nothing", "the function must return a Workload(model, batch, loss), not NoneType"),
         ("tensor_as_batch", "has batch Tensor, which must be a tuple"),
+        ("dict_as_batch", "a model that takes the dict itself has the batch (batch,)"),
+        ("backward_inside", "the loss function called backward() itself; return the loss"),
         ("vector_loss", "the loss has shape (3, 2), and must be a scalar"),
         ("number_as_loss", "the loss is of type float, not a scalar tensor"),
         ("loss_without_gradient", "the loss has no gradient"),

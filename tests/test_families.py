@@ -107,6 +107,58 @@ def test_an_operator_and_its_kernel_share_a_family(operator: str, kernel: str) -
     assert one(operator) == one(launched)
 
 
+CUDNN = "_f16f16_f16f32_f32_nhwckrsc_nhwc_tilesize64x64x64_stage4"
+
+
+@pytest.mark.parametrize(
+    ("names", "family"),
+    [
+        (
+            "aten::mkldnn_rnn_layer aten::_cudnn_rnn aten::lstm aten::gru aten::rnn_tanh",
+            "recurrent",
+        ),
+        ("aten::mkldnn_rnn_layer_backward aten::_cudnn_rnn_backward", "recurrent"),
+        ("RNN_blockPersist_fp_LSTM_HMMA LSTM_elementWise_bp1 elemWiseRNNcell", "recurrent"),
+        ("aten::max_pool2d_with_indices_backward aten::grid_sampler_2d_backward", "pooling"),
+        ("max_pool_backward_nchw avg_pool2d_out_cuda_frame grid_sampler_2d_kernel", "pooling"),
+        ("triton_poi_fused_max_pool2d_with_indices_3 aten::upsample_bilinear2d", "pooling"),
+        ("aten::convolution_backward aten::cudnn_convolution aten::conv_tbc", "convolution"),
+        (f"sm80_xmma_wgrad_implicit_gemm_indexed{CUDNN} dgrad2d_alg1_1", "convolution"),
+        ("implicit_convolve_sgemm triton_tem_fused_convolution_5", "convolution"),
+        # What follows a product or a convolution is not one.
+        ("triton_poi_fused_addmm_relu_0 triton_poi_fused_convolution_relu_2", "elementwise"),
+        ("triton_red_fused_mm_t_0 triton_red_fused_mm_mul_sigmoid_t_1", "gemm"),
+        ("triton_red_fused_addmm_mul_sum_4 triton_per_fused_mm_amax_1", "reduction"),
+        ("triton_for_x_0 triton_unk_fused_foo_0", "unknown compiled"),
+        ("graph_0_cpp_fused_addmm_gelu_0", "compiled"),
+        # A gradient that isn't listed is its forward's, or as unknown as that is.
+        ("aten::_prelu_kernel_backward aten::slow_zorp_backward", "elementwise unknown"),
+        ("aten::slice_backward aten::select_backward", "bookkeeping"),
+        ("aten::_cdist_forward aten::_cdist_backward aten::_nested_zorp", "unknown"),
+    ],
+)
+def test_no_rule_takes_what_it_does_not_know(names: str, family: str) -> None:
+    found = [one(name) for name in names.split()]
+    assert list(dict.fromkeys(found)) == family.split() or found == family.split()
+
+
+def test_what_a_compiled_graph_does_on_a_cpu_is_compiled_code() -> None:
+    assert one("## Call CompiledFxGraph fdetm5qjkg ##") == "compiled"
+    assert one("AOTDispatcher Runtime Wrapper Prologue") == "bookkeeping"
+
+
+def test_the_family_of_each_gradient_of_torch_is_that_of_its_forward_operator() -> None:
+    torch = pytest.importorskip("torch")
+    every = {name.partition(".")[0] for name in torch._C._dispatch_get_all_op_names()}
+    pairs = [(name, name.removesuffix("_backward")) for name in sorted(every)]
+    pairs = [(name, forward) for name, forward in pairs if name != forward and forward in every]
+    assert len(pairs) > 50
+    differing = {name: (one(name), one(forward)) for name, forward in pairs}
+    differing = {name: two for name, two in differing.items() if two[0] != two[1]}
+    # It adds up what the forward operator only views.
+    assert differing == {"aten::unfold_backward": ("elementwise", "bookkeeping")}
+
+
 def test_an_unheard_of_name_is_unknown_and_lowers_the_coverage() -> None:
     table = pd.DataFrame({"name": ["aten::mm", "zorp_7"], "busy_ns": [300, 100]})
     table["family"] = families(table["name"])

@@ -15,6 +15,7 @@ from workflow_src.captures.capture import RANGES, WORK, Capture, frame
 from workflow_src.common.atomic_write import partial_folder, write_json, write_whole
 from workflow_src.common.case import CASE_COLUMNS, PHASES, TABLES
 from workflow_src.common.errors import TraceError
+from workflow_src.placing.attributed import attributed
 from workflow_src.placing.case_capture import CaseCapture
 from workflow_src.tables.case_tables import capture_table, doubts, kernels_table
 from workflow_src.tables.join import join_all
@@ -51,7 +52,8 @@ def test_a_planned_case_without_tables_is_not_measured(tmp_path: Path) -> None:
 
 def captured(total_ns: int) -> CaseCapture:
     ranges, work = (frame(names, {name: [] for name in names}) for names in (RANGES, WORK))
-    return CaseCapture(Capture("nsys", "2025.3", ranges, work, total_ns), ranges, work)
+    capture = Capture("nsys", "2025.3", ranges, work, total_ns)
+    return CaseCapture(capture, ranges, work, attributed(Capture.unreadable("made here"), None))
 
 
 def kernels(*rows: tuple[str, int]) -> pd.DataFrame:

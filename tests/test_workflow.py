@@ -250,7 +250,6 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Project:
         ("stepz=1", "config: unknown key: 'stepz' is not one of"),
         ("steps=-1", "config: steps: -1 must be 1 or more"),
         ("device=cuda", "config: device: 'cuda' asked for, but no CUDA device is here"),
-        ("allow_missing=true", "config: allow_missing: True, but no case is measured yet"),
     ],
 )
 def test_bad_input_gives_a_one_sentence_error_and_nothing_runs(

@@ -22,6 +22,7 @@ from workflow_src.answers.case_card import (
     case_card,
 )
 from workflow_src.answers.questions import CARDS
+from workflow_src.answers.rates import FLOPS, PARAMETERS, RATE, SAMPLES, TOKENS
 from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import OTHER_KERNELS, PhaseTimes, phase_times
 from workflow_src.answers.utilization import utilization
@@ -43,6 +44,18 @@ def rows(tables: Tables, place: int = 0) -> dict[str, list[str]]:
     """The printed cells of a case's card by row."""
     table = case_card(tables, tables.cases[place]).table
     return {name: [str(Printer()(cell)) for cell in cells] for name, *cells in table.to_numpy()}
+
+
+def test_a_card_of_a_brought_model_says_how_much_it_works_on_and_how_fast(tmp_path: Path) -> None:
+    """124 M parameters, 1,200 tokens and 2.4 TFLOP in a plain forward pass of 12 ms."""
+    folder = write_tables(tmp_path, SHORT)
+    timings = pd.read_csv(folder / "timings.csv")
+    told = {"parameters": 124_000_000, "tokens_per_step": 1200, "counted_flops_per_step": 2.4e12}
+    timings.assign(**told).to_csv(folder / "timings.csv", index=False)
+    said = rows(Tables.read(folder, CARDS.tables, CARDS.optional))
+    cells = [said[name][0] for name in (PARAMETERS, TOKENS, FLOPS, RATE)]
+    assert cells == ["124", "100,000", "2.4e+12", "200"]
+    assert SAMPLES not in said and PARAMETERS not in rows(read(tmp_path / "own", SHORT))
 
 
 def test_a_card_has_what_was_measured_of_each_phase(tmp_path: Path) -> None:

@@ -48,6 +48,37 @@ def twins(device):
     return Workload(Twins().to(device), (x,), lambda model, x: model(x).float().sum())
 
 
+class Experts(nn.Module):
+    """Two experts, each a matrix for its rows: 4 and 12 of 16."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(2, 8, 24))
+
+    def forward(self, x: Tensor) -> Tensor:
+        ends = torch.tensor([4, 16], dtype=torch.int32, device=x.device)
+        return torch._grouped_mm(x, self.weight, offs=ends)
+
+
+def experts(device):
+    x = torch.randn(16, 8, device=device)
+    return Workload(Experts().to(device), (x,), lambda model, x: model(x).pow(2).mean())
+
+
+class Tagger(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm, self.out = nn.LSTM(8, 16, 2), nn.Linear(16, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.out(self.lstm(x)[0])
+
+
+def tagger(device):
+    x = torch.randn(5, 3, 8, device=device)
+    return Workload(Tagger().to(device), (x,), lambda model, x: model(x).pow(2).mean())
+
+
 def adagrad(device):
     model = nn.Linear(2, 3).to(device)
     optimizer = torch.optim.Adagrad(model.parameters())
@@ -213,6 +244,19 @@ def nothing(device):
 
 def tensor_as_batch(device):
     return Workload(nn.Linear(2, 2), torch.randn(3, 2), lambda model, x: model(x).sum())
+
+
+def dict_as_batch(device):
+    return Workload(nn.Linear(2, 2), {"x": torch.randn(3, 2)}, lambda model, x: model(x).sum())
+
+
+def backward_inside(device):
+    def loss(model, x):
+        mean = model(x).mean()
+        mean.backward()
+        return mean.detach()
+
+    return Workload(nn.Linear(2, 2), (torch.randn(3, 2),), loss)
 
 
 def vector_loss(device):

@@ -4,7 +4,6 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,20 +76,21 @@ def capture(given: list[Range], launched: list[Work]) -> Capture:
     return Capture("nsys", "", frame(RANGES, range_rows), frame(WORK, work_rows), total)
 
 
-def expected(given: list[Range], work: Work) -> Range | str | None:
-    """The range that a launch belongs to, by looking at every range; WHOLE, or None."""
-    process, thread = work.thread
-    own = [r for r in given if r.thread[0] == process]
-    if not own:
+def expected(given: list[Range], trees: list[int], work: Work, tree: int) -> Range | str | None:
+    """The range that a launch belongs to, by looking at every range; WHOLE, or None.
+
+    trees, tree: the thread with whose ranges each range, and the launch, is placed.
+    """
+    process = work.thread[0]
+    if all(r.thread[0] != process for r in given):
         return WHOLE
     if work.launch is None:
         return None
-    counts = pd.Series([r.thread[1] for r in own]).value_counts()
-    main = min(t for t, n in counts.items() if n == counts.max())
-    tree_thread = thread if thread in counts.index else main
     candidates = [
-        r for r in own if r.thread[1] == tree_thread and r.start <= work.launch < r.end
-    ]  # fmt: skip
+        r
+        for r, other in zip(given, trees, strict=True)
+        if (r.thread[0], other) == (process, tree) and r.start <= work.launch < r.end
+    ]
     return max(candidates, key=lambda r: (r.start, -r.end), default=None)
 
 
@@ -134,8 +134,10 @@ def test_each_launch_belongs_where_a_search_finds_it(
     given: list[Range], launched: list[Work]
 ) -> None:
     found = attributed(capture(given, launched), None)
-    for row, work in zip(found.work["range"], launched, strict=True):
-        wanted = expected(given, work)
+    trees = found.placed.ranges["tree"].tolist()[: len(given)]
+    rows = found.work[["range", "tree"]].to_numpy().tolist()
+    for (row, placed_with), work in zip(rows, launched, strict=True):
+        wanted = expected(given, trees, work, placed_with)
         if wanted is None or wanted == WHOLE:
             assert (row == NOWHERE) == (wanted is None)
             continue

@@ -10,6 +10,7 @@ from workflow_src.answers.change_first.savings import First, OfPhase, first_of_c
 from workflow_src.answers.gemm_share.result import parts_of_case
 from workflow_src.answers.kernels import captured, product_share
 from workflow_src.answers.other_kernels.result import components_of_case
+from workflow_src.answers.rates import rates
 from workflow_src.answers.softmax.result import FUSED, softmax_of_case
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes
@@ -93,6 +94,7 @@ def _column(tables: Tables, case: CaseKey, found: OfPhase) -> dict[str, Cell]:
         PARTS: _parts(tables, case, phase),
         SOFTMAX: _softmax(tables, case) if phase == FORWARD else None,
         MFU: utilization.utilization(tables, times),
+        **rates(tables, times),
         FIRST: _first(found),
     }
 

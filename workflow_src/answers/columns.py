@@ -31,7 +31,8 @@ SPARSE = frozenset({"alignment"})
 OPTIONAL_COLUMNS = {
     "timings": "replay_samples replayed_median_ms replayed_p20_ms replayed_p80_ms "
     "least_launch_bound_share most_launch_bound_share processes fastest_ms slowest_ms "
-    "peak_memory_mib sm_clock_mhz sm_clock_least_mhz sm_clock_most_mhz power_w",
+    "peak_memory_mib sm_clock_mhz sm_clock_least_mhz sm_clock_most_mhz power_w "
+    "parameters tokens_per_step samples_per_step counted_flops_per_step",
     "ledger": "busy_ns idle_launch_ns idle_synchronization_ns idle_queued_ns idle_tail_ns "
     "idle_profiler_ns idle_unexplained_ns",
 }

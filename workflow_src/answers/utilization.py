@@ -5,6 +5,7 @@ import pandas as pd
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes
 from workflow_src.common.thresholds import WORKING_FULLY
+from workflow_src.common.units import FLOP_PER_TFLOP, MS_PER_S
 from workflow_src.render.value import Value, computed, rows_of, value
 
 NOT_PRODUCTS = frozenset({"softmax"})
@@ -12,8 +13,6 @@ NOT_PRODUCTS = frozenset({"softmax"})
 
 PASSES = {"forward": 1, "forward_backward": 3, "train_step": 3}
 """How many times forward's FLOPs each phase has: backward makes two products of each."""
-
-MS_PER_S, FLOP_PER_TFLOP = 1e3, 1e12
 
 
 def utilization(tables: Tables, times: PhaseTimes) -> Value | None:

@@ -3,6 +3,11 @@
 PRODUCTS = frozenset(f"aten::{name}" for name in ("mm", "addmm", "bmm", "baddbmm"))
 """Operators that multiply matrices."""
 
+GROUPED = frozenset(("aten::_grouped_mm", "aten::_scaled_grouped_mm"))
+"""Operators that multiply each group of rows, or of columns, by a matrix of its own: experts."""
+
+MULTIPLYING = PRODUCTS | GROUPED
+
 CALLING = frozenset(f"aten::{name}" for name in ("linear", "matmul", "einsum"))
 """Operators that multiply by calling one of PRODUCTS."""
 

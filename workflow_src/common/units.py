@@ -4,3 +4,5 @@ NS_PER_US = 1e3
 NS_PER_MS = 1e6
 MIB = 2**20
 GIB = 2**30
+MS_PER_S = 1e3
+FLOP_PER_TFLOP = 1e12

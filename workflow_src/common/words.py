@@ -17,6 +17,7 @@ STATES = {
     "not_comparable": "not comparable",
     "fused": "fused",
     "not_told_apart": "not told apart",
+    "no_attention": "not measured",
     "": DASH,
 }
 """What a cell without a value says, by the state of its phase."""

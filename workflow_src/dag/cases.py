@@ -8,7 +8,6 @@ from workflow_src.common.case import AnyCase, case_of
 from workflow_src.dag.paths import results_of
 from workflow_src.dag.wildcards import Wildcards
 from workflow_src.plan import resources
-from workflow_src.plan.config import ConfigError
 from workflow_src.plan.suites import Plan
 
 
@@ -44,18 +43,10 @@ class Cases:
         return case_of(self.plan.benchmark_row(wildcards.case))
 
     def to_join(self) -> list[str]:
-        """All planned cases; with allow_missing, only the measured ones.
-
-        Raises ConfigError if allow_missing is on and no case is measured.
-        """
-        if not self.plan.settings["allow_missing"]:
-            return self.plan.case_ids
-        found = [case_id for case_id in self.plan.case_ids if self._measured(case_id)]
-        if not found:
-            raise ConfigError(
-                "allow_missing: True, but no case is measured yet; measure some without it first"
-            )
-        return found
+        """All planned cases; with allow_missing, only the measured ones, if there are any."""
+        every = self.plan.case_ids
+        measured = [case_id for case_id in every if self._measured(case_id)]
+        return measured if measured and self.plan.settings["allow_missing"] else every
 
     def _measured(self, case_id: str) -> bool:
         results = results_of(self.plan)

@@ -4,7 +4,7 @@ import importlib.util
 import inspect
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,15 @@ NOT_THEIRS = {"workflow_src", "site-packages"}
 """Folders whose code is not that of a brought model, even if they lie beside its file."""
 
 MOST_SAID = 300
+
+HINTS = {
+    ("batch", "dict"): (
+        "; a model that takes the dict itself has the batch (batch,), and for one that takes its "
+        "values by name, wrap the model in a module that does so"
+    ),
+    ("batch", "Tensor"): "; of a single tensor, that is (tensor,)",
+}
+"""What to do about an attribute of a type that is often tried."""
 
 
 @contextmanager
@@ -123,19 +132,52 @@ def _checked(case: Brought, found: Any) -> Workload:
     for name, (right, what) in allowed.items():
         if not right:
             kind = type(parts[name]).__name__
-            raise wrong(case, f"what the function returns has {name} {kind}, which must be {what}")
+            hint = HINTS.get((name, kind), "")
+            raise wrong(
+                case, f"what the function returns has {name} {kind}, which must be {what}{hint}"
+            )
     places = {each.device.type for each in model.parameters()} - {case.device}
     if places:
         raise wrong(case, f"the model is on {places.pop()}, and the device is {case.device}")
     return Workload(model, tuple(batch), loss, optimizer)
 
 
-def checked_loss(case: Brought, loss: Any) -> Tensor:
-    """A loss. Raises StageError if it isn't a scalar tensor with a gradient."""
+def batch_size(batch: Iterable[Any]) -> dict[str, int]:
+    """Tokens of a batch whose first tensor is of whole numbers, (batch, length, ...); else samples.
+
+    Those are the first axis of that tensor. Empty for a batch without tensors.
+    """
+    first = next(_tensors(batch), None)
+    if first is None or not first.dim():
+        return {}
+    if first.dim() > 1 and first.dtype in (torch.int64, torch.int32):
+        return {"tokens": first.numel()}
+    return {"samples": first.shape[0]}
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    """The tensors in a value, in lists, tuples and mappings, too."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _tensors(list(value.values()))
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _tensors(each)
+
+
+def checked_loss(case: Brought, loss: Any, model: nn.Module) -> Tensor:
+    """A loss of a model. Raises StageError if it isn't a scalar tensor with a gradient."""
     if not isinstance(loss, Tensor):
         raise wrong(case, f"the loss is of type {type(loss).__name__}, not a scalar tensor")
     if loss.dim():
         raise wrong(case, f"the loss has shape {tuple(loss.shape)}, and must be a scalar")
+    if not loss.requires_grad and any(each.grad is not None for each in model.parameters()):
+        raise wrong(
+            case,
+            "the loss has no gradient, but parameters have: the loss function called backward() "
+            "itself; return the loss instead, of micro batches their sum, and leave that call out",
+        )
     if not loss.requires_grad:
         raise wrong(case, "the loss has no gradient: no parameter of the model led to it")
     return loss

@@ -1,16 +1,78 @@
 """FLOPs of a step by torch's own counter, for models that no formula of ours describes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
 
-from torch.utils.flop_counter import FlopCounterMode
+import torch
+from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, sdpa_flop_count
+
+Shape = Sequence[int]
+
+WITH_GRADIENTS = 2
+"""A backward pass has two products of the size of each forward one: of the input, of the weight."""
 
 
 def counted_flops(step: Callable[[], object]) -> dict[str, int]:
     """FLOPs of one step by operator, as the profiler spells them: {"aten::mm": 4096}.
 
-    Only of operators that the counter knows: products, convolutions, fused attention.
+    Of operators that the counter knows, which are products, convolutions and fused attention, and
+    of ADDED. All else, such as a softmax, counts nothing.
     """
-    with FlopCounterMode(display=False) as counter:
+    with FlopCounterMode(display=False, custom_mapping=_known_here()) as counter:
         step()
     found = counter.get_flop_counts().get("Global", {})
     return {str(operator).replace(".", "::", 1): int(flops) for operator, flops in found.items()}
+
+
+def _known_here() -> dict[Any, Callable[..., int]]:
+    """ADDED by torch's operators, those that this version of torch has."""
+    operators = torch.ops.aten
+    return {
+        getattr(operators, name): flops for name, flops in ADDED.items() if hasattr(operators, name)
+    }
+
+
+def _grouped(first: Shape, second: Shape, *_: Any, **__: Any) -> int:
+    """2 m n k, of which each row, column or term is in one group; by group where both have one."""
+    groups = first[0] if len(first) == len(second) == 3 else 1
+    return 2 * groups * first[-2] * first[-1] * second[-1]
+
+
+def _recurrent(given: Shape, weights: Sequence[Shape]) -> int:
+    """2 per weight of a matrix, element of the sequence and sample.
+
+    given: (..., width), whose other axes are sequence and batch, or both packed.
+    """
+    return 2 * prod(given[:-1]) * sum(prod(shape) for shape in weights if len(shape) == 2)
+
+
+def _rnn(times: int) -> Callable[..., int]:
+    return lambda given, weights, *_, **__: times * _recurrent(given, weights)
+
+
+def _rnn_layer(times: int) -> Callable[..., int]:
+    return lambda given, *weights, **__: times * _recurrent(given, weights[:2])
+
+
+def _attention(q: Shape, k: Shape, v: Shape, *_: Any, **__: Any) -> int:
+    return int(sdpa_flop_count(q, k, v))
+
+
+def _attention_backward(gradient: Shape, q: Shape, k: Shape, v: Shape, *_: Any, **__: Any) -> int:
+    return int(sdpa_backward_flop_count(gradient, q, k, v))
+
+
+ADDED: dict[str, Callable[..., int]] = {
+    "_grouped_mm": _grouped,
+    "_scaled_grouped_mm": _grouped,
+    "_cudnn_rnn": _rnn(1),
+    "_cudnn_rnn_backward": _rnn(WITH_GRADIENTS),
+    "miopen_rnn": _rnn(1),
+    "miopen_rnn_backward": _rnn(WITH_GRADIENTS),
+    "mkldnn_rnn_layer": _rnn_layer(1),
+    "mkldnn_rnn_layer_backward": _rnn_layer(WITH_GRADIENTS),
+    "_scaled_dot_product_flash_attention_for_cpu": _attention,
+    "_scaled_dot_product_flash_attention_for_cpu_backward": _attention_backward,
+}
+"""FLOPs of operators that torch's counter (2.13) lacks, from the shapes of their inputs."""

@@ -8,11 +8,14 @@ from typing import Any
 
 from torch._C._profiler import RecordScope, _EventType
 
-from workflow_src.common.operators import DISPATCHED, PRODUCTS
+from workflow_src.common.operators import DISPATCHED, MULTIPLYING
 from workflow_src.measure.activities import TORCHS_OWN
 
 NODE = "autograd::engine::evaluate_function: "
 """What precedes the name of a node of autograd's graph where the engine runs it."""
+
+GRAPH = "## Call CompiledFxGraph "
+"""What precedes the name of a graph that torch.compile made: it runs loops, as an operator does."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +91,8 @@ def host(roots: Sequence[Any]) -> Host:
         name = event.name
         if event.tag != _EventType.TorchOp:
             pass
-        elif event.extra_fields.scope != RecordScope.USER_SCOPE:
-            call = Call(event, name, place, node, name in PRODUCTS)
+        elif event.extra_fields.scope != RecordScope.USER_SCOPE or name.startswith(GRAPH):
+            call = Call(event, name, place, node, name in MULTIPLYING)
             calls.append(call)
             if caller:
                 caller.call(call)

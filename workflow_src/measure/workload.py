@@ -85,13 +85,17 @@ class Workload:
         """Whether any part of the model runs under torch.compile."""
         return self.build.compiled or any(map(is_compiled, self.model.modules()))
 
-    def told(self) -> dict[str, bool]:
-        """Of a brought model whether it is `compiled`, and its last loss, if any, `finite`."""
+    def told(self) -> dict[str, bool | int]:
+        """Of a brought model its parameters and its batch's size, whether it is `compiled`, and its
+        last loss, if any, `finite`.
+        """
         if not isinstance(self.case, Brought):
             return {}
         last = self._last_loss
         finite = {} if last is None else {"finite": bool(torch.isfinite(last))}
-        return {"compiled": self.compiled} | finite
+        sizes = {"parameters": sum(each.numel() for each in self.model.parameters())}
+        sizes |= brought.batch_size(self.batch)
+        return {"compiled": self.compiled} | sizes | finite
 
     @property
     def phases(self) -> tuple[str, ...]:
@@ -232,7 +236,7 @@ def _of_function(case: Brought) -> Parts:
     found = brought.made(case, function)
 
     def loss(*given: Any) -> Tensor:
-        return brought.checked_loss(case, found.loss(*given))
+        return brought.checked_loss(case, found.loss(*given), found.model)
 
     trained = [each for each in found.model.parameters() if each.requires_grad]
     optimizer = found.optimizer or (torch.optim.AdamW(trained) if trained else None)

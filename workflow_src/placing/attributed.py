@@ -35,6 +35,9 @@ from workflow_src.placing.work_names import work_names
 TOO_MANY = 2000
 """Range paths, from which on what to leave out of names is suggested."""
 
+SEVERAL = 2
+"""ProfilerStep ranges, from which on they are taken for steps: one is a session without any."""
+
 PROFILER_STEPS = "ProfilerStep"
 """The domain of torch.profiler's steps where they count, unlike its other ranges."""
 
@@ -119,7 +122,7 @@ def ranges_and_steps(
     wanted = PROFILERS.match(step) if step else found.steps.rule in (Rule.NUMBERED, Rule.NONE)
     profilers = is_profilers(ranges["name"].to_numpy(dtype=object))
     profilers &= ranges["domain"].map(is_library).to_numpy(dtype=bool)
-    if domains is not None or not wanted or not profilers.any():
+    if domains is not None or not wanted or profilers.sum() < SEVERAL:
         return found
     own = ranges.assign(domain=ranges["domain"].mask(profilers, PROFILER_STEPS))
     return _ranged(capture, choose(own, None), numbered, step)

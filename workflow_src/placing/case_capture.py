@@ -11,7 +11,7 @@ from workflow_src.captures.export_case import exported_file
 from workflow_src.captures.reading import read
 from workflow_src.common.case import END_OF_CAPTURE
 from workflow_src.common.errors import CAPTURE_AGAIN, TraceError, remake
-from workflow_src.placing.attributed import attributed
+from workflow_src.placing.attributed import Attributed, attributed
 from workflow_src.placing.range_times import number_steps
 
 _FACT = re.compile(r"(?P<name>host_id|host_operation_us|host_launch_us)=(?P<value>.+)")
@@ -28,11 +28,13 @@ class CaseCapture:
     ranges: with `path` and its `depth` from 0, `phase` and `step` (see number_steps), busy_ns and
     span_ns.
     work: with the row of its range as `range`, or NOWHERE.
+    placed: the same as of any other capture.
     """
 
     capture: Capture
     ranges: pd.DataFrame
     work: pd.DataFrame
+    placed: Attributed
 
     @property
     def facts(self) -> dict[str, str]:
@@ -55,7 +57,7 @@ def placed_case(capture: Capture) -> CaseCapture:
     paths, of_range = found.paths, found.paths.of_range
     path = pd.Series(paths.text[of_range], dtype="str")
     ranges = number_steps(found.placed.ranges).assign(path=path, depth=paths.depth[of_range] - 1)
-    return CaseCapture(capture, ranges, found.work)
+    return CaseCapture(capture, ranges, found.work, found)
 
 
 def require_complete(case: CaseCapture) -> None:

@@ -3,7 +3,9 @@
 Only the name decides, by the ordered table `families.csv`: the first pattern found in the name
 wins; `why` says what the rule is for and what it must come before. One table serves nsys
 (`void <unnamed>::softmax_warp_forward<...>`), Kineto (`void (anonymous namespace)::...`) and
-operators (`aten::_softmax`); an operator and the kernel that it launches share a family.
+operators (`aten::_softmax`); an operator and the kernel that it launches share a family. A gradient
+(`aten::max_pool2d_with_indices_backward`) that no rule matches has the family of its forward
+operator, if that is known.
 
 Pass full (demangled) names. A short name such as `vectorized_elementwise_kernel` hides the
 functor that tells a fill or a copy from arithmetic, and `softmax_warp_forward` hides log-softmax.
@@ -20,11 +22,16 @@ from workflow_src.common.reading import reading
 
 UNKNOWN = "unknown"
 
+_GRADIENT = re.compile(r"(aten::\w+?)_(?:double_)?backward(?:_\w+)?$")
+
 FAMILIES = {
     "gemm": "matrix multiplications, matrix-vector products and their split-K reductions",
+    "convolution": "convolutions and their gradients, by whatever method",
     "attention": "fused attention (flash, memory-efficient, cuDNN), forward and backward",
     "softmax": "softmax and its gradient, except log-softmax",
     "normalization": "layer, RMS, batch and group norm that run as one kernel",
+    "recurrent": "recurrent layers (LSTM, GRU), but for products that run as kernels of their own",
+    "pooling": "pooling, interpolation and grid sampling",
     "loss": "cross-entropy: log-softmax and negative log-likelihood, and other losses",
     "optimizer": "fused and foreach optimizer steps; single-operator AdamW is elementwise",
     "embedding": "row lookup (index_select) and the gradient of the table",
@@ -34,6 +41,7 @@ FAMILIES = {
     "copy": "copies, dtype conversions, concatenation",
     "fill": "constants and ranges written to memory",
     "random": "random numbers and dropout",
+    "compiled": "code that torch.compile generated and whose name doesn't say what it does",
     "communication": "collectives between devices",
     "bookkeeping": "CPU only: allocation, views, metadata, autograd bookkeeping; computes nothing",
     UNKNOWN: "no rule matches the name",
@@ -80,7 +88,17 @@ def _compiled(rules: pd.DataFrame) -> list[tuple[re.Pattern[str], str]]:
 
 
 def _first_match(name: str, compiled: list[tuple[re.Pattern[str], str]]) -> str:
-    return next((family for pattern, family in compiled if pattern.search(name)), UNKNOWN)
+    for each in filter(None, (name, _forward_of(name))):
+        for pattern, family in compiled:
+            if pattern.search(each):
+                return family
+    return UNKNOWN
+
+
+def _forward_of(name: str) -> str:
+    """The operator whose gradient one of this name computes; "" if it is no gradient."""
+    found = _GRADIENT.match(name)
+    return found[1] if found else ""
 
 
 def coverage(table: pd.DataFrame) -> float:

@@ -168,13 +168,13 @@ def _fit(name: str) -> str:
 
 
 def precision_ran(names: pd.Series, families: pd.Series) -> pd.Series:
-    """For each gemm or attention name: fp32, tf32, bf16, fp16, fp8 or fp64; "" for all others.
+    """For each name that multiplies: fp32, tf32, bf16, fp16, fp8 or fp64; "" for all others.
 
     `families` has the index of `names`. Also empty if the name doesn't tell (see the module).
     """
     known = {name: _precision(str(name)) for name in names.unique()}
     precisions: pd.Series = names.map(known).astype(str)
-    return precisions.where(families.isin(["gemm", "attention"]), "")
+    return precisions.where(families.isin(["gemm", "convolution", "attention"]), "")
 
 
 def _precision(name: str) -> str:

@@ -19,7 +19,12 @@ _COPIES = [
 ]
 """Copies that change the type: ATen's unrolled template is used where input and output differ."""
 
-_FAMILIES = {"gemm": MATRIX_PRODUCT, "attention": FUSED_ATTENTION}
+_FAMILIES = {
+    "gemm": MATRIX_PRODUCT,
+    "attention": FUSED_ATTENTION,
+    "recurrent": "recurrent layer",
+    "compiled": "compiled code",
+}
 
 _OPERATIONS = {
     "add": "addition or subtraction",

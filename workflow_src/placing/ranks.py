@@ -3,7 +3,8 @@
 Processes that communicate, all of a program or a group of them, call the same collectives in the
 same order, each group in a stream of its own, and one call's kernels end together, when the last
 process has come. What a kernel takes longer than the shortest one of its call, it waited. Nothing
-is told unless all kernels fit that.
+is told unless all kernels fit that, or all of the time that every process recorded: windows of
+traces of single ranks begin and end at their own moments.
 """
 
 from collections.abc import Sequence
@@ -20,6 +21,11 @@ COLLECTIVE = "communication"
 
 POINT_TO_POINT = "SendRecv"
 """Found in names of kernels that not all processes run together."""
+
+
+TOGETHER_NS = 100_000
+"""Kernels of one call end within this time of each other, by clocks of ranks made one: 40 us in
+traces of two ranks on one host."""
 
 
 @dataclass(frozen=True)
@@ -66,14 +72,29 @@ def waits(work: pd.DataFrame) -> Waits:
     found = collectives(work) if work["process"].nunique() > 1 else work[:0]
     if found["process"].nunique() < 2:
         return Waits(none, False, 0)
-    groups = _groups(found.sort_values(["start_ns", "end_ns"]))
-    if any(len(group) < 2 for group in groups):
-        return Waits(none, False, len(found))
+    for kernels in (found, _in_all_windows(found)):
+        groups = _groups(kernels.sort_values(["start_ns", "end_ns"]))
+        if groups and all(len(group) > 1 for group in groups):
+            return Waits(_waited(groups, none), True, len(found) - len(kernels))
+    return Waits(none, False, len(found))
+
+
+def _in_all_windows(found: pd.DataFrame) -> pd.DataFrame:
+    """The kernels that end while each process has ended its first one and not yet its last one."""
+    ends = found["end_ns"]
+    of_process = ends.groupby(found["process"])
+    begin, end = int(of_process.min().max()), int(of_process.max().min())
+    return found[ends.between(begin - TOGETHER_NS, end + TOGETHER_NS)]
+
+
+def _waited(groups: Sequence[Sequence["_Stream"]], none: Indices) -> Indices:
+    """How long each activity waited, in groups of streams that call the same collectives."""
+    waited = none.copy()
     for group in groups:
         shortest = np.min([each.length for each in group], axis=0)
         for each in group:
-            none[each.rows] = each.length - shortest
-    return Waits(none, True, 0)
+            waited[each.rows] = each.length - shortest
+    return waited
 
 
 def collectives(work: pd.DataFrame) -> pd.DataFrame:

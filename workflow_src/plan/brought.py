@@ -4,10 +4,13 @@ The function itself is called where it is measured; a dry run imports no torch.
 """
 
 import ast
+import csv
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -24,7 +27,10 @@ COLUMNS = ("context", "batch", "attention", "optimizer", PRECISION)
 
 COUNTS = ("context", "batch")
 WORD = re.compile(r"[A-Za-z0-9_.]+")
-BROUGHT_PATTERN = rf"{WORD.pattern}(?:-{WORD.pattern})*-(?:{'|'.join(PRECISIONS)})"
+VALUE = re.compile(r"[A-Za-z0-9_.+-]+")
+"""What an axis's value may be as text: 1e-05, -0.5 and gpt2-medium, too."""
+
+BROUGHT_PATTERN = rf"{WORD.pattern}-(?:[A-Za-z0-9_.=+-]*-)?(?:{'|'.join(PRECISIONS)})"
 """The pattern of the ids of brought cases."""
 
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
@@ -71,6 +77,12 @@ def checked(workload: str, axes: Mapping[str, Any]) -> Source:
     """
     found = source(workload)
     body = _tree(found.file).body
+    for line, module in _relative_imports(body):
+        raise _wrong(
+            workload,
+            f"line {line} imports from {module!r}, relative to a package, but the file is run by "
+            "itself; what lies beside it is imported without the dot",
+        )
     named = [each for each in body if isinstance(each, FUNCTION) and each.name == found.function]
     if named:
         if why := _signature_problem(named[-1].args, axes):
@@ -79,6 +91,22 @@ def checked(workload: str, axes: Mapping[str, Any]) -> Source:
         functions = [each.name for each in body if isinstance(each, FUNCTION)]
         raise ConfigError(one_of(f"workload: function of {found.file}", found.function, functions))
     return found
+
+
+def _relative_imports(body: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
+    """The line and the module of each import relative to a package.
+
+    Those that are tried, or that only a type checker runs, are left out.
+    """
+    for node in body:
+        if isinstance(node, ast.ImportFrom) and node.level:
+            yield node.lineno, "." * node.level + (node.module or "")
+        elif not isinstance(node, ast.Try) and not _is_for_types(node):
+            yield from _relative_imports(list(ast.iter_child_nodes(node)))
+
+
+def _is_for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
 
 
 def _bound(body: list[ast.stmt]) -> Iterator[str]:
@@ -172,7 +200,37 @@ def brought_cases(settings: Mapping[str, Any], device: str) -> tuple[Brought, ..
         for value in values:
             _require_value(axis, value)
     combinations = (dict(zip(axes, values, strict=True)) for values in product(*axes.values()))
-    return tuple(_case(name, given, settings, device) for given in combinations)
+    cases = tuple(_case(name, given, settings, device) for given in combinations)
+    twice = [each for each, times in Counter(case.case for case in cases).items() if times > 1]
+    if twice:
+        raise ConfigError(
+            f"axes: two cases would be called {twice[0]!r}; values must differ as text"
+        )
+    return cases
+
+
+def require_own_results(workload: str, plan: Path) -> None:
+    """Raise ConfigError if a tag's plan, `plan`, is of another file with the name of this one's.
+
+    Their cases would have the same names, and one's results would be replaced by the other's.
+    """
+    file = Path(workload.rpartition(":")[0])
+    for other in _planned_files(plan):
+        if other.stem == file.stem and other.resolve() != file.resolve():
+            raise _wrong(
+                workload,
+                f"{plan.parent} holds results of {other}, whose cases have the same names; set "
+                f"another tag, such as tag={file.resolve().parent.name}_{file.stem}, or remove "
+                "that folder",
+            )
+
+
+def _planned_files(plan: Path) -> set[Path]:
+    """The files of the workloads in a plan; none where there is no readable one."""
+    with suppress(OSError, UnicodeDecodeError, csv.Error):
+        rows = csv.DictReader(plan.read_text(encoding="utf-8").splitlines())
+        return {Path(row["workload"].rpartition(":")[0]) for row in rows if row.get("workload")}
+    return set()
 
 
 def _require_value(axis: str, value: Any) -> None:
@@ -180,15 +238,15 @@ def _require_value(axis: str, value: Any) -> None:
         raise ConfigError(one_of(f"axes.{axis}", value, PRECISIONS))
     if axis in COUNTS and not (type(value) is int and value > 0):
         raise ConfigError(f"axes.{axis}: {value!r} must be an integer above 0")
-    if not WORD.fullmatch(str(value)):
+    if not VALUE.fullmatch(str(value)):
         raise ConfigError(
-            f"axes.{axis}: {value!r} must be made of letters, digits, dots and _: it is part of "
-            "the names of files"
+            f"axes.{axis}: {value!r} must be made of letters, digits, dots, _, + and -: it is part "
+            "of the names of files"
         )
 
 
 def _case(name: str, given: Mapping[str, Any], settings: Mapping[str, Any], device: str) -> Brought:
-    said = {axis: f"{axis}{value}" for axis, value in given.items() if axis != PRECISION}
+    said = {axis: f"{axis}={value}" for axis, value in given.items() if axis != PRECISION}
     others = [words for axis, words in said.items() if axis not in COLUMNS]
     precision = str(given.get(PRECISION, "fp32"))
     return Brought(

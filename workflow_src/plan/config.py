@@ -14,6 +14,10 @@ from workflow_src.common.errors import StageError
 from workflow_src.common.schema import Violation, key_of, sentence, violation
 from workflow_src.common.schema import one_of as one_of
 
+EXPONENT = "[eE][+-]?[0-9]{1,3}"
+NUMBER = re.compile(rf"[+-]?[0-9]{{1,30}}(?:\.[0-9]{{1,30}}(?:{EXPONENT})?|{EXPONENT})")
+"""A decimal number as text, which YAML takes 1e-5 for."""
+
 CONFIG = Path("config.yaml")
 SCHEMA = Path(__file__).with_name("config.schema.yaml")
 
@@ -113,7 +117,7 @@ def _of_workload(config: Mapping[str, Any], suite: Mapping[str, Any]) -> Iterato
 def _typed(value: Any, rules: Mapping[str, Any]) -> Any:
     """`value` with what the schema asks for in place of what Snakemake's --config makes of it.
 
-    That passes on true, and numbers inside a mapping, as text, and a tag of digits as a number.
+    That passes on true, null and numbers inside a mapping as text, and a tag of digits as a number.
     """
     kinds = rules.get("type", ())
     whole = isinstance(value, int) and not isinstance(value, bool)
@@ -130,8 +134,10 @@ def _typed(value: Any, rules: Mapping[str, Any]) -> Any:
         return value == "true"
     if "integer" in kinds and re.fullmatch(r"[+-]?[0-9]{1,30}", value):
         return int(value)
-    decimal = "number" in kinds and re.fullmatch(r"[+-]?[0-9]{1,30}\.[0-9]{1,30}", value)
-    return float(value) if decimal else value
+    if "null" in kinds and value == "null":
+        return None
+    decimal = "number" in kinds and NUMBER.fullmatch(value)
+    return float(value) if decimal and math.isfinite(float(value)) else value
 
 
 def check(raw: Mapping[str, Any]) -> dict[str, Any]:

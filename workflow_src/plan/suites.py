@@ -14,7 +14,13 @@ from workflow_src.common.case import ATTENTIONS, NEEDS_CUDA, PRECISIONS, AnyCase
 from workflow_src.common.ceilings import SIZES
 from workflow_src.common.devices import cuda_devices
 from workflow_src.common.errors import remake
-from workflow_src.plan.brought import BROUGHT_PATTERN, brought_cases, checked, code_of
+from workflow_src.plan.brought import (
+    BROUGHT_PATTERN,
+    brought_cases,
+    checked,
+    code_of,
+    require_own_results,
+)
 from workflow_src.plan.config import ConfigError, check, one_of
 
 OWN_PATTERN = r"[A-Za-z0-9.]+(?:-[A-Za-z0-9.]+)*-ctx[0-9]+-(?:fp32|tf32|bf16|fp16)(?:-[a-z0-9_]+)*"
@@ -213,7 +219,8 @@ def resolve_threads(config: Mapping[str, Any], earlier: Mapping[str, str]) -> in
 def make_plan(raw: Mapping[str, Any], results: Path = Path("results")) -> Plan:
     """The plan of a configuration as read from YAML. Raises ConfigError on bad input."""
     config = check(raw)
-    earlier = recorded(results / config["tag"] / "plan.csv")
+    planned = results / config["tag"] / "plan.csv"
+    earlier = recorded(planned)
     device, profiler = resolve(config, earlier)
     suite = config["suites"][config["suite"]]
     if device == "cpu":
@@ -222,6 +229,7 @@ def make_plan(raw: Mapping[str, Any], results: Path = Path("results")) -> Plan:
     config |= {"profiler": profiler, "device": device, "processes": processes, "code": None}
     if config["workload"]:
         config["code"] = code_of(checked(config["workload"], config["axes"]).file)
+        require_own_results(config["workload"], planned)
     return expand(config | {"cpu_threads": resolve_threads(config, earlier)})
 
 

@@ -37,8 +37,9 @@ class Verdict(StrEnum):
         "{high}, and all other kernels {others} (medians of {pairs} cases)."
     )
     CANT_TELL = (
-        "No forward pass has both a device time and an unprofiled time that can be compared, so "
-        "whether the device waits can't be told."
+        "Whether the device waits can't be told: no forward pass has both a device time and an "
+        "unprofiled time that can be compared. Measure again on a GPU, or where nothing else keeps "
+        "the CPU busy."
     )
 
 

@@ -67,6 +67,9 @@ def _time(run: Run) -> Iterator[Check]:
     yield from _at_least(
         "device time whose kernel's family is known", captures, "captures", "family_coverage"
     )
+    if "doubts" in captures:
+        sure = captures["doubts"].isna() | (captures["doubts"] == "")
+        yield from _in_all("nothing lost or told twice in recording; captures", captures, sure)
 
 
 def _operators(run: Run) -> Iterator[Check]:

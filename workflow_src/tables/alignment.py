@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_src.common.operators import CALLING, PRODUCTS
+from workflow_src.common.operators import CALLING, MULTIPLYING
 from workflow_src.placing.alignment import NOT_ALIGNED
 from workflow_src.placing.families import families
 from workflow_src.tables.product_names import KNOWN
@@ -39,7 +39,7 @@ def alignment_row(
     calling = [
         number
         for number, each in enumerate(launched["operators"])
-        if each["operator"] in CALLING | PRODUCTS and "order" not in each
+        if each["operator"] in CALLING | MULTIPLYING and "order" not in each
     ]
     multiplying = gemms[(gemms["kind"] != "operator") | ~gemms["operator"].isin(calling)]
     return {

@@ -22,6 +22,7 @@ from workflow_src.placing.families import RULES, coverage, families, load_rules
 from workflow_src.placing.kernel_names import precision_ran, short_names
 from workflow_src.placing.launches import api_calls, launch_delays, launches
 from workflow_src.placing.ledger import ledger
+from workflow_src.tables import certificate
 from workflow_src.tables.operators import operator_tables
 from workflow_src.tables.timings import timings
 from workflow_src.tables.work import work
@@ -234,7 +235,9 @@ def case_tables(
     return benchmark_tables(benchmark, capture.version, ranges, activities, rules) | {
         "ranges": ranges_table(ranges),
         "kernels": kernels,
-        "captures": capture_table(case, kernels, stats_ns),
+        "captures": capture_table(case, kernels, stats_ns).assign(
+            doubts="; ".join(certificate.doubts(case.placed))
+        ),
         "ledger": ledger(ranges, activities, capture.calls),
         "launches": launches(ranges, activities),
         "launch_delays": launch_delays(ranges, activities),

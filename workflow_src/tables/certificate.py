@@ -108,17 +108,10 @@ def certificate(found: Attributed, in_steps: InSteps, steps: pd.DataFrame) -> pd
 
     steps: the ledger of each step, as placing.steps makes it.
     """
-    shares = {
-        Check.UNANSWERED: _unanswered(found),
-        Check.UNLAUNCHED: _unlaunched(found.work),
-        Check.EARLY: _early(found.work),
-        Check.OVERHEAD: _overhead(found),
-        Check.WHOLE: _not_whole(found, in_steps),
-    }
     lines = [
-        *_facts(found),
-        *_counts(found),
-        *(_share(check, count, FEW) for check, count in shares.items()),
+        *_recorded(found),
+        _share(Check.OVERHEAD, _overhead(found), FEW),
+        _share(Check.WHOLE, _not_whole(found, in_steps), FEW),
         *_covered(found, in_steps, steps),
     ]
     by_check = {check: rest for check, *rest in lines}
@@ -126,11 +119,27 @@ def certificate(found: Attributed, in_steps: InSteps, steps: pd.DataFrame) -> pd
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
+def doubts(found: Attributed) -> list[str]:
+    """The checks of how a capture was recorded, not of its steps, that come to a doubt."""
+    return [check.value for check, *_, verdict in _recorded(found) if verdict == Verdict.DOUBT]
+
+
 Line = tuple[Check, str, str, str]
 
 
 def _line(check: Check, value: str, unit: str, verdict: Verdict) -> Line:
     return check, value, unit, verdict.value
+
+
+def _recorded(found: Attributed) -> list[Line]:
+    """The checks of what was recorded and read, whatever the program did."""
+    shares = {
+        Check.UNANSWERED: _unanswered(found),
+        Check.UNLAUNCHED: _unlaunched(found.work),
+        Check.EARLY: _early(found.work),
+    }
+    shown = [_share(check, count, FEW) for check, count in shares.items()]
+    return [*_facts(found), *_counts(found), *shown]
 
 
 def _facts(found: Attributed) -> list[Line]:

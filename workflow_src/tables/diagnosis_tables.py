@@ -11,6 +11,7 @@ import pandas as pd
 from workflow_src.common.errors import TraceError
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis import facts
+from workflow_src.diagnosis.communication import buckets
 from workflow_src.diagnosis.diagnose import Diagnosis, diagnose
 from workflow_src.diagnosis.finding import Subject
 from workflow_src.diagnosis.words import NOTHING, headline, words
@@ -26,6 +27,7 @@ COLUMNS = {
         *("after_call", "after_path", "before_call", "before_path"),
         *("gaps", "gap_ms", "longest_ms"),
     ),
+    "buckets": ("name", "path", "bucket", "device_ms", "wait_ms", "exposed_ms"),
     "step_differences": ("step", "path", "what", "ms", "median_ms"),
     "findings": (
         *("mechanism", "name", "path", "calls", "host_ms", "device_ms"),
@@ -35,7 +37,8 @@ COLUMNS = {
 }
 """The columns of each table after `process`.
 
-waits, copies, gaps, step_differences: as in diagnosis.facts. findings: as in diagnosis.finding,
+waits, copies, gaps, step_differences: as in diagnosis.facts; buckets: as in
+diagnosis.communication. findings: as in diagnosis.finding,
 those that save most first. diagnoses: a row per process; host_alone_ms, device_alone_ms: what a
 step would take if the other one took no time; headline: of the first finding.
 """
@@ -87,6 +90,7 @@ def _tables(subject: Subject, diagnosis: Diagnosis) -> dict[str, pd.DataFrame]:
     }
     tables = {name: table(recording, texts) for name, table in of_paths.items()}
     tables["copies"] = facts.copies(recording, subject.attributed.capture.copies, texts)
+    tables["buckets"] = buckets(subject)
     tables["findings"] = _findings(diagnosis)
     tables["diagnoses"] = _overview(diagnosis)
     return tables

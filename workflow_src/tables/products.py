@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from workflow_src.common.case import AnyCase, Brought
-from workflow_src.common.operators import PRODUCTS
+from workflow_src.common.operators import GROUPED, MULTIPLYING
 from workflow_src.model.flops import MATMUL_COMPONENTS, forward_work
 from workflow_src.tables.traffic import PLAIN
 
@@ -47,7 +47,9 @@ def product_of(operator: Mapping[str, Any], tokens: Collection[int]) -> Product 
     """
     if "order" not in operator:
         return None
-    (*batch, m, k), (*_, n) = _factors(operator, "shapes")
+    (*batch, m, k), (*others, _, n) = _factors(operator, "shapes")
+    if operator["operator"] in GROUPED and not others:
+        batch = []  # Each of the n columns is in one group.
     dtype = operator["dtypes"][0]
     layout = "".join(_order(each) for each in _factors(operator, "strides"))
     direction = FORWARD
@@ -62,7 +64,7 @@ def _factors(operator: Mapping[str, Any], what: str) -> list[list[int]]:
 
     They are the first two tensors, or the second and third, after what is added to the product.
     """
-    first = 0 if operator["operator"] in PLAIN else 1
+    first = 0 if operator["operator"] in PLAIN | GROUPED else 1
     return [each for each in operator.get(what, []) if each][first : first + 2]
 
 
@@ -110,4 +112,4 @@ def counted_flops(recorded: Mapping[str, Any]) -> int | None:
     flops: Mapping[str, int] | None = recorded.get("counted", {}).get("flops")
     if flops is None:
         return None
-    return sum(number for name, number in flops.items() if name in PRODUCTS)
+    return sum(number for name, number in flops.items() if name in MULTIPLYING)

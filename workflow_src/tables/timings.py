@@ -10,6 +10,13 @@ from workflow_src.common.environment import POWER_CAP
 from workflow_src.common.summary import by_process, of_each_process, summarize
 from workflow_src.common.units import NS_PER_MS
 
+SIZES = {
+    "parameters": "parameters",
+    "tokens": "tokens_per_step",
+    "samples": "samples_per_step",
+}
+"""The columns of what a benchmark tells of a brought model and its batch."""
+
 
 def timings(result: dict[str, Any]) -> pd.DataFrame:
     """A row per phase of a benchmark: status, summary of its samples (ms), peak memory, replay."""
@@ -23,12 +30,20 @@ def _row(phase: str, found: dict[str, Any]) -> dict[str, Any]:
         row |= summarize(samples)
         row |= by_process(samples, found.get("process", [0] * len(samples)))
         row["peak_memory_mib"] = found["peak_memory_mib"]
+        row |= _sizes(found)
     row |= _readings(found.get("readings", []))
     if found.get("device_samples_ns"):
         row["device_median_ms"] = float(np.median(found["device_samples_ns"])) / NS_PER_MS
     if "replay" not in found:
         return row
     return row | _replayed(found["replay"]) | _launch_bound(found, found["replay"])
+
+
+def _sizes(found: dict[str, Any]) -> dict[str, int]:
+    """What a step of a brought model works on, and its FLOPs by torch's counter; as far as told."""
+    cells = {column: found[name] for name, column in SIZES.items() if name in found}
+    flops = found.get("counted", {}).get("flops", {})
+    return cells | ({"counted_flops_per_step": sum(flops.values())} if flops else {})
 
 
 def _readings(readings: Sequence[Sequence[Any]]) -> dict[str, float]:

@@ -62,6 +62,24 @@ def test_on_a_cpu_what_calls_a_product_is_none(read):
     assert (found.product.name, found.product.ms.number) == ("output head", 4.0)
 
 
+@pytest.mark.parametrize(("ns", "name"), [(3_000_000, "output head"), (5_000_000, "self_attn")])
+def test_on_a_cpu_fused_attention_is_held_against_products_with_sizes(read, ns, name):
+    """Operators run every product: by name alone, head and down_proj would be one."""
+    fused = "aten::_scaled_dot_product_flash_attention_for_cpu"
+    forward = [
+        ("forward/head", "aten::mm", "gemm", 2, 4_000_000),
+        ("forward/mlp", "aten::mm", "gemm", 2, 2_000_000),
+        ("forward/self_attn", fused, "attention", 2, ns),
+    ]
+    products = [
+        ("head", "forward", (128, 500, 64, 1), "aten::mm", 2, 4_000_000),
+        ("mlp", "forward", (128, 64, 256, 1), "aten::mm", 2, 2_000_000),
+    ]
+    sample = Sample(device="cpu", kernels={"forward": forward}, products={"forward": products})
+    product = top(read(sample), "forward").product
+    assert product and product.name == name
+
+
 @pytest.mark.parametrize(
     ("part", "name", "share"),
     [

@@ -28,6 +28,10 @@ class Verdict(StrEnum):
         "{cases}, a lower precision in {precision}, and less work for the device besides matrix "
         "products in {device}."
     )
+    DISTURBED = (
+        "Each case of which a saving is known was disturbed while it was captured, so what comes "
+        "first can't be told."
+    )
     CANT_TELL = "What any change could save isn't known, so what comes first can't be told."
 
 
@@ -50,7 +54,7 @@ def headline(result: ChangeFirst) -> Headline:
 def _verdict(result: ChangeFirst) -> Verdict:
     cases = result.known.cases.number
     if not cases:
-        return Verdict.CANT_TELL
+        return Verdict.DISTURBED if result.only_disturbed else Verdict.CANT_TELL
     groups = {
         Verdict.LAUNCHES_FIRST: result.launches,
         Verdict.PRECISION_FIRST: result.precision,

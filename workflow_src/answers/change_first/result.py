@@ -1,7 +1,7 @@
 """(f): what each remedy could save, precision by precision, and what comes first in each case."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pandas as pd
 
@@ -11,6 +11,7 @@ from workflow_src.answers.change_first.levers import TABLE, measured
 from workflow_src.answers.change_first.savings import First, OfPhase, Remedy, Saving, firsts
 from workflow_src.answers.conditions import undisturbed
 from workflow_src.answers.example import example
+from workflow_src.answers.left_out import NOTHING_KNOWN, left_out, without_disturbed
 from workflow_src.answers.matrix import by_precision, matrices
 from workflow_src.answers.tables import Tables
 from workflow_src.common import words
@@ -55,6 +56,8 @@ class ChangeFirst:
     example: pd.DataFrame
     levers: pd.DataFrame
     opening: tuple[OpeningRow, ...]
+    left_out: pd.DataFrame = field(default_factory=pd.DataFrame)
+    only_disturbed: bool = False
 
 
 def result(tables: Tables) -> ChangeFirst:
@@ -81,7 +84,18 @@ def result(tables: Tables) -> ChangeFirst:
         example=by_hand(cases[chosen]) if chosen else pd.DataFrame(),
         levers=measured(tables[TABLE]) if TABLE in tables.frames else pd.DataFrame(),
         opening=opening(columns),
+        left_out=left_out(
+            tables, without_disturbed(tables, {case: _state(each) for case, each in mine.items()})
+        ),
+        only_disturbed=not found and any(each.first for each in mine.values()),
     )
+
+
+def _state(found: OfPhase) -> str:
+    """Why nothing comes first in a case; "ok" if something does."""
+    if found.first:
+        return "ok"
+    return NOTHING_KNOWN if found.state == "ok" else found.state
 
 
 def group_of(saving: Saving) -> str:

@@ -23,6 +23,10 @@ class Verdict(StrEnum):
     )
     PARTLY = "They agree within 10 % in {agree} of {compared}; the table shows where."
     NOWHERE = "They don't agree: within 10 % in {agree} of {compared}."
+    IN_DOUBT = (
+        "Of each case that has both times, other work disturbed one, so whether they agree can't "
+        "be told."
+    )
     CANT_TELL = "No case has both times, so whether they agree can't be told."
 
 
@@ -44,7 +48,8 @@ def headline(result: ForwardTime) -> Headline:
 def _verdict(result: ForwardTime) -> Verdict:
     every, busy, idle = result.every, result.busy, result.often_idle
     if not every.of.number:
-        return Verdict.CANT_TELL
+        both = any(each.plain and each.profiled for each in result.cases)
+        return Verdict.IN_DOUBT if both else Verdict.CANT_TELL
     if every.share == 1:
         return Verdict.EVERYWHERE
     if every.share == 0:

@@ -1,7 +1,7 @@
 """(a): the forward pass's time on the device, in plain Python and under the profiler, by case."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
@@ -9,6 +9,7 @@ from workflow_src.answers.among import Among, among
 from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.example import example
 from workflow_src.answers.forward_time.pairs import TABLE, paired
+from workflow_src.answers.left_out import NOTHING_KNOWN, left_out
 from workflow_src.answers.matrix import by_precision, matrices
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes, phase_times
@@ -39,6 +40,7 @@ class ForwardTime:
     doubtful: bool
     example: pd.DataFrame
     opening: tuple[OpeningRow, ...]
+    left_out: pd.DataFrame = field(default_factory=pd.DataFrame)
 
 
 def result(tables: Tables) -> ForwardTime:
@@ -63,6 +65,7 @@ def result(tables: Tables) -> ForwardTime:
         doubtful=any(not each.comparable for each in cases),
         example=by_hand(times[chosen]) if chosen else pd.DataFrame(),
         opening=opening(columns),
+        left_out=left_out(tables, {case: _why_not(each) for case, each in times.items()}),
     )
 
 
@@ -79,6 +82,13 @@ def agreement(cases: Sequence[PhaseTimes]) -> Among:
 
 def _often_idle(times: PhaseTimes) -> bool:
     return times.working is not None and times.working.number < LAUNCH_BOUND_BELOW
+
+
+def _why_not(times: PhaseTimes) -> str:
+    """Why the times of a case can't be compared; "ok" if they can."""
+    if times.matches is not None:
+        return "ok"
+    return _state(times) or times.doubt or NOTHING_KNOWN
 
 
 def _state(times: PhaseTimes) -> str:

@@ -24,6 +24,10 @@ FAMILY_COLORS = {
     "copy": "#999933",
     OPTIMIZER: "#882255",
     "loss": "#AA4499",
+    "convolution": "#6699CC",
+    "recurrent": "#661100",
+    "pooling": "#BBCC33",
+    "compiled": "#777777",
     "unknown": "#000000",
 }
 OTHERS = "other families"

@@ -35,6 +35,11 @@ class Verdict(StrEnum):
         "step: it rises in {rising} of {compared} cases, and is the same within 1 point in the "
         "others."
     )
+    DISTURBED = (
+        "Each case that has both a forward pass and a training step under the profiler was "
+        "disturbed, so how the share of matrix products changes can't be told; the table shows "
+        "what was captured."
+    )
     CANT_TELL = (
         "No case has both a forward pass and a training step under the profiler, so how the share "
         "of matrix products changes can't be told."
@@ -59,7 +64,7 @@ def _verdict(result: GemmShare) -> Verdict:
     compared, falling = result.compared.number, result.falling.number
     known, by_optimizer = result.known.number, result.by_optimizer.number
     if not compared:
-        return Verdict.CANT_TELL
+        return Verdict.DISTURBED if result.only_disturbed else Verdict.CANT_TELL
     if not falling:
         return Verdict.RISES_OR_SAME
     if falling < MOSTLY * compared:

@@ -1,7 +1,7 @@
 """(d): the share of matrix products in forward passes and training steps, and what changes it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pandas as pd
 
@@ -9,9 +9,18 @@ from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.conditions import undisturbed
 from workflow_src.answers.example import at_each_precision, example
 from workflow_src.answers.gemm_share.backward import by_component
-from workflow_src.answers.gemm_share.change import AFTER, BACKWARD, PARTS, Change, by_part, change
+from workflow_src.answers.gemm_share.change import (
+    AFTER,
+    BACKWARD,
+    BEFORE,
+    PARTS,
+    Change,
+    by_part,
+    change,
+)
 from workflow_src.answers.gemm_share.layouts import layouts
 from workflow_src.answers.kernels import captured, device_ms, product_share
+from workflow_src.answers.left_out import NOTHING_KNOWN, left_out, without_disturbed
 from workflow_src.answers.matrix import by_precision, matrices
 from workflow_src.answers.parts import Part, parts_table
 from workflow_src.answers.tables import CaseKey, Tables
@@ -47,6 +56,8 @@ class GemmShare:
     backward: pd.DataFrame
     by_case: pd.DataFrame
     opening: tuple[OpeningRow, ...]
+    left_out: pd.DataFrame = field(default_factory=pd.DataFrame)
+    only_disturbed: bool = False
 
 
 def result(tables: Tables) -> GemmShare:
@@ -77,7 +88,24 @@ def result(tables: Tables) -> GemmShare:
         backward=by_component(tables),
         by_case=by_case(compared),
         opening=opening(columns),
+        left_out=left_out(
+            tables,
+            without_disturbed(tables, {case: _state(each) for case, each in changes.items()}),
+        ),
+        only_disturbed=not compared and any(each.points for each in every),
     )
+
+
+def _state(each: Change) -> str:
+    """Why a case lacks one of the shares, by the first phase that does; "ok" if it has both."""
+    if each.points:
+        return "ok"
+    lacking = (
+        f"{words.PHASES[phase]}: {words.STATES[state]}"
+        for phase, state in zip((BEFORE, AFTER), each.states, strict=True)
+        if state != "ok"
+    )
+    return next(lacking, NOTHING_KNOWN)
 
 
 def parts_of_case(tables: Tables, case: CaseKey, phase: str = AFTER) -> tuple[Part, ...]:

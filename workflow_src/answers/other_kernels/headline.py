@@ -19,6 +19,10 @@ class Verdict(StrEnum):
         "cases; all else takes, in medians: {medians}. Its largest part is {leader} in {leads}."
     )
     NOTHING = "Matrix products take all device time of the forward pass, in {all} of {all} cases."
+    DISTURBED = (
+        "Each capture of a forward pass was disturbed, so what its parts take can't be told; the "
+        "table shows what was captured."
+    )
     CANT_TELL = "No device time of a forward pass was measured, so its parts can't be told."
 
 
@@ -38,7 +42,7 @@ def headline(result: OtherKernels) -> Headline:
 
 def _verdict(result: OtherKernels) -> Verdict:
     if not result.over_half.of.number:
-        return Verdict.CANT_TELL
+        return Verdict.DISTURBED if result.only_disturbed else Verdict.CANT_TELL
     if not result.leader:
         return Verdict.NOTHING
     return Verdict.MOST if result.over_half.holds.number else Verdict.LESS

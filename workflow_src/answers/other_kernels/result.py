@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pandas as pd
 
@@ -12,6 +12,7 @@ from workflow_src.answers.components import in_model_order
 from workflow_src.answers.conditions import undisturbed
 from workflow_src.answers.example import example
 from workflow_src.answers.kernels import calls, grouped
+from workflow_src.answers.left_out import NOTHING_KNOWN, left_out, without_disturbed
 from workflow_src.answers.matrix import by_precision, matrices
 from workflow_src.answers.other_kernels.changes import between_precisions, over_contexts
 from workflow_src.answers.other_kernels.passes import (
@@ -64,6 +65,8 @@ class OtherKernels:
     worked: pd.DataFrame
     every: pd.DataFrame
     opening: tuple[OpeningRow, ...]
+    left_out: pd.DataFrame = field(default_factory=pd.DataFrame)
+    only_disturbed: bool = False
 
 
 def result(tables: Tables) -> OtherKernels:
@@ -98,7 +101,18 @@ def result(tables: Tables) -> OtherKernels:
         worked=worked(every[chosen], passes[chosen]) if chosen else pd.DataFrame(),
         every=table_of_all(every),
         opening=(OpeningRow("(c) forward, all but matrix products", cells),),
+        left_out=left_out(
+            tables, without_disturbed(tables, {case: _state(each) for case, each in passes.items()})
+        ),
+        only_disturbed=not known and any(each.others_share for each in passes.values()),
     )
+
+
+def _state(found: Pass) -> str:
+    """Why a case has no share; "ok" if it has."""
+    if found.others_share:
+        return "ok"
+    return NOTHING_KNOWN if found.state == "ok" else found.state
 
 
 def _over_half(found: Pass) -> bool:

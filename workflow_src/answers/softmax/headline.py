@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from workflow_src.answers.softmax.result import Softmax
+from workflow_src.answers.softmax.result import NO_ATTENTION, Softmax
 from workflow_src.common.case import ATTENTIONS
 from workflow_src.common.thresholds import MOSTLY
 from workflow_src.render.show import Headline
@@ -68,8 +68,9 @@ def _verdict(result: Softmax) -> Verdict:
             return Verdict.CANT_TELL
         if result.fused:
             return Verdict.FUSED
-        own = result.cases and all(each.case.attention not in ATTENTIONS for each in result.cases)
-        return Verdict.NO_ATTENTION if own else Verdict.CANT_TELL
+        own = all(each.case.attention not in ATTENTIONS for each in result.cases)
+        looked = any(each.state in (NO_ATTENTION, "not_told_apart") for each in result.cases)
+        return Verdict.NO_ATTENTION if own and looked else Verdict.CANT_TELL
     if result.longer.number >= MOSTLY * result.compared.number:
         return Verdict.LONGER_BY_PRECISION if len(result.ratios) > 1 else Verdict.LONGER
     least, most = (result.ratios[name].number for name in _ends(result))

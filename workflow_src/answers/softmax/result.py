@@ -1,7 +1,7 @@
 """(e): softmax against attention's two matrix products in the forward pass: time and FLOPs."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
@@ -9,6 +9,7 @@ from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.conditions import undisturbed
 from workflow_src.answers.example import at_each_precision, example
 from workflow_src.answers.kernels import captured, device_ms
+from workflow_src.answers.left_out import left_out, without_disturbed
 from workflow_src.answers.matrix import by_precision, matrices
 from workflow_src.answers.parts import Part, parts_table
 from workflow_src.answers.softmax.by_operators import alike, attention, flop_ratio, ms_of
@@ -21,6 +22,9 @@ from workflow_src.render.value import Cell, Value, count, median, ratio, rows_of
 PHASE = "forward"
 SOFTMAX, SCORES, VALUES = "softmax", "scores", "values"
 FUSED = "fused"
+NOT_WRITTEN_OUT = "attention not written out"
+NO_ATTENTION = "no_attention"
+"""The state of a forward pass in which neither ranges nor operators tell where softmax is."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,7 @@ class Softmax:
     casts: bool
     by_case: pd.DataFrame
     opening: tuple[OpeningRow, ...]
+    left_out: pd.DataFrame = field(default_factory=pd.DataFrame)
 
 
 def result(tables: Tables) -> Softmax:
@@ -110,6 +115,15 @@ def result(tables: Tables) -> Softmax:
         casts=any(step.name in CASTS for steps in shown.values() for step in steps),
         by_case=by_case(list(timed.values())),
         opening=opening(columns),
+        left_out=left_out(
+            tables,
+            {
+                case: state if state != "ok" or case in mine else NOT_WRITTEN_OUT
+                for case, state in without_disturbed(
+                    tables, {case: found.state for case, found in cases.items()}
+                ).items()
+            },
+        ),
     )
 
 
@@ -123,7 +137,7 @@ def softmax_of_case(tables: Tables, case: CaseKey) -> SoftmaxCase:
         return SoftmaxCase(case, FUSED if state == "ok" else state)
     if softmax.empty and scores.empty and values.empty:
         found = _by_operators(case, tables.of("operators", case.case, PHASE))
-        unknown = found.state == "not_measured"
+        unknown = found.state == NO_ATTENTION
         return SoftmaxCase(case, FUSED) if unknown and _is_fused(rows) else found
     ms, qk, av = (device_ms(mine) for mine in (softmax, _gemms(scores), _gemms(values)))
     if not all(over(each, 0) for each in (ms, qk, av)):
@@ -146,7 +160,7 @@ def _by_operators(case: CaseKey, operators: pd.DataFrame) -> SoftmaxCase:
     """A case without ranges inside attention, as a brought model is unless it has its own."""
     found = attention(operators)
     if found is None:
-        return SoftmaxCase(case, "not_told_apart" if alike(operators) else "not_measured")
+        return SoftmaxCase(case, "not_told_apart" if alike(operators) else NO_ATTENTION)
     times = SoftmaxCase(
         case,
         "ok",

@@ -9,7 +9,7 @@ import pandas as pd
 from workflow_src.answers.kernels import calls, device_ms, grouped, multiplies, ranked
 from workflow_src.answers.top_kernel.layer_calls import explained, in_layers
 from workflow_src.common import words
-from workflow_src.common.operators import CALLING
+from workflow_src.common.operators import CALLING, GROUPED
 from workflow_src.render.markdown import joined
 from workflow_src.render.value import Cell, Value, ratio, rows_of, value
 
@@ -39,16 +39,25 @@ def top_product(rows: pd.DataFrame, products: pd.DataFrame, layers: Value | None
     """The product with the most time in `rows` (of `device_rows`); None if nothing multiplies.
 
     `products` are the rows of products.csv of the same part. Where they don't account for every
-    call, it is the kernel that multiplies for longest, named after the places where it runs.
+    call, it is the kernel that multiplies for longest, named after the places where it runs. On a
+    CPU that is an operator, which runs all of them; there fused attention, which has no sizes, is
+    held against the others.
     """
     multiplying = multiplies(rows)
     multiplying = multiplying[~multiplying["name"].isin(CALLING)]
-    number = calls(multiplying)
-    if number is None:
+    if multiplying.empty:
         return None
-    if abs(products["kernels_per_step"].sum() - number.number) > 1e-6:
+    apart = (multiplying["kind"] == "operator") & (
+        (multiplying["family"] == "attention") | multiplying["name"].isin(GROUPED)
+    )
+    number = calls(multiplying[~apart])
+    if abs(products["kernels_per_step"].sum() - (number.number if number else 0)) > 1e-6:
         return _of_kernel(multiplying, rows, layers)
-    return _of_sizes(products, rows, layers)
+    of_sizes = _of_sizes(products, rows, layers) if len(products) else None
+    fused = multiplying[apart & (multiplying["family"] == "attention")]
+    attention = _of_kernel(fused, rows, layers) if len(fused) else None
+    found = [each for each in (of_sizes, attention) if each]
+    return max(found, key=lambda each: each.ms.number, default=None)
 
 
 def _of_kernel(

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pandas as pd
 
 from workflow_src.answers.among import Among, among
 from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.example import example
+from workflow_src.answers.left_out import NOTHING_KNOWN, left_out
 from workflow_src.answers.matrix import by_precision, matrices
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.top_kernel.products import FORWARD, Product
@@ -60,6 +61,7 @@ class TopKernels:
     forward: TopKernel | None
     backward: TopKernel | None
     opening: tuple[OpeningRow, ...]
+    left_out: pd.DataFrame = field(default_factory=pd.DataFrame)
 
 
 def result(tables: Tables) -> TopKernels:
@@ -83,7 +85,18 @@ def result(tables: Tables) -> TopKernels:
         forward=tops[chosen].get(FORWARD) if chosen else None,
         backward=tops[chosen].get(BACKWARD) if chosen else None,
         opening=(OpeningRow("(b) forward's top kernel", cells),),
+        left_out=left_out(
+            tables,
+            {
+                case: "ok" if FORWARD in tops[case] else _why_not(states[case])
+                for case in tables.cases
+            },
+        ),
     )
+
+
+def _why_not(state: str) -> str:
+    return NOTHING_KNOWN if state == "ok" else state
 
 
 def tops_of(tables: Tables, case: CaseKey) -> Tops:

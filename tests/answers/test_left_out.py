@@ -1,0 +1,114 @@
+"""Whatever an answer leaves out is counted and named in it, and no sentence denies its table."""
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.answers.test_any_subset import check
+from tests.synthetic_tables import Sample, write_tables
+from workflow_src.answers.answer import texts
+from workflow_src.answers.questions import QUESTIONS
+from workflow_src.answers.tables import Tables
+from workflow_src.common.case import PHASES
+from workflow_src.render.value import Joined, Value
+
+TEMPLATES = Path(__file__).parent.parent.parent / "report_templates"
+
+CASES = [
+    Sample(context=context, precision=precision, device="cpu")
+    for precision in ("fp32", "bf16")
+    for context in (128, 256)[: 2 if precision == "fp32" else 1]
+]
+
+SHORTER = dict.fromkeys(PHASES, 5.0)
+"""Plain times in which the operators of no phase can have run."""
+
+OUT_OF_MEMORY = {"forward": ("oom", "out of memory"), **dict.fromkeys(PHASES[1:], ("skipped", ""))}
+NO_STEP = {"train_step": ("skipped", "no parameter of the model needs a gradient")}
+BUSY = {"load_average_before": 8, "cpu_cores": 2}
+
+STATES: Mapping[str, tuple[dict[str, Any], dict[str, str]]] = {
+    "disturbed": (
+        {"median_ms": SHORTER},
+        dict.fromkeys("cdef", "capture disturbed"),
+    ),
+    "busy": ({"environment": BUSY}, {"a": "other work kept the machine busy", "f": "comparable"}),
+    "warned of": ({"environment": {"host_change_most": 3, "throttled": "thermal"}}, {}),
+    "out of memory": ({"status": OUT_OF_MEMORY}, dict.fromkeys("abcde", "OOM") | {"f": "skipped"}),
+    "one phase skipped": ({"status": NO_STEP}, {"d": "training step: skipped", "f": "skipped"}),
+    "not captured": ({"captured": False}, dict.fromkeys("abcdef", "not measured")),
+    "not benchmarked": ({"benchmarked": False}, {"a": "not measured", "f": "not measured"}),
+}
+"""What a case is like, and by question the reason for which it is left out."""
+
+COUNTED: Mapping[str, Callable[[Any], float]] = {
+    "a": lambda result: result.every.of.number,
+    "b": lambda result: result.leader.cases.of.number if result.leader else 0,
+    "c": lambda result: result.over_half.of.number,
+    "d": lambda result: result.compared.number,
+    "e": lambda result: result.compared.number,
+    "f": lambda result: result.known.cases.number,
+}
+"""How many cases an answer's headline is about."""
+
+
+def answered(question: str, tables: Tables) -> tuple[Any, str, str]:
+    """A question's result, its verdict's name and its text."""
+    room = f"workflow_src.answers.{QUESTIONS[question].room}"
+    result = importlib.import_module(f"{room}.result").result(tables)
+    headline = importlib.import_module(f"{room}.headline").headline(result)
+    return result, headline.verdict.name, texts(question, result, headline, TEMPLATES).markdown
+
+
+def has_figures(cell: object) -> bool:
+    inner = cell.cells if isinstance(cell, Joined) else ()
+    return isinstance(cell, Value) or any(map(has_figures, inner))
+
+
+def reasons(result: Any) -> dict[str, list[str]]:
+    """The cases that a result's table says are left out, by reason; their number is right."""
+    rows = {why: (cell.cells[0], which.split(", ")) for why, cell, which in result.left_out.values}
+    assert all(count.number == len(which) for count, which in rows.values())
+    return {why: which for why, (_, which) in rows.items()}
+
+
+def read(folder: Path, *samples: Sample) -> Tables:
+    """All tables of some samples."""
+    write_tables(folder, *samples)
+    return Tables.read(folder, [], [path.stem for path in folder.glob("*.csv")])
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_case_that_is_left_out_is_counted_and_named(tmp_path: Path, state: str) -> None:
+    changes, why = STATES[state]
+    for place, sample in enumerate(CASES):
+        samples = [*CASES[:place], replace(sample, **changes), *CASES[place + 1 :]]
+        tables = read(tmp_path / str(place), *samples)
+        for question in QUESTIONS:
+            result, _, text = answered(question, tables)
+            check(text)
+            named = reasons(result)
+            every = [case for cases in named.values() for case in cases]
+            assert len(every) == len(set(every)) == len(CASES) - COUNTED[question](result), text
+            assert every == ([sample.case] if question in why else []), text
+            assert all(why[question] in reason and reason in text for reason in named), text
+            assert ("Left out" in text) == bool(every)
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_no_sentence_denies_what_the_table_beside_it_has(tmp_path: Path, state: str) -> None:
+    changes, why = STATES[state]
+    tables = read(tmp_path, *(replace(sample, **changes) for sample in CASES))
+    for question in QUESTIONS:
+        result, verdict, text = answered(question, tables)
+        check(text)
+        assert sum(map(len, reasons(result).values())) == len(CASES) - COUNTED[question](result)
+        if any(has_figures(cell) for table in result.matrices for cell in table.values.flat):
+            assert verdict != "CANT_TELL" or "undisturbed" in text or "No case has both" in text
+        # Of shorter phases, (f) knows what could be saved of them.
+        told = question not in why or (question, state) == ("f", "one phase skipped")
+        assert told == (verdict not in ("CANT_TELL", "DISTURBED", "IN_DOUBT")), (question, text)

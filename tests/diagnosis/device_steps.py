@@ -1,0 +1,86 @@
+"""Exports of three steps that the device sets the pace of, from lists of their kernels."""
+
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from tests.captures.building import Export, global_id
+from workflow_src.diagnosis import mechanisms as _registered  # noqa: F401
+from workflow_src.diagnosis.finding import MECHANISMS, Found, Subject
+from workflow_src.diagnosis.replay import replay
+from workflow_src.diagnosis.step import recorded
+from workflow_src.placing.attributed import attributed
+
+US = 1000
+STEPS = 3
+FILL = (
+    "",
+    "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>",
+    500,
+)
+"""Each step begins and ends with such a kernel, so that the device always lags behind."""
+
+Savings = dict[str, float]
+Kernel = tuple[str, str, float]
+"""The path of a kernel below its step, "" for none, its name, and its length (us)."""
+
+
+class DeviceSteps(Export):
+    """Launches that follow each other by 2 us, kernels without a gap, a wait at each step's end."""
+
+    def steps(self, kernels: Sequence[Kernel], in_one_call: bool = False) -> "DeviceSteps":
+        """Fill the export; in_one_call: as graphs do, a call launches all kernels of a path."""
+        at = 0
+        for _ in range(STEPS):
+            begin, free = at, at
+            for path, rows in groupby([FILL, *kernels, FILL], key=lambda kernel: kernel[0]):
+                first = at
+                for _, name, length in rows:
+                    begins = at == first or not in_one_call
+                    free = self._launched(at, max(free, at + 2 * US), name, length, begins)
+                    at += 2 * US
+                for name in filter(None, path.split("/")):
+                    self.range(name, first, at)
+            self._call("cudaDeviceSynchronize", at, free + US)
+            self.range("step", begin, free + US)
+            at = free + 2 * US
+        return self
+
+    def _call(self, name: str, start: int, end: int) -> None:
+        values = dict(start=start, end=end, correlationId=self.calls, nameId=self.string(name))
+        self.insert("CUPTI_ACTIVITY_KIND_RUNTIME", **values, globalTid=global_id(1, 1))
+
+    def _launched(self, at: int, start: int, name: str, length: float, begins: bool) -> int:
+        """Launch a kernel, by a call of its own if it begins one; when it ends."""
+        number = self.calls + begins
+        self.work(None, int(length * US), number=number, start=start, **self._named(name))
+        self.calls = number
+        if begins:
+            self._call("cudaLaunchKernel_v7000", at, at + US)
+        return start + int(length * US)
+
+    def _named(self, name: str) -> dict[str, Any]:
+        return {"demangledName": self.string(name)}
+
+
+def subject(export: Export, process: int = 1) -> Subject:
+    """The recorded steps of a process of an export."""
+    capture = attributed(export.read(), None)
+    return Subject(capture, recorded(capture, process))
+
+
+def savings(folder: Path, key: str, kernels: Sequence[Kernel], graph: bool = False) -> Savings:
+    """What steps of some kernels save (us) without each place of a mechanism, by place."""
+    of = subject(DeviceSteps(folder).steps(kernels, graph))
+    return savings_of(key, of)
+
+
+def savings_of(key: str, of: Subject) -> Savings:
+    """What a step saves (us) without each place of a mechanism, by place."""
+    return {each.where: saved_us(of, each) for each in MECHANISMS[key].find(of)}
+
+
+def saved_us(of: Subject, place: Found) -> float:
+    """What a step saves (us) without one place."""
+    return round((of.step_ns - replay(of.recording, place.changes).step_ns) / US, 3)

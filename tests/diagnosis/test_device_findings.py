@@ -1,0 +1,119 @@
+"""What is found of device work in steps made by hand, and what a step saves without it."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.diagnosis.device_steps import Kernel, savings
+
+GEMM = "nvjet_sm90_tst_192x192_64x4_2x1_v_bz_coopB_TNN"
+SIMT = "cutlass_80_simt_sgemm_256x128_8x4_nn_align1"
+TF32 = "cutlass_80_tensorop_s1688gemm_128x64_32x6_nt_align4"
+UNALIGNED = "cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_tn_align1"
+DOUBLE_GEMM = "cutlass_80_tensorop_d884gemm_128x64_16x3_nn_align1"
+SPLIT = "splitKreduce_kernel"
+MUL = "void at::native::vectorized_elementwise_kernel<4, at::native::BinaryFunctor<float>>"
+TANH = "void at::native::vectorized_elementwise_kernel<4, at::native::tanh_kernel_cuda>"
+DOUBLE = "void at::native::vectorized_elementwise_kernel<2, MulFunctor<double>>"
+CAST = "void at::native::vectorized_elementwise_kernel<4, at::native::bfloat16_copy_kernel_cuda>"
+TO_DOUBLE = "void at::native::unrolled_elementwise_kernel<direct_copy_kernel_cuda lambda(double)>"
+COPY = "void at::native::elementwise_kernel<128, 4, direct_copy_kernel_cuda>"
+SUM = "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, sum>>"
+SOFTMAX = "void at::native::softmax_warp_forward<float, float, float, 10, false, false>"
+ADAM = "void multi_tensor_apply_kernel<FusedAdamMathFunctor<float, 4>, double, double>"
+NORM = "void at::native::batch_norm_collect_statistics_kernel<float>"
+NORM_BACKWARD = "void at::native::batch_norm_backward_kernel<float>"
+TO_NHWC = "void cudnn::engines_precompiled::nchwToNhwcKernel<__half, __half, float>"
+
+
+def each(path: str, *kernels: tuple[str, float]) -> list[Kernel]:
+    return [(path, name, length) for name, length in kernels]
+
+
+CHAIN = [(MUL, 30), (MUL, 40), (TANH, 50), (MUL, 30), (MUL, 60), (TANH, 20)]
+
+FOUND: list[tuple[str, list[Kernel], dict[str, float]]] = [
+    # Of 230 us the two longest kernels, 60 and 50, stay.
+    ("elementwise_chain", each("mlp", (GEMM, 99), *CHAIN, (GEMM, 99)), {"step/mlp": 120}),
+    # A reduction inside belongs to it; casts and sums at either end, and small tensors, don't.
+    (
+        "elementwise_chain",
+        each("mlp", (SUM, 20), (CAST, 9), *CHAIN[:3], (SUM, 40), *CHAIN[3:], (MUL, 3), (CAST, 9)),
+        {"step/mlp": 160},
+    ),
+    ("elementwise_chain", each("mlp", (GEMM, 99), *CHAIN[:4], (GEMM, 99)), {}),
+    # The same for one parameter after another, is no chain, nor is a very long run.
+    ("elementwise_chain", each("optimizer", *CHAIN * 3), {}),
+    ("elementwise_chain", each("optimizer", *CHAIN * 6, *CHAIN[:5]), {}),
+    # 70 us between the products go.
+    (
+        "attention_written_out",
+        each("attention", (GEMM, 30), (MUL, 20), (SOFTMAX, 40), (CAST, 10), (GEMM, 30)),
+        {"step/attention": 70},
+    ),
+    ("attention_written_out", each("head", (GEMM, 30), (SOFTMAX, 40), (SUM, 10)), {}),
+    # 150 us at a fifteenth, the others' kind being bf16; at 2 / 15 where none is faster.
+    ("float32_products", each("head", (GEMM, 50), (SIMT, 150), (SPLIT, 9)), {"step/head": 140}),
+    ("float32_products", each("head", (SIMT, 150)), {"step/head": 130}),
+    ("float32_products", each("head", (TF32, 150), (GEMM, 50)), {}),
+    # 130 us take a 6.5th. SIMT kernels never load more, and convolutions of three channels can't.
+    ("unaligned_products", each("head", (UNALIGNED, 130), (SIMT, 50)), {"step/head": 110}),
+    ("unaligned_products", each("head", (TF32, 130), (f"{UNALIGNED}_fprop", 50)), {}),
+    # A cast of 20 goes, 80 us of arithmetic take a quarter, 150 of products a fifteenth.
+    (
+        "float64",
+        each("mlp", (GEMM, 9), (MUL, 9), (MUL, 9), (TO_DOUBLE, 20), (DOUBLE, 80), (GEMM, 9)),
+        {"step/mlp": 80},
+    ),
+    ("float64", each("mlp", *[(GEMM, 9)] * 3, (DOUBLE_GEMM, 150)), {"step/mlp": 140}),
+    ("float64", each("optimizer", (GEMM, 9), (GEMM, 9), (ADAM, 90)), {}),
+    ("float64", each("mlp", (DOUBLE, 20), (DOUBLE, 80), (DOUBLE_GEMM, 9)), {}),
+    # One of four layers copies 50 us, the others 10.
+    (
+        "layer_copies",
+        [row for n in range(4) for row in each(f"layer.{n}", (COPY, 50 if n == 2 else 10))],
+        {"step/layer.2": 40},
+    ),
+    ("layer_copies", [("layer.0", COPY, 50), ("layer.1", COPY, 10)], {}),
+    ("convolution_layout", each("net", (TO_NHWC, 30), (GEMM, 50), (TO_NHWC, 30)), {"step/net": 60}),
+    # An addition of 30 and the sum of 20 that is the bias's gradient.
+    (
+        "bias_before_batch_norm",
+        each("net", (GEMM, 50), (MUL, 30), (NORM, 40), (NORM_BACKWARD, 40), (SUM, 20)),
+        {"step/net": 50},
+    ),
+    ("bias_before_batch_norm", each("net", (GEMM, 50), (MUL, 30), (NORM, 40)), {}),
+    # Weights are cast for 7 and 5 us in each of three passes; 20 is the input's cast.
+    (
+        "weights_cast_again",
+        [
+            row
+            for n in range(3)
+            for row in [
+                *each("forward", (CAST, 7), (CAST, 20), (GEMM, 50), (MUL, 9), (CAST, 5), (GEMM, 9)),
+                *each("backward", (CAST, 20), (GEMM, 50)),
+            ]
+        ],
+        {"step/forward": 24},
+    ),
+    ("weights_cast_again", each("forward", (CAST, 7), (CAST, 20), (GEMM, 50)), {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("key", "kernels", "saved"), FOUND, ids=[f"{n}-{row[0]}" for n, row in enumerate(FOUND)]
+)
+def test_what_a_step_saves_without_each_mechanism(
+    tmp_path: Path, key: str, kernels: list[Kernel], saved: dict[str, float]
+) -> None:
+    assert savings(tmp_path, key, kernels) == pytest.approx(saved)
+
+
+def test_kernels_of_one_graph_are_fused_by_their_times_alone(tmp_path: Path) -> None:
+    kernels = each("mlp", (GEMM, 99), *CHAIN, (GEMM, 99))
+    assert savings(tmp_path, "elementwise_chain", kernels, graph=True) == {"step/mlp": 120}
+
+
+def test_layers_alike_are_one_place(tmp_path: Path) -> None:
+    kernels = [row for n in range(3) for row in each(f"layer.{n}/mlp", *CHAIN, (GEMM, 9))]
+    assert savings(tmp_path, "elementwise_chain", kernels) == {"step/layer.*/mlp": 360}

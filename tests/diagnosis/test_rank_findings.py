@@ -1,0 +1,107 @@
+"""What is found of ranks that communicate, in steps made by hand, and what a step saves."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.captures.building import Export, global_id
+from tests.diagnosis.device_steps import Kernel, Savings, savings, savings_of, subject
+from workflow_src.diagnosis.communication import buckets
+
+US = 1000
+REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096>)"
+GATHER = "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096>)"
+STEP, LATE = 600, 300
+
+
+def call(export: Export, process: int, name: str, start: int, end: int) -> None:
+    export.calls += 1
+    numbers = dict(correlationId=export.calls, nameId=export.string(name))
+    at = dict(start=start * US, end=end * US, globalTid=global_id(process, process))
+    export.insert("CUPTI_ACTIVITY_KIND_RUNTIME", **at, **numbers)
+
+
+def launch(
+    export: Export, process: int, at: int, name: str, start: int, end: int, stream: int = 7
+) -> None:
+    call(export, process, "cudaLaunchKernel_v7000", at, at + 1)
+    of = {"process": process, "device": process, "stream": stream, "number": export.calls}
+    named: dict[str, Any] = of | {"demangledName": export.string(name)}
+    export.work(None, (end - start) * US, start=start * US, **named)
+
+
+def rank(export: Export, process: int, late: int, pace: int = 5) -> None:
+    """Three steps (us): a product of 50, a reduction that ends at 500, and what needs it.
+
+    The host is `late` in the range data, and calls every `pace`.
+    """
+    for begin in range(0, 3 * STEP, STEP):
+        export.range("step", begin * US, (begin + 590) * US, process, process)
+        export.range("data", begin * US, (begin + late + 1) * US, process, process)
+        at = begin + late + 5
+        launch(export, process, at, "gemm", at + 2, at + 52)
+        reduced = max(at + 52, at + pace + 2)
+        launch(export, process, at + pace, REDUCE, reduced, begin + 500, stream=9)
+        call(export, process, "cudaStreamWaitEvent_v3020", at + 2 * pace, at + 2 * pace + 1)
+        launch(export, process, at + 3 * pace, "fused_adam", begin + 501, begin + 550)
+        call(export, process, "cudaDeviceSynchronize_v3020", at + 4 * pace, begin + 552)
+
+
+def ranks(folder: Path, late: int, pace: int = 5) -> Export:
+    """Two ranks, of which the second is late, or slow."""
+    export = Export(folder)
+    rank(export, 1, 5)
+    rank(export, 2, 5 + late, pace)
+    return export
+
+
+def test_the_rank_that_waits_names_what_the_late_one_does(tmp_path: Path) -> None:
+    export = ranks(tmp_path, LATE)
+    assert savings_of("late_rank", subject(export)) == {"step/data": LATE}
+    assert savings_of("late_rank", subject(export, 2)) == {}
+
+
+def test_no_rank_is_late_where_none_waits_or_its_whole_host_is_slow(tmp_path: Path) -> None:
+    assert savings_of("late_rank", subject(ranks(tmp_path, 0))) == {}
+    assert savings_of("late_rank", subject(ranks(tmp_path, 0, pace=90))) == {}
+
+
+def test_only_the_rank_that_waits_least_could_hide_its_communication(tmp_path: Path) -> None:
+    export = ranks(tmp_path, LATE)
+    late = subject(export, 2)
+    exposed_us = 500 - (5 + LATE) - 5 - 2 - 50
+    assert savings_of("exposed_communication", late) == pytest.approx({"step": exposed_us}, abs=1)
+    assert savings_of("exposed_communication", subject(export)) == {}
+    table = buckets(subject(export))
+    assert table[["bucket", "wait_ms"]].to_numpy().tolist() == [[0, LATE / US]]
+    assert table["exposed_ms"].tolist() == pytest.approx([exposed_us / US])
+
+
+MICRO_BATCHES: list[tuple[str, Savings]] = [
+    # Two reductions of 100 us before the last one, in two passes of three.
+    (REDUCE, {"step/backward": 200}),
+    # What isn't a reduction isn't of gradients.
+    (GATHER, {}),
+]
+
+
+@pytest.mark.parametrize(("name", "saved"), MICRO_BATCHES, ids=["all-reduce", "all-gather"])
+def test_gradients_are_reduced_once_a_step(tmp_path: Path, name: str, saved: Savings) -> None:
+    one: list[Kernel] = [("forward", "gemm", 50), ("backward", "gemm", 50), ("backward", name, 100)]
+    assert savings(tmp_path, "reduced_in_each_micro_batch", one * 3) == saved
+    assert savings(tmp_path, "reduced_in_each_micro_batch", one) == {}
+
+
+def test_a_model_divided_among_ranks_reduces_in_each_pass(tmp_path: Path) -> None:
+    one = [("forward", REDUCE, 50), ("backward", REDUCE, 50)]
+    assert savings(tmp_path, "reduced_in_each_micro_batch", one * 3) == {}
+
+
+def test_buckets_of_one_backward_pass_are_no_micro_batches(tmp_path: Path) -> None:
+    one: list[Kernel] = [("backward", "gemm", 50), ("backward/bucket", REDUCE, 50)]
+    kernels: list[Kernel] = [("forward", "gemm", 50), *one, *one]
+    assert savings(tmp_path, "reduced_in_each_micro_batch", kernels) == {}
+    assert savings(tmp_path, "reduced_in_each_micro_batch", kernels * 2) == {
+        "step/backward/bucket": 100
+    }

@@ -1,0 +1,38 @@
+"""Communication between ranks: what of it waits for another rank, and what nothing hides."""
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.common.intervals import Union
+from workflow_src.common.units import NS_PER_MS
+from workflow_src.diagnosis.finding import Subject
+from workflow_src.placing.ranks import COLLECTIVE
+
+
+def communication(subject: Subject) -> pd.DataFrame:
+    """The work of Subject.work that communicates, with wait_ns, exposed_ns and `bucket`.
+
+    wait_ns: the part in which another rank was waited for, 0 where that isn't known; exposed_ns:
+    of the rest, that in which the process's devices do nothing else; bucket: the how-manieth of its
+    step and stream.
+    """
+    is_moving = subject.work["family"] == COLLECTIVE
+    moving, others = subject.work[is_moving], subject.work[~is_moving]
+    waits = subject.attributed.work["wait_ns"].reindex(moving["activity"]).to_numpy()
+    start, end = (moving[name].to_numpy() for name in ("start_ns", "end_ns"))
+    busy = Union.of(others["start_ns"].to_numpy(), others["end_ns"].to_numpy())
+    alone = moving["device_ns"] - (busy.until(end) - busy.until(start))
+    return moving.assign(
+        wait_ns=waits,
+        exposed_ns=np.minimum(alone, moving["device_ns"] - waits),
+        bucket=moving.groupby(["step", "lane"]).cumcount(),
+    )
+
+
+def buckets(subject: Subject) -> pd.DataFrame:
+    """A row per bucket: name, path, bucket, device_ms, wait_ms and exposed_ms, each a step."""
+    rows = communication(subject)
+    times = {f"{each}_ms": rows[f"{each}_ns"] for each in ("device", "wait", "exposed")}
+    named = rows[["name", "bucket"]].assign(path=rows["path_text"], **times)
+    sums = named.groupby(["name", "path", "bucket"], sort=False)[list(times)].sum()
+    return (sums / NS_PER_MS / subject.step_count).reset_index()

@@ -1,0 +1,113 @@
+"""Device work that only lays data out anew, or that another kernel would undo."""
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.diagnosis.changes import DropCall, ScaleWork
+from workflow_src.diagnosis.finding import Found, Subject, mechanism, rows_of
+from workflow_src.diagnosis.micro_batches import passes
+from workflow_src.diagnosis.sequences import NUMBER, in_lanes, main_place, runs
+
+CONVERSION = r"(?i)nchwToNhwc|nhwcToNchw"
+"""Kernels by which cuDNN lays images out anew for a convolution and back."""
+
+BATCH_NORM = r"(?i)batch_?norm|bn_(?:fw|bw)"
+OUT_OF_LINE = 1.5
+"""A layer copies more than its sisters if it does so much more of it than their median."""
+
+LIKE = 3
+"""At least so many layers are alike, or none is out of line."""
+
+
+def _dropped(subject: Subject, work: pd.DataFrame, evidence: str) -> list[Found]:
+    """Some work as one place, without it and its launches."""
+    if not len(work):
+        return []
+    calls = work["call"].drop_duplicates().to_numpy()
+    several = work["call"].isin(_of_several(subject))
+    changes = (
+        ScaleWork(rows_of(work[several]), 0.0),
+        DropCall(calls[~np.isin(calls, work.loc[several, "call"])]),
+    )
+    count, device = subject.a_step(len(work)), subject.ms_a_step(work["device_ns"].sum())
+    return [Found(main_place(work), count, 0.0, device, changes, evidence)]
+
+
+def _of_several(subject: Subject) -> pd.Series:
+    """The calls that launched more than one activity."""
+    calls = subject.work["call"]
+    return calls[calls.duplicated(keep=False)]
+
+
+@mechanism("convolution_layout")
+def find_convolution_layout(subject: Subject) -> list[Found]:
+    """Kernels that turn images from one layout into the other around convolutions."""
+    turned = subject.work[subject.work["name"].str.contains(CONVERSION, regex=True)]
+    return _dropped(subject, turned, "kernels.csv: nchwToNhwc and nhwcToNchw")
+
+
+@mechanism("layer_copies")
+def find_layer_copies(subject: Subject) -> list[Found]:
+    """Copies on the device in one layer that the others, alike but for their number, lack."""
+    copies = subject.work[(subject.work["family"] == "copy") & (subject.work["kind"] == "kernel")]
+    layer = subject.work["path_text"].where(subject.work["path_text"].str.contains(NUMBER))
+    layers = layer.dropna().drop_duplicates()
+    spent = copies.groupby("path_text")["device_ns"].sum().reindex(layers, fill_value=0)
+    kinds = spent.groupby(spent.index.str.replace(NUMBER, "*", regex=True))
+    usual = kinds.transform("median")
+    more = spent[(kinds.transform("size") >= LIKE) & (spent > OUT_OF_LINE * usual)]
+    found = []
+    for path in more.index:
+        rows = copies[copies["path_text"] == path]
+        change = ScaleWork(rows_of(rows), float(usual[path] / more[path]))
+        count, device = subject.a_step(len(rows)), subject.ms_a_step(more[path])
+        found.append(Found(str(path), count, 0.0, device, (change,), "kernels.csv: copies"))
+    return found
+
+
+@mechanism("bias_before_batch_norm")
+def find_bias_before_batch_norm(subject: Subject) -> list[Found]:
+    """A bias added between a product and batch norm, which takes it off again; and its gradient.
+
+    The bias's gradient, a sum next to batch norm's backward kernels, tells it from other additions.
+    """
+    work = in_lanes(subject)
+    norm = work["name"].str.contains(BATCH_NORM, regex=True).to_numpy()
+    after_product = np.append(False, (work["family"] == "gemm").to_numpy()[:-1])
+    before_norm = np.append(norm[1:], False)
+    after_norm = np.append(False, norm[:-1])
+    biases = (work["family"] == "elementwise").to_numpy() & after_product & before_norm
+    sums = (work["family"] == "reduction").to_numpy() & after_norm
+    if not sums.any() or not biases.any():
+        return []
+    return _dropped(subject, work[biases | sums], "kernels.csv: additions before batch norm")
+
+
+@mechanism("weights_cast_again")
+def find_weights_cast_again(subject: Subject) -> list[Found]:
+    """Weights cast for products in each of a step's micro batches, though they change once a step.
+
+    Of neighboring casts before a product the last is of its input, the others of its weights; where
+    there are such, a cast that stands alone before a product is of its weights. Launches stay.
+    """
+    work = in_lanes(subject)
+    work = work[work["kind"] == "kernel"]
+    number = runs((work["family"] == "cast").to_numpy(), work["breaks"].to_numpy())
+    before_product = np.append((work["family"] == "gemm").to_numpy()[1:], False)
+    casts = work.assign(run=number, is_last=before_product)[number >= 0]
+    casts = casts[casts.groupby("run")["is_last"].transform("any")]
+    several = casts.groupby("run")["run"].transform("size") > 1
+    weights = casts[(several & ~casts["is_last"]) | ~several]
+    weights = weights[weights["path"].isin(casts.loc[several, "path"])]
+    if not len(weights):
+        return []
+    again = passes(subject, weights).query("nth > 0")
+    return _scaled_away(subject, again)
+
+
+def _scaled_away(subject: Subject, work: pd.DataFrame) -> list[Found]:
+    if not len(work):
+        return []
+    count, device = subject.a_step(len(work)), subject.ms_a_step(work["device_ns"].sum())
+    change = ScaleWork(rows_of(work), 0.0)
+    return [Found(main_place(work), count, 0.0, device, (change,), "kernels.csv: family cast")]

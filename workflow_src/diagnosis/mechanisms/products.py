@@ -1,0 +1,101 @@
+"""Products and other arithmetic in a slower kind than the rest of the step's."""
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.diagnosis.changes import Change, ScaleWork
+from workflow_src.diagnosis.finding import Found, Subject, mechanism, rows_of
+from workflow_src.diagnosis.sequences import main_place
+from workflow_src.placing.kernel_names import precision_ran
+
+TIMES = {"bf16": 1.0, "fp16": 1.0, "fp8": 0.5, "tf32": 2.0, "fp32": 15.0, "fp64": 15.0}
+"""How long a large product takes, in bf16's time. fp32: the median of 768 products of an H100
+(examples/h100, products.csv); the others by the datasheets of A100 and H100, which are alike."""
+
+UNALIGNED = {1: 6.5, 2: 3.0}
+"""How many times as long a bf16 product takes if its rows are aligned to so many elements. 1: 6.4
+and 6.7 in two models on H200s; 2: between this and the aligned one, not measured."""
+
+FULL = {"bf16": 8, "fp16": 8, "tf32": 4}
+"""Elements of 16 bytes, to which rows should be aligned."""
+
+ALIGNED = r"align[aA]?(\d+)"
+CONVOLUTION = r"fprop|dgrad|wgrad|conv"
+BY_VECTOR = r"gemv|gevv|dot_kernel|reduce_1Block"
+"""Products with vectors, which read more than they compute."""
+
+DOUBLE = r"\bdouble\b"
+WIDE_FAMILIES = ("elementwise", "cast", "copy", "reduction", "softmax")
+MEANT = 0.5
+"""A program of whose kernels so many compute in float64 means to."""
+
+
+def _products(subject: Subject) -> pd.DataFrame:
+    """The products of matrices among the work, with the `precision` that their names tell."""
+    products = subject.work[subject.work["family"] == "gemm"]
+    products = products[~products["name"].str.contains(BY_VECTOR, regex=True)]
+    return products.assign(precision=precision_ran(products["name"], products["family"]))
+
+
+def _usual_precision(products: pd.DataFrame) -> str:
+    """The precision of most products that are faster than fp32; tf32 if there are none."""
+    faster = products.loc[products["precision"].isin(["tf32", "bf16", "fp16", "fp8"]), "precision"]
+    return str(faster.value_counts().index[0]) if len(faster) else "tf32"
+
+
+def _faster(subject: Subject, work: pd.DataFrame, factor: float, evidence: str) -> list[Found]:
+    """Some work as one place, which would take `factor` of its time."""
+    if not len(work):
+        return []
+    return [_place(subject, work, (ScaleWork(rows_of(work), factor),), evidence)]
+
+
+def _place(
+    subject: Subject, work: pd.DataFrame, changes: tuple[Change, ...], evidence: str
+) -> Found:
+    count, device = subject.a_step(len(work)), subject.ms_a_step(work["device_ns"].sum())
+    return Found(main_place(work), count, 0.0, device, changes, evidence)
+
+
+@mechanism("float32_products")
+def find_float32_products(subject: Subject) -> list[Found]:
+    """Products on the ordinary cores, in float32; without it, in the others' usual precision."""
+    products = _products(subject)
+    factor = TIMES[_usual_precision(products)] / TIMES["fp32"]
+    slow = products[products["precision"] == "fp32"]
+    return _faster(subject, slow, factor, "kernels.csv: products with precision fp32")
+
+
+@mechanism("unaligned_products")
+def find_unaligned_products(subject: Subject) -> list[Found]:
+    """Products whose kernels load single elements: a size isn't a multiple of 16 bytes."""
+    products = _products(subject)
+    products = products[~products["name"].str.contains(CONVOLUTION, regex=True)]
+    elements = products["name"].str.extract(ALIGNED, expand=False).astype(float)
+    unaligned = elements < products["precision"].map(FULL)
+    slow, factor = products[unaligned], 1 / elements.map(UNALIGNED)
+    slow = slow[factor[slow.index].notna()]
+    if not len(slow):
+        return []
+    change = ScaleWork(rows_of(slow), np.asarray(factor[slow.index], dtype=np.float64))
+    return [_place(subject, slow, (change,), "kernels.csv: products with align1 or align2")]
+
+
+@mechanism("float64")
+def find_float64(subject: Subject) -> list[Found]:
+    """Arithmetic in float64 in a step that mostly has none.
+
+    Without it casts to and from it vanish, and kernels move as many bytes as in the usual type.
+    """
+    work = subject.work[subject.work["family"].isin(WIDE_FAMILIES)]
+    wide = work[work["name"].str.contains(DOUBLE, regex=True)]
+    products = _products(subject)
+    wide_products = products[products["precision"] == "fp64"]
+    slow = pd.concat([wide, wide_products.drop(columns="precision")])
+    if not len(slow) or len(slow) > MEANT * (len(work) + len(products)):
+        return []
+    usual = _usual_precision(products)
+    factors = slow["family"].map({"cast": 0.0, "gemm": TIMES[usual] / TIMES["fp64"]})
+    factors = factors.astype(np.float64).fillna(0.5 if usual == "tf32" else 0.25)
+    change = ScaleWork(rows_of(slow), np.asarray(factors, dtype=np.float64))
+    return [_place(subject, slow, (change,), "kernels.csv: kernels whose names have double")]

@@ -1,0 +1,144 @@
+"""Ranks: gradients reduced too often, communication that nothing hides, a rank that is late."""
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.captures.call_kinds import matching
+from workflow_src.common.errors import TraceError
+from workflow_src.common.intervals import Indices
+from workflow_src.common.units import NS_PER_MS
+from workflow_src.diagnosis.changes import DropGap, DropSynchronization, Factors, ScaleWork
+from workflow_src.diagnosis.communication import communication
+from workflow_src.diagnosis.device_work import WAIT_EVENT
+from workflow_src.diagnosis.facts import LARGE
+from workflow_src.diagnosis.finding import Found, Subject, mechanism, rows_of
+from workflow_src.diagnosis.host_gaps import paths_in_gaps
+from workflow_src.diagnosis.micro_batches import passes
+from workflow_src.diagnosis.replay import replay
+from workflow_src.diagnosis.sequences import main_place, runs
+from workflow_src.placing.ranks import COLLECTIVE, collectives
+
+REDUCING = r"(?i)all_?reduce|reduce_?scatter"
+EXPLAINS = 0.5
+"""A place explains why a rank is late if it takes longer there than the rank that waits, by so much
+of what that one would save."""
+
+
+def _waiting_share(work: pd.DataFrame) -> Factors:
+    """The share of each communication's time (with wait_ns) in which it waits."""
+    return (work["wait_ns"] / work["device_ns"].clip(lower=1)).to_numpy(dtype=np.float64)
+
+
+@mechanism("reduced_in_each_micro_batch")
+def find_reduced_in_each_micro_batch(subject: Subject) -> list[Found]:
+    """Gradients are reduced in each pass through one part of a step, instead of in its last one.
+
+    All-reduces in several parts are a divided model's own. What another rank is waited for, it
+    would be waited for later.
+    """
+    reducing = collectives(communication(subject))
+    reducing = reducing[reducing["name"].str.contains(REDUCING, regex=True)]
+    reducing = passes(subject, reducing)
+    reducing = reducing[reducing["passes"] > 1]
+    early = reducing[reducing["nth"] < reducing["passes"] - 1]
+    if not len(early) or reducing["part"].nunique() > 1:
+        return []
+    calls, after = _around(subject, early["call"].drop_duplicates().to_numpy())
+    changes = (
+        ScaleWork(rows_of(early), _waiting_share(early)),
+        DropSynchronization(calls),
+        DropGap(calls),
+        DropGap(after, int(subject.calls["gap_ns"].median())),
+    )
+    count, device = subject.a_step(len(early)), subject.ms_a_step(early["device_ns"].sum())
+    evidence = "kernels.csv: family communication, calls per step"
+    return [Found(main_place(early), count, 0.0, device, changes, evidence)]
+
+
+def _around(subject: Subject, launches: Indices) -> tuple[Indices, Indices]:
+    """Some launches with their neighbors that only let streams wait, and the calls that follow."""
+    ordering = matching(subject.recording.calls["name"], WAIT_EVENT)
+    ordering[launches] = True
+    block = runs(ordering, np.zeros(len(ordering), dtype=bool))
+    calls = np.flatnonzero(np.isin(block, block[launches]))
+    following = np.setdiff1d(calls + 1, calls)
+    return calls, following[following < len(ordering)]
+
+
+def _latest(subject: Subject) -> int:
+    """The process that waits least for the others."""
+    waits = subject.attributed.work.groupby("process")["wait_ns"].sum()
+    return int(waits.index.to_numpy()[np.argmin(waits)])
+
+
+@mechanism("exposed_communication")
+def find_exposed_communication(subject: Subject) -> list[Found]:
+    """Communication while the device does nothing else; what is waited for others stays.
+
+    Only of the process that waits least: the others would wait for it all the same.
+    """
+    moving = communication(subject)
+    several = subject.attributed.work["process"].nunique() > 1
+    if not len(moving) or (several and not subject.attributed.waits_known):
+        return []
+    if _latest(subject) != subject.process:
+        return []
+    hidden = 1 - moving["exposed_ns"] / moving["device_ns"].clip(lower=1)
+    change = ScaleWork(rows_of(moving), hidden.to_numpy(dtype=np.float64))
+    count = subject.a_step(int((moving["exposed_ns"] > 0).sum()))
+    exposed_ms = subject.ms_a_step(moving["exposed_ns"].sum())
+    evidence = "buckets.csv: exposed_ms"
+    place = main_place(moving.assign(device_ns=moving["exposed_ns"]))
+    return [Found(place, count, 0.0, exposed_ms, (change,), evidence)]
+
+
+@mechanism("late_rank")
+def find_late_rank(subject: Subject) -> list[Found]:
+    """Another process is waited for in collectives, and one place of its tells why.
+
+    That is long gaps of its host, or more work on its device. A rank that is late by a little in
+    all gaps has a slower host, which isn't a fault.
+    """
+    late = _latest(subject)
+    waiting = collectives(communication(subject))
+    wait_ms = subject.ms_a_step(waiting["wait_ns"].sum())
+    if late == subject.process or wait_ms == 0:
+        return []
+    try:
+        other = Subject.of(subject.attributed, late)
+    except TraceError:
+        return []
+    change = ScaleWork(rows_of(waiting), 1 - _waiting_share(waiting))
+    saved_ms = (subject.step_ns - replay(subject.recording, [change]).step_ns) / NS_PER_MS
+    longer = _longer_ms(other, subject)
+    if longer.max() < EXPLAINS * saved_ms:
+        return []
+    evidence = f"processes.csv: wait_ms; process {late} takes {longer.max():.2f} ms longer here"
+    count = subject.a_step(int((waiting["wait_ns"] > 0).sum()))
+    return [Found(str(longer.idxmax()), count, 0.0, wait_ms, (change,), evidence)]
+
+
+def _longer_ms(subject: Subject, other: Subject) -> "pd.Series[float]":
+    """By how much a process's host, or its device, takes longer in each path, a step (ms)."""
+    return pd.concat(
+        [
+            _by_path(each(subject), subject).sub(_by_path(each(other), other), fill_value=0)
+            for each in (_long_gaps, _device_times)
+        ]
+    )
+
+
+def _by_path(times: pd.DataFrame, subject: Subject) -> "pd.Series[float]":
+    sums = times.groupby("path_text")["ns"].sum()
+    return sums / NS_PER_MS / subject.step_count
+
+
+def _long_gaps(subject: Subject) -> pd.DataFrame:
+    calls = subject.calls[~subject.calls["beside"]]
+    calls = calls[calls["gap_ns"] > LARGE * calls["gap_ns"].median()]
+    return calls.assign(ns=calls["gap_ns"], path_text=paths_in_gaps(subject, rows_of(calls)))
+
+
+def _device_times(subject: Subject) -> pd.DataFrame:
+    work = subject.work[subject.work["family"] != COLLECTIVE]
+    return work.assign(ns=work["device_ns"])
