@@ -25,8 +25,8 @@ def host_gaps(subject: Subject) -> pd.DataFrame:
     """A row per call of the loop, numbered as in the recording.
 
     gap_ns, step; before, after: the paths of the calls on either side; place, sisters: numbers;
-    usual_ns: the lower quartile of the place's gaps, sisters_ns: of those of its sisters, itself
-    left out, nan if it has none; all_ns: the lowest tenth of both; calls: of the place.
+    usual_ns: the lower quartile of the place's gaps, sisters_ns: of the usual ones of its sisters,
+    nan if it has none; all_ns: the lowest tenth of both; calls: of the place.
     """
     calls = subject.calls[~subject.calls["beside"]]
     launched, path = subject.launched[calls.index], calls["path_text"]
@@ -45,12 +45,14 @@ def host_gaps(subject: Subject) -> pd.DataFrame:
     nth = kind.groupby(["step", "number"]).cumcount()
     table["place"] = _numbered(kind[["number"]].assign(nth=nth))
     gaps = table.groupby("place")["gap_ns"]
-    usual = table["place"].map(gaps.quantile(LOW))
+    places = table.groupby("place")[["sisters"]].first().assign(usual_ns=gaps.quantile(LOW))
+    usual = table["place"].map(places["usual_ns"])
     usual[launched == END] = _tails(subject).quantile(LOW)
+    lowest = table.groupby("sisters")["gap_ns"].quantile(LOWEST)
     return table.assign(
         usual_ns=usual,
-        sisters_ns=_of_sisters(table),
-        all_ns=table["sisters"].map(table.groupby("sisters")["gap_ns"].quantile(LOWEST)),
+        sisters_ns=table["place"].map(_of_sisters(places)),
+        all_ns=table["sisters"].map(lowest),
         calls=gaps.transform("size"),
     )
 
@@ -69,14 +71,17 @@ def _numbered(names: pd.DataFrame) -> Indices:
     return names.groupby(list(names.columns), sort=False).ngroup().to_numpy().astype(np.int64)
 
 
-def _of_sisters(table: pd.DataFrame) -> pd.Series:
-    """The lower quartile of the gaps of a place's sisters, for each of its rows."""
-    usual: dict[int, float] = {}
-    for _, rows in table.groupby("sisters"):
-        places = rows["place"].unique().tolist()
-        for place in places if len(places) > 1 else ():
-            usual[place] = float(rows.loc[rows["place"] != place, "gap_ns"].quantile(LOW))
-    return table["place"].map(usual)
+def _of_sisters(places: pd.DataFrame) -> "pd.Series[float]":
+    """For each place, with usual_ns and sisters: the lower quartile of its sisters' usual gaps."""
+    usual = places["usual_ns"].to_numpy()
+    found = np.full(len(places), np.nan)
+    for rows in places.groupby("sisters").indices.values():
+        if len(rows) > 1:
+            ordered = np.sort(usual[rows])
+            at = int(LOW * (len(rows) - 2))
+            own = np.searchsorted(ordered, usual[rows])
+            found[rows] = ordered[np.where(at < own, at, at + 1)]
+    return pd.Series(found, index=places.index)
 
 
 def paths_in_gaps(subject: Subject, rows: Indices) -> list[str]:

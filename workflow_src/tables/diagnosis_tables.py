@@ -57,12 +57,16 @@ def diagnosis_tables(
     for subject in _subjects(attributed):
         for name, table in _tables(subject, diagnose(subject, plain_ns)).items():
             parts[name].append(table.assign(process=subject.process))
-    return {
-        name: pd.concat([pd.DataFrame(columns=["process", *COLUMNS[name]]), *tables])[
-            ["process", *COLUMNS[name]]
-        ].reset_index(drop=True)
-        for name, tables in parts.items()
-    }
+    return {name: _joined(name, tables) for name, tables in parts.items()}
+
+
+def _joined(name: str, tables: list[pd.DataFrame]) -> pd.DataFrame:
+    """The tables of all processes as one, also where there is none."""
+    columns = ["process", *COLUMNS[name]]
+    filled = [table for table in tables if len(table)]
+    if not filled:
+        return pd.DataFrame(columns=columns)
+    return pd.concat(filled, ignore_index=True)[columns]
 
 
 def _subjects(attributed: Attributed) -> list[Subject]:

@@ -21,19 +21,20 @@ four tensors and writes three, and by operators it reads and writes 18 (model/ad
 
 
 def _stretches(subject: Subject) -> list[pd.DataFrame]:
-    """The loop's own launches between products, each stretch by itself, with `family`."""
+    """The loop's elementwise launches between products in a range, where they are many."""
     calls = own_launches(subject, True)
     calls = calls[calls["kind"] == LAUNCH]
     family = subject.work.drop_duplicates("call").set_index("call")["family"].astype(object)
     calls = calls.assign(family=family.reindex(calls.index))
-    number = calls["family"].isin(PRODUCTS).cumsum()
-    return [each for _, each in calls.groupby([number, calls["step"], calls["path_text"]])]
+    calls = calls.assign(number=calls["family"].isin(PRODUCTS).cumsum())
+    calls = calls[calls["family"] == "elementwise"]
+    groups = calls.groupby(["number", "step", "path_text"])
+    many = calls[groups["number"].transform("size") >= PARAMETERS * KERNELS]
+    return [each for _, each in many.groupby(["number", "step", "path_text"])]
 
 
 def _in_turn(launches: pd.DataFrame) -> bool:
     """Whether several kernels come equally often, many times, as for each of many parameters."""
-    if not len(launches):
-        return False
     often = launches["launched"].value_counts()
     common = often[often >= max(PARAMETERS, int(often.max()) / 3)]
     return len(common) >= KERNELS and bool(common.sum() > len(launches) / 2)
@@ -42,8 +43,7 @@ def _in_turn(launches: pd.DataFrame) -> bool:
 @mechanism("parameter_by_parameter")
 def find_parameter_by_parameter(subject: Subject) -> list[Found]:
     """The optimizer updates each parameter by itself, with several small kernels."""
-    stretches = [each[each["family"] == "elementwise"] for each in _stretches(subject)]
-    updates = [each for each in stretches if _in_turn(each)]
+    updates = [each for each in _stretches(subject) if _in_turn(each)]
     if not updates:
         return []
     launches = pd.concat(updates)

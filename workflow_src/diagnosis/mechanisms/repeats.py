@@ -67,7 +67,7 @@ def _dropped(subject: Subject, rows: Indices, evidence: str) -> Found:
 
 
 def _passes(subject: Subject, elsewhere: bool) -> list[Found]:
-    """Forward passes without backward's, in ranges of their own or in those of the others."""
+    """Forward passes without backward's: in ranges or steps of their own, or with the others."""
     spans = _spans(subject)
     if not spans:
         return []
@@ -78,7 +78,9 @@ def _passes(subject: Subject, elsewhere: bool) -> list[Found]:
     forward = products["call"].isin(own_launches(subject, True).index)
     where = common_path(products.loc[needless, "path_text"])
     kept = common_path(products.loc[forward & ~needless, "path_text"])
-    if (where != kept) != elsewhere:
+    first, after = (calls["step"].reindex(list(ends)) for ends in zip(*spans, strict=True))
+    apart = where != kept or bool((first.to_numpy() != after.to_numpy()).any())
+    if apart != elsewhere:
         return []
     found = _dropped(subject, np.concatenate(inside), "kernels.csv: products by range")
     count = subject.a_step(len(spans))
@@ -93,7 +95,7 @@ def find_forward_twice(subject: Subject) -> list[Found]:
 
 @mechanism("evaluation")
 def find_evaluations(subject: Subject) -> list[Found]:
-    """A forward pass without a backward pass, in a range of its own."""
+    """A forward pass without a backward pass, in a range of its own, or after the optimizer."""
     return _passes(subject, elsewhere=True)
 
 
