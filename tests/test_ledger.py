@@ -371,7 +371,7 @@ def test_a_damaged_api_call_gives_a_one_sentence_error(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "trace.sqlite")) as connection:
         connection.execute("UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET end = start - 1")
         connection.commit()
-    with pytest.raises(TraceError, match=r"\d+ bad calls in the capture by nsys 2025"):
+    with pytest.raises(TraceError, match=r"\d+ endless calls in the capture by nsys 2025"):
         require_complete(read_case(tmp_path))
 
 

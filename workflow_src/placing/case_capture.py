@@ -17,7 +17,7 @@ from workflow_src.placing.range_times import number_steps
 _FACT = re.compile(r"(?P<name>host_id|host_operation_us|host_launch_us)=(?P<value>.+)")
 """The name of a range that says something about a capture: see measure/profiled_run.py."""
 
-LOST = ("bad ranges", "bad work", "bad calls", "bad events", "cut off")
+LOST = ("bad ranges", "bad work", "bad calls", "bad events", "cut off", "endless calls")
 """Notes of a capture in which something could not be read."""
 
 
