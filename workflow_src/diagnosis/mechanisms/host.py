@@ -15,6 +15,7 @@ from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanis
 from workflow_src.diagnosis.host_gaps import host_gaps, paths_in_gaps
 from workflow_src.diagnosis.replay import bounds
 from workflow_src.diagnosis.step import LAUNCH
+from workflow_src.diagnosis.transfers import TO_DEVICE, transfers
 
 OUT_OF_LINE = 5
 """A gap is out of line if it is so many times as long as another one, and longer by so many times
@@ -135,14 +136,14 @@ def _large(subject: Subject) -> list[pd.DataFrame]:
     """The gaps of each range that come in every step and are longer than all other large ones."""
     gaps = _gaps(subject)
     table = gaps.table
-    rows = table[_in_each_step(gaps) & (table["calls"] > 1)]
+    rows = table[_in_each_step(gaps)]
     rows = rows[~(rows["usual_ns"] > OUT_OF_LINE * rows["sisters_ns"])]
     usual = rows.groupby("after")["gap_ns"].median()
     found = []
     for path, some in rows.groupby("after"):
         others = usual.drop(path)
         rest = float(others.median()) if len(others) else LARGE * gaps.median_ns
-        if usual[path] > LONGEST_LIKE * rest:
+        if len(some) > 1 and usual[path] > LONGEST_LIKE * rest:
             found.append(some.assign(like_ns=rest))
     return found
 
@@ -151,9 +152,18 @@ def _is_loading(subject: Subject, rows: pd.DataFrame) -> tuple[str, bool]:
     """The range in which some gaps lie, and whether a batch is waited for in it."""
     where = common_path(paths_in_gaps(subject, rows_of(rows)))
     named = re.search(LOADING, where.rsplit("/", 1)[-1]) is not None
-    copies = subject.copies
-    sends = subject.work["call"].reindex(copies.index[copies["direction"] == "HtoD"])
-    return where, named or bool(np.isin(sends, rows_of(rows)).any())
+    sends = subject.cached(transfers).query("direction == @TO_DEVICE")["call"]
+    return where, named or bool(rows.index.isin(sends).any()) or _at_step_begin(subject, rows)
+
+
+def _at_step_begin(subject: Subject, rows: pd.DataFrame) -> bool:
+    """Whether most of some gaps end with a step's first call, and lie after the step before it."""
+    steps, calls = subject.recording.steps, subject.recording.calls
+    first = rows.index.isin(steps["call"])
+    begun = (calls["start_ns"] - calls["gap_ns"]).reindex(rows.index[first])
+    ended = steps["end_ns"].shift(fill_value=0).to_numpy()[rows.loc[first, "step"]]
+    after = begun + rows.loc[first, "gap_ns"] - np.maximum(begun, ended)
+    return bool(after.sum() > rows["gap_ns"].sum() / 2)
 
 
 @mechanism("slow_loader")

@@ -36,6 +36,8 @@ def _needless(subject: Subject, run: Run, backward: Run | None, usual: int) -> t
 def _spans(subject: Subject) -> list[tuple[int, int]]:
     """The calls, from the first to before the second, of each forward pass without backward's."""
     every = runs(subject)
+    if not every:
+        return []
     followed = list(zip(every, [*every[1:], None], strict=True))
     spans = [_needless(subject, run, after, 0) for run, after in followed if run.forward and after]
     found = [span for span in spans if span[1] > span[0]]
@@ -52,7 +54,7 @@ def _dropped(subject: Subject, rows: Indices, evidence: str) -> Found:
     own = calls[~calls["beside"]]
     spent = (own["gap_ns"] + own["end_ns"] - own["start_ns"]).sum()
     return Found(
-        common_path(calls["path_text"]),
+        common_path(work["path_text"]),
         subject.a_step(len(calls)),
         subject.ms_a_step(spent),
         subject.ms_a_step(work["device_ns"].sum()),
