@@ -42,7 +42,7 @@ rule capture_tables:
             "summary.csv",
             "notes.csv",
             "certificate.csv",
-            "diagnosis.csv",
+            "diagnoses.csv",
             "findings.csv",
             "waits.csv",
             "copies.csv",

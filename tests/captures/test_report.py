@@ -116,7 +116,7 @@ def test_nothing_stands_out_where_nothing_takes_three_percent_and_the_step_is_di
 ) -> None:
     of = found(tmp_path, loop(tmp_path / "clean", sleeps_us=0))
     assert headlines(of)[0].verdict is Verdict.NOTHING_STANDS_OUT
-    (division,) = of.diagnosed.tables["diagnosis"].to_dict("records")
+    (division,) = of.diagnosed.tables["diagnoses"].to_dict("records")
     numbers = {head: cell.number for head, cell in division.items()}
     assert numbers["a step"] == pytest.approx(0.92) and numbers["a device works"] == 0.9
     held_up = numbers["host: its own time"] + numbers["host: held up by the device"]

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from workflow_src.diagnosis.finding import Finding
 from workflow_src.render.markdown import records
 from workflow_src.render.value import Cell, Rows, Value, difference, rows_of, value
 
@@ -22,8 +21,8 @@ DIVISION: Shown = {
     "blocked_ms": ("host: held up by the device", "ms"),
     "device_ms": ("a device works", "ms"),
     "collective_wait_ms": ("of it waiting in collectives", "ms"),
-    "without_host_ms": ("if the host took no time", "ms"),
-    "without_device_ms": ("if the device took no time", "ms"),
+    "device_alone_ms": ("if the host took no time", "ms"),
+    "host_alone_ms": ("if the device took no time", "ms"),
 }
 WAITS: Shown = {
     "process": ("process", None),
@@ -72,19 +71,6 @@ IDLE_CAUSES: Shown = {
     "idle_ms": ("idle, ms", "ms"),
 }
 
-TEXTS = ("path", "evidence")
-NUMBERS = ("calls", "host_ms", "device_ms", "saves_ms", "saves_with_above_ms")
-"""Columns of findings.csv that make a Finding, after its key."""
-
-
-@dataclass(frozen=True)
-class Worst:
-    """The finding that is said first, of which process, and the time of its step (ms)."""
-
-    finding: Finding
-    process: str
-    step_ms: float
-
 
 @dataclass(frozen=True)
 class Misunderstood:
@@ -99,27 +85,28 @@ class Diagnosed:
     """What is known of a capture's steps; all values are per step.
 
     steps: whether there are any that could be diagnosed; plain: whether savings are of the plain
-    step; problem: why some process couldn't be diagnosed, or not with the plain time given.
+    step; problem: why some process couldn't be diagnosed, or not with the plain time given. headline: of
+    the finding that is said first.
     tables: those that the report shows, by the names of their CSVs.
     """
 
     steps: bool
     plain: bool
     problem: str | None
-    worst: Worst | None
+    headline: str | None
     misunderstood: Misunderstood | None
     tables: Tables
 
 
 def diagnosed(tables: Tables, several: bool) -> Diagnosed:
     """What the tables of a diagnosis say; `several` processes are named."""
-    rows = tables["diagnosis"]
+    rows = tables["diagnoses"]
     known = rows[rows["step_ms"].notna()]
     findings = _ordered(tables["findings"])
     off = known[~known["understood"].astype(bool)]
     shown = {
         "findings": _findings(findings, several),
-        "diagnosis": _table(known, "diagnosis", DIVISION, several),
+        "diagnoses": _table(known, "diagnoses", DIVISION, several),
         "waits": _table(tables["waits"], "waits", WAITS, several),
         "copies": _table(tables["copies"], "copies", COPIES, several),
         "gaps": _table(tables["gaps"], "gaps", GAPS, several),
@@ -132,7 +119,7 @@ def diagnosed(tables: Tables, several: bool) -> Diagnosed:
         steps=len(known) > 0,
         plain=bool(known["plain"].astype(bool).any()),
         problem=next((str(each) for each in rows["problem"] if not pd.isna(each)), None),
-        worst=_worst(findings),
+        headline=str(findings["headline"].iloc[0]) if len(findings) else None,
         misunderstood=_misunderstood(off) if len(off) else None,
         tables=shown,
     )
@@ -142,25 +129,12 @@ def _ordered(findings: pd.DataFrame) -> pd.DataFrame:
     """Findings of the process first whose first one saves most; each place of one kind once."""
     most = findings.groupby("process")["saves_ms"].transform("first").fillna(0)
     order = most.sort_values(ascending=False, kind="stable").index
-    return findings.loc[order].drop_duplicates(["key", "path"])
-
-
-def _worst(findings: pd.DataFrame) -> Worst | None:
-    if findings.empty:
-        return None
-    row = records(findings)[0]
-    where, evidence = ("" if pd.isna(row[name]) else str(row[name]) for name in TEXTS)
-    calls, *times = (float(row[name]) for name in NUMBERS)
-    host_ms, device_ms, saves_ms, saves_with_above_ms = times
-    finding = Finding(
-        str(row["key"]), where, calls, host_ms, device_ms, saves_ms, saves_with_above_ms, evidence
-    )
-    return Worst(finding, str(row["process"]), float(row["step_ms"]))
+    return findings.loc[order].drop_duplicates(["mechanism", "path"])
 
 
 def _misunderstood(rows: pd.DataFrame) -> Misunderstood:
     """Of the first process that isn't understood."""
-    source = rows_of("diagnosis", rows[:1])
+    source = rows_of("diagnoses", rows[:1])
     replayed, recorded = (
         Value(float(rows[f"{name}_ms"].iloc[0]), "ms", (source,), f"{name}_ms")
         for name in ("replayed", "recorded")
@@ -178,7 +152,7 @@ def _findings(findings: pd.DataFrame, several: bool) -> pd.DataFrame:
             for name in ("step_ms", "saves_ms", "saves_with_above_ms")
         )
         line: list[Cell] = [str(row["process"])] if several else []
-        line += [str(row["finding"]), _text(row["path"]), value(row["calls"], "", source)]
+        line += [str(row["name"]), _text(row["path"]), value(row["calls"], "", source)]
         line += [value(row[name], "ms", source) for name in ("host_ms", "device_ms")]
         line += [saves, difference(step, saves), difference(step, all_saved), str(row["remedy"])]
         lines.append(line)

@@ -1,15 +1,12 @@
 """One capture in some sentences: what is wrong with its steps, and what wasn't read."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from enum import StrEnum
 
 from markupsafe import Markup
 
-from workflow_src.capture_report.diagnosis_result import Worst
 from workflow_src.capture_report.result import Captured
-from workflow_src.common.printable import printable
-from workflow_src.diagnosis.words import NOTHING, headline
+from workflow_src.diagnosis.words import NOTHING
 from workflow_src.placing.steps import REPEATED
 from workflow_src.render.show import Headline
 from workflow_src.render.value import Cell
@@ -106,10 +103,10 @@ def where(found: Captured) -> Headline:
 
 def _slots(found: Captured) -> Mapping[str, Cell]:
     leader, waiting, off = found.leader, found.waiting, found.diagnosed.misunderstood
-    worst = found.diagnosed.worst
+    finding = found.diagnosed.headline
     return {
         "problem": found.problem,
-        "finding": _said(worst) if worst else None,
+        "finding": Markup(finding) if finding else None,
         "replayed": off.replayed if off else None,
         "recorded": off.recorded if off else None,
         "why": found.diagnosed.problem,
@@ -126,12 +123,6 @@ def _slots(found: Captured) -> Mapping[str, Cell]:
     }
 
 
-def _said(worst: Worst) -> Cell:
-    """The sentence of a finding, whose path is no more than a name in it."""
-    path = printable(" ".join(worst.finding.where.split())).replace("`", "'")
-    return Markup(headline(replace(worst.finding, where=path), worst.step_ms))
-
-
 def _verdict(found: Captured) -> Verdict:
     """The first of these that holds."""
     diagnosed = found.diagnosed
@@ -143,7 +134,7 @@ def _verdict(found: Captured) -> Verdict:
         Verdict.NO_STEPS: not found.steps_found,
         Verdict.CANT_TELL: not diagnosed.steps,
         Verdict.NOT_UNDERSTOOD: diagnosed.misunderstood is not None,
-        Verdict.FINDING: diagnosed.worst is not None,
+        Verdict.FINDING: diagnosed.headline is not None,
     }
     holding = (verdict for verdict, holds in verdicts.items() if holds)
     return next(holding, Verdict.NOTHING_STANDS_OUT)

@@ -36,7 +36,7 @@ OPERATORS = "time of operators on a CPU, as no device work was read,"
 
 READ = (
     "paths", "kernels", "unplaced", "steps", "idle", "summary", "notes", "certificate",
-    "diagnosis", "findings", "waits", "copies", "gaps", "step_differences", "idle_causes",
+    "diagnoses", "findings", "waits", "copies", "gaps", "step_differences", "idle_causes",
 )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ nothing is told of a program whose autograd runs on the loop's thread.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -41,13 +42,25 @@ def runs(subject: Subject) -> list[Run]:
     ]
 
 
-def repeated(names: tuple[str, ...]) -> int:
-    """How many times the shortest sequence that these are a repetition of is repeated."""
+def repeated(names: tuple[str, ...], shortest: float) -> int:
+    """How many times these are a repetition of one sequence of at least so many names; else 1."""
     count = len(names)
-    for length in range(1, count // 2 + 1):
+    for length in range(max(int(np.ceil(shortest)), 1), count // 2 + 1):
         if count % length == 0 and names[:length] * (count // length) == names:
             return count // length
     return 1
+
+
+def begins_anew(subject: Subject, run: Run, product: int) -> bool:
+    """Whether before this product of a forward run comes what comes between no others before it.
+
+    So a second pass is told from the next of layers that are all alike.
+    """
+    calls = own_launches(subject, True)
+    rows, names = calls.index.to_numpy(), calls["launched"].to_numpy()
+    at = np.searchsorted(rows, run.calls[: product + 1])
+    between = [set(names[one + 1 : other]) for one, other in pairwise(at.tolist())]
+    return not between[-1] <= set().union(*between[:-1])
 
 
 def own_launches(subject: Subject, forward: bool) -> pd.DataFrame:

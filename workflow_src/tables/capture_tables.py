@@ -36,12 +36,11 @@ from workflow_src.placing.per_step import InSteps
 from workflow_src.placing.placing import WHOLE
 from workflow_src.placing.steps import steps, thread_steps
 from workflow_src.tables.certificate import certificate
-from workflow_src.tables.diagnosis_tables import COLUMNS as DIAGNOSIS
-from workflow_src.tables.diagnosis_tables import diagnosis_tables
+from workflow_src.tables.diagnosis_tables import DIAGNOSIS_TABLES, diagnosis_tables
 
 TABLES = (
     "paths", "kernels", "families", "unplaced", "steps", "idle", "domains", "summary", "notes",
-    "certificate", *DIAGNOSIS,
+    "certificate", *DIAGNOSIS_TABLES,
 )  # fmt: skip
 BUSY = {"activities": ("duration_ns", "size"), "busy_ns": ("duration_ns", "sum")}
 IN_STEPS = {"activities_in_steps": ("in_step", "sum"), "busy_ns_in_steps": ("in_step_ns", "sum")}

@@ -1,48 +1,57 @@
 """The tables of a diagnosis: what is wrong with the steps of each process, and what one asks first.
 
 All values are per step. Of a process without steps, or without API calls in them, only the table
-`diagnosis` has a row, which says so.
+`diagnoses` has a row, which says so.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Union
+from workflow_src.common.printable import printable
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.diagnose import Diagnosis, diagnose
 from workflow_src.diagnosis.facts import copies, differing_steps, host_gaps, waits
-from workflow_src.diagnosis.finding import Subject
+from workflow_src.diagnosis.finding import Finding, Subject
 from workflow_src.diagnosis.idle_causes import idle_causes
 from workflow_src.diagnosis.replay import check
-from workflow_src.diagnosis.words import words
+from workflow_src.diagnosis.words import headline, words
 from workflow_src.placing.attributed import Attributed
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
-    "diagnosis": (
-        "process", "problem", "steps", "understood", "recorded_ms", "replayed_ms", "plain",
-        "step_ms", "host_ms", "blocked_ms", "device_ms", "collective_wait_ms",
-        "without_device_ms", "without_host_ms",
+    "diagnoses": (
+        "problem", "steps", "understood", "recorded_ms", "replayed_ms", "plain", "step_ms",
+        "host_ms", "blocked_ms", "device_ms", "collective_wait_ms", "host_alone_ms",
+        "device_alone_ms",
     ),
     "findings": (
-        "process", "key", "finding", "path", "calls", "host_ms", "device_ms", "step_ms",
-        "saves_ms", "saves_with_above_ms", "remedy", "evidence",
+        "mechanism", "name", "path", "calls", "host_ms", "device_ms", "step_ms", "saves_ms",
+        "saves_with_above_ms", "headline", "remedy", "evidence",
     ),
-    "waits": ("process", "call", "path", "calls", "blocked_ms"),
+    "waits": ("call", "path", "calls", "blocked_ms"),
     "copies": (
-        "process", "direction", "source", "target", "path", "copies", "bytes", "device_ms",
-        "gb_per_s", "blocked_ms",
+        "direction", "source", "target", "path", "copies", "bytes", "device_ms", "gb_per_s",
+        "blocked_ms",
     ),
     "gaps": (
-        "process", "after_call", "after_path", "before_call", "before_path", "gaps", "gap_ms",
-        "longest_ms",
+        "after_call", "after_path", "before_call", "before_path", "gaps", "gap_ms", "longest_ms",
     ),
-    "step_differences": ("process", "step", "path", "what", "ms", "median_ms"),
-    "idle_causes": ("process", "before", "call", "path", "next_path", "times", "idle_ms"),
+    "step_differences": ("step", "path", "what", "ms", "median_ms"),
+    "idle_causes": ("before", "call", "path", "next_path", "times", "idle_ms"),
 }  # fmt: skip
-"""The tables, and the columns of each."""
+"""The columns of each table after `process`.
+
+diagnoses: a row per process; problem: why it has no other rows, or plain_ns doesn't count; plain:
+whether step_ms, and with it savings, are of the plain step; host_alone_ms, device_alone_ms: what a
+step would take if the other one took no time. findings: as in diagnosis.finding, those that save
+most first. The others: as in diagnosis.facts and diagnosis.idle_causes.
+"""
+
+DIAGNOSIS_TABLES = tuple(COLUMNS)
 
 Tables = dict[str, pd.DataFrame]
 
@@ -53,7 +62,9 @@ def diagnosis_tables(attributed: Attributed, plain_ns: float | None = None) -> T
         _of_process(attributed, process, plain_ns) for process in attributed.capture.processes
     ]
     return {
-        name: _joined([tables[name] for tables in of_processes if name in tables], columns)
+        name: _joined(
+            [tables[name] for tables in of_processes if name in tables], ("process", *columns)
+        )
         for name, columns in COLUMNS.items()
     }
 
@@ -71,7 +82,7 @@ def _of_process(attributed: Attributed, process: int, plain_ns: float | None) ->
     try:
         subject = Subject.of(attributed, process)
     except TraceError as error:
-        return {"diagnosis": pd.DataFrame([{"process": process, "problem": str(error)}])}
+        return {"diagnoses": pd.DataFrame([{"process": process, "problem": str(error)}])}
     diagnosis, problem = _diagnosed(subject, plain_ns)
     recording, paths = subject.recording, attributed.paths.text
     tables = {
@@ -84,7 +95,7 @@ def _of_process(attributed: Attributed, process: int, plain_ns: float | None) ->
     }
     plain = plain_ns is not None and problem is None and diagnosis.understood
     row = {"problem": problem, "plain": plain, **_division(subject, diagnosis)}
-    tables["diagnosis"] = pd.DataFrame([row])
+    tables["diagnoses"] = pd.DataFrame([row])
     return {name: table.assign(process=process) for name, table in tables.items()}
 
 
@@ -98,14 +109,31 @@ def _diagnosed(subject: Subject, plain_ns: float | None) -> tuple[Diagnosis, str
 
 def _findings(diagnosis: Diagnosis) -> pd.DataFrame:
     """A row per finding, in their order, with its words."""
-    rows = []
-    for finding in diagnosis.findings:
-        said = words()[finding.key]
-        row = {"key": finding.key, "finding": said.name, "path": finding.where}
-        numbers = ("calls", "host_ms", "device_ms", "saves_ms", "saves_with_above_ms", "evidence")
-        row |= {name: getattr(finding, name) for name in numbers}
-        rows.append(row | {"step_ms": diagnosis.step_ms, "remedy": said.remedy})
+    rows = [_finding(finding, diagnosis.step_ms) for finding in diagnosis.findings]
     return pd.DataFrame(rows)
+
+
+def _finding(finding: Finding, step_ms: float) -> dict[str, object]:
+    said, quoted = words()[finding.key], replace(finding, where=_quotable(finding.where))
+    return {
+        "mechanism": finding.key,
+        "name": said.name,
+        "path": finding.where,
+        "calls": finding.calls,
+        "host_ms": finding.host_ms,
+        "device_ms": finding.device_ms,
+        "step_ms": step_ms,
+        "saves_ms": finding.saves_ms,
+        "saves_with_above_ms": finding.saves_with_above_ms,
+        "headline": headline(quoted, step_ms),
+        "remedy": said.remedy,
+        "evidence": finding.evidence,
+    }
+
+
+def _quotable(path: str) -> str:
+    """A path that is no more than a name between backticks."""
+    return printable(" ".join(path.split())).replace("`", "'")
 
 
 def _division(subject: Subject, diagnosis: Diagnosis) -> dict[str, object]:
@@ -132,6 +160,6 @@ def _division(subject: Subject, diagnosis: Diagnosis) -> dict[str, object]:
         "collective_wait_ms": subject.ms_a_step(np.nansum(waiting))
         if subject.attributed.waits_known
         else np.nan,
-        "without_device_ms": diagnosis.bounds.host_ns / NS_PER_MS,
-        "without_host_ms": diagnosis.bounds.device_ns / NS_PER_MS,
+        "host_alone_ms": diagnosis.bounds.host_ns / NS_PER_MS,
+        "device_alone_ms": diagnosis.bounds.device_ns / NS_PER_MS,
     }

@@ -125,7 +125,7 @@ def find_python_in_a_layer(subject: Subject) -> list[Found]:
     table = gaps.table
     unlike = gaps.beyond(table["sisters_ns"], OUT_OF_LINE)
     unlike &= table["usual_ns"] > OUT_OF_LINE * table["sisters_ns"]
-    rows = table[unlike & (table["calls"] > 1)]
+    rows = table[unlike & _in_each_step(gaps) & (table["calls"] > 1)]
     places = [each for _, each in rows.groupby("after")]
     return [
         _found(subject, each, each["sisters_ns"], str(each["after"].iloc[0])) for each in places
@@ -144,7 +144,7 @@ def _large(subject: Subject) -> list[pd.DataFrame]:
         others = usual.drop(path)
         rest = float(others.median()) if len(others) else LARGE * gaps.median_ns
         if len(some) > 1 and usual[path] > LONGEST_LIKE * rest:
-            found.append(some.assign(like_ns=rest))
+            found.append(some.assign(like_ns=rest if len(others) else gaps.median_ns))
     return found
 
 
@@ -152,7 +152,8 @@ def _is_loading(subject: Subject, rows: pd.DataFrame) -> tuple[str, bool]:
     """The range in which some gaps lie, and whether a batch is waited for in it."""
     where = common_path(paths_in_gaps(subject, rows_of(rows)))
     named = re.search(LOADING, where.rsplit("/", 1)[-1]) is not None
-    sends = subject.cached(transfers).query("direction == @TO_DEVICE")["call"]
+    copies = subject.cached(transfers)
+    sends = copies.loc[copies["direction"] == TO_DEVICE, "call"]
     return where, named or bool(rows.index.isin(sends).any()) or _at_step_begin(subject, rows)
 
 
@@ -195,7 +196,8 @@ def find_crowded_cores(subject: Subject) -> list[Found]:
     calls = calls[~calls["beside"]]
     usual = calls.groupby("name")["cost_ns"].transform("median")
     slow = calls[calls["cost_ns"] > LARGE * usual]
-    if slow["path_text"].nunique() < MANY_PLACES:
+    places = slow.assign(launched=subject.launched)[["launched", "path_text"]].drop_duplicates()
+    if len(places) < MANY_PLACES:
         return []
     cost = int(usual.median())
     spent = subject.ms_a_step((slow["cost_ns"] - cost).sum())

@@ -1,15 +1,25 @@
 """Work that is done again: forward passes that nothing comes of, and those run for backward."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from workflow_src.common.intervals import Indices
 from workflow_src.diagnosis.changes import DropCall, DropGap
 from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism
-from workflow_src.diagnosis.passes import PRODUCTS, Run, begins, own_launches, repeated, runs
+from workflow_src.diagnosis.passes import (
+    PRODUCTS,
+    Run,
+    begins,
+    begins_anew,
+    own_launches,
+    repeated,
+    runs,
+)
 
-WITH_GRADIENTS = 3.2
-"""Products of a backward pass, for each of its forward pass, are two, or three where it computes
-that again; so that of two forward passes with gradients they are four."""
+OF_BACKWARD = 3.2
+"""Products of a backward pass are two for each of its forward pass, or three where it computes
+that again; so a forward pass has at least the share 1 / 3.2 of them."""
 
 SEQUENCE = 6
 """So many launches in a row that are the same as in forward are forward's, run again."""
@@ -18,33 +28,26 @@ RECOMPUTED = 0.2
 """The share of forward's products from which on backward is said to compute them again."""
 
 
-def _needless(subject: Subject, run: Run, backward: Run | None, usual: int) -> tuple[int, int]:
-    """The first call of forward passes without backward's, and that of what follows them; or none.
-
-    usual: products of a forward pass, where no backward pass follows in the capture.
-    """
-    times = repeated(run.names)
-    length = len(run.names) // times
-    if backward is None:
-        known = len(run.names) == usual and len(run.names) > 0
-        return (int(run.calls[0]), int(subject.calls.index[-1]) + 1) if known else (0, 0)
-    if times < 2 or len(backward.names) >= WITH_GRADIENTS * length * times / 2:
-        return 0, 0
-    return begins(subject, int(run.calls[0]), int(run.calls[(times - 1) * length]))
+def _in_vain(subject: Subject, run: Run, backward: Run) -> tuple[int, int] | None:
+    """The first call of forward passes without backward's, and that of the pass after them."""
+    times = repeated(run.names, len(backward.names) / OF_BACKWARD)
+    kept = len(run.names) // times * (times - 1)
+    if times == 1 or not begins_anew(subject, run, kept):
+        return None
+    return begins(subject, int(run.calls[0]), int(run.calls[kept]))
 
 
 def _spans(subject: Subject) -> list[tuple[int, int]]:
     """The calls, from the first to before the second, of each forward pass without backward's."""
     every = runs(subject)
-    if not every:
-        return []
-    followed = list(zip(every, [*every[1:], None], strict=True))
-    spans = [_needless(subject, run, after, 0) for run, after in followed if run.forward and after]
-    found = [span for span in spans if span[1] > span[0]]
-    lengths = [len(run.names) // repeated(run.names) for run, after in followed if after]
-    if found and every[-1].forward:
-        found.append(_needless(subject, every[-1], None, lengths[0]))
-    return [span for span in found if span[1] > span[0]]
+    pairs = [(run, after) for run, after in pairwise(every) if run.forward]
+    spans = [_in_vain(subject, run, after) for run, after in pairs]
+    found = [span for span in spans if span]
+    shortest = min((len(run.names) for run, _ in pairs), default=0)
+    if found and every[-1].forward and len(every[-1].names) == shortest:
+        # The last one of the capture, which would be followed by the next step's.
+        found.append((int(every[-1].calls[0]), int(subject.calls.index[-1])))
+    return found
 
 
 def _dropped(subject: Subject, rows: Indices, evidence: str) -> Found:

@@ -1,0 +1,256 @@
+"""What is found to be wrong with training loops made by hand, and what each fault costs."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.diagnosis.programs import (
+    ACTIVATION,
+    PAGEABLE,
+    PINNED,
+    PRODUCT,
+    TO_DEVICE,
+    TO_HOST,
+    Place,
+    Program,
+    training_loop,
+)
+from workflow_src.common.errors import TraceError
+from workflow_src.diagnosis.diagnose import Diagnosis, diagnose
+from workflow_src.diagnosis.finding import MECHANISMS, Finding, Subject
+from workflow_src.diagnosis.words import headline, words
+from workflow_src.tables.diagnosis_tables import COLUMNS, DIAGNOSIS_TABLES, diagnosis_tables
+
+
+def diagnosed(program: Program, plain_ns: float | None = None) -> Diagnosis:
+    return diagnose(Subject.of(program.attributed(), 1), plain_ns)
+
+
+def sleeps(microseconds: float, *steps: int) -> Place:
+    """The host does something else for a while, in these steps or in all."""
+
+    def sleep(program: Program, step: int) -> None:
+        program.now += microseconds if not steps or step in steps else 0
+
+    return sleep
+
+
+def fetches(size: int, *kernels: str) -> Place:
+    """A number is computed and fetched."""
+
+    def fetch(program: Program, step: int) -> None:
+        for kernel in kernels:
+            program.launch(kernel, takes=1)
+        program.copy(TO_HOST, size, PINNED)
+
+    return fetch
+
+
+def after(long: float, then: Place) -> Place:
+    """After a kernel that takes long."""
+
+    def both(program: Program, step: int) -> None:
+        program.launch(ACTIVATION, takes=long)
+        then(program, step)
+
+    return both
+
+
+def times(count: int, place: Place) -> Place:
+    def repeated(program: Program, step: int) -> None:
+        for _ in range(count):
+            place(program, step)
+
+    return repeated
+
+
+def selects(program: Program, step: int) -> None:
+    fetches(4, "reduce_kernel<count>")(program, step)
+    program.launch("cub::DeviceSelectSweepKernel", takes=1)
+
+
+def updates(program: Program, step: int) -> None:
+    for _ in range(10):
+        for operation in ("lerp", "addcmul", "addcdiv"):
+            program.launch(f"vectorized_elementwise_kernel<{operation}>", takes=2)
+
+
+def passes(program: Program, step: int) -> None:
+    program.forward()
+
+
+def evaluates(program: Program, step: int) -> None:
+    with program.inside("evaluation"):
+        program.forward()
+
+
+def recomputes(program: Program, step: int) -> None:
+    for _ in range(4):
+        program.launch(PRODUCT, thread=2)
+        program.launch(ACTIVATION, thread=2)
+
+
+def frees(program: Program, step: int) -> None:
+    program.call("cudaFree_v3020", cost=300)
+
+
+def allocates(program: Program, step: int) -> None:
+    program.call("cudaMalloc_v3020", cost=300)
+
+
+def retries(program: Program, step: int) -> None:
+    frees(program, step)
+    allocates(program, step)
+
+
+def saves(program: Program, step: int) -> None:
+    if step == 2:
+        program.copy(TO_HOST, 10**6, PAGEABLE, takes=4000)
+
+
+def compiles(program: Program, step: int) -> None:
+    if step == 2:
+        program.call("cuModuleLoadData", cost=4000)
+
+
+FAULTS: list[tuple[str, str, float, dict[str, Place]]] = [
+    # The host waits for work of 400 us from the copy, or the wait itself, 60 us after its launch.
+    ("item", "step/forward", 350, {"forward": after(400, fetches(4))}),
+    ("selection", "step/forward", 290, {"forward": after(400, selects)}),
+    ("synchronize", "step/forward", 350,
+     {"forward": after(400, lambda program, _: program.synchronize("cudaDeviceSynchronize"))}),
+    # Each takes a gap and a call for the kernel, the copy and the wait.
+    ("number_of_each_tensor", "step", 10 * 3 * 60,
+     {"end": times(10, fetches(4, "reduce_kernel<Norm>"))}),
+    ("debug_checks", "step/forward", 8 * 4 * 60,
+     {"every": times(2, fetches(1, "vectorized_elementwise_kernel<isnan>", "reduce_kernel<any>"))}),
+    ("host_scalars", "step/forward", 4 * 70, {"every": lambda program, _:
+     program.copy(TO_DEVICE, 4, PAGEABLE)}),
+    ("pageable_batch", "step/data", 800, {"data": lambda program, _:
+     program.copy(TO_DEVICE, 10**6, PAGEABLE, takes=800)}),
+    ("blocking_save", "step", 1000, {"end": saves}),
+    ("data_to_host", "step", 2000, {"end": lambda program, _:
+     program.copy(TO_HOST, 10**6, PAGEABLE, takes=2000)}),
+    ("slow_loader", "step/data", 4000, {"data": sleeps(4000)}),
+    ("host_gap", "step/clip", 4000, {"clip": sleeps(4000)}),
+    ("python_in_a_layer", "step/forward/block.2", 2000, {"block2": sleeps(2000)}),
+    # Steps 1 to 4 count, of which two stall.
+    ("stall", "step", 2000, {"end": sleeps(4000, 1, 3)}),
+    ("recompilation", "step/forward", 1000, {"forward": compiles}),
+    ("parameter_by_parameter", "step/optimizer", 29 * 60, {"update": updates}),
+    ("zero_fills", "step", 20 * 60, {"begin": times(20, lambda program, _: program.fill())}),
+    ("empty_cache", "step", 600, {"end": frees, "block2": allocates}),
+    ("allocator_retries", "step/forward/block.2", 600, {"block2": retries}),
+    ("forward_twice", "step/forward", 9 * 60, {"forward": passes}),
+    ("evaluation", "step/evaluation", 9 * 60, {"end": evaluates}),
+    ("recomputation", "step/backward", 8 * 60, {"backward": recomputes}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("key", "where", "saves_us", "faults"), FAULTS, ids=[f[0] for f in FAULTS])
+def test_a_fault_is_named_first_with_what_it_costs(
+    tmp_path: Path, key: str, where: str, saves_us: float, faults: dict[str, Place]
+) -> None:
+    diagnosis = diagnosed(training_loop(tmp_path, **faults))
+    assert diagnosis.understood
+    first = diagnosis.findings[0]
+    assert (first.key, first.where) == (key, where)
+    assert 1000 * first.saves_ms == pytest.approx(saves_us, rel=0.15)
+    assert [each.key for each in diagnosis.findings if not MECHANISMS[each.key].general] == [key]
+
+
+def specific(diagnosis: Diagnosis) -> list[str]:
+    return [each.key for each in diagnosis.findings if not MECHANISMS[each.key].general]
+
+
+@pytest.mark.parametrize("takes", [35, 200])
+def test_nothing_stands_out_of_a_clean_program(tmp_path: Path, takes: float) -> None:
+    assert not specific(diagnosed(training_loop(tmp_path, takes)))
+
+
+@pytest.mark.parametrize(
+    ("key", "how"), [("other_thread", "stretched"), ("crowded_cores", "interrupted")]
+)
+def test_a_host_that_is_kept_from_running_is_named(tmp_path: Path, key: str, how: str) -> None:
+    # Of 27 calls a step every seventh is held up for 1 ms, so each time other ones.
+    program = training_loop(tmp_path, **{how: 7})  # type: ignore[arg-type]
+    first = diagnosed(program).findings[0]
+    assert first.key == key
+    assert first.saves_ms == pytest.approx(program.held / 1000 / 5, rel=0.1)
+
+
+def test_launches_set_the_pace_of_small_kernels_alone(tmp_path: Path) -> None:
+    (found,) = diagnosed(training_loop(tmp_path, takes=3)).findings
+    assert found.key == "launch_bound"
+    # Of 27 launches of 60 us a step, a gap and a call remain; the kernels take 4 each, one by one.
+    assert found.saves_ms == pytest.approx((27 * 60 - 60 - 27 * 4) / 1000, rel=0.1)
+
+
+def test_what_the_device_hides_costs_nothing_and_is_not_named(tmp_path: Path) -> None:
+    # The device takes 27 * 201 us of a step, the host with its loader 27 * 60 + 3,500.
+    diagnosis = diagnosed(training_loop(tmp_path, takes=200, data=sleeps(3500)))
+    assert not diagnosis.findings
+
+
+def test_a_wait_inside_of_what_is_left_out_is_not_named_beside_it(tmp_path: Path) -> None:
+    def both(program: Program, step: int) -> None:
+        program.forward()
+        fetches(4)(program, step)
+
+    diagnosis = diagnosed(training_loop(tmp_path, forward=after(400, both)))
+    assert specific(diagnosis)[0] in ("item", "forward_twice")
+    for above, below in zip(diagnosis.findings, diagnosis.findings[1:], strict=False):
+        assert below.saves_with_above_ms > above.saves_with_above_ms
+
+
+def test_savings_are_those_of_the_plain_step_if_its_time_is_known(tmp_path: Path) -> None:
+    # The profiler doubled the host's time but for the sleep: 27 * 60 + 4,000 us were 27 * 30.
+    program = training_loop(tmp_path, data=sleeps(4000))
+    diagnosis = diagnosed(program, plain_ns=(27 * 40 + 4000) * 1000.0)
+    assert diagnosis.step_ms == pytest.approx(5.08, rel=0.01)
+    assert diagnosis.findings[0].saves_ms == pytest.approx(4.0, rel=0.05)
+    with pytest.raises(TraceError, match="can't be of this program"):
+        diagnosed(program, plain_ns=100.0)
+
+
+def test_of_steps_that_are_not_understood_facts_are_told_and_no_savings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workflow_src.diagnosis.replay.TOLERANCE", -1.0)
+    diagnosis = diagnosed(training_loop(tmp_path, forward=after(400, fetches(4))))
+    (item,) = [each for each in diagnosis.findings if each.key == "item"]
+    assert (item.calls, item.saves_ms) == (1, pytest.approx(float("nan"), nan_ok=True))
+    assert headline(item, diagnosis.step_ms).endswith("ms for it.")
+
+
+def test_each_mechanism_has_its_words_and_its_lines_in_the_docs() -> None:
+    assert set(words()) == set(MECHANISMS)
+    documented = Path("docs/findings.md").read_text()
+    for key, each in words().items():
+        assert f"`{key}`" in documented
+        filled = headline(Finding(key, "step/a", 1, 1, 1, 1, 1, ""), 3)
+        assert len(filled.split()) <= 45, filled
+        assert each.remedy.endswith(".")
+
+
+def test_the_tables_of_a_diagnosis_say_the_same_of_each_process(tmp_path: Path) -> None:
+    tables = diagnosis_tables(training_loop(tmp_path, data=sleeps(4000)).attributed())
+    assert tuple(tables) == DIAGNOSIS_TABLES
+    for name, table in tables.items():
+        assert list(table.columns) == ["process", *COLUMNS[name]]
+    overview, found = tables["diagnoses"].iloc[0], tables["findings"].iloc[0]
+    assert (found["mechanism"], found["path"], found["process"]) == ("slow_loader", "step/data", 1)
+    assert found["headline"].startswith("The host needs ")
+    # The step takes 27 * 60 + 4,000 us, and the device without the host 27 * 36.
+    assert overview["step_ms"] == pytest.approx(5.62, rel=0.01)
+    assert overview["device_alone_ms"] == pytest.approx(0.972, rel=0.02)
+    gaps = tables["gaps"]
+    assert gaps["gap_ms"].iloc[0] == pytest.approx(4.055 * 4 / 5, rel=0.01)
+
+
+def test_a_process_without_steps_has_no_rows_but_one_that_says_so(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    program.launch()
+    tables = diagnosis_tables(program.attributed())
+    assert {name for name in DIAGNOSIS_TABLES if len(tables[name])} == {"diagnoses"}
+    assert tables["diagnoses"]["problem"].iloc[0].startswith("process 1 has no steps")
