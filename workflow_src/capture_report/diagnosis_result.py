@@ -85,9 +85,9 @@ class Diagnosed:
     """What is known of a capture's steps; all values are per step.
 
     steps: whether there are any that could be diagnosed; plain: whether savings are of the plain
-    step; problem: why some process couldn't be diagnosed, or not with the plain time given. headline: of
-    the finding that is said first.
-    tables: those that the report shows, by the names of their CSVs.
+    step; problem: why some process couldn't be diagnosed, or not with the plain time given;
+    headline: of the finding that is said first; tables: those that the report shows, by the names
+    of their CSVs.
     """
 
     steps: bool

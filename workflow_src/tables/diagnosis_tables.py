@@ -19,6 +19,7 @@ from workflow_src.diagnosis.facts import copies, differing_steps, host_gaps, wai
 from workflow_src.diagnosis.finding import Finding, Subject
 from workflow_src.diagnosis.idle_causes import idle_causes
 from workflow_src.diagnosis.replay import check
+from workflow_src.diagnosis.step import Recording
 from workflow_src.diagnosis.words import headline, words
 from workflow_src.placing.attributed import Attributed
 
@@ -40,6 +41,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "gaps": (
         "after_call", "after_path", "before_call", "before_path", "gaps", "gap_ms", "longest_ms",
     ),
+    "step_times": ("step", "time_ms"),
     "step_differences": ("step", "path", "what", "ms", "median_ms"),
     "idle_causes": ("before", "call", "path", "next_path", "times", "idle_ms"),
 }  # fmt: skip
@@ -48,7 +50,8 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 diagnoses: a row per process; problem: why it has no other rows, or plain_ns doesn't count; plain:
 whether step_ms, and with it savings, are of the plain step; host_alone_ms, device_alone_ms: what a
 step would take if the other one took no time. findings: as in diagnosis.finding, those that save
-most first. The others: as in diagnosis.facts and diagnosis.idle_causes.
+most first. step_times: from the end of the step before to that of this one, host and device; of
+the first, from its start. The others: as in diagnosis.facts and diagnosis.idle_causes.
 """
 
 DIAGNOSIS_TABLES = tuple(COLUMNS)
@@ -90,6 +93,7 @@ def _of_process(attributed: Attributed, process: int, plain_ns: float | None) ->
         "waits": waits(recording, paths),
         "copies": copies(recording, attributed.capture.copies, paths),
         "gaps": host_gaps(recording, paths),
+        "step_times": _step_times(recording),
         "step_differences": differing_steps(recording, paths),
         "idle_causes": idle_causes(recording, paths),
     }
@@ -134,6 +138,12 @@ def _finding(finding: Finding, step_ms: float) -> dict[str, object]:
 def _quotable(path: str) -> str:
     """A path that is no more than a name between backticks."""
     return printable(" ".join(path.split())).replace("`", "'")
+
+
+def _step_times(recording: Recording) -> pd.DataFrame:
+    """A row per step."""
+    times = recording.steps["time_ns"] / NS_PER_MS
+    return pd.DataFrame({"step": range(len(times)), "time_ms": times.to_numpy()})
 
 
 def _division(subject: Subject, diagnosis: Diagnosis) -> dict[str, object]:
