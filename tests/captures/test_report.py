@@ -118,7 +118,7 @@ def test_nothing_stands_out_where_nothing_takes_three_percent_and_the_step_is_di
     assert headlines(of)[0].verdict is Verdict.NOTHING_STANDS_OUT
     (division,) = of.diagnosed.tables["diagnoses"].to_dict("records")
     numbers = {head: cell.number for head, cell in division.items()}
-    assert numbers["a step"] == pytest.approx(0.92) and numbers["a device works"] == 0.9
+    assert numbers["a step as recorded"] == pytest.approx(0.92) and numbers["a device works"] == 0.9
     held_up = numbers["host: its own time"] + numbers["host: held up by the device"]
     assert held_up == pytest.approx(0.92)
 
@@ -186,7 +186,7 @@ def test_the_report_has_all_captures_and_no_empty_table(tmp_path: Path) -> None:
     assert "--cuda-graph-trace=node" in text, "what the capture lost is told"
     page = texts[1].read_text()
     assert (
-        "<title>What is wrong with the steps of a capture, and where its device time goes</title>"
+        "<title>What is wrong with a step, and where device time goes</title>"
         in page
     )
     assert page.count('aria-label="Flame chart of ') == 6, "not of the one without ranges"

@@ -16,11 +16,12 @@ Shown = dict[str, tuple[str, str | None]]
 DIVISION: Shown = {
     "process": ("process", None),
     "steps": ("steps", "count"),
-    "step_ms": ("a step", "ms"),
+    "recorded_ms": ("a step as recorded", "ms"),
     "host_ms": ("host: its own time", "ms"),
     "blocked_ms": ("host: held up by the device", "ms"),
     "device_ms": ("a device works", "ms"),
     "collective_wait_ms": ("of it waiting in collectives", "ms"),
+    "step_ms": ("a step that savings are of", "ms"),
     "device_alone_ms": ("if the host took no time", "ms"),
     "host_alone_ms": ("if the device took no time", "ms"),
 }

@@ -56,7 +56,10 @@ class More(StrEnum):
         "`--trace=cuda-sw,nvtx`."
     )
     CUT = "The file ends in the middle, so what came later is missing here."
-    PLAIN = "Savings are of the plain step, whose time the setting `capture_step_ms` gives."
+    PLAIN = (
+        "Savings are of the plain step, whose time the setting `capture_step_ms` gives; all other "
+        "times are as recorded under the profiler."
+    )
     PROFILED = (
         "Savings are of the step under its profiler, which makes every launch dearer. The setting "
         "`capture_step_ms` takes the time of a step without one, as a trainer logs it."
