@@ -27,6 +27,7 @@ rule capture_export:
 rule capture_tables:
     input:
         capture=dag.captures.inputs,
+        words="workflow_src/diagnosis/mechanisms.csv",
         again=dag.captures.tried_again(ancient),
     output:
         multiext(
@@ -40,6 +41,15 @@ rule capture_tables:
             "domains.csv",
             "summary.csv",
             "notes.csv",
+            "certificate.csv",
+            "diagnoses.csv",
+            "findings.csv",
+            "waits.csv",
+            "copies.csv",
+            "gaps.csv",
+            "step_times.csv",
+            "step_differences.csv",
+            "idle_causes.csv",
         ),
     log:
         "results/captures/{capture}/tables.log",
@@ -48,12 +58,13 @@ rule capture_tables:
         unnamed=dag.captures.unnamed,
         folder=output_folder,
         options=dag.captures.options,
+        plain_step=dag.captures.plain_step,
         code=dag.code("tables.capture_tables"),
     message:
         "Place the device time of {params.capture} in its ranges"
     shell:
         "python -m workflow_src.tables.capture_tables --capture {params.capture:q} {params.options}"
-        " --note-problem --output {params.folder:q} > {log:q} 2>&1"
+        " {params.plain_step} --note-problem --output {params.folder:q} > {log:q} 2>&1"
 
 
 # One step, as a picture and for trace viewers.

@@ -52,6 +52,8 @@ rule compare_captures:
             "compare.json",
             "paths.csv",
             "kernels.csv",
+            "findings.csv",
+            "host.csv",
         ),
     log:
         "results/compare/{run_a}/with/{run_b}/compare.log",

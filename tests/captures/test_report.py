@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from enum import StrEnum
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,7 +14,7 @@ from tests.captures.test_joined import rank_file
 from tests.test_nsys import requires_nsys
 from tests.workflow import ROOT, SUITE, Project, make_project
 from workflow_src.capture_report import report
-from workflow_src.capture_report.headline import More, Verdict, headlines
+from workflow_src.capture_report.headline import More, Verdict, Where, headlines, where
 from workflow_src.capture_report.result import Captured, captured, read_tables
 from workflow_src.captures import export
 from workflow_src.common import nsys_cli
@@ -40,16 +41,16 @@ def found(tmp_path: Path, capture: Path, step: str = "") -> Captured:
 @pytest.mark.parametrize(
     ("capture", "verdict", "total", "said"),
     [
-        ("gpt2_modules.sqlite.gz", Verdict.PLACED, 55.735302, "step/backward, with 56 %"),
-        ("streams.sqlite.gz", Verdict.PARTLY, 4.172615, "95 % lie in ranges"),
-        ("vit.sqlite.gz", Verdict.NO_RANGES, 24.970772, "its 25.0 ms of device time are one row"),
+        ("gpt2_modules.sqlite.gz", Where.PLACED, 55.735302, "step/backward, with 56 %"),
+        ("streams.sqlite.gz", Where.PARTLY, 4.172615, "95 % lie in ranges"),
+        ("vit.sqlite.gz", Where.NOWHERE, 24.970772, ""),
     ],
 )
-def test_a_recorded_capture_has_its_verdict(
-    tmp_path: Path, capture: str, verdict: Verdict, total: float, said: str
+def test_a_recorded_capture_says_where_its_device_time_lies(
+    tmp_path: Path, capture: str, verdict: Where, total: float, said: str
 ) -> None:
     of = found(tmp_path, DATA / capture)
-    chosen = headlines(of)[0]
+    chosen = where(of)
     assert chosen.verdict is verdict and of.total.number == pytest.approx(total)
     assert said in chosen.text(Printer())
 
@@ -57,34 +58,78 @@ def test_a_recorded_capture_has_its_verdict(
 @pytest.mark.parametrize(
     ("capture", "step", "said"),
     [
-        ("gpt2_modules.sqlite.gz", "", [(More.WORKING, "for 42 % of the time")]),
+        ("gpt2_modules.sqlite.gz", "", [(Verdict.FINDING, "`step`: 1160"), (More.PROFILED, "")]),
         (
             "ddp.sqlite.gz",
             "",
-            [(More.WORKING, "launch: 44 % of"), (More.WAITS, "for 41.3 ms, 58 % of")],
+            [(Verdict.FINDING, ""), (More.PROFILED, ""), (More.WAITS, "for 41.3 ms, 58 % of")],
         ),
-        ("ddp.sqlite.gz", "train", [(More.NOT_NAMED, "has the name train,"), (More.WAITS, "58 %")]),
-        ("graph.json.gz", "", [(More.NO_STEPS, "repeats 3 times")]),
-        ("vit.sqlite.gz", "", []),
+        ("ddp.sqlite.gz", "train", [(Verdict.NOT_NAMED, "name train,"), (More.WAITS, "58 %")]),
+        ("graph.json.gz", "", [(Verdict.NO_STEPS, "repeats 3 times")]),
+        ("vit.sqlite.gz", "", [(Verdict.NO_RANGES, "its 25.0 ms of device time are one row")]),
+        ("profiler_step_cpu.json.gz", "", [(Verdict.CANT_TELL, "hold no API call. What holds")]),
     ],
 )
-def test_what_waits_is_said_below_the_verdict(
-    tmp_path: Path, capture: str, step: str, said: list[tuple[More, str]]
+def test_a_recorded_capture_says_what_is_wrong_or_why_that_cannot_be_said(
+    tmp_path: Path, capture: str, step: str, said: list[tuple[StrEnum, str]]
 ) -> None:
     of = found(tmp_path, DATA / capture, step)
-    for chosen, (verdict, words) in zip(headlines(of)[1:], said, strict=True):
+    for chosen, (verdict, words) in zip(headlines(of), said, strict=True):
         assert chosen.verdict is verdict and words in chosen.text(Printer())
 
 
-def test_devices_that_work_in_nearly_all_of_the_steps_wait_for_nothing_worth_a_cause(
+def loop(folder: Path, sleeps_us: int) -> Path:
+    """Steps of 920 us and a sleep: nine kernels of 100 us, launched at once, and a wait for them.
+
+    The host sleeps before it launches.
+    """
+    folder.mkdir()
+    export, us = Export(folder), 1000
+    length = (920 + sleeps_us) * us
+    for n in range(4):
+        export.range("step", n * length, (n + 1) * length)
+        first = n * length + (sleeps_us + 5) * us
+        for place in range(9):
+            at = first + (5 + 100 * place) * us
+            export.work(first + 2 * us * place, 100 * us, start=at)
+        export.wait(first + 50 * us, first + 908 * us)
+    return export.write()
+
+
+def test_what_is_wrong_is_said_first_with_the_step_without_it(tmp_path: Path) -> None:
+    """Without the wait, the host sleeps while the device works: 0.9 ms of kernels are left."""
+    of = found(tmp_path, loop(tmp_path / "slow", sleeps_us=580))
+    assert headlines(of)[0].text(Printer()) == (
+        "The host waits for the device 1.0 times a step in `step`, 0.86 ms in all, and fetches "
+        "nothing; without it a step takes 0.90 ms instead of 1.50 ms."
+    )
+    columns = ["saves, ms", "without it, ms", "without all so far, ms"]
+    numbers = [cell.number for cell in of.diagnosed.tables["findings"][columns].iloc[0]]
+    assert numbers == pytest.approx([0.6, 0.9, 0.9], abs=0.001)
+    idle = of.diagnosed.tables["idle_causes"].iloc[0]
+    assert idle["what stood before"] == "the host waited in this call"
+    assert (idle["times"].number, idle["idle, ms"].number) == pytest.approx((0.75, 0.45))
+
+
+def test_nothing_stands_out_where_nothing_takes_three_percent_and_the_step_is_divided(
     tmp_path: Path,
 ) -> None:
-    export = Export(tmp_path)
-    for start in (0, 1000, 2000):
-        export.range("step", start, start + 1000)
-        export.work(start + 10, 950)
-    (_, busy) = headlines(found(tmp_path, export.write()))
-    assert busy.text(Printer()) == "In its steps, devices work for 95 % of the time."
+    of = found(tmp_path, loop(tmp_path / "clean", sleeps_us=0))
+    assert headlines(of)[0].verdict is Verdict.NOTHING_STANDS_OUT
+    (division,) = of.diagnosed.tables["diagnoses"].to_dict("records")
+    numbers = {head: cell.number for head, cell in division.items()}
+    assert numbers["a step as recorded"] == pytest.approx(0.92) and numbers["a device works"] == 0.9
+    held_up = numbers["host: its own time"] + numbers["host: held up by the device"]
+    assert held_up == pytest.approx(0.92)
+
+
+def test_savings_are_of_the_plain_step_where_its_time_is_given(tmp_path: Path) -> None:
+    path = loop(tmp_path / "slow", sleeps_us=580)
+    for step_ms, said in (("1.4", More.PLAIN), ("0.1", More.PROBLEM)):
+        given = ["--capture", str(path), "--step-ms", step_ms, "--output", str(tmp_path / "t")]
+        tables.main(given)
+        of = captured("t", read_tables(tmp_path / "t"))
+        assert said in [each.verdict for each in headlines(of)]
 
 
 def test_a_trace_cut_off_of_operators_alone_says_both(tmp_path: Path) -> None:
@@ -93,21 +138,21 @@ def test_a_trace_cut_off_of_operators_alone_says_both(tmp_path: Path) -> None:
         '{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, '
         '"ts": 1, "dur": 5}, {"ph": "X", "cat": "ker'
     )
-    where, cut = headlines(found(tmp_path, path))
-    assert "operators on a CPU, as no device work was read" in where.text(Printer())
+    first, cut = headlines(found(tmp_path, path))
+    assert "operators on a CPU, as no device work was read" in first.text(Printer())
     assert cut.verdict is More.CUT
 
 
 def test_a_capture_without_device_work_says_so(tmp_path: Path) -> None:
     export = Export(tmp_path)
     export.range("step", 0, 10)
-    assert headlines(found(tmp_path, export.write()))[0].verdict is Verdict.NOTHING
+    assert headlines(found(tmp_path, export.write()))[0].verdict is Verdict.NO_WORK
 
 
 def test_ranks_are_apart_and_waiting_for_each_other_is_communication(tmp_path: Path) -> None:
     of = found(tmp_path, DATA / "ddp.sqlite.gz")
     assert len(of.processes) == 2 and set(of.paths["process"]) == set(of.processes["process"])
-    assert "is step/backward, with 79 %" in headlines(of)[0].text(Printer()), "of both together"
+    assert "is step/backward, with 79 %" in where(of).text(Printer()), "of both together"
     first = of.families.iloc[0]
     assert first["family"] == "communication" and first["device, ms"].number == pytest.approx(
         49.7, 0.01
@@ -140,7 +185,7 @@ def test_the_report_has_all_captures_and_no_empty_table(tmp_path: Path) -> None:
     assert text.count("\n## ") == len(folders) and asked_of(texts[0]) == "a1"
     assert "--cuda-graph-trace=node" in text, "what the capture lost is told"
     page = texts[1].read_text()
-    assert "<title>Where the device time of a capture goes</title>" in page
+    assert "<title>What is wrong with a step, and where device time goes</title>" in page
     assert page.count('aria-label="Flame chart of ') == 6, "not of the one without ranges"
     assert " 55.7 ms in ranges (55,735,302 ns)<" in page
     assert "@@" not in page and "step.svg" not in text + page, "none was drawn"

@@ -5,11 +5,13 @@ from pathlib import Path
 import pytest
 
 from tests.captures.building import Export
+from tests.captures.test_report import loop
 from tests.workflow import ROOT
 from workflow_src.common.errors import StageError
 from workflow_src.compare import compare_captures, gate
 from workflow_src.compare.captures import CapturesCompared, read_capture
-from workflow_src.compare.captures_headline import Verdict, headline
+from workflow_src.compare.captures_headline import STATUSES, Verdict, headline
+from workflow_src.compare.change import Verdict as OfTime
 from workflow_src.render.show import Printer
 from workflow_src.tables import capture_tables as tables
 
@@ -96,8 +98,31 @@ def test_each_verdict_and_its_status(
     assert said in (out / "compare.md").read_text() and said in (out / "compare.json").read_text()
     assert gate.read_verdict(out / "compare.json") == (status, said)
     assert {path.name for path in out.iterdir()} == {
-        "compare.md", "compare.html", "compare.json", "paths.csv", "kernels.csv"
+        "compare.md", "compare.html", "compare.json", "paths.csv", "kernels.csv", "findings.csv",
+        "host.csv",
     }  # fmt: skip
+
+
+def test_a_loader_that_sleeps_longer_makes_steps_slower_and_is_named(tmp_path: Path) -> None:
+    """Device work is the same: 9 kernels of 100 us a step, for which the host waits."""
+    folders = []
+    for name, sleeps_us in (("a", 0), ("b", 580)):
+        given = ["--capture", str(loop(tmp_path / name, sleeps_us))]
+        tables.main([*given, "--output", str(tmp_path / name / "tables")])
+        folders.append(tmp_path / name / "tables")
+    found = compared(*folders)
+    assert [each.verdict for each in found.changes] == [OfTime.SAME, OfTime.SLOWER]
+    assert (found.changes[1].a_ms, found.changes[1].b_ms) == pytest.approx((0.92, 1.5))
+    said = headline(found)
+    assert said.verdict is Verdict.LONGER and STATUSES[Verdict.LONGER] == 1
+    assert "1.50 ms instead of 0.920 ms" in said.text(Printer())
+    gaps = found.steps.host[found.steps.host["what"] == "gap between calls"]
+    assert gaps["change_ms"].sum() == pytest.approx(0.58, rel=0.05)
+    appeared = found.steps.findings.iloc[0]
+    assert (appeared["kind"], appeared["b_ms"]) == ("appeared", pytest.approx(0.6, rel=0.01))
+    back = compared(*reversed(folders))
+    assert headline(back).verdict is Verdict.SHORTER
+    assert back.steps.findings["kind"].tolist() == ["vanished"]
 
 
 def test_captures_without_tables_or_that_could_not_be_read_are_refused(tmp_path: Path) -> None:

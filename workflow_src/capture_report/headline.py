@@ -1,37 +1,50 @@
-"""One capture in some sentences: where its device time lies, what waits, and what wasn't read."""
+"""One capture in some sentences: what is wrong with its steps, and what wasn't read."""
 
 from collections.abc import Mapping
 from enum import StrEnum
 
+from markupsafe import Markup
+
 from workflow_src.capture_report.result import Captured
+from workflow_src.diagnosis.words import NOTHING
 from workflow_src.placing.steps import REPEATED
 from workflow_src.render.show import Headline
 from workflow_src.render.value import Cell
-
-BUSY = 0.9
-"""The share of steps from which on devices are busy."""
 
 WAITS = 0.05
 """The share of a process's device time from which on its waiting for others is worth a sentence."""
 
 
 class Verdict(StrEnum):
-    """How much of the device time lies in ranges, and where most of it."""
+    """What is said first: the finding that saves most, or why nothing is said."""
 
-    PLACED = (
-        "All {total} ms of {takes} lie in ranges. The one with the most of its own is {path}, "
-        "with {most}."
+    FINDING = "{finding}"
+    NOTHING_STANDS_OUT = f"{NOTHING}. How a step divides stands below."
+    NOT_UNDERSTOOD = (
+        "Nothing is said of savings: replayed from its calls, a step takes {replayed} ms instead "
+        "of the recorded {recorded} ms. What was looked for and seen stands below; a capture of "
+        "more steps in a row, without a wait for the device between them, may be understood."
     )
-    PARTLY = (
-        "Of {total} ms of {takes} {share} lie in ranges; what doesn't is listed with its "
-        "reason. The range with the most of its own is {path}, with {most}."
+    CANT_TELL = (
+        "Nothing can be said of what is wrong: {why}. What holds a step up is told by calls that "
+        "launch work, which nsys records with `-t cuda,nvtx` and torch.profiler with its activity "
+        "CUDA; a CPU has none."
+    )
+    NO_STEPS = (
+        "Nothing can be said of what is wrong: no steps were found, for no outermost range with "
+        "nearly all device work repeats {repeats} times, by one name or by numbered ones. The "
+        "setting `capture_step` names the range that is a step."
+    )
+    NOT_NAMED = (
+        "Nothing can be said of what is wrong: no range that counts has the name {named}, which "
+        "`capture_step` gives."
     )
     NO_RANGES = (
-        "The capture has no range that counts, so its {total} ms of {takes} are one row, and no "
-        "steps are told apart. docs/captures.md says how to capture with ranges."
+        "Nothing can be said of what is wrong: the capture has no range that counts, so its "
+        "{total} ms of {takes} are one row, and no steps are told apart. docs/captures.md says how "
+        "to capture with ranges."
     )
-    UNPLACED = "None of the {total} ms of {takes} lies in a range; the reasons are listed."
-    NOTHING = "The capture holds no device work that could be read."
+    NO_WORK = "The capture holds no device work that could be read."
     UNREADABLE = "This capture could not be read: {problem}."
 
 
@@ -43,34 +56,63 @@ class More(StrEnum):
         "`--trace=cuda-sw,nvtx`."
     )
     CUT = "The file ends in the middle, so what came later is missing here."
-    WORKING = (
-        "In its steps, devices work for {working} of the time; most of the rest is idle time "
-        "of the cause {cause}: {idle} of the time."
+    PLAIN = (
+        "Savings are of the plain step, whose time the setting `capture_step_ms` gives; all other "
+        "times are as recorded under the profiler."
     )
-    BUSY = "In its steps, devices work for {working} of the time."
-    NO_STEPS = (
-        "No steps were found, so idle time isn't told: no outermost range with nearly all device "
-        "work repeats {repeats} times, by one name or by numbered ones. The setting `capture_step` "
-        "names the range that is a step."
+    PROFILED = (
+        "Savings are of the step under its profiler, which makes every launch dearer. The setting "
+        "`capture_step_ms` takes the time of a step without one, as a trainer logs it."
     )
-    NOT_NAMED = "No range that counts has the name {named}, which `capture_step` gives."
+    PROBLEM = "Not all could be diagnosed: {why}."
     WAITS = (
         "Process {process} waits for others in collectives for {waits} ms, {of_device} of its "
         "device time. All tables but the one that compares processes count waiting as device time."
     )
 
 
+class Where(StrEnum):
+    """How much of the device time lies in ranges, and where most of it."""
+
+    PLACED = (
+        "All {total} ms of {takes} lie in ranges. The one with the most of its own is {path}, "
+        "with {most}."
+    )
+    PARTLY = (
+        "Of {total} ms of {takes} {share} lie in ranges; what doesn't is listed with its "
+        "reason. The range with the most of its own is {path}, with {most}."
+    )
+    UNPLACED = "None of the {total} ms of {takes} lies in a range; the reasons are listed."
+    NOWHERE = ""
+
+
 def headlines(found: Captured) -> tuple[Headline, ...]:
-    """The verdicts on a capture, with their numbers."""
+    """What is said first of a capture, with its numbers."""
     slots = _slots(found)
     verdicts = (_verdict(found), *_more(found))
     return tuple(Headline(verdict, verdict.value, slots) for verdict in verdicts)
 
 
+def where(found: Captured) -> Headline:
+    """Where the device time of a capture lies."""
+    if found.problem or found.whole or not found.total.number:
+        verdict = Where.NOWHERE
+    elif not found.placed.number or found.leader is None:
+        verdict = Where.UNPLACED
+    else:
+        verdict = Where.PARTLY if found.unplaced.number else Where.PLACED
+    return Headline(verdict, verdict.value, _slots(found))
+
+
 def _slots(found: Captured) -> Mapping[str, Cell]:
-    leader, working, waiting = found.leader, found.working, found.waiting
+    leader, waiting, off = found.leader, found.waiting, found.diagnosed.misunderstood
+    finding = found.diagnosed.headline
     return {
         "problem": found.problem,
+        "finding": Markup(finding) if finding else None,
+        "replayed": off.replayed if off else None,
+        "recorded": off.recorded if off else None,
+        "why": found.diagnosed.problem,
         "total": found.total,
         "takes": found.takes,
         "share": found.share,
@@ -78,9 +120,6 @@ def _slots(found: Captured) -> Mapping[str, Cell]:
         "most": leader.share if leader else None,
         "named": found.named,
         "repeats": str(REPEATED),
-        "working": working.share if working else None,
-        "cause": working.cause if working else None,
-        "idle": working.idle if working else None,
         "process": waiting.process if waiting else None,
         "waits": waiting.ms if waiting else None,
         "of_device": waiting.share if waiting else None,
@@ -88,28 +127,31 @@ def _slots(found: Captured) -> Mapping[str, Cell]:
 
 
 def _verdict(found: Captured) -> Verdict:
-    if found.problem:
-        return Verdict.UNREADABLE
-    if not found.total.number:
-        return Verdict.NOTHING
-    if not found.placed.number or found.leader is None:
-        return Verdict.UNPLACED
-    if found.whole:
-        return Verdict.NO_RANGES
-    return Verdict.PARTLY if found.unplaced.number else Verdict.PLACED
+    """The first of these that holds."""
+    diagnosed = found.diagnosed
+    verdicts = {
+        Verdict.UNREADABLE: found.problem is not None,
+        Verdict.NO_WORK: not found.total.number,
+        Verdict.NO_RANGES: found.whole,
+        Verdict.NOT_NAMED: found.named is not None,
+        Verdict.NO_STEPS: not found.steps_found,
+        Verdict.CANT_TELL: not diagnosed.steps,
+        Verdict.NOT_UNDERSTOOD: diagnosed.misunderstood is not None,
+        Verdict.FINDING: diagnosed.headline is not None,
+    }
+    holding = (verdict for verdict, holds in verdicts.items() if holds)
+    return next(holding, Verdict.NOTHING_STANDS_OUT)
 
 
 def _more(found: Captured) -> list[More]:
-    working, waiting = found.working, found.waiting
-    placed = _verdict(found) in (Verdict.PLACED, Verdict.PARTLY)
-    busy = working is not None and (working.cause is None or working.share.number >= BUSY)
+    waiting, diagnosed = found.waiting, found.diagnosed
+    saves = _verdict(found) is Verdict.FINDING
     said = {
         More.NO_KERNELS: found.no_kernels,
         More.CUT: found.cut,
-        More.NOT_NAMED: found.named is not None,
-        More.NO_STEPS: placed and working is None and found.named is None,
-        More.BUSY: busy,
-        More.WORKING: working is not None and not busy,
+        More.PLAIN: saves and diagnosed.plain,
+        More.PROFILED: saves and not diagnosed.plain,
+        More.PROBLEM: diagnosed.steps and diagnosed.problem is not None,
         More.WAITS: waiting is not None and waiting.share.number >= WAITS,
     }
     return [each for each, holds in said.items() if holds]

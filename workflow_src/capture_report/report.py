@@ -10,10 +10,10 @@ from pathlib import Path
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.capture_report.headline import headlines
+from workflow_src.capture_report.headline import headlines, where
 from workflow_src.capture_report.pictures import flame_chart, step_image
 from workflow_src.capture_report.result import Captured, captured, read_tables
-from workflow_src.capture_report.shown import PAGE, SHOWN
+from workflow_src.capture_report.shown import FIRST, SHOWN
 from workflow_src.common.arguments import Parser, existing_folder, new_file
 from workflow_src.common.asked import noted
 from workflow_src.common.atomic_write import write_text
@@ -39,8 +39,8 @@ def text_of(
     said = []
     for each in shown:
         first, *more = headlines(each)
-        said.append((each, first, more, pictures.get(each.name, "")))
-    return render(templates, TEMPLATE, Printer(), captures=said, rows=SHOWN, page=PAGE)
+        said.append((each, first, more, where(each), pictures.get(each.name, "")))
+    return render(templates, TEMPLATE, Printer(), captures=said)
 
 
 def shortened(found: Captured) -> Captured:
@@ -51,7 +51,16 @@ def shortened(found: Captured) -> Captured:
     paths = _most(found.paths, "device, ms") if found.ranks.empty else found.paths[:0]
     steps, ranks, kernels = (rows[:SHOWN] for rows in (found.steps, found.ranks, found.kernels))
     idle = _most(found.idle, "idle, ms")
-    return replace(found, paths=paths, steps=steps, idle=idle, ranks=ranks, kernels=kernels)
+    tables = {name: table[:FIRST] for name, table in found.diagnosed.tables.items()}
+    return replace(
+        found,
+        paths=paths,
+        steps=steps,
+        idle=idle,
+        ranks=ranks,
+        kernels=kernels,
+        diagnosed=replace(found.diagnosed, tables=tables),
+    )
 
 
 def _most(paths: pd.DataFrame, column: str) -> pd.DataFrame:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from workflow_src.capture_report.diagnosis_result import Diagnosed, diagnosed
 from workflow_src.capture_report.rank_result import Waiting, longest_waiting, rank_times
 from workflow_src.capture_report.shown import most
-from workflow_src.capture_report.step_result import Working, idle_times, step_times, working
+from workflow_src.capture_report.step_result import idle_times, step_times
 from workflow_src.capture_report.work_result import (
     count_of,
     family_times,
@@ -33,7 +34,10 @@ DEVICE = "device time"
 OPERATORS = "time of operators on a CPU, as no device work was read,"
 """What a capture's work takes."""
 
-READ = ("paths", "kernels", "unplaced", "steps", "idle", "summary", "notes", "certificate")
+READ = (
+    "paths", "kernels", "unplaced", "steps", "idle", "summary", "notes", "certificate",
+    "diagnoses", "findings", "waits", "copies", "gaps", "step_differences", "idle_causes",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -50,13 +54,14 @@ class Captured:
 
     `takes` says that it is device time, or that of operators. `cut`: the file ended in its middle.
     `no_kernels`: it has calls that launched some, and none.
-    `named`: the name of steps that no range has. `working` is how devices spend the time of steps,
-    `waiting` the process that waits longest for others. `whole`: there are no ranges that count, so
-    that all work is in one row. `paths` has the range paths, `ranks` those of several processes
-    joined, `steps` how long steps take and where that goes, `idle` before the work of which range
-    paths devices idled in steps, `kernels` and `families` what ran, `lost` what could not be placed
-    and why, `processes` a row per process if there are several, `notes` what was read otherwise
-    than recorded, `certificate` whether it can be trusted. `problem` says why the capture can't be
+    `named`: the name of steps that no range has. `steps_found`: whether there are any, `diagnosed`
+    what is wrong with them. `waiting` is the process that waits longest for others. `whole`: there
+    are no ranges that count, so that all work is in one row. `paths` has the range paths, `ranks`
+    those of several processes joined, `steps` how long steps take and where that goes, `idle`
+    before the work of which range paths devices idled in steps, `kernels` and `families` what ran,
+    `lost` what could not be placed and why, `processes` a row per process if there are several,
+    `notes` what was read otherwise than recorded, `certificate` whether it can be trusted.
+    `problem` says why the capture can't be
     read; there is nothing else then.
     """
 
@@ -71,7 +76,8 @@ class Captured:
     cut: bool
     no_kernels: bool
     named: str | None
-    working: Working | None
+    steps_found: bool
+    diagnosed: Diagnosed
     waiting: Waiting | None
     whole: bool
     leader: Leader | None
@@ -123,7 +129,8 @@ def captured(name: str, tables: Mapping[str, pd.DataFrame]) -> Captured:
         cut="cut off" in set(tables["notes"]["note"]),
         no_kernels=NO_KERNELS in set(tables["notes"]["note"]),
         named=_about_note(tables["notes"], "no step"),
-        working=working(tables["steps"]),
+        steps_found=steps > 0,
+        diagnosed=diagnosed(tables, several),
         waiting=longest_waiting(tables["paths"]),
         whole=not ranges,
         leader=_leader(tables["paths"], total),

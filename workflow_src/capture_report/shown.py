@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-SHOWN, PAGE = 30, 1000
-"""Rows of a table in Markdown, and on the page; the CSVs have all."""
+FIRST, SHOWN, PAGE = 10, 30, 1000
+"""Rows of a table in Markdown, fewer of the diagnosis', and on the page; the CSVs have all."""
 
 
 def most(rows: pd.DataFrame, column: str, count: int = PAGE) -> pd.DataFrame:

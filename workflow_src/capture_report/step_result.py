@@ -1,7 +1,6 @@
 """What the report says of a capture's steps: how long they take, and where and why devices idle."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import pandas as pd
 
@@ -68,33 +67,6 @@ def idle_times(idle: pd.DataFrame, several: bool) -> pd.DataFrame:
     idle_head, *more = times.values()
     heads = (["process"] if several else []) + ["range path", idle_head, "share", *more]
     return pd.DataFrame(lines, columns=heads, dtype="object")
-
-
-@dataclass(frozen=True)
-class Working:
-    """How devices spend the time of all steps: the shares of work and of the longest idle cause.
-
-    `cause` is None where causes aren't known.
-    """
-
-    share: Value
-    cause: str | None
-    idle: Value | None
-
-
-def working(steps: pd.DataFrame) -> Working | None:
-    """What devices do in steps; None without any."""
-    whole = _ms(steps, "wall_ns", "sum")
-    share = ratio(
-        _ms(steps, "device_active_ns", "sum"), whole, "share", "device_active_ns / wall_ns"
-    )
-    if share is None:
-        return None
-    sums = {cause: _ms(steps, f"idle_{cause}_ns", "sum") for cause in ALL_CAUSES}
-    cause, ms = max(sums.items(), key=lambda item: item[1].number)
-    idle = ratio(ms, whole, "share", f"idle_{cause}_ns / wall_ns")
-    known = bool(steps["idle_launch_ns"].notna().all() and ms.number)
-    return Working(share, cause, idle) if known else Working(share, None, None)
 
 
 def _ms(rows: pd.DataFrame, column: str, how: str, table: str = "steps") -> Value:

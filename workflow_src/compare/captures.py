@@ -9,12 +9,16 @@ import pandas as pd
 from workflow_src.common.errors import StageError
 from workflow_src.common.reading import reading
 from workflow_src.common.units import NS_PER_MS
+from workflow_src.compare.captures_steps import StepsCompared, compare_steps
 from workflow_src.compare.change import PLAIN_BEYOND, Change, Kind, apart
 from workflow_src.compare.work import kind_of
 from workflow_src.placing.kernel_names import distinct_names, short_names
 from workflow_src.render.value import Cell, Value
 
-READ = ("paths", "kernels", "steps", "summary", "notes")
+READ = (
+    "paths", "kernels", "steps", "summary", "notes",
+    "diagnoses", "findings", "gaps", "waits", "step_times",
+)  # fmt: skip
 ADVICE = "make its tables: snakemake --cores 1 report.md --config 'captures=[FILE]'"
 
 FEWEST_STEPS = 3
@@ -49,7 +53,8 @@ class Captured:
 class CapturesCompared:
     """Two captures compared; times (ms) are of a step of a process, if both have steps.
 
-    step: the range path that both have as steps, or None; device: the change of their device time.
+    step: the range path that both have as steps, or None; device: the change of their device time;
+    steps: what else differs between their steps.
     paths: a row per range path: times, ms and own_ms of each (a_times, b_times, ...), ratio, and
     own_change_ms, which add up. kernels: a row per name: calls and ms of each, kind (how it
     changed, or None), change_ms. The name is the whole one, or the short one if profilers differ.
@@ -59,6 +64,7 @@ class CapturesCompared:
     b: str
     step: str | None
     device: Change | None
+    steps: StepsCompared
     profilers: tuple[str, str]
     paths: pd.DataFrame
     kernels: pd.DataFrame
@@ -67,6 +73,37 @@ class CapturesCompared:
     def profilers_differ(self) -> bool:
         """Whether kernels are matched by short name."""
         return self.profilers[0] != self.profilers[1]
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """The changes of a step that decide: of device work, and from step to step."""
+        return tuple(each for each in (self.device, self.steps.time) if each and self.step)
+
+    @property
+    def times_table(self) -> pd.DataFrame:
+        """The two times of a step that are judged, each with its verdict."""
+        lines = [
+            [each.kind, *(Value(ms, "ms", ()) for ms in (each.a_ms, each.b_ms)),
+             Value(each.ratio, "near_one", ()), each.verdict]
+            for each in self.changes
+        ]  # fmt: skip
+        heads = ["time of a step, median", "A, ms", "B, ms", "B / A", "verdict"]
+        return pd.DataFrame(lines, columns=heads, dtype="object")
+
+    @property
+    def parts_table(self) -> pd.DataFrame:
+        """How the steps divide."""
+        return _changes_table(self.steps.parts, {"part": "a step"})
+
+    @property
+    def findings_table(self) -> pd.DataFrame:
+        """What each finding costs."""
+        return _changes_table(self.steps.findings, {"name": "finding", "path": "where", "kind": ""})
+
+    @property
+    def host_table(self) -> pd.DataFrame:
+        """What the host does longer or less long."""
+        return _changes_table(self.steps.host, {"what": "the host", "path": "where"})
 
     @property
     def paths_table(self) -> pd.DataFrame:
@@ -86,6 +123,14 @@ class CapturesCompared:
         ]
         heads = ["kernel", "", "calls, A", "calls, B", "A, ms", "B, ms", "change, ms"]
         return pd.DataFrame(lines, columns=heads, dtype="object")
+
+
+def _changes_table(rows: pd.DataFrame, texts: Mapping[str, str]) -> pd.DataFrame:
+    """Rows of texts, by column and its heading, with the ms of A and B and their change."""
+    columns = ("a_ms", "b_ms", "change_ms")
+    lines = [[*row[list(texts)], *_cells(row, columns)] for _, row in rows.iterrows()]
+    heads = [*texts.values(), "A, ms", "B, ms", "change, ms"]
+    return pd.DataFrame(lines, columns=heads, dtype="object")
 
 
 def _cells(row: "pd.Series[float]", columns: tuple[str, ...]) -> list[Cell]:
@@ -128,7 +173,10 @@ def compare_captures(a: Captured, b: Captured) -> CapturesCompared:
     kernels = _joined(named, "name")
     short = kernels["name"] if differ else distinct_names(kernels["name"])
     changed = _changed(kernels.assign(short_name=short))
-    return CapturesCompared(a.name, b.name, step, device, profilers, _path_changes(paths), changed)
+    between = compare_steps(a.tables, b.tables, FEWEST_STEPS)
+    return CapturesCompared(
+        a.name, b.name, step, device, between, profilers, _path_changes(paths), changed
+    )
 
 
 def _shared_step(a: Captured, b: Captured) -> str | None:

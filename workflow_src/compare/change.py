@@ -37,11 +37,16 @@ class Why(StrEnum):
 
 
 class Kind(StrEnum):
-    """Which time of a phase it is."""
+    """Which time of a phase, or of a captured step, it is."""
 
     DEVICE = "device time"
     REPLAY = "as a CUDA graph"
     PLAIN = "plain time"
+    STEP = "from step to step, under the profiler"
+
+
+OF_PHASES = (Kind.DEVICE, Kind.REPLAY, Kind.PLAIN)
+"""The times of a phase of a case; a step of a capture has another."""
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,10 @@ def text_of(found: CapturesCompared, templates: Path, whole: bool = False) -> st
         Printer(),
         found=found,
         headline=headline(found),
+        times=found.times_table,
+        parts=found.parts_table,
+        findings=found.findings_table[:rows],
+        host=found.host_table[:rows],
         paths=found.paths_table[:rows],
         kernels=found.kernels_table[:rows],
     )
@@ -42,6 +46,8 @@ def write(found: CapturesCompared, folder: Path, templates: Path) -> None:
     write_text(folder / "compare.html", page)
     write_csv(folder / "paths.csv", found.paths)
     write_csv(folder / "kernels.csv", found.kernels)
+    write_csv(folder / "findings.csv", found.steps.findings)
+    write_csv(folder / "host.csv", found.steps.host)
     verdict = {"a": found.a, "b": found.b, "verdict": str(said.text(Printer()))}
     status = STATUSES[Verdict[said.verdict.name]]
     write_json(folder / "compare.json", verdict | {"status": status, "processes_needed": None})

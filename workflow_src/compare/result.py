@@ -10,7 +10,7 @@ import pandas as pd
 from workflow_src.answers.tables import CaseKey
 from workflow_src.common import words
 from workflow_src.common.errors import StageError
-from workflow_src.compare.change import Change, Kind, PhaseChange, Verdict, Why
+from workflow_src.compare.change import OF_PHASES, Change, PhaseChange, Verdict, Why
 from workflow_src.compare.machines import Difference, SameHost, differences, other_work, same_host
 from workflow_src.compare.phases import Absent, not_in_both, on_cpu, phase_changes
 from workflow_src.compare.plain import fewest_processes
@@ -82,7 +82,7 @@ class Comparison:
     def summary_table(self) -> pd.DataFrame:
         """Per kind of time: how many phases have each verdict, and the geometric mean of B / A."""
         lines = []
-        for kind in Kind:
+        for kind in OF_PHASES:
             changes = [c for each in self.phases for c in each.changes if c.kind is kind]
             counts = Counter(change.verdict for change in changes)
             if changes:
@@ -95,7 +95,7 @@ class Comparison:
         """Every phase with its verdict, those with one first, then by the largest ratio."""
         order = [Verdict.SLOWER, Verdict.FASTER, Verdict.UNKNOWN, Verdict.SAME]
         ranked = sorted(self.phases, key=lambda e: (order.index(e.verdict), -_largest(e)))
-        names = ["case", "phase", "verdict", *(f"{kind}, ms" for kind in Kind)]
+        names = ["case", "phase", "verdict", *(f"{kind}, ms" for kind in OF_PHASES)]
         names += ["B / A", "B / A", "B / A", "99 % interval", "why plain time can't tell"]
         lines = [
             [

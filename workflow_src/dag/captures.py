@@ -21,6 +21,8 @@ from workflow_src.plan.config import PERIODIC, ConfigError
 RESULTS = "results/captures"
 TABLES = (
     "paths", "kernels", "families", "unplaced", "steps", "idle", "domains", "summary", "notes",
+    "certificate", "diagnoses", "findings", "waits", "copies", "gaps", "step_times",
+    "step_differences", "idle_causes",
 )  # fmt: skip
 SUFFIXES = re.compile(r"(\.nsys-rep|\.sqlite|\.json|\.pt\.trace|\.trace|\.gz|_arwdir|_pqtdir)+\Z")
 ENDS = (SUFFIXES, re.compile(r"\.gz\Z"), re.compile(r"(?!)"))
@@ -36,13 +38,15 @@ UNREADABLE = "unreadable"
 class Captures:
     """The captures that are reported instead of a suite, by name; none if there are none.
 
-    files: those of each, or a folder; several are traces of ranks of one job.
+    files: those of each, or a folder; several are traces of ranks of one job. step_ms: the time of
+    a step without a profiler, of all captures or by name.
     """
 
     files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     fold: str = ""
     domains: tuple[str, ...] = ()
     step: str = ""
+    step_ms: float | Mapping[str, float] = field(default_factory=dict)
     limits: tuple[str, ...] = ()
 
     @property
@@ -51,6 +55,12 @@ class Captures:
         given = [f"--fold={self.fold}", f"--step={self.step}", *self.limits]
         given += [f"--domains={','.join(self.domains)}"] if self.domains else []
         return shlex.join(given)
+
+    def plain_step(self, wildcards: Wildcards) -> str:
+        """The argument for the time of a capture's step without a profiler; "" if unknown."""
+        known_ms = self.step_ms
+        ms = known_ms.get(wildcards.capture) if isinstance(known_ms, Mapping) else known_ms
+        return f"--step-ms={ms:g}" if ms else ""
 
     def file(self, wildcards: Wildcards) -> str:
         """The first file of a capture. Raises ConfigError for a name that isn't among them."""
@@ -114,7 +124,7 @@ class Captures:
     @property
     def asked(self) -> str:
         """What the report is made for, as the note at its end: a hash of names and files."""
-        about = json.dumps([dict(self.files), self.fold, self.domains, self.step])
+        about = json.dumps([dict(self.files), self.fold, self.domains, self.step, self.step_ms])
         return hashlib.sha256(about.encode()).hexdigest()[:12]
 
     def made_for_another(self, ancient: Callable[[str], str]) -> str:
@@ -138,12 +148,14 @@ def captures_of(
     domains: Iterable[str] = (),
     step: str | None = None,
     limits: Mapping[str, float | None] | None = None,
+    step_ms: float | Mapping[str, float] | None = None,
 ) -> Captures:
     """The captures that the setting `captures` names, files or patterns of files.
 
     A file that isn't there or can't be read is one whose reader will say so, beside others that are
-    there. Raises ConfigError if there are none, for a pattern without a file, two files whose whole
-    paths give one name, or a bad `capture_fold`. `limits`: those of reading one (GiB), by argument.
+    there. `limits`: those of reading one (GiB), by argument. Raises ConfigError if there are no
+    files, for a pattern without a file, two files whose whole paths give one name, a bad
+    `capture_fold`, or a name in step_ms that no capture has.
     """
     try:
         re.compile(fold or "")
@@ -159,7 +171,10 @@ def captures_of(
         found[pattern] = [pattern]
     files = dict.fromkeys(path.rstrip("/") for paths in found.values() for path in paths)
     given = tuple(f"--{name}={value:g}" for name, value in (limits or {}).items() if value)
-    return Captures(_of_jobs(names_of(list(files))), fold or "", tuple(domains), step or "", given)
+    named = _of_jobs(names_of(list(files)))
+    for name in step_ms if isinstance(step_ms, Mapping) else ():
+        known("capture_step_ms", name, named)
+    return Captures(named, fold or "", tuple(domains), step or "", step_ms or {}, given)
 
 
 def _fitting(pattern: str) -> list[str]:

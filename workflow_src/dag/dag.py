@@ -128,5 +128,6 @@ def dag_of(plan: Plan, changed: Iterable[str] = ()) -> Dag:
             settings["capture_domains"],
             settings["capture_step"],
             {name: settings[setting] for name, setting in LIMITS.items()},
+            settings["capture_step_ms"],
         ),
     )

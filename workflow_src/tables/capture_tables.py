@@ -1,9 +1,8 @@
 """Write the tables of any capture: its device time by range path, kernel and family.
 
 Reads an SQLite export of nsys or a trace of torch.profiler, compressed or not, or a folder of Arrow
-or Parquet files that nsys exported. Times in paths.csv are milliseconds; all others are whole
-nanoseconds. All device time of the capture is in kernels.csv or in unplaced.csv, which is checked
-before anything is written.
+or Parquet files that nsys exported. A column's name ends with its unit. All device time of the
+capture is in kernels.csv or in unplaced.csv, which is checked before anything is written.
 """
 
 import argparse
@@ -17,7 +16,14 @@ from workflow_src.captures.capture import NOTES, Capture, Note
 from workflow_src.captures.domains import domain_names
 from workflow_src.captures.limits import add_limits, within_limits
 from workflow_src.captures.rows import rows_where
-from workflow_src.common.arguments import Parser, any_path, existing_file, new_folder, pattern
+from workflow_src.common.arguments import (
+    Parser,
+    any_path,
+    existing_file,
+    new_folder,
+    pattern,
+    positive,
+)
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import TraceError, one_sentence
 from workflow_src.common.nesting import NOWHERE
@@ -31,10 +37,11 @@ from workflow_src.placing.per_step import InSteps
 from workflow_src.placing.placing import WHOLE
 from workflow_src.placing.steps import steps, thread_steps
 from workflow_src.tables.certificate import certificate
+from workflow_src.tables.diagnosis_tables import DIAGNOSIS_TABLES, diagnosis_tables
 
 TABLES = (
     "paths", "kernels", "families", "unplaced", "steps", "idle", "domains", "summary", "notes",
-    "certificate",
+    "certificate", *DIAGNOSIS_TABLES,
 )  # fmt: skip
 BUSY = {"activities": ("duration_ns", "size"), "busy_ns": ("duration_ns", "sum")}
 IN_STEPS = {"activities_in_steps": ("in_step", "sum"), "busy_ns_in_steps": ("in_step_ns", "sum")}
@@ -42,8 +49,11 @@ SUMS = BUSY | IN_STEPS
 """What work comes to, and as far as it belongs to steps."""
 
 
-def tables_of(found: Attributed) -> dict[str, pd.DataFrame]:
-    """All tables by name. Raises TraceError if they don't account for all device time."""
+def tables_of(found: Attributed, plain_ns: float | None = None) -> dict[str, pd.DataFrame]:
+    """All tables by name; plain_ns: the time of a step without a profiler, if it is known.
+
+    Raises TraceError if they don't account for all device time.
+    """
     in_steps = InSteps.of(found.work, found.placed.ranges, found.ranged.steps.is_step)
     launched = _launched(found, in_steps)
     kernels, families, unplaced = (
@@ -68,6 +78,7 @@ def tables_of(found: Attributed) -> dict[str, pd.DataFrame]:
         "summary": summary(found, in_steps.steps),
         "notes": _notes_table(found.notes),
         "certificate": certificate(found, in_steps, ledgers, launched),
+        **diagnosis_tables(found, plain_ns),
     }
 
 
@@ -100,7 +111,8 @@ def read_tables_of(given: argparse.Namespace) -> dict[str, pd.DataFrame]:
     rules = load_rules(given.families)
     with within_limits(given):
         capture = read_all(given.capture)
-        return tables_of(attributed(capture, given.domains, rules, given.fold, given.step))
+        placed = attributed(capture, given.domains, rules, given.fold, given.step)
+        return tables_of(placed, given.step_ms and given.step_ms * NS_PER_MS)
 
 
 def _paths_table(found: Attributed, totals: pd.DataFrame, in_steps: InSteps) -> pd.DataFrame:
@@ -255,6 +267,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument(
         "--step", default="", help="the name of the ranges that are steps, * for a number"
+    )
+    parser.add_argument(
+        "--step-ms",
+        type=positive,
+        help="the time of a step without a profiler, if it is known (ms)",
     )
     add_limits(parser)
     parser.add_argument("--families", type=existing_file, default=RULES, help="families.csv")

@@ -1,123 +1,179 @@
-"""What is wrong with the steps of a capture, and the tables that show it.
+"""The tables of a diagnosis: what is wrong with the steps of each process, and what one asks first.
 
-All values are per step, of the steps as recorded; `path` is "" where no range was open.
+All values are per step. Of a process without steps, or without API calls in them, only the table
+`diagnoses` has a row, which says so.
 """
 
-from collections.abc import Callable
-from math import nan
+from collections.abc import Mapping
+from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
 from workflow_src.common.errors import TraceError
+from workflow_src.common.intervals import Union
+from workflow_src.common.printable import printable
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis import facts
 from workflow_src.diagnosis.communication import buckets
 from workflow_src.diagnosis.diagnose import Diagnosis, diagnose
-from workflow_src.diagnosis.finding import Subject
-from workflow_src.diagnosis.words import NOTHING, headline, words
+from workflow_src.diagnosis.facts import copies, differing_steps, host_gaps, waits
+from workflow_src.diagnosis.finding import Finding, Subject
+from workflow_src.diagnosis.idle_causes import idle_causes
+from workflow_src.diagnosis.replay import check
+from workflow_src.diagnosis.step import Recording
+from workflow_src.diagnosis.words import headline, words
 from workflow_src.placing.attributed import Attributed
 
-COLUMNS = {
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "diagnoses": (
+        "problem", "steps", "understood", "recorded_ms", "replayed_ms", "plain", "step_ms",
+        "host_ms", "blocked_ms", "device_ms", "collective_wait_ms", "host_alone_ms",
+        "device_alone_ms",
+    ),
+    "findings": (
+        "mechanism", "name", "path", "calls", "host_ms", "device_ms", "step_ms", "saves_ms",
+        "saves_with_above_ms", "headline", "remedy", "evidence",
+    ),
     "waits": ("call", "path", "calls", "blocked_ms"),
     "copies": (
-        *("direction", "source", "target", "path"),
-        *("copies", "bytes", "device_ms", "gb_per_s", "blocked_ms"),
+        "direction", "source", "target", "path", "copies", "bytes", "device_ms", "gb_per_s",
+        "blocked_ms",
     ),
     "gaps": (
-        *("after_call", "after_path", "before_call", "before_path"),
-        *("gaps", "gap_ms", "longest_ms"),
+        "after_call", "after_path", "before_call", "before_path", "gaps", "gap_ms", "longest_ms",
     ),
     "buckets": ("name", "path", "bucket", "device_ms", "wait_ms", "exposed_ms"),
+    "step_times": ("step", "time_ms"),
     "step_differences": ("step", "path", "what", "ms", "median_ms"),
-    "findings": (
-        *("mechanism", "name", "path", "calls", "host_ms", "device_ms"),
-        *("saves_ms", "saves_with_above_ms", "headline", "remedy", "evidence"),
-    ),
-    "diagnoses": ("step_ms", "understood", "host_alone_ms", "device_alone_ms", "headline"),
-}
+    "idle_causes": ("before", "call", "path", "next_path", "times", "idle_ms"),
+}  # fmt: skip
 """The columns of each table after `process`.
 
-waits, copies, gaps, step_differences: as in diagnosis.facts; buckets: as in
-diagnosis.communication. findings: as in diagnosis.finding,
-those that save most first. diagnoses: a row per process; host_alone_ms, device_alone_ms: what a
-step would take if the other one took no time; headline: of the first finding.
+diagnoses: a row per process; problem: why it has no other rows, or plain_ns doesn't count; plain:
+whether step_ms, and with it savings, are of the plain step; host_alone_ms, device_alone_ms: what a
+step would take if the other one took no time. findings: as in diagnosis.finding, those that save
+most first. step_times: from the end of the step before to that of this one, host and device; of
+the first, from its start. buckets: as in diagnosis.communication. The others: as in
+diagnosis.facts and diagnosis.idle_causes.
 """
 
 DIAGNOSIS_TABLES = tuple(COLUMNS)
 
-
-def diagnosis_tables(
-    attributed: Attributed, plain_ns: float | None = None
-) -> dict[str, pd.DataFrame]:
-    """DIAGNOSIS_TABLES, of all processes that have steps; plain_ns: a step's time, if known.
-
-    Raises TraceError if plain_ns can't be the time of a process's steps.
-    """
-    parts: dict[str, list[pd.DataFrame]] = {name: [] for name in DIAGNOSIS_TABLES}
-    for subject in _subjects(attributed):
-        for name, table in _tables(subject, diagnose(subject, plain_ns)).items():
-            parts[name].append(table.assign(process=subject.process))
-    return {name: _joined(name, tables) for name, tables in parts.items()}
+Tables = dict[str, pd.DataFrame]
 
 
-def _joined(name: str, tables: list[pd.DataFrame]) -> pd.DataFrame:
-    """The tables of all processes as one, also where there is none."""
-    columns = ["process", *COLUMNS[name]]
-    filled = [table for table in tables if len(table)]
-    if not filled:
-        return pd.DataFrame(columns=columns)
-    return pd.concat(filled, ignore_index=True)[columns]
-
-
-def _subjects(attributed: Attributed) -> list[Subject]:
-    """The steps of each process that has any with API calls."""
-    found = []
-    for process in attributed.capture.processes:
-        try:
-            found.append(Subject.of(attributed, process))
-        except TraceError:
-            continue
-    return found
-
-
-def _tables(subject: Subject, diagnosis: Diagnosis) -> dict[str, pd.DataFrame]:
-    """The tables of one process, without it."""
-    recording, texts = subject.recording, subject.attributed.paths.text
-    of_paths: dict[str, Callable[..., pd.DataFrame]] = {
-        "waits": facts.waits,
-        "gaps": facts.host_gaps,
-        "step_differences": facts.differing_steps,
+def diagnosis_tables(attributed: Attributed, plain_ns: float | None = None) -> Tables:
+    """All tables by name; plain_ns: the time of a step without a profiler, if it is known."""
+    of_processes = [
+        _of_process(attributed, process, plain_ns) for process in attributed.capture.processes
+    ]
+    return {
+        name: _joined(
+            [tables[name] for tables in of_processes if name in tables], ("process", *columns)
+        )
+        for name, columns in COLUMNS.items()
     }
-    tables = {name: table(recording, texts) for name, table in of_paths.items()}
-    tables["copies"] = facts.copies(recording, subject.attributed.capture.copies, texts)
-    tables["buckets"] = buckets(subject)
-    tables["findings"] = _findings(diagnosis)
-    tables["diagnoses"] = _overview(diagnosis)
-    return tables
+
+
+def _joined(tables: list[pd.DataFrame], columns: tuple[str, ...]) -> pd.DataFrame:
+    """Those tables that have rows, one below the other."""
+    having = [table for table in tables if len(table)]
+    if not having:
+        return pd.DataFrame(columns=list(columns))
+    return pd.concat(having, ignore_index=True).reindex(columns=list(columns))
+
+
+def _of_process(attributed: Attributed, process: int, plain_ns: float | None) -> Tables:
+    """The tables of one process."""
+    try:
+        subject = Subject.of(attributed, process)
+    except TraceError as error:
+        return {"diagnoses": pd.DataFrame([{"process": process, "problem": str(error)}])}
+    diagnosis, problem = _diagnosed(subject, plain_ns)
+    recording, paths = subject.recording, attributed.paths.text
+    tables = {
+        "findings": _findings(diagnosis),
+        "waits": waits(recording, paths),
+        "copies": copies(recording, attributed.capture.copies, paths),
+        "gaps": host_gaps(recording, paths),
+        "buckets": buckets(subject),
+        "step_times": _step_times(recording),
+        "step_differences": differing_steps(recording, paths),
+        "idle_causes": idle_causes(recording, paths),
+    }
+    plain = plain_ns is not None and problem is None and diagnosis.understood
+    row = {"problem": problem, "plain": plain, **_division(subject, diagnosis)}
+    tables["diagnoses"] = pd.DataFrame([row])
+    return {name: table.assign(process=process) for name, table in tables.items()}
+
+
+def _diagnosed(subject: Subject, plain_ns: float | None) -> tuple[Diagnosis, str | None]:
+    """The diagnosis; without plain_ns, and why, where that can't be the time of these steps."""
+    try:
+        return diagnose(subject, plain_ns), None
+    except TraceError as error:
+        return diagnose(subject), str(error)
 
 
 def _findings(diagnosis: Diagnosis) -> pd.DataFrame:
-    """A row per finding."""
-    rows = [
-        (
-            *(each.key, words()[each.key].name, each.where, each.calls, each.host_ms),
-            *(each.device_ms, each.saves_ms, each.saves_with_above_ms),
-            *(headline(each, diagnosis.step_ms), words()[each.key].remedy, each.evidence),
-        )
-        for each in diagnosis.findings
-    ]
-    return pd.DataFrame(rows, columns=list(COLUMNS["findings"]))
+    """A row per finding, in their order, with its words."""
+    rows = [_finding(finding, diagnosis.step_ms) for finding in diagnosis.findings]
+    return pd.DataFrame(rows)
 
 
-def _overview(diagnosis: Diagnosis) -> pd.DataFrame:
-    """One row: the step's time, how it divides, and the headline."""
-    first = diagnosis.findings[0] if diagnosis.findings else None
-    alone = diagnosis.bounds
-    row = {
-        "step_ms": diagnosis.step_ms,
-        "understood": diagnosis.understood,
-        "host_alone_ms": alone.host_ns / NS_PER_MS if diagnosis.understood else nan,
-        "device_alone_ms": alone.device_ns / NS_PER_MS if diagnosis.understood else nan,
-        "headline": headline(first, diagnosis.step_ms) if first else f"{NOTHING}.",
+def _finding(finding: Finding, step_ms: float) -> dict[str, object]:
+    said, quoted = words()[finding.key], replace(finding, where=_quotable(finding.where))
+    return {
+        "mechanism": finding.key,
+        "name": said.name,
+        "path": finding.where,
+        "calls": finding.calls,
+        "host_ms": finding.host_ms,
+        "device_ms": finding.device_ms,
+        "step_ms": step_ms,
+        "saves_ms": finding.saves_ms,
+        "saves_with_above_ms": finding.saves_with_above_ms,
+        "headline": headline(quoted, step_ms),
+        "remedy": said.remedy,
+        "evidence": finding.evidence,
     }
-    return pd.DataFrame([row])
+
+
+def _quotable(path: str) -> str:
+    """A path that is no more than a name between backticks."""
+    return printable(" ".join(path.split())).replace("`", "'")
+
+
+def _step_times(recording: Recording) -> pd.DataFrame:
+    """A row per step."""
+    times = recording.steps["time_ns"] / NS_PER_MS
+    return pd.DataFrame({"step": range(len(times)), "time_ms": times.to_numpy()})
+
+
+def _division(subject: Subject, diagnosis: Diagnosis) -> dict[str, object]:
+    """How a step divides on the host, and how much of it a device works (ms).
+
+    Times are of the recorded step: the host's own and what held it up, from the first step's start
+    to the last one's end; and of the step if the device, or the host, took no time.
+    """
+    recording, work = subject.recording, subject.work
+    checked = check(recording)
+    own = subject.calls[~subject.calls["beside"]]
+    host_ns = (own["gap_ns"] + own["cost_ns"]).sum()
+    busy = Union.of(work["start_ns"].to_numpy(), work["end_ns"].to_numpy())
+    waiting = subject.attributed.work["wait_ns"].to_numpy()[work["activity"].to_numpy()]
+    return {
+        "steps": subject.step_count,
+        "understood": diagnosis.understood,
+        "recorded_ms": checked.recorded_ns / NS_PER_MS,
+        "replayed_ms": checked.replayed_ns / NS_PER_MS,
+        "step_ms": diagnosis.step_ms,
+        "host_ms": subject.ms_a_step(host_ns),
+        "blocked_ms": subject.ms_a_step(own["blocked_ns"].sum()),
+        "device_ms": subject.ms_a_step(busy.total()),
+        "collective_wait_ms": subject.ms_a_step(np.nansum(waiting))
+        if subject.attributed.waits_known
+        else np.nan,
+        "host_alone_ms": diagnosis.bounds.host_ns / NS_PER_MS,
+        "device_alone_ms": diagnosis.bounds.device_ns / NS_PER_MS,
+    }

@@ -1,0 +1,117 @@
+"""What the difference between the steps of two captures is made of: findings, device and host.
+
+All times are ms per step, means over the processes that have steps.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.compare.change import PLAIN_BEYOND, Change, apart
+from workflow_src.compare.change import Kind as Time
+from workflow_src.compare.work import Kind
+
+Tables = Mapping[str, pd.DataFrame]
+
+PARTS = {
+    "recorded_ms": "from step to step, under the profiler",
+    "host_ms": "the host's own time",
+    "blocked_ms": "the host is held up by the device",
+    "device_ms": "a device works",
+    "collective_wait_ms": "of it waiting in collectives",
+}
+"""Columns of diagnoses.csv in words."""
+
+LEAST = 0.01
+"""The share of A's step by which what the host does changed."""
+
+
+@dataclass(frozen=True)
+class StepsCompared:
+    """How steps differ; each table has a_ms, b_ms and change_ms, largest change first.
+
+    time: the change of the time from step to step, None if too few steps are known.
+    parts: a row per one of PARTS; findings: per mechanism and path, with its name and `kind`, what
+    a step saves without it; host: per gap of the host or call that waits, and where.
+    """
+
+    time: Change | None
+    parts: pd.DataFrame
+    findings: pd.DataFrame
+    host: pd.DataFrame
+
+
+def compare_steps(a: Tables, b: Tables, fewest: int) -> StepsCompared:
+    """All that differs between the steps of two captures; `fewest` steps each are compared."""
+    both = (a, b)
+    parts = _beside([_parts(each) for each in both], ["part"])
+    findings = _beside([_findings(each) for each in both], ["name", "path"])
+    host = _beside([_host(each) for each in both], ["what", "path"])
+    step_ms = float(parts.loc[parts["part"] == PARTS["recorded_ms"], "a_ms"].sum())
+    return StepsCompared(
+        time=_time(both, fewest),
+        parts=parts,
+        findings=findings.assign(kind=_kinds(findings)),
+        host=host[host["change_ms"].abs() > LEAST * step_ms].reset_index(drop=True),
+    )
+
+
+def _time(both: Sequence[Tables], fewest: int) -> Change | None:
+    """The change of the time from one step to the next, which the first step doesn't have."""
+    steps = [each["step_times"] for each in both]
+    if min(map(len, steps)) < fewest:
+        return None
+    times = [table.loc[table["step"] > 0, "time_ms"] for table in steps]
+    ours, theirs = ((each.min(), each.median(), each.max()) for each in times)
+    return apart(Time.STEP, ours, theirs, PLAIN_BEYOND)
+
+
+def _parts(tables: Tables) -> pd.DataFrame:
+    means = tables["diagnoses"][list(PARTS)].astype("float64").mean().dropna()
+    return pd.DataFrame({"part": [PARTS[str(name)] for name in means.index], "ms": means.array})
+
+
+def _findings(tables: Tables) -> pd.DataFrame:
+    """What a step saves without each finding, of the process where it is most."""
+    found = tables["findings"].fillna({"path": ""})
+    most: pd.DataFrame = found.groupby(["name", "path"], as_index=False).agg(ms=("saves_ms", "max"))
+    return most
+
+
+def _host(tables: Tables) -> pd.DataFrame:
+    """The gaps of the host and its waits, by what and where."""
+    gaps = tables["gaps"].fillna({"after_path": "", "before_path": ""})
+    waits = tables["waits"].fillna({"path": ""})
+    between = [
+        f"{before} \N{RIGHTWARDS ARROW} {after}" if before not in ("", after) else str(after)
+        for before, after in zip(gaps["after_path"], gaps["before_path"], strict=True)
+    ]
+    rows = [
+        pd.DataFrame({"what": "gap between calls", "path": between, "ms": gaps["gap_ms"]}),
+        pd.DataFrame({"what": waits["call"], "path": waits["path"], "ms": waits["blocked_ms"]}),
+    ]
+    processes = max(int(tables["diagnoses"]["steps"].notna().sum()), 1)
+    every = pd.concat(rows).astype({"ms": "float64"})
+    sums: pd.DataFrame = every.groupby(["what", "path"], as_index=False).agg(ms=("ms", "sum"))
+    sums["ms"] /= processes
+    return sums
+
+
+def _beside(tables: Sequence[pd.DataFrame], keys: list[str]) -> pd.DataFrame:
+    """Two tables of ms side by side, NaN where one lacks a row, and the change; largest first."""
+    a, b = (
+        each.rename(columns={"ms": f"{side}_ms"}) for side, each in zip("ab", tables, strict=True)
+    )
+    both = a.merge(b, on=keys, how="outer", sort=False)
+    both["change_ms"] = both["b_ms"].fillna(0.0) - both["a_ms"].fillna(0.0)
+    order = both["change_ms"].abs().sort_values(ascending=False, kind="stable").index
+    return both.loc[order].reset_index(drop=True)
+
+
+def _kinds(findings: pd.DataFrame) -> "pd.Series[str]":
+    """Whether a finding appeared, vanished, or costs something else."""
+    new, gone = findings["a_ms"].isna(), findings["b_ms"].isna()
+    kinds = np.select([new & ~gone, gone & ~new], [Kind.APPEARED, Kind.VANISHED], Kind.TIMED)
+    return pd.Series(kinds, index=findings.index, dtype=object)
