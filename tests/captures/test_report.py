@@ -185,10 +185,7 @@ def test_the_report_has_all_captures_and_no_empty_table(tmp_path: Path) -> None:
     assert text.count("\n## ") == len(folders) and asked_of(texts[0]) == "a1"
     assert "--cuda-graph-trace=node" in text, "what the capture lost is told"
     page = texts[1].read_text()
-    assert (
-        "<title>What is wrong with a step, and where device time goes</title>"
-        in page
-    )
+    assert "<title>What is wrong with a step, and where device time goes</title>" in page
     assert page.count('aria-label="Flame chart of ') == 6, "not of the one without ranges"
     assert " 55.7 ms in ranges (55,735,302 ns)<" in page
     assert "@@" not in page and "step.svg" not in text + page, "none was drawn"
