@@ -47,6 +47,7 @@ rule capture_tables:
             "waits.csv",
             "copies.csv",
             "gaps.csv",
+            "buckets.csv",
             "step_times.csv",
             "step_differences.csv",
             "idle_causes.csv",

@@ -1,7 +1,30 @@
 """One module for each kind of mechanism; importing this package registers all of them."""
 
-from importlib import import_module
-from pkgutil import iter_modules
+from workflow_src.diagnosis.mechanisms import (
+    compilation,
+    copies,
+    fusion,
+    host,
+    layout,
+    memory,
+    optimizer,
+    products,
+    ranks,
+    repeats,
+    waits,
+)
 
-for _module in iter_modules(__path__):
-    import_module(f"{__name__}.{_module.name}")
+KINDS = (
+    compilation,
+    copies,
+    fusion,
+    host,
+    layout,
+    memory,
+    optimizer,
+    products,
+    ranks,
+    repeats,
+    waits,
+)
+"""The modules that register mechanisms."""
