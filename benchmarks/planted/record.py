@@ -19,6 +19,7 @@ import torch
 from benchmarks.planted.clean import CLEAN
 from benchmarks.planted.faults import FAULTS, Fault
 from benchmarks.planted.loop import DEVICE, TINY, Loop, clean_loop
+from benchmarks.planted.others import IMAGES, OTHERS, network
 
 BLOCKS, WARM_UP, RECORDED = 7, 6, 4
 COLUMNS = (
@@ -61,7 +62,7 @@ def alternating(fault: Fault) -> tuple[list[float], list[float]]:
 
     What a fault starts beside its loop (a thread) runs in its blocks alone.
     """
-    clean = clean_loop(fault.size)
+    clean = network(IMAGES) if fault.size == IMAGES else clean_loop(fault.size)
     block_ms(clean, fault, WARM_UP)
     without, with_fault = [], []
     with made(fault) as loop:
@@ -137,10 +138,11 @@ def main() -> None:
     parser.add_argument("--measure", type=Path)
     parser.add_argument("--torch", type=Path)
     parser.add_argument("--nsys", action="store_true")
+    parser.add_argument("--others", action="store_true", help="those of others.py")
     parser.add_argument("--only", nargs="*", help="names of loops")
     parser.add_argument("--tiny", action="store_true", help="sizes for trying it on a CPU")
     given = parser.parse_args()
-    faults, clean = list(FAULTS), list(CLEAN)
+    faults, clean = (OTHERS[1:], OTHERS[:1]) if given.others else (list(FAULTS), list(CLEAN))
     if given.tiny:
         faults = [Fault(each.name, TINY, each.make, each.end) for each in faults]
         clean = [Fault(each.name, TINY, each.make, each.end) for each in clean]
