@@ -152,7 +152,7 @@ def waits_in_hooks(size: Size) -> Loop:
 
 
 OTHERS = [
-    Fault("network-device", IMAGES, network),
+    Fault("clean_network-device", IMAGES, network),
     *(
         Fault(f"{make.__name__}-device", IMAGES, make)
         for make in (

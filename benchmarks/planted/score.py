@@ -39,6 +39,13 @@ MECHANISM_OF = {
     "gradients_filled_with_zeros": "zero_fills",
     "evaluation_with_gradients": "evaluation",
     "casts_of_weights": "weights_cast_again",
+    "channels_first": "convolution_layout",
+    "without_autocast": "float32_products",
+    "loader_in_the_process": "slow_loader",
+    "accuracy_on_the_host": "host_gap",
+    "float64_loss": "float64",
+    "stochastic_gradient_one_by_one": "parameter_by_parameter",
+    "waits_in_hooks": "number_of_each_tensor",
 }
 """The mechanism of each planted fault whose name isn't its mechanism's key."""
 

@@ -88,7 +88,7 @@ def _ranges(source: Source, step: Step) -> pd.DataFrame:
 
 def _own(thread: pd.Series) -> pd.Series:
     """Threads' own numbers, also those of ranks that were joined."""
-    return (thread % OTHER_THREADS).where(thread >= 0, thread)
+    return (thread.astype("int64") % OTHER_THREADS).where(thread >= 0, thread)
 
 
 def _activities(source: Source, work: pd.DataFrame, step: Step) -> pd.DataFrame:
