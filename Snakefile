@@ -3,7 +3,7 @@
 #   results/{tag}/plan.csv                            every case, with `auto` resolved
 #   results/{tag}/benchmark/{case}.json               raw samples of each phase, unprofiled
 #   results/{tag}/capture/{case}.nsys-rep             the profiler's capture (or .kineto.json.gz)
-#   results/{tag}/export/{case}/                      trace.sqlite and the `nsys stats` CSVs
+#   results/{tag}/export/{case}/                      trace.sqlite and `nsys stats` CSVs, or trace.json.gz
 #   results/{tag}/tables/{case}/{table}.csv           the tables of one case
 #   results/{tag}/ceilings.json, tables/ceilings.csv the machine's ceilings: raw samples, rates
 #   results/{tag}/environments/{part}.csv             what the cases, or a study, were measured on

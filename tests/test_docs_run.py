@@ -77,7 +77,7 @@ BY_TESTS = {
         "test_workflow.py::test_rules_are_clean_and_the_snakefile_is_a_table_of_contents"
     ),
     r"python -m workflow_src\.(measure\.capture|captures\.export_case)": RUN_SUITE,
-    r"snakemake --cores 1 report\.md --config 'captures=\[.*\]'": (
+    r"snakemake --cores 1 report\.md --config 'captures=\[.*\]'( '?capture_step_ms=.*)?": (
         "captures/test_report.py::test_captures_are_reported_in_place_of_a_suite_and_back"
     ),
     r"python -m workflow_src\.cli\.capture_timeline --capture .*": (
@@ -160,6 +160,9 @@ LACKING = {
     ),
     r"python -m benchmarks\.any_subset --runs 1000 --processes 7": "minutes",
     r"python -m benchmarks\.captures": "minutes, and a gigabyte of disk",
+    r"python -m benchmarks\.captures --paths .*": "minutes",
+    r"python -m benchmarks\.replay --step step FILES": "captures of a reader's own",
+    r"python -m benchmarks\.product_kinds": "a GPU",
     r"python -m benchmarks\.module_ranges --workload .*:gpt2 .*": "a GPU, and transformers",
     r"python -m benchmarks\.damaged_captures --examples 1000( --seed 10000)?": "minutes",
 }

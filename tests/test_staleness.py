@@ -103,11 +103,12 @@ BEHAVIOR = [
         id="how a first step's time is split",
     ),
     pytest.param(
-        "captures/call_kinds.py", "Library|Module|", "Library|", {"warmup table"},
+        "captures/call_kinds.py", "Library|Module|", "Library|",
+        {"case_tables", "timeline", "warmup table"},
         id="which CUDA calls load code",
     ),
     pytest.param(
-        "captures/call_kinds.py", "|GraphLaunch", "", {"case_tables", "warmup table"},
+        "captures/call_kinds.py", "|GraphLaunch", "", {"case_tables", "timeline", "warmup table"},
         id="which CUDA calls launch work",
     ),
     pytest.param(

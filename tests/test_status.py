@@ -135,10 +135,10 @@ def test_a_file_deleted_inside_of_an_export_is_named_and_made_again(
 ) -> None:
     """Snakemake knows a folder by its time stamp, and not by what is in it."""
     export = "results/smoke/export/tiny-ctx16-fp32"
-    lost = project.folder / export / "trace.sqlite"
+    lost = project.folder / export / "trace.json.gz"
     lost.unlink()
     printed = told(project, monkeypatch)
-    advice = f"trace.sqlite deleted; run the same command again with -R {export}"
+    advice = f"trace.json.gz deleted; run the same command again with -R {export}"
     assert f"damaged: export tiny-ctx16-fp32: {advice}" in printed
     project.run(export, "-R", export)
     assert lost.is_file()

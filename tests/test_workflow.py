@@ -126,16 +126,16 @@ def test_dash_r_remakes_a_file_of_a_finished_run_alone(
 
 
 def test_the_advice_for_a_damaged_export_makes_it_again(project: Project) -> None:
-    export = project.folder / "results/smoke/export/tiny-ctx16-fp32/trace.sqlite"
+    export = project.folder / "results/smoke/export/tiny-ctx16-fp32/trace.json.gz"
     export.write_bytes(b"damaged")
     assert project.stale() == {}, "deleting it would not do either"
     table = "results/smoke/tables/tiny-ctx16-fp32/kernels.csv"
-    said = re.search(r"trace.sqlite is not .*\); (.*)", project.run("-f", table, check=False))
+    said = re.search(r"trace.json.gz: .*, or (.*)", project.run("-f", table, check=False))
     assert said is not None
     advice = "run the same command again with -R results/smoke/export/tiny-ctx16-fp32"
     assert said[1] == advice
     project.run("-f", table, *advice.split()[-2:])
-    assert export.read_bytes().startswith(b"SQLite format 3")
+    assert export.read_bytes().startswith(b"\x1f\x8b")
 
 
 def test_a_failed_case_leaves_the_others_and_is_rerun_alone(tmp_path: Path) -> None:

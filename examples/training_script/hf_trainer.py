@@ -22,9 +22,7 @@ class CaptureCallback(TrainerCallback):
 
 def main() -> None:
     """Train for one epoch."""
-    arguments = TrainingArguments(
-        "/tmp/trainer", max_steps=15, report_to="none", save_strategy="no"
-    )
+    arguments = TrainingArguments("trainer", max_steps=15, report_to="none", save_strategy="no")
     Trainer(model(), arguments, train_dataset=data(), callbacks=[CaptureCallback()]).train()
 
 

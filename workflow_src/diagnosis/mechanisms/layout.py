@@ -92,6 +92,8 @@ def find_weights_cast_again(subject: Subject) -> list[Found]:
     """
     work = in_lanes(subject)
     work = work[work["kind"] == "kernel"]
+    if work.empty:
+        return []
     number = runs((work["family"] == "cast").to_numpy(), work["breaks"].to_numpy())
     before_product = np.append((work["family"] == "gemm").to_numpy()[1:], False)
     casts = work.assign(run=number, is_last=before_product)[number >= 0]
