@@ -163,6 +163,7 @@ LACKING = {
     r"python -m benchmarks\.captures --paths .*": "minutes",
     r"python -m benchmarks\.replay --step step FILES": "captures of a reader's own",
     r"python -m benchmarks\.product_kinds": "a GPU",
+    r"python -m benchmarks\.planted\.score .*": "recordings of planted faults, from a GPU",
     r"python -m benchmarks\.module_ranges --workload .*:gpt2 .*": "a GPU, and transformers",
     r"python -m benchmarks\.damaged_captures --examples 1000( --seed 10000)?": "minutes",
 }
