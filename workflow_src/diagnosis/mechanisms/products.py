@@ -70,7 +70,9 @@ def find_float32_products(subject: Subject) -> list[Found]:
 def find_unaligned_products(subject: Subject) -> list[Found]:
     """Products whose kernels load single elements: a size isn't a multiple of 16 bytes."""
     products = _products(subject)
-    products = products[~products["name"].str.contains(CONVOLUTION, regex=True)]
+    products = products[~products["name"].str.contains(CONVOLUTION, regex=True).astype(bool)]
+    if products.empty:
+        return []
     elements = products["name"].str.extract(ALIGNED, expand=False).astype(float)
     unaligned = elements < products["precision"].map(FULL)
     slow, factor = products[unaligned], 1 / elements.map(UNALIGNED)
