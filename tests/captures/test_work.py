@@ -211,7 +211,7 @@ def test_ranges_without_device_work_are_noted(export: Export) -> None:
 def test_work_outside_every_range_is_a_row(export: Export) -> None:
     export.range("step", 0, 100)
     export.work(200, 3)
-    row = export.tables()["unplaced"].to_dict("records")
+    (row,) = export.tables()["unplaced"].to_dict("records")
     about = {"process": 1, "reason": NO_RANGE, "kind": "kernel", "family": "gemm", "name": "gemm"}
-    assert [each | about | {"activities": 1, "busy_ns": 3, "steps": 0} for each in row] == row
+    assert row | about | {"activities": 1, "busy_ns": 3, "steps": 0} == row
     assert unplaced(export.tables()) == {NO_RANGE: 3}
