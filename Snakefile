@@ -23,16 +23,10 @@ import sys
 
 sys.path.insert(0, workflow.basedir)
 from workflow_src.dag.paths import input_folder, output_folder
-from workflow_src.dag.start import (
-    make_dag,
-    readable,
-    require_no_module,
-    require_project_folder,
-)
+from workflow_src.dag.start import make_dag, readable, require_own_folder
 from workflow_src.plan.suites import CASE_PATTERN
 
-require_no_module(workflow.modifier_stack, workflow.current_basedir)
-require_project_folder(workflow.basedir)
+require_own_folder(workflow)
 
 
 configfile: readable("config.yaml")

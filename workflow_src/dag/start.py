@@ -14,7 +14,13 @@ from workflow_src.plan.unfinished import lost
 from workflow_src.studies.study import STUDIES
 
 
-def require_no_module(snakefiles: Sequence[object], folder: object) -> None:
+def require_own_folder(workflow: Any) -> None:
+    """Exit with a sentence unless Snakemake's `workflow` is the project's own, in its folder."""
+    _require_no_module(workflow.modifier_stack, workflow.current_basedir)
+    _require_project_folder(workflow.basedir)
+
+
+def _require_no_module(snakefiles: Sequence[object], folder: object) -> None:
     """Exit with a sentence if another Snakefile uses this one, which lies in `folder`, as a module.
 
     snakefiles: Snakemake's modifiers of rules, of which each module adds one.
@@ -27,7 +33,7 @@ def require_no_module(snakefiles: Sequence[object], folder: object) -> None:
         )
 
 
-def require_project_folder(folder: str) -> None:
+def _require_project_folder(folder: str) -> None:
     """Exit with a sentence if snakemake doesn't run in `folder`, the base of all paths."""
     if not Path(folder).samefile(Path.cwd()):
         raise SystemExit(
