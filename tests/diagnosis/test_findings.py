@@ -228,9 +228,33 @@ def test_each_mechanism_has_its_words_and_its_lines_in_the_docs() -> None:
     documented = Path("docs/findings.md").read_text()
     for key, each in words().items():
         assert f"`{key}`" in documented
-        filled = headline(Finding(key, "step/a", 1, 1, 1, 1, 1, ""), 3)
+        filled = headline(Finding(key, "step/a", 1, 1, 1, 1, 1, ""), 3, plain=True)
         assert len(filled.split()) <= 45, filled
         assert each.remedy.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("calls", "plain", "said"),
+    [
+        (1858.2, False, "1858 times a step in `step` and waits 9.00 ms for it; without it a step"),
+        (2.0, False, " 2 times a step "),
+        (0.4, True, " 0.4 times a step in `step` and waits 9.00 ms for it (as recorded); without"),
+    ],
+)
+def test_a_headline_has_whole_counts_and_says_which_times_are_recorded(
+    calls: float, plain: bool, said: str
+) -> None:
+    finding = Finding("item", "step", calls, 9, 0, 1, 1, "")
+    assert said in headline(finding, 6, plain)
+
+
+def test_the_host_takes_no_longer_than_the_steps_that_the_mean_is_of(tmp_path: Path) -> None:
+    # The first of five steps sleeps at its end: the mean is of the four steps after it.
+    program = training_loop(tmp_path, end=sleeps(4000, 0))
+    overview = diagnosis_tables(program.attributed())["diagnoses"].iloc[0]
+    assert overview["recorded_ms"] == pytest.approx(27 * 0.06, abs=0.03)
+    assert overview["host_ms"] == pytest.approx(27 * 0.06)
+    assert overview["device_ms"] == pytest.approx(27 * 0.035)
 
 
 def test_the_tables_of_a_diagnosis_say_the_same_of_each_process(tmp_path: Path) -> None:
