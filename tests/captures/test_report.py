@@ -61,7 +61,11 @@ def test_a_recorded_capture_says_where_its_device_time_lies(
         (
             "gpt2_modules.sqlite.gz",
             "",
-            [(Verdict.FINDING, "Chains of elementwise"), (More.PROFILED, "")],
+            [
+                (Verdict.FINDING, "Chains of elementwise"),
+                (More.PROFILED, ""),
+                (More.SEVERAL, ""),
+            ],
         ),
         (
             "ddp.sqlite.gz",

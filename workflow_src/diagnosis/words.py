@@ -46,9 +46,10 @@ def headline(finding: Finding, step_ms: float, plain: bool = False) -> str:
 
     plain: whether step_ms, and what is saved of it, are of a step without a profiler.
     """
-    where = f"`{finding.where}`" if finding.where else "no range"
-    times = {"host_ms": finding.host_ms, "device_ms": finding.device_ms}
-    fact = words()[finding.key].fact.format(where=where, calls=_count(finding.calls), **times)
+    place = finding.place
+    where = f"`{place.where}`" if place.where else "no range"
+    times = {"host_ms": place.host_ms, "device_ms": place.device_ms}
+    fact = words()[finding.key].fact.format(where=where, calls=_count(place.calls), **times)
     if finding.saves_ms != finding.saves_ms:
         return f"{fact}."
     ending = PLAIN_WITHOUT if plain else WITHOUT

@@ -23,6 +23,7 @@ from workflow_src.diagnosis.replay import check
 from workflow_src.diagnosis.step import Recording
 from workflow_src.diagnosis.words import headline, words
 from workflow_src.placing.attributed import Attributed
+from workflow_src.placing.kernel_names import short_names
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "diagnoses": (
@@ -33,6 +34,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "findings": (
         "mechanism", "name", "path", "calls", "host_ms", "device_ms", "step_ms", "saves_ms",
         "saves_with_above_ms", "headline", "remedy", "evidence",
+        "example",
     ),
     "waits": ("call", "path", "calls", "blocked_ms"),
     "copies": (
@@ -122,21 +124,28 @@ def _findings(diagnosis: Diagnosis, plain: bool) -> pd.DataFrame:
 
 
 def _finding(finding: Finding, step_ms: float, plain: bool) -> dict[str, object]:
-    said, quoted = words()[finding.key], replace(finding, where=_quotable(finding.where))
+    said, place = words()[finding.key], finding.place
+    quoted = replace(finding, place=replace(place, where=_quotable(place.where)))
     return {
         "mechanism": finding.key,
         "name": said.name,
-        "path": finding.where,
-        "calls": finding.calls,
-        "host_ms": finding.host_ms,
-        "device_ms": finding.device_ms,
+        "path": place.where,
+        "calls": place.calls,
+        "host_ms": place.host_ms,
+        "device_ms": place.device_ms,
         "step_ms": step_ms,
         "saves_ms": finding.saves_ms,
         "saves_with_above_ms": finding.saves_with_above_ms,
         "headline": headline(quoted, step_ms, plain),
         "remedy": said.remedy,
-        "evidence": finding.evidence,
+        "evidence": place.evidence,
+        "example": _quotable(_short(finding.example)),
     }
+
+
+def _short(name: str) -> str:
+    """A kernel's name as the table of kernels shows it; "" stays."""
+    return str(short_names(pd.Series([name])).iloc[0]) if name else ""
 
 
 def _quotable(path: str) -> str:
