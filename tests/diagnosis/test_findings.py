@@ -184,7 +184,7 @@ def test_what_another_thread_takes_is_the_same_where_it_comes_nearly_always(tmp_
     program = training_loop(tmp_path, steps=20, stretched=7, clip=sleeps(1000, *range(1, 20)))
     held_us = (program.held + 19 * 1000) / 20
     assert diagnosed(program).findings[0].saves_ms == pytest.approx(held_us / 1000, rel=0.05)
-    # The profiler made the host's own 60 us before each of 27 calls of 40, and held it up no longer.
+    # The profiler made 40 us between calls 60, and held the host up no longer.
     first = diagnosed(program, plain_ns=(27 * 40 + held_us) * 1000).findings[0]
     assert first.key == "other_thread"
     assert first.saves_ms == pytest.approx(held_us / 1000, rel=0.05)
