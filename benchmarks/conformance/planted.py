@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmarks.planted.other_tools import NOT_ASKED, TOOLS, named
+from benchmarks.planted.other_tools import BY, GENERAL, NOT_ASKED, TOOLS, named
 from benchmarks.planted.score import COSTLY, NAMED
 
 RECORDED = Path(__file__).parents[1] / "planted" / "other_tools.csv"
@@ -49,7 +49,7 @@ def _names(row: "pd.Series[str]", tool: str) -> bool:
 def _claims(row: "pd.Series[str]", tool: str) -> bool:
     """Whether a tool claims a cause in a clean program."""
     if tool in TOOLS:
-        return row[tool] != ""
+        return any(label not in GENERAL for label in str(row[tool]).split(BY) if label)
     return float(row[tool.replace("rank", "others") + "_ms"]) > 0
 
 

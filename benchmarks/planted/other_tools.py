@@ -30,12 +30,16 @@ Labels = dict[str, tuple[str, ...]]
 WAITS = ("item", "synchronize", "number_of_each_tensor", "selection", "debug_checks")
 
 NSYS_RULES: Labels = {
-    "cuda_memcpy_async": ("pageable_batch", "host_scalars", "data_to_host", "blocking_save"),
-    "cuda_memcpy_sync": ("pageable_batch", "host_scalars", "data_to_host", "blocking_save"),
+    "cuda_memcpy_async": ("pageable_batch", "host_scalars", "host_gap", "blocking_save"),
+    "cuda_memcpy_sync": ("pageable_batch", "host_scalars", "host_gap", "blocking_save"),
     "cuda_api_sync": WAITS,
 }
-"""All default rules but gpu_gaps and gpu_time_util, which say that a device is idle and not why,
-and cuda_memset_sync, which no fault is about."""
+"""All default rules but gpu_gaps and gpu_time_util, which say that a device is idle and not why, and
+cuda_memset_sync, which no fault is about. The planted host_gap begins with a copy to pageable
+memory."""
+
+GENERAL = ("Small Kernel Overhead",)
+"""What is said rightly of clean programs whose launches set the pace."""
 
 LEAST_ROWS = 5
 """Rows of a rule that count, one for each step: a recording itself ends with a synchronization."""
@@ -45,8 +49,8 @@ NSYS_AI: Labels = {
     "CPU sync blocks": WAITS,
     "Excessive H2D Transfers": ("pageable_batch", "unhidden_copy"),
     "Large H2D Transfer": ("pageable_batch", "unhidden_copy"),
-    "Large D2H Transfer": ("blocking_save", "data_to_host"),
-    "Pageable Memory in Async Memcpy": ("pageable_batch", "host_scalars", "data_to_host"),
+    "Large D2H Transfer": ("blocking_save", "host_gap"),
+    "Pageable Memory in Async Memcpy": ("pageable_batch", "host_scalars", "host_gap"),
     "Small Kernel Overhead": ("elementwise_chain", "parameter_by_parameter"),
     "Layer Outlier": ("layer_copies", "python_in_a_layer"),
 }
