@@ -34,9 +34,8 @@ NSYS_RULES: Labels = {
     "cuda_memcpy_sync": ("pageable_batch", "host_scalars", "host_gap", "blocking_save"),
     "cuda_api_sync": WAITS,
 }
-"""All default rules but gpu_gaps and gpu_time_util, which say that a device is idle and not why, and
-cuda_memset_sync, which no fault is about. The planted host_gap begins with a copy to pageable
-memory."""
+"""All default rules but gpu_gaps and gpu_time_util, which say that a device is idle and not why,
+and cuda_memset_sync, which no fault is about. The planted host_gap begins with a pageable copy."""
 
 GENERAL = ("Small Kernel Overhead",)
 """What is said rightly of clean programs whose launches set the pace."""
