@@ -72,7 +72,7 @@ def diagnoses(
 ) -> Iterator[tuple[str, Diagnosis]]:
     """The diagnosis of each capture, at the plain step's time unless at the recorded one."""
     for path in paths:
-        capture = placed(path, "")
+        capture = placed(path, "step")
         process = int(capture.work["process"].value_counts().index[0])
         plain_ms = known["plain_ms"].get(name_of(path))
         plain_ns = None if recorded_pace or plain_ms is None else plain_ms * NS_PER_MS

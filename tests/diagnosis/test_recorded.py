@@ -10,7 +10,7 @@ import pytest
 from tests.captures.building import Export, global_id
 from workflow_src.captures.reading import read
 from workflow_src.common.errors import TraceError
-from workflow_src.diagnosis.changes import DropGap, DropSynchronization, MakeAsynchronous
+from workflow_src.diagnosis.changes import DropGap, DropSynchronization, MakeAsynchronous, ScaleWork
 from workflow_src.diagnosis.replay import check, replay
 from workflow_src.diagnosis.step import Recording, recorded
 from workflow_src.placing.attributed import attributed
@@ -121,6 +121,25 @@ def test_an_activity_that_started_late_started_as_one_of_another_stream_ended(
     assert recording.ties[["work", "after", "gap_ns"]].to_numpy().tolist() == [
         [1, 0, US], [3, 2, US], [5, 4, US],
     ]  # fmt: skip
+
+
+def test_a_kernel_that_started_beside_the_last_blocks_of_another_one_is_tied_to_it(
+    tmp_path: Path,
+) -> None:
+    program = Program(tmp_path).does(LAUNCH, 100, 110, at=112, length=300, stream=7)
+    recording = program.does(LAUNCH, 130, 140, at=405, length=100, stream=9).recording()
+    assert recording.ties[["work", "after", "gap_ns"]].to_numpy()[0].tolist() == [1, 0, -7 * US]
+
+
+def test_a_kernel_that_had_no_room_beside_a_later_one_waits_as_long(tmp_path: Path) -> None:
+    # The second kernel of stream 7 could start at 413, and starts after one of stream 9, at 614.
+    program = Program(tmp_path).does(LAUNCH, 100, 110, at=112, length=300, stream=7)
+    program.does(LAUNCH, 120, 130, at=614, length=100, stream=7)
+    recording = program.does(LAUNCH, 140, 150, at=413, length=200, stream=9).recording()
+    assert recording.work["gap_ns"].tolist()[1::3] == [202 * US] * 3
+    assert check(recording).error == pytest.approx(0, abs=1e-3)
+    shorter = replay(recording, [ScaleWork(np.array([0]), 0.5)])
+    assert (replay(recording).work_end_ns - shorter.work_end_ns)[:2].tolist() == [150 * US] * 2
 
 
 def test_a_start_that_nothing_explains_makes_a_step_not_understood(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
-from workflow_src.captures.capture import OPERATOR
+from workflow_src.captures.capture import KERNEL, OPERATOR
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.placing.attributed import Attributed
@@ -100,7 +100,8 @@ def timed(
 
     launched_ns: when the call that launched each activity would return if nothing held it up.
     Delays and gaps are as recorded, but none is longer than usual: what made an activity wait
-    longer must be in the model, or its replay shows that it isn't.
+    longer must be in the model, or its replay shows that it isn't. But for a kernel that waited
+    for the device while one of another lane ran that was launched later: its gap stays.
     """
     start, end, before = work["start_ns"].to_numpy(), work["end_ns"].to_numpy(), lane_before(work)
     freed = np.where(before == NOWHERE, BEFORE_ALL, end[before])
@@ -114,7 +115,11 @@ def timed(
     ordered = _after_events(work, calls, longest_gap)
     late = np.minimum(delay, gap)
     late[ordered["work"]] = 0
-    return prompt, pd.concat([ordered, _observed(work, late)], ignore_index=True)
+    observed = _observed(work, late)
+    later = observed["after"] > observed["work"]
+    contended = observed.loc[later & (freed[observed["work"]] > BEFORE_ALL), "work"]
+    prompt.loc[contended, "gap_ns"] = gap[contended]
+    return prompt, pd.concat([ordered, observed[~later]], ignore_index=True)
 
 
 def _usual(values: Indices, otherwise: int) -> int:
@@ -146,21 +151,27 @@ def _after_events(work: pd.DataFrame, calls: pd.DataFrame, longest: int) -> pd.D
 
 
 def _observed(work: pd.DataFrame, late: Indices) -> pd.DataFrame:
-    """For each activity that was late (ns): the one launched before it that ended last before it.
+    """For each activity that was late (ns): the one of another lane that ended last before it.
 
-    A tie counts only if the activity then started promptly.
+    It counts only if the activity then started promptly, or shortly before that end, beside its
+    last blocks: then the gap is negative. One that was launched before it comes first; one launched
+    later counts only among kernels, which share the device.
     """
     start, end, lane, call = (
         work[name].to_numpy() for name in ("start_ns", "end_ns", "lane", "call")
     )
+    is_kernel = (work["kind"] == KERNEL).to_numpy()
     by_end = np.argsort(end, kind="stable")
     ends = end[by_end]
     found: list[tuple[int, int, int]] = []
     for row in np.flatnonzero(late > PROMPT_NS).tolist():
-        last = int(np.searchsorted(ends, start[row], side="right"))
-        first = int(np.searchsorted(ends, start[row] - PROMPT_NS, side="left"))
-        for other in by_end[first:last][::-1].tolist():
-            if other < row and (lane[other] != lane[row] or call[other] == call[row]):
-                found.append((row, other, int(start[row] - end[other])))
-                break
+        first, last, beyond = np.searchsorted(
+            ends, [start[row] - PROMPT_NS, start[row] + 1, start[row] + PROMPT_NS]
+        ).tolist()
+        others = np.concatenate([by_end[first:last][::-1], by_end[last:beyond]])
+        others = others[(lane[others] != lane[row]) | (call[others] == call[row])]
+        before = others[others < row]
+        later = others[(others > row) & is_kernel[others] & is_kernel[row]]
+        for other in [*before.tolist(), *later.tolist()][:1]:
+            found.append((row, other, int(start[row] - end[other])))
     return pd.DataFrame(found, columns=list(NO_TIES), dtype="int64")

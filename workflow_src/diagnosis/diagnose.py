@@ -4,12 +4,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import nan
 
+from workflow_src.common.intervals import Indices
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis import mechanisms as _registered  # noqa: F401
+<<<<<<< HEAD
 from workflow_src.diagnosis.changes import Change
 from workflow_src.diagnosis.finding import MECHANISMS, Finding, Found, Subject, example_of
+=======
+from workflow_src.diagnosis.changes import Change, DropGap, Plan
+from workflow_src.diagnosis.finding import MECHANISMS, Finding, Found, Subject
+>>>>>>> conformance2
 from workflow_src.diagnosis.plain import plain
 from workflow_src.diagnosis.replay import Bounds, bounds, check, replay
+from workflow_src.diagnosis.step import Recording
 
 LEAST = 0.03
 """The share of a step below which a saving isn't told."""
@@ -56,7 +63,8 @@ def diagnose(subject: Subject, plain_ns: float | None = None) -> Diagnosis:
         facts.sort(key=lambda fact: -(fact.place.host_ms + fact.place.device_ms))
         step_ms = subject.step_ns / NS_PER_MS
         return Diagnosis(tuple(facts), step_ms, False, bounds(recording))
-    host = [] if plain_ns is None else [plain(recording, plain_ns)]
+    running_ns = _running_ns(recording, [found for _, found in places])
+    host = [] if plain_ns is None else [plain(recording, plain_ns, running_ns)]
     step_ns = replay(recording, host).step_ns
     candidates = [
         _Candidate(
@@ -69,6 +77,15 @@ def diagnose(subject: Subject, plain_ns: float | None = None) -> Diagnosis:
     ]
     ranked = _ranked(subject, candidates, host, step_ns)
     return Diagnosis(ranked, step_ns / NS_PER_MS, True, bounds(recording, host))
+
+
+def _running_ns(recording: Recording, places: Sequence[Found]) -> Indices:
+    """Of each gap of the host the time in which it ran, as far as findings tell."""
+    plan = Plan.of(recording)
+    for change in (each for found in places for each in found.changes):
+        if isinstance(change, DropGap) and change.held:
+            change.apply(plan)
+    return plan.gap_ns
 
 
 def _ranked(
