@@ -9,7 +9,7 @@ from workflow_src.diagnosis import mechanisms as _registered  # noqa: F401
 from workflow_src.diagnosis.changes import Change
 from workflow_src.diagnosis.finding import MECHANISMS, Finding, Found, Subject
 from workflow_src.diagnosis.plain import plain
-from workflow_src.diagnosis.replay import Bounds, bounds, check, replay
+from workflow_src.diagnosis.replay import Bounds, bounds
 
 LEAST = 0.03
 """The share of a step below which a saving isn't told."""
@@ -49,24 +49,22 @@ def diagnose(subject: Subject, plain_ns: float | None = None) -> Diagnosis:
     """
     recording = subject.recording
     places = [(each, found) for each in MECHANISMS.values() for found in each.find(subject)]
-    if not check(recording).understood:
+    if not subject.check.understood:
         facts = [_finding(each.key, found, nan, nan) for each, found in places]
         facts.sort(key=lambda fact: -(fact.host_ms + fact.device_ms))
         step_ms = subject.step_ns / NS_PER_MS
-        return Diagnosis(tuple(facts), step_ms, False, bounds(recording))
+        return Diagnosis(tuple(facts), step_ms, False, subject.bounds)
     host = [] if plain_ns is None else [plain(recording, plain_ns)]
-    step_ns = replay(recording, host).step_ns
+    step_ns = subject.step_with(*host)
     candidates = [
         _Candidate(
-            each.key,
-            each.general,
-            found,
-            step_ns - replay(recording, [*found.changes, *host]).step_ns,
+            each.key, each.general, found, step_ns - subject.step_with(*found.changes, *host)
         )
         for each, found in places
     ]
     ranked = _ranked(subject, candidates, host, step_ns)
-    return Diagnosis(ranked, step_ns / NS_PER_MS, True, bounds(recording, host))
+    alone = bounds(recording, host) if host else subject.bounds
+    return Diagnosis(ranked, step_ns / NS_PER_MS, True, alone)
 
 
 def _ranked(
@@ -79,8 +77,7 @@ def _ranked(
     worth = [each for each in candidates if each.saves_ns >= LEAST * step_ns]
     for each in sorted(worth, key=lambda each: (each.general, -each.saves_ns)):
         # The host's own time is scaled last, so that it is scaled of what is left.
-        without = [*changes, *each.found.changes, *host]
-        together = step_ns - replay(subject.recording, without).step_ns
+        together = step_ns - subject.step_with(*changes, *each.found.changes, *host)
         if together - saved < CONTAINED * each.saves_ns:
             continue
         changes += each.found.changes

@@ -19,7 +19,6 @@ from workflow_src.diagnosis.diagnose import Diagnosis, diagnose
 from workflow_src.diagnosis.facts import copies, differing_steps, host_gaps, waits
 from workflow_src.diagnosis.finding import Finding, Subject
 from workflow_src.diagnosis.idle_causes import idle_causes
-from workflow_src.diagnosis.replay import check
 from workflow_src.diagnosis.step import Recording
 from workflow_src.diagnosis.words import headline, words
 from workflow_src.placing.attributed import Attributed
@@ -156,8 +155,7 @@ def _division(subject: Subject, diagnosis: Diagnosis) -> dict[str, object]:
     Times are of the recorded step: the host's own and what held it up, from the first step's start
     to the last one's end; and of the step if the device, or the host, took no time.
     """
-    recording, work = subject.recording, subject.work
-    checked = check(recording)
+    checked, work = subject.check, subject.work
     own = subject.calls[~subject.calls["beside"]]
     host_ns = (own["gap_ns"] + own["cost_ns"]).sum()
     busy = Union.of(work["start_ns"].to_numpy(), work["end_ns"].to_numpy())
