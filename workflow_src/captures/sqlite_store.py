@@ -11,7 +11,7 @@ import numpy as np
 
 from workflow_src.captures.capture import LATEST_NS
 from workflow_src.captures.files import connected
-from workflow_src.captures.store import Among, Reference, Wanted
+from workflow_src.captures.store import Among, Wanted
 from workflow_src.common.intervals import Indices
 
 JOINED = 2**18
@@ -88,14 +88,6 @@ class Database:
         row = "0" if table in self.views else "rowid"
         query = f'SELECT "{column}" FROM "{table}" WHERE {_where(among)} ORDER BY {row}'
         return [value for (value,) in self.connection.execute(query)]
-
-    def referred(self, reference: Reference) -> dict[int, object]:
-        """The values that a column refers to, by number."""
-        query = (
-            f'SELECT "{reference.key}", "{reference.value}" FROM "{reference.keys}" WHERE '
-            f'"{reference.key}" IN (SELECT DISTINCT "{reference.column}" FROM "{reference.table}")'
-        )
-        return dict(self.connection.execute(query).fetchall())
 
     def duration_ns(self, table: str, start: str, end: str) -> int:
         """The sum of end - start of the rows that start and end, in this order, at good times."""
