@@ -99,8 +99,10 @@ def recorded(attributed: Attributed, process: int) -> Recording:
     """
     loop = _lately(loop_of(attributed, process), attributed.capture.calls)
     every = host_calls(attributed, loop)
-    loop, calls = _last_steps(loop, every)
-    work = device_work(attributed, process, every, len(every) - len(calls))
+    loop, skipped = _last_steps(loop, every["start_ns"].to_numpy())
+    every = every.assign(step=step_at(loop.steps, every["start_ns"].to_numpy()))
+    calls = every[skipped:].reset_index(drop=True)
+    work = device_work(attributed, process, every, skipped)
     steps = _steps(loop, calls, work)
     if steps["call"].iloc[0] == 0:
         calls.loc[0, "gap_ns"] = calls["start_ns"].iloc[0] - steps["start_ns"].iloc[0]
@@ -131,17 +133,14 @@ def _steps_before(loop: Loop, start: Indices, most: int) -> int:
     return min(int((after > most).sum()), len(loop.steps) - 1)
 
 
-def _last_steps(loop: Loop, calls: pd.DataFrame) -> tuple[Loop, pd.DataFrame]:
-    """The last steps that hold at most MOST_CALLS calls, at least one, and the calls from there."""
-    start = calls["start_ns"].to_numpy()
+def _last_steps(loop: Loop, start: Indices) -> tuple[Loop, int]:
+    """The last steps that hold at most MOST_CALLS calls, at least one, and the first such call."""
     # The first step of those looked at is there for what comes before the second one.
     kept = max(_steps_before(loop, start, MOST_CALLS), int(loop.since_ns > BEFORE_ALL))
     if kept == 0:
-        return loop, calls
+        return loop, 0
     steps = loop.steps[kept:].reset_index(drop=True)
-    first = int(np.searchsorted(start, steps["start_ns"].iloc[0]))
-    calls = calls[first:].reset_index(drop=True)
-    return replace(loop, steps=steps), calls.assign(step=step_at(steps, start[first:]))
+    return replace(loop, steps=steps), int(np.searchsorted(start, steps["start_ns"].iloc[0]))
 
 
 def loop_of(attributed: Attributed, process: int) -> Loop:
