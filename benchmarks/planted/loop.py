@@ -43,9 +43,11 @@ def marked(name: str) -> Iterator[None]:
     with torch.profiler.record_function(name):
         if DEVICE.type == "cuda":
             torch.cuda.nvtx.range_push(name)
-        yield
-        if DEVICE.type == "cuda":
-            torch.cuda.nvtx.range_pop()
+        try:
+            yield
+        finally:
+            if DEVICE.type == "cuda":
+                torch.cuda.nvtx.range_pop()
 
 
 class Attention(nn.Module):

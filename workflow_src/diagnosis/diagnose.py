@@ -7,7 +7,7 @@ from math import nan
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis import mechanisms as _registered  # noqa: F401
 from workflow_src.diagnosis.changes import Change
-from workflow_src.diagnosis.finding import MECHANISMS, Finding, Found, Subject
+from workflow_src.diagnosis.finding import MECHANISMS, Finding, Found, Subject, example_of
 from workflow_src.diagnosis.plain import plain
 from workflow_src.diagnosis.replay import Bounds, bounds
 
@@ -50,8 +50,10 @@ def diagnose(subject: Subject, plain_ns: float | None = None) -> Diagnosis:
     recording = subject.recording
     places = [(each, found) for each in MECHANISMS.values() for found in each.find(subject)]
     if not subject.check.understood:
-        facts = [_finding(each.key, found, nan, nan) for each, found in places]
-        facts.sort(key=lambda fact: -(fact.host_ms + fact.device_ms))
+        facts = [
+            Finding(each.key, found, nan, nan, example_of(subject, found)) for each, found in places
+        ]
+        facts.sort(key=lambda fact: -(fact.place.host_ms + fact.place.device_ms))
         step_ms = subject.step_ns / NS_PER_MS
         return Diagnosis(tuple(facts), step_ms, False, subject.bounds)
     host = [] if plain_ns is None else [plain(recording, plain_ns)]
@@ -82,21 +84,6 @@ def _ranked(
             continue
         changes += each.found.changes
         saved = together
-        findings.append(
-            _finding(each.key, each.found, each.saves_ns / NS_PER_MS, together / NS_PER_MS)
-        )
+        ms = each.saves_ns / NS_PER_MS, together / NS_PER_MS
+        findings.append(Finding(each.key, each.found, *ms, example_of(subject, each.found)))
     return tuple(findings)
-
-
-def _finding(key: str, found: Found, saves_ms: float, saves_with_above_ms: float) -> Finding:
-    """A finding of a place."""
-    return Finding(
-        key,
-        found.where,
-        found.calls,
-        found.host_ms,
-        found.device_ms,
-        saves_ms,
-        saves_with_above_ms,
-        found.evidence,
-    )
