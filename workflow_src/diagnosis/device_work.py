@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
-from workflow_src.captures.capture import KERNEL, OPERATOR
+from workflow_src.captures.capture import KERNEL, OPERATOR, UNKNOWN
+from workflow_src.captures.rows import rows_where
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.placing.attributed import Attributed
@@ -33,18 +34,15 @@ def device_work(
     earlier, and has no call; or else by the last of the loop's calls that fits. Nor has one of the
     first `skipped` calls, which don't count; of their work, what had ended before is left out.
     """
-    work = attributed.work
-    work = work[(work["process"] == process) & (work["kind"] != OPERATOR)]
+    counting = calls[skipped:]
+    work, begun = _lately(attributed.work, process, counting["start_ns"].min())
     keys = ["thread", "start_ns"]
     known = calls[keys].assign(call=np.arange(len(calls))).drop_duplicates(keys)
     wanted = work[["thread", "launch_ns"]].rename(columns={"launch_ns": "start_ns"})
     call = wanted.merge(known, on=keys, how="left")["call"].to_numpy()
-    lane = work.groupby(["device", "stream"]).ngroup().to_numpy().astype(np.int64)
-    start = work["start_ns"].to_numpy()
-    call = _found_again(
-        np.where(np.isnan(call), NOWHERE, call).astype(np.int64), start, lane, calls
-    )
-    counting = calls[skipped:]
+    lane, start = (work[name].to_numpy() for name in ("lane", "start_ns"))
+    call = np.where(np.isnan(call), NOWHERE, call).astype(np.int64)
+    call = _found_again(call, start, lane, calls, begun)
     call = np.maximum(call - skipped, NOWHERE)
     step = np.append(counting["step"].to_numpy(), NOWHERE)[call]
     table = pd.DataFrame(
@@ -66,10 +64,26 @@ def device_work(
     return counting_work.sort_values(["call", "start_ns"], kind="stable", ignore_index=True)
 
 
-def _found_again(call: Indices, start: Indices, lane: Indices, calls: pd.DataFrame) -> Indices:
+def _lately(work: pd.DataFrame, process: int, since_ns: float) -> tuple[pd.DataFrame, set[int]]:
+    """The work of a process, with its `lane`, that neither was launched nor ended before then.
+
+    And the lanes of what was launched and ended before, if its launch is known.
+    """
+    mine = (work["process"] == process) & (work["kind"] != OPERATOR)
+    work = rows_where(work, mine.to_numpy())
+    lane = work.groupby(["device", "stream"]).ngroup().to_numpy().astype(np.int64)
+    early = ((work["end_ns"] < since_ns) & (work["launch_ns"] < since_ns)).to_numpy()
+    launched = early & (work["launch_ns"] != UNKNOWN).to_numpy()
+    return work[~early].assign(lane=lane[~early]), set(np.unique(lane[launched]).tolist())
+
+
+def _found_again(
+    call: Indices, start: Indices, lane: Indices, calls: pd.DataFrame, begun: set[int]
+) -> Indices:
     """The call of each activity, also of those whose own, here NOWHERE, isn't known.
 
     It began before the activity started, and isn't later than that of the next one in its lane.
+    begun: lanes in which a known one started before all of these.
     """
     found = call.copy()
     own = np.flatnonzero(~calls["beside"].to_numpy())
@@ -81,8 +95,7 @@ def _found_again(call: Indices, start: Indices, lane: Indices, calls: pd.DataFra
         known = call[rows] != NOWHERE
         following = np.where(known, call[rows], len(calls))
         following = np.minimum.accumulate(following[::-1])[::-1]
-        begun = np.logical_or.accumulate(known)
-        lost = ~known & begun
+        lost = ~known & (np.logical_or.accumulate(known) | (number in begun))
         found[rows[lost]] = np.minimum(latest[rows], following)[lost]
     return found
 

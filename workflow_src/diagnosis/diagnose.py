@@ -7,15 +7,10 @@ from math import nan
 from workflow_src.common.intervals import Indices
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis import mechanisms as _registered  # noqa: F401
-<<<<<<< HEAD
-from workflow_src.diagnosis.changes import Change
-from workflow_src.diagnosis.finding import MECHANISMS, Finding, Found, Subject, example_of
-=======
 from workflow_src.diagnosis.changes import Change, DropGap, Plan
-from workflow_src.diagnosis.finding import MECHANISMS, Finding, Found, Subject
->>>>>>> conformance2
+from workflow_src.diagnosis.finding import MECHANISMS, Finding, Found, Subject, example_of
 from workflow_src.diagnosis.plain import plain
-from workflow_src.diagnosis.replay import Bounds, bounds, check, replay
+from workflow_src.diagnosis.replay import Bounds, bounds
 from workflow_src.diagnosis.step import Recording
 
 LEAST = 0.03
@@ -56,27 +51,25 @@ def diagnose(subject: Subject, plain_ns: float | None = None) -> Diagnosis:
     """
     recording = subject.recording
     places = [(each, found) for each in MECHANISMS.values() for found in each.find(subject)]
-    if not check(recording).understood:
+    if not subject.check.understood:
         facts = [
             Finding(each.key, found, nan, nan, example_of(subject, found)) for each, found in places
         ]
         facts.sort(key=lambda fact: -(fact.place.host_ms + fact.place.device_ms))
         step_ms = subject.step_ns / NS_PER_MS
-        return Diagnosis(tuple(facts), step_ms, False, bounds(recording))
+        return Diagnosis(tuple(facts), step_ms, False, subject.bounds)
     running_ns = _running_ns(recording, [found for _, found in places])
     host = [] if plain_ns is None else [plain(recording, plain_ns, running_ns)]
-    step_ns = replay(recording, host).step_ns
+    step_ns = subject.step_with(*host)
     candidates = [
         _Candidate(
-            each.key,
-            each.general,
-            found,
-            step_ns - replay(recording, [*found.changes, *host]).step_ns,
+            each.key, each.general, found, step_ns - subject.step_with(*found.changes, *host)
         )
         for each, found in places
     ]
     ranked = _ranked(subject, candidates, host, step_ns)
-    return Diagnosis(ranked, step_ns / NS_PER_MS, True, bounds(recording, host))
+    alone = bounds(recording, host) if host else subject.bounds
+    return Diagnosis(ranked, step_ns / NS_PER_MS, True, alone)
 
 
 def _running_ns(recording: Recording, places: Sequence[Found]) -> Indices:
@@ -98,8 +91,7 @@ def _ranked(
     worth = [each for each in candidates if each.saves_ns >= LEAST * step_ns]
     for each in sorted(worth, key=lambda each: (each.general, -each.saves_ns)):
         # The host's own time is scaled last, so that it is scaled of what is left.
-        without = [*changes, *each.found.changes, *host]
-        together = step_ns - replay(subject.recording, without).step_ns
+        together = step_ns - subject.step_with(*changes, *each.found.changes, *host)
         if together - saved < CONTAINED * each.saves_ns:
             continue
         changes += each.found.changes

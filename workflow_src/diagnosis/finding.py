@@ -7,7 +7,7 @@ that make the step do without it. What that saves, a replay tells (diagnose.py).
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import takewhile
 
 import numpy as np
@@ -24,7 +24,7 @@ from workflow_src.diagnosis.changes import (
     MergeLaunches,
     ScaleWork,
 )
-from workflow_src.diagnosis.replay import replay
+from workflow_src.diagnosis.replay import Bounds, Check, bounds, check, replay
 from workflow_src.diagnosis.step import OTHER, Recording, recorded
 from workflow_src.placing.attributed import Attributed
 
@@ -61,9 +61,28 @@ class Subject:
         return len(self.recording.steps)
 
     @cached_property
+    def check(self) -> Check:
+        """How well the model understands the recording."""
+        return check(self.recording)
+
+    @property
     def step_ns(self) -> float:
         """The time of a step as it is replayed without changes."""
-        return replay(self.recording).step_ns
+        return self.check.replayed_ns
+
+    @cached_property
+    def step_with(self) -> Callable[..., float]:
+        """The time of a step (ns) as it is replayed with some changes, the same ones once."""
+
+        def step_ns(*changes: Change) -> float:
+            return replay(self.recording, changes).step_ns if changes else self.step_ns
+
+        return cache(step_ns)
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """What the host and the device alone would take for a step."""
+        return bounds(self.recording)
 
     @cached_property
     def calls(self) -> pd.DataFrame:

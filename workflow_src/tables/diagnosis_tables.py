@@ -19,7 +19,6 @@ from workflow_src.diagnosis.diagnose import Diagnosis, diagnose
 from workflow_src.diagnosis.facts import copies, differing_steps, host_gaps, waits
 from workflow_src.diagnosis.finding import Finding, Subject
 from workflow_src.diagnosis.idle_causes import idle_causes
-from workflow_src.diagnosis.replay import check
 from workflow_src.diagnosis.step import Recording
 from workflow_src.diagnosis.words import headline, words
 from workflow_src.placing.attributed import Attributed
@@ -165,7 +164,7 @@ def _division(subject: Subject, diagnosis: Diagnosis) -> dict[str, object]:
     Times are means of the recorded steps that recorded_ms is the mean of: the host's own and what
     held it up, and the device's; and those of the step if the device, or the host, took no time.
     """
-    checked, steps = check(subject.recording), subject.recording.steps
+    checked, steps = subject.check, subject.recording.steps
     # From one step to the next: the first step only says where the second one begins.
     begin_ns = steps["end_ns"].iloc[0] if len(steps) > 1 else steps["start_ns"].iloc[0]
     count = max(len(steps) - 1, 1)

@@ -13,7 +13,6 @@ import pandas as pd
 from workflow_src.diagnosis.changes import DropGap, DropLaunches, MakeAsynchronous
 from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
 from workflow_src.diagnosis.host_gaps import host_gaps, paths_in_gaps
-from workflow_src.diagnosis.replay import bounds
 from workflow_src.diagnosis.step import LAUNCH
 from workflow_src.diagnosis.transfers import TO_DEVICE, transfers
 
@@ -226,7 +225,7 @@ def find_launch_bound(subject: Subject) -> list[Found]:
     """Small kernels, whose launches take the host longer than they take the device."""
     work = subject.work
     kernel_ns = work["device_ns"].sum() / max(len(work), 1)
-    alone = bounds(subject.recording)
+    alone = subject.bounds
     if kernel_ns >= SMALL_KERNEL_NS or alone.host_ns <= alone.device_ns:
         return []
     launches = subject.calls[subject.calls.index.isin(work["call"]) & ~subject.calls["beside"]]
