@@ -37,5 +37,5 @@ def test_the_first_finding_of_a_planted_loop_is_its_fault(
     fault = capture.split("-")[0]
     # What is true of a whole program comes last, and isn't its fault.
     special = [each for each in diagnosis.findings if not MECHANISMS[each.key].general]
-    found = [(each.key, each.where, round(each.saves_ms, 2)) for each in special[:1]]
+    found = [(each.key, each.place.where, round(each.saves_ms, 2)) for each in special[:1]]
     assert found == ([(MECHANISM_OF.get(fault, fault), where, saves_ms)] if where else [])
