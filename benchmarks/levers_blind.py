@@ -9,23 +9,17 @@ It needs torch, numpy and pandas.
 
 import argparse
 import csv
-import importlib.util
 import json
-import sys
 import time
-import types
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from functools import reduce
 from pathlib import Path
 
-if importlib.util.find_spec("nvtx") is None:
-    sys.modules["nvtx"] = types.SimpleNamespace(annotate=nullcontext)  # type: ignore[assignment]
-
 import numpy as np
 import torch
 
+from benchmarks import stand_ins  # noqa: F401
 from workflow_src.common.units import MIB
 from workflow_src.measure.cuda_graph import NotCapturableError
 from workflow_src.measure.memory import peak_memory_mib, reset_peak
