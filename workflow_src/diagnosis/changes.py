@@ -68,6 +68,18 @@ class DropGap:
 
 
 @dataclass(frozen=True, eq=False)
+class ScaleGap:
+    """The host's own time before some calls becomes `factor` (one, or one for each) of it."""
+
+    calls: Indices
+    factor: float | Factors
+
+    def apply(self, plan: Plan) -> None:
+        """Change the plan."""
+        plan.gap_ns[self.calls] = np.rint(plan.gap_ns[self.calls] * self.factor).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
 class DropSynchronization:
     """Some calls that wait aren't made; work that they launch stays."""
 
@@ -185,6 +197,7 @@ class ScaleHost:
 
 Change = (
     DropGap
+    | ScaleGap
     | DropSynchronization
     | MakeAsynchronous
     | DropCall
