@@ -1,0 +1,293 @@
+"""What each remedy changes in a step: which work vanishes, shrinks or is replaced, and by what."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.common.intervals import Indices
+from workflow_src.common.units import NS_PER_MS
+from workflow_src.diagnosis.changes import (
+    Change,
+    DropLaunches,
+    MergeLaunches,
+    Plan,
+    ScaleGap,
+    ScaleWork,
+)
+from workflow_src.diagnosis.remedies.rates import Rates, is_product
+from workflow_src.diagnosis.remedies.span import Ends, Span
+from workflow_src.diagnosis.remedies.steps import Launched
+from workflow_src.diagnosis.remedies.work import (
+    BACKWARD,
+    CORE,
+    CORE_PRODUCT,
+    ELEMENTWISE,
+    FORWARD,
+    OPTIMIZER,
+    PRODUCT,
+    UPDATE,
+)
+
+ELEMENTS_AT_ONCE = 320 * 65_536
+"""What one launch of a multi-tensor kernel takes: 320 blocks of 65,536 elements (PyTorch's
+ATen/native/cuda/MultiTensorApply.cuh)."""
+
+UPDATE_BYTES = {"foreach": 80, "fused": 28}
+"""Bytes per parameter in float32 that AdamW moves (common/case.py tells why)."""
+
+UPDATE_PASSES = {"foreach": 8, "fused": 1}
+
+CAST_BYTES = 6
+"""Per element: a cast between float32 and bf16 reads one and writes the other."""
+
+PASSES_UNSURE = 0.15
+"""A kernel that moves known bytes seldom runs at a copy's rate exactly."""
+
+CAST_ACTIVATIONS = Span(0.3, 0.6, 1.0)
+"""Of the inputs and results of linear layers, how many are cast: some are in bf16 already."""
+
+CASTS_LAUNCHED = {FORWARD: Span(1.0, 1.6, 2.0), BACKWARD: Span(0.5, 0.8, 1.2)}
+"""Casts for each product outside of attention's core, by pass, in launches of the usual price."""
+
+NARROWER = {
+    "scores": Span(0.5, 0.65, 0.95),
+    "softmax": Span(0.95, 1.05, 1.2),
+    "feed_forward": Span(0.45, 0.55, 0.75),
+    "rotary": Span(1.0, 1.3, 1.6),
+    "block": Span(1.0, 1.4, 1.8),
+}
+"""By range, what passes over tensors take under autocast, of their time in float32: scores and the
+feed-forward layer's are half as wide, softmax's in float32 but for its maximum, and where both types
+meet, torch has no vectorized kernel."""
+
+AS_WIDE = Span(0.8, 1.0, 1.2)
+"""The same of all other ranges."""
+
+BACKWARD_SHARE = 2.5
+"""FLOPs of fused attention's backward pass, which computes the scores again, over forward's."""
+
+FUSED_PRICE = Span(1.0, 2.0, 4.0)
+"""Of the call of fused attention, in launches."""
+
+TENSOR_PRICE = {"foreach": Span(0.2, 0.5, 1.5), "fused": Span(0.1, 0.3, 1.0)}
+"""What the host takes for each parameter's tensor in torch's own optimizers, in launches."""
+
+CHAIN_LEFT = Span(0.5, 1.0, 2.0)
+"""Of a chain's time over its length, which is that of one kernel that reads first, writes last."""
+
+COMPILED_PRICE = Span(0.6, 1.1, 1.7)
+"""Of a launch of compiled code, in launches."""
+
+class NotKnownError(Exception):
+    """A remedy's effect can't be told of a case; the message says why."""
+
+
+@dataclass(frozen=True)
+class About:
+    """What is known of a case's phase.
+
+    tokens: of a batch; parameters: 0 if it isn't known.
+    """
+
+    step: Launched
+    rates: Rates
+    precision: str
+    optimizer: str
+    tokens: int
+    parameters: float
+
+
+@dataclass
+class Trial:
+    """A step that remedies are applied to, one after another.
+
+    about: the case; plan: the step so far; ends: at which end of its span each uncertain quantity
+    is; precision, optimizer: the present ones; extra_launches: of launches that stand for more than
+    one; asked: the quantities that were asked for.
+    """
+
+    about: About
+    plan: Plan
+    ends: Ends
+    precision: str
+    optimizer: str
+    extra_launches: float = 0.0
+    fused_attention: bool = False
+    asked: set[str] = field(default_factory=set)
+
+    @property
+    def step(self) -> Launched:
+        """The plain step."""
+        return self.about.step
+
+    def change(self, change: Change) -> None:
+        """Apply a change to what is left."""
+        change.apply(self.plan)
+
+    def value(self, name: str, span: Span) -> float:
+        """An uncertain quantity at its present end."""
+        self.asked.add(name)
+        return span.at(self.ends.get(name, 0))
+
+    def rows(self, *kinds: str) -> pd.Series:
+        """Which rows of the step's work are of some kinds."""
+        return self.step.work["kind"].isin(kinds)
+
+
+def narrow(precision: str) -> Callable[[Trial], None]:
+    """Another precision of products: bf16 by autocast, or tf32."""
+
+    def effect(trial: Trial) -> None:
+        if precision not in trial.about.rates.product_flops_per_ms:
+            raise NotKnownError(f"the run has no ceiling of products in {precision}")
+        work, step = trial.step.work, trial.step
+        for place in np.flatnonzero(is_product(work)):
+            row = work.iloc[place]
+            ms = trial.value("products", trial.about.rates.product_ms(row, precision, trial.about.tokens))
+            cast_ms = trial.value("casts", _cast_ms(trial, row)) if precision == "bf16" else 0.0
+            calls = np.flatnonzero(step.row == place)
+            trial.change(ScaleWork(calls, (ms + cast_ms) / row["device_ms"]))
+        if precision == "bf16":
+            _autocast(trial)
+        trial.precision = precision
+
+    return effect
+
+
+def _cast_ms(trial: Trial, row: pd.Series) -> Span:
+    """Casts to and from bf16 beside a product: its weight's and some of its activations'."""
+    each = CAST_BYTES * row["launches"] / trial.about.rates.copy_bytes_per_ms
+    m, n, k, matrices = (float(row[name]) for name in ("m", "n", "k", "matrices"))
+    if row["kind"] == CORE_PRODUCT:
+        wide = matrices * m * (k if row["leaf"] == "values" else 0.0)
+        return Span(0.5, 1.0, 1.2).times(each * wide)
+    if row["pass"] == FORWARD:
+        return Span(*(each * (n * k + share * m * k) for share in CAST_ACTIVATIONS))
+    if k == trial.about.tokens:
+        return Span(0.8, 1.0, 1.2).times(each * m * n)
+    return CAST_ACTIVATIONS.times(each * m * n)
+
+
+def _autocast(trial: Trial) -> None:
+    """Other passes, and the launches of casts, which come with the products'."""
+    step, work = trial.step, trial.step.work
+    for leaf in work["leaf"].unique():
+        rows = trial.rows(ELEMENTWISE) & (work["leaf"] == leaf)
+        factor = trial.value("other passes in bf16", NARROWER.get(leaf, AS_WIDE))
+        trial.change(ScaleWork(step.where(rows), factor))
+    for name, casts in CASTS_LAUNCHED.items():
+        calls = step.where(trial.rows(PRODUCT) & (work["pass"] == name))
+        more = trial.value("launches of casts", casts)
+        trial.change(ScaleGap(calls, 1 + more))
+        trial.extra_launches += more * len(calls)
+
+
+def fuse_attention(trial: Trial) -> None:
+    """One kernel forward and two backward in place of each layer's scores, softmax and values."""
+    work, step = trial.step.work, trial.step
+    core = work["leaf"].isin(CORE)
+    products = core & trial.rows(CORE_PRODUCT) & (work["m"] > 0) & (work["pass"] == FORWARD)
+    if not products.any():
+        raise NotKnownError("no range of it is attention written out: scores, softmax, values")
+    table = work[products]
+    flops = 2.0 * (table["m"] * table["n"] * table["k"] * table["matrices"] * table["launches"])
+    layers = int(table["launches"].max())
+    rate = _attention_rate(trial, float(flops.sum()), products)
+    for name, kernels, share in ((FORWARD, 1, 1.0), (BACKWARD, 2, BACKWARD_SHARE)):
+        calls = step.where(core & (work["pass"] == name))
+        if not len(calls):
+            continue
+        each_ns = share * flops.sum() / rate * NS_PER_MS / (kernels * layers)
+        _merge(trial, calls, kernels * layers, each_ns, trial.value("price", FUSED_PRICE))
+    trial.fused_attention = True
+
+
+def _attention_rate(trial: Trial, flops: float, products: pd.Series) -> float:
+    """FLOPs per ms of fused attention: between those of the present products and the ceiling."""
+    calls = trial.step.where(products)
+    present = flops / max(trial.plan.duration_ns[calls].sum() / NS_PER_MS, 1e-9)
+    most = max(trial.about.rates.product_flops_per_ms.get(trial.precision, present), present)
+    span = Span(present, (present * most) ** 0.5, most)
+    return trial.value("fused attention", span)
+
+
+def _merge(trial: Trial, calls: Indices, groups: int, each_ns: float, price: float = 1.0) -> None:
+    """Launches become so many, evenly, each of which takes so long and costs `price` launches."""
+    groups = max(1, min(groups, len(calls)))
+    group = np.arange(len(calls)) * groups // len(calls)
+    duration = np.full(groups, round(each_ns), dtype=np.int64)
+    first = calls[np.searchsorted(group, np.arange(groups))]
+    trial.change(MergeLaunches(calls, group, duration))
+    trial.change(ScaleGap(first, price))
+
+
+def update(optimizer: str) -> Callable[[Trial], None]:
+    """Torch's AdamW over all parameters at once, in some passes or in one."""
+
+    def effect(trial: Trial) -> None:
+        rows = trial.rows(UPDATE)
+        calls = trial.step.where(rows)
+        trial.optimizer = optimizer
+        if not len(calls):
+            return
+        if not trial.about.parameters:
+            raise NotKnownError("its optimizer's operators don't tell the number of parameters")
+        passes = UPDATE_PASSES[optimizer]
+        count = round(passes * max(1.0, trial.about.parameters / ELEMENTS_AT_ONCE))
+        span = trial.about.rates.moving(UPDATE_BYTES[optimizer] * trial.about.parameters, PASSES_UNSURE)
+        ms = trial.value("bytes of AdamW", span)
+        tensors = int(trial.step.work.loc[rows, "launches"].sum() / len(trial.step.work[rows]))
+        host = trial.value("price of tensors", TENSOR_PRICE[optimizer]) * tensors
+        _merge(trial, calls, count, ms * NS_PER_MS / count, 1 + host / count)
+
+    return effect
+
+
+def fuse_chains(trial: Trial) -> None:
+    """The elementwise kernels of a range become one, which reads first and writes last."""
+    step, work = trial.step, trial.step.work
+    chains = trial.rows(ELEMENTWISE)
+    if not chains.any():
+        raise NotKnownError("no chain of elementwise kernels is known of it")
+    if trial.fused_attention:
+        chains &= ~work["leaf"].isin(CORE)
+    left = trial.value("what fusion leaves", CHAIN_LEFT)
+    for _, rows in work[chains].groupby(["pass", "path"]):
+        calls = step.where(work.index.isin(rows.index) & chains)
+        groups = int(min(rows["instances"].iloc[0], len(calls)))
+        share = min(1.0, left * groups / len(calls))
+        _merge(trial, calls, groups, share * trial.plan.duration_ns[calls].sum() / groups)
+    inside = step.where(work["pass"] != OPTIMIZER)
+    trial.change(ScaleGap(inside, trial.value("price of compiled code", COMPILED_PRICE)))
+
+
+def graph(trial: Trial) -> None:
+    """All launches become one; AdamW written out counts its steps on the host and stays outside."""
+    inside = np.ones(len(trial.step.row), dtype=bool)
+    if trial.optimizer == "adamw":
+        inside[trial.step.where(trial.step.work["pass"] == OPTIMIZER)] = False
+    trial.change(DropLaunches(np.flatnonzero(inside)))
+    trial.extra_launches = 0.0
+
+
+EFFECTS: dict[str, Callable[[Trial], None]] = {
+    "bf16": narrow("bf16"),
+    "tf32": narrow("tf32"),
+    "sdpa": fuse_attention,
+    "foreach": update("foreach"),
+    "fused": update("fused"),
+    "compile": fuse_chains,
+    "graph": graph,
+}
+"""The remedies, in the order in which they are put on top of each other."""
+
+ORDER = tuple(EFFECTS)
+
+
+def applied(trial: Trial, remedies: Sequence[str]) -> Trial:
+    """The step with remedies. Raises NotKnownError if one's effect can't be told."""
+    for remedy in remedies:
+        EFFECTS[remedy](trial)
+    return trial
