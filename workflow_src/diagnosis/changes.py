@@ -47,6 +47,8 @@ class Plan:
 
     def stop_waiting(self, calls: Indices) -> None:
         """These calls return at once."""
+        if not len(self.waits):
+            return
         self.waits[np.isin(self.recording.waits["call"].to_numpy(), calls)] = False
 
     def leave_out(self, calls: Indices) -> None:

@@ -1,4 +1,4 @@
-"""Replays steps whose host never waits and whose work is all in one lane, without a loop over calls.
+"""Replays steps whose host never waits and whose work is in one lane, without a loop over calls.
 
 The result is that of the general replay, to the nanosecond. Starts follow from a running maximum,
 as does what a full queue holds the host up by, for as many launches at a time as the queue takes.

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,8 @@ from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.changes import (
     Change,
     DropLaunches,
+    Factors,
+    Mask,
     MergeLaunches,
     Plan,
     ScaleGap,
@@ -37,6 +40,9 @@ ATen/native/cuda/MultiTensorApply.cuh)."""
 UPDATE_BYTES = {"foreach": 80, "fused": 28}
 """Bytes per parameter in float32 that AdamW moves (common/case.py tells why)."""
 
+UPDATE_OPERATORS = 9
+"""Operators of AdamW written out, for each tensor of parameters."""
+
 UPDATE_PASSES = {"foreach": 8, "fused": 1}
 
 CAST_BYTES = 6
@@ -59,8 +65,8 @@ NARROWER = {
     "block": Span(1.0, 1.4, 1.8),
 }
 """By range, what passes over tensors take under autocast, of their time in float32: scores and the
-feed-forward layer's are half as wide, softmax's in float32 but for its maximum, and where both types
-meet, torch has no vectorized kernel."""
+feed-forward layer's are half as wide, softmax's in float32 but for its maximum, and where both
+types meet, torch has no vectorized kernel."""
 
 AS_WIDE = Span(0.8, 1.0, 1.2)
 """The same of all other ranges."""
@@ -80,6 +86,7 @@ CHAIN_LEFT = Span(0.5, 1.0, 2.0)
 COMPILED_PRICE = Span(0.6, 1.1, 1.7)
 """Of a launch of compiled code, in launches."""
 
+
 class NotKnownError(Exception):
     """A remedy's effect can't be told of a case; the message says why."""
 
@@ -97,6 +104,36 @@ class About:
     optimizer: str
     tokens: int
     parameters: float
+
+    @cached_property
+    def _products(self) -> dict[str, "Products"]:
+        return {}
+
+    def products(self, precision: str) -> "Products":
+        """What its products would take in another precision."""
+        if precision not in self._products:
+            rows = np.flatnonzero(is_product(self.step.work))
+            given = [self.step.work.iloc[row] for row in rows]
+            ms = [self.rates.product_ms(row, precision, self.tokens) for row in given]
+            casts = [_casts_ms(self, row) for row in given]
+            self._products[precision] = Products(rows, _by_end(ms), _by_end(casts))
+        return self._products[precision]
+
+
+@dataclass(frozen=True)
+class Products:
+    """Rows of work that multiply, and the time (ms) of each in another precision, with casts.
+
+    A column per end of the span, so that -1 is the last: usual, most, least.
+    """
+
+    rows: Indices
+    ms: Factors
+    casts_ms: Factors
+
+
+def _by_end(spans: Sequence[Span]) -> Factors:
+    return np.array([[each.at(end) for end in (0, 1, -1)] for each in spans]).reshape(-1, 3)
 
 
 @dataclass
@@ -126,14 +163,14 @@ class Trial:
         """Apply a change to what is left."""
         change.apply(self.plan)
 
+    def end(self, name: str) -> int:
+        """At which end an uncertain quantity is."""
+        self.asked.add(name)
+        return self.ends.get(name, 0)
+
     def value(self, name: str, span: Span) -> float:
         """An uncertain quantity at its present end."""
-        self.asked.add(name)
-        return span.at(self.ends.get(name, 0))
-
-    def rows(self, *kinds: str) -> pd.Series:
-        """Which rows of the step's work are of some kinds."""
-        return self.step.work["kind"].isin(kinds)
+        return span.at(self.end(name))
 
 
 def narrow(precision: str) -> Callable[[Trial], None]:
@@ -142,13 +179,13 @@ def narrow(precision: str) -> Callable[[Trial], None]:
     def effect(trial: Trial) -> None:
         if precision not in trial.about.rates.product_flops_per_ms:
             raise NotKnownError(f"the run has no ceiling of products in {precision}")
-        work, step = trial.step.work, trial.step
-        for place in np.flatnonzero(is_product(work)):
-            row = work.iloc[place]
-            ms = trial.value("products", trial.about.rates.product_ms(row, precision, trial.about.tokens))
-            cast_ms = trial.value("casts", _cast_ms(trial, row)) if precision == "bf16" else 0.0
-            calls = np.flatnonzero(step.row == place)
-            trial.change(ScaleWork(calls, (ms + cast_ms) / row["device_ms"]))
+        step, products = trial.step, trial.about.products(precision)
+        ms = products.ms[:, trial.end("products")]
+        if precision == "bf16":
+            ms = ms + products.casts_ms[:, trial.end("casts")]
+        factor = np.ones(len(step.work))
+        factor[products.rows] = ms / step.work["device_ms"].to_numpy()[products.rows]
+        trial.change(ScaleWork(np.arange(len(step.row)), factor[step.row]))
         if precision == "bf16":
             _autocast(trial)
         trial.precision = precision
@@ -156,29 +193,29 @@ def narrow(precision: str) -> Callable[[Trial], None]:
     return effect
 
 
-def _cast_ms(trial: Trial, row: pd.Series) -> Span:
+def _casts_ms(about: "About", row: pd.Series) -> Span:
     """Casts to and from bf16 beside a product: its weight's and some of its activations'."""
-    each = CAST_BYTES * row["launches"] / trial.about.rates.copy_bytes_per_ms
+    each = CAST_BYTES * row["launches"] / about.rates.copy_bytes_per_ms
     m, n, k, matrices = (float(row[name]) for name in ("m", "n", "k", "matrices"))
     if row["kind"] == CORE_PRODUCT:
         wide = matrices * m * (k if row["leaf"] == "values" else 0.0)
         return Span(0.5, 1.0, 1.2).times(each * wide)
     if row["pass"] == FORWARD:
         return Span(*(each * (n * k + share * m * k) for share in CAST_ACTIVATIONS))
-    if k == trial.about.tokens:
+    if k == about.tokens:
         return Span(0.8, 1.0, 1.2).times(each * m * n)
     return CAST_ACTIVATIONS.times(each * m * n)
 
 
 def _autocast(trial: Trial) -> None:
     """Other passes, and the launches of casts, which come with the products'."""
-    step, work = trial.step, trial.step.work
-    for leaf in work["leaf"].unique():
-        rows = trial.rows(ELEMENTWISE) & (work["leaf"] == leaf)
-        factor = trial.value("other passes in bf16", NARROWER.get(leaf, AS_WIDE))
-        trial.change(ScaleWork(step.where(rows), factor))
+    step, end = trial.step, trial.end("other passes in bf16")
+    leaves = step.columns["leaf"]
+    factors = {leaf: NARROWER.get(leaf, AS_WIDE).at(end) for leaf in set(leaves)}
+    factor = np.where(step.of("kind", ELEMENTWISE), [factors[leaf] for leaf in leaves], 1.0)
+    trial.change(ScaleWork(np.arange(len(step.row)), factor[step.row]))
     for name, casts in CASTS_LAUNCHED.items():
-        calls = step.where(trial.rows(PRODUCT) & (work["pass"] == name))
+        calls = step.where(step.of("kind", PRODUCT) & step.of("pass", name))
         more = trial.value("launches of casts", casts)
         trial.change(ScaleGap(calls, 1 + more))
         trial.extra_launches += more * len(calls)
@@ -187,24 +224,25 @@ def _autocast(trial: Trial) -> None:
 def fuse_attention(trial: Trial) -> None:
     """One kernel forward and two backward in place of each layer's scores, softmax and values."""
     work, step = trial.step.work, trial.step
-    core = work["leaf"].isin(CORE)
-    products = core & trial.rows(CORE_PRODUCT) & (work["m"] > 0) & (work["pass"] == FORWARD)
+    core = step.of("leaf", *CORE)
+    products = core & is_product(work).to_numpy() & step.of("pass", FORWARD)
     if not products.any():
         raise NotKnownError("no range of it is attention written out: scores, softmax, values")
     table = work[products]
-    flops = 2.0 * (table["m"] * table["n"] * table["k"] * table["matrices"] * table["launches"])
+    sizes = ("m", "n", "k", "matrices", "launches")
+    flops = 2.0 * float(np.prod([table[name].to_numpy("float64") for name in sizes], axis=0).sum())
     layers = int(table["launches"].max())
-    rate = _attention_rate(trial, float(flops.sum()), products)
+    rate = _attention_rate(trial, flops, products)
     for name, kernels, share in ((FORWARD, 1, 1.0), (BACKWARD, 2, BACKWARD_SHARE)):
-        calls = step.where(core & (work["pass"] == name))
+        calls = step.where(core & step.of("pass", name))
         if not len(calls):
             continue
-        each_ns = share * flops.sum() / rate * NS_PER_MS / (kernels * layers)
+        each_ns = share * flops / rate * NS_PER_MS / (kernels * layers)
         _merge(trial, calls, kernels * layers, each_ns, trial.value("price", FUSED_PRICE))
     trial.fused_attention = True
 
 
-def _attention_rate(trial: Trial, flops: float, products: pd.Series) -> float:
+def _attention_rate(trial: Trial, flops: float, products: Mask) -> float:
     """FLOPs per ms of fused attention: between those of the present products and the ceiling."""
     calls = trial.step.where(products)
     present = flops / max(trial.plan.duration_ns[calls].sum() / NS_PER_MS, 1e-9)
@@ -227,7 +265,7 @@ def update(optimizer: str) -> Callable[[Trial], None]:
     """Torch's AdamW over all parameters at once, in some passes or in one."""
 
     def effect(trial: Trial) -> None:
-        rows = trial.rows(UPDATE)
+        rows = trial.step.of("kind", UPDATE)
         calls = trial.step.where(rows)
         trial.optimizer = optimizer
         if not len(calls):
@@ -236,9 +274,11 @@ def update(optimizer: str) -> Callable[[Trial], None]:
             raise NotKnownError("its optimizer's operators don't tell the number of parameters")
         passes = UPDATE_PASSES[optimizer]
         count = round(passes * max(1.0, trial.about.parameters / ELEMENTS_AT_ONCE))
-        span = trial.about.rates.moving(UPDATE_BYTES[optimizer] * trial.about.parameters, PASSES_UNSURE)
+        span = trial.about.rates.moving(
+            UPDATE_BYTES[optimizer] * trial.about.parameters, PASSES_UNSURE
+        )
         ms = trial.value("bytes of AdamW", span)
-        tensors = int(trial.step.work.loc[rows, "launches"].sum() / len(trial.step.work[rows]))
+        tensors = len(calls) / UPDATE_OPERATORS
         host = trial.value("price of tensors", TENSOR_PRICE[optimizer]) * tensors
         _merge(trial, calls, count, ms * NS_PER_MS / count, 1 + host / count)
 
@@ -247,19 +287,17 @@ def update(optimizer: str) -> Callable[[Trial], None]:
 
 def fuse_chains(trial: Trial) -> None:
     """The elementwise kernels of a range become one, which reads first and writes last."""
-    step, work = trial.step, trial.step.work
-    chains = trial.rows(ELEMENTWISE)
-    if not chains.any():
+    step = trial.step
+    chains = step.chains_outside_core if trial.fused_attention else step.chains
+    if not len(step.chains.calls):
         raise NotKnownError("no chain of elementwise kernels is known of it")
-    if trial.fused_attention:
-        chains &= ~work["leaf"].isin(CORE)
-    left = trial.value("what fusion leaves", CHAIN_LEFT)
-    for _, rows in work[chains].groupby(["pass", "path"]):
-        calls = step.where(work.index.isin(rows.index) & chains)
-        groups = int(min(rows["instances"].iloc[0], len(calls)))
-        share = min(1.0, left * groups / len(calls))
-        _merge(trial, calls, groups, share * trial.plan.duration_ns[calls].sum() / groups)
-    inside = step.where(work["pass"] != OPTIMIZER)
+    left = np.minimum(1.0, chains.share * trial.value("what fusion leaves", CHAIN_LEFT))
+    duration = trial.plan.duration_ns[chains.calls]
+    whole_ns = np.bincount(chains.group, duration, minlength=len(left))
+    trial.change(
+        MergeLaunches(chains.calls, chains.group, np.rint(left * whole_ns).astype(np.int64))
+    )
+    inside = step.where(~step.of("pass", OPTIMIZER))
     trial.change(ScaleGap(inside, trial.value("price of compiled code", COMPILED_PRICE)))
 
 
@@ -267,7 +305,7 @@ def graph(trial: Trial) -> None:
     """All launches become one; AdamW written out counts its steps on the host and stays outside."""
     inside = np.ones(len(trial.step.row), dtype=bool)
     if trial.optimizer == "adamw":
-        inside[trial.step.where(trial.step.work["pass"] == OPTIMIZER)] = False
+        inside[trial.step.where(trial.step.of("pass", OPTIMIZER))] = False
     trial.change(DropLaunches(np.flatnonzero(inside)))
     trial.extra_launches = 0.0
 

@@ -58,7 +58,7 @@ def with_host(
     """
     changes: list[Change] = []
     for name in PASSES:
-        calls = step.where(step.work["pass"] == name)
+        calls = step.where(step.of("pass", name))
         if len(calls):
             changes.append(ScaleGap(calls, hosts[name] / UNIT_NS))
     duration = np.maximum(step.recording.work["end_ns"].to_numpy(), 1)
@@ -80,7 +80,7 @@ def solved(step: Launched, plain_ms: float, earlier: Mapping[str, float], last: 
         return time_ns(step, {**earlier, last: host_ns})
 
     without = took(0.0)
-    launches = max(1, int((step.work["pass"] == last).to_numpy()[step.row].sum()))
+    launches = max(1, len(step.where(step.of("pass", last))))
     most = target / launches
     enough = max(target, without) * (1 + CLOSE)
     return Solved(_bisected(took, most, enough), without / target)
@@ -112,9 +112,7 @@ def host_span(
     most = solution.host_ns
     if usual is None or most <= usual.least:
         return Span(most, most, most) if solution.launch_bound else Span(0.0, most, most)
-    slow, fast = (
-        time_ns(step, {**earlier, last: each}) for each in (most, usual.least)
-    )
+    slow, fast = (time_ns(step, {**earlier, last: each}) for each in (most, usual.least))
     if fast < SETS_PACE * slow:
         return Span(most, most, most)
     return Span(usual.least, min(most, usual.usual), most)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.changes import Plan
 from workflow_src.diagnosis.remedies.effects import About, Trial, applied
@@ -95,9 +94,7 @@ class PlainStep:
 
     def _scale(self, hosts: tuple[tuple[str, float], ...]) -> float:
         if hosts not in self._scales:
-            self._scales[hosts] = (
-                self.plain_ms * NS_PER_MS / time_ns(self.about.step, dict(hosts))
-            )
+            self._scales[hosts] = self.plain_ms * NS_PER_MS / time_ns(self.about.step, dict(hosts))
         return self._scales[hosts]
 
     @cached_property

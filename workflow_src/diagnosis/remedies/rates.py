@@ -1,8 +1,10 @@
 """What products and passes over memory would take, from the ceilings and products of a run."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.diagnosis.remedies.span import Span, around
@@ -10,6 +12,8 @@ from workflow_src.diagnosis.remedies.work import BACKWARD, CORE_PRODUCT, PRODUCT
 
 NEAREST = 5
 """The rate of a product in another type is that of so many of the run that are nearest in size."""
+
+SIZES = ("m", "n", "k", "matrices")
 
 SLOWEST_SHARE = 0.3
 """Of the ceiling: the least that a product is taken to reach where the run has none to compare."""
@@ -40,19 +44,24 @@ class Rates:
     def product_ms(self, row: pd.Series, precision: str, tokens: int) -> Span:
         """The time of a row of work that multiplies, in another precision."""
         flops = 2.0 * row["m"] * row["n"] * row["k"] * row["matrices"] * row["launches"]
-        found = self.products[
-            (self.products["precision"] == precision)
-            & (self.products["direction"] == direction_of(row, tokens))
-        ]
-        if not len(found):
+        found = self._by_kind.get((precision, direction_of(row, tokens)))
+        if found is None:
             most = self.product_flops_per_ms[precision]
             rates = np.array([SLOWEST_SHARE * most, SLOWEST_SHARE**0.5 * most, most])
         else:
-            sizes = np.log(found[["m", "n", "k", "matrices"]].to_numpy("float64"))
-            own = np.log([row[name] for name in ("m", "n", "k", "matrices")])
-            near = np.argsort(np.abs(sizes - own).sum(axis=1), kind="stable")[:NEAREST]
-            rates = np.quantile(found["flops_per_ms"].to_numpy()[near], (0.0, 0.5, 1.0))
+            own = np.log([row[name] for name in SIZES])
+            near = np.argsort(np.abs(found[:, :-1] - own).sum(axis=1), kind="stable")[:NEAREST]
+            rates = np.quantile(found[near, -1], (0.0, 0.5, 1.0))
         return Span(*(flops / rate for rate in rates[::-1]))
+
+    @cached_property
+    def _by_kind(self) -> dict[tuple[str, str], npt.NDArray[np.float64]]:
+        """By precision and direction: the logarithms of SIZES, and FLOPs per ms."""
+        found = {}
+        for (precision, direction), rows in self.products.groupby(["precision", "direction"]):
+            sizes = np.log(rows[list(SIZES)].to_numpy("float64"))
+            found[str(precision), str(direction)] = np.column_stack([sizes, rows["flops_per_ms"]])
+        return found
 
 
 def direction_of(row: pd.Series, tokens: int) -> str:

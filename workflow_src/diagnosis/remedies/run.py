@@ -160,15 +160,19 @@ def _luck(row: pd.Series) -> Span:
     return Span(min(least, 1 - MEASURED), 1.0, max(most, 1 + MEASURED))
 
 
-def predictions(run: Run) -> Iterator[Row]:
-    """A row per case, phase and combination, without the columns of the case but `case`."""
+def predictions(run: Run, only: Sequence[str] = ()) -> Iterator[Row]:
+    """A row per case, phase and combination, without the columns of the case but `case`.
+
+    Of `only` some cases, if any; how fast the host launches is told by all.
+    """
     cases = {name: run.case(name) for name in run.timings["case"].unique()}
     bound: dict[str, list[Solved]] = {name: [] for name in PASSES}
     for each in cases.values():
         for last, solution in each.solutions.items():
             bound[last].append(solution)
     usual = usual_hosts(bound)
-    for name, each in cases.items():
+    for name in only or cases:
+        each = cases[name]
         for phase in each.timings.index:
             yield from _phase(name, phase, each, usual, run.graph_gap_ns)
 

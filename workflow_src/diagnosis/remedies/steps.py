@@ -1,13 +1,17 @@
 """A phase's work as a recording: one step whose launches the host makes one after another."""
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.common.intervals import Indices
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.remedies.work import BACKWARD, PASSES
+from workflow_src.diagnosis.changes import Factors, Mask
+from workflow_src.diagnosis.remedies.work import BACKWARD, CORE, ELEMENTWISE, PASSES
 from workflow_src.diagnosis.step import CALLS, LAUNCH, STEPS, TIES, WAITS, WORK, Recording
 
 UNIT_NS = 1_000_000
@@ -15,6 +19,20 @@ UNIT_NS = 1_000_000
 
 QUEUE = 1020
 """Launches that a stream takes before the next one waits (docs/replay.md)."""
+
+
+TEXTS = ("pass", "path", "leaf", "kind", "operator")
+
+
+class Chains(NamedTuple):
+    """Elementwise kernels in chains: the launches, the group of each, and each group's share.
+
+    A group is the launches of a range each time it runs, in one pass; its share is 1 / its length.
+    """
+
+    calls: Indices
+    group: Indices
+    share: Factors
 
 
 @dataclass(frozen=True)
@@ -30,9 +48,46 @@ class Launched:
     row: Indices
     nth: Indices
 
-    def where(self, rows: pd.Series) -> Indices:
-        """The launches of some rows of work, which are those of the recording."""
-        return np.flatnonzero(rows.to_numpy()[self.row])
+    def where(self, rows: Mask) -> Indices:
+        """The launches of some rows of work."""
+        return np.flatnonzero(rows[self.row])
+
+    @cached_property
+    def columns(self) -> dict[str, npt.NDArray[Any]]:
+        """The columns of the work."""
+        return {str(name): self.work[name].to_numpy(dtype=object) for name in TEXTS}
+
+    def of(self, column: str, *values: str) -> Mask:
+        """Which rows of work have one of these values in a column of text."""
+        given = self.columns[column]
+        rows: Mask = np.logical_or.reduce([given == value for value in values])
+        return rows
+
+    @cached_property
+    def chains(self) -> Chains:
+        """All chains of the step."""
+        return self._chains(())
+
+    @cached_property
+    def chains_outside_core(self) -> Chains:
+        """The chains outside of attention's core."""
+        return self._chains(CORE)
+
+    def _chains(self, without: tuple[str, ...]) -> Chains:
+        rows = self.work[(self.work["kind"] == ELEMENTWISE) & ~self.work["leaf"].isin(without)]
+        calls, groups, shares = [], [], []
+        for _, each in rows.groupby(["pass", "path"]):
+            mine = self.where(self.work.index.isin(each.index))
+            count = min(int(each["instances"].iloc[0]), len(mine))
+            calls.append(mine)
+            groups.append(sum(map(len, shares)) + np.arange(len(mine)) * count // len(mine))
+            shares.append(np.full(count, count / len(mine)))
+        empty = np.zeros(0, dtype=np.int64)
+        return Chains(
+            np.concatenate([empty, *calls]),
+            np.concatenate([empty, *groups]),
+            np.concatenate([np.zeros(0), *shares]),
+        )
 
 
 def launched(work: pd.DataFrame) -> Launched:
