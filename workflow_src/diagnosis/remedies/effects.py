@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -95,7 +96,8 @@ class NotKnownError(Exception):
 class About:
     """What is known of a case's phase.
 
-    tokens: of a batch; parameters: 0 if it isn't known.
+    tokens: of a batch; parameters: 0 if it isn't known; update_in_graph: whether a graph holds
+    AdamW written out, too, which counts its steps on the host: its time is that of a replay.
     """
 
     step: Launched
@@ -104,6 +106,18 @@ class About:
     optimizer: str
     tokens: int
     parameters: float
+    update_in_graph: bool = True
+
+    @cached_property
+    def core(self) -> "Core | None":
+        """Attention's core; None if no range is it."""
+        step, work = self.step, self.step.work
+        products = step.of("leaf", *CORE) & is_product(work).to_numpy() & step.of("pass", FORWARD)
+        if not products.any():
+            return None
+        table = work.loc[products, ["m", "n", "k", "matrices", "launches"]].astype("float64")
+        flops = 2.0 * float(table.prod(axis=1).sum())
+        return Core(products, flops, int(table["launches"].max()))
 
     @cached_property
     def _products(self) -> dict[str, "Products"]:
@@ -118,6 +132,14 @@ class About:
             casts = [_casts_ms(self, row) for row in given]
             self._products[precision] = Products(rows, _by_end(ms), _by_end(casts))
         return self._products[precision]
+
+
+class Core(NamedTuple):
+    """Attention written out: its products forward, their FLOPs, and how many layers have it."""
+
+    products: Mask
+    flops: float
+    layers: int
 
 
 @dataclass(frozen=True)
@@ -223,18 +245,13 @@ def _autocast(trial: Trial) -> None:
 
 def fuse_attention(trial: Trial) -> None:
     """One kernel forward and two backward in place of each layer's scores, softmax and values."""
-    work, step = trial.step.work, trial.step
-    core = step.of("leaf", *CORE)
-    products = core & is_product(work).to_numpy() & step.of("pass", FORWARD)
-    if not products.any():
+    step, core = trial.step, trial.about.core
+    if core is None:
         raise NotKnownError("no range of it is attention written out: scores, softmax, values")
-    table = work[products]
-    sizes = ("m", "n", "k", "matrices", "launches")
-    flops = 2.0 * float(np.prod([table[name].to_numpy("float64") for name in sizes], axis=0).sum())
-    layers = int(table["launches"].max())
-    rate = _attention_rate(trial, flops, products)
+    flops, layers = core.flops, core.layers
+    rate = _attention_rate(trial, flops, core.products)
     for name, kernels, share in ((FORWARD, 1, 1.0), (BACKWARD, 2, BACKWARD_SHARE)):
-        calls = step.where(core & step.of("pass", name))
+        calls = step.where(step.of("leaf", *CORE) & step.of("pass", name))
         if not len(calls):
             continue
         each_ns = share * flops / rate * NS_PER_MS / (kernels * layers)
@@ -302,9 +319,9 @@ def fuse_chains(trial: Trial) -> None:
 
 
 def graph(trial: Trial) -> None:
-    """All launches become one; AdamW written out counts its steps on the host and stays outside."""
+    """All launches become one."""
     inside = np.ones(len(trial.step.row), dtype=bool)
-    if trial.optimizer == "adamw":
+    if trial.optimizer == "adamw" and not trial.about.update_in_graph:
         inside[trial.step.where(trial.step.of("pass", OPTIMIZER))] = False
     trial.change(DropLaunches(np.flatnonzero(inside)))
     trial.extra_launches = 0.0

@@ -35,17 +35,17 @@ GRAPH_GAP_NS = Span(0.0, 500.0, 1_500.0)
 
 @dataclass(frozen=True)
 class Run:
-    """The joined tables that predictions rest on."""
+    """The joined tables that predictions rest on; older runs have no ceilings."""
 
     timings: pd.DataFrame
     operators: pd.DataFrame
     products: pd.DataFrame
-    ceilings: pd.DataFrame
+    ceilings: pd.DataFrame | None
 
     @cached_property
-    def rates(self) -> Rates:
-        """How fast the machine is."""
-        return rates_of(self.ceilings, self.products)
+    def rates(self) -> Rates | None:
+        """How fast the machine is, if that was measured."""
+        return None if self.ceilings is None else rates_of(self.ceilings, self.products)
 
     @cached_property
     def graph_gap_ns(self) -> Span:
@@ -63,44 +63,83 @@ class Run:
         gaps = (beyond_ms * NS_PER_MS / both["calls_per_step"]).clip(lower=0.0)
         return Span(*(float(q) for q in np.quantile(gaps, (0.05, 0.5, 0.95))))
 
-    def case(self, name: str) -> "CaseOfRun":
-        """A case's rows."""
-        timings = self.timings[self.timings["case"] == name].set_index("phase")
-        operators = self.operators[self.operators["case"] == name]
-        return CaseOfRun(timings, operators, self.rates)
+    @cached_property
+    def work(self) -> dict[tuple[str, str], pd.DataFrame]:
+        """The work of each case and phase that was recorded."""
+        found = work_of(self.operators).groupby(["case", "phase"], sort=False)
+        return {
+            (str(case), str(phase)): rows.reset_index(drop=True) for (case, phase), rows in found
+        }
+
+    def cases(self) -> dict[str, "CaseOfRun"]:
+        """All cases in their order."""
+        updates = self.operators[self.operators["path"].str.endswith(f"/{OPTIMIZER}")]
+        by_case = {str(case): rows for case, rows in updates.groupby("case")}
+        found = {}
+        for case, rows in self.timings.groupby("case", sort=False):
+            work = {
+                phase: self.work[str(case), phase]
+                for phase in PHASES
+                if (str(case), phase) in self.work
+            }
+            mine = by_case.get(str(case), updates.iloc[:0])
+            found[str(case)] = CaseOfRun(rows.set_index("phase"), work, mine, self.rates)
+        return found
 
 
 @dataclass(frozen=True)
 class CaseOfRun:
-    """A case's timings by phase, its operators, and its run's rates."""
+    """A case's timings and work by phase, its optimizer's operators, and its run's rates."""
 
     timings: pd.DataFrame
-    operators: pd.DataFrame
-    rates: Rates
+    work: dict[str, pd.DataFrame]
+    updates: pd.DataFrame
+    rates: Rates | None
+
+    @cached_property
+    def optimizer(self) -> str:
+        """The implementation of AdamW: of a brought model as its operators tell it."""
+        for name in ("foreach", "fused"):
+            if self.updates["operator"].str.contains(f"_{name}_").any():
+                return name
+        return str(self.timings["optimizer"].iloc[0])
+
+    @cached_property
+    def parameters(self) -> float:
+        """How many there are, from the bytes of addcdiv in a training step; 0 if it has none."""
+        rows = self.updates[self.updates["operator"].str.contains("addcdiv")]
+        return float(rows["bytes_per_step"].sum()) / ADDCDIV_BYTES
 
     @cached_property
     def abouts(self) -> dict[str, About]:
         """What is known of each phase that was both timed and recorded."""
         return {
-            phase: self._about(phase)
-            for phase in PHASES
-            if phase in self.timings.index
+            phase: self._about(rows)
+            for phase, rows in self.work.items()
+            if self.rates is not None
+            and phase in self.timings.index
             and self.timings.loc[phase, "status"] == "ok"
-            and (self.operators["phase"] == phase).any()
         }
 
-    def _about(self, phase: str) -> About:
+    def _about(self, work: pd.DataFrame) -> About:
         first = self.timings.iloc[0]
-        rows = self.operators[self.operators["phase"] == phase]
-        group = f"{first['size']} {first['context']}"
+        assert self.rates is not None, "see abouts"
         return About(
-            launched(work_of(rows)),
-            self.rates.without(group),
+            launched(work),
+            self.rates.without(f"{first['size']} {first['context']}"),
             str(first["precision"]),
-            _optimizer_of(first["optimizer"], self.operators),
+            self.optimizer,
             int(first["batch"]) * int(first["context"]),
-            _parameters(self.operators),
+            self.parameters,
         )
+
+    def why_not(self, phase: str) -> str:
+        """Why nothing can be told of a phase that was timed; "" if it can."""
+        if self.timings["device"].iloc[0] != "cuda":
+            return "a CPU has no launches to replay"
+        if self.rates is None:
+            return "the run has no table of ceilings"
+        return "" if phase in self.abouts else "what launched its work wasn't recorded"
 
     @cached_property
     def solutions(self) -> dict[str, Solved]:
@@ -136,23 +175,6 @@ class CaseOfRun:
         return PlainStep(about, float(row["median_ms"]), hosts, _luck(row), graph_gap_ns)
 
 
-def _optimizer_of(optimizer: object, operators: pd.DataFrame) -> str:
-    """The implementation of AdamW: of a brought model as its operators tell it."""
-    updates = operators.loc[operators["path"].str.endswith(f"/{OPTIMIZER}"), "operator"]
-    if updates.str.contains("_foreach_").any():
-        return "foreach"
-    return "fused" if updates.str.contains("_fused_").any() else str(optimizer)
-
-
-def _parameters(operators: pd.DataFrame) -> float:
-    """The number of parameters, from the bytes of addcdiv in a training step; 0 if it has none."""
-    updates = operators[
-        operators["path"].str.endswith(f"/{OPTIMIZER}")
-        & operators["operator"].str.contains("addcdiv")
-    ]
-    return float(updates["bytes_per_step"].sum()) / ADDCDIV_BYTES
-
-
 def _luck(row: pd.Series) -> Span:
     """How processes differ, as factors; of a single one, as its steps do."""
     ends = ("fastest_ms", "slowest_ms") if row.get("processes", 1) > 1 else ("p20_ms", "p80_ms")
@@ -165,7 +187,7 @@ def predictions(run: Run, only: Sequence[str] = ()) -> Iterator[Row]:
 
     Of `only` some cases, if any; how fast the host launches is told by all.
     """
-    cases = {name: run.case(name) for name in run.timings["case"].unique()}
+    cases = run.cases()
     bound: dict[str, list[Solved]] = {name: [] for name in PASSES}
     for each in cases.values():
         for last, solution in each.solutions.items():
@@ -183,20 +205,17 @@ def _phase(
     first = case.timings.loc[phase]
     if first["status"] != "ok":
         return
-    optimizer = _optimizer_of(first["optimizer"], case.operators)
-    plain = None
-    if phase in case.abouts and first["device"] == "cuda":
+    plain: PlainStep | str = case.why_not(phase)
+    if not plain:
         plain = case.plain(phase, usual, graph_gap_ns)
-    for remedies in combinations(first["precision"], first["attention"], optimizer):
+    for remedies in combinations(first["precision"], first["attention"], case.optimizer):
         about: Row = {"case": name, "phase": phase, "remedies": "+".join(remedies)}
-        yield about | {"plain_ms": float(first["median_ms"])} | _row(plain, remedies, first)
+        yield about | {"plain_ms": float(first["median_ms"])} | _row(plain, remedies)
 
 
-def _row(plain: PlainStep | None, remedies: Sequence[str], timing: pd.Series) -> Row:
-    if plain is None:
-        on_gpu = timing["device"] == "cuda"
-        why = "no operators of it were recorded" if on_gpu else "a CPU has no launches to replay"
-        return {"status": "not_known", "reason": why}
+def _row(plain: PlainStep | str, remedies: Sequence[str]) -> Row:
+    if isinstance(plain, str):
+        return {"status": "not_known", "reason": plain}
     try:
         found = plain.predicted(remedies)
     except NotKnownError as error:

@@ -32,9 +32,11 @@ SHAPE = re.compile(r"^\d+(?: x \d+)*$")
 
 
 def work_of(operators: pd.DataFrame) -> pd.DataFrame:
-    """The work of a phase of a case, from its rows of operators.csv: a table with WORK."""
+    """The work of phases of cases, from operators.csv: a table with `case`, `phase` and WORK."""
     path = operators["path"].str.split("/").str[1:]
     columns = {
+        "case": operators["case"],
+        "phase": operators["phase"],
         "pass": _passes(operators, path),
         "path": path.str.join("/"),
         "leaf": path.str[-1].fillna(""),
@@ -51,7 +53,7 @@ def work_of(operators: pd.DataFrame) -> pd.DataFrame:
     work = pd.DataFrame(columns).join(sizes)
     work["kind"] = _kinds(work, operators)
     work["instances"] = _instances(work)
-    return work[list(WORK)].reset_index(drop=True)
+    return work[["case", "phase", *WORK]].reset_index(drop=True)
 
 
 def _passes(operators: pd.DataFrame, path: pd.Series) -> list[str]:
@@ -89,7 +91,10 @@ def _is_cast(operators: pd.DataFrame) -> pd.Series:
 
 def _instances(work: pd.DataFrame) -> pd.Series:
     """How often a range runs in a step: the commonest number of launches of its operators."""
-    return work.groupby(["pass", "path"])["launches"].transform(lambda each: int(each.mode().max()))
+    by = ["case", "phase", "pass", "path"]
+    counted = work.groupby([*by, "launches"]).size().rename("operators").reset_index()
+    commonest = counted.sort_values([*by, "operators", "launches"]).drop_duplicates(by, keep="last")
+    return work[by].merge(commonest, on=by, how="left")["launches"].set_axis(work.index)
 
 
 def product_sizes(shapes: object) -> tuple[int, int, int, int]:
