@@ -19,14 +19,21 @@ from workflow_src.diagnosis.replay import replay
 CLOSE = 0.0005
 """The share of a phase's time to which the host's is solved for."""
 
-SETS_PACE = 0.97
+SETS_PACE = 0.85
 """The device sets the pace if with the fastest host known a phase takes this share of its time."""
 
 LAUNCH_BOUND = 0.7
-"""A phase is launch-bound if without the host's time it takes less than this share."""
+"""A pass is launch-bound if its device time is less than this share of the host's."""
 
 GAP_NS = 1_500
 """Between two kernels of a stream, each launched by itself (examples/h200: 1.3 to 1.9 us)."""
+
+USUAL_NS = Span(5_000.0, 15_000.0, 35_000.0)
+"""The host's time for a launch where no case of the run is launch-bound: what those of
+examples/h100 and examples/h200 show, whose hosts differ by so much."""
+
+SLOWEST = 2.0
+"""No host launches in more than so many times the most that launch-bound cases show."""
 
 Hosts = Mapping[str, Span]
 """The host's own time for a launch (ns), by pass."""
@@ -36,8 +43,8 @@ Hosts = Mapping[str, Span]
 class Solved:
     """What a phase tells of its last pass.
 
-    host_ns: the host's time for a launch that gives the plain time; device_share: the share of the
-    plain time that the phase takes without the host's.
+    host_ns: the host's time for a launch that gives the plain time, at most; device_share: the
+    pass's device time as a share of what the host then takes to launch it.
     """
 
     host_ns: float
@@ -79,11 +86,12 @@ def solved(step: Launched, plain_ms: float, earlier: Mapping[str, float], last: 
     def took(host_ns: float) -> float:
         return time_ns(step, {**earlier, last: host_ns})
 
-    without = took(0.0)
-    launches = max(1, len(step.where(step.of("pass", last))))
-    most = target / launches
-    enough = max(target, without) * (1 + CLOSE)
-    return Solved(_bisected(took, most, enough), without / target)
+    calls = step.where(step.of("pass", last))
+    launches = max(1, len(calls))
+    enough = max(target, took(0.0)) * (1 + CLOSE)
+    host_ns = _bisected(took, target / launches, enough)
+    device_ns = float(step.recording.work["end_ns"].to_numpy()[calls].sum()) + GAP_NS * launches
+    return Solved(host_ns, device_ns / max(1.0, host_ns * launches))
 
 
 def _bisected(took: Callable[[float], float], most: float, enough: float) -> float:
@@ -109,10 +117,11 @@ def host_span(
     step: Launched, solution: Solved, earlier: Mapping[str, float], last: str, usual: Span | None
 ) -> Span:
     """The host's time for a launch (ns): the one that gives the plain time, or an interval."""
-    most = solution.host_ns
-    if usual is None or most <= usual.least:
+    most, usual = solution.host_ns, usual or USUAL_NS
+    if most <= usual.least:
         return Span(most, most, most) if solution.launch_bound else Span(0.0, most, most)
     slow, fast = (time_ns(step, {**earlier, last: each}) for each in (most, usual.least))
     if fast < SETS_PACE * slow:
         return Span(most, most, most)
+    most = min(most, SLOWEST * usual.most)
     return Span(usual.least, min(most, usual.usual), most)

@@ -55,14 +55,19 @@ class PlainStep:
     def predicted(self, remedies: Sequence[str]) -> Prediction:
         """With remedies, in their order. Raises NotKnownError if one's effect can't be told."""
         usual = self._trial(remedies, {})
-        quantities = [*sorted(usual.asked), LUCK, *(host_of(name) for name in self.passes)]
-        if "graph" in remedies:
-            quantities += [DEVICE, GAPS]
+        quantities = [*sorted(usual.asked), *self._uncertain("graph" in remedies)]
         time = interval(lambda ends: self._time_ms(remedies, ends), quantities)
         bare = applied(self._started(Plan.of(self.about.step.recording), {}), remedies)
         device_ms = float(bare.plan.duration_ns[~bare.plan.dropped].sum()) / NS_PER_MS
         launches = int((bare.plan.gap_ns > 0).sum()) + bare.extra_launches
         return Prediction(time, device_ms, launches)
+
+    def _uncertain(self, graph: bool) -> list[str]:
+        """The uncertain quantities of the plain step itself."""
+        if graph and self.about.update_in_graph:
+            return [DEVICE, GAPS]
+        hosts = [host_of(name) for name in self.passes if self.hosts[name].is_uncertain]
+        return [LUCK, *hosts, *([DEVICE, GAPS] if graph else [])]
 
     def _time_ms(self, remedies: Sequence[str], ends: Ends) -> float:
         return replayed(self._trial(remedies, ends).plan).step_ns / NS_PER_MS
@@ -78,7 +83,7 @@ class PlainStep:
         """The plain step, which takes the plain time.
 
         What host and device together don't explain of it is put on both alike; a graph's kernels
-        keep their own time.
+        keep their own time, if that isn't longer.
         """
         hosts = {name: span.at(ends.get(host_of(name), 0)) for name, span in self.hosts.items()}
         scale = self._scale(tuple(hosts.items()))
@@ -89,7 +94,8 @@ class PlainStep:
             scaled = with_host(step, used, times=scale)
         else:
             gap_ns = self.graph_gap_ns.at(ends.get(GAPS, 0))
-            scaled = with_host(step, used, gap_ns, 1 + MEASURED * ends.get(DEVICE, 0))
+            times = min(1.0, scale) * (1 + MEASURED * ends.get(DEVICE, 0))
+            scaled = with_host(step, used, gap_ns, times)
         return changed(step.recording, scaled)
 
     def _scale(self, hosts: tuple[tuple[str, float], ...]) -> float:

@@ -12,6 +12,7 @@ from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.remedies.combinations import combinations
 from workflow_src.diagnosis.remedies.effects import About, NotKnownError
 from workflow_src.diagnosis.remedies.host import (
+    GAP_NS,
     Hosts,
     Solved,
     host_span,
@@ -28,6 +29,10 @@ Row = dict[str, object]
 
 ADDCDIV_BYTES = 16
 """What AdamW's last operator, addcdiv, moves per parameter in float32."""
+
+LUCK_WIDER = 2.0
+"""Another process lies between the fastest and the slowest of three as often as not: 95 % take an
+interval about twice as wide."""
 
 GRAPH_GAP_NS = Span(0.0, 500.0, 1_500.0)
 """Between two kernels of a graph, where the run replayed none."""
@@ -60,7 +65,7 @@ class Run:
         if not len(both):
             return GRAPH_GAP_NS
         beyond_ms = both["replayed_median_ms"] - both["busy_ms_per_step"]
-        gaps = (beyond_ms * NS_PER_MS / both["calls_per_step"]).clip(lower=0.0)
+        gaps = (beyond_ms * NS_PER_MS / both["calls_per_step"]).clip(0.0, GAP_NS)
         return Span(*(float(q) for q in np.quantile(gaps, (0.05, 0.5, 0.95))))
 
     @cached_property
@@ -178,8 +183,8 @@ class CaseOfRun:
 def _luck(row: pd.Series) -> Span:
     """How processes differ, as factors; of a single one, as its steps do."""
     ends = ("fastest_ms", "slowest_ms") if row.get("processes", 1) > 1 else ("p20_ms", "p80_ms")
-    least, most = (float(row[name]) / float(row["median_ms"]) for name in ends)
-    return Span(min(least, 1 - MEASURED), 1.0, max(most, 1 + MEASURED))
+    least, most = (LUCK_WIDER * (float(row[name]) / float(row["median_ms"]) - 1) for name in ends)
+    return Span(1 + max(-0.9, min(least, -MEASURED)), 1.0, 1 + max(most, MEASURED))
 
 
 def predictions(run: Run, only: Sequence[str] = ()) -> Iterator[Row]:
