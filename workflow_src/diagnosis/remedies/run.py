@@ -144,7 +144,7 @@ class CaseOfRun:
             return "a CPU has no launches to replay"
         if self.rates is None:
             return "the run has no table of ceilings"
-        return "" if phase in self.abouts else "what launched its work wasn't recorded"
+        return "" if phase in self.abouts else "what launched it wasn't recorded"
 
     @cached_property
     def solutions(self) -> dict[str, Solved]:
