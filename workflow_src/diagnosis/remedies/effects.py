@@ -1,6 +1,6 @@
 """What each remedy changes in a step: which work vanishes, shrinks or is replaced, and by what."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -75,6 +75,8 @@ AS_WIDE = Span(0.8, 1.0, 1.2)
 BACKWARD_SHARE = 2.5
 """FLOPs of fused attention's backward pass, which computes the scores again, over forward's."""
 
+ATTENTION_KERNELS = {FORWARD: 1, BACKWARD: 2}
+
 FUSED_PRICE = Span(1.0, 2.0, 4.0)
 """Of the call of fused attention, in launches."""
 
@@ -93,6 +95,20 @@ class NotKnownError(Exception):
 
 
 @dataclass(frozen=True)
+class Beside:
+    """What was measured beside a plain step, and takes the place of what its tables tell.
+
+    core: what attention's core takes in another precision, of its present time, by precision and
+    pass; attention_ms: fused attention in all layers, likewise; cast_bytes: of weights and
+    activations under autocast, by pass.
+    """
+
+    core: Mapping[tuple[str, str], Span] = field(default_factory=dict)
+    attention_ms: Mapping[tuple[str, str], Span] = field(default_factory=dict)
+    cast_bytes: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class About:
     """What is known of a case's phase.
 
@@ -107,12 +123,13 @@ class About:
     tokens: int
     parameters: float
     update_in_graph: bool = True
+    beside: Beside = Beside()
 
     @cached_property
     def core(self) -> "Core | None":
         """Attention's core; None if no range is it."""
         step, work = self.step, self.step.work
-        products = step.of("leaf", *CORE) & is_product(work).to_numpy() & step.of("pass", FORWARD)
+        products = step.of("kind", CORE_PRODUCT) & step.of("pass", FORWARD)
         if not products.any():
             return None
         table = work.loc[products, ["m", "n", "k", "matrices", "launches"]].astype("float64")
@@ -128,7 +145,8 @@ class About:
         if precision not in self._products:
             rows = np.flatnonzero(is_product(self.step.work))
             given = [self.step.work.iloc[row] for row in rows]
-            ms = [self.rates.product_ms(row, precision, self.tokens) for row in given]
+            about = (self.precision, precision, self.tokens)
+            ms = [self.rates.product_ms(row, *about) for row in given]
             casts = [_casts_ms(self, row) for row in given]
             self._products[precision] = Products(rows, _by_end(ms), _by_end(casts))
         return self._products[precision]
@@ -207,6 +225,10 @@ def narrow(precision: str) -> Callable[[Trial], None]:
             ms = ms + products.casts_ms[:, trial.end("casts")]
         factor = np.ones(len(step.work))
         factor[products.rows] = ms / step.work["device_ms"].to_numpy()[products.rows]
+        for (given, name), span in trial.about.beside.core.items():
+            if given == precision:
+                core = step.of("leaf", *CORE) & step.of("pass", name)
+                factor[core] = trial.value("attention's core", span)
         trial.change(ScaleWork(np.arange(len(step.row)), factor[step.row]))
         if precision == "bf16":
             _autocast(trial)
@@ -215,10 +237,18 @@ def narrow(precision: str) -> Callable[[Trial], None]:
     return effect
 
 
-def _casts_ms(about: "About", row: pd.Series) -> Span:
+def _measured_core(about: About, precision: str) -> Mask:
+    """Which rows are of attention's core, if that was measured in another precision."""
+    measured = any(given == precision for given, _ in about.beside.core)
+    return about.step.of("leaf", *CORE) & measured
+
+
+def _casts_ms(about: About, row: pd.Series) -> Span:
     """Casts to and from bf16 beside a product: its weight's and some of its activations'."""
     each = CAST_BYTES * row["launches"] / about.rates.copy_bytes_per_ms
     m, n, k, matrices = (float(row[name]) for name in ("m", "n", "k", "matrices"))
+    if not m:
+        return _share_of_casts_ms(about, row)
     if row["kind"] == CORE_PRODUCT:
         wide = matrices * m * (k if row["leaf"] == "values" else 0.0)
         return Span(0.5, 1.0, 1.2).times(each * wide)
@@ -229,12 +259,24 @@ def _casts_ms(about: "About", row: pd.Series) -> Span:
     return CAST_ACTIVATIONS.times(each * m * n)
 
 
+def _share_of_casts_ms(about: About, row: pd.Series) -> Span:
+    """Of the casts beside products whose sizes aren't known, by their time."""
+    name, work = row["pass"], about.step.work
+    if row["kind"] == CORE_PRODUCT or name not in about.beside.cast_bytes:
+        return Span(0.0, 0.0, 0.0)
+    alike = work[(work["pass"] == name) & (work["kind"] == PRODUCT)]
+    share = row["device_ms"] / alike["device_ms"].sum()
+    ms = share * about.beside.cast_bytes[name] / about.rates.copy_bytes_per_ms
+    return Span(0.6, 1.0, 1.4).times(ms)
+
+
 def _autocast(trial: Trial) -> None:
     """Other passes, and the launches of casts, which come with the products'."""
     step, end = trial.step, trial.end("other passes in bf16")
     leaves = step.columns["leaf"]
     factors = {leaf: NARROWER.get(leaf, AS_WIDE).at(end) for leaf in set(leaves)}
-    factor = np.where(step.of("kind", ELEMENTWISE), [factors[leaf] for leaf in leaves], 1.0)
+    passes = step.of("kind", ELEMENTWISE) & ~_measured_core(trial.about, "bf16")
+    factor = np.where(passes, [factors[leaf] for leaf in leaves], 1.0)
     trial.change(ScaleWork(np.arange(len(step.row)), factor[step.row]))
     for name, casts in CASTS_LAUNCHED.items():
         calls = step.where(step.of("kind", PRODUCT) & step.of("pass", name))
@@ -248,24 +290,31 @@ def fuse_attention(trial: Trial) -> None:
     step, core = trial.step, trial.about.core
     if core is None:
         raise NotKnownError("no range of it is attention written out: scores, softmax, values")
-    flops, layers = core.flops, core.layers
-    rate = _attention_rate(trial, flops, core.products)
-    for name, kernels, share in ((FORWARD, 1, 1.0), (BACKWARD, 2, BACKWARD_SHARE)):
+    took = {name: _attention_ms(trial, core, name) for name in ATTENTION_KERNELS}
+    for name, kernels in ATTENTION_KERNELS.items():
         calls = step.where(step.of("leaf", *CORE) & step.of("pass", name))
-        if not len(calls):
-            continue
-        each_ns = share * flops / rate * NS_PER_MS / (kernels * layers)
-        _merge(trial, calls, kernels * layers, each_ns, trial.value("price", FUSED_PRICE))
+        if len(calls):
+            count = kernels * core.layers
+            price = trial.value("price", FUSED_PRICE)
+            _merge(trial, calls, count, took[name] * NS_PER_MS / count, price)
     trial.fused_attention = True
 
 
-def _attention_rate(trial: Trial, flops: float, products: Mask) -> float:
-    """FLOPs per ms of fused attention: between those of the present products and the ceiling."""
-    calls = trial.step.where(products)
-    present = flops / max(trial.plan.duration_ns[calls].sum() / NS_PER_MS, 1e-9)
+def _attention_ms(trial: Trial, core: Core, name: str) -> float:
+    """Fused attention in a pass: as measured, or by its FLOPs.
+
+    Its rate is between that of the present products and the reference product's.
+    """
+    measured = trial.about.beside.attention_ms.get((trial.precision, name))
+    if measured:
+        return trial.value("fused attention", measured)
+    if not core.flops:
+        raise NotKnownError("the sizes of attention's products are not known")
+    now_ms = float(trial.plan.duration_ns[trial.step.where(core.products)].sum()) / NS_PER_MS
+    present = core.flops / max(now_ms, 1e-9)
     most = max(trial.about.rates.product_flops_per_ms.get(trial.precision, present), present)
-    span = Span(present, (present * most) ** 0.5, most)
-    return trial.value("fused attention", span)
+    rate = trial.value("fused attention", Span(present, (present * most) ** 0.5, most))
+    return core.flops / rate * (BACKWARD_SHARE if name == BACKWARD else 1.0)
 
 
 def _merge(trial: Trial, calls: Indices, groups: int, each_ns: float, price: float = 1.0) -> None:

@@ -15,9 +15,19 @@ from workflow_src.diagnosis.replay import changed, replayed
 MEASURED = 0.02
 """Relative uncertainty (95 %) of a device time that a profiler gives: passes agree within 1 %."""
 
+LUCK_WIDER = 2.0
+"""Another process lies between the fastest and the slowest of three as often as not: 95 % take an
+interval about twice as wide."""
+
 LUCK = "processes' luck"
 DEVICE = "the device's work"
 GAPS = "gaps of a graph"
+
+
+def luck(median_ms: float, fastest_ms: float, slowest_ms: float) -> Span:
+    """How processes differ in the host's time, as factors."""
+    least, most = (LUCK_WIDER * (each / median_ms - 1) for each in (fastest_ms, slowest_ms))
+    return Span(1 + max(-0.9, min(least, -MEASURED)), 1.0, 1 + max(most, MEASURED))
 
 
 @dataclass(frozen=True)
@@ -94,9 +104,14 @@ class PlainStep:
             scaled = with_host(step, used, times=scale)
         else:
             gap_ns = self.graph_gap_ns.at(ends.get(GAPS, 0))
-            times = min(1.0, scale) * (1 + MEASURED * ends.get(DEVICE, 0))
+            times = self._bare * (1 + MEASURED * ends.get(DEVICE, 0))
             scaled = with_host(step, used, gap_ns, times)
         return changed(step.recording, scaled)
+
+    @cached_property
+    def _bare(self) -> float:
+        """By what the device's work is shorter than recorded, if it alone exceeds the plain time."""
+        return min(1.0, self._scale(tuple((name, 0.0) for name in self.hosts)))
 
     def _scale(self, hosts: tuple[tuple[str, float], ...]) -> float:
         if hosts not in self._scales:

@@ -19,6 +19,15 @@ SLOWEST_SHARE = 0.3
 """Of the ceiling: the least that a product is taken to reach where the run has none to compare."""
 
 
+RATIO_UNSURE = Span(0.85, 1.0, 1.4)
+"""Of the ratio of two precisions' ceilings: small products gain less."""
+
+
+NO_PRODUCTS = pd.DataFrame(
+    columns=["precision", "group", "direction", *SIZES, "flops_per_ms"], dtype="float64"
+)
+
+
 @dataclass(frozen=True)
 class Rates:
     """How fast a machine is.
@@ -41,8 +50,12 @@ class Rates:
         others = self.products[self.products["group"] != group]
         return Rates(self.copy_bytes_per_ms, self.product_flops_per_ms, others)
 
-    def product_ms(self, row: pd.Series, precision: str, tokens: int) -> Span:
-        """The time of a row of work that multiplies, in another precision."""
+    def product_ms(self, row: pd.Series, present: str, precision: str, tokens: int) -> Span:
+        """The time of a row of work that multiplies, in another precision than the present one."""
+        if not row["m"]:
+            ceilings = self.product_flops_per_ms
+            ratio = ceilings.get(present, ceilings[precision]) / ceilings[precision]
+            return RATIO_UNSURE.times(ratio * row["device_ms"])
         flops = 2.0 * row["m"] * row["n"] * row["k"] * row["matrices"] * row["launches"]
         found = self._by_kind.get((precision, direction_of(row, tokens)))
         if found is None:
@@ -103,5 +116,5 @@ def _products(products: pd.DataFrame) -> pd.DataFrame:
 
 
 def is_product(work: pd.DataFrame) -> pd.Series:
-    """Which rows of work multiply matrices of known sizes."""
-    return work["kind"].isin((PRODUCT, CORE_PRODUCT)) & (work["m"] > 0)
+    """Which rows of work multiply matrices."""
+    return work["kind"].isin((PRODUCT, CORE_PRODUCT))

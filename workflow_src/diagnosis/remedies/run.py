@@ -19,7 +19,7 @@ from workflow_src.diagnosis.remedies.host import (
     solved,
     usual_hosts,
 )
-from workflow_src.diagnosis.remedies.predict import MEASURED, PlainStep, Prediction
+from workflow_src.diagnosis.remedies.predict import PlainStep, Prediction, luck
 from workflow_src.diagnosis.remedies.rates import Rates, rates_of
 from workflow_src.diagnosis.remedies.span import Span
 from workflow_src.diagnosis.remedies.steps import launched
@@ -29,10 +29,6 @@ Row = dict[str, object]
 
 ADDCDIV_BYTES = 16
 """What AdamW's last operator, addcdiv, moves per parameter in float32."""
-
-LUCK_WIDER = 2.0
-"""Another process lies between the fastest and the slowest of three as often as not: 95 % take an
-interval about twice as wide."""
 
 GRAPH_GAP_NS = Span(0.0, 500.0, 1_500.0)
 """Between two kernels of a graph, where the run replayed none."""
@@ -183,8 +179,7 @@ class CaseOfRun:
 def _luck(row: pd.Series) -> Span:
     """How processes differ, as factors; of a single one, as its steps do."""
     ends = ("fastest_ms", "slowest_ms") if row.get("processes", 1) > 1 else ("p20_ms", "p80_ms")
-    least, most = (LUCK_WIDER * (float(row[name]) / float(row["median_ms"]) - 1) for name in ends)
-    return Span(1 + max(-0.9, min(least, -MEASURED)), 1.0, 1 + max(most, MEASURED))
+    return luck(*(float(row[name]) for name in ("median_ms", *ends)))
 
 
 def predictions(run: Run, only: Sequence[str] = ()) -> Iterator[Row]:
