@@ -110,7 +110,7 @@ class PlainStep:
 
     @cached_property
     def _bare(self) -> float:
-        """By what the device's work is shorter than recorded, if it alone exceeds the plain time."""
+        """By what the device's work is shorter than recorded, if it exceeds the plain time."""
         return min(1.0, self._scale(tuple((name, 0.0) for name in self.hosts)))
 
     def _scale(self, hosts: tuple[tuple[str, float], ...]) -> float:
