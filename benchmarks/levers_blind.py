@@ -49,8 +49,10 @@ SIZE_COLUMNS = ("d_model", "d_ff", "layers", "heads")
 TINY = {"d_model": 64, "d_ff": 256, "layers": 2, "heads": 4}
 
 PHASES = ("train_step", "forward")
-COLUMNS = ("case", "remedies", "beside", "phase", "status", "reason", "median_ms", "p20_ms")
-COLUMNS += ("p80_ms", "blocks", "steps", "block_medians_ms")
+COLUMNS = (
+    *("case", "remedies", "beside", "phase", "status", "reason"),
+    *("median_ms", "p20_ms", "p80_ms", "blocks", "steps", "block_medians_ms"),
+)
 
 BLOCKS = 3
 """Blocks of each of two models, in turn."""
@@ -218,7 +220,8 @@ def measure_variant(point: Point, remedies: str, stay: bool, path: Path) -> None
         finally:
             free(point["device"])
         for name, samples in zip(("plain", remedies), both, strict=True):
-            append(path, about | {"remedies": name, "phase": phase} | row_of(samples))
+            named: Row = about | {"remedies": name, "phase": phase}
+            append(path, named | row_of(samples))
 
 
 def tried(point: Point) -> list[str]:

@@ -6,6 +6,7 @@ of the run's. Rules were made on the cases of DEVELOPED; the others were looked 
 """
 
 import argparse
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,9 @@ import pandas as pd
 
 from workflow_src.diagnosis.remedies.effects import ORDER
 from workflow_src.diagnosis.remedies.run import Run, predictions
+from workflow_src.placing.families import load_rules
+from workflow_src.studies.join_points import prepared
+from workflow_src.studies.levers.plain_point import PlainPoint
 
 KEYS = ["case", "phase", "remedies"]
 NEEDED = ("timings", "operators", "products", "ceilings")
@@ -89,7 +93,8 @@ def scored(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
         error_p80=lambda each: each.abs().quantile(0.8),
         bias="median",
     )
-    return off.join(groups[["inside"]].mean()).join(groups[["width"]].median())
+    scores: pd.DataFrame = off.join(groups[["inside"]].mean())
+    return scores.join(groups[["width"]].median())
 
 
 def of_run(tables: Path) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -106,10 +111,43 @@ def of_run(tables: Path) -> Iterator[tuple[str, pd.DataFrame]]:
         yield "levers", compared(predicted, in_levers(levers))
 
 
+def of_blind(folder: Path) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The comparisons of what benchmarks/levers_blind.py measured, from its plain points alone."""
+    rules, rows = load_rules(), pd.read_csv(folder / "measured.csv")
+    ok = rows[rows["status"] == "ok"].rename(columns={"median_ms": "measured_ms"})
+    measured = ok[ok["remedies"] != "plain"].assign(remedies=lambda t: t["remedies"].map(ordered))
+    beside = ok[ok["remedies"] == "plain"].assign(remedies=lambda t: t["beside"].map(ordered))
+    keyed = measured[[*KEYS, "measured_ms"]].merge(
+        beside[[*KEYS, "measured_ms"]], on=KEYS, suffixes=("", "_of_plain")
+    )
+    found = []
+    for path in sorted((folder / "plain").glob("*.json")):
+        result = json.loads(path.read_text(encoding="utf-8"))
+        prepared_rows = [
+            prepared(row, rules) if row["status"] == "ok" else row for row in result["rows"]
+        ]
+        steps = PlainPoint.of(result["point"], prepared_rows).steps()
+        wanted = keyed[keyed["case"] == path.stem]
+        for phase, remedies in zip(wanted["phase"], wanted["remedies"], strict=True):
+            about = {"case": path.stem, "phase": phase, "remedies": remedies, "status": "ok"}
+            low, usual, high = steps[phase].predicted(remedies.split("+")).time_ms
+            times = {"predicted_ms": usual, "low_ms": low, "high_ms": high}
+            found.append(about | {"plain_ms": steps[phase].plain_ms} | times)
+    yield "blind", compared(pd.DataFrame(found), keyed).assign(developed=False)
+
+
 def main() -> None:
     """Print how predictions fare."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("tables", type=Path, nargs="+", help="folders of joined tables")
+    parser.add_argument("tables", type=Path, nargs="*", help="folders of joined tables")
+    parser.add_argument(
+        "--blind",
+        type=Path,
+        nargs="*",
+        default=[],
+        metavar="FOLDER",
+        help="what benchmarks.levers_blind wrote",
+    )
     parser.add_argument("--output", type=Path, help="a CSV of all comparisons")
     parser.add_argument("--all", action="store_true", help="cases that rules weren't made on, too")
     given = parser.parse_args()
@@ -117,8 +155,11 @@ def main() -> None:
     for tables in given.tables:
         for source, rows in of_run(tables):
             parts.append(rows.assign(run=str(tables), source=source))
+    for folder in given.blind:
+        for source, rows in of_blind(folder):
+            parts.append(rows.assign(run=str(folder), source=source))
     rows = pd.concat(parts, ignore_index=True)
-    if not given.all:
+    if not (given.all or given.blind):
         rows = rows[rows["developed"]]
     with pd.option_context("display.width", 200, "display.max_rows", 500):
         print(scored(rows, ["developed", "source", "phase"]).round(3).to_string())

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -111,6 +112,14 @@ class CaseOfRun:
         rows = self.updates[self.updates["operator"].str.contains("addcdiv")]
         return float(rows["bytes_per_step"].sum()) / ADDCDIV_BYTES
 
+    def timing(self, phase: str) -> dict[str, Any]:
+        """The phase's row of timings."""
+        return dict(self.timings.loc[[phase]].iloc[0])
+
+    def plain_ms(self, phase: str) -> float:
+        """The phase's median."""
+        return float(self.timing(phase)["median_ms"])
+
     @cached_property
     def abouts(self) -> dict[str, About]:
         """What is known of each phase that was both timed and recorded."""
@@ -151,7 +160,7 @@ class CaseOfRun:
                 earlier = {name: each.host_ns for name, each in found.items()}
                 for name in PASSES:
                     earlier.setdefault(name, 0.0)
-                plain_ms = float(self.timings.loc[phase, "median_ms"])
+                plain_ms = self.plain_ms(phase)
                 found[last] = solved(self.abouts[phase].step, plain_ms, earlier, last)
         return found
 
@@ -169,14 +178,14 @@ class CaseOfRun:
 
     def plain(self, phase: str, usual: Mapping[str, Span], graph_gap_ns: Span) -> PlainStep:
         """A phase without remedies."""
-        row, hosts = self.timings.loc[phase], dict(self.hosts(usual))
+        hosts = dict(self.hosts(usual))
         for name in PASSES:
             hosts.setdefault(name, Span(0.0, 0.0, 0.0))
-        about = self.abouts[phase]
-        return PlainStep(about, float(row["median_ms"]), hosts, _luck(row), graph_gap_ns)
+        spread = _luck(self.timing(phase))
+        return PlainStep(self.abouts[phase], self.plain_ms(phase), hosts, spread, graph_gap_ns)
 
 
-def _luck(row: pd.Series) -> Span:
+def _luck(row: dict[str, Any]) -> Span:
     """How processes differ, as factors; of a single one, as its steps do."""
     ends = ("fastest_ms", "slowest_ms") if row.get("processes", 1) > 1 else ("p20_ms", "p80_ms")
     return luck(*(float(row[name]) for name in ("median_ms", *ends)))
@@ -202,7 +211,7 @@ def predictions(run: Run, only: Sequence[str] = ()) -> Iterator[Row]:
 def _phase(
     name: str, phase: str, case: CaseOfRun, usual: Mapping[str, Span], graph_gap_ns: Span
 ) -> Iterator[Row]:
-    first = case.timings.loc[phase]
+    first = case.timing(phase)
     if first["status"] != "ok":
         return
     plain: PlainStep | str = case.why_not(phase)

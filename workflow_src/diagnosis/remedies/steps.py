@@ -75,12 +75,15 @@ class Launched:
 
     def _chains(self, without: tuple[str, ...]) -> Chains:
         rows = self.work[(self.work["kind"] == ELEMENTWISE) & ~self.work["leaf"].isin(without)]
-        calls, groups, shares = [], [], []
+        calls: list[Indices] = []
+        groups: list[Indices] = []
+        shares: list[Factors] = []
         for _, each in rows.groupby(["pass", "path"]):
             mine = self.where(self.work.index.isin(each.index))
             count = min(int(each["instances"].iloc[0]), len(mine))
             calls.append(mine)
-            groups.append(sum(map(len, shares)) + np.arange(len(mine)) * count // len(mine))
+            so_far = sum(len(share) for share in shares)
+            groups.append(so_far + np.arange(len(mine)) * count // len(mine))
             shares.append(np.full(count, count / len(mine)))
         empty = np.zeros(0, dtype=np.int64)
         return Chains(

@@ -83,8 +83,8 @@ def _kinds(work: pd.DataFrame, operators: pd.DataFrame) -> list[str]:
 
 def _is_cast(operators: pd.DataFrame) -> pd.Series:
     """Copies from one type to another, of a matrix: a weight's or its gradient's."""
-    types = operators["dtypes"].fillna("").str.split("; ")
-    changes = types.str.len().eq(2) & types.str[0].ne(types.str[1])
+    types = operators["dtypes"].fillna("").str.extract(r"^(\w+); (\w+)$")
+    changes = types[0].notna() & types[0].ne(types[1])
     matrix = operators["shapes"].fillna("").str.match(r"^\d+ x \d+; \d+ x \d+$")
     return (operators["family"] == "copy") & changes & matrix
 
@@ -100,8 +100,8 @@ def _instances(work: pd.DataFrame) -> pd.Series:
 def product_sizes(shapes: object) -> tuple[int, int, int, int]:
     """m, n, k and the number of matrices of a product with these inputs; zeros if it is none."""
     parts = str(shapes).split("; ")
-    matrices = [part.split(" x ") for part in parts if SHAPE.match(part)]
-    matrices = [[int(each) for each in part] for part in matrices if len(part) in (2, 3)]
+    shaped = [[int(each) for each in part.split(" x ")] for part in parts if SHAPE.match(part)]
+    matrices = [part for part in shaped if len(part) in (2, 3)]
     if len(matrices) < 2:
         return 0, 0, 0, 0
     a, b = matrices[-2:]
