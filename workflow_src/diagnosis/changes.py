@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from workflow_src.common.intervals import Indices
-from workflow_src.diagnosis.holding import SHORT_NS
-from workflow_src.diagnosis.step import Recording
+from workflow_src.diagnosis.recording import SHORT_NS, Recording
 
 Factors = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]

@@ -17,8 +17,9 @@ from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.changes import Change
+from workflow_src.diagnosis.recording import OTHER, Recording
 from workflow_src.diagnosis.replay import replay
-from workflow_src.diagnosis.step import OTHER, Recording, recorded
+from workflow_src.diagnosis.step import recorded
 from workflow_src.placing.attributed import Attributed
 
 END = "end of the last step"

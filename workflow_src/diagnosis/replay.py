@@ -9,6 +9,7 @@ import pandas as pd
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.changes import Change, MakeAsynchronous, Plan, ScaleHost, ScaleWork
+from workflow_src.diagnosis.recording import Recording
 from workflow_src.diagnosis.single_lane import (
     BEFORE_ALL,
     Times,
@@ -16,7 +17,6 @@ from workflow_src.diagnosis.single_lane import (
     own_clock,
     single_lane,
 )
-from workflow_src.diagnosis.step import Recording
 
 TOLERANCE = 0.02
 """A step counts as understood if its replay without changes is off by no more than this share."""

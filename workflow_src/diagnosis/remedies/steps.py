@@ -11,14 +11,20 @@ import pandas as pd
 from workflow_src.common.intervals import Indices
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.changes import Factors, Mask
+from workflow_src.diagnosis.recording import (
+    CALLS,
+    LAUNCH,
+    QUEUE,
+    STEPS,
+    TIES,
+    WAITS,
+    WORK,
+    Recording,
+)
 from workflow_src.diagnosis.remedies.work import BACKWARD, CORE, ELEMENTWISE, PASSES
-from workflow_src.diagnosis.step import CALLS, LAUNCH, STEPS, TIES, WAITS, WORK, Recording
 
 UNIT_NS = 1_000_000
 """The host's time before each launch of a recording: replays scale it to what it is."""
-
-QUEUE = 1020
-"""Launches that a stream takes before the next one waits (docs/replay.md)."""
 
 
 TEXTS = ("pass", "path", "leaf", "kind", "operator")

@@ -10,8 +10,8 @@ from workflow_src.common.errors import StageError, remake
 from workflow_src.common.reading import reading
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.studies import join_points
-from workflow_src.studies.levers.plain_point import by_process, plain_case
 from workflow_src.studies.levers.points import PLAIN, Variant
+from workflow_src.studies.levers.processes import by_process, plain_case
 from workflow_src.studies.rows import busy_ns
 from workflow_src.studies.study import Point, Row
 

@@ -33,7 +33,7 @@ from workflow_src.diagnosis.remedies.work import (
 )
 from workflow_src.model.flops import parameter_count
 from workflow_src.placing.kernel_words import changes_type
-from workflow_src.studies.models import case_of
+from workflow_src.studies.levers.processes import by_process, plain_case
 from workflow_src.studies.rows import busy_ns, calls
 from workflow_src.studies.study import Point, Row
 
@@ -52,20 +52,6 @@ STREAM_CASTS = 4
 
 class UnmeasuredError(Exception):
     """A phase or a ceiling of the plain point has no time; the message says which, and why."""
-
-
-def plain_case(point: Point) -> Case:
-    """The plain case of a point."""
-    return case_of(point, point["size"], point["precision"])
-
-
-def by_process(row: Row) -> dict[int, list[int]]:
-    """The samples (ns) of each process by its number; of old points those of one, 0."""
-    numbers = row.get("process", [0] * len(row["samples_ns"]))
-    groups: dict[int, list[int]] = {}
-    for number, ns in zip(numbers, row["samples_ns"], strict=True):
-        groups.setdefault(number, []).append(ns)
-    return groups
 
 
 def _refuse_unmeasured(rows: Sequence[Row]) -> None:

@@ -14,8 +14,9 @@ from workflow_src.diagnosis.remedies.effects import ORDER
 from workflow_src.diagnosis.remedies.predict import PlainStep
 from workflow_src.placing.families import load_rules
 from workflow_src.studies.join_points import prepared
-from workflow_src.studies.levers.plain_point import PlainPoint, UnmeasuredError, plain_case
+from workflow_src.studies.levers.plain_point import PlainPoint, UnmeasuredError
 from workflow_src.studies.levers.points import PLAIN, Variant, variants
+from workflow_src.studies.levers.processes import plain_case
 from workflow_src.studies.study import Row
 
 UNPREDICTED = {
