@@ -202,6 +202,7 @@ def test_a_run_gives_a_row_per_measured_phase_and_combination() -> None:
     [
         ({"ceilings": None}, "the run has no table of ceilings"),
         ({"timings": TIMINGS.assign(device="cpu")}, "a CPU has no launches to replay"),
+        ({"operators": operators("forward", [])}, "what launched it wasn't recorded"),
         (
             {"operators": operators("train_step", LAUNCHES)},
             "what launched it wasn't recorded",

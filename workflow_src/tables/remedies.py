@@ -11,7 +11,6 @@ from workflow_src.common.case import CASE_COLUMNS
 from workflow_src.common.errors import StageError, one_sentence, remake
 from workflow_src.common.reading import reading
 from workflow_src.diagnosis.remedies.run import Run, predictions
-from workflow_src.tables.laws import TEXT
 
 COLUMNS = (
     *CASE_COLUMNS,
@@ -43,11 +42,7 @@ def read_run(folder: Path, ceilings: Sequence[Path]) -> Run:
 
 def _read(path: Path) -> pd.DataFrame:
     with reading(path, "a readable table", remake(path), StageError):
-        found = pd.read_csv(
-            path, keep_default_na=False, na_values=[""], dtype=dict.fromkeys(TEXT, "str")
-        )
-    text = [name for name in found.columns if name in TEXT]
-    return found.assign(**{name: found[name].fillna("") for name in text})
+        return pd.read_csv(path, keep_default_na=False, na_values=[""])
 
 
 @one_sentence()
