@@ -149,7 +149,7 @@ def main() -> None:
         help="what benchmarks.levers_blind wrote",
     )
     parser.add_argument("--output", type=Path, help="a CSV of all comparisons")
-    parser.add_argument("--all", action="store_true", help="cases that rules weren't made on, too")
+    parser.add_argument("--cases", choices=("developed", "all"), default="developed")
     given = parser.parse_args()
     parts = []
     for tables in given.tables:
@@ -159,7 +159,7 @@ def main() -> None:
         for source, rows in of_blind(folder):
             parts.append(rows.assign(run=str(folder), source=source))
     rows = pd.concat(parts, ignore_index=True)
-    if not (given.all or given.blind):
+    if given.cases == "developed" and not given.blind:
         rows = rows[rows["developed"]]
     with pd.option_context("display.width", 200, "display.max_rows", 500):
         print(scored(rows, ["developed", "source", "phase"]).round(3).to_string())
