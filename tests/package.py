@@ -21,6 +21,7 @@ STAGES = {
     "environment": "tables.environment",
     "join": "tables.join",
     "ceilings table": "tables.ceilings",
+    "remedies": "tables.remedies",
     **{f"answer {letter}": f"answers.{asked.room}.answer" for letter, asked in QUESTIONS.items()},
     "figure": "answers.figures",
     "report": "report.report",

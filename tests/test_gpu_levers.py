@@ -54,8 +54,8 @@ def test_every_variant_runs_and_its_results_are_near(name: str) -> None:
     assert all(row["device_samples_ns"] and row["activities"] for row in phases)
     if name == PLAIN:
         found = predictions({"point": given, "rows": rows}, load_rules())
-        assert set(found["status"]) == {"ok"}
-        assert (found["predicted_ms"] > 0).all()
+        assert set(found["status"]) == {"ok", "skipped"}
+        assert (found.loc[found["status"] == "ok", "predicted_ms"] > 0).all()
 
 
 def test_a_graph_of_the_whole_step_updates_as_eager_steps_do() -> None:

@@ -112,8 +112,8 @@ BEHAVIOR = [
         id="which CUDA calls launch work",
     ),
     pytest.param(
-        "studies/levers/effects.py", "STREAM_HALVES = 0.75", "STREAM_HALVES = 0.7",
-        {"levers prediction"}, id="what a remedy is expected to do",
+        "diagnosis/remedies/effects.py", "PASSES_UNSURE = 0.15", "PASSES_UNSURE = 0.1",
+        {"remedies", "levers prediction"}, id="what a remedy is expected to do",
     ),
     pytest.param(
         "studies/levers/trial.py", "replay()\n", "replay()\n            replay()\n",

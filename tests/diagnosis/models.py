@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.diagnosis.step import CALLS, TIES, WAITS, WORK, Recording
+from workflow_src.diagnosis.recording import CALLS, TIES, WAITS, WORK, Recording
 
 
 @dataclass(frozen=True)

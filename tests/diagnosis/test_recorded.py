@@ -12,8 +12,9 @@ from tests.captures.building import Export, global_id
 from workflow_src.captures.reading import read
 from workflow_src.common.errors import TraceError
 from workflow_src.diagnosis.changes import DropGap, DropSynchronization, MakeAsynchronous, ScaleWork
+from workflow_src.diagnosis.recording import Recording
 from workflow_src.diagnosis.replay import check, replay
-from workflow_src.diagnosis.step import Recording, recorded
+from workflow_src.diagnosis.step import recorded
 from workflow_src.placing.attributed import attributed
 
 DATA = Path("tests/data/captures")

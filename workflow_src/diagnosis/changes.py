@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from workflow_src.common.intervals import Indices
-from workflow_src.diagnosis.holding import SHORT_NS
-from workflow_src.diagnosis.step import Recording
+from workflow_src.diagnosis.recording import SHORT_NS, Recording
 
 Factors = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -47,6 +46,8 @@ class Plan:
 
     def stop_waiting(self, calls: Indices) -> None:
         """These calls return at once."""
+        if not len(self.waits):
+            return
         self.waits[np.isin(self.recording.waits["call"].to_numpy(), calls)] = False
 
     def leave_out(self, calls: Indices) -> None:
@@ -69,6 +70,18 @@ class DropGap:
     def apply(self, plan: Plan) -> None:
         """Change the plan."""
         plan.gap_ns[self.calls] = np.minimum(plan.gap_ns[self.calls], self.keep_ns)
+
+
+@dataclass(frozen=True, eq=False)
+class ScaleGap:
+    """The host's own time before some calls becomes `factor` (one, or one for each) of it."""
+
+    calls: Indices
+    factor: float | Factors
+
+    def apply(self, plan: Plan) -> None:
+        """Change the plan."""
+        plan.gap_ns[self.calls] = np.rint(plan.gap_ns[self.calls] * self.factor).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,6 +205,7 @@ class ScaleHost:
 
 Change = (
     DropGap
+    | ScaleGap
     | DropSynchronization
     | MakeAsynchronous
     | DropCall

@@ -10,8 +10,8 @@ from workflow_src.diagnosis import mechanisms as _registered  # noqa: F401
 from workflow_src.diagnosis.changes import Change, DropGap, Plan
 from workflow_src.diagnosis.finding import MECHANISMS, Finding, Found, Subject, example_of
 from workflow_src.diagnosis.plain import plain
+from workflow_src.diagnosis.recording import Recording
 from workflow_src.diagnosis.replay import Bounds, bounds
-from workflow_src.diagnosis.step import Recording
 
 LEAST = 0.03
 """The share of a step below which a saving isn't told."""

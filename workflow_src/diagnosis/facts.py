@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.step import Recording
+from workflow_src.diagnosis.recording import Recording
 
 Texts = npt.NDArray[np.object_]
 

@@ -24,8 +24,9 @@ from workflow_src.diagnosis.changes import (
     MergeLaunches,
     ScaleWork,
 )
+from workflow_src.diagnosis.recording import OTHER, Recording
 from workflow_src.diagnosis.replay import Bounds, Check, bounds, check, replay
-from workflow_src.diagnosis.step import OTHER, Recording, recorded
+from workflow_src.diagnosis.step import recorded
 from workflow_src.placing.attributed import Attributed
 
 END = "end of the last step"

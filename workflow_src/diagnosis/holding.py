@@ -8,22 +8,15 @@ from workflow_src.captures.call_kinds import matching
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.device_work import BEFORE_ALL, lane_before
+from workflow_src.diagnosis.recording import QUEUE, SHORT_NS
 
 Mask = npt.NDArray[np.bool_]
-
-SHORT_NS = 5_000
-"""At most so much is a waiting call's own cost, and its return after what it waited for, if the
-capture has no such call that tells."""
 
 RETURN_NS = 30_000
 """A waiting call returns at most so long after what it waited for, or it waited for more."""
 
 WHOLE_DEVICE = r"(?:Device|Ctx)Synchronize|Free"
 """Calls that wait for all streams."""
-
-QUEUE = 1020
-"""Launches that a stream takes before the next one waits, where the capture doesn't tell: as
-captures of an H200 show whose device lags behind."""
 
 LEAST_QUEUE = 200
 """Fewer pending launches are no full queue."""

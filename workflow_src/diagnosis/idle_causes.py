@@ -14,7 +14,7 @@ import pandas as pd
 from workflow_src.common.intervals import Union
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.facts import LARGE
-from workflow_src.diagnosis.step import Recording
+from workflow_src.diagnosis.recording import Recording
 
 Texts = npt.NDArray[np.object_]
 

@@ -8,8 +8,8 @@ from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.changes import ScaleHost
+from workflow_src.diagnosis.recording import Recording
 from workflow_src.diagnosis.replay import replay
-from workflow_src.diagnosis.step import Recording
 
 CLOSE = 0.002
 """The share of a step's time to which the factor is solved for."""

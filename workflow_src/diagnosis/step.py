@@ -5,7 +5,7 @@ autograd's, are one order of calls: each call comes the host's own time after th
 All times are integer nanoseconds.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -16,79 +16,15 @@ from workflow_src.common.intervals import Indices
 from workflow_src.diagnosis.device_work import BEFORE_ALL, device_work, timed
 from workflow_src.diagnosis.holding import own_costs, queue_of, returns, waits
 from workflow_src.diagnosis.host_calls import Loop, host_calls, step_at
+from workflow_src.diagnosis.recording import CALLS, WAITS, WORK, Recording
 from workflow_src.placing.attributed import Attributed, source_of
 from workflow_src.placing.steps import step_ranges
-
-LAUNCH, COPY, SET, SYNCHRONIZE = "launch", "copy", "set", "synchronize"
-ALLOCATE, FREE, OTHER = "allocate", "free", "other"
-CALL_KINDS = (LAUNCH, COPY, SET, SYNCHRONIZE, ALLOCATE, FREE, OTHER)
 
 MOST_CALLS = 60_000
 """Calls of a recording, so that a replay takes about a quarter of a second."""
 
 MOST_LOOKED_AT = 4 * MOST_CALLS
 """Calls, short ones and inner ones among them, that those of a recording are looked for in."""
-
-CALLS = (
-    "kind",
-    "name",
-    "path",
-    "step",
-    "thread",
-    "start_ns",
-    "end_ns",
-    "gap_ns",
-    "cost_ns",
-    "beside",
-)
-WORK = (
-    "activity",
-    "kind",
-    "name",
-    "family",
-    "path",
-    "step",
-    "call",
-    "lane",
-    "start_ns",
-    "end_ns",
-    "latency_ns",
-    "gap_ns",
-)
-WAITS = ("call", "work", "return_ns", "blocked")
-TIES = ("work", "after", "gap_ns")
-STEPS = ("start_ns", "end_ns", "call", "last_call", "time_ns")
-
-
-@dataclass(frozen=True)
-class Recording:
-    """Consecutive steps of one process. Rows are numbered from 0; NOWHERE is no row.
-
-    calls: a row per host call in order of start, with CALLS: `kind` of CALL_KINDS, `path` (a number
-        of Attributed.paths), `step` (a row of `steps`), gap_ns (the host's own time since the call
-        before it), cost_ns (of the call if nothing holds it up). Of a call `beside`, on a thread
-        that works for itself, gap_ns is from the start of the last call that isn't.
-    work: a row per device activity in order of launch, with WORK: `activity` (its row in
-        Attributed.work), `call` (that launched it), `lane` (a stream of a device), latency_ns (at
-        least, from the return of its call, held up by nothing, to its start; may be negative),
-        gap_ns (at least, from the end of the activity before it in its lane).
-    waits: a row per activity that a call returns after, with WAITS: return_ns (from the end of the
-        activity to the return of the call), blocked (whether the call had to wait).
-    ties: a row per activity that starts only after one of another lane, with TIES: gap_ns (from
-        the end of that one, at least).
-    steps: a row per step, with STEPS: start_ns and end_ns of its range, `call` and `last_call` (its
-        first and last), time_ns (from the end of the step before it to its own, on host and device;
-        of the first, from its start or from the end of the work launched before it).
-    queue: so many activities of a lane can be launched and not yet started; further launches wait.
-    """
-
-    process: int
-    calls: pd.DataFrame
-    work: pd.DataFrame
-    waits: pd.DataFrame
-    ties: pd.DataFrame
-    steps: pd.DataFrame
-    queue: int
 
 
 def recorded(attributed: Attributed, process: int) -> Recording:

@@ -6,7 +6,7 @@ import pandas as pd
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.finding import Subject
-from workflow_src.diagnosis.step import SYNCHRONIZE
+from workflow_src.diagnosis.recording import SYNCHRONIZE
 
 TO_DEVICE, TO_HOST = "HtoD", "DtoH"
 

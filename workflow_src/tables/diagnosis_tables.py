@@ -19,7 +19,7 @@ from workflow_src.diagnosis.diagnose import Diagnosis, diagnose
 from workflow_src.diagnosis.facts import copies, differing_steps, host_gaps, waits
 from workflow_src.diagnosis.finding import Finding, Subject
 from workflow_src.diagnosis.idle_causes import idle_causes
-from workflow_src.diagnosis.step import Recording
+from workflow_src.diagnosis.recording import Recording
 from workflow_src.diagnosis.words import headline, words
 from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.kernel_names import short_names

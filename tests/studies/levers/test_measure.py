@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from tests.studies.levers.points import point, result
+from workflow_src.common.case import PHASES
 from workflow_src.measure import processes
 from workflow_src.measure.workload import Build, Workload
 from workflow_src.studies.levers import analyze, errors
@@ -16,7 +17,6 @@ from workflow_src.studies.levers import measure as measure_stage
 from workflow_src.studies.levers.measure import measure
 from workflow_src.studies.levers.points import PLAIN, Variant
 from workflow_src.studies.levers.trial import Trial, case_at
-from workflow_src.studies.levers.wall_time import PASSES
 
 SKIPPED = {"phase": "train_step", "status": "skipped", "reason": "r"}
 
@@ -24,7 +24,7 @@ SKIPPED = {"phase": "train_step", "status": "skipped", "reason": "r"}
 def test_the_plain_point_holds_its_phases_and_ceilings() -> None:
     rows = result(PLAIN)["rows"]
     assert all(row["status"] == "ok" for row in rows)
-    assert [row["phase"] for row in rows if row["measurement"] == "phase"] == list(PASSES)
+    assert [row["phase"] for row in rows if row["measurement"] == "phase"] == list(PHASES)
     (error,) = [row for row in rows if row["measurement"] == "error"]
     assert error["logits_error"] == error["gradients_error"] == 0
     named = {row["name"] for row in rows if row["measurement"] == "ceiling"}

@@ -98,6 +98,8 @@ def test_a_real_run_is_read(tmp_path: pytest.TempPathFactory) -> None:
     table = analyze.complete(join(paths, analyze.derive, load_rules()), [written])
     found = levers.result(table_of(table.to_dict("records")), NO_CEILINGS)
     assert cells(found.by_case, "case") == ["tiny-ctx8-fp32"]
-    assert found.judged.number == 4 and "attention's core, ms" in found.expected
+    # On a CPU nothing is predicted, and each variant says why.
+    assert found.judged.number == 0 and found.expected.empty
+    assert set(cells(found.unpredicted, "not predicted")) == {"a CPU has no launches to replay"}
     assert set(cells(found.missing, "state")) == {"not supported"}
     assert isinstance(found.phases, pd.DataFrame) and len(found.phases) == 10

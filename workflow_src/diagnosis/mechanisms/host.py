@@ -13,7 +13,7 @@ import pandas as pd
 from workflow_src.diagnosis.changes import DropGap, DropLaunches, MakeAsynchronous
 from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
 from workflow_src.diagnosis.host_gaps import host_gaps, paths_in_gaps
-from workflow_src.diagnosis.step import LAUNCH
+from workflow_src.diagnosis.recording import LAUNCH
 from workflow_src.diagnosis.transfers import TO_DEVICE, transfers
 
 OUT_OF_LINE = 5

@@ -4,7 +4,7 @@ import pandas as pd
 
 from workflow_src.diagnosis.changes import DropCall, DropGap
 from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
-from workflow_src.diagnosis.step import ALLOCATE, FREE
+from workflow_src.diagnosis.recording import ALLOCATE, FREE
 
 OFTEN = 0.5
 """What comes in at least this share of steps is part of the loop, and no warm-up."""

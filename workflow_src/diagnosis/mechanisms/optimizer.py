@@ -8,7 +8,7 @@ from workflow_src.common.intervals import Indices
 from workflow_src.diagnosis.changes import DropCall, DropGap, MergeLaunches
 from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
 from workflow_src.diagnosis.passes import PRODUCTS, own_launches
-from workflow_src.diagnosis.step import LAUNCH
+from workflow_src.diagnosis.recording import LAUNCH
 
 PARAMETERS = 8
 """So many times a step the same kernels come in turn, if they are of each parameter."""

@@ -7,7 +7,7 @@ from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.changes import DropCall, DropGap, DropSynchronization
 from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
 from workflow_src.diagnosis.host_gaps import NUMBER
-from workflow_src.diagnosis.step import SYNCHRONIZE
+from workflow_src.diagnosis.recording import SYNCHRONIZE
 from workflow_src.diagnosis.transfers import (
     SMALL_BYTES,
     TO_DEVICE,

@@ -10,9 +10,8 @@ from workflow_src.common.errors import StageError, remake
 from workflow_src.common.reading import reading
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.studies import join_points
-from workflow_src.studies.levers.known import plain_case
 from workflow_src.studies.levers.points import PLAIN, Variant
-from workflow_src.studies.levers.spread import by_process
+from workflow_src.studies.levers.processes import by_process, plain_case
 from workflow_src.studies.rows import busy_ns
 from workflow_src.studies.study import Point, Row
 
@@ -84,7 +83,7 @@ def read_predictions(paths: Sequence[Path]) -> pd.DataFrame:
 def complete(table: pd.DataFrame, paths: Sequence[Path]) -> pd.DataFrame:
     """The table with each phase's plain time, saving and prediction, and how the two compare.
 
-    unpredicted: why there are no predictions for a case.
+    unpredicted: why there are no predictions for a case, or a variant.
     """
     expected = _filled(read_predictions(paths))
     by_key = {
@@ -93,7 +92,9 @@ def complete(table: pd.DataFrame, paths: Sequence[Path]) -> pd.DataFrame:
         if row["status"] == "ok"
     }
     why_not = {
-        row["case"]: {"unpredicted": row["reason"]} for row in expected if row["status"] != "ok"
+        (row["case"], row["variant"]): {"unpredicted": row["reason"]}
+        for row in expected
+        if row["status"] != "ok"
     }
     rows = _filled(table)
     plain = {
@@ -107,7 +108,8 @@ def complete(table: pd.DataFrame, paths: Sequence[Path]) -> pd.DataFrame:
                 plain.get((row["case"], row["phase"])),
                 by_key.get((row["case"], row["variant"], row["phase"])),
             )
-            | why_not.get(row["case"], {})
+            | why_not.get((row["case"], None), {})
+            | why_not.get((row["case"], row["variant"]), {})
             for row in rows
         ]
     )

@@ -17,7 +17,6 @@ from workflow_src.render.value import (
     median,
     ratio,
 )
-from workflow_src.studies.levers.parts import KINDS
 from workflow_src.studies.levers.steps import (
     STEP,
     Case,
@@ -28,6 +27,9 @@ from workflow_src.studies.levers.steps import (
     told_apart,
 )
 from workflow_src.studies.lines import Line, lines, shown, unmeasured
+
+KINDS = ("core", "products", "casts", "pointwise")
+"""The kinds of the device's work that older predictions tell apart, besides the optimizer's."""
 
 UNCLEAR, UNTOLD = " ≈", " °"
 """Marks of a remedy that others can't be told apart from, and of a saving that isn't shown."""
@@ -191,9 +193,13 @@ def _expected(step: Step) -> dict[str, Cell]:
 
 
 def _unpredicted(every: Sequence[Line]) -> pd.DataFrame:
-    """The cases without predictions, and why."""
-    why = {line.text("case"): line.text("unpredicted") for line in every}
-    return shown([{"case": case, "not predicted": said} for case, said in why.items() if said])
+    """The cases, or variants of them, without predictions, and why."""
+    why = {(line.text("case"), Step(line, None).words): line.text("unpredicted") for line in every}
+    return shown([
+        {"case": case, "with": words, "not predicted": said}
+        for (case, words), said in why.items()
+        if said
+    ])  # fmt: skip
 
 
 def _name(line: Line) -> str:
