@@ -49,15 +49,15 @@ def found(first: dict[str, int], undecided: int, none: int, phase: str) -> Chang
         (
             {"bf16": 2, "graph": 7}, 1, 2,
             Verdict.DEPENDS,
-            "It depends on the case: in THE PHASE, first comes graph in 7 of 12, bf16 in 2 of 12; "
-            "1 are undecided and 2 have no sure saving. The best combination of each case saves "
-            "50 % (median).",
+            "It depends on the case: in THE PHASE, first comes graph in 7 of 12, bf16 in 2 of 12 "
+            "(undecided: 1; no sure saving: 2). The best combination of each case saves 50 % "
+            "(median).",
         ),
         (
             {}, 2, 1,
             Verdict.UNDECIDED,
-            "In THE PHASE, it is undecided in 2 of 3 cases what comes first, and 1 have no sure "
-            "saving. The best combination of each case saves 50 % (median).",
+            "In THE PHASE, what comes first is undecided in 2 of 3 cases (no sure saving: 1). The "
+            "best combination of each case saves 50 % (median).",
         ),
         (
             {}, 0, 4,

@@ -17,12 +17,12 @@ class Verdict(StrEnum):
         "combination of each case saves {best} (medians)."
     )
     DEPENDS = (
-        "It depends on the case: in the {phase}, first comes {counts}; {undecided} are undecided "
-        "and {none} have no sure saving. The best combination of each case saves {best} (median)."
+        "It depends on the case: in the {phase}, first comes {counts} (undecided: {undecided}; no "
+        "sure saving: {none}). The best combination of each case saves {best} (median)."
     )
     UNDECIDED = (
-        "In the {phase}, it is undecided in {undecided} of {cases} cases what comes first, and "
-        "{none} have no sure saving. The best combination of each case saves {best} (median)."
+        "In the {phase}, what comes first is undecided in {undecided} of {cases} cases (no sure "
+        "saving: {none}). The best combination of each case saves {best} (median)."
     )
     NOTHING = "In the {phase}, no remedy that is known surely saves anything, in {cases} cases."
     DISTURBED = (
