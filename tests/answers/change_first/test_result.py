@@ -88,6 +88,14 @@ def test_plain_times_of_two_hosts_do_not_compare_but_replays_do(read) -> None:
     assert list(known(of(tables, "train_step"))) == ["bf16+graph"]
 
 
+def test_the_interval_of_another_case_reaches_to_the_speed_of_the_plain_ones_host(read) -> None:
+    """30 ms, of which 10 are the host's: half as long, or twice, if its operations take so long."""
+    for us, interval in (("5.0", (30.0, 25.0, 33.0)), ("20.0", (30.0, 28.5, 40.0))):
+        slower = train(30.0, precision="bf16", environment={"host_operation_us_before": "10.0"})
+        tables = read(Sample(environment={"host_operation_us_before": us}), slower)
+        assert known(of(tables, "train_step")) == {"bf16": interval}
+
+
 def test_one_process_spreads_as_those_of_the_run_do_beyond_device_time(read) -> None:
     """50 ms of which 20 are the device's: 30 ms of the host, and 15 below to 30 ms above.
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from workflow_src.answers.change_first.saving import Interval, Saving, saving
-from workflow_src.answers.change_first.timed import Spread, plain_time, replayed_time
+from workflow_src.answers.change_first.timed import Spread, at_speed_of, plain_time, replayed_time
 from workflow_src.answers.conditions import elsewhere
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes
@@ -15,6 +15,8 @@ from workflow_src.render.value import Value, computed, rows_of, value
 
 Times = Mapping[tuple[CaseKey, str], PhaseTimes]
 """The times of cases by case and phase."""
+
+HOST_US = "host_operation_us_before"
 
 LEVERS = "studies/levers"
 _COLUMNS = """case variant remedies batches phase status median_ms fastest_process_ms
@@ -78,12 +80,20 @@ def _in_other_cases(run: Run, times: PhaseTimes, plain: Interval) -> Iterator[Sa
         if not names or not its.comparable:
             continue
         alone = min(times.processes, its.processes) < 2
-        there = elsewhere(run.tables.of("environments", other.case), mine)
-        time = None if there else plain_time(run.tables, its, run.spread)
+        host = run.tables.of("environments", other.case)
+        time = None if elsewhere(host, mine) else plain_time(run.tables, its, run.spread)
+        time = time and at_speed_of(time, its, _host_us(host), _host_us(mine))
         replayed = replayed_time(run.tables, its)
         found = time and saving(names, plain, time, True, alone)
         with_graph = replayed and saving([*names, "graph"], plain, replayed, True, alone)
         yield from filter(None, (found, with_graph))
+
+
+def _host_us(environment: pd.DataFrame) -> Value | None:
+    """What an eager operation took on the host before the case, in us."""
+    if environment.empty or HOST_US not in environment:
+        return None
+    return value(environment[HOST_US].iloc[0], "us", rows_of("environments", environment))
 
 
 def remedies_of(other: CaseKey, case: CaseKey, phase: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import pandas as pd
 from workflow_src.answers.change_first.saving import Interval
 from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import PhaseTimes
-from workflow_src.render.value import Value, computed, median, rows_of, value
+from workflow_src.render.value import Value, computed, median, ratio, rows_of, value
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,24 @@ def plain_time(tables: Tables, times: PhaseTimes, spread: Spread | None) -> Inte
     low = computed(plain.number - spread.below.number * beyond, "ms", formula, plain, spread.below)
     high = computed(plain.number + spread.above.number * beyond, "ms", formula, plain, spread.above)
     return Interval(plain, low, high) if low and high else None
+
+
+def at_speed_of(
+    time: Interval, times: PhaseTimes, own: Value | None, other: Value | None
+) -> Interval:
+    """A plain time whose interval reaches to what it would be on a host of the `other` speed.
+
+    own, other: what an eager operation took on the host beside it and beside the other case (us).
+    Hosts, and hours of one host, differ by up to 1.6 times in what they add to device time.
+    """
+    faster = ratio(other, own, "times", "eager operation / eager operation")
+    if faster is None:
+        return time
+    off = (faster.number - 1) * _beyond(times)
+    there = computed(time.middle.number + off, "ms", "at the other's speed", time.middle, faster)
+    every = [each for each in (time.low, time.high, there) if each]
+    low, high = (most(every, key=lambda each: each.number) for most in (min, max))
+    return Interval(time.middle, low, high)
 
 
 def replayed_time(tables: Tables, times: PhaseTimes) -> Interval | None:
