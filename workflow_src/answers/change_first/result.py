@@ -20,7 +20,7 @@ from workflow_src.answers.matrix import by_precision, matrices
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common import words
 from workflow_src.common.case import PHASES
-from workflow_src.render.value import Cell, Joined, Value, count, median
+from workflow_src.render.value import Cell, Joined, Ranged, Value, count, median
 
 TOGETHER = "together"
 """Stands in the corner of a matrix of combinations."""
@@ -147,11 +147,17 @@ def by_hand(first: First) -> pd.DataFrame:
     """All that is known of one case: times in ms, and the shares that are saved."""
     phases = [each for each in first.phases.values() if each.savings]
     headings = [first.case.case, *(words.PHASES[each.times.phase] for each in phases)]
-    lines: list[list[Cell]] = [["plain Python", *(each.times.plain for each in phases)]]
+    lines: list[list[Cell]] = [["plain Python", *(plain(each) for each in phases)]]
     every = dict.fromkeys(each.remedies for phase in phases for each in phase.savings)
     for remedies in sorted(every, key=len):
         lines.append(["+".join(remedies), *(cells.whole(each.by(remedies)) for each in phases)])
     return pd.DataFrame(lines if phases else [], columns=headings, dtype="object")
+
+
+def plain(phase: OfPhase) -> Cell:
+    """The plain time, of several processes with the fastest and the slowest."""
+    times = phase.times
+    return Ranged(times.plain, times.fastest, times.slowest) if times.plain else None
 
 
 def opening(columns: Mapping[str, Sequence[First]], phase: str) -> tuple[OpeningRow, ...]:
