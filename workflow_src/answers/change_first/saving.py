@@ -103,10 +103,11 @@ def merged(measured: Iterable[Saving], predicted: Iterable[Saving]) -> tuple[Sav
         guess = guessed.get(each.remedies)
         found.setdefault(each.remedies, replace(each, predicted=guess.time if guess else None))
     every = guessed | found
-    return tuple(sorted(every.values(), key=lambda each: _rank(each.remedies)))
+    return tuple(sorted(every.values(), key=lambda each: rank(each.remedies)))
 
 
-def _rank(remedies: tuple[str, ...]) -> tuple[int, list[tuple[int, str]]]:
+def rank(remedies: tuple[str, ...]) -> tuple[int, list[tuple[int, str]]]:
+    """Where remedies stand in tables: fewer first, then in the order of REMEDIES."""
     return len(remedies), [_place(name) for name in remedies]
 
 
