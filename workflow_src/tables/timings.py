@@ -28,7 +28,8 @@ def _row(phase: str, found: dict[str, Any]) -> dict[str, Any]:
     if found["status"] == "ok":
         samples = found["samples_ns"]
         row |= summarize(samples)
-        row |= by_process(samples, found.get("process", [0] * len(samples)))
+        process = found.get("process", [0] * len(samples))
+        row |= by_process(samples, process) | _each(samples, process)
         row["peak_memory_mib"] = found["peak_memory_mib"]
         row |= _sizes(found)
     row |= _readings(found.get("readings", []))
@@ -37,6 +38,15 @@ def _row(phase: str, found: dict[str, Any]) -> dict[str, Any]:
     if "replay" not in found:
         return row
     return row | _replayed(found["replay"]) | _launch_bound(found, found["replay"])
+
+
+def _each(samples_ns: Sequence[int], process: Sequence[int]) -> dict[str, str]:
+    """The mean and the standard deviation (ms) of each process, in order: "12.5; 13.1"."""
+    found = of_each_process(samples_ns, process)
+    return {
+        f"process_{name}s_ms": "; ".join(f"{each[f'{name}_ms']:.6g}" for each in found)
+        for name in ("mean", "std")
+    }
 
 
 def _sizes(found: dict[str, Any]) -> dict[str, int]:

@@ -9,6 +9,7 @@ from workflow_src.answers.among import Among, among
 from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.example import example
 from workflow_src.answers.forward_time.pairs import TABLE, paired
+from workflow_src.answers.forward_time.steps import Steps, steps
 from workflow_src.answers.left_out import NOTHING_KNOWN, left_out
 from workflow_src.answers.matrix import by_precision, matrices
 from workflow_src.answers.tables import CaseKey, Tables
@@ -41,6 +42,7 @@ class ForwardTime:
     example: pd.DataFrame
     opening: tuple[OpeningRow, ...]
     left_out: pd.DataFrame = field(default_factory=pd.DataFrame)
+    steps: Steps = field(default_factory=lambda: Steps(pd.DataFrame(), False, False))
 
 
 def result(tables: Tables) -> ForwardTime:
@@ -66,6 +68,7 @@ def result(tables: Tables) -> ForwardTime:
         example=by_hand(times[chosen]) if chosen else pd.DataFrame(),
         opening=opening(columns),
         left_out=left_out(tables, {case: _why_not(each) for case, each in times.items()}),
+        steps=steps(tables),
     )
 
 
