@@ -26,10 +26,10 @@ DOUBTFUL = "\N{REFERENCE MARK}"
 class ForwardTime:
     """What (a) found.
 
-    `every`: all compared cases; `often_idle`: those whose device works for less than
-    LAUNCH_BOUND_BELOW of the plain time. `matrices` have device, plain and profiled time in a cell,
-    `summary` a row per quantity and a column per precision. `doubtful`: whether a cell has
-    that mark.
+    `graphs` have what a replay as a CUDA graph saves. `every`: all compared cases; `often_idle`:
+    those whose device works for less than LAUNCH_BOUND_BELOW of the plain time. `matrices` have
+    device, plain and profiled time in a cell, `summary` a row per quantity and a column per
+    precision. `doubtful`: whether a cell has that mark.
     """
 
     cases: tuple[PhaseTimes, ...]
@@ -42,6 +42,7 @@ class ForwardTime:
     example: pd.DataFrame
     opening: tuple[OpeningRow, ...]
     left_out: pd.DataFrame = field(default_factory=pd.DataFrame)
+    graphs: tuple[pd.DataFrame, ...] = ()
     steps: Steps = field(default_factory=lambda: Steps(pd.DataFrame(), False, False))
 
 
@@ -68,6 +69,7 @@ def result(tables: Tables) -> ForwardTime:
         example=by_hand(times[chosen]) if chosen else pd.DataFrame(),
         opening=opening(columns),
         left_out=left_out(tables, {case: _why_not(each) for case, each in times.items()}),
+        graphs=matrices(tables.cases, lambda case: saved_cell(times[case])),
         steps=steps(tables),
     )
 
@@ -108,6 +110,14 @@ def cell(times: PhaseTimes) -> Cell:
     plain = Joined(ends, by="\N{EN DASH}") if all(ends) else times.plain
     mark = "" if times.comparable else DOUBTFUL
     return Joined((times.busy, Marked(plain, mark), times.profiled))
+
+
+def saved_cell(times: PhaseTimes) -> Cell:
+    """The share that a replay saves, of several processes the least and the most; or why none."""
+    if times.saved is None:
+        return words.STATES[times.replay_state] if times.replay_state != "ok" else None
+    ends = (times.saved_least, times.saved_most)
+    return Joined(ends, by=" to ") if all(ends) else times.saved
 
 
 def replay_over_device(times: PhaseTimes) -> Value | None:

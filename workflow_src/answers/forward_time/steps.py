@@ -59,8 +59,8 @@ def _row(tables: Tables, case: CaseKey) -> dict[str, Cell]:
     for phase, found in times.items():
         row[words.PHASES[phase]] = _timed(found, timed[phase])
         row[f"{words.PHASES[phase]}: device"] = found.busy
-    means = [_cell(timed[phase], "mean_ms") for phase in (STEP, BACKWARD)]
-    row["optimizer: difference"] = difference(*means, "mean of the step - of forward + backward")
+    step, before = (_cell(timed[phase], "mean_ms") for phase in (STEP, BACKWARD))
+    row["optimizer: difference"] = difference(step, before, "difference of the means")
     row["optimizer: device"] = optimizer_ms(tables, times[STEP])
     return row
 

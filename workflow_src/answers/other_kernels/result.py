@@ -129,10 +129,14 @@ def leading(passes: Sequence[Pass]) -> tuple[str, Among]:
 
 
 def cell(found: Pass) -> Cell:
-    """The share besides products; or why there is none."""
-    if found.others_share is None and found.state != "ok":
-        return words.STATES[found.state]
-    return found.others_share
+    """The share besides products, and its largest part with its own; or why there is none."""
+    if found.others_share is None:
+        return words.STATES[found.state] if found.state != "ok" else None
+    largest = next(iter(found.by_component.items()), None)
+    if largest is None:
+        return found.others_share
+    name, rows = largest
+    return Joined((found.others_share, Joined((name, found.share(rows)), " ")), ": ")
 
 
 def shares(

@@ -17,7 +17,18 @@ from workflow_src.answers.softmax.steps import CASTS, ORDER, steps_of
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common import words
 from workflow_src.common.components import COMPONENTS
-from workflow_src.render.value import Cell, Value, count, median, ratio, rows_of, total, value
+from workflow_src.render.value import (
+    Cell,
+    Ranged,
+    Value,
+    count,
+    median,
+    ratio,
+    rows_of,
+    spread,
+    total,
+    value,
+)
 
 PHASE = "forward"
 SOFTMAX, SCORES, VALUES = "softmax", "scores", "values"
@@ -76,8 +87,9 @@ class Softmax:
     more: Value
     fused: int
     ratios: Mapping[str, Value]
-    flops: Value | None
+    flops: Value | Ranged | None
     matrices: tuple[pd.DataFrame, ...]
+    flop_matrices: tuple[pd.DataFrame, ...]
     summary: pd.DataFrame
     example: CaseKey | None
     steps: pd.DataFrame
@@ -107,8 +119,9 @@ def result(tables: Tables) -> Softmax:
         more=count(each.flop_ratio for each in mine.values() if more_than_flops(each)),
         fused=len(fused),
         ratios=_ratios(columns),
-        flops=median(each.flop_ratio for each in mine.values()),
+        flops=flops_of(list(mine.values())),
         matrices=matrices(tables.cases, lambda case: cell(cases[case])) if timed or fused else (),
+        flop_matrices=flop_matrices(timed),
         summary=summary(columns),
         example=chosen,
         steps=parts_table(("step", "share"), ORDER, shown),
@@ -225,6 +238,19 @@ def cell(case: SoftmaxCase) -> Cell:
     return case.time_ratio or words.STATES[case.state]
 
 
+def flop_matrices(timed: Mapping[CaseKey, SoftmaxCase]) -> tuple[pd.DataFrame, ...]:
+    """The ratio of FLOPs by case, once for all precisions, since none of them changes it."""
+    first = {replace(case, case="", precision="FLOPs"): each for case, each in timed.items()}
+    return matrices(tuple(first), lambda case: first[case].flop_ratio)
+
+
+def flops_of(cases: Sequence[SoftmaxCase]) -> Value | Ranged | None:
+    """The median ratio of FLOPs, with its range where cases differ: by the size of their heads."""
+    ratios = [each.flop_ratio for each in cases]
+    same = len({each.number for each in ratios if each}) == 1
+    return median(ratios) if same else spread(ratios)
+
+
 def summary(columns: Mapping[str, Sequence[SoftmaxCase]]) -> pd.DataFrame:
     """Ratios at each precision, and how times change with it: medians over cases."""
     highest, cases = next(iter(columns.items()), ("", []))
@@ -241,7 +267,7 @@ def summary(columns: Mapping[str, Sequence[SoftmaxCase]]) -> pd.DataFrame:
         "softmax / QK^T: time": medians(lambda c: ratio(c.softmax_ms, c.qk_ms, "times")),
         "softmax / AV: time": medians(lambda c: ratio(c.softmax_ms, c.av_ms, "times")),
         "softmax / (QK^T + AV): time": medians(lambda c: c.time_ratio),
-        "softmax / (QK^T + AV): FLOPs": medians(lambda c: c.flop_ratio),
+        "softmax / (QK^T + AV): FLOPs": [flops_of(mine) for mine in columns.values()],
         "around the products / (QK^T + AV): time": medians(
             lambda c: _over_products(c.beside_ms, c)
         ),
@@ -277,7 +303,7 @@ def by_case(timed: Sequence[SoftmaxCase]) -> pd.DataFrame:
 
 def opening(columns: Mapping[str, Sequence[SoftmaxCase]]) -> tuple[OpeningRow, ...]:
     """The rows of (e) in the report's table of medians."""
-    flops = {name: median(each.flop_ratio for each in mine) for name, mine in columns.items()}
+    flops: dict[str, Cell] = {name: flops_of(mine) for name, mine in columns.items()}
     times = _ratios(columns)
     return (
         OpeningRow("(e) softmax / (QK^T + AV): time", {n: times.get(n) for n in columns}),
