@@ -80,6 +80,7 @@ FORMATS: Mapping[str, Callable[[float], str]] = {
     "error": lambda error: f"{error:.2g}",
     **dict.fromkeys(("", "ms", "us", "s", "GiB", "MiB", "GB/s", "TFLOP/s", "MHz", "W"), number),
     "precise": precise,
+    "rate": lambda rate: number(float(f"{rate:.3g}")),
 }
 """How a number of each unit is printed. The units of times, sizes and rates stand in the column's
 heading or in the sentence, so that a table says them once."""
