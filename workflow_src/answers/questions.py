@@ -64,6 +64,7 @@ QUESTIONS: dict[str, Question] = {
 }
 
 FIGURES: dict[str, tuple[str, ...]] = {
+    "step_parts": ("timings", "ranges", "kernels", "captures"),
     "forward_time": ("timings", "ranges", "captures"),
     "component_shares": ("timings", "kernels", "captures"),
     "family_shares": ("timings", "kernels", "captures"),
@@ -71,7 +72,10 @@ FIGURES: dict[str, tuple[str, ...]] = {
 }
 """The tables that each figure is drawn from."""
 
-OPTIONAL_OF_FIGURES: dict[str, tuple[str, ...]] = {"softmax_matmul": ("operators",)}
+OPTIONAL_OF_FIGURES: dict[str, tuple[str, ...]] = {
+    "step_parts": ("operators",),
+    "softmax_matmul": ("operators",),
+}
 """Those that a figure takes besides if they are there; no inputs, as those of a question."""
 
 CARDS = Question(

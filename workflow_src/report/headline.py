@@ -24,7 +24,7 @@ class Verdict(StrEnum):
     WAITS = "In {idle} of {cases} forward passes the device is idle for over a fifth of the time."
     WAITS_AND_PRODUCTS = (
         "In {idle} of {cases} forward passes the device is idle for over a fifth of the time. In "
-        "{low}, matrix products take {products} of their device time in {high}, and all other "
+        "{low} instead of {high}, matrix products take {products} of the device time, all other "
         "kernels {others} (medians of {pairs} cases)."
     )
     WORKS = (
@@ -33,8 +33,8 @@ class Verdict(StrEnum):
     )
     WORKS_AND_PRODUCTS = (
         "In each forward pass that could be judged ({cases}), the device works for at least four "
-        "fifths of the time. In {low}, matrix products take {products} of their device time in "
-        "{high}, and all other kernels {others} (medians of {pairs} cases)."
+        "fifths of the time. In {low} instead of {high}, matrix products take {products} of the "
+        "device time, all other kernels {others} (medians of {pairs} cases)."
     )
     CANT_TELL = (
         "Whether the device waits can't be told: no forward pass has both a device time and an "

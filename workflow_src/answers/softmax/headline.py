@@ -6,7 +6,7 @@ from workflow_src.answers.softmax.result import NO_ATTENTION, Softmax
 from workflow_src.common.case import ATTENTIONS
 from workflow_src.common.thresholds import MOSTLY
 from workflow_src.render.show import Headline
-from workflow_src.render.value import Cell, Joined, Ranged, Value
+from workflow_src.render.value import Cell
 
 
 class Verdict(StrEnum):
@@ -46,7 +46,7 @@ def headline(result: Softmax) -> Headline:
         "compared": result.compared,
         "more": result.more,
         "counted": result.counted,
-        "flops": _flops(result.flops),
+        "flops": result.flops,
     }
     if result.ratios:
         least, most = _ends(result)
@@ -54,11 +54,6 @@ def headline(result: Softmax) -> Headline:
         slots |= {"most_at": most, "most": result.ratios[most]}
     verdict = _verdict(result)
     return Headline(verdict, verdict.value, slots)
-
-
-def _flops(found: Value | Ranged | None) -> Cell:
-    """The one ratio of FLOPs that all cases have, or their range."""
-    return Joined((found.least, found.most), " to ") if isinstance(found, Ranged) else found
 
 
 def _ends(result: Softmax) -> tuple[str, str]:

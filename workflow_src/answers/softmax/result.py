@@ -19,13 +19,12 @@ from workflow_src.common import words
 from workflow_src.common.components import COMPONENTS
 from workflow_src.render.value import (
     Cell,
-    Ranged,
+    Joined,
     Value,
     count,
     median,
     ratio,
     rows_of,
-    spread,
     total,
     value,
 )
@@ -87,7 +86,7 @@ class Softmax:
     more: Value
     fused: int
     ratios: Mapping[str, Value]
-    flops: Value | Ranged | None
+    flops: Cell
     matrices: tuple[pd.DataFrame, ...]
     flop_matrices: tuple[pd.DataFrame, ...]
     summary: pd.DataFrame
@@ -244,11 +243,11 @@ def flop_matrices(timed: Mapping[CaseKey, SoftmaxCase]) -> tuple[pd.DataFrame, .
     return matrices(tuple(first), lambda case: first[case].flop_ratio)
 
 
-def flops_of(cases: Sequence[SoftmaxCase]) -> Value | Ranged | None:
-    """The median ratio of FLOPs, with its range where cases differ: by the size of their heads."""
-    ratios = [each.flop_ratio for each in cases]
-    same = len({each.number for each in ratios if each}) == 1
-    return median(ratios) if same else spread(ratios)
+def flops_of(cases: Sequence[SoftmaxCase]) -> Cell:
+    """The ratio of FLOPs; of cases that differ, as by the size of their heads, least to most."""
+    ratios = sorted((c.flop_ratio for c in cases if c.flop_ratio), key=lambda each: each.number)
+    ends = dict.fromkeys(each.number for each in ratios)
+    return Joined((ratios[0], ratios[-1]), " to ") if len(ends) > 1 else median(ratios)
 
 
 def summary(columns: Mapping[str, Sequence[SoftmaxCase]]) -> pd.DataFrame:
