@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from tests.answers.test_any_subset import check
@@ -40,7 +41,7 @@ STATES: Mapping[str, tuple[dict[str, Any], dict[str, str]]] = {
     "warned of": ({"environment": {"host_change_most": 3, "throttled": "thermal"}}, {}),
     "out of memory": ({"status": OUT_OF_MEMORY}, dict.fromkeys("abcde", "OOM") | {"f": "skipped"}),
     "one phase skipped": ({"status": NO_STEP}, {"d": "training step: skipped", "f": "skipped"}),
-    "not captured": ({"captured": False}, dict.fromkeys("abcdef", "not measured")),
+    "not captured": ({"captured": False}, dict.fromkeys("abcde", "not measured")),
     "not benchmarked": ({"benchmarked": False}, {"a": "not measured", "f": "not measured"}),
 }
 """What a case is like, and by question the reason for which it is left out."""
@@ -51,7 +52,7 @@ COUNTED: Mapping[str, Callable[[Any], float]] = {
     "c": lambda result: result.over_half.of.number,
     "d": lambda result: result.compared.number,
     "e": lambda result: result.compared.number,
-    "f": lambda result: result.known.cases.number,
+    "f": lambda result: result.counts.cases.number,
 }
 """How many cases an answer's headline is about."""
 
@@ -77,8 +78,12 @@ def reasons(result: Any) -> dict[str, list[str]]:
 
 
 def read(folder: Path, *samples: Sample) -> Tables:
-    """All tables of some samples."""
+    """All tables of some samples, with a prediction for (f) of each phase."""
     write_tables(folder, *samples)
+    predicted = {"remedies": "compile", "status": "ok", "reason": "", "plain_ms": 10}
+    predicted |= {"predicted_ms": 6, "low_ms": 5, "high_ms": 7}
+    rows = [each.front | {"phase": phase} | predicted for each in samples for phase in PHASES]
+    pd.DataFrame(rows).to_csv(folder / "remedies.csv", index=False)
     return Tables.read(folder, [], [path.stem for path in folder.glob("*.csv")])
 
 

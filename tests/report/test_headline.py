@@ -9,8 +9,9 @@ from workflow_src.render.show import Headline, Printer
 from workflow_src.report.headline import Verdict, headline, precisions
 
 OTHERS = {"forward_backward": (37.0, 20.0, 36.0), "train_step": (51.0, 20.0, 50.0)}
-BUSY = OTHERS | {"forward": (12.6, 11.5, 12.3)}
-IDLE = OTHERS | {"forward": (12.6, 4.0, 12.3)}
+LONG = OTHERS | {"forward": (12.6, 9.8, 12.3)}
+BOUND = OTHERS | {"forward": (12.6, 0.98, 12.3)}
+"""98 kernels of 100 us each, and of 10 us."""
 FASTER = [
     (path, name, family, calls, ns // 4 if family == "gemm" else ns)
     for path, name, family, calls, ns in FORWARD
@@ -37,11 +38,12 @@ def bf16(**about: object) -> Sample:
 @pytest.mark.parametrize(
     ("samples", "verdict"),
     [
-        ([Sample(times_ms=IDLE)], Verdict.WAITS),
-        ([Sample(times_ms=IDLE), bf16(times_ms=BUSY)], Verdict.WAITS_AND_PRODUCTS),
-        ([Sample(times_ms=BUSY), Sample(context=256, times_ms=BUSY)], Verdict.WORKS),
-        ([Sample(times_ms=BUSY), bf16(times_ms=BUSY)], Verdict.WORKS_AND_PRODUCTS),
-        ([Sample(times_ms=BUSY), bf16(context=256, times_ms=BUSY)], Verdict.WORKS),
+        ([Sample(times_ms=BOUND)], Verdict.BOUND),
+        ([Sample(times_ms=BOUND), bf16(times_ms=LONG)], Verdict.BOUND_AND_PRODUCTS),
+        ([Sample(times_ms=LONG), Sample(context=256, times_ms=LONG)], Verdict.LONG),
+        ([Sample(times_ms=LONG), bf16(times_ms=LONG)], Verdict.LONG_AND_PRODUCTS),
+        ([Sample(times_ms=LONG), bf16(context=256, times_ms=LONG)], Verdict.LONG),
+        ([Sample(device="cpu")], Verdict.ON_CPU),
         ([Sample(captured=False)], Verdict.CANT_TELL),
         ([], Verdict.CANT_TELL),
     ],
@@ -52,8 +54,10 @@ def test_the_verdict(read, samples, verdict):
 
 def test_the_headline_counts_forward_passes_and_says_what_became_of_products(read):
     """6 of 10 ms are products, and take a quarter in bf16; nothing else changes."""
-    text = concluded(read(Sample(times_ms=IDLE), bf16(times_ms=BUSY))).text(Printer())
-    assert text.startswith("In 1 of 2 forward passes")
+    text = concluded(read(Sample(times_ms=BOUND), bf16(times_ms=LONG))).text(Printer())
+    assert text.startswith(
+        "1 of 2 forward passes are launch-bound: the device takes less than 30.0 us per kernel."
+    )
     assert "In bf16, matrix products take 25 % of their device time in fp32" in text
     assert "all other kernels 100 %" in text
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workflow_src.answers.case_card import case_card
-from workflow_src.answers.change_first.savings import First, firsts
+from workflow_src.answers.change_first.first import First, firsts
 from workflow_src.answers.questions import CARDS
 from workflow_src.answers.tables import Tables
 from workflow_src.common.arguments import Parser, existing_folder

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from workflow_src.answers import utilization
-from workflow_src.answers.change_first.result import bounded
-from workflow_src.answers.change_first.savings import First, OfPhase, first_of_case
+from workflow_src.answers.change_first import cells
+from workflow_src.answers.change_first.first import First, OfPhase, first_of_case
 from workflow_src.answers.gemm_share.result import parts_of_case
 from workflow_src.answers.kernels import captured, product_share
 from workflow_src.answers.other_kernels.result import components_of_case
@@ -38,7 +38,8 @@ PARTS = "parts of device time, ms"
 SOFTMAX = "softmax / (QK^T + AV): time, FLOPs"
 REFERENCE = "products' rate / a reference product's"
 MFU = "model FLOPs utilization (MFU), of the datasheet's peak"
-FIRST = "what to change first, then: it saves, ms"
+FIRST = "what to change first: it saves; best together"
+WITH = "with each remedy, ms"
 """The table's rows."""
 
 
@@ -98,6 +99,7 @@ def _column(tables: Tables, case: CaseKey, found: OfPhase) -> dict[str, Cell]:
         REFERENCE: utilization.utilization(tables, times),
         MFU: utilization.mfu(tables, times),
         FIRST: _first(found),
+        WITH: cells.times(found.savings),
     }
 
 
@@ -148,12 +150,12 @@ def _softmax(tables: Tables, case: CaseKey) -> Cell:
 
 
 def _first(found: OfPhase) -> Cell:
-    """What comes first, then all else that is known to save anything, most first."""
-    others = [each for each in found.savings if each is not found.first and each.ms.number > 0]
-    others.sort(key=lambda each: -each.ms.number)
-    every = [found.first, *others] if found.first else others
-    said = (Joined((words.REMEDIES[each.remedy], bounded(each)), " ") for each in every)
-    return Joined(tuple(said), ", ") if every else None
+    """What comes first, and the best combination."""
+    if not found.savings:
+        return None
+    first = cells.first(found.choice) or cells.NOTHING_SURE
+    together = cells.best(found.choice)
+    return Joined((first, together), "; ") if together else first
 
 
 def _notes(times: PhaseTimes) -> list[tuple[str, str]]:

@@ -17,6 +17,7 @@ COLUMNS = {
     "busy_ms_per_step bytes_per_step",
     "alignment": "phase status reason aligned_share gemm_share_with_shape flops flops_expected "
     "family_disagreement_share family_disagreement",
+    "remedies": "phase remedies status reason plain_ms predicted_ms low_ms high_ms",
     "ceilings": "kind name best_gb_per_s best_giga_exp_per_s",
     "plan": "warmup_steps steps capture_steps",
 }
@@ -46,10 +47,10 @@ FILLED = frozenset(_FILLED.split())
 
 _TEXTS = """phase status reason path name short_name kind family precision_ran profiler component
 replay_status replay_reason product direction operator forward_operator shapes dtypes layout dtype
-family_disagreement process_means_ms process_stds_ms"""
+family_disagreement process_means_ms process_stds_ms remedies"""
 TEXT_COLUMNS = (frozenset(CASE_COLUMNS) - frozenset(COUNTS)) | frozenset(_TEXTS.split())
 
-STATUSES = ("ok", "oom", "skipped", "not_measured", "missing", "failed")
+STATUSES = ("ok", "oom", "skipped", "not_measured", "missing", "failed", "not_known")
 """What the column status may say."""
 
 REPLAY_STATUSES = ("ok", "oom", "skipped", "not_capturable", "failed")

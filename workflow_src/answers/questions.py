@@ -27,7 +27,7 @@ QUESTIONS: dict[str, Question] = {
     "a": Question(
         "forward_time",
         "How long is the forward pass, and does the profiler agree with plain timing?",
-        ("timings", "ranges", "captures"),
+        ("timings", "ranges", "captures", "kernels"),
         optional=("ledger", "environments"),
         studies=("profiler",),
     ),
@@ -58,7 +58,7 @@ QUESTIONS: dict[str, Question] = {
         "change_first",
         "What should one change first?",
         ("timings", "ranges", "kernels", "captures"),
-        optional=("ledger", "environments", "operators"),
+        optional=("ledger", "environments", "remedies"),
         studies=("levers",),
     ),
 }
@@ -82,7 +82,7 @@ CARDS = Question(
     "case_card",
     "One case at a time",
     ("timings", "ranges", "kernels", "captures", "work"),
-    optional=("ledger", "products", "environments", "ceilings", "operators"),
+    optional=("ledger", "products", "environments", "ceilings", "operators", "remedies"),
 )
 """The table of each case: not a question, but made from tables in the same way."""
 

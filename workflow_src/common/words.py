@@ -18,6 +18,7 @@ STATES = {
     "fused": "fused",
     "not_told_apart": "not told apart",
     "no_attention": "not measured",
+    "not_known": "not known",
     "": DASH,
 }
 """What a cell without a value says, by the state of its phase."""
@@ -54,15 +55,6 @@ ATTENTIONS = {
     "sdpa": "fused attention",
 }
 
-REMEDIES = {
-    "launches": "fewer launches",
-    "precision": "lower precision",
-    "optimizer": "fused optimizer",
-    "attention": "fused attention",
-    "casts": "fewer casts",
-}
-"""What can be changed first; the keys are those of change_first/savings.py's Remedy."""
-
 PRODUCTS = {
     "qkv": "q/k/v projections",
     "scores": "QK^T",
@@ -86,12 +78,13 @@ REMEDY_WORDS = {
     "foreach": OPTIMIZERS["foreach"],
     "fused": OPTIMIZERS["fused"],
     "bf16": "bf16 autocast",
+    "tf32": "tf32",
     "bf16_weights": "bf16 weights",
     "graph": "a CUDA graph",
     "compile": "torch.compile",
     "batch_x2": "twice the batch",
 }
-"""By the name in the column remedies of the study's table, where "+" joins several."""
+"""By the name in the column remedies of a table, where "+" joins several."""
 
 
 def in_words(name: str) -> str:

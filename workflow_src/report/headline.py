@@ -1,4 +1,4 @@
-"""The run in two sentences: whether the device waits, and what a lower precision speeds up."""
+"""The run in two sentences: what is launch-bound, and what a lower precision speeds up."""
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
@@ -8,10 +8,11 @@ import pandas as pd
 
 from workflow_src.answers.conditions import undisturbed
 from workflow_src.answers.kernels import PRODUCTS, device_ms
+from workflow_src.answers.launch_bound import kernel_us, limit
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes
 from workflow_src.common.case import PRECISIONS
-from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW, MATCH_WITHIN
+from workflow_src.common.thresholds import MATCH_WITHIN
 from workflow_src.render.show import Headline
 from workflow_src.render.value import Cell, Value, count, median, ratio
 
@@ -21,23 +22,30 @@ PHASE = "forward"
 class Verdict(StrEnum):
     """The verdicts on a run, each with its sentences."""
 
-    WAITS = "In {idle} of {cases} forward passes the device is idle for over a fifth of the time."
-    WAITS_AND_PRODUCTS = (
-        "In {idle} of {cases} forward passes the device is idle for over a fifth of the time. In "
-        "{low} instead of {high}, matrix products take {products} of the device time, all other "
-        "kernels {others} (medians of {pairs} cases)."
+    BOUND = (
+        "{bound} of {cases} forward passes are launch-bound: the device takes less than {limit} us "
+        "per kernel."
     )
-    WORKS = (
-        "In each forward pass that could be judged ({cases}), the device works for at least four "
-        "fifths of the time."
+    BOUND_AND_PRODUCTS = (
+        "{bound} of {cases} forward passes are launch-bound: the device takes less than {limit} us "
+        "per kernel. In {low} instead of {high}, matrix products take {products} of the device "
+        "time, all other kernels {others} (medians of {pairs} cases)."
     )
-    WORKS_AND_PRODUCTS = (
-        "In each forward pass that could be judged ({cases}), the device works for at least four "
-        "fifths of the time. In {low} instead of {high}, matrix products take {products} of the "
-        "device time, all other kernels {others} (medians of {pairs} cases)."
+    LONG = (
+        "None of {cases} forward passes is launch-bound: the device takes {limit} us or more per "
+        "kernel."
+    )
+    LONG_AND_PRODUCTS = (
+        "None of {cases} forward passes is launch-bound: the device takes {limit} us or more per "
+        "kernel. In {low} instead of {high}, matrix products take {products} of the device time, "
+        "all other kernels {others} (medians of {pairs} cases)."
+    )
+    ON_CPU = (
+        "On a CPU nothing is launched: operators take {working} of a forward pass's plain time, "
+        "and Python the rest (median of {judged} cases)."
     )
     CANT_TELL = (
-        "Whether the device waits can't be told: no forward pass has both a device time and an "
+        "What is launch-bound can't be told: no forward pass has both a device time and an "
         "unprofiled time that can be compared. Measure again on a GPU, or where nothing else keeps "
         "the CPU busy."
     )
@@ -64,12 +72,16 @@ class Precisions:
 def headline(tables: Tables, times: Sequence[PhaseTimes]) -> Headline:
     """The verdict on a run, with its numbers."""
     judged = [each for each in times if each.phase == PHASE and each.working is not None]
-    idle = [each for each in judged if _often_idle(each)]
-    changed = precisions(tables)
-    verdict = _verdict(judged, idle, changed)
+    below, us = limit(tables), [kernel_us(tables, each) for each in judged]
+    launched = [each for each in us if each]
+    bound, changed = [each for each in launched if below.bound(each)], precisions(tables)
+    verdict = _verdict(judged, launched, bound, changed)
     slots: dict[str, Cell] = {
-        "idle": count((each.working for each in idle), "device / plain below 80 %"),
-        "cases": count((each.working for each in judged), "cases with both times"),
+        "bound": count(bound, "launch-bound cases"),
+        "cases": count(launched, "cases with both times"),
+        "limit": below.us,
+        "working": median(each.working for each in judged),
+        "judged": count((each.working for each in judged), "cases with both times"),
         "high": changed.high,
         "low": changed.low,
         "products": changed.products,
@@ -79,18 +91,19 @@ def headline(tables: Tables, times: Sequence[PhaseTimes]) -> Headline:
     return Headline(verdict, verdict.value, slots)
 
 
-def _often_idle(times: PhaseTimes) -> bool:
-    return times.working is not None and times.working.number < LAUNCH_BOUND_BELOW
-
-
 def _verdict(
-    judged: Sequence[PhaseTimes], idle: Sequence[PhaseTimes], changed: Precisions
+    judged: Sequence[PhaseTimes],
+    launched: Sequence[Value],
+    bound: Sequence[Value],
+    changed: Precisions,
 ) -> Verdict:
     if not judged:
         return Verdict.CANT_TELL
-    if idle:
-        return Verdict.WAITS_AND_PRODUCTS if changed.products_alone else Verdict.WAITS
-    return Verdict.WORKS_AND_PRODUCTS if changed.products_alone else Verdict.WORKS
+    if not launched:
+        return Verdict.ON_CPU
+    if bound:
+        return Verdict.BOUND_AND_PRODUCTS if changed.products_alone else Verdict.BOUND
+    return Verdict.LONG_AND_PRODUCTS if changed.products_alone else Verdict.LONG
 
 
 def precisions(tables: Tables) -> Precisions:

@@ -6,8 +6,9 @@ import pytest
 from tests.synthetic_tables import Sample, write_tables
 from tests.workflow import ROOT
 from workflow_src.answers import answer, stage
+from workflow_src.answers.among import Among
 from workflow_src.answers.change_first.headline import Verdict, headline
-from workflow_src.answers.change_first.result import ChangeFirst, Tally, result
+from workflow_src.answers.change_first.result import ChangeFirst, Counts, result
 from workflow_src.common.case import PHASES
 from workflow_src.common.words import PHASES_IN_PROSE
 from workflow_src.render.show import Printer
@@ -16,82 +17,79 @@ from workflow_src.render.value import Value
 NAMES = ("the forward pass", "the forward and backward pass", "the training step")
 
 
-def found(launches: int, precision: int, device: int, phase: str) -> ChangeFirst:
+def found(first: dict[str, int], undecided: int, none: int, phase: str) -> ChangeFirst:
     """A result with so many cases in which each comes first in a phase."""
 
-    def tally(cases: int) -> Tally:
-        return Tally(Value(cases, "count", ()), Value(0.25, "share", ()) if cases else None)
+    def count(number: int) -> Value:
+        return Value(number, "count", ())
 
-    none = pd.DataFrame()
-    return ChangeFirst(
-        phase=PHASES_IN_PROSE[phase],
-        known=tally(launches + precision + device),
-        launches=tally(launches),
-        precision=tally(precision),
-        device=tally(device),
-        summary=none,
-        matrices=(),
-        example=none,
-        levers=none,
-        opening=(),
+    cases = count(sum(first.values()) + undecided + none)
+    ranked = sorted(first.items(), key=lambda item: -item[1])
+    counts = Counts(
+        cases=cases,
+        first={name: Among(count(number), cases) for name, number in ranked},
+        undecided=count(undecided),
+        none=count(none),
+        saved=Value(0.25, "share", ()),
+        best=Value(0.5, "share", ()),
     )
+    empty = pd.DataFrame()
+    return ChangeFirst(PHASES_IN_PROSE[phase], counts, (), {"example": empty}, True, ())
 
 
 @pytest.mark.parametrize(
-    ("counts", "verdict", "text"),
+    ("first", "undecided", "none", "verdict", "text"),
     [
         (
-            (1, 0, 0),
-            Verdict.LAUNCHES_FIRST,
-            "Fewer launches, as by a CUDA graph: in THE PHASE they come first in 1 of 1, and could "
-            "save a median of 25 % there.",
+            {"graph": 3, "bf16": 1}, 0, 0,
+            Verdict.FIRST,
+            "In THE PHASE, a CUDA graph comes first in 3 of 4 cases and saves 25 % there; the best "
+            "combination of each case saves 50 % (medians).",
         ),
         (
-            (0, 8, 2),
-            Verdict.PRECISION_FIRST,
-            "A lower precision: in THE PHASE it comes first in 8 of 10, and takes device time "
-            "worth a median of 25 % of the step away there.",
-        ),
-        (
-            (0, 0, 3),
-            Verdict.DEVICE_WORK_FIRST,
-            "Less work for the device besides matrix products: in THE PHASE it comes first in 3 "
-            "of 3, and could save a median of 25 % there.",
-        ),
-        (
-            (7, 2, 1),
+            {"bf16": 2, "graph": 7}, 1, 2,
             Verdict.DEPENDS,
-            "It depends on the case: in THE PHASE, fewer launches come first in 7 of 10, a lower "
-            "precision in 2, and less work for the device besides matrix products in 1.",
+            "It depends on the case: in THE PHASE, first comes graph in 7 of 12, bf16 in 2 of 12 "
+            "(undecided: 1; no sure saving: 2). The best combination of each case saves 50 % "
+            "(median).",
         ),
         (
-            (0, 0, 0),
+            {}, 2, 1,
+            Verdict.UNDECIDED,
+            "In THE PHASE, what comes first is undecided in 2 of 3 cases (no sure saving: 1). The "
+            "best combination of each case saves 50 % (median).",
+        ),
+        (
+            {}, 0, 4,
+            Verdict.NOTHING,
+            "In THE PHASE, no remedy that is known surely saves anything, in 4 cases.",
+        ),
+        (
+            {}, 0, 0,
             Verdict.CANT_TELL,
-            "What any change could save isn't known, so what comes first can't be told.",
+            "What any change saves isn't known, so what comes first can't be told.",
         ),
     ],
-)
-def test_the_verdict_names_what_comes_first_in_four_of_five_cases(counts, verdict, text):
+)  # fmt: skip
+def test_the_verdict_names_what_comes_first_in_three_of_four_cases(
+    first, undecided, none, verdict, text
+):
     for phase, name in zip(PHASES, NAMES, strict=True):
-        said = headline(found(*counts, phase))
+        said = headline(found(first, undecided, none, phase))
         assert said.verdict is verdict
         assert said.text(Printer()) == text.replace("THE PHASE", name)
 
 
 @pytest.mark.parametrize("longest", range(len(PHASES)))
-def test_sentences_name_the_longest_phase_that_ran(tmp_path, longest):
-    """The device works for all 12 ms of the forward pass, softmax and mask for 3.5 of them."""
+def test_sentences_name_the_longest_phase_of_which_anything_is_known(tmp_path, longest):
+    """A replay takes half as long."""
     oom = {phase: ("oom", "CUDA out of memory") for phase in PHASES[longest + 1 :]}
-    mine = result(stage.read(write_tables(tmp_path, Sample(status=oom)), "f"))
-    first = (
-        "Less work for the device besides matrix products: in the forward pass it comes first in "
-        "1 of 1, and could save a median of 29 % there.",
-        "Fewer launches, as by a CUDA graph: in the forward and backward pass they come first in "
-        "1 of 1, and could save a median of 44 % there.",
-        "Fewer launches, as by a CUDA graph: in the training step they come first in 1 of 1, and "
-        "could save a median of 60 % there.",
-    )[longest]
+    plain = {"forward": 24.0, "forward_backward": 72.0, "train_step": 100.0}
+    replayed = {phase: plain[phase] / 2 for phase in PHASES[: longest + 1]}
+    sample = Sample(status=oom, median_ms=plain, replayed_ms=replayed)
+    mine = result(stage.read(write_tables(tmp_path, sample), "f"))
     written = answer.texts("f", mine, headline(mine), ROOT / "report_templates").markdown
-    assert f"**{first}**\n" in written
-    lead = f"What comes first in {NAMES[longest]}, and the share of its plain time:"
-    assert f"\n{lead}\n" in written
+    assert (
+        f"**In {NAMES[longest]}, a CUDA graph comes first in 1 of 1 cases and saves 50 %" in written
+    )
+    assert f"\nWhat comes first in {NAMES[longest]} and the share" in written

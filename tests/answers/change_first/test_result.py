@@ -1,24 +1,30 @@
 """(f) against small tables done by hand: see tests/synthetic_tables.py for their times."""
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
-from tests.synthetic_tables import TRAIN, Sample, write_tables
-from workflow_src.answers import stage
-from workflow_src.answers.change_first.levers import measured
-from workflow_src.answers.change_first.result import ChangeFirst, result
-from workflow_src.answers.change_first.savings import OfPhase, Remedy, first_of_case
+from tests.synthetic_tables import Sample, write_tables
+from tests.workflow import ROOT
+from workflow_src.answers import answer, stage
+from workflow_src.answers.change_first.first import OfPhase, first_of_case
+from workflow_src.answers.change_first.headline import Verdict, headline
+from workflow_src.answers.change_first.result import result
 from workflow_src.answers.tables import Tables
+from workflow_src.common.case import PHASES
 from workflow_src.render.show import Printer
-
-FAST = [("train_step/backward", "gemm_backward", "gemm", 48, 10_000_000)]
-"""10 ms, where TRAIN takes 20."""
 
 
 @pytest.fixture
 def read(tmp_path):
-    def reading(*samples: Sample) -> Tables:
-        return stage.read(write_tables(tmp_path, *samples), "f")
+    def reading(*samples: Sample, **frames: pd.DataFrame) -> Tables:
+        write_tables(tmp_path, *samples)
+        for name, frame in frames.items():
+            path = tmp_path / f"{name.replace('_', '/')}.csv"
+            path.parent.mkdir(exist_ok=True)
+            frame.to_csv(path, index=False)
+        return stage.read(tmp_path, "f")
 
     return reading
 
@@ -27,131 +33,171 @@ def of(tables: Tables, phase: str, place: int = 0) -> OfPhase:
     return first_of_case(tables, tables.cases[place]).phases[phase]
 
 
-def saved(found: OfPhase, remedy: Remedy) -> tuple[float, bool]:
-    saving = found.by(remedy)
-    assert saving
-    return saving.ms.number, saving.measured
+def known(found: OfPhase) -> dict[str, tuple[float, float, float]]:
+    """Times by remedies: the median, the least and the most."""
+    return {
+        "+".join(each.remedies): tuple(
+            round(value.number, 3) for value in (each.time.middle, each.time.low, each.time.high)
+        )
+        for each in found.savings
+    }
 
 
-def step(plain: float, busy: float, **about: object) -> Sample:
-    """A case whose training step has these times."""
-    times = {"forward": 12.0, "forward_backward": 36.0, "train_step": plain}
-    captured = {phase: (ms + 1, busy, ms) for phase, ms in times.items()}
-    return Sample(median_ms=times, times_ms=captured, **about)  # type: ignore[arg-type]
+def train(ms: float, **about: object) -> Sample:
+    """A case whose training step takes so long, for 20 ms of which the device works."""
+    times = {"forward": 12.0, "forward_backward": 36.0, "train_step": ms}
+    return Sample(median_ms=times, **about)  # type: ignore[arg-type]
 
 
-def test_launches_are_measured_by_a_replay_of_the_same_phase_or_else_bounded(read):
-    """Backward takes 36 ms and 27 replayed; the step 50 ms, of which the device works for 20."""
-    tables = read(Sample(replayed_ms={"forward_backward": 27.0}))
-    assert saved(of(tables, "forward_backward"), Remedy.LAUNCHES) == (9.0, True)
-    assert saved(of(tables, "train_step"), Remedy.LAUNCHES) == (30.0, False)
-    share = of(tables, "train_step").first.share
-    assert share.number == pytest.approx(0.6)
+def predictions(sample: Sample, *rows: tuple[str, float, float, float]) -> pd.DataFrame:
+    """Rows of remedies.csv for a training step of 50 ms: remedies, predicted, low, high."""
+    about = sample.front | {"phase": "train_step", "reason": "", "plain_ms": 50.0}
+    columns = ["remedies", "predicted_ms", "low_ms", "high_ms"]
+    found = [about | {"status": "ok"} | dict(zip(columns, row, strict=True)) for row in rows]
+    unknown = {"remedies": "compile", "status": "not_known", "reason": "no operators"}
+    return pd.DataFrame([*found, about | unknown])
 
 
-def test_medians_are_of_the_cases_in_which_a_remedy_was_measured(read):
-    """One saves 10 of 50 ms by a replay, of the other 50 - 20 are a bound; then all are bounds."""
-    replayed = {"train_step": 40.0}
-    cells = []
-    for found in ([Sample(replayed_ms=replayed), Sample(context=256)], [Sample()]):
-        table = result(read(*found)).summary
-        of_launches = table["that is saved by"] == "fewer launches"
-        row = table[of_launches & (table["median share of"] == "training step")]
-        cells.append(str(Printer()(row.iloc[0, 2])).split(";")[0])
-    assert cells == ["20 %", "≤ 60 %"]
-
-
-def test_what_the_device_does_bounds_the_optimizer_and_attention(read):
-    """Optimizer 9 ms of TRAIN, of which 60 of 88 bytes can be saved; mask 0.5, softmax 3 ms."""
-    tables = read(Sample())
-    assert saved(of(tables, "train_step"), Remedy.OPTIMIZER) == (
-        pytest.approx(9.0 * 60 / 88),
-        False,
+def test_a_replay_and_other_cases_of_the_run_measure_remedies_alone_and_with_a_graph(read) -> None:
+    """Of one process: 10 % of a step's samples lie below 0.95 and above 1.1 of the median."""
+    replayed = {"train_step": 22.0}
+    tables = read(
+        Sample(replayed_ms={"train_step": 40.0}),
+        train(30.0, precision="bf16", replayed_ms=replayed),
+        train(25.0, precision="bf16", attention="sdpa"),
     )
-    assert saved(of(tables, "forward"), Remedy.ATTENTION) == (pytest.approx(3.5), False)
-    assert of(tables, "forward").by(Remedy.CASTS) is None
-    assert of(tables, "forward").by(Remedy.OPTIMIZER) is None
+    assert known(of(tables, "train_step")) == {
+        "bf16": (30.0, 28.5, 33.0),
+        "graph": (40.0, 40.0, 40.0),
+        "bf16+graph": (22.0, 22.0, 22.0),
+        "bf16+sdpa": (25.0, 23.75, 27.5),
+    }
+    assert all(each.alone for each in of(tables, "train_step").savings)
+    assert known(of(tables, "train_step", place=2)) == {}, "nothing is better than the last"
 
 
-def test_attention_in_a_training_step_is_what_its_operators_took_forward_and_backward(read):
-    """Besides products 4 ms in softmax, 2 in the mask, 0.5 in attention with its range lost."""
-    tables = read(Sample())
-    assert of(tables, "train_step").by(Remedy.ATTENTION) is None, "ranges tell forward's alone"
-    rows = [
-        ("train_step/forward/block/attention/softmax", "elementwise", 1.0),
-        ("train_step/forward/block/attention/softmax", "reduction", 3.0),
-        ("train_step/forward/block/attention/scores", "elementwise", 2.0),
-        ("train_step/forward/block/attention/scores", "gemm", 5.0),
-        ("train_step/forward/block/attention/qkv", "copy", 7.0),
-        ("train_step/forward/block/attention", "elementwise", 0.5),
-    ]
-    operators = pd.DataFrame(rows, columns=["path", "family", "busy_ms_per_step"])
-    operators = operators.assign(case=tables.cases[0].case, phase="train_step")
-    told = Tables({**tables.frames, "operators": operators})
-    assert saved(of(told, "train_step"), Remedy.ATTENTION) == (6.5, False)
+def test_a_case_that_differs_in_more_than_remedies_measures_nothing(read) -> None:
+    tables = read(Sample(), Sample(precision="bf16", context=256), Sample(device="cpu"))
+    assert known(of(tables, "train_step")) == {}
 
 
-def test_a_lower_precision_saves_device_time_measured_where_its_device_does_not_wait(read):
-    """20 ms of device time against 10; of the steps of 12 and 25 ms, that is 83 and 40 %."""
-    kernels = {"train_step": FAST}
-    for plain, measured_so in ((12.0, True), (25.0, False)):
-        faster = step(plain, 10.0, precision="tf32", kernels=kernels)
-        tables = read(step(22.0, 20.0, kernels={"train_step": TRAIN}), faster)
-        assert saved(of(tables, "train_step"), Remedy.PRECISION) == (10.0, measured_so)
-        assert of(tables, "train_step", place=1).by(Remedy.PRECISION) is None
+def test_plain_times_of_two_hosts_do_not_compare_but_replays_do(read) -> None:
+    other = train(30.0, precision="bf16", replayed_ms={"train_step": 22.0})
+    other.environment = {"host_id": "b"}
+    tables = read(Sample(environment={"host_id": "a"}), other)
+    assert list(known(of(tables, "train_step"))) == ["bf16+graph"]
 
 
-def test_launches_come_first_where_the_device_waits_whatever_else_saves_more(read):
-    """It works for 70 of 100 ms, then for 85: 60 of these are saved by the lower precision."""
-    lower = step(20.0, 10.0, precision="bf16")
-    for busy, first in ((70.0, Remedy.LAUNCHES), (85.0, Remedy.PRECISION)):
-        found = of(read(step(100.0, busy), lower), "train_step").first
-        assert found and found.remedy is first
+def test_the_interval_of_another_case_reaches_to_the_speed_of_the_plain_ones_host(read) -> None:
+    """30 ms, of which 10 are the host's: half as long, or twice, if its operations take so long."""
+    for us, interval in (("5.0", (30.0, 25.0, 33.0)), ("20.0", (30.0, 28.5, 40.0))):
+        slower = train(30.0, precision="bf16", environment={"host_operation_us_before": "10.0"})
+        tables = read(Sample(environment={"host_operation_us_before": us}), slower)
+        assert known(of(tables, "train_step")) == {"bf16": interval}
 
 
-def test_nothing_is_said_of_a_case_that_differs_in_more_than_the_remedy(read):
-    tables = read(Sample(), Sample(precision="bf16", context=256))
-    assert of(tables, "train_step").by(Remedy.PRECISION) is None
+def test_one_process_spreads_as_those_of_the_run_do_beyond_device_time(read) -> None:
+    """50 ms of which 20 are the device's: 30 ms of the host, and 15 below to 30 ms above.
 
-
-@pytest.mark.parametrize("written_out", ["naive", "eager"])
-def test_another_attention_of_the_run_is_measured_in_place_of_the_bound(read, written_out):
-    """Forward takes 12 ms of device time against 10."""
-    tables = read(Sample(attention=written_out), step(20.0, 10.0, attention="sdpa"))
-    assert saved(of(tables, "forward"), Remedy.ATTENTION) == (2.0, True)
-
-
-def test_on_a_busy_cpu_nothing_is_compared(read):
-    busy = {"load_average_before": 9.0, "cpu_cores": 2}
-    found = of(read(Sample(device="cpu", environment=busy)), "forward")
-    assert (found.state, found.savings, found.first) == ("not_comparable", (), None)
-
-
-def test_each_case_is_counted_once_and_a_phase_that_ran_out_of_memory_says_so(read):
-    oom = Sample(context=256, status={"train_step": ("oom", "CUDA out of memory")})
-    found: ChangeFirst = result(read(Sample(), oom))
-    assert found.phase == "training step"
-    counted = [each.cases.number for each in (found.known, found.launches, found.device)]
-    assert counted == [1, 1, 0]
-    assert list(found.matrices[0].loc[0, ["256"]]) == ["OOM"]
+    So a step of 40 ms lies between 30 and 60.
+    """
+    tables = read(Sample(), train(40.0, precision="bf16"))
+    several = {"processes": 3, "fastest_ms": 35.0, "slowest_ms": 80.0}
+    for column, number in several.items():
+        tables.frames["timings"][column] = pd.NA
+        tables.frames["timings"].loc[2 + PHASES.index("train_step"), column] = number
+    found = of(tables, "train_step")
+    assert known(found) == {"bf16": (40.0, 30.0, 60.0)}
+    assert [found.savings[0].alone, found.savings[0].sure] == [True, False]
+    share = found.savings[0].share
+    assert (share.low.number, share.high.number) == (1 - 60 / 35, 1 - 30 / 80)
 
 
 def lever(variant: str, remedies: str, ms: float, **about: object) -> dict[str, object]:
-    row = {"case": "a", "variant": variant, "remedies": remedies, "batches": 1}
+    """A variant of the study, whose plain step takes 100 ms and 90 to 110 in single processes."""
+    row = {"case": Sample().case, "variant": variant, "remedies": remedies, "batches": 1}
     row |= {"phase": "train_step", "status": "ok", "median_ms": ms, "error_state": "ok"}
-    return row | {"saving_share": 1 - ms / 100, "gradients_error": 0.01} | about
+    row |= {"fastest_process_ms": 0.9 * ms, "slowest_process_ms": 1.1 * ms, "processes": 3}
+    return row | {"gradients_error": 0.01} | about
 
 
-def test_of_the_study_levers_the_best_alone_and_together_are_shown_if_they_are_right():
+def test_the_study_levers_gives_shares_of_the_plain_time_where_its_numbers_are_right(read) -> None:
+    """The run's plain step takes 50 ms, the study's 100."""
     rows = [
         lever("plain", "", 100.0),
         lever("graph", "graph", 60.0),
-        lever("foreach", "foreach", 120.0),
         lever("sdpa", "sdpa", 40.0, gradients_error=None),
         lever("batch_x2", "batch_x2", 50.0, batches=2),
+        lever("fused", "fused", 80.0, phase="forward"),
         lever("then_graph", "sdpa+graph", 30.0),
     ]
-    (row,) = measured(pd.DataFrame(rows)).itertuples(index=False)
-    shown = [str(Printer()(cell)) for cell in row]
-    assert shown == ["a", "100", "a CUDA graph", "40 %", "fused attention, a CUDA graph", "70 %"]
-    assert measured(pd.DataFrame(rows[:1])).empty and measured(pd.DataFrame()).empty
+    tables = read(Sample(), studies_levers=pd.DataFrame(rows))
+    found = of(tables, "train_step")
+    assert known(found) == {"graph": (30.0, 27.0, 33.0), "sdpa+graph": (15.0, 13.5, 16.5)}
+    share = found.savings[0].share
+    assert share.low.number == pytest.approx(1 - 66 / 90)
+    assert not found.savings[0].alone
+    assert known(of(tables, "forward")) == {}, "no optimizer is part of a forward pass"
+
+
+def test_a_measured_time_stands_before_what_was_predicted_of_it(read) -> None:
+    sample = Sample(replayed_ms={"train_step": 40.0})
+    guessed = predictions(sample, ("graph", 35.0, 30.0, 39.0), ("fused", 45.0, 44.0, 46.0))
+    tables = read(sample, remedies=guessed)
+    found = of(tables, "train_step")
+    assert known(found) == {"fused": (45.0, 44.0, 46.0), "graph": (40.0, 40.0, 40.0)}
+    assert [each.measured for each in found.savings] == [False, True]
+    made = result(tables)
+    printed = [
+        [str(Printer()(cell)) for cell in row] for row in made.tables["predicted"].to_numpy()
+    ]
+    assert printed == [["training step", "graph", "0.875 x", "0 of 1"]]
+    (row,) = made.matrices[0].to_numpy()
+    assert [str(Printer()(cell)) for cell in row] == ["small", "graph 20 %¹"]
+
+
+def test_overlapping_remedies_are_undecided_and_combinations_stand_in_their_own_table(read) -> None:
+    guessed = predictions(
+        Sample(),
+        ("graph", 40.0, 38.0, 42.0),
+        ("sdpa", 43.0, 41.0, 45.0),
+        ("sdpa+graph", 30.0, 28.0, 33.0),
+    )
+    made = result(read(Sample(), remedies=guessed))
+    alone, together = made.matrices
+    assert str(Printer()(alone.iloc[0, 1])) == "undecided: graph ≈ 20 % or sdpa ≈ 14 %"
+    assert together.columns[0] == "fp32, together"
+    assert str(Printer()(together.iloc[0, 1])) == "sdpa+graph ≈ 40 %, 30.0 ms"
+    said = headline(made)
+    assert said.verdict is Verdict.UNDECIDED
+    (row,) = made.opening
+    assert str(Printer()(row.cells["fp32"])) == "≈ 20 %; ≈ 40 %"
+
+
+def test_a_run_without_predictions_says_so(read) -> None:
+    sentence = "This run has no predictions, so that only what was measured counts."
+    sample = Sample(replayed_ms={"train_step": 40.0})
+    for frames in ({}, {"remedies": predictions(sample, ("fused", 45.0, 44.0, 46.0))}):
+        made = result(read(sample, **frames))
+        text = answer.texts("f", made, headline(made), ROOT / "report_templates").markdown
+        assert (sentence in text) == (not frames)
+
+
+def test_on_a_busy_cpu_nothing_is_compared(read) -> None:
+    busy = {"load_average_before": 9.0, "cpu_cores": 2}
+    found = of(read(Sample(device="cpu", environment=busy)), "forward")
+    assert (found.state, found.savings) == ("not_comparable", ())
+
+
+def test_what_did_not_run_says_so_and_is_not_counted(read, tmp_path: Path) -> None:
+    states = {"oom": "CUDA out of memory", "skipped": "too large"}
+    lost = [
+        Sample(context=256 * (2 + place), status={"train_step": (state, reason)})
+        for place, (state, reason) in enumerate(states.items())
+    ]
+    made = result(read(Sample(replayed_ms={"train_step": 40.0}), *lost))
+    assert made.phase == "training step"
+    assert made.counts.cases.number == 1
+    row = [str(Printer()(cell)) for cell in made.matrices[0].iloc[0]]
+    assert row == ["small", "graph 20 %¹", "OOM", "skipped"]
+    assert list(made.left_out["why"]) == ["OOM", "skipped"]

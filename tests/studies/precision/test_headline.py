@@ -11,8 +11,8 @@ from workflow_src.studies.precision.headline import Verdict, headline
     ("ms", "about", "verdict"),
     [
         ({"fp32": 9.0, "tf32": 5.0, "bf16": 4.0}, {}, Verdict.GAINS),
-        ({"fp32": 9.0, "tf32": 3.0, "bf16": 4.0}, {}, Verdict.WHERE_BUSY),
-        ({"fp32": 9.0, "tf32": 3.0, "bf16": 4.0}, {"busy_share": 0.9}, Verdict.GAINS),
+        ({"fp32": 9.0, "tf32": 3.0, "bf16": 4.0}, {}, Verdict.WHERE_LONG),
+        ({"fp32": 9.0, "tf32": 3.0, "bf16": 4.0}, {"activities": 50}, Verdict.GAINS),
         ({"fp32": 9.0, "tf32": 3.0, "bf16": 4.0}, {"busy_share": None}, Verdict.GAINS),
         ({"fp32": 9.0, "tf32": 3.0, "bf16": 4.0}, {"device": "cpu"}, Verdict.GAINS),
         ({"fp32": 4.0, "bf16": 4.0}, {}, Verdict.NO_GAIN),
@@ -22,7 +22,7 @@ from workflow_src.studies.precision.headline import Verdict, headline
 def test_verdicts(ms: dict[str, float], about: dict[str, object], verdict: Verdict) -> None:
     said = headline(found(*(timed(precision, time, **about) for precision, time in ms.items())))
     assert said.verdict is verdict
-    assert ("at most 50 % of its step" in said.text(Printer())) == (verdict is Verdict.WHERE_BUSY)
+    assert ("at most 20.0 us per kernel" in said.text(Printer())) == (verdict is Verdict.WHERE_LONG)
 
 
 @pytest.mark.parametrize(

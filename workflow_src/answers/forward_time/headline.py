@@ -6,7 +6,7 @@ from workflow_src.answers.forward_time.result import ForwardTime
 from workflow_src.render.show import Headline
 
 CLEARLY_MORE = 0.5
-"""Agreement depends on the device's work if it is more frequent among busy cases by this share."""
+"""Agreement depends on the kernels if it is more frequent among long ones by this share."""
 
 
 class Verdict(StrEnum):
@@ -16,10 +16,10 @@ class Verdict(StrEnum):
         "The profiled time is the plain one, within 10 %, wherever both were measured: in {agree} "
         "of {compared}."
     )
-    WHERE_BUSY = (
-        "They agree more often where the device is busy: within 10 % in {busy_agree} of {busy} "
-        "cases in which it works for 80 % of the plain time or more, and in {idle_agree} of {idle} "
-        "others."
+    WHERE_LONG = (
+        "They agree more often where kernels are long: within 10 % in {long_agree} of {long} cases "
+        "of {limit} us of device time per kernel or more, and in {bound_agree} of {bound} "
+        "launch-bound ones."
     )
     PARTLY = "They agree within 10 % in {agree} of {compared}; the table shows where."
     NOWHERE = "They don't agree: within 10 % in {agree} of {compared}."
@@ -32,21 +32,22 @@ class Verdict(StrEnum):
 
 def headline(result: ForwardTime) -> Headline:
     """The verdict on a result, with its numbers."""
-    every, busy, idle = result.every, result.busy, result.often_idle
+    every, long, bound = result.every, result.long, result.bound
     slots = {
         "agree": every.holds,
         "compared": every.of,
-        "busy_agree": busy.holds,
-        "busy": busy.of,
-        "idle_agree": idle.holds,
-        "idle": idle.of,
+        "limit": result.limit.us,
+        "long_agree": long.holds,
+        "long": long.of,
+        "bound_agree": bound.holds,
+        "bound": bound.of,
     }
     verdict = _verdict(result)
     return Headline(verdict, verdict.value, slots)
 
 
 def _verdict(result: ForwardTime) -> Verdict:
-    every, busy, idle = result.every, result.busy, result.often_idle
+    every, long, bound = result.every, result.long, result.bound
     if not every.of.number:
         both = any(each.plain and each.profiled for each in result.cases)
         return Verdict.IN_DOUBT if both else Verdict.CANT_TELL
@@ -55,7 +56,7 @@ def _verdict(result: ForwardTime) -> Verdict:
     if every.share == 0:
         return Verdict.NOWHERE
     return (
-        Verdict.WHERE_BUSY
-        if busy.share - idle.share >= CLEARLY_MORE and idle.of.number
+        Verdict.WHERE_LONG
+        if long.share - bound.share >= CLEARLY_MORE and bound.of.number
         else Verdict.PARTLY
     )

@@ -1,6 +1,6 @@
 """(a): the forward pass's time on the device, in plain Python and under the profiler, by case."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 import pandas as pd
@@ -10,35 +10,38 @@ from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.example import example
 from workflow_src.answers.forward_time.pairs import TABLE, paired
 from workflow_src.answers.forward_time.steps import Steps, steps
+from workflow_src.answers.launch_bound import Limit, kernel_us, limit
 from workflow_src.answers.left_out import NOTHING_KNOWN, left_out
 from workflow_src.answers.matrix import by_precision, matrices
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes, phase_times
 from workflow_src.common import words
-from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
 from workflow_src.render.value import Cell, Joined, Marked, Ranged, Value, median, ratio, spread
 
 PHASE = "forward"
 DOUBTFUL = "\N{REFERENCE MARK}"
+BOUND = "\N{DAGGER}"
+"""Stands behind the plain time of launch-bound cases."""
 
 
 @dataclass(frozen=True)
 class ForwardTime:
     """What (a) found.
 
-    `graphs` have what a replay as a CUDA graph saves. `every`: all compared cases; `often_idle`:
-    those whose device works for less than LAUNCH_BOUND_BELOW of the plain time. `matrices` have
+    `graphs` have what a replay as a CUDA graph saves. `every`: all compared cases; `bound`: the
+    launch-bound ones, by the run's `limit`; `long`: those of longer kernels. `matrices` have
     device, plain and profiled time in a cell, `summary` a row per quantity and a column per
-    precision. `doubtful`: whether a cell has that mark.
+    precision. `marks`: all that cells have.
     """
 
     cases: tuple[PhaseTimes, ...]
+    limit: Limit
     every: Among
-    busy: Among
-    often_idle: Among
+    long: Among
+    bound: Among
     matrices: tuple[pd.DataFrame, ...]
     summary: pd.DataFrame
-    doubtful: bool
+    marks: frozenset[str]
     example: pd.DataFrame
     opening: tuple[OpeningRow, ...]
     left_out: pd.DataFrame = field(default_factory=pd.DataFrame)
@@ -57,15 +60,17 @@ def result(tables: Tables) -> ForwardTime:
         precision: [times[case] for case in mine]
         for precision, mine in by_precision(tables.cases).items()
     }
-    idle = [each for each in cases if _often_idle(each)]
+    below, us = limit(tables), {each.case: kernel_us(tables, each) for each in cases}
+    bound = {case for case in times if below.bound(us[case])}
     return ForwardTime(
         cases=cases,
+        limit=below,
         every=agreement(cases),
-        busy=agreement([each for each in cases if each not in idle]),
-        often_idle=agreement(idle),
-        matrices=matrices(tables.cases, lambda case: cell(times[case])),
-        summary=summary(columns),
-        doubtful=any(not each.comparable for each in cases),
+        long=agreement([each for each in cases if us[each.case] and each.case not in bound]),
+        bound=agreement([times[case] for case in times if case in bound]),
+        matrices=matrices(tables.cases, lambda case: cell(times[case], case in bound)),
+        summary=summary(columns, bound),
+        marks=frozenset("".join(marks(each, each.case in bound) for each in cases)),
         example=by_hand(times[chosen]) if chosen else pd.DataFrame(),
         opening=opening(columns),
         left_out=left_out(tables, {case: _why_not(each) for case, each in times.items()}),
@@ -85,10 +90,6 @@ def agreement(cases: Sequence[PhaseTimes]) -> Among:
     return among([each.overhead for each in compared], [bool(each.matches) for each in compared])
 
 
-def _often_idle(times: PhaseTimes) -> bool:
-    return times.working is not None and times.working.number < LAUNCH_BOUND_BELOW
-
-
 def _why_not(times: PhaseTimes) -> str:
     """Why the times of a case can't be compared; "ok" if they can."""
     if times.matches is not None:
@@ -102,14 +103,18 @@ def _state(times: PhaseTimes) -> str:
     return states[0] if states else ""
 
 
-def cell(times: PhaseTimes) -> Cell:
+def cell(times: PhaseTimes, bound: bool) -> Cell:
     """Device, plain and profiled time, with their marks; or why there is none of them."""
     if not (times.busy or times.plain or times.profiled):
         return words.STATES[_state(times)]
     ends = (times.fastest, times.slowest)
     plain = Joined(ends, by="\N{EN DASH}") if all(ends) else times.plain
-    mark = "" if times.comparable else DOUBTFUL
-    return Joined((times.busy, Marked(plain, mark), times.profiled))
+    return Joined((times.busy, Marked(plain, marks(times, bound)), times.profiled))
+
+
+def marks(times: PhaseTimes, bound: bool) -> str:
+    """The marks of a plain time."""
+    return (BOUND if bound else "") + ("" if times.comparable else DOUBTFUL)
 
 
 def saved_cell(times: PhaseTimes) -> Cell:
@@ -125,10 +130,14 @@ def replay_over_device(times: PhaseTimes) -> Value | None:
     return ratio(times.replayed, times.busy, "near_one", "replayed / device")
 
 
-def summary(columns: dict[str, list[PhaseTimes]]) -> pd.DataFrame:
+def summary(columns: dict[str, list[PhaseTimes]], bound: Collection[CaseKey]) -> pd.DataFrame:
     """What the cases of each precision have in common: medians, with the least and the most."""
     rows: dict[str, list[Cell]] = {
         "cases that agree within 10 %": [agreement(mine).cell for mine in columns.values()],
+        "launch-bound cases": [
+            _among_launched([each for each in mine if not each.case.on_cpu], bound)
+            for mine in columns.values()
+        ],
         "share of the plain time in which the device works": [
             spread([each.working for each in mine]) for mine in columns.values()
         ],
@@ -162,6 +171,10 @@ def by_hand(times: PhaseTimes) -> pd.DataFrame:
     }
     lines = [[name, cell] for name, cell in rows.items() if cell]
     return pd.DataFrame(lines, columns=[times.case.case, "ms (processes)"], dtype="object")
+
+
+def _among_launched(mine: Sequence[PhaseTimes], bound: Collection[CaseKey]) -> Cell:
+    return among([each.busy for each in mine], [each.case in bound for each in mine]).cell
 
 
 def _several(mine: Sequence[PhaseTimes]) -> Cell:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW_NS
 from workflow_src.diagnosis.changes import DropGap, DropLaunches, MakeAsynchronous
 from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
 from workflow_src.diagnosis.host_gaps import host_gaps, paths_in_gaps
@@ -43,10 +44,6 @@ LARGE = 20
 LONGEST_LIKE = 3
 """Between parts of a step, such as before the optimizer, the host has more to do; a gap there is
 out of line if it is so many times as long as the median one of the other large places."""
-
-SMALL_KERNEL_NS = 30_000
-"""Mean device time of an activity below which launching it takes longer, on hosts of 2022 to 2025:
-DESIGN.md, trap 4."""
 
 LOADING = r"(?i)data|load|batch|fetch|next|input"
 
@@ -212,7 +209,7 @@ def find_launch_bound(subject: Subject) -> list[Found]:
     work = subject.work
     kernel_ns = work["device_ns"].sum() / max(len(work), 1)
     alone = bounds(subject.recording)
-    if kernel_ns >= SMALL_KERNEL_NS or alone.host_ns <= alone.device_ns:
+    if kernel_ns >= LAUNCH_BOUND_BELOW_NS or alone.host_ns <= alone.device_ns:
         return []
     launches = subject.calls[subject.calls.index.isin(work["call"]) & ~subject.calls["beside"]]
     changes = tuple(DropLaunches(rows_of(some)) for _, some in launches.groupby("step"))

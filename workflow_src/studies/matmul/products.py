@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pandas as pd
 
-from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
+from workflow_src.common.thresholds import WAITS_BELOW
 from workflow_src.placing.kernel_words import built_for
 from workflow_src.render.value import Value, computed, ratio
 from workflow_src.studies.lines import Line, lines
@@ -50,7 +50,7 @@ class Product:
         """Whether it ran on a GPU that mostly waited for its launch."""
         share = ratio(self.busy_ms, self.ms, "share")
         on_gpu = bool(self.line.text("gpu"))
-        return on_gpu and share is not None and share.number < LAUNCH_BOUND_BELOW
+        return on_gpu and share is not None and share.number < WAITS_BELOW
 
     @property
     def unsteady(self) -> bool:

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
+from workflow_src.common.thresholds import WAITS_BELOW
 from workflow_src.render.drawing import (
     LINE_COLORS,
     MARKERS,
@@ -74,7 +74,7 @@ def draw_working(axes: Axes, rows: Sequence[Width]) -> None:
     shares = [100 * _number(width.working) for width in rows]
     axes.plot(dims, shares, color=LINE_COLORS[5], marker="o", label="device time / step")
     if not on_cpu:
-        limit = 100 * LAUNCH_BOUND_BELOW
+        limit = 100 * WAITS_BELOW
         axes.axhline(limit, color="black", linestyle="--", label="launch-bound below")
     if dims:
         context_axis(axes, dims)

@@ -2,7 +2,9 @@
 
 from enum import StrEnum
 
+from workflow_src.common.thresholds import WAITS_BELOW
 from workflow_src.render.show import Headline
+from workflow_src.render.value import Value
 from workflow_src.studies.lines import spread
 from workflow_src.studies.mlp.result import Mlp
 
@@ -27,8 +29,8 @@ class Verdict(StrEnum):
         "is {working} of the step."
     )
     WAITS = (
-        "That can't be told: fewer than two widths keep the device working for 80 % of a step or "
-        "more (most: {most}, at dim {dim}), and a step that waits for launches says nothing of "
+        "That can't be told: fewer than two widths keep the device working for {enough} of a step "
+        "or more (most: {most}, at dim {dim}), and a step that waits for launches says nothing of "
         "FLOPs."
     )
     CANT_TELL = "That can't be told: fewer than two widths have a time and a device time."
@@ -43,6 +45,7 @@ def headline(result: Mlp) -> Headline:
         "working": spread([growth.low.working, growth.high.working]) if growth else None,
         "step": growth.step if growth else None,
         "flops": growth.flops if growth else None,
+        "enough": Value(WAITS_BELOW, "share", ()),
         "most": most.working if most else None,
         "dim": most.dim if most else None,
     }

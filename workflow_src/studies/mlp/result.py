@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
+from workflow_src.common.thresholds import WAITS_BELOW
 from workflow_src.render.value import Cell, Ranged, Value, computed, ratio
 from workflow_src.studies.lines import Line, lines, shown, unmeasured
 from workflow_src.studies.mlp.points import BASE
@@ -32,9 +32,9 @@ class Width:
 
     @property
     def waits(self) -> bool:
-        """Whether a GPU waits for more of the step than a launch-bound one may."""
+        """Whether a GPU waits for launches, judged as its FLOPs are: by what it is of the step."""
         share = self.working.number if self.working else 0.0
-        return not self.on_cpu and share < LAUNCH_BOUND_BELOW
+        return not self.on_cpu and share < WAITS_BELOW
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 from enum import StrEnum
 
-from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW
+from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW_NS
+from workflow_src.common.units import NS_PER_US
 from workflow_src.render.show import Headline
 from workflow_src.render.value import Value
 from workflow_src.studies.precision.result import Precision
@@ -11,9 +12,10 @@ from workflow_src.studies.precision.result import Precision
 class Verdict(StrEnum):
     """The verdicts, each with its sentence."""
 
-    WHERE_BUSY = (
+    WHERE_LONG = (
         "bf16 autocast is faster than full precision in these comparisons: {gains}; at best {best} "
-        "({where}). Where it is slower, the device works for at most {busy} of its step."
+        "({where}). Where it is slower, it is launch-bound: the device takes at most {longest} us "
+        "per kernel."
     )
     GAINS = (
         "bf16 autocast is faster than full precision in these comparisons: {gains}; at best {best} "
@@ -35,7 +37,7 @@ def headline(result: Precision) -> Headline:
         "best": best and best.speedup,
         "where": best and best.name,
         "gains": result.gains,
-        "busy": busiest_loss(result),
+        "longest": longest_of_losses(result),
     }
     return Headline(verdict, verdict.value, slots)
 
@@ -45,12 +47,12 @@ def _verdict(result: Precision) -> Verdict:
         return Verdict.CANT_TELL
     if not result.gained:
         return Verdict.NO_GAIN
-    busy = busiest_loss(result)
-    return Verdict.WHERE_BUSY if busy and busy.number < LAUNCH_BOUND_BELOW else Verdict.GAINS
+    longest, limit_us = longest_of_losses(result), LAUNCH_BOUND_BELOW_NS / NS_PER_US
+    return Verdict.WHERE_LONG if longest and longest.number < limit_us else Verdict.GAINS
 
 
-def busiest_loss(result: Precision) -> Value | None:
-    """The largest share of a step that loses in which the device works; None if one isn't known."""
-    shares = [share for pair in result.lost if (share := pair.busy)]
-    known = len(shares) == len(result.lost)
-    return max(shares, key=lambda share: share.number, default=None) if known else None
+def longest_of_losses(result: Precision) -> Value | None:
+    """The most device time per kernel of a step that loses; None if one isn't known."""
+    every = [us for pair in result.lost if (us := pair.kernel_us)]
+    known = len(every) == len(result.lost)
+    return max(every, key=lambda us: us.number, default=None) if known else None

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import final
 
 from workflow_src.common import words
-from workflow_src.render.value import Value, ratio
+from workflow_src.common.units import US_PER_MS
+from workflow_src.render.value import Value, computed, ratio
 from workflow_src.studies.lines import Line
 from workflow_src.studies.precision.points import AUTOCAST
 
@@ -42,6 +43,16 @@ class Pair:
         """The share of the step under autocast in which a GPU works; None on a CPU."""
         on_cpu = self.autocast.text("device") == "cpu"
         return None if on_cpu else self.autocast.value("busy_share", "share", "device / median")
+
+    @property
+    def kernel_us(self) -> Value | None:
+        """The device time per kernel under autocast, in us; None on a CPU."""
+        ms, kernels = (
+            self.autocast.value("busy_ms", "ms"),
+            self.autocast.value("activities", "count"),
+        )
+        each = None if self.busy is None else ratio(ms, kernels, "us")
+        return each and computed(each.number * US_PER_MS, "us", "device time / kernels", each)
 
     @property
     def name(self) -> str:

@@ -1,0 +1,63 @@
+"""What comes first of savings with given intervals, by hand: the plain time is 100 ms."""
+
+import pytest
+
+from workflow_src.answers.change_first.saving import Interval, Saving, choice, merged, saving
+from workflow_src.render.value import Value
+
+
+def ms(middle: float, low: float, high: float) -> Interval:
+    return Interval(*(Value(number, "ms", ()) for number in (middle, low, high)))
+
+
+PLAIN = ms(100, 100, 100)
+
+
+def of(names: str, middle: float, low: float, high: float, measured: bool = True) -> Saving:
+    made = saving(names.split("+"), PLAIN, ms(middle, low, high), measured)
+    assert made
+    return made
+
+
+G, B, BOTH = "graph", "bf16", "bf16+graph"
+
+
+@pytest.mark.parametrize(
+    ("times", "contenders", "best"),
+    [
+        pytest.param({G: (60, 59, 61), B: (80, 70, 90)}, [G], G, id="the most"),
+        pytest.param({G: (60, 59, 61), B: (70, 61, 79)}, [G, B], G, id="they touch"),
+        pytest.param({G: (60, 59, 61), B: (50, 20, 120)}, [G, B], G, id="more, but unsure"),
+        pytest.param({G: (60, 59, 61), B: (99, 50, 150)}, [G], G, id="less and unsure"),
+        pytest.param({G: (99, 97, 101), B: (120, 90, 140)}, [], "", id="nothing sure"),
+        pytest.param({G: (60, 59, 61), BOTH: (20, 19, 21)}, [G], BOTH, id="together"),
+        pytest.param({B: (120, 110, 130), BOTH: (20, 19, 21)}, [], BOTH, id="only together"),
+    ],
+)
+def test_first_is_the_single_remedy_that_surely_saves_most(
+    times: dict[str, tuple[float, float, float]], contenders: list[str], best: str
+) -> None:
+    found = choice([of(names, *interval) for names, interval in times.items()])
+    assert ["+".join(each.remedies) for each in found.contenders] == contenders
+    assert ("+".join(found.best.remedies) if found.best else "") == best
+    assert (found.first is None) == (len(contenders) != 1)
+
+
+def test_what_was_measured_counts_and_keeps_its_prediction_beside_it() -> None:
+    """The first measurement of a combination counts; the order of "+" doesn't matter."""
+    measured = [of("graph+bf16", 20, 19, 21), of("bf16+graph", 40, 39, 41)]
+    both, alone = of("bf16+graph", 25, 22, 28, False), of("sdpa", 90, 80, 95, False)
+    found = merged(measured, [both, alone])
+    assert [each.remedies for each in found] == [("sdpa",), ("bf16", "graph")]
+    assert [each.measured for each in found] == [False, True]
+    assert found[1].time.middle.number == 20
+    assert found[1].predicted == both.time and found[0].predicted is None
+
+
+def test_a_saving_reaches_from_the_worst_to_the_best_of_both_sides() -> None:
+    """50 of 100 ms; 50 of 80 at worst against 60 with it, 40 of 160 at best."""
+    made = saving(["graph"], ms(100, 80, 160), ms(50, 40, 60), True)
+    assert made
+    shares = made.share.middle, made.share.low, made.share.high
+    assert [share.number for share in shares] == [0.5, 0.25, 0.75]
+    assert saving(["graph"], ms(0, 0, 0), ms(1, 1, 1), True) is None

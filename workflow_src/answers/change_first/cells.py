@@ -1,0 +1,68 @@
+"""How savings are printed: predicted ones with a sign before them, those of one process marked."""
+
+from workflow_src.answers.change_first.saving import Choice, Interval, Saving
+from workflow_src.render.value import Cell, Joined, Marked, Ranged
+
+PREDICTED = "\N{ALMOST EQUAL TO}"
+"""Stands before what the model predicts."""
+
+ALONE = "\N{SUPERSCRIPT ONE}"
+"""Stands behind what is known of one process only."""
+
+NOTHING_SURE = "no sure saving"
+UNDECIDED = "undecided:"
+
+
+def name(saving: Saving) -> str:
+    """Its remedies, as in the tables' columns."""
+    return "+".join(saving.remedies)
+
+
+def signed(saving: Saving, cell: Cell) -> Cell:
+    """A cell of a saving with its sign or mark."""
+    if not saving.measured:
+        return Joined((PREDICTED, cell), " ")
+    return Marked(cell, ALONE) if saving.alone else cell
+
+
+def share(saving: Saving) -> Cell:
+    """Its remedies and the share that they save."""
+    return Joined((name(saving), signed(saving, saving.share.middle)), " ")
+
+
+def first(choice: Choice) -> Cell:
+    """What comes first, or what may; None if nothing surely saves anything."""
+    several = len(choice.contenders) > 1
+    shares = Joined(tuple(map(share, choice.contenders)), " or ")
+    if not choice.contenders:
+        return None
+    return Joined((UNDECIDED, shares), " ") if several else shares
+
+
+def best(choice: Choice) -> Cell:
+    """The best combination with its share and its time; None where one remedy alone is the best."""
+    if choice.best is None or choice.best.single:
+        return None
+    return Joined((share(choice.best), Joined((choice.best.time.middle, "ms"), " ")), ", ")
+
+
+def whole(saving: Saving | None) -> Cell:
+    """The time with its interval, the share saved, and what was predicted of a measured time."""
+    if saving is None:
+        return None
+    guess = saving.predicted
+    told = [signed(saving, ranged(saving.time)), saving.share.middle]
+    if guess:
+        told.append(Joined((PREDICTED, ranged(guess)), " "))
+    return Joined(tuple(told), "; ")
+
+
+def ranged(interval: Interval) -> Ranged:
+    """An interval as "5.1 (5.0 to 5.2)"."""
+    return Ranged(interval.middle, interval.low, interval.high)
+
+
+def times(savings: tuple[Saving, ...]) -> Cell:
+    """All of one phase: remedies and the time with them."""
+    said = (Joined((name(each), signed(each, each.time.middle)), " ") for each in savings)
+    return Joined(tuple(said), ", ") if savings else None

@@ -1,0 +1,163 @@
+"""What remedies were measured to save: by a replay, in another case, and in the study levers."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+from workflow_src.answers.change_first.saving import Interval, Saving, saving
+from workflow_src.answers.change_first.timed import Spread, at_speed_of, plain_time, replayed_time
+from workflow_src.answers.conditions import elsewhere
+from workflow_src.answers.tables import CaseKey, Tables
+from workflow_src.answers.times import PhaseTimes
+from workflow_src.common.case import ATTENTIONS, OPTIMIZERS, PHASES, PRECISIONS
+from workflow_src.render.value import Value, computed, rows_of, value
+
+Times = Mapping[tuple[CaseKey, str], PhaseTimes]
+"""The times of cases by case and phase."""
+
+HOST_US = "host_operation_us_before"
+
+LEVERS = "studies/levers"
+_COLUMNS = """case variant remedies batches phase status median_ms fastest_process_ms
+slowest_process_ms processes error_state gradients_error"""
+LEVERS_COLUMNS = frozenset(_COLUMNS.split())
+PLAIN = "plain"
+
+BETTER = {
+    "precision": PRECISIONS,
+    "attention": ("eager", *ATTENTIONS),
+    "optimizer": OPTIMIZERS,
+}
+"""The values of each axis from plain to better: a remedy is named after the one that a case has.
+
+What transformers calls eager is attention written out.
+"""
+
+SAME = ("size", "context", "batch", "device")
+"""What two cases have in common of which one is the other with remedies."""
+
+OF_THE_OPTIMIZER = frozenset(OPTIMIZERS)
+"""Remedies that can touch the training step alone."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What measured savings are read from."""
+
+    tables: Tables
+    times: Times
+    spread: Spread | None
+
+
+def measured(run: Run, case: CaseKey, phase: str) -> Iterator[Saving]:
+    """What was measured of a phase: by replay first, then in the study, then in other cases."""
+    times = run.times[case, phase]
+    plain = plain_time(run.tables, times, run.spread)
+    if plain is None:
+        return
+    yield from _replay(run, times, plain)
+    yield from _studied(run.tables, times, plain)
+    yield from _in_other_cases(run, times, plain)
+
+
+def _replay(run: Run, times: PhaseTimes, plain: Interval) -> Iterator[Saving]:
+    replayed = replayed_time(run.tables, times)
+    found = replayed and saving(["graph"], plain, replayed, True, times.processes < 2)
+    if found:
+        yield found
+
+
+def _in_other_cases(run: Run, times: PhaseTimes, plain: Interval) -> Iterator[Saving]:
+    """Cases that differ in remedies alone: in plain time, and replayed together with a graph.
+
+    Plain times of two hosts don't compare, but replays do, which no host slows down.
+    """
+    case, phase = times.case, times.phase
+    mine = run.tables.of("environments", case.case)
+    for (other, of), its in run.times.items():
+        names = remedies_of(other, case, phase) if of == phase else ()
+        if not names or not its.comparable:
+            continue
+        alone = min(times.processes, its.processes) < 2
+        host = run.tables.of("environments", other.case)
+        time = None if elsewhere(host, mine) else plain_time(run.tables, its, run.spread)
+        time = time and at_speed_of(time, its, _host_us(host), _host_us(mine))
+        replayed = replayed_time(run.tables, its)
+        found = time and saving(names, plain, time, True, alone)
+        with_graph = replayed and saving([*names, "graph"], plain, replayed, True, alone)
+        yield from filter(None, (found, with_graph))
+
+
+def _host_us(environment: pd.DataFrame) -> Value | None:
+    """What an eager operation took on the host before the case, in us."""
+    if environment.empty or HOST_US not in environment:
+        return None
+    return value(environment[HOST_US].iloc[0], "us", rows_of("environments", environment))
+
+
+def remedies_of(other: CaseKey, case: CaseKey, phase: str) -> tuple[str, ...]:
+    """The remedies with which a case is the `other`; empty if it isn't that."""
+    if any(getattr(case, axis) != getattr(other, axis) for axis in SAME):
+        return ()
+    found = []
+    for axis, order in BETTER.items():
+        mine, its = getattr(case, axis), getattr(other, axis)
+        if mine == its:
+            continue
+        if mine not in order or its not in order or order.index(its) < order.index(mine):
+            return ()
+        found.append(its)
+    return tuple(found) if touches(found, phase) else ()
+
+
+def touches(remedies: list[str], phase: str) -> bool:
+    """Whether remedies change a phase: an optimizer is no part of a forward or backward pass."""
+    return phase == PHASES[-1] or not OF_THE_OPTIMIZER & set(remedies)
+
+
+def _studied(tables: Tables, times: PhaseTimes, plain: Interval) -> Iterator[Saving]:
+    """The study's variants; it has plain times of its own, so that only shares carry over.
+
+    Left out are variants whose gradients aren't finite, and more batches in a step, which save no
+    time of the same step.
+    """
+    table = tables[LEVERS] if LEVERS in tables.frames else pd.DataFrame()
+    if not set(table) >= LEVERS_COLUMNS:
+        return
+    here = (table["case"] == times.case.case) & (table["phase"] == times.phase)
+    broken = (table["error_state"] == "ok") & table["gradients_error"].isna()
+    rows = table[here & (table["status"] == "ok") & ~broken & ~(table["batches"] > 1)]
+    own = _interval(rows[rows["variant"] == PLAIN])
+    variants = rows[rows["variant"] != PLAIN]
+    for _, variant in variants.groupby("variant", sort=False) if own else ():
+        names = str(variant["remedies"].iloc[0]).split("+")
+        time = _interval(variant) if touches(names, times.phase) else None
+        alone = bool(pd.concat([variant, rows[rows["variant"] == PLAIN]])["processes"].min() < 2)
+        found = own and time and saving(names, own, time, True, alone)
+        if found:
+            yield _of_plain(found, plain)
+
+
+def _interval(rows: pd.DataFrame) -> Interval | None:
+    """The time of a variant, from its fastest process to its slowest."""
+    if rows.empty:
+        return None
+    columns = ("median_ms", "fastest_process_ms", "slowest_process_ms")
+    source = rows_of(LEVERS, rows.iloc[:1])
+    middle, low, high = (value(rows[name].iloc[0], "ms", source, formula=name) for name in columns)
+    return Interval(middle, low or middle, high or middle) if middle else None
+
+
+def _of_plain(found: Saving, plain: Interval) -> Saving:
+    """A saving of the study's plain time as one of the same share of the case's."""
+    ends = (found.time.middle, found.time.low, found.time.high)
+    own = found.time.middle.number / (1 - found.share.middle.number)
+    middle, low, high = (_scaled(each, own, plain.middle) for each in ends)
+    return Saving(found.remedies, Interval(middle, low, high), found.share, True, found.alone)
+
+
+def _scaled(time: Value, own: float, plain: Value) -> Value:
+    ms = time.number / own * plain.number
+    made = computed(ms, "ms", "time / the study's plain time * plain time", time, plain)
+    return made or time

@@ -1,0 +1,152 @@
+"""What remedies save of a phase: the time with them, the share saved, and how it is known."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from workflow_src.render.value import Value, computed
+
+REMEDIES = ("bf16", "tf32", "sdpa", "foreach", "fused", "compile", "graph")
+"""The remedies in the order in which tables list them and "+" joins them.
+
+A study may have tried others, which come after these.
+"""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A value with the least and the most that it may be."""
+
+    middle: Value
+    low: Value
+    high: Value
+
+
+@dataclass(frozen=True)
+class Saving:
+    """What some remedies save of one phase.
+
+    time: in ms with the remedies.
+    share: of the plain time that they save; below 0 where the phase takes longer.
+    measured: False where the step's model predicted it.
+    alone: whether a time behind it is of one process only, so that its interval is the run's own
+        spread between processes.
+    predicted: the time (ms) that the model predicts where it was measured, too.
+    """
+
+    remedies: tuple[str, ...]
+    time: Interval
+    share: Interval
+    measured: bool
+    alone: bool = False
+    predicted: Interval | None = None
+
+    @property
+    def single(self) -> bool:
+        """Whether it is of one remedy."""
+        return len(self.remedies) == 1
+
+    @property
+    def sure(self) -> bool:
+        """Whether even the low end of the interval is a saving."""
+        return self.share.low.number > 0
+
+
+def saving(
+    remedies: Iterable[str], plain: Interval, time: Interval, measured: bool, alone: bool = False
+) -> Saving | None:
+    """What remedies save, from the times without and with them; None if a plain time isn't above 0.
+
+    Its low end is of the slowest with them against the fastest without, its high end the opposite.
+    """
+    shares = (
+        _share(plain.middle, time.middle),
+        _share(plain.low, time.high),
+        _share(plain.high, time.low),
+    )
+    middle, low, high = shares
+    if middle is None or low is None or high is None:
+        return None
+    return Saving(in_order(remedies), time, Interval(middle, low, high), measured, alone)
+
+
+def _share(plain: Value, time: Value) -> Value | None:
+    if not plain.number > 0:
+        return None
+    return computed(1 - time.number / plain.number, "share", "1 - with / plain", time, plain)
+
+
+def in_order(remedies: Iterable[str]) -> tuple[str, ...]:
+    """Remedies in the order of REMEDIES, then others by name; each once."""
+    return tuple(sorted(set(remedies), key=_place))
+
+
+def _place(remedy: str) -> tuple[int, str]:
+    return (REMEDIES.index(remedy) if remedy in REMEDIES else len(REMEDIES), remedy)
+
+
+def merged(measured: Iterable[Saving], predicted: Iterable[Saving]) -> tuple[Saving, ...]:
+    """Each combination once, those of fewer remedies first: the first that was measured counts.
+
+    A prediction stands in only where nothing was measured, and beside the measured time elsewhere.
+    """
+    guessed = {each.remedies: each for each in predicted}
+    found: dict[tuple[str, ...], Saving] = {}
+    for each in measured:
+        guess = guessed.get(each.remedies)
+        found.setdefault(each.remedies, replace(each, predicted=guess.time if guess else None))
+    every = guessed | found
+    return tuple(sorted(every.values(), key=lambda each: _rank(each.remedies)))
+
+
+def _rank(remedies: tuple[str, ...]) -> tuple[int, list[tuple[int, str]]]:
+    return len(remedies), [_place(name) for name in remedies]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What to change first in one phase, and the combination that saves most.
+
+    contenders: the single remedy that saves most, and those that may save as much; empty if none
+        surely saves anything.
+    best: the combination, or single remedy, of the shortest time; None likewise.
+    """
+
+    contenders: tuple[Saving, ...] = ()
+    best: Saving | None = None
+
+    @property
+    def first(self) -> Saving | None:
+        """The remedy that comes first; None if several may, or none does."""
+        return self.contenders[0] if len(self.contenders) == 1 else None
+
+
+def choice(savings: Iterable[Saving]) -> Choice:
+    """What comes first of some savings of one phase.
+
+    First is the single remedy that saves most of those whose interval's low end is above 0. Another
+    contends with it if its interval of time overlaps that one's, and it surely saves something or
+    its median saves more. All savings are of one plain time, whose spread is theirs in common: so
+    times with remedies are compared, not savings.
+    """
+    every = list(savings)
+    sure = sorted((each for each in every if each.sure), key=_ms)
+    singles = [each for each in sure if each.single]
+    if not singles:
+        return Choice((), sure[0] if sure else None)
+    top = singles[0]
+    others = [
+        each
+        for each in every
+        if each.single and each is not top and (each.sure or _ms(each) < _ms(top))
+    ]
+    rivals = (each for each in sorted(others, key=_ms) if overlap(each.time, top.time))
+    return Choice((top, *rivals), sure[0])
+
+
+def _ms(saving: Saving) -> float:
+    return saving.time.middle.number
+
+
+def overlap(one: Interval, other: Interval) -> bool:
+    """Whether two intervals have a value in common."""
+    return one.low.number <= other.high.number and other.low.number <= one.high.number

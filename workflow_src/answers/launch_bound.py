@@ -1,0 +1,87 @@
+"""Which phases are launch-bound: those of little device time per kernel.
+
+A launch costs the host about the same whatever it starts, so whether the device waits for it is a
+matter of how long a kernel takes. Where that limit lies depends on the host; a run tells its own.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from workflow_src.answers.kernels import calls
+from workflow_src.answers.tables import Tables
+from workflow_src.answers.times import PhaseTimes, phase_times
+from workflow_src.common.case import PHASES
+from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW_NS, NEARLY_ALL_DEVICE
+from workflow_src.common.units import NS_PER_US, US_PER_MS
+from workflow_src.render.value import Value, computed, ratio
+
+NEARLY = Value(NEARLY_ALL_DEVICE, "share", ())
+
+FEWEST_EACH = 10
+"""A limit isn't derived from fewer phases that wait for launches, or fewer that don't."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The device time per kernel, in us, below which a phase is launch-bound.
+
+    phases: from how many of the run it was derived, and `right`: how many of them lie on their
+    side; None if it is the constant. nearly: from this share of the plain time on, the device works
+    for nearly all of it.
+    """
+
+    us: Value
+    phases: Value | None = None
+    right: Value | None = None
+    nearly: Value = NEARLY
+
+    def bound(self, kernel_us: Value | None) -> bool:
+        """Whether a phase of so much device time per kernel is launch-bound."""
+        return kernel_us is not None and kernel_us.number < self.us.number
+
+
+def kernel_us(tables: Tables, times: PhaseTimes) -> Value | None:
+    """The device time per kernel, copy and fill of a phase, in us; None on a CPU."""
+    if times.case.on_cpu or times.busy is None:
+        return None
+    launched = calls(tables.of("kernels", times.case.case, times.phase))
+    each = ratio(times.busy, launched, "us")
+    formula = "device time / kernels, copies and fills"
+    return each and computed(each.number * US_PER_MS, "us", formula, each)
+
+
+def limit(tables: Tables) -> Limit:
+    """The limit of a run: what separates best the phases that the device nearly fills from others.
+
+    The device nearly fills a phase if it works for NEARLY_ALL_DEVICE of the plain time or more. Of
+    all limits between two phases next to each other in device time per kernel (their geometric
+    mean), the one is taken that puts fewest phases on the wrong side, the least of several. It is
+    LAUNCH_BOUND_BELOW_NS where that puts as few there, or where the run has fewer than FEWEST_EACH
+    phases of either kind.
+    """
+    every = (phase_times(tables, case, phase) for case in tables.cases for phase in PHASES)
+    known = [(us, times.working) for times in every if (us := kernel_us(tables, times))]
+    return split([(us, working) for us, working in known if working])
+
+
+def split(phases: Iterable[tuple[Value, Value]]) -> Limit:
+    """The limit from (device time per kernel, share of the plain time in which it works)."""
+    ordered = sorted(phases, key=lambda phase: phase[0].number)
+    waits = [working.number < NEARLY_ALL_DEVICE for _, working in ordered]
+    wrong = [_wrong(waits, place) for place in range(len(ordered) + 1)]
+    best, usual = wrong.index(min(wrong)), Value(LAUNCH_BOUND_BELOW_NS / NS_PER_US, "us", ())
+    below_usual = sum(us.number < usual.number for us, _ in ordered)
+    few = min(waits.count(True), waits.count(False)) < FEWEST_EACH
+    if few or wrong[below_usual] == wrong[best] or best in (0, len(ordered)):
+        return Limit(usual)
+    below, above = (ordered[place][0].number for place in (best - 1, best))
+    sources = [value for phase in ordered for value in phase]
+    us = computed((below * above) ** 0.5, "us", "separates best the phases", *sources)
+    every = computed(len(ordered), "count", "phases", *sources)
+    right = computed(len(ordered) - wrong[best], "count", "phases on their side", *sources)
+    return Limit(us or usual, every, right)
+
+
+def _wrong(waits: Sequence[bool], place: int) -> int:
+    """How many phases before a place don't wait, and from there on do."""
+    return waits[:place].count(False) + waits[place:].count(True)
