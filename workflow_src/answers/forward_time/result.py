@@ -8,7 +8,7 @@ import pandas as pd
 from workflow_src.answers.among import Among, among
 from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.example import example
-from workflow_src.answers.forward_time.pairs import TABLE, paired
+from workflow_src.answers.forward_time.pairs import TABLE, pairs
 from workflow_src.answers.forward_time.steps import Steps, steps
 from workflow_src.answers.launch_bound import Limit, kernel_us, limit
 from workflow_src.answers.left_out import NOTHING_KNOWN, left_out
@@ -80,8 +80,8 @@ def result(tables: Tables) -> ForwardTime:
 
 
 def _times(tables: Tables, case: CaseKey) -> PhaseTimes:
-    pairs, host = tables.frames.get(TABLE, pd.DataFrame()), tables.of("environments", case.case)
-    return replace(phase_times(tables, case, PHASE), paired=paired(pairs, case.case, host))
+    study, host = tables.frames.get(TABLE, pd.DataFrame()), tables.of("environments", case.case)
+    return replace(phase_times(tables, case, PHASE), pairs=pairs(study, case.case, host))
 
 
 def agreement(cases: Sequence[PhaseTimes]) -> Among:
@@ -141,8 +141,8 @@ def summary(columns: dict[str, list[PhaseTimes]], bound: Collection[CaseKey]) ->
         "share of the plain time in which the device works": [
             spread([each.working for each in mine]) for mine in columns.values()
         ],
-        "profiled / plain, by pairs of processes": [
-            spread([each.paired for each in mine]) for mine in columns.values()
+        "profiled / plain, over all pairs of processes": [
+            spread([pair for each in mine for pair in each.pairs]) for mine in columns.values()
         ],
         "replayed / device time": [
             spread([replay_over_device(each) for each in mine]) for mine in columns.values()
@@ -152,7 +152,7 @@ def summary(columns: dict[str, list[PhaseTimes]], bound: Collection[CaseKey]) ->
         ],
         "cases of several processes": [_several(mine) for mine in columns.values()],
         "slowest process over fastest": [
-            spread([ratio(each.slowest, each.fastest, "near_one") for each in mine])
+            spread([ratio(each.slowest, each.fastest, "times") for each in mine])
             for mine in columns.values()
         ],
     }
@@ -167,7 +167,7 @@ def by_hand(times: PhaseTimes) -> pd.DataFrame:
         "replayed as one graph": times.replayed,
         "plain Python": Ranged(times.plain, times.fastest, times.slowest) if times.plain else None,
         "under the profiler": times.profiled,
-        "profiled / plain, by pairs of processes": times.paired,
+        "profiled / plain, over pairs of processes": spread(times.pairs),
     }
     lines = [[name, cell] for name, cell in rows.items() if cell]
     return pd.DataFrame(lines, columns=[times.case.case, "ms (processes)"], dtype="object")
