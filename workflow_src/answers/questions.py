@@ -41,6 +41,7 @@ QUESTIONS: dict[str, Question] = {
         "other_kernels",
         "What besides matrix products takes time in the forward pass?",
         ("timings", "kernels", "captures"),
+        optional=("operators",),
     ),
     "d": Question(
         "gemm_share",
@@ -52,7 +53,7 @@ QUESTIONS: dict[str, Question] = {
         "softmax",
         "Softmax against the matrix products of attention: time and FLOPs",
         ("timings", "kernels", "captures", "work"),
-        optional=("operators",),
+        optional=("operators", "ceilings"),
     ),
     "f": Question(
         "change_first",

@@ -13,6 +13,7 @@ from workflow_src.answers.left_out import left_out, without_disturbed
 from workflow_src.answers.matrix import by_precision, matrices
 from workflow_src.answers.parts import Part, parts_table
 from workflow_src.answers.softmax.by_operators import alike, attention, flop_ratio, ms_of
+from workflow_src.answers.softmax.memory import bandwidth, moved
 from workflow_src.answers.softmax.steps import CASTS, ORDER, steps_of
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common import words
@@ -25,6 +26,7 @@ from workflow_src.render.value import (
     median,
     ratio,
     rows_of,
+    spread,
     total,
     value,
 )
@@ -44,7 +46,8 @@ class SoftmaxCase:
     `state` is "ok" where all three took time apart, "fused" where they are one kernel, or else why
     they weren't measured. The products' times are those of their kernels alone; `beside_ms` is the
     rest of the two ranges they lie in. Ratios are softmax's over both products' together; FLOPs are
-    counted by formula, those of a brought model by its operators' shapes.
+    counted by formula, those of a brought model by its operators' shapes. `moved`: the GB/s at
+    which the products read their factors and write their results, by these shapes.
     """
 
     case: CaseKey
@@ -56,6 +59,7 @@ class SoftmaxCase:
     time_ratio: Value | None = None
     flop_ratio: Value | None = None
     steps: tuple[Part, ...] = ()
+    moved: Value | None = None
 
     @property
     def times(self) -> tuple[Value | None, ...]:
@@ -95,6 +99,7 @@ class Softmax:
     casts: bool
     by_case: pd.DataFrame
     opening: tuple[OpeningRow, ...]
+    bandwidth: Value | None
     left_out: pd.DataFrame = field(default_factory=pd.DataFrame)
 
 
@@ -127,6 +132,7 @@ def result(tables: Tables) -> Softmax:
         casts=any(step.name in CASTS for steps in shown.values() for step in steps),
         by_case=by_case(list(timed.values())),
         opening=opening(columns),
+        bandwidth=bandwidth(tables),
         left_out=left_out(
             tables,
             {
@@ -164,6 +170,7 @@ def softmax_of_case(tables: Tables, case: CaseKey) -> SoftmaxCase:
         beside_ms=device_ms(around.drop(_gemms(around).index)),
         flop_ratio=_flop_ratio(tables, case),
         steps=steps_of(softmax),
+        moved=moved(*(_inside(tables, case, name) for name in (SCORES, VALUES))),
     )
     return replace(found, time_ratio=_over_products(found.softmax_ms, found))
 
@@ -267,6 +274,9 @@ def summary(columns: Mapping[str, Sequence[SoftmaxCase]]) -> pd.DataFrame:
         "softmax / AV: time": medians(lambda c: ratio(c.softmax_ms, c.av_ms, "times")),
         "softmax / (QK^T + AV): time": medians(lambda c: c.time_ratio),
         "softmax / (QK^T + AV): FLOPs": [flops_of(mine) for mine in columns.values()],
+        "QK^T + AV: GB/s read and written (least to most)": [
+            spread(c.moved for c in mine) for mine in columns.values()
+        ],
         "around the products / (QK^T + AV): time": medians(
             lambda c: _over_products(c.beside_ms, c)
         ),
@@ -294,9 +304,12 @@ def _against(
 
 def by_case(timed: Sequence[SoftmaxCase]) -> pd.DataFrame:
     """A row per case: times in ms, and their ratio."""
-    lines = [[each.case.case, *each.times, each.time_ratio, each.flop_ratio] for each in timed]
+    lines = [
+        [each.case.case, *each.times, each.time_ratio, each.flop_ratio, each.moved]
+        for each in timed
+    ]
     heads = ["case", "softmax", "QK^T", "AV", "around the products", "softmax / (QK^T + AV)"]
-    heads += ["the same: FLOPs"]
+    heads += ["the same: FLOPs", "QK^T + AV: GB/s"]
     return pd.DataFrame(lines, columns=heads, dtype="object")
 
 

@@ -14,8 +14,8 @@ class Verdict(StrEnum):
         "step."
     )
     ENOUGH = (
-        "Warm-up steps after which no mean is over 5 % above a settled step: {enough}. With fewer, one "
-        "is {worst} above it ({where})."
+        "Warm-up steps after which no mean is over 5 % above a settled step: {enough}. With fewer, "
+        "one is {worst} above it ({where})."
     )
     NOT_ENOUGH = (
         "After each number of warm-up steps tried, some mean is over 5 % above a settled step: "
