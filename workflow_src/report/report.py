@@ -34,7 +34,7 @@ from workflow_src.report.what_ran import what_ran
 from workflow_src.studies.study import STUDIES
 
 FIGURE_TEXTS = {
-    "step_parts": "Parts of training steps",
+    "step_parts": "Training steps",
     "forward_time": "Unprofiled time of the forward pass, and a GPU's work in it, over context",
     "component_shares": "Share of the forward pass besides products, by component and case",
     "family_shares": "Share of each family, and of the optimizer, in each phase's time, by case",

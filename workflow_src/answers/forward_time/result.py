@@ -184,10 +184,10 @@ def _several(mine: Sequence[PhaseTimes]) -> Cell:
 def opening(columns: dict[str, list[PhaseTimes]]) -> tuple[OpeningRow, ...]:
     """The rows of (a) in the report's table of medians."""
     rows: dict[str, dict[str, Cell]] = {
-        "(a) cases whose forward pass is as long under the profiler (within 10 %)": {
+        "(a) forward passes as long under the profiler, within 10 %": {
             name: agreement(mine).cell for name, mine in columns.items()
         },
-        "share of the forward pass in which the device works": {
+        "forward pass: the device works for": {
             name: median(each.working for each in mine) for name, mine in columns.items()
         },
     }

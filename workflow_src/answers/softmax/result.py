@@ -254,7 +254,7 @@ def flops_of(cases: Sequence[SoftmaxCase]) -> Cell:
     """The ratio of FLOPs; of cases that differ, as by the size of their heads, least to most."""
     ratios = sorted((c.flop_ratio for c in cases if c.flop_ratio), key=lambda each: each.number)
     ends = dict.fromkeys(each.number for each in ratios)
-    return Joined((ratios[0], ratios[-1]), " to ") if len(ends) > 1 else median(ratios)
+    return Joined((ratios[0], ratios[-1]), "\N{EN DASH}") if len(ends) > 1 else median(ratios)
 
 
 def summary(columns: Mapping[str, Sequence[SoftmaxCase]]) -> pd.DataFrame:
