@@ -7,7 +7,7 @@
 #   results/{tag}/tables/{case}/{table}.csv           the tables of one case
 #   results/{tag}/ceilings.json, tables/ceilings.csv the machine's ceilings: raw samples, rates
 #   results/{tag}/environments/{part}.csv             what the cases, or a study, were measured on
-#   results/{tag}/tables/{table}.csv                  the tables of all cases
+#   results/{tag}/tables/{table}.csv                  the tables of all cases, and of remedies
 #   results/{tag}/answers/{question}.md, .json        the answer to one question, and its values
 #   results/{tag}/answers/cards.md, case/{case}.md    the table of each case, that of one alone
 #   results/{tag}/figures/{figure}.svg, timelines/{case}.svg (and steps for Perfetto, speedscope)

@@ -6,6 +6,7 @@ localrules:
     ceilings_table,
     environment,
     join,
+    remedies,
 
 
 rule export:
@@ -108,3 +109,29 @@ rule join:
     shell:
         "python -m workflow_src.tables.join --plan {input.plan:q} --cases {params.folders:q}"
         " --output {params.folders:q} > {log:q} 2>&1"
+
+
+# What each step would take with remedies, by replay, from the joined tables alone.
+rule remedies:
+    input:
+        tables=expand(
+            "results/{{tag}}/tables/{table}.csv",
+            table=("timings", "operators", "products"),
+        ),
+        ceilings=dag.ceilings.table(),
+    output:
+        report(
+            "results/{tag}/tables/remedies.csv",
+            category="Tables",
+            subcategory="Cases",
+        ),
+    log:
+        "results/{tag}/logs/tables/remedies.csv.log",
+    params:
+        tables=output_folder,
+        code=dag.code("tables.remedies"),
+    message:
+        "Predict the remedies of {wildcards.tag}"
+    shell:
+        "python -m workflow_src.tables.remedies --tables {params.tables:q}"
+        " --ceilings {input.ceilings:q} --output {output:q} > {log:q} 2>&1"

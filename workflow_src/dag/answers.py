@@ -39,7 +39,8 @@ class Answers:
         names = [*asked.tables, *(f"studies/{name}" for name in asked.studies if name in chosen)]
         tables = [f"results/{{tag}}/tables/{name}.csv" for name in names]
         found = {"tables": tables, "templates": templates}
-        return found | ({"ceilings": self.ceilings.table()} if "ceilings" in asked.optional else {})
+        optional = {"ceilings": self.ceilings.table, "remedies": self.ceilings.remedies}
+        return found | {name: made() for name, made in optional.items() if name in asked.optional}
 
     def case_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
         """The inputs of the card of one case: that case's own tables."""

@@ -34,8 +34,17 @@ class Ceilings:
 
         Runs measured before there was one are rewritten and assembled without it.
         """
-        table = f"{results_of(self.plan)}/tables/ceilings.csv"
-        return [table] if measures("ceilings") or Path(table).is_file() else []
+        return made(self.plan, "ceilings", "ceilings")
+
+    def remedies(self) -> list[str]:
+        """The table of remedies, which rests on that of ceilings, likewise."""
+        return made(self.plan, "remedies", "remedies")
+
+
+def made(plan: Plan, name: str, rule: str) -> list[str]:
+    """A joined table as an input, if it's there or a rule may make it."""
+    table = f"{results_of(plan)}/tables/{name}.csv"
+    return [table] if measures(rule) or Path(table).is_file() else []
 
 
 def measures(rule: str) -> bool:

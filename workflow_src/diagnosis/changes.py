@@ -47,6 +47,8 @@ class Plan:
 
     def stop_waiting(self, calls: Indices) -> None:
         """These calls return at once."""
+        if not len(self.waits):
+            return
         self.waits[np.isin(self.recording.waits["call"].to_numpy(), calls)] = False
 
     def leave_out(self, calls: Indices) -> None:
@@ -65,6 +67,18 @@ class DropGap:
     def apply(self, plan: Plan) -> None:
         """Change the plan."""
         plan.gap_ns[self.calls] = np.minimum(plan.gap_ns[self.calls], self.keep_ns)
+
+
+@dataclass(frozen=True, eq=False)
+class ScaleGap:
+    """The host's own time before some calls becomes `factor` (one, or one for each) of it."""
+
+    calls: Indices
+    factor: float | Factors
+
+    def apply(self, plan: Plan) -> None:
+        """Change the plan."""
+        plan.gap_ns[self.calls] = np.rint(plan.gap_ns[self.calls] * self.factor).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,6 +199,7 @@ class ScaleHost:
 
 Change = (
     DropGap
+    | ScaleGap
     | DropSynchronization
     | MakeAsynchronous
     | DropCall

@@ -9,12 +9,19 @@ import pandas as pd
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.changes import Change, MakeAsynchronous, Plan, ScaleHost, ScaleWork
+from workflow_src.diagnosis.single_lane import (
+    BEFORE_ALL,
+    Times,
+    is_single_lane,
+    own_clock,
+    single_lane,
+)
 from workflow_src.diagnosis.step import Recording
 
 TOLERANCE = 0.02
 """A step counts as understood if its replay without changes is off by no more than this share."""
 
-BEFORE_ALL, AFTER_ALL = -(2**62), 2**62
+AFTER_ALL = 2**62
 
 
 @dataclass(frozen=True)
@@ -46,10 +53,20 @@ def mean_step_ns(times_ns: Indices) -> float:
 
 def replay(recording: Recording, changes: Sequence[Change] = ()) -> Replayed:
     """The steps of a recording with all of these changes."""
+    return replayed(changed(recording, changes))
+
+
+def changed(recording: Recording, changes: Sequence[Change] = ()) -> Plan:
+    """What a replay with all of these changes does."""
     plan = Plan.of(recording)
     for change in changes:
         change.apply(plan)
-    times = _run(plan)
+    return plan
+
+
+def replayed(plan: Plan) -> Replayed:
+    """The steps of a plan."""
+    times = single_lane(plan) if is_single_lane(plan) else _run(plan)
     return Replayed(
         _step_times(plan, times),
         times.call_start,
@@ -57,16 +74,6 @@ def replay(recording: Recording, changes: Sequence[Change] = ()) -> Replayed:
         times.work_start,
         times.work_end,
     )
-
-
-@dataclass(frozen=True)
-class _Times:
-    """When calls and activities start and end (ns), from the beginning of the first call's gap."""
-
-    call_start: Indices
-    call_end: Indices
-    work_start: Indices
-    work_end: Indices
 
 
 class _Lanes:
@@ -114,13 +121,13 @@ class _Lanes:
         self.freed[lane] = max(end, self.freed[lane])
 
 
-def _run(plan: Plan) -> _Times:
+def _run(plan: Plan) -> Times:
     """Replay a plan: one pass over the calls that launch or wait, in order.
 
     The host's clock is its own time, which is known beforehand, and what held it up so far.
     """
     lanes = _Lanes(plan)
-    start, end = _own_clock(plan)
+    start, end = own_clock(plan)
     beside = plan.recording.calls["beside"].to_numpy()
     of_call = np.searchsorted(plan.recording.work["call"], np.arange(len(start) + 1))
     _place_backlog(plan.recording, lanes)
@@ -144,19 +151,7 @@ def _run(plan: Plan) -> _Times:
     by_own = np.cumsum(np.where(beside, 0, held_up[:-1]))
     before = by_own - np.where(beside, 0, held_up[:-1])
     work = (np.array(times, dtype=np.int64) for times in (lanes.starts, lanes.ends))
-    return _Times(start + before, end + before + held_up[:-1], *work)
-
-
-def _own_clock(plan: Plan) -> tuple[Indices, Indices]:
-    """When each call would start and end (ns) if nothing ever held the host up."""
-    beside = plan.recording.calls["beside"].to_numpy()
-    advance = np.where(beside, 0, plan.gap_ns + plan.cost_ns)
-    before = np.cumsum(advance) - advance
-    start = before + plan.gap_ns
-    own = np.flatnonzero(~beside)
-    latest = np.searchsorted(own, np.flatnonzero(beside)) - 1
-    start[beside] += np.where(latest < 0, 0, start[own[latest]] - before[beside])
-    return start, start + plan.cost_ns
+    return Times(start + before, end + before + held_up[:-1], *work)
 
 
 def _place_backlog(recording: Recording, lanes: _Lanes) -> None:
@@ -176,7 +171,7 @@ def _by_row(table: pd.DataFrame, columns: tuple[str, str, str]) -> dict[int, lis
     return found
 
 
-def _step_times(plan: Plan, times: _Times) -> Indices:
+def _step_times(plan: Plan, times: Times) -> Indices:
     """The times of steps, as in Replayed.
 
     A step's end is that of its range or of the last work launched so far. Its range ends after its

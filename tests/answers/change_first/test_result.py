@@ -174,6 +174,20 @@ def test_overlapping_remedies_are_undecided_and_combinations_stand_in_their_own_
     assert str(Printer()(row.cells["fp32"])) == "≈ 20 %; ≈ 40 %"
 
 
+def test_of_many_undecided_remedies_two_are_named(read) -> None:
+    names = ("bf16", "tf32", "sdpa", "compile")
+    rows = [(each, 40.0 + place, 30.0, 49.0) for place, each in enumerate(names)]
+    made = result(read(Sample(), remedies=predictions(Sample(), *rows)))
+    said = str(Printer()(made.matrices[0].iloc[0, 1]))
+    assert said == "undecided: bf16 ≈ 20 % or tf32 ≈ 18 % or 2 more"
+
+
+def test_an_optimizer_is_left_out_of_shorter_phases(read) -> None:
+    rows = predictions(Sample(), ("fused", 45.0, 44.0, 46.0), ("sdpa+fused", 40.0, 39.0, 41.0))
+    tables = read(Sample(), remedies=rows.assign(phase="forward"))
+    assert known(of(tables, "forward")) == {"sdpa": (40.0, 39.0, 41.0)}
+
+
 def test_a_run_without_predictions_says_so(read) -> None:
     sentence = "This run has no predictions, so that only what was measured counts."
     sample = Sample(replayed_ms={"train_step": 40.0})

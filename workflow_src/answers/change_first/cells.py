@@ -12,6 +12,9 @@ ALONE = "\N{SUPERSCRIPT ONE}"
 NOTHING_SURE = "no sure saving"
 UNDECIDED = "undecided:"
 
+AT_MOST = 2
+"""So many are named where it is undecided which comes first; all are in the case's own table."""
+
 
 def name(saving: Saving) -> str:
     """Its remedies, as in the tables' columns."""
@@ -31,9 +34,10 @@ def share(saving: Saving) -> Cell:
 
 
 def first(choice: Choice) -> Cell:
-    """What comes first, or what may; None if nothing surely saves anything."""
-    several = len(choice.contenders) > 1
-    shares = Joined(tuple(map(share, choice.contenders)), " or ")
+    """What comes first, or what may, at most AT_MOST; None if nothing surely saves anything."""
+    several, more = len(choice.contenders) > 1, len(choice.contenders) - AT_MOST
+    said = [share(each) for each in choice.contenders[:AT_MOST]]
+    shares = Joined((*said, Joined((more, "more"), " ")) if more > 0 else tuple(said), " or ")
     if not choice.contenders:
         return None
     return Joined((UNDECIDED, shares), " ") if several else shares

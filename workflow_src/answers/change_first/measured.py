@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from workflow_src.answers.change_first.saving import Interval, Saving, saving
+from workflow_src.answers.change_first.saving import Interval, Saving, saving, touching
 from workflow_src.answers.change_first.timed import Spread, at_speed_of, plain_time, replayed_time
 from workflow_src.answers.conditions import elsewhere
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes
-from workflow_src.common.case import ATTENTIONS, OPTIMIZERS, PHASES, PRECISIONS
+from workflow_src.common.case import ATTENTIONS, OPTIMIZERS, PRECISIONS
 from workflow_src.render.value import Value, computed, rows_of, value
 
 Times = Mapping[tuple[CaseKey, str], PhaseTimes]
@@ -36,9 +36,6 @@ What transformers calls eager is attention written out.
 
 SAME = ("size", "context", "batch", "device")
 """What two cases have in common of which one is the other with remedies."""
-
-OF_THE_OPTIMIZER = frozenset(OPTIMIZERS)
-"""Remedies that can touch the training step alone."""
 
 
 @dataclass(frozen=True)
@@ -108,12 +105,7 @@ def remedies_of(other: CaseKey, case: CaseKey, phase: str) -> tuple[str, ...]:
         if mine not in order or its not in order or order.index(its) < order.index(mine):
             return ()
         found.append(its)
-    return tuple(found) if touches(found, phase) else ()
-
-
-def touches(remedies: list[str], phase: str) -> bool:
-    """Whether remedies change a phase: an optimizer is no part of a forward or backward pass."""
-    return phase == PHASES[-1] or not OF_THE_OPTIMIZER & set(remedies)
+    return touching(found, phase)
 
 
 def _studied(tables: Tables, times: PhaseTimes, plain: Interval) -> Iterator[Saving]:
@@ -131,8 +123,8 @@ def _studied(tables: Tables, times: PhaseTimes, plain: Interval) -> Iterator[Sav
     own = _interval(rows[rows["variant"] == PLAIN])
     variants = rows[rows["variant"] != PLAIN]
     for _, variant in variants.groupby("variant", sort=False) if own else ():
-        names = str(variant["remedies"].iloc[0]).split("+")
-        time = _interval(variant) if touches(names, times.phase) else None
+        names = touching(str(variant["remedies"].iloc[0]).split("+"), times.phase)
+        time = _interval(variant) if names else None
         alone = bool(pd.concat([variant, rows[rows["variant"] == PLAIN]])["processes"].min() < 2)
         found = own and time and saving(names, own, time, True, alone)
         if found:

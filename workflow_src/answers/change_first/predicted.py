@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from workflow_src.answers.change_first.saving import Interval, Saving, saving
+from workflow_src.answers.change_first.saving import Interval, Saving, saving, touching
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.render.value import Value, rows_of, value
 
@@ -18,18 +18,18 @@ def predicted(tables: Tables, case: CaseKey, phase: str) -> Iterator[Saving]:
     """
     rows = tables.of(TABLE, case.case, phase)
     for line in rows.index[rows["status"] == "ok"]:
-        found = _saving(rows.loc[[line]])
-        if found:
+        names = touching(str(rows.loc[line, "remedies"]).split("+"), phase)
+        found = _saving(names, rows.loc[[line]])
+        if names and found:
             yield found
 
 
-def _saving(row: pd.DataFrame) -> Saving | None:
+def _saving(names: tuple[str, ...], row: pd.DataFrame) -> Saving | None:
     plain, middle, low, high = (
         _ms(row, f"{name}_ms") for name in ("plain", "predicted", "low", "high")
     )
     if plain is None or middle is None or low is None or high is None:
         return None
-    names = str(row["remedies"].iloc[0]).split("+")
     return saving(names, Interval(plain, plain, plain), Interval(middle, low, high), False)
 
 

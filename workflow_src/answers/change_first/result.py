@@ -11,7 +11,7 @@ from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.change_first import cells
 from workflow_src.answers.change_first.first import First, OfPhase, firsts
 from workflow_src.answers.change_first.predicted import TABLE
-from workflow_src.answers.change_first.saving import Saving
+from workflow_src.answers.change_first.saving import Saving, rank
 from workflow_src.answers.change_first.summary import against_predictions, summary
 from workflow_src.answers.conditions import undisturbed
 from workflow_src.answers.example import example
@@ -149,7 +149,7 @@ def by_hand(first: First) -> pd.DataFrame:
     headings = [first.case.case, *(words.PHASES[each.times.phase] for each in phases)]
     lines: list[list[Cell]] = [["plain Python", *(plain(each) for each in phases)]]
     every = dict.fromkeys(each.remedies for phase in phases for each in phase.savings)
-    for remedies in sorted(every, key=len):
+    for remedies in sorted(every, key=rank):
         lines.append(["+".join(remedies), *(cells.whole(each.by(remedies)) for each in phases)])
     return pd.DataFrame(lines if phases else [], columns=headings, dtype="object")
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from workflow_src.common.case import OPTIMIZERS, PHASES
 from workflow_src.render.value import Value, computed
 
 REMEDIES = ("bf16", "tf32", "sdpa", "foreach", "fused", "compile", "graph")
@@ -84,21 +85,29 @@ def _place(remedy: str) -> tuple[int, str]:
     return (REMEDIES.index(remedy) if remedy in REMEDIES else len(REMEDIES), remedy)
 
 
+def touching(remedies: Iterable[str], phase: str) -> tuple[str, ...]:
+    """Those remedies that change a phase: an optimizer is no part of a forward or backward pass."""
+    return tuple(each for each in remedies if phase == PHASES[-1] or each not in OPTIMIZERS)
+
+
 def merged(measured: Iterable[Saving], predicted: Iterable[Saving]) -> tuple[Saving, ...]:
     """Each combination once, those of fewer remedies first: the first that was measured counts.
 
     A prediction stands in only where nothing was measured, and beside the measured time elsewhere.
     """
-    guessed = {each.remedies: each for each in predicted}
+    guessed: dict[tuple[str, ...], Saving] = {}
+    for each in predicted:
+        guessed.setdefault(each.remedies, each)
     found: dict[tuple[str, ...], Saving] = {}
     for each in measured:
         guess = guessed.get(each.remedies)
         found.setdefault(each.remedies, replace(each, predicted=guess.time if guess else None))
     every = guessed | found
-    return tuple(sorted(every.values(), key=lambda each: _rank(each.remedies)))
+    return tuple(sorted(every.values(), key=lambda each: rank(each.remedies)))
 
 
-def _rank(remedies: tuple[str, ...]) -> tuple[int, list[tuple[int, str]]]:
+def rank(remedies: tuple[str, ...]) -> tuple[int, list[tuple[int, str]]]:
+    """Where remedies stand in tables: fewer first, then in the order of REMEDIES."""
     return len(remedies), [_place(name) for name in remedies]
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 from workflow_src.answers.among import among
 from workflow_src.answers.change_first import cells
 from workflow_src.answers.change_first.first import First, OfPhase
-from workflow_src.answers.change_first.saving import Saving, overlap
+from workflow_src.answers.change_first.saving import Saving, overlap, rank
 from workflow_src.common import words
 from workflow_src.render.value import Cell, Joined, ratio, spread
 
@@ -29,7 +29,7 @@ def summary(columns: Mapping[str, Sequence[First]], phases: Sequence[str]) -> pd
 def known(phases: Sequence[OfPhase]) -> list[Remedies]:
     """The remedies and combinations of which anything is known, those of fewer first."""
     every = dict.fromkeys(each.remedies for phase in phases for each in phase.savings)
-    return sorted(every, key=len)
+    return sorted(every, key=rank)
 
 
 def _of_remedies(remedies: Remedies, cases: Sequence[OfPhase]) -> Cell:

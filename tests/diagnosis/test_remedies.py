@@ -1,0 +1,206 @@
+"""What plain steps take with remedies, on steps that one works out by hand."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workflow_src.diagnosis.remedies.combinations import combinations
+from workflow_src.diagnosis.remedies.effects import About, NotKnownError
+from workflow_src.diagnosis.remedies.predict import PlainStep
+from workflow_src.diagnosis.remedies.rates import Rates
+from workflow_src.diagnosis.remedies.run import Run, predictions
+from workflow_src.diagnosis.remedies.span import Span, interval
+from workflow_src.diagnosis.remedies.steps import launched
+from workflow_src.diagnosis.remedies.work import product_sizes, work_of
+
+GB_PER_S, TFLOPS = 1e6, 1e9
+"""In bytes and FLOPs per ms."""
+
+NO_PRODUCTS = pd.DataFrame(
+    columns=["precision", "m", "n", "k", "matrices", "group", "direction", "flops_per_ms"]
+)
+RATES = Rates(1_000 * GB_PER_S, {"fp32": 50 * TFLOPS, "bf16": 500 * TFLOPS}, NO_PRODUCTS)
+EXACT = Span(1.0, 1.0, 1.0)
+NO_GAP = Span(0.0, 0.0, 0.0)
+
+Operator = tuple[str, str, str, str, str, int, float]
+"""Path, family, operator, forward operator, shapes, calls, device time in ms."""
+
+
+def operators(phase: str, rows: Sequence[Operator]) -> pd.DataFrame:
+    names = ["path", "family", "operator", "forward_operator", "shapes"]
+    names += ["calls_per_step", "busy_ms_per_step"]
+    table = pd.DataFrame(rows, columns=names)
+    bytes_per_step = [16e8 if name == "aten::addcdiv_" else 0.0 for name in table["operator"]]
+    return table.assign(
+        case="a", phase=phase, path=phase + "/" + table["path"], dtypes="fp32; fp32",
+        bytes_per_step=bytes_per_step,
+    )  # fmt: skip
+
+
+def plain(
+    phase: str, rows: Sequence[Operator], plain_ms: float, host_us: float, parameters: float = 1e8
+) -> PlainStep:
+    step = launched(work_of(operators(phase, rows)))
+    about = About(step, RATES, "fp32", "adamw", 512, parameters)
+    host = Span(host_us * 1e3, host_us * 1e3, host_us * 1e3)
+    return PlainStep(about, plain_ms, dict.fromkeys(("forward", "backward", "optimizer"), host),
+                     EXACT, NO_GAP)  # fmt: skip
+
+
+LAUNCHES = [("forward/norm", "elementwise", "aten::mul", "", "8 x 8", 10, 0.1)]
+"""Ten kernels of 10 us each."""
+
+UPDATE = [
+    ("forward/norm", "elementwise", "aten::mul", "", "8 x 8", 1, 10.0),
+    ("optimizer", "elementwise", "aten::mul_", "", "8 x 8", 8, 8.0),
+    ("optimizer", "elementwise", "aten::addcdiv_", "", "8 x 8", 1, 0.8),
+]
+"""AdamW's 8.8 ms are 88 bytes of 10^8 parameters at 1,000 GB/s."""
+
+
+def test_a_graph_saves_all_gaps_of_a_launch_bound_step() -> None:
+    # Ten launches of 100 us and the last kernel's 10 + 1.5: one launch and ten kernels are left.
+    step = plain("forward", LAUNCHES, 1.0115, 100.0)
+    found = step.predicted(["graph"])
+    assert found.time_ms.usual == pytest.approx(0.2, abs=1e-4)
+    assert (found.launches, found.device_ms) == (1, pytest.approx(0.1))
+
+
+def test_a_fused_optimizer_saves_its_bytes_of_a_device_bound_step() -> None:
+    # 28 of 88 bytes are left: 6 of 8.8 ms are saved, and gaps between nine kernels but four.
+    step = plain("train_step", UPDATE, 18.8 + 10 * 0.0015 + 0.001, 1.0)
+    found = step.predicted(["fused"])
+    assert found.time_ms.usual == pytest.approx(18.8 - 6.0, abs=0.02)
+    # Of these 2.8 ms, 15 % more or less.
+    assert found.time_ms.most - found.time_ms.usual == pytest.approx(0.15 * 2.8, rel=0.02)
+    assert found.time_ms.usual - found.time_ms.least == pytest.approx(0.15 * 2.8, rel=0.02)
+    assert found.device_ms == pytest.approx(12.8, abs=1e-3)
+
+
+def test_a_remedy_that_cannot_touch_a_phase_leaves_its_time() -> None:
+    step = plain("forward", LAUNCHES, 1.0115, 100.0)
+    assert step.predicted(["fused"]).time_ms.usual == pytest.approx(1.0115, rel=1e-4)
+
+
+CORE = [
+    ("forward/attention/scores", "gemm", "aten::bmm", "", "8 x 64 x 32; 8 x 32 x 64", 2, 2.0),
+    ("forward/attention/softmax", "elementwise", "aten::exp", "", "8 x 64 x 64", 4, 6.0),
+    ("forward/attention/values", "gemm", "aten::bmm", "", "8 x 64 x 64; 8 x 64 x 32", 2, 2.0),
+    ("forward/head", "gemm", "aten::mm", "", "64 x 64; 64 x 64", 1, 5.0),
+]
+
+
+def test_sdpa_leaves_the_products_of_attention_at_a_rate_between_now_and_the_ceiling() -> None:
+    found = plain("forward", CORE, 15.1, 1.0).predicted(["sdpa"])
+    # Of 15 ms, 6 are passes that vanish; the 4 of products become shorter, never longer.
+    assert 5.0 < found.device_ms < 9.0
+    assert found.time_ms.most <= 9.1
+    assert found.launches == 1 + 2
+
+
+def test_what_is_not_written_out_is_not_known() -> None:
+    with pytest.raises(NotKnownError, match="scores, softmax, values"):
+        plain("forward", LAUNCHES, 1.0, 90.0).predicted(["sdpa"])
+
+
+def test_differences_of_an_interval_are_added_as_the_root_of_squares() -> None:
+    a, b = Span(7.0, 10.0, 13.0), Span(16.0, 20.0, 24.0)
+    found = interval(lambda ends: a.at(ends.get("a", 0)) + b.at(ends.get("b", 0)), ["a", "b"])
+    assert found == Span(25.0, 30.0, 35.0)
+
+
+def test_sizes_of_products_are_read_from_shapes() -> None:
+    assert product_sizes("512 x 768; 768 x 3072") == (512, 3072, 768, 1)
+    assert product_sizes("3072; 512 x 768; 768 x 3072") == (512, 3072, 768, 1)
+    assert product_sizes("48 x 256 x 64; 48 x 64 x 128") == (256, 128, 64, 48)
+    assert product_sizes("4 x 3 x 8 x 8; 16 x 3 x 2 x 2") == (0, 0, 0, 0)
+
+
+OPERATOR = st.tuples(
+    st.sampled_from(("forward/norm", "forward/head", "backward", "optimizer")),
+    st.just("elementwise"),
+    st.just("aten::mul"),
+    st.just(""),
+    st.just("8 x 8"),
+    st.integers(1, 40),
+    st.floats(0.01, 20.0),
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(OPERATOR, min_size=1, max_size=6), st.floats(1.0, 100.0), st.floats(1.0, 50.0))
+def test_what_only_takes_work_away_never_lengthens_and_nothing_changes_nothing(
+    rows: list[Operator], host_us: float, plain_ms: float
+) -> None:
+    step = plain("train_step", rows, plain_ms, host_us, parameters=0.0)
+    assert step.predicted([]).time_ms.usual == pytest.approx(plain_ms, rel=1e-3)
+    assert step.predicted(["graph"]).time_ms.usual <= plain_ms * (1 + 1e-3)
+
+
+def test_each_remedy_comes_alone_and_with_a_graph_and_in_the_growing_stack() -> None:
+    found = ["+".join(each) for each in combinations("bf16", "naive", "adamw")]
+    assert found == [
+        *("sdpa", "foreach", "fused", "compile", "graph"),
+        *("sdpa+graph", "foreach+graph", "fused+graph", "compile+graph"),
+        *("sdpa+fused", "sdpa+fused+compile", "sdpa+fused+graph", "sdpa+fused+compile+graph"),
+    ]
+    assert combinations("bf16", "sdpa", "fused") == [
+        ("compile",), ("graph",), ("compile", "graph"),
+    ]  # fmt: skip
+
+
+CEILINGS = pd.DataFrame({
+    "kind": ["bandwidth", "compute", "compute"],
+    "name": ["copy", "matmul", "matmul"],
+    "precision": ["fp32", "fp32", "bf16"],
+    "status": "ok",
+    "median_gb_per_s": [1000.0, None, None],
+    "median_tflop_per_s": [None, 50.0, 500.0],
+})  # fmt: skip
+
+TIMINGS = pd.DataFrame({
+    "case": "a", "size": "small", "context": 128, "batch": 4, "precision": "bf16",
+    "attention": "sdpa", "optimizer": "fused", "device": "cuda",
+    "phase": ["forward", "forward_backward"], "status": ["ok", "oom"], "reason": ["", "no memory"],
+    "median_ms": [1.0115, None], "p20_ms": 1.0, "p80_ms": 1.0, "processes": 1,
+})  # fmt: skip
+
+PRODUCTS = pd.DataFrame(
+    columns=["size", "context", "precision", "product", "direction", "m", "n", "k", "matrices",
+             "flops_per_step", "busy_ms_per_step"],
+)  # fmt: skip
+
+
+def rows_of(**changes: object) -> list[dict[str, object]]:
+    tables = {
+        "timings": TIMINGS, "operators": operators("forward", LAUNCHES),
+        "products": PRODUCTS, "ceilings": CEILINGS,
+    }  # fmt: skip
+    return list(predictions(Run(**tables | changes)))  # type: ignore[arg-type]
+
+
+def test_a_run_gives_a_row_per_measured_phase_and_combination() -> None:
+    found = {row["remedies"]: row for row in rows_of()}
+    assert list(found) == ["compile", "graph", "compile+graph"]
+    assert {row["phase"] for row in found.values()} == {"forward"}
+    # The host's 100 us for a launch are solved from the plain time.
+    assert found["graph"]["predicted_ms"] == pytest.approx(0.2, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"ceilings": None}, "the run has no table of ceilings"),
+        ({"timings": TIMINGS.assign(device="cpu")}, "a CPU has no launches to replay"),
+        (
+            {"operators": operators("train_step", LAUNCHES)},
+            "what launched it wasn't recorded",
+        ),
+    ],
+)
+def test_what_predictions_lack_is_said(changes: dict[str, object], why: str) -> None:
+    assert {(row["status"], row["reason"]) for row in rows_of(**changes)} == {("not_known", why)}

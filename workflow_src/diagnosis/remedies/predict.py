@@ -1,0 +1,113 @@
+"""The time of a plain step with remedies, by replay, with its interval."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from workflow_src.common.units import NS_PER_MS
+from workflow_src.diagnosis.changes import Plan
+from workflow_src.diagnosis.remedies.effects import About, Trial, applied
+from workflow_src.diagnosis.remedies.host import Hosts, time_ns, with_host
+from workflow_src.diagnosis.remedies.span import Ends, Span, interval
+from workflow_src.diagnosis.remedies.work import PASSES
+from workflow_src.diagnosis.replay import changed, replayed
+
+MEASURED = 0.02
+"""Relative uncertainty (95 %) of a device time that a profiler gives: passes agree within 1 %."""
+
+LUCK = "processes' luck"
+DEVICE = "the device's work"
+GAPS = "gaps of a graph"
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A step with remedies.
+
+    time_ms: with its 95 % interval; device_ms: the device's work; launches: calls the host makes.
+    """
+
+    time_ms: Span
+    device_ms: float
+    launches: float
+
+
+@dataclass(frozen=True)
+class PlainStep:
+    """A phase of a case without remedies, as it is replayed.
+
+    hosts: the host's time for a launch (ns) by pass; luck: how processes differ in it, as a factor;
+    graph_gap_ns: between two kernels of a graph.
+    """
+
+    about: About
+    plain_ms: float
+    hosts: Hosts
+    luck: Span
+    graph_gap_ns: Span
+
+    @cached_property
+    def passes(self) -> list[str]:
+        """The passes that it consists of."""
+        made = set(self.about.step.work["pass"])
+        return [name for name in PASSES if name in made]
+
+    def predicted(self, remedies: Sequence[str]) -> Prediction:
+        """With remedies, in their order. Raises NotKnownError if one's effect can't be told."""
+        usual = self._trial(remedies, {})
+        quantities = [*sorted(usual.asked), *self._uncertain("graph" in remedies)]
+        time = interval(lambda ends: self._time_ms(remedies, ends), quantities)
+        bare = applied(self._started(Plan.of(self.about.step.recording), {}), remedies)
+        device_ms = float(bare.plan.duration_ns[~bare.plan.dropped].sum()) / NS_PER_MS
+        launches = int((bare.plan.gap_ns > 0).sum()) + bare.extra_launches
+        return Prediction(time, device_ms, launches)
+
+    def _uncertain(self, graph: bool) -> list[str]:
+        """The uncertain quantities of the plain step itself."""
+        if graph and self.about.update_in_graph:
+            return [DEVICE, GAPS]
+        hosts = [host_of(name) for name in self.passes if self.hosts[name].is_uncertain]
+        return [LUCK, *hosts, *([DEVICE, GAPS] if graph else [])]
+
+    def _time_ms(self, remedies: Sequence[str], ends: Ends) -> float:
+        return replayed(self._trial(remedies, ends).plan).step_ns / NS_PER_MS
+
+    def _trial(self, remedies: Sequence[str], ends: Ends) -> Trial:
+        return applied(self._started(self._plan("graph" in remedies, ends), ends), remedies)
+
+    def _started(self, plan: Plan, ends: Ends) -> Trial:
+        about = self.about
+        return Trial(about, plan, ends, about.precision, about.optimizer)
+
+    def _plan(self, graph: bool, ends: Ends) -> Plan:
+        """The plain step, which takes the plain time.
+
+        What host and device together don't explain of it is put on both alike; a graph's kernels
+        keep their own time, if that isn't longer.
+        """
+        hosts = {name: span.at(ends.get(host_of(name), 0)) for name, span in self.hosts.items()}
+        scale = self._scale(tuple(hosts.items()))
+        luck = self.luck.at(ends.get(LUCK, 0))
+        used = {name: host * scale * luck for name, host in hosts.items()}
+        step = self.about.step
+        if not graph:
+            scaled = with_host(step, used, times=scale)
+        else:
+            gap_ns = self.graph_gap_ns.at(ends.get(GAPS, 0))
+            times = min(1.0, scale) * (1 + MEASURED * ends.get(DEVICE, 0))
+            scaled = with_host(step, used, gap_ns, times)
+        return changed(step.recording, scaled)
+
+    def _scale(self, hosts: tuple[tuple[str, float], ...]) -> float:
+        if hosts not in self._scales:
+            self._scales[hosts] = self.plain_ms * NS_PER_MS / time_ns(self.about.step, dict(hosts))
+        return self._scales[hosts]
+
+    @cached_property
+    def _scales(self) -> dict[tuple[tuple[str, float], ...], float]:
+        return {}
+
+
+def host_of(name: str) -> str:
+    """The uncertain quantity of the host's time for a launch in a pass."""
+    return f"host's launches, {name}"

@@ -1,0 +1,236 @@
+"""The remedies of all cases of a run, from its tables: rows of remedies.csv."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.common.case import PHASES
+from workflow_src.common.units import NS_PER_MS
+from workflow_src.diagnosis.remedies.combinations import combinations
+from workflow_src.diagnosis.remedies.effects import About, NotKnownError
+from workflow_src.diagnosis.remedies.host import (
+    GAP_NS,
+    Hosts,
+    Solved,
+    host_span,
+    solved,
+    usual_hosts,
+)
+from workflow_src.diagnosis.remedies.predict import MEASURED, PlainStep, Prediction
+from workflow_src.diagnosis.remedies.rates import Rates, rates_of
+from workflow_src.diagnosis.remedies.span import Span
+from workflow_src.diagnosis.remedies.steps import launched
+from workflow_src.diagnosis.remedies.work import OPTIMIZER, PASSES, work_of
+
+Row = dict[str, object]
+
+ADDCDIV_BYTES = 16
+"""What AdamW's last operator, addcdiv, moves per parameter in float32."""
+
+LUCK_WIDER = 2.0
+"""Another process lies between the fastest and the slowest of three as often as not: 95 % take an
+interval about twice as wide."""
+
+GRAPH_GAP_NS = Span(0.0, 500.0, 1_500.0)
+"""Between two kernels of a graph, where the run replayed none."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """The joined tables that predictions rest on; older runs have no ceilings."""
+
+    timings: pd.DataFrame
+    operators: pd.DataFrame
+    products: pd.DataFrame
+    ceilings: pd.DataFrame | None
+
+    @cached_property
+    def rates(self) -> Rates | None:
+        """How fast the machine is, if that was measured."""
+        return None if self.ceilings is None else rates_of(self.ceilings, self.products)
+
+    @cached_property
+    def graph_gap_ns(self) -> Span:
+        """Between two kernels of a graph, as the run's replays show it."""
+        work = self.operators.groupby(["case", "phase"], sort=False)[
+            ["calls_per_step", "busy_ms_per_step"]
+        ].sum()
+        if "replayed_median_ms" not in self.timings:
+            return GRAPH_GAP_NS
+        timed = self.timings.set_index(["case", "phase"])["replayed_median_ms"].dropna()
+        both = work.join(timed, how="inner")
+        if not len(both):
+            return GRAPH_GAP_NS
+        beyond_ms = both["replayed_median_ms"] - both["busy_ms_per_step"]
+        gaps = (beyond_ms * NS_PER_MS / both["calls_per_step"]).clip(0.0, GAP_NS)
+        return Span(*(float(q) for q in np.quantile(gaps, (0.05, 0.5, 0.95))))
+
+    @cached_property
+    def work(self) -> dict[tuple[str, str], pd.DataFrame]:
+        """The work of each case and phase that was recorded."""
+        found = work_of(self.operators).groupby(["case", "phase"], sort=False)
+        return {
+            (str(case), str(phase)): rows.reset_index(drop=True) for (case, phase), rows in found
+        }
+
+    def cases(self) -> dict[str, "CaseOfRun"]:
+        """All cases in their order."""
+        updates = self.operators[self.operators["path"].str.endswith(f"/{OPTIMIZER}")]
+        by_case = {str(case): rows for case, rows in updates.groupby("case")}
+        found = {}
+        for case, rows in self.timings.groupby("case", sort=False):
+            work = {
+                phase: self.work[str(case), phase]
+                for phase in PHASES
+                if (str(case), phase) in self.work
+            }
+            mine = by_case.get(str(case), updates.iloc[:0])
+            found[str(case)] = CaseOfRun(rows.set_index("phase"), work, mine, self.rates)
+        return found
+
+
+@dataclass(frozen=True)
+class CaseOfRun:
+    """A case's timings and work by phase, its optimizer's operators, and its run's rates."""
+
+    timings: pd.DataFrame
+    work: dict[str, pd.DataFrame]
+    updates: pd.DataFrame
+    rates: Rates | None
+
+    @cached_property
+    def optimizer(self) -> str:
+        """The implementation of AdamW: of a brought model as its operators tell it."""
+        for name in ("foreach", "fused"):
+            if self.updates["operator"].str.contains(f"_{name}_").any():
+                return name
+        return str(self.timings["optimizer"].iloc[0])
+
+    @cached_property
+    def parameters(self) -> float:
+        """How many there are, from the bytes of addcdiv in a training step; 0 if it has none."""
+        rows = self.updates[self.updates["operator"].str.contains("addcdiv")]
+        return float(rows["bytes_per_step"].sum()) / ADDCDIV_BYTES
+
+    @cached_property
+    def abouts(self) -> dict[str, About]:
+        """What is known of each phase that was both timed and recorded."""
+        return {
+            phase: self._about(rows)
+            for phase, rows in self.work.items()
+            if self.rates is not None
+            and phase in self.timings.index
+            and self.timings.loc[phase, "status"] == "ok"
+        }
+
+    def _about(self, work: pd.DataFrame) -> About:
+        first = self.timings.iloc[0]
+        assert self.rates is not None, "see abouts"
+        return About(
+            launched(work),
+            self.rates.without(f"{first['size']} {first['context']}"),
+            str(first["precision"]),
+            self.optimizer,
+            int(first["batch"]) * int(first["context"]),
+            self.parameters,
+        )
+
+    def why_not(self, phase: str) -> str:
+        """Why nothing can be told of a phase that was timed; "" if it can."""
+        if self.timings["device"].iloc[0] != "cuda":
+            return "a CPU has no launches to replay"
+        if self.rates is None:
+            return "the run has no table of ceilings"
+        return "" if phase in self.abouts else "what launched it wasn't recorded"
+
+    @cached_property
+    def solutions(self) -> dict[str, Solved]:
+        """What each phase tells of its last pass, by that pass's name."""
+        found: dict[str, Solved] = {}
+        for phase, last in zip(PHASES, PASSES, strict=True):
+            if phase in self.abouts:
+                earlier = {name: each.host_ns for name, each in found.items()}
+                for name in PASSES:
+                    earlier.setdefault(name, 0.0)
+                plain_ms = float(self.timings.loc[phase, "median_ms"])
+                found[last] = solved(self.abouts[phase].step, plain_ms, earlier, last)
+        return found
+
+    def hosts(self, usual: Mapping[str, Span]) -> Hosts:
+        """The host's time for a launch in each pass (ns)."""
+        found: dict[str, Span] = {}
+        for phase, last in zip(PHASES, PASSES, strict=True):
+            if last in self.solutions:
+                earlier = {name: each.usual for name, each in found.items()}
+                for name in PASSES:
+                    earlier.setdefault(name, 0.0)
+                step, solution = self.abouts[phase].step, self.solutions[last]
+                found[last] = host_span(step, solution, earlier, last, usual.get(last))
+        return found
+
+    def plain(self, phase: str, usual: Mapping[str, Span], graph_gap_ns: Span) -> PlainStep:
+        """A phase without remedies."""
+        row, hosts = self.timings.loc[phase], dict(self.hosts(usual))
+        for name in PASSES:
+            hosts.setdefault(name, Span(0.0, 0.0, 0.0))
+        about = self.abouts[phase]
+        return PlainStep(about, float(row["median_ms"]), hosts, _luck(row), graph_gap_ns)
+
+
+def _luck(row: pd.Series) -> Span:
+    """How processes differ, as factors; of a single one, as its steps do."""
+    ends = ("fastest_ms", "slowest_ms") if row.get("processes", 1) > 1 else ("p20_ms", "p80_ms")
+    least, most = (LUCK_WIDER * (float(row[name]) / float(row["median_ms"]) - 1) for name in ends)
+    return Span(1 + max(-0.9, min(least, -MEASURED)), 1.0, 1 + max(most, MEASURED))
+
+
+def predictions(run: Run, only: Sequence[str] = ()) -> Iterator[Row]:
+    """A row per case, phase and combination, without the columns of the case but `case`.
+
+    Of `only` some cases, if any; how fast the host launches is told by all.
+    """
+    cases = run.cases()
+    bound: dict[str, list[Solved]] = {name: [] for name in PASSES}
+    for each in cases.values():
+        for last, solution in each.solutions.items():
+            bound[last].append(solution)
+    usual = usual_hosts(bound)
+    for name in only or cases:
+        each = cases[name]
+        for phase in each.timings.index:
+            yield from _phase(name, phase, each, usual, run.graph_gap_ns)
+
+
+def _phase(
+    name: str, phase: str, case: CaseOfRun, usual: Mapping[str, Span], graph_gap_ns: Span
+) -> Iterator[Row]:
+    first = case.timings.loc[phase]
+    if first["status"] != "ok":
+        return
+    plain: PlainStep | str = case.why_not(phase)
+    if not plain:
+        plain = case.plain(phase, usual, graph_gap_ns)
+    for remedies in combinations(first["precision"], first["attention"], case.optimizer):
+        about: Row = {"case": name, "phase": phase, "remedies": "+".join(remedies)}
+        yield about | {"plain_ms": float(first["median_ms"])} | _row(plain, remedies)
+
+
+def _row(plain: PlainStep | str, remedies: Sequence[str]) -> Row:
+    if isinstance(plain, str):
+        return {"status": "not_known", "reason": plain}
+    try:
+        found = plain.predicted(remedies)
+    except NotKnownError as error:
+        return {"status": "not_known", "reason": str(error)}
+    return _cells(found)
+
+
+def _cells(found: Prediction) -> Row:
+    low, usual, high = found.time_ms
+    return {
+        "status": "ok", "reason": "", "predicted_ms": usual, "low_ms": low, "high_ms": high,
+        "device_ms": found.device_ms, "launches": found.launches,
+    }  # fmt: skip

@@ -1,0 +1,67 @@
+"""What each plain step would take with remedies: remedies.csv, predicted from the joined tables."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_file
+from workflow_src.common.atomic_write import write_csv
+from workflow_src.common.case import CASE_COLUMNS
+from workflow_src.common.errors import StageError, one_sentence, remake
+from workflow_src.common.reading import reading
+from workflow_src.diagnosis.remedies.run import Run, predictions
+from workflow_src.tables.laws import TEXT
+
+COLUMNS = (
+    *CASE_COLUMNS,
+    *("phase", "remedies", "status", "reason"),
+    *("plain_ms", "predicted_ms", "low_ms", "high_ms", "device_ms", "launches"),
+)
+"""A row per case, phase and combination of remedies.
+
+remedies: joined by "+"; status: "ok", or "not_known" with the reason. plain_ms: the median of
+timings.csv; predicted_ms, low_ms, high_ms: the time with the remedies, and its 95 % interval;
+device_ms: the device's work that is left; launches: the calls that the host makes.
+"""
+
+READ = ("timings", "operators", "products")
+
+
+def table(run: Run) -> pd.DataFrame:
+    """The predictions for all cases of a run, with COLUMNS."""
+    about = run.timings.drop_duplicates("case").set_index("case")[list(CASE_COLUMNS[1:])]
+    rows = pd.DataFrame(list(predictions(run)), columns=["case", *COLUMNS[len(CASE_COLUMNS) :]])
+    return about.join(rows.set_index("case"), how="inner").reset_index()[list(COLUMNS)]
+
+
+def read_run(folder: Path, ceilings: Sequence[Path]) -> Run:
+    """The joined tables that predictions rest on; a run may have no ceilings."""
+    found = {name: _read(folder / f"{name}.csv") for name in READ}
+    return Run(**found, ceilings=_read(ceilings[0]) if ceilings else None)
+
+
+def _read(path: Path) -> pd.DataFrame:
+    with reading(path, "a readable table", remake(path), StageError):
+        found = pd.read_csv(
+            path, keep_default_na=False, na_values=[""], dtype=dict.fromkeys(TEXT, "str")
+        )
+    text = [name for name in found.columns if name in TEXT]
+    return found.assign(**{name: found[name].fillna("") for name in text})
+
+
+@one_sentence()
+def main() -> None:
+    """Write the table of remedies."""
+    parser = Parser(description=__doc__)
+    parser.add_argument("--tables", type=existing_folder, required=True, help="the joined CSVs")
+    parser.add_argument("--ceilings", type=existing_file, nargs="*", default=[])
+    parser.add_argument("--output", type=new_file, required=True)
+    given = parser.parse_args()
+    with reading(given.tables, "the joined tables", remake(given.output), StageError):
+        found = table(read_run(given.tables, given.ceilings))
+    write_csv(given.output, found)
+
+
+if __name__ == "__main__":
+    main()
