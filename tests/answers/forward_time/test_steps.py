@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from tests.synthetic_tables import Sample, tables
+from tests.synthetic_tables import Sample, tables, write_tables
+from workflow_src.answers.forward_time.result import result
 from workflow_src.answers.forward_time.steps import Steps, steps
 from workflow_src.answers.tables import Tables
 from workflow_src.common.words import DASH
@@ -74,3 +75,16 @@ def test_a_benchmark_s_table_tells_its_processes_apart() -> None:
     phase = {"status": "ok", "reason": "", "samples_ns": samples, "process": [0, 0, 1, 1]}
     made: pd.DataFrame = timings({"phases": {"forward": phase | {"peak_memory_mib": 1.0}}})
     assert made.loc[0, ["process_means_ms", "process_stds_ms"]].tolist() == ["2; 4", "1.41421; 0"]
+
+
+def test_what_replays_save_is_shown_by_case_where_any_was_measured(tmp_path: Path) -> None:
+    """A replay takes 9 of 12 ms of plain time, of which the device works for 9."""
+    sample = Sample(
+        times_ms=Sample().times_ms | {"forward": (12.6, 9.0, 9.0)},
+        replayed_ms={"forward": 9.0},
+    )
+    for name, samples in (("replayed", [sample]), ("not", [Sample()])):
+        folder = write_tables(tmp_path / name, *samples)
+        graphs = result(Tables.read(folder, NAMES)).graphs
+        said = [str(Printer()(cell)) for table in graphs for cell in table.iloc[0, 1:]]
+        assert said == (["25 %"] if name == "replayed" else [])

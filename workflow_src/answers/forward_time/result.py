@@ -120,7 +120,7 @@ def marks(times: PhaseTimes, bound: bool) -> str:
 def saved_cell(times: PhaseTimes) -> Cell:
     """The share that a replay saves, of several processes the least and the most; or why none."""
     if times.saved is None:
-        return words.STATES[times.replay_state] if times.replay_state != "ok" else None
+        return words.STATES[times.replay_state] if times.replay_state not in ("", "ok") else None
     ends = (times.saved_least, times.saved_most)
     return Joined(ends, by=" to ") if all(ends) else times.saved
 
