@@ -49,7 +49,8 @@ def test_products_are_held_against_the_best_rate_of_memory() -> None:
     rates_of = pd.DataFrame({"kind": ["bandwidth"] * 2, "best_gb_per_s": [3000.0, 2900.0]})
     best = bandwidth(Tables({"ceilings": rates_of}))
     assert best and best.number == 3000
-    assert moved(scores.assign(bytes_per_step=float("nan")), values) is None
+    for unknown in (float("nan"), 0):
+        assert moved(scores.assign(bytes_per_step=unknown), values) is None
 
 
 def test_a_layout_has_the_rate_of_its_products() -> None:

@@ -17,7 +17,7 @@ def moved(scores: pd.DataFrame, values: pd.DataFrame) -> Value | None:
     """
     rows = pd.concat([scores, values])
     mine = rows[rows["operator"].isin(PRODUCTS)] if len(rows) else rows
-    if mine.empty or mine["bytes_per_step"].isna().any():
+    if mine.empty or not (mine["bytes_per_step"] > 0).all():
         return None
     ms = mine["busy_ms_per_step"].sum()
     rate = mine["bytes_per_step"].sum() / BYTES_PER_GB / (ms / MS_PER_S) if ms > 0 else None
