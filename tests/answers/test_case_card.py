@@ -26,7 +26,7 @@ from workflow_src.answers.questions import CARDS
 from workflow_src.answers.rates import FLOPS, PARAMETERS, RATE, SAMPLES, TOKENS
 from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import OTHER_KERNELS, PhaseTimes, phase_times
-from workflow_src.answers.utilization import utilization
+from workflow_src.answers.utilization import mfu, utilization
 from workflow_src.common.case import CASE_COLUMNS
 from workflow_src.common.words import DASH
 from workflow_src.render.show import Printer
@@ -119,6 +119,20 @@ def test_utilization_is_of_phases_that_the_device_sets(
     tables = Tables.read(tmp_path, CARDS.tables, CARDS.optional)
     found = utilization(tables, times(tables, plain, phase))
     assert (found and found.number) == (expected and pytest.approx(expected))
+
+
+def test_mfu_is_of_the_datasheet_s_peak_wherever_the_device_waits_or_not(tmp_path: Path) -> None:
+    """10^10 FLOPs in 12.5 ms are 0.8 of the 67 TFLOP/s that an H200 reaches in fp32."""
+    sample = Sample(
+        work={"head": (10**10, 1), "softmax": (10**9, 1)},
+        environment={"gpu": "NVIDIA H200"},
+        times_ms=Sample().times_ms | {"forward": (13.0, 1.0, 1.0)},
+    )
+    tables = read(tmp_path, sample)
+    found = mfu(tables, times(tables, 12.5, "forward"))
+    assert found and found.number == pytest.approx(0.8 / 67)
+    other = read(tmp_path, replace(sample, environment={"gpu": "Some GPU"}))
+    assert mfu(other, times(other, 12.5, "forward")) is None
 
 
 def test_cards_of_any_subset_are_written(capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,7 +21,7 @@ from workflow_src.common.case import PHASES
 from workflow_src.studies.study import STUDIES
 
 SAMPLE = Sample()
-MOST_WORDS, MOST_WORDS_OF_OPENING = 6000, 250
+MOST_WORDS, MOST_WORDS_BESIDE_TABLES, MOST_WORDS_OF_OPENING = 8500, 3300, 250
 PUBLISHED = ROOT / "examples" / "h200"
 SMALLER = ROOT / "examples" / "h100"
 NUMERAL = re.compile(r"\d")
@@ -94,8 +94,10 @@ def words(text: str) -> int:
 
 
 def test_the_published_report_can_be_read_in_one_sitting():
+    """Tables by size and context are looked up, not read from end to end."""
     text = (PUBLISHED / "report.md").read_text()
-    assert words(text) <= MOST_WORDS
+    read = "\n".join(line for line in text.splitlines() if not line.startswith("|"))
+    assert words(text) <= MOST_WORDS and words(read) <= MOST_WORDS_BESIDE_TABLES
     assert words(text[: text.index("\n## (a)")]) <= MOST_WORDS_OF_OPENING
 
 

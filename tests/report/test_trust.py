@@ -30,7 +30,7 @@ def read(tmp_path):
 
 def results(run: Run) -> dict[str, str]:
     show = Printer()
-    return {str(check): str(show(result)) for check, result, _ in trust(run).table.to_numpy()}
+    return {str(check): str(show(result)) for check, result, *_ in trust(run).table.to_numpy()}
 
 
 def result(run: Run, start: str) -> str:
@@ -85,6 +85,16 @@ def test_conditions_are_counted_and_hosts_compared(read):
     assert result(run, "device throttled") == f"1 of 2 {BEYOND}"
     assert result(run, "host's speed") == f"1.500 x {BEYOND}"
     assert result(run, "host's speed before a case") == f"2.2 x {BEYOND}"
+
+
+def test_each_check_says_which_answers_it_touches(read):
+    """A throttled device spoils all of its case, a slower host only what it decides."""
+    environment = {"host_launch_us_before": 4.0, "host_launch_us_after": 9.0, "throttled": "heat"}
+    table = trust(read(Sample(environment=environment))).table
+    touched = dict(zip(table["check"], table.iloc[:, -1], strict=True))
+    assert touched["device throttled; cases"] == "all answers, of these cases"
+    assert touched["host's speed after a case against before, at most"].endswith("(a), (f)")
+    assert all(touched.values())
 
 
 def test_nothing_is_said_of_what_was_not_recorded(read):

@@ -36,7 +36,8 @@ PRODUCT = "top matrix product: calls, share"
 BACKWARDS = "top single kernel of backward: calls, share of backward"
 PARTS = "parts of device time, ms"
 SOFTMAX = "softmax / (QK^T + AV): time, FLOPs"
-MFU = "model FLOPs utilization (MFU)"
+REFERENCE = "products' rate / a reference product's"
+MFU = "model FLOPs utilization (MFU), of the datasheet's peak"
 FIRST = "what to change first: it saves; best together"
 WITH = "with each remedy, ms"
 """The table's rows."""
@@ -94,8 +95,9 @@ def _column(tables: Tables, case: CaseKey, found: OfPhase) -> dict[str, Cell]:
         BACKWARDS: _backwards(tables, case) if phase == "forward_backward" else None,
         PARTS: _parts(tables, case, phase),
         SOFTMAX: _softmax(tables, case) if phase == FORWARD else None,
-        MFU: utilization.utilization(tables, times),
         **rates(tables, times),
+        REFERENCE: utilization.utilization(tables, times),
+        MFU: utilization.mfu(tables, times),
         FIRST: _first(found),
         WITH: cells.times(found.savings),
     }

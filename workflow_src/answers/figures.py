@@ -12,6 +12,7 @@ from workflow_src.answers.gemm_share import figure as gemm_share
 from workflow_src.answers.other_kernels import figure as other_kernels
 from workflow_src.answers.questions import FIGURES, OPTIONAL_OF_FIGURES
 from workflow_src.answers.softmax import figure as softmax
+from workflow_src.answers.step_parts import figure as step_parts
 from workflow_src.answers.tables import Tables
 from workflow_src.common.arguments import Parser, existing_folder, new_file
 from workflow_src.common.atomic_write import write_text
@@ -19,6 +20,7 @@ from workflow_src.common.errors import one_sentence
 from workflow_src.render.drawing import nothing, svg
 
 DRAW: dict[str, Callable[[Tables], Figure]] = {
+    "step_parts": step_parts.draw,
     "forward_time": forward_time.draw,
     "component_shares": other_kernels.draw,
     "family_shares": gemm_share.draw,

@@ -41,6 +41,7 @@ QUESTIONS: dict[str, Question] = {
         "other_kernels",
         "What besides matrix products takes time in the forward pass?",
         ("timings", "kernels", "captures"),
+        optional=("operators",),
     ),
     "d": Question(
         "gemm_share",
@@ -52,7 +53,7 @@ QUESTIONS: dict[str, Question] = {
         "softmax",
         "Softmax against the matrix products of attention: time and FLOPs",
         ("timings", "kernels", "captures", "work"),
-        optional=("operators",),
+        optional=("operators", "ceilings"),
     ),
     "f": Question(
         "change_first",
@@ -64,6 +65,7 @@ QUESTIONS: dict[str, Question] = {
 }
 
 FIGURES: dict[str, tuple[str, ...]] = {
+    "step_parts": ("timings", "ranges", "kernels", "captures"),
     "forward_time": ("timings", "ranges", "captures"),
     "component_shares": ("timings", "kernels", "captures"),
     "family_shares": ("timings", "kernels", "captures"),
@@ -71,7 +73,10 @@ FIGURES: dict[str, tuple[str, ...]] = {
 }
 """The tables that each figure is drawn from."""
 
-OPTIONAL_OF_FIGURES: dict[str, tuple[str, ...]] = {"softmax_matmul": ("operators",)}
+OPTIONAL_OF_FIGURES: dict[str, tuple[str, ...]] = {
+    "step_parts": ("operators",),
+    "softmax_matmul": ("operators",),
+}
 """Those that a figure takes besides if they are there; no inputs, as those of a question."""
 
 CARDS = Question(

@@ -1,16 +1,17 @@
-"""How much a brought model works on, and how fast: parameters, tokens, samples and FLOPs."""
+"""How much a step works on, and how fast: parameters, tokens, samples and FLOPs."""
 
 import pandas as pd
 
 from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import PhaseTimes
+from workflow_src.answers.utilization import product_flops
 from workflow_src.common.units import FLOP_PER_TFLOP, MS_PER_S
 from workflow_src.render.value import Cell, Value, computed, rows_of, value
 
 PARAMETERS = "parameters, millions"
 TOKENS = "tokens per second"
 SAMPLES = "samples per second"
-FLOPS = "FLOPs of a step by torch's counter"
+FLOPS = "FLOPs of a step"
 RATE = "the same a second, in TFLOP/s"
 """Rows of a case's card."""
 
@@ -18,17 +19,17 @@ RATE = "the same a second, in TFLOP/s"
 def rates(tables: Tables, times: PhaseTimes) -> dict[str, Cell]:
     """The cells of a phase by row, of its plain time; None where a run didn't record them.
 
-    This project's own model has none: formulas tell them (model/flops.py).
+    FLOPs are by torch's counter, of this project's own model by formula.
     """
     timed = tables.of("timings", times.case.case, times.phase)
     names = ("parameters", "tokens_per_step", "samples_per_step")
     parameters, tokens, samples = (_size(timed, name, "count") for name in names)
-    flops = _size(timed, "counted_flops_per_step", "flops")
+    flops = _size(timed, "counted_flops_per_step", "flops") or product_flops(tables, times)
     millions = parameters and computed(parameters.number / 1e6, "", "parameters / 10^6", parameters)
     return {
         PARAMETERS: millions,
-        TOKENS: _per_second(tokens, times.plain, "", 1),
-        SAMPLES: _per_second(samples, times.plain, "", 1),
+        TOKENS: _per_second(tokens, times.plain, "rate", 1),
+        SAMPLES: _per_second(samples, times.plain, "rate", 1),
         FLOPS: flops,
         RATE: _per_second(flops, times.plain, "TFLOP/s", FLOP_PER_TFLOP),
     }

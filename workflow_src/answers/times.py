@@ -18,6 +18,7 @@ from workflow_src.render.value import (
     Value,
     complement,
     computed,
+    median,
     ratio,
     rows_of,
     total,
@@ -59,7 +60,7 @@ class PhaseTimes:
     host's clock, the sum of its device work, and that work from its first start to its last end.
     `replayed` is the phase as a CUDA graph, `saved_least` and `saved_most` the shares that a replay
     saves in single processes. `clock` (MHz) and `power` (W) are the GPU's while the phase ran.
-    `paired`: how many times as long a step takes with the profiler, by pairs of processes.
+    `pairs`: how many times as long a step takes with the profiler, of each pair of processes.
     """
 
     case: CaseKey
@@ -84,7 +85,7 @@ class PhaseTimes:
     doubt: Doubt | None
     clock: Ranged | None = None
     power: Value | None = None
-    paired: Value | None = None
+    pairs: tuple[Value, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -108,7 +109,7 @@ class PhaseTimes:
         By pairs of processes, which share their minute, where there are any.
         """
         captured = ratio(self.profiled, self.plain, "change") if self.comparable else None
-        slower = self.paired or captured
+        slower = median(self.pairs) or captured
         return slower and computed(slower.number - 1, "change", "profiled / plain - 1", slower)
 
     @property

@@ -1,12 +1,13 @@
-"""Model FLOPs utilization: what a phase multiplies a second, against what its device can."""
+"""What a phase multiplies a second, against a reference product and against the datasheet."""
 
 import pandas as pd
 
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes
+from workflow_src.common.datasheets import peak_tflop_per_s
 from workflow_src.common.thresholds import WORKING_FULLY
 from workflow_src.common.units import FLOP_PER_TFLOP, MS_PER_S
-from workflow_src.render.value import Value, computed, rows_of, value
+from workflow_src.render.value import Value, computed, ratio, rows_of, value
 
 NOT_PRODUCTS = frozenset({"softmax"})
 """The components of work.csv that multiply no matrices."""
@@ -18,27 +19,50 @@ PASSES = {"forward": 1, "forward_backward": 3, "train_step": 3}
 def utilization(tables: Tables, times: PhaseTimes) -> Value | None:
     """FLOPs of the phase's matrix products / plain time / the ceiling of its precision.
 
+    No utilization of the device: another product may be faster than the one that set the ceiling.
     None unless the device works for WORKING_FULLY of the plain time, which the host sets otherwise,
     or where the ceiling of this device wasn't measured.
     """
-    working, plain = times.working, times.plain
-    if working is None or plain is None or working.number < WORKING_FULLY:
+    working = times.working
+    if working is None or working.number < WORKING_FULLY:
         return None
-    flops, ceiling = _flops(tables, times.case), _ceiling(tables, times.case)
-    if flops is None or ceiling is None or not ceiling.number * plain.number > 0:
-        return None
-    made = PASSES[times.phase] * flops.number / (plain.number / MS_PER_S) / FLOP_PER_TFLOP
-    formula = "FLOPs of products / plain time / ceiling"
-    return computed(made / ceiling.number, "share", formula, flops, plain, ceiling)
+    ceiling = _ceiling(tables, times.case)
+    rate = product_rate(tables, times)
+    return ratio(rate, ceiling, "share", "FLOPs of products / plain time / ceiling")
 
 
-def _flops(tables: Tables, case: CaseKey) -> Value | None:
-    """The FLOPs of the forward pass's matrix products."""
-    work = tables.of("work", case.case)
+def mfu(tables: Tables, times: PhaseTimes) -> Value | None:
+    """Model FLOPs utilization: FLOPs of products / plain time / the datasheet's dense peak.
+
+    As PaLM's authors define it (arXiv:2204.02311, appendix B), but with all of the T x T scores.
+    None of a device without a datasheet here.
+    """
+    gpus = tables.of("environments", times.case.case).get("gpu", ())
+    peak = peak_tflop_per_s(str(next(iter(gpus), "")), times.case.precision)
+    rate = product_rate(tables, times)
+    if rate is None or peak is None:
+        return None
+    return computed(rate.number / peak, "share", "FLOPs of products / plain time / peak", rate)
+
+
+def product_rate(tables: Tables, times: PhaseTimes) -> Value | None:
+    """The phase's FLOPs of matrix products a second of plain time, in TFLOP/s."""
+    flops, plain = product_flops(tables, times), times.plain
+    if flops is None or plain is None or not plain.number > 0:
+        return None
+    made = flops.number / (plain.number / MS_PER_S) / FLOP_PER_TFLOP
+    return computed(made, "TFLOP/s", "FLOPs of products / plain time", flops, plain)
+
+
+def product_flops(tables: Tables, times: PhaseTimes) -> Value | None:
+    """The FLOPs of the phase's matrix products, by formula; None where work.csv has none."""
+    work = tables.of("work", times.case.case)
     mine = work[~work["component"].isin(NOT_PRODUCTS)]
     if mine.empty:
         return None
-    return value(mine["flops"].sum(), "flops", rows_of("work", mine), formula="sum over products")
+    flops = PASSES[times.phase] * mine["flops"].sum()
+    formula = "sum over products * 1 in forward, 3 with backward"
+    return value(flops, "flops", rows_of("work", mine), formula=formula)
 
 
 def _ceiling(tables: Tables, case: CaseKey) -> Value | None:

@@ -23,10 +23,14 @@ def share(value: float) -> str:
     return f"{percent:.1f} %" if abs(percent) >= 0.095 else f"{percent:#.1g} %".replace(". ", " ")
 
 
+def two_digits(value: float) -> str:
+    """Two significant digits below 10, else whole numbers: what a few samples tell of a spread."""
+    return f"{value:.0f}" if abs(value) >= 9.95 else f"{value:#.2g}".rstrip(".")
+
+
 def times(value: float) -> str:
-    """A ratio, "1.2 x": two significant digits below 10 x."""
-    text = f"{value:.0f}" if abs(value) >= 9.95 else f"{value:#.2g}".rstrip(".")
-    return f"{text} x"
+    """A ratio, "1.2 x"."""
+    return f"{two_digits(value)} x"
 
 
 def points(difference: float) -> str:
@@ -72,9 +76,11 @@ FORMATS: Mapping[str, Callable[[float], str]] = {
     "count": whole,
     "bytes": whole,
     "flops": lambda flops: f"{flops:.3g}",
+    "std_ms": two_digits,
     "error": lambda error: f"{error:.2g}",
     **dict.fromkeys(("", "ms", "us", "s", "GiB", "MiB", "GB/s", "TFLOP/s", "MHz", "W"), number),
     "precise": precise,
+    "rate": lambda rate: number(float(f"{rate:.3g}")),
 }
 """How a number of each unit is printed. The units of times, sizes and rates stand in the column's
 heading or in the sentence, so that a table says them once."""

@@ -34,6 +34,7 @@ from workflow_src.report.what_ran import what_ran
 from workflow_src.studies.study import STUDIES
 
 FIGURE_TEXTS = {
+    "step_parts": "Training steps",
     "forward_time": "Unprofiled time of the forward pass, and a GPU's work in it, over context",
     "component_shares": "Share of the forward pass besides products, by component and case",
     "family_shares": "Share of each family, and of the optimizer, in each phase's time, by case",
@@ -115,6 +116,7 @@ class Report:
         written = {
             "appendix": Markup("" if page else f"{run.results}/appendix.md"),
             "medians": medians(run, page),
+            "step_parts": self._figure("step_parts"),
             "answers": [
                 Answer(part.body.on(page), self._figure(FIGURE_AFTER.get(part.name, "")))
                 for part in run.answers

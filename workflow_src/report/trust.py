@@ -1,6 +1,6 @@
 """Whether the numbers can be trusted: one table of checks, each with its result and its limit."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -24,12 +24,16 @@ STATS = Markup("`nsys stats` counts the same kernel time; captures")
 
 @dataclass(frozen=True)
 class Check:
-    """A check: what is looked at, what was found, what may be found, and whether it was."""
+    """A check: what is looked at, what was found, what may be found, and whether it was.
+
+    `touches`: what is unsure where it wasn't; "" for what CHECKS says of its kind.
+    """
 
     what: str
     result: Cell
     limit: str | None
     held: bool = True
+    touches: str = ""
 
 
 @dataclass(frozen=True)
@@ -42,13 +46,19 @@ class Trust:
 
 def trust(run: Run) -> Trust:
     """Every check of a run; those of what it didn't record are left out."""
-    checks = [check for checks in CHECKS for check in checks(run)]
+    checks = [(each, touches) for made, touches in CHECKS.items() for each in made(run)]
     lines = [
-        [each.what, each.result if each.held else Marked(each.result, f" {BEYOND}"), each.limit]
-        for each in checks
+        [
+            each.what,
+            each.result if each.held else Marked(each.result, f" {BEYOND}"),
+            each.limit,
+            each.touches or touches,
+        ]
+        for each, touches in checks
     ]
-    table = pd.DataFrame(lines, columns=["check", "result", "limit"], dtype="object")
-    return Trust(table, any(not each.held for each in checks))
+    columns = ["check", "result", "limit", f"unsure at {BEYOND}"]
+    table = pd.DataFrame(lines, columns=columns, dtype="object")
+    return Trust(table, any(not each.held for each, _ in checks))
 
 
 def _time(run: Run) -> Iterator[Check]:
@@ -87,7 +97,10 @@ def _operators(run: Run) -> Iterator[Check]:
     same = told["flops"] == told[column]
     yield from _in_all(f"FLOPs of products are those of {whose}; phases", told, same, name)
     yield from _at_most(
-        "family by name is not that by operator", known, name, "family_disagreement_share"
+        "device time of another family by the kernel's name than by its operator",
+        known,
+        name,
+        "family_disagreement_share",
     )
 
 
@@ -154,18 +167,30 @@ def _disturbed(run: Run) -> Iterator[Check]:
         found = [each.case for each in mine if warning in each.warnings]
         if mine:
             cells = (_cases(run.tables, found), _cases(run.tables, [each.case for each in mine]))
-            yield Check(f"{warning}; cases", Joined(cells, by=" of "), NONE, not found)
+            result = Joined(cells, by=" of ")
+            yield Check(f"{warning}; cases", result, NONE, not found, TOUCHED.get(warning, ""))
 
 
-CHECKS: tuple[Callable[[Run], Iterator[Check]], ...] = (
-    _time,
-    _operators,
-    _precision,
-    _repeats,
-    _hosts,
-    _disturbed,
-)
-"""All checks, in the order of the table."""
+PLAIN = "plain and profiled times: (a), (f)"
+"""What the host decides."""
+
+TOUCHED = {
+    Warned.BUSY: PLAIN,
+    Warned.OVERLAPPED: PLAIN,
+    Warned.DISTURBED: "(b) to (f), of these cases",
+    Warned.NOT_FINITE: "what was computed, not its time",
+}
+"""What a warning makes unsure, where that isn't all of its cases."""
+
+CHECKS: Mapping[Callable[[Run], Iterator[Check]], str] = {
+    _time: "(b) to (e)",
+    _operators: "(d)'s layouts, attention's backward in (f), FLOPs",
+    _precision: "all answers, of these cases",
+    _repeats: PLAIN,
+    _hosts: PLAIN,
+    _disturbed: "all answers, of these cases",
+}
+"""All checks, in the order of the table, and what is unsure where one fails."""
 
 
 def _cases(tables: Tables, cases: Sequence[str]) -> Value:

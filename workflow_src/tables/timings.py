@@ -6,21 +6,32 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from workflow_src.common.case import Case, case_of
 from workflow_src.common.environment import POWER_CAP
 from workflow_src.common.summary import by_process, of_each_process, summarize
 from workflow_src.common.units import NS_PER_MS
+from workflow_src.model.flops import parameter_count
 
 SIZES = {
     "parameters": "parameters",
     "tokens": "tokens_per_step",
     "samples": "samples_per_step",
 }
-"""The columns of what a benchmark tells of a brought model and its batch."""
+"""The columns of what is known of a model and its batch; of a brought one by its benchmark."""
 
 
 def timings(result: dict[str, Any]) -> pd.DataFrame:
     """A row per phase of a benchmark: status, summary of its samples (ms), peak memory, replay."""
-    return pd.DataFrame([_row(phase, found) for phase, found in result["phases"].items()])
+    own = _own_sizes(result)
+    return pd.DataFrame([_row(phase, own | found) for phase, found in result["phases"].items()])
+
+
+def _own_sizes(result: dict[str, Any]) -> dict[str, int]:
+    """The parameters of this project's own model and the tokens of a step, by formula."""
+    case = case_of(result["case"]) if "case" in result else None
+    if not isinstance(case, Case):
+        return {}
+    return {"parameters": parameter_count(case), "tokens": case.batch * case.context}
 
 
 def _row(phase: str, found: dict[str, Any]) -> dict[str, Any]:
@@ -28,7 +39,8 @@ def _row(phase: str, found: dict[str, Any]) -> dict[str, Any]:
     if found["status"] == "ok":
         samples = found["samples_ns"]
         row |= summarize(samples)
-        row |= by_process(samples, found.get("process", [0] * len(samples)))
+        process = found.get("process", [0] * len(samples))
+        row |= by_process(samples, process) | _each(samples, process)
         row["peak_memory_mib"] = found["peak_memory_mib"]
         row |= _sizes(found)
     row |= _readings(found.get("readings", []))
@@ -39,8 +51,17 @@ def _row(phase: str, found: dict[str, Any]) -> dict[str, Any]:
     return row | _replayed(found["replay"]) | _launch_bound(found, found["replay"])
 
 
+def _each(samples_ns: Sequence[int], process: Sequence[int]) -> dict[str, str]:
+    """The mean and the standard deviation (ms) of each process, in order: "12.5; 13.1"."""
+    found = of_each_process(samples_ns, process)
+    return {
+        f"process_{name}s_ms": "; ".join(f"{each[f'{name}_ms']:.6g}" for each in found)
+        for name in ("mean", "std")
+    }
+
+
 def _sizes(found: dict[str, Any]) -> dict[str, int]:
-    """What a step of a brought model works on, and its FLOPs by torch's counter; as far as told."""
+    """What a step works on, and a brought model's FLOPs by torch's counter; as far as told."""
     cells = {column: found[name] for name, column in SIZES.items() if name in found}
     flops = found.get("counted", {}).get("flops", {})
     return cells | ({"counted_flops_per_step": sum(flops.values())} if flops else {})

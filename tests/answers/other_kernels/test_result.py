@@ -83,7 +83,10 @@ def test_what_works_on_context_squared_grows_on_its_own(read):
 
 def test_a_case_without_a_forward_pass_says_why(read):
     found = result(read(Sample(), Sample(context=256, status={"forward": ("oom", "")})))
-    assert [printed(cell) for cell in found.matrices[0].iloc[0, 1:]] == ["40 %", "OOM"]
+    assert [printed(cell) for cell in found.matrices[0].iloc[0, 1:]] == [
+        "40 %: softmax 30 %",
+        "OOM",
+    ]
     assert found.contexts.empty
     assert len(found.every) == 1
 

@@ -24,14 +24,16 @@ def test_utilization_is_of_the_best_product_and_only_where_the_device_works() ->
     found = result_of("accounting", rows)
     (share,) = found.utilization["fp32"]
     assert share.number == pytest.approx(0.4)
-    assert cells(found.phases, "MFU") == ["40 %", DASH]
-    assert cells(found.sizes, "MFU") == ["40 %"] and cells(found.sizes, "device works") == ["95 %"]
+    assert cells(found.phases, "of a reference product") == ["40 %", DASH]
+    assert cells(found.sizes, "of a reference product") == ["40 %"] and cells(
+        found.sizes, "device works"
+    ) == ["95 %"]
     waits = result_of("accounting", [phase(busy_ms=0.89), *CEILINGS])
-    assert waits.utilization == {} and "MFU of it" not in waits.sizes
+    assert waits.utilization == {} and "of a reference product" not in waits.sizes
     on_cpu = result_of("accounting", [each | {"gpu": None} for each in (phase(), *CEILINGS)])
     assert on_cpu.utilization and "device works in it" not in on_cpu.sizes
     beyond = result_of("accounting", [phase(flops=11e9), *CEILINGS])
-    assert cells(beyond.phases, "MFU") == ["110 % (c)"]
+    assert cells(beyond.phases, "of a reference product") == ["110 % (c)"]
 
 
 def test_memory_and_the_rule_against_their_measurements() -> None:

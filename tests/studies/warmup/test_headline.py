@@ -33,6 +33,6 @@ def test_verdicts(means: dict[int, float], verdict: Verdict, said: str) -> None:
 def test_the_worst_has_its_name_in_the_tables(phase: str, name: str) -> None:
     rows = [run(0, 20.0, phase=phase), run(1, 10.0, phase=phase)]
     assert headline(result(table(*rows), pd.DataFrame())).text(Printer()) == (
-        "Warm-up steps that keep every mean within 5 % above a settled step: 1. With fewer, one is "
+        "Warm-up steps after which no mean is over 5 % above a settled step: 1. With fewer, one is "
         f"+100 % above it (t, {name})."
     )

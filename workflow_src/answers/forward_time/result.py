@@ -8,7 +8,8 @@ import pandas as pd
 from workflow_src.answers.among import Among, among
 from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.example import example
-from workflow_src.answers.forward_time.pairs import TABLE, paired
+from workflow_src.answers.forward_time.pairs import TABLE, pairs
+from workflow_src.answers.forward_time.steps import Steps, steps
 from workflow_src.answers.launch_bound import Limit, kernel_us, limit
 from workflow_src.answers.left_out import NOTHING_KNOWN, left_out
 from workflow_src.answers.matrix import by_precision, matrices
@@ -27,9 +28,10 @@ BOUND = "\N{DAGGER}"
 class ForwardTime:
     """What (a) found.
 
-    `every`: all compared cases; `bound`: the launch-bound ones, by the run's `limit`; `long`: those
-    of longer kernels. `matrices` have device, plain and profiled time in a cell, `summary` a row
-    per quantity and a column per precision. `marks`: all that cells have.
+    `graphs` have what a replay as a CUDA graph saves. `every`: all compared cases; `bound`: the
+    launch-bound ones, by the run's `limit`; `long`: those of longer kernels. `matrices` have
+    device, plain and profiled time in a cell, `summary` a row per quantity and a column per
+    precision. `marks`: all that cells have.
     """
 
     cases: tuple[PhaseTimes, ...]
@@ -43,6 +45,8 @@ class ForwardTime:
     example: pd.DataFrame
     opening: tuple[OpeningRow, ...]
     left_out: pd.DataFrame = field(default_factory=pd.DataFrame)
+    graphs: tuple[pd.DataFrame, ...] = ()
+    steps: Steps = field(default_factory=lambda: Steps(pd.DataFrame(), False, False))
 
 
 def result(tables: Tables) -> ForwardTime:
@@ -70,12 +74,14 @@ def result(tables: Tables) -> ForwardTime:
         example=by_hand(times[chosen]) if chosen else pd.DataFrame(),
         opening=opening(columns),
         left_out=left_out(tables, {case: _why_not(each) for case, each in times.items()}),
+        graphs=matrices(tables.cases, lambda case: saved_cell(times[case])),
+        steps=steps(tables),
     )
 
 
 def _times(tables: Tables, case: CaseKey) -> PhaseTimes:
-    pairs, host = tables.frames.get(TABLE, pd.DataFrame()), tables.of("environments", case.case)
-    return replace(phase_times(tables, case, PHASE), paired=paired(pairs, case.case, host))
+    study, host = tables.frames.get(TABLE, pd.DataFrame()), tables.of("environments", case.case)
+    return replace(phase_times(tables, case, PHASE), pairs=pairs(study, case.case, host))
 
 
 def agreement(cases: Sequence[PhaseTimes]) -> Among:
@@ -111,6 +117,14 @@ def marks(times: PhaseTimes, bound: bool) -> str:
     return (BOUND if bound else "") + ("" if times.comparable else DOUBTFUL)
 
 
+def saved_cell(times: PhaseTimes) -> Cell:
+    """The share that a replay saves, of several processes the least and the most; or why none."""
+    if times.saved is None:
+        return words.STATES[times.replay_state] if times.replay_state not in ("", "ok") else None
+    ends = (times.saved_least, times.saved_most)
+    return Joined(ends, by=" to ") if all(ends) else times.saved
+
+
 def replay_over_device(times: PhaseTimes) -> Value | None:
     """How many times its device time a replay takes: the work without a launch for each kernel."""
     return ratio(times.replayed, times.busy, "near_one", "replayed / device")
@@ -127,8 +141,8 @@ def summary(columns: dict[str, list[PhaseTimes]], bound: Collection[CaseKey]) ->
         "share of the plain time in which the device works": [
             spread([each.working for each in mine]) for mine in columns.values()
         ],
-        "profiled / plain, by pairs of processes": [
-            spread([each.paired for each in mine]) for mine in columns.values()
+        "profiled / plain, over all pairs of processes": [
+            spread([pair for each in mine for pair in each.pairs]) for mine in columns.values()
         ],
         "replayed / device time": [
             spread([replay_over_device(each) for each in mine]) for mine in columns.values()
@@ -138,7 +152,7 @@ def summary(columns: dict[str, list[PhaseTimes]], bound: Collection[CaseKey]) ->
         ],
         "cases of several processes": [_several(mine) for mine in columns.values()],
         "slowest process over fastest": [
-            spread([ratio(each.slowest, each.fastest, "near_one") for each in mine])
+            spread([ratio(each.slowest, each.fastest, "times") for each in mine])
             for mine in columns.values()
         ],
     }
@@ -153,7 +167,7 @@ def by_hand(times: PhaseTimes) -> pd.DataFrame:
         "replayed as one graph": times.replayed,
         "plain Python": Ranged(times.plain, times.fastest, times.slowest) if times.plain else None,
         "under the profiler": times.profiled,
-        "profiled / plain, by pairs of processes": times.paired,
+        "profiled / plain, over pairs of processes": spread(times.pairs),
     }
     lines = [[name, cell] for name, cell in rows.items() if cell]
     return pd.DataFrame(lines, columns=[times.case.case, "ms (processes)"], dtype="object")
@@ -170,10 +184,10 @@ def _several(mine: Sequence[PhaseTimes]) -> Cell:
 def opening(columns: dict[str, list[PhaseTimes]]) -> tuple[OpeningRow, ...]:
     """The rows of (a) in the report's table of medians."""
     rows: dict[str, dict[str, Cell]] = {
-        "(a) cases whose forward pass is as long under the profiler (within 10 %)": {
+        "(a) forward passes as long under the profiler, within 10 %": {
             name: agreement(mine).cell for name, mine in columns.items()
         },
-        "share of the forward pass in which the device works": {
+        "forward pass: the device works for": {
             name: median(each.working for each in mine) for name, mine in columns.items()
         },
     }

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from workflow_src.answers.kernels import captured, device_ms, multiplies, product_share
+from workflow_src.answers.parts import Part
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common.thresholds import SAME_SHARE_WITHIN
 from workflow_src.render.value import Value, computed, ratio
@@ -20,9 +21,10 @@ PARTS = (FORWARD, "loss", BACKWARD, OPTIMIZER, ELSEWHERE)
 class Change:
     """A case's share of matrix products in the forward pass and in the training step.
 
-    `states` are those of the two phases. `by_backward` leads from the forward pass to a training
-    step without its optimizer, `by_optimizer` from there to the whole step; None without ranges of
-    these parts. `products_times` and `else_times`: how many times forward's time backward's takes.
+    `optimizer` has its device time a step, and its share of the step's. `states` are those of the
+    two phases. `by_backward` leads from the forward pass to a training step without its optimizer,
+    `by_optimizer` from there to the whole step; None without ranges of these parts.
+    `products_times` and `else_times`: how many times forward's time backward's takes.
     """
 
     case: CaseKey
@@ -31,7 +33,7 @@ class Change:
     step: Value | None
     by_backward: Value | None
     by_optimizer: Value | None
-    optimizers_share: Value | None
+    optimizer: Part | None
     products_times: Value | None
     else_times: Value | None
 
@@ -39,6 +41,11 @@ class Change:
     def points(self) -> Value | None:
         """How the share changes from the forward pass to the training step."""
         return difference(self.step, self.forward, "share in training step - in forward")
+
+    @property
+    def optimizers_share(self) -> Value | None:
+        """The optimizer's share of the step's device time."""
+        return self.optimizer.share if self.optimizer else None
 
     @property
     def falls(self) -> bool:
@@ -85,10 +92,16 @@ def change(tables: Tables, case: CaseKey) -> Change:
         in_step,
         by_backward=difference(middle, in_forward, "share without optimizer - in forward"),
         by_optimizer=difference(in_step, middle, "share in step - without optimizer"),
-        optimizers_share=ratio(device_ms(optimizer), device_ms(step), "share", "optimizer / step"),
+        optimizer=_part(optimizer, step),
         products_times=_times(multiplies(back), multiplies(first)),
         else_times=_times(_others(back), _others(first)),
     )
+
+
+def _part(optimizer: pd.DataFrame, step: pd.DataFrame) -> Part | None:
+    ms = device_ms(optimizer)
+    share = ratio(ms, device_ms(step), "share", "optimizer / step")
+    return Part(OPTIMIZER, ms, share) if ms and share else None
 
 
 def difference(after: Value | None, before: Value | None, formula: str) -> Value | None:

@@ -12,13 +12,13 @@ class Verdict(StrEnum):
 
     FALLS_BY_OPTIMIZER = (
         "Matrix products' share of device time falls from the forward pass to the training step in "
-        "{falling} of {compared} cases, by over 1 point. In {by_optimizer} of the "
-        "{known} whose parts are known, the optimizer lowers it more than backward does."
+        "{falling} of {compared} cases, by over 1 point. The optimizer lowers it more than "
+        "backward does in {by_optimizer} of these, of {known} that have a range for each."
     )
     FALLS_BY_BACKWARD = (
         "Matrix products' share of device time falls from the forward pass to the training step in "
-        "{falling} of {compared} cases, by over 1 point. In {by_backward} of the "
-        "{known} whose parts are known, backward lowers it more than the optimizer does."
+        "{falling} of {compared} cases, by over 1 point. Backward lowers it more than the "
+        "optimizer does in {by_backward} of these, of {known} that have a range for each."
     )
     FALLS = (
         "Matrix products' share of device time falls from the forward pass to the training step in "

@@ -1,4 +1,4 @@
-"""The time per FLOP of backward's matrix products against forward's, by the layout they are in."""
+"""How fast matrix products run by layout, and backward's against forward's per FLOP."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,28 +7,56 @@ import pandas as pd
 from workflow_src.answers.conditions import undisturbed
 from workflow_src.answers.matrix import by_precision
 from workflow_src.answers.tables import Tables
-from workflow_src.render.value import Cell, Value, median, rows_of, value
+from workflow_src.common.units import FLOP_PER_TFLOP, MS_PER_S
+from workflow_src.render.value import Cell, Joined, Value, median, rows_of, value
 
 PHASE = "train_step"
+FORWARD = "forward"
 DIRECTIONS = ("input gradient", "weight gradient")
 
 
 def layouts(tables: Tables) -> pd.DataFrame:
     """A row per direction and layout, a column per precision: medians over cases.
 
-    Empty where products.csv doesn't tell layouts.
+    A cell has the time per FLOP over that in forward, and the rate. Empty where products.csv
+    doesn't tell layouts.
     """
-    columns = {
-        precision: [by_layout(tables.of("products", case.case, PHASE)) for case in mine]
+    products = {
+        precision: [tables.of("products", case.case, PHASE) for case in mine]
         for precision, mine in by_precision(undisturbed(tables)).items()
     }
-    names = sorted({name for mine in columns.values() for found in mine for name in found})
-    lines = [[*name, *(_median(mine, name) for mine in columns.values())] for name in names]
-    return pd.DataFrame(lines, columns=["product", "layout", *columns], dtype="object")
+    paces = {precision: [by_layout(rows) for rows in mine] for precision, mine in products.items()}
+    speeds = {precision: [rates(rows) for rows in mine] for precision, mine in products.items()}
+    names = sorted({name for mine in paces.values() for found in mine for name in found})
+    first = sorted({name for mine in speeds.values() for found in mine for name in found})
+    rows = [name for name in first if name[0] == FORWARD and names] + names
+    lines = [
+        [*name, *(_cell(paces[precision], speeds[precision], name) for precision in products)]
+        for name in rows
+    ]
+    return pd.DataFrame(lines, columns=["product", "layout", *products], dtype="object")
 
 
-def _median(mine: Sequence[Mapping[tuple[str, str], Value]], name: tuple[str, str]) -> Cell:
-    return median(found.get(name) for found in mine)
+Layouts = Mapping[tuple[str, str], Value]
+"""Values by direction and layout."""
+
+
+def _cell(paces: Sequence[Layouts], speeds: Sequence[Layouts], name: tuple[str, str]) -> Cell:
+    pace, rate = (median(found.get(name) for found in each) for each in (paces, speeds))
+    return Joined((pace, rate), ", ") if pace else rate
+
+
+def rates(products: pd.DataFrame) -> dict[tuple[str, str], Value]:
+    """The TFLOP/s of the products of each direction and layout, of one case's products.csv."""
+    if "layout" not in products:
+        return {}
+    told = products[(products["layout"] != "") & (products["busy_ms_per_step"] > 0)]
+    found: dict[tuple[str, str], Value] = {}
+    for (direction, layout), mine in told.groupby(["direction", "layout"]):
+        flops, ms = mine["flops_per_step"].sum(), mine["busy_ms_per_step"].sum()
+        rate = value(flops / (ms / MS_PER_S) / FLOP_PER_TFLOP, "TFLOP/s", rows_of("products", mine))
+        found |= {(str(direction), str(layout)): rate} if rate else {}
+    return found
 
 
 def by_layout(products: pd.DataFrame) -> dict[tuple[str, str], Value]:

@@ -36,9 +36,9 @@ class GemmShare:
 
     The counts are of cases: `compared` have both shares; `known` are those whose share falls and
     whose step's parts are known, `by_optimizer` and `by_backward` those of them in which that
-    lowers it more. `parts` is the example's step at each of its precisions, `layouts` the time per
-    FLOP of backward's products against forward's, `backward` a row per component,
-    `by_case` one per compared case.
+    lowers it more. `optimizers` have the optimizer's time and share of a step. `parts` is the
+    example's step at each of its precisions, `layouts` the time per FLOP of backward's products
+    against forward's, `backward` a row per component, `by_case` one per compared case.
     """
 
     changes: tuple[Change, ...]
@@ -49,6 +49,7 @@ class GemmShare:
     by_optimizer: Value
     by_backward: Value
     matrices: tuple[pd.DataFrame, ...]
+    optimizers: tuple[pd.DataFrame, ...]
     summary: pd.DataFrame
     example: CaseKey | None
     parts: pd.DataFrame
@@ -81,6 +82,7 @@ def result(tables: Tables) -> GemmShare:
         by_optimizer=count(each.by_optimizer for each in known if each.more_by_optimizer),
         by_backward=count(each.by_backward for each in known if not each.more_by_optimizer),
         matrices=matrices(tables.cases, lambda case: cell(changes[case])) if shared else (),
+        optimizers=matrices(tables.cases, lambda case: optimizer_cell(changes[case])),
         summary=summary(columns),
         example=chosen,
         parts=_parts(tables, at_each_precision(tables, chosen)),
@@ -141,6 +143,14 @@ def cell(each: Change) -> Cell:
         share or words.STATES["" if state == "ok" else state] for share, state in shares
     )
     return first if first == second else Joined((first, second))
+
+
+def optimizer_cell(each: Change) -> Cell:
+    """The optimizer's device time and its share of the step's; or why there is none."""
+    if each.optimizer is None:
+        state = each.states[1]
+        return words.STATES[state] if state != "ok" else None
+    return Joined((each.optimizer.ms, each.optimizer.share), " ms, ")
 
 
 def summary(columns: Mapping[str, Sequence[Change]]) -> pd.DataFrame:

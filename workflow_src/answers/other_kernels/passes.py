@@ -55,6 +55,11 @@ class Pass:
         return grouped(self.others, "what")
 
     @property
+    def whole_ms(self) -> Value | None:
+        """The time of all work."""
+        return device_ms(self.rows)
+
+    @property
     def products_ms(self) -> Value | None:
         """The time of matrix products."""
         return device_ms(multiplies(self.rows))

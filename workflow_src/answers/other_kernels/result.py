@@ -22,6 +22,7 @@ from workflow_src.answers.other_kernels.passes import (
     components_of_case,
     forward_pass,
 )
+from workflow_src.answers.other_kernels.weight_casts import weight_casts
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common import words
 from workflow_src.placing.kernel_words import TO_BF16, TO_FP16
@@ -60,6 +61,7 @@ class OtherKernels:
     precisions: pd.DataFrame
     contexts: pd.DataFrame
     casts: bool
+    weight_casts: tuple[pd.DataFrame, ...]
     fused: bool
     example: CaseKey | None
     worked: pd.DataFrame
@@ -70,7 +72,7 @@ class OtherKernels:
 
 
 def result(tables: Tables) -> OtherKernels:
-    """Answer (c) from timings, kernels and captures."""
+    """Answer (c) from timings, kernels, captures and, where there are any, operators."""
     passes = {case: forward_pass(tables, case) for case in tables.cases}
     counted = undisturbed(tables)
     known = [passes[case] for case in counted if passes[case].others_share]
@@ -96,6 +98,7 @@ def result(tables: Tables) -> OtherKernels:
         precisions=between_precisions(columns),
         contexts=over_contexts(columns),
         casts=any(each.rows["what"].isin(NARROWING).any() for each in known),
+        weight_casts=matrices(tables.cases, lambda case: weight_casts(tables, passes[case])),
         fused=any((each.rows["family"] == "attention").any() for each in known),
         example=chosen,
         worked=worked(every[chosen], passes[chosen]) if chosen else pd.DataFrame(),
@@ -129,10 +132,14 @@ def leading(passes: Sequence[Pass]) -> tuple[str, Among]:
 
 
 def cell(found: Pass) -> Cell:
-    """The share besides products; or why there is none."""
-    if found.others_share is None and found.state != "ok":
-        return words.STATES[found.state]
-    return found.others_share
+    """The share besides products, and its largest part with its own; or why there is none."""
+    if found.others_share is None:
+        return words.STATES[found.state] if found.state != "ok" else None
+    largest = next(iter(found.by_component.items()), None)
+    if largest is None:
+        return found.others_share
+    name, rows = largest
+    return Joined((found.others_share, Joined((name, found.share(rows)), " ")), ": ")
 
 
 def shares(

@@ -13,11 +13,23 @@ from workflow_src.answers.left_out import left_out, without_disturbed
 from workflow_src.answers.matrix import by_precision, matrices
 from workflow_src.answers.parts import Part, parts_table
 from workflow_src.answers.softmax.by_operators import alike, attention, flop_ratio, ms_of
+from workflow_src.answers.softmax.memory import bandwidth, moved
 from workflow_src.answers.softmax.steps import CASTS, ORDER, steps_of
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common import words
 from workflow_src.common.components import COMPONENTS
-from workflow_src.render.value import Cell, Value, count, median, ratio, rows_of, total, value
+from workflow_src.render.value import (
+    Cell,
+    Joined,
+    Value,
+    count,
+    median,
+    ratio,
+    rows_of,
+    spread,
+    total,
+    value,
+)
 
 PHASE = "forward"
 SOFTMAX, SCORES, VALUES = "softmax", "scores", "values"
@@ -34,7 +46,8 @@ class SoftmaxCase:
     `state` is "ok" where all three took time apart, "fused" where they are one kernel, or else why
     they weren't measured. The products' times are those of their kernels alone; `beside_ms` is the
     rest of the two ranges they lie in. Ratios are softmax's over both products' together; FLOPs are
-    counted by formula, those of a brought model by its operators' shapes.
+    counted by formula, those of a brought model by its operators' shapes. `moved`: the GB/s at
+    which the products read their factors and write their results, by these shapes.
     """
 
     case: CaseKey
@@ -46,6 +59,7 @@ class SoftmaxCase:
     time_ratio: Value | None = None
     flop_ratio: Value | None = None
     steps: tuple[Part, ...] = ()
+    moved: Value | None = None
 
     @property
     def times(self) -> tuple[Value | None, ...]:
@@ -76,14 +90,16 @@ class Softmax:
     more: Value
     fused: int
     ratios: Mapping[str, Value]
-    flops: Value | None
+    flops: Cell
     matrices: tuple[pd.DataFrame, ...]
+    flop_matrices: tuple[pd.DataFrame, ...]
     summary: pd.DataFrame
     example: CaseKey | None
     steps: pd.DataFrame
     casts: bool
     by_case: pd.DataFrame
     opening: tuple[OpeningRow, ...]
+    bandwidth: Value | None
     left_out: pd.DataFrame = field(default_factory=pd.DataFrame)
 
 
@@ -107,14 +123,16 @@ def result(tables: Tables) -> Softmax:
         more=count(each.flop_ratio for each in mine.values() if more_than_flops(each)),
         fused=len(fused),
         ratios=_ratios(columns),
-        flops=median(each.flop_ratio for each in mine.values()),
+        flops=flops_of(list(mine.values())),
         matrices=matrices(tables.cases, lambda case: cell(cases[case])) if timed or fused else (),
+        flop_matrices=flop_matrices(timed),
         summary=summary(columns),
         example=chosen,
         steps=parts_table(("step", "share"), ORDER, shown),
         casts=any(step.name in CASTS for steps in shown.values() for step in steps),
         by_case=by_case(list(timed.values())),
         opening=opening(columns),
+        bandwidth=bandwidth(tables),
         left_out=left_out(
             tables,
             {
@@ -152,6 +170,7 @@ def softmax_of_case(tables: Tables, case: CaseKey) -> SoftmaxCase:
         beside_ms=device_ms(around.drop(_gemms(around).index)),
         flop_ratio=_flop_ratio(tables, case),
         steps=steps_of(softmax),
+        moved=moved(*(_inside(tables, case, name) for name in (SCORES, VALUES))),
     )
     return replace(found, time_ratio=_over_products(found.softmax_ms, found))
 
@@ -225,6 +244,19 @@ def cell(case: SoftmaxCase) -> Cell:
     return case.time_ratio or words.STATES[case.state]
 
 
+def flop_matrices(timed: Mapping[CaseKey, SoftmaxCase]) -> tuple[pd.DataFrame, ...]:
+    """The ratio of FLOPs by case, once for all precisions, since none of them changes it."""
+    first = {replace(case, case="", precision="FLOPs"): each for case, each in timed.items()}
+    return matrices(tuple(first), lambda case: first[case].flop_ratio)
+
+
+def flops_of(cases: Sequence[SoftmaxCase]) -> Cell:
+    """The ratio of FLOPs; of cases that differ, as by the size of their heads, least to most."""
+    ratios = sorted((c.flop_ratio for c in cases if c.flop_ratio), key=lambda each: each.number)
+    ends = dict.fromkeys(each.number for each in ratios)
+    return Joined((ratios[0], ratios[-1]), "\N{EN DASH}") if len(ends) > 1 else median(ratios)
+
+
 def summary(columns: Mapping[str, Sequence[SoftmaxCase]]) -> pd.DataFrame:
     """Ratios at each precision, and how times change with it: medians over cases."""
     highest, cases = next(iter(columns.items()), ("", []))
@@ -241,7 +273,10 @@ def summary(columns: Mapping[str, Sequence[SoftmaxCase]]) -> pd.DataFrame:
         "softmax / QK^T: time": medians(lambda c: ratio(c.softmax_ms, c.qk_ms, "times")),
         "softmax / AV: time": medians(lambda c: ratio(c.softmax_ms, c.av_ms, "times")),
         "softmax / (QK^T + AV): time": medians(lambda c: c.time_ratio),
-        "softmax / (QK^T + AV): FLOPs": medians(lambda c: c.flop_ratio),
+        "softmax / (QK^T + AV): FLOPs": [flops_of(mine) for mine in columns.values()],
+        "QK^T + AV: GB/s read and written (least to most)": [
+            spread(c.moved for c in mine) for mine in columns.values()
+        ],
         "around the products / (QK^T + AV): time": medians(
             lambda c: _over_products(c.beside_ms, c)
         ),
@@ -269,15 +304,18 @@ def _against(
 
 def by_case(timed: Sequence[SoftmaxCase]) -> pd.DataFrame:
     """A row per case: times in ms, and their ratio."""
-    lines = [[each.case.case, *each.times, each.time_ratio, each.flop_ratio] for each in timed]
+    lines = [
+        [each.case.case, *each.times, each.time_ratio, each.flop_ratio, each.moved]
+        for each in timed
+    ]
     heads = ["case", "softmax", "QK^T", "AV", "around the products", "softmax / (QK^T + AV)"]
-    heads += ["the same: FLOPs"]
+    heads += ["the same: FLOPs", "QK^T + AV: GB/s"]
     return pd.DataFrame(lines, columns=heads, dtype="object")
 
 
 def opening(columns: Mapping[str, Sequence[SoftmaxCase]]) -> tuple[OpeningRow, ...]:
     """The rows of (e) in the report's table of medians."""
-    flops = {name: median(each.flop_ratio for each in mine) for name, mine in columns.items()}
+    flops: dict[str, Cell] = {name: flops_of(mine) for name, mine in columns.items()}
     times = _ratios(columns)
     return (
         OpeningRow("(e) softmax / (QK^T + AV): time", {n: times.get(n) for n in columns}),

@@ -80,7 +80,7 @@ def _sizes(found: Sequence[Phase], rules: Mapping[str, Value | None]) -> pd.Data
             "step, ms": (step.ms or step.line.state) if step else None,
             "forward, ms": (forward.ms or forward.line.state) if forward else None,
             "device works in it": forward.working if forward else None,
-            "MFU of it": forward.mfu if forward else None,
+            "of a reference product": forward.mfu if forward else None,
         }
         rows.append(row)
     return shown(rows)
@@ -126,7 +126,7 @@ def _phase(each: Phase) -> dict[str, Cell]:
         "off by": each.off,
         "median, ms": _time(each.line),
         "device works": each.working,
-        "MFU": each.mfu,
+        "of a reference product": each.mfu,
     }
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from workflow_src.common.datasheets import peak_tflop_per_s
 from workflow_src.render.value import (
     Cell,
     Joined,
@@ -20,12 +21,6 @@ from workflow_src.studies.lines import Line, ranged, shown, unmeasured
 from workflow_src.studies.matmul.analyze import DIVISORS
 from workflow_src.studies.matmul.points import PRECISIONS
 from workflow_src.studies.matmul.products import Product, changes, measured, products
-
-DATASHEET = {"fp32": 67, "tf32": 494, "bf16": 989, "fp8": 1979}
-"""Dense peak rates in TFLOP/s of H100 SXM and H200 SXM, from NVIDIA's datasheets."""
-
-DATASHEET_GPUS = ("NVIDIA H100 80GB HBM3", "NVIDIA H200")
-"""Their names in the driver; H100 PCIe and the NVL models are slower."""
 
 FINE = {"edge": "across", "past_edge": "just past"}
 """The sweeps around an edge of waves, in words."""
@@ -141,8 +136,7 @@ def _best(mine: Sequence[Product]) -> dict[str, Cell]:
     best = max(mine, key=_rate)
     slow = [each.n or 0 for each in mine if _rate(each) < _rate(best) / 2]
     fast = [each.n or 0 for each in mine if (each.n or 0) > max(slow, default=0)]
-    known = best.line.text("gpu") in DATASHEET_GPUS
-    sheet = DATASHEET[best.precision] if known else None
+    sheet = peak_tflop_per_s(best.line.text("gpu"), best.precision)
     share = best.rate and sheet and computed(_rate(best) / sheet, "share", "of it", best.rate)
     return {
         "precision": best.precision,

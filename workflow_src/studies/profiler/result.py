@@ -51,7 +51,7 @@ def of_case(mine: Sequence[Line]) -> Pairs:
     """The pairs of one case, from its lines."""
     plain = [line.value("plain_ms", "ms") for line in mine]
     profiled = [line.value("profiled_ms", "ms") for line in mine]
-    ratios = [ratio(*pair, "near_one") for pair in zip(profiled, plain, strict=True)]
+    ratios = [ratio(*pair, "times") for pair in zip(profiled, plain, strict=True)]
     known = (tuple(each for each in found if each) for found in (ratios, plain, profiled))
     return Pairs(mine[0].text("case"), *known)
 

@@ -14,12 +14,12 @@ class Verdict(StrEnum):
         "step."
     )
     ENOUGH = (
-        "Warm-up steps that keep every mean within 5 % above a settled step: {enough}. With fewer, "
+        "Warm-up steps after which no mean is over 5 % above a settled step: {enough}. With fewer, "
         "one is {worst} above it ({where})."
     )
     NOT_ENOUGH = (
-        "After no number of warm-up steps tried is each mean within 5 % above a settled step: with "
-        "{most}, one is {worst} above it ({where})."
+        "After each number of warm-up steps tried, some mean is over 5 % above a settled step: "
+        "with {most}, one is {worst} above it ({where})."
     )
     CANT_TELL = "No measured run settles, so how many steps to leave out can't be told."
 

@@ -1,0 +1,90 @@
+"""The mean and standard deviation of each phase, as an assignment asks for them."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from tests.synthetic_tables import Sample, tables, write_tables
+from workflow_src.answers.forward_time.result import result
+from workflow_src.answers.forward_time.steps import Steps, steps
+from workflow_src.answers.tables import Tables
+from workflow_src.common.words import DASH
+from workflow_src.render.show import Printer
+from workflow_src.tables.timings import timings
+
+NAMES = ("timings", "ranges", "captures")
+
+
+def table(tmp_path: Path, sample: Sample, **columns: object) -> Steps:
+    """The table of one case with an optimizer of 9 ms, and other cells in timings.csv."""
+    frames = tables(sample)
+    frames["timings"] = frames["timings"].assign(**columns)
+    steps_there = frames["ranges"][frames["ranges"]["phase"] == "train_step"]
+    optimizer = steps_there.assign(path="train_step/optimizer", busy_ms=9.0)
+    frames["ranges"] = pd.concat([frames["ranges"], optimizer])
+    for name in NAMES:
+        frames[name].to_csv(tmp_path / f"{name}.csv", index=False)
+    return steps(Tables.read(tmp_path, NAMES))
+
+
+def cells(found: Steps) -> list[str]:
+    """The one row as the report prints it."""
+    return [str(Printer()(cell)) for cell in found.table.iloc[0]]
+
+
+def test_one_process_has_its_mean_and_deviation_beside_device_time(tmp_path: Path) -> None:
+    """Steps of 12, 36 and 50 ms: the optimizer's difference is 14, its device time 9."""
+    found = table(tmp_path, Sample())
+    assert cells(found)[1:] == [
+        "10",
+        "12.0 ± 0.10",
+        "12.0",
+        "36.0 ± 0.10",
+        "20.0",
+        "50.0 ± 0.10",
+        "20.0",
+        "14.0",
+        "9.00",
+    ]
+    assert not found.apart and not found.pooled
+
+
+def test_several_processes_that_a_table_tells_apart_stand_one_by_one(tmp_path: Path) -> None:
+    each = {"processes": 2, "process_means_ms": "10; 14.5", "process_stds_ms": "0.25; 3.2"}
+    found = table(tmp_path, Sample(), **each)
+    assert cells(found)[1:3] == ["2 x 5", "10.0 ± 0.25, 14.5 ± 3.2"]
+    assert found.apart and not found.pooled
+
+
+def test_of_older_tables_the_deviation_is_that_within_a_process(tmp_path: Path) -> None:
+    """Pooled, it would be the difference between processes: 5 ms of 12; within them it is 2 %."""
+    old = {"processes": 2, "std_ms": 5.0, "within_cv": 0.02, "fastest_ms": 8.0, "slowest_ms": 16.0}
+    found = table(tmp_path, Sample(), **old)
+    assert cells(found)[2] == "12.0 ± 0.24 (8.00 to 16.0)"
+    assert found.pooled and not found.apart
+
+
+def test_a_phase_without_times_says_why(tmp_path: Path) -> None:
+    out = {"train_step": ("oom", "needs more memory")}
+    assert cells(table(tmp_path, Sample(status=out)))[-4:] == ["OOM", DASH, DASH, DASH]
+
+
+def test_a_benchmark_s_table_tells_its_processes_apart() -> None:
+    """Two processes, of 1 and 3 ms and of 4 and 4 ms."""
+    samples = [1_000_000, 3_000_000, 4_000_000, 4_000_000]
+    phase = {"status": "ok", "reason": "", "samples_ns": samples, "process": [0, 0, 1, 1]}
+    made: pd.DataFrame = timings({"phases": {"forward": phase | {"peak_memory_mib": 1.0}}})
+    assert made.loc[0, ["process_means_ms", "process_stds_ms"]].tolist() == ["2; 4", "1.41421; 0"]
+
+
+def test_what_replays_save_is_shown_by_case_where_any_was_measured(tmp_path: Path) -> None:
+    """A replay takes 9 of 12 ms of plain time, of which the device works for 9."""
+    sample = Sample(
+        times_ms=Sample().times_ms | {"forward": (12.6, 9.0, 9.0)},
+        replayed_ms={"forward": 9.0},
+    )
+    for name, samples in (("replayed", [sample]), ("not", [Sample()])):
+        folder = write_tables(tmp_path / name, *samples)
+        graphs = result(Tables.read(folder, NAMES)).graphs
+        said = [str(Printer()(cell)) for table in graphs for cell in table.iloc[0, 1:]]
+        assert said == (["25 %"] if name == "replayed" else [])

@@ -1,0 +1,61 @@
+"""What tables of operators and products add to (c), (d) and (e), by hand."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+import pytest
+
+from workflow_src.answers.gemm_share.layouts import rates
+from workflow_src.answers.other_kernels.passes import Pass
+from workflow_src.answers.other_kernels.weight_casts import weight_casts
+from workflow_src.answers.softmax.memory import bandwidth, moved
+from workflow_src.answers.tables import CaseKey, Tables
+from workflow_src.render.show import Printer
+
+CASE = CaseKey("a", "small", 128, 4, "bf16", "naive", "adamw", "cuda")
+TO_BF16 = "vectorized_elementwise(bfloat16_copy)"
+
+
+def operators(*rows: Mapping[str, object]) -> pd.DataFrame:
+    """Rows of operators.csv of one forward pass."""
+    return pd.DataFrame([{"case": "a", "phase": "forward", **row} for row in rows])
+
+
+def copy(shapes: str, name: str, ms: float) -> Mapping[str, object]:
+    return {
+        "operator": "aten::copy_", "shapes": shapes, "short_name": name, "busy_ms_per_step": ms,
+    }  # fmt: skip
+
+
+def test_casts_of_weights_are_those_of_matrices() -> None:
+    """1 of 10 ms: an activation has a batch and a context, and a copy alone casts nothing."""
+    rows = operators(
+        copy("768 x 768; 768 x 768", TO_BF16, 1.0),
+        copy("4 x 128 x 768; 4 x 128 x 768", TO_BF16, 2.0),
+        copy("768 x 768; 768 x 768", "elementwise(direct_copy)", 4.0),
+    )
+    kernels = pd.DataFrame({"busy_ns": [20_000_000], "steps": [2]})
+    found = weight_casts(Tables({"operators": rows}), Pass(CASE, "ok", kernels))
+    assert str(Printer()(found)) == "1.00 ms, 10 %"
+
+
+def test_products_are_held_against_the_best_rate_of_memory() -> None:
+    """0.3 and 0.1 GB in 0.2 ms are 2,000 GB/s; a mask in their ranges isn't theirs."""
+    product = {"operator": "aten::bmm", "busy_ms_per_step": 0.1}
+    scores = operators({**product, "bytes_per_step": 3e8}, {**product, "operator": "aten::mul"})
+    values = operators({**product, "bytes_per_step": 1e8})
+    found = moved(scores.fillna(0), values)
+    assert found and found.number == pytest.approx(2000)
+    rates_of = pd.DataFrame({"kind": ["bandwidth"] * 2, "best_gb_per_s": [3000.0, 2900.0]})
+    best = bandwidth(Tables({"ceilings": rates_of}))
+    assert best and best.number == 3000
+    for unknown in (float("nan"), 0):
+        assert moved(scores.assign(bytes_per_step=unknown), values) is None
+
+
+def test_a_layout_has_the_rate_of_its_products() -> None:
+    """10^9 and 3 * 10^9 FLOPs in 1 ms each are 2 TFLOP/s."""
+    product = {"direction": "weight gradient", "layout": "tn", "busy_ms_per_step": 1.0}
+    rows = pd.DataFrame([product | {"flops_per_step": flops} for flops in (1e9, 3e9)])
+    found = rates(rows)["weight gradient", "tn"]
+    assert found.number == pytest.approx(2.0)

@@ -1,0 +1,118 @@
+"""The mean and the standard deviation of each phase's timed steps, beside its device time."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from workflow_src.answers.tables import CaseKey, Tables
+from workflow_src.answers.times import PhaseTimes, phase_times
+from workflow_src.common import words
+from workflow_src.common.case import PHASES
+from workflow_src.render.value import (
+    Cell,
+    Joined,
+    Ranged,
+    Rows,
+    Value,
+    computed,
+    difference,
+    median,
+    rows_of,
+    value,
+)
+
+BACKWARD, STEP = PHASES[1:]
+OPTIMIZER = f"{STEP}/optimizer"
+PLUS_MINUS = " \N{PLUS-MINUS SIGN} "
+MEANS, STDS = "process_means_ms", "process_stds_ms"
+"""The columns that tell each process apart; tables of older runs lack them."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """A row per case that was timed.
+
+    `apart`: some cell has several processes one by one; `pooled`: some cell has the mean of all
+    steps of several processes, because its table doesn't tell these apart.
+    """
+
+    table: pd.DataFrame
+    apart: bool
+    pooled: bool
+
+
+def steps(tables: Tables) -> Steps:
+    """The table of all phases, from timings, ranges and captures."""
+    cases = [case for case in tables.cases if len(tables.of("timings", case.case))]
+    timed = tables["timings"]
+    several = timed[timed["processes"] > 1] if "processes" in timed else timed.iloc[:0]
+    told = several[MEANS] != "" if MEANS in several else pd.Series(False, several.index)
+    rows = pd.DataFrame([_row(tables, case) for case in cases], dtype="object")
+    return Steps(rows, apart=bool(told.any()), pooled=bool((~told).any()))
+
+
+def _row(tables: Tables, case: CaseKey) -> dict[str, Cell]:
+    """One case: each phase's timed steps and device time, then the optimizer's."""
+    times = {phase: phase_times(tables, case, phase) for phase in PHASES}
+    timed = {phase: tables.of("timings", case.case, phase) for phase in PHASES}
+    row: dict[str, Cell] = {"case": case.case, "steps": _count(timed[PHASES[0]])}
+    for phase, found in times.items():
+        row[words.PHASES[phase]] = _timed(found, timed[phase])
+        row[f"{words.PHASES[phase]}: device"] = found.busy
+    step, before = (_cell(timed[phase], "mean_ms") for phase in (STEP, BACKWARD))
+    row["optimizer: difference"] = difference(step, before, "difference of the means")
+    row["optimizer: device"] = optimizer_ms(tables, times[STEP])
+    return row
+
+
+def optimizer_ms(tables: Tables, step: PhaseTimes) -> Value | None:
+    """The device time (ms) of a training step's optimizer: a median over captured steps."""
+    rows = tables.of("ranges", step.case.case, STEP)
+    mine = rows[rows["path"] == OPTIMIZER] if step.busy else rows.iloc[:0]
+    return median(_cell(mine.loc[[line]], "busy_ms", "ranges") for line in mine.index)
+
+
+def _count(timed: pd.DataFrame) -> Cell:
+    """How many steps were timed: "10", or of several processes "3 x 10"."""
+    every, processes = (_cell(timed, name, unit="count") for name in ("samples", "processes"))
+    if every is None or processes is None or processes.number <= 1:
+        return every
+    each = computed(every.number / processes.number, "count", "steps / processes", every, processes)
+    return Joined((processes, each), " x ")
+
+
+def _timed(times: PhaseTimes, timed: pd.DataFrame) -> Cell:
+    """Mean and standard deviation, of each process if they are told apart; or why there is none."""
+    if times.state != "ok":
+        return words.STATES[times.state]
+    told = str(timed[MEANS].iloc[0]) if MEANS in timed else ""
+    if ";" in told:
+        source = rows_of("timings", timed)
+        pairs = zip(told.split(";"), str(timed[STDS].iloc[0]).split(";"), strict=True)
+        return Joined(tuple(_both(*pair, source) for pair in pairs), ", ")
+    mean = _cell(timed, "mean_ms")
+    return Ranged(Joined((mean, _std(timed)), PLUS_MINUS), times.fastest, times.slowest)
+
+
+def _both(mean: str, std: str, source: Rows) -> Cell:
+    cells = (
+        value(each, unit, source, formula="of one process")
+        for each, unit in ((mean, "ms"), (std, "std_ms"))
+    )
+    return Joined(tuple(cells), PLUS_MINUS)
+
+
+def _std(timed: pd.DataFrame) -> Value | None:
+    """The standard deviation within a process: of several, the median one's share of the mean."""
+    mean, cv = _cell(timed, "mean_ms"), _cell(timed, "within_cv", unit="")
+    if mean is None or cv is None:
+        return _cell(timed, "std_ms", unit="std_ms")
+    return computed(mean.number * cv.number, "std_ms", "mean_ms * within_cv", mean, cv)
+
+
+def _cell(
+    rows: pd.DataFrame, column: str, table: str = "timings", unit: str = "ms"
+) -> Value | None:
+    if rows.empty or column not in rows:
+        return None
+    return value(rows[column].iloc[0], unit, rows_of(table, rows.iloc[:1]), formula=column)

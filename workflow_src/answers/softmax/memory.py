@@ -1,0 +1,35 @@
+"""How near attention's two products come to the rate of memory."""
+
+import pandas as pd
+
+from workflow_src.answers.tables import Tables
+from workflow_src.common.operators import PRODUCTS
+from workflow_src.common.units import MS_PER_S
+from workflow_src.render.value import Value, rows_of, value
+
+BYTES_PER_GB = 1e9
+
+
+def moved(scores: pd.DataFrame, values: pd.DataFrame) -> Value | None:
+    """The GB/s of QK^T and AV together, given the rows of operators.csv in their ranges.
+
+    Bytes are those of factors and results, each read or written once; None if they aren't known.
+    """
+    rows = pd.concat([scores, values])
+    mine = rows[rows["operator"].isin(PRODUCTS)] if len(rows) else rows
+    if mine.empty or not (mine["bytes_per_step"] > 0).all():
+        return None
+    ms = mine["busy_ms_per_step"].sum()
+    rate = mine["bytes_per_step"].sum() / BYTES_PER_GB / (ms / MS_PER_S) if ms > 0 else None
+    return value(rate, "GB/s", rows_of("operators", mine), formula="bytes by shapes / time")
+
+
+def bandwidth(tables: Tables) -> Value | None:
+    """The best rate (GB/s) of memory that was measured for the run; None without ceilings.csv."""
+    ceilings = tables["ceilings"]
+    memory = ceilings[ceilings["kind"] == "bandwidth"]
+    best = pd.to_numeric(memory["best_gb_per_s"], errors="coerce").dropna()
+    if best.empty:
+        return None
+    top = memory.loc[[best.idxmax()]]
+    return value(best.max(), "GB/s", rows_of("ceilings", top), formula="the best of all")

@@ -1,0 +1,1 @@
+"""What the plain time of each case's training step goes to: the picture of the report's opening."""
