@@ -17,6 +17,7 @@ from workflow_src.diagnosis.remedies.run import Run, predictions
 from workflow_src.placing.families import load_rules
 from workflow_src.studies.join_points import prepared
 from workflow_src.studies.levers.plain_point import PlainPoint
+from workflow_src.studies.study import Row
 
 KEYS = ["case", "phase", "remedies"]
 NEEDED = ("timings", "operators", "products", "ceilings")
@@ -111,6 +112,20 @@ def of_run(tables: Path) -> Iterator[tuple[str, pd.DataFrame]]:
         yield "levers", compared(predicted, in_levers(levers))
 
 
+def timed_beside(rows: list[Row], walls: dict[str, float]) -> list[Row]:
+    """A plain point's rows with the plain times measured in turn with a variant.
+
+    Of forward and backward, which no block had, the time changes as that of the training step.
+    """
+    was = {row["phase"]: row["median_ms"] for row in rows if row["measurement"] == "phase"}
+    both = "forward_backward"
+    walls = walls | {both: was[both] * walls["train_step"] / was["train_step"]}
+    return [
+        row | {"median_ms": walls[row["phase"]]} if row["measurement"] == "phase" else row
+        for row in rows
+    ]
+
+
 def of_blind(folder: Path) -> Iterator[tuple[str, pd.DataFrame]]:
     """The comparisons of what benchmarks/levers_blind.py measured, from its plain points alone."""
     rules, rows = load_rules(), pd.read_csv(folder / "measured.csv")
@@ -120,19 +135,21 @@ def of_blind(folder: Path) -> Iterator[tuple[str, pd.DataFrame]]:
     keyed = measured[[*KEYS, "measured_ms"]].merge(
         beside[[*KEYS, "measured_ms"]], on=KEYS, suffixes=("", "_of_plain")
     )
+    plain_of = beside.set_index(KEYS)["measured_ms"]
     found = []
     for path in sorted((folder / "plain").glob("*.json")):
         result = json.loads(path.read_text(encoding="utf-8"))
-        prepared_rows = [
+        point_rows = [
             prepared(row, rules) if row["status"] == "ok" else row for row in result["rows"]
         ]
-        steps = PlainPoint.of(result["point"], prepared_rows).steps()
-        wanted = keyed[keyed["case"] == path.stem]
-        for phase, remedies in zip(wanted["phase"], wanted["remedies"], strict=True):
-            about = {"case": path.stem, "phase": phase, "remedies": remedies, "status": "ok"}
-            low, usual, high = steps[phase].predicted(remedies.split("+")).time_ms
-            times = {"predicted_ms": usual, "low_ms": low, "high_ms": high}
-            found.append(about | {"plain_ms": steps[phase].plain_ms} | times)
+        for remedies in keyed.loc[keyed["case"] == path.stem, "remedies"].unique():
+            walls = {phase: plain_of[path.stem, phase, remedies] for phase in PHASES}
+            steps = PlainPoint.of(result["point"], timed_beside(point_rows, walls)).steps()
+            for phase in PHASES:
+                about = {"case": path.stem, "phase": phase, "remedies": remedies, "status": "ok"}
+                low, usual, high = steps[phase].predicted(remedies.split("+")).time_ms
+                times = {"predicted_ms": usual, "low_ms": low, "high_ms": high}
+                found.append(about | {"plain_ms": steps[phase].plain_ms} | times)
     yield "blind", compared(pd.DataFrame(found), keyed).assign(developed=False)
 
 
