@@ -25,13 +25,17 @@ KERNEL, COPY = "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY"
 SCHEMA = f"""
 CREATE TABLE META_DATA_EXPORT (name, value);
 INSERT INTO META_DATA_EXPORT VALUES ('EXPORT_PRODUCT_VERSION', '2025.3');
-CREATE TABLE StringIds (id, value);
-CREATE TABLE NVTX_EVENTS (start, end, eventType, text, globalTid, textId, domainId);
-CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start, end, globalTid, correlationId, nameId);
-CREATE TABLE {KERNEL} (start, end, correlationId, globalPid, demangledName);
-CREATE TABLE {COPY} (start, end, correlationId, globalPid, copyKind, srcKind, dstKind);
-CREATE TABLE ENUM_CUDA_MEMCPY_OPER (id, label);
-CREATE TABLE PROFILER_OVERHEAD (start, end, globalTid, nameId);
+CREATE TABLE StringIds (id INTEGER, value TEXT);
+CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, text TEXT,
+    globalTid INTEGER, textId INTEGER, domainId INTEGER);
+CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, globalTid INTEGER,
+    correlationId INTEGER, nameId INTEGER);
+CREATE TABLE {KERNEL} (start INTEGER, end INTEGER, correlationId INTEGER, globalPid INTEGER,
+    demangledName INTEGER);
+CREATE TABLE {COPY} (start INTEGER, end INTEGER, correlationId INTEGER, globalPid INTEGER,
+    copyKind INTEGER, srcKind INTEGER, dstKind INTEGER);
+CREATE TABLE ENUM_CUDA_MEMCPY_OPER (id INTEGER, label TEXT);
+CREATE TABLE PROFILER_OVERHEAD (start INTEGER, end INTEGER, globalTid INTEGER, nameId INTEGER);
 """
 
 

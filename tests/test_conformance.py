@@ -2,15 +2,17 @@
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
-from benchmarks.conformance.page import share, table
+from benchmarks.conformance.page import planted_slots, share, table
 from benchmarks.conformance.scenario import FWD, STEP, Scenario, Work, truth_of
 from benchmarks.conformance.score import scored
 from benchmarks.conformance.tools import ADAPTERS, OURS
 from benchmarks.conformance.traces import scenarios
 from benchmarks.conformance.truth import INCLUSIVE, OWN, PATH, SPAN, Answer
 from benchmarks.conformance.writers import MICROSECOND, write_nsys, write_torch
+from benchmarks.planted.other_tools import named
 
 SCENARIO = Scenario(
     "small",
@@ -80,3 +82,23 @@ def test_this_projects_adapter_is_wholly_right(name: str, tmp_path: Path) -> Non
         answer, ended = ADAPTERS[OURS](write(known[name], tmp_path), truth, None)
         assert (scored(answer, truth).right, ended.status) == (1.0, 0), ended.error
         assert 5 < ended.peak_mb < 2000 and ended.seconds > 0
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "labels", "is_named"),
+    [
+        ("item", "cuda_memcpy_async; cuda_api_sync", True),
+        ("slow_loader", "cuda_memcpy_async; cuda_api_sync", False),
+        ("item", "", False),
+    ],
+)
+def test_a_tool_names_a_fault_if_one_of_its_labels_tells_the_cause(
+    mechanism: str, labels: str, is_named: bool
+) -> None:
+    row = pd.Series({"mechanism": mechanism, "nsys_analyze": labels})
+    assert named(row, "nsys_analyze") is is_named
+
+
+def test_the_page_says_of_planted_faults_what_is_recorded() -> None:
+    published = Path("docs/conformance.md").read_text(encoding="utf-8")
+    assert all(rows in published for rows in planted_slots().values())

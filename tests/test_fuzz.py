@@ -19,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import costly
 from tests.synthetic_tables import Sample, write_tables
 from workflow_src.answers import figures, stage
 from workflow_src.answers.questions import QUESTIONS
@@ -35,7 +36,7 @@ RECORDED = ROOT / "tests" / "data" / "nsys" / "autograd_thread_nsys2025.3.sqlite
 IN_MEMORY = Path("/dev/shm")
 """Where writing a database doesn't wait for a disk."""
 
-few = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+few = settings(costly, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 RESULT: dict[str, Any] = {
     "case": dict(

@@ -108,13 +108,9 @@ def test_an_edited_family_rule_remakes_tables_and_measures_nothing(project: Proj
     ("path", "rule"),
     [
         ("plan.csv", "plan"),
-        ("benchmark/tiny-ctx16-fp32.json", "benchmark"),
         ("capture/tiny-ctx16-fp32.kineto.json.gz", "capture"),
         ("export/tiny-ctx16-fp32", "export"),
         ("tables/tiny-ctx16-fp32/kernels.csv", "case_tables"),
-        ("tables/kernels.csv", "join"),
-        ("answers/a.md", "answer"),
-        ("figures/forward_time.svg", "figure"),
     ],
 )
 def test_dash_r_remakes_a_file_of_a_finished_run_alone(
@@ -205,11 +201,8 @@ def test_an_incomplete_report_names_what_is_missing(project: Project) -> None:
     ("stage", "target"),
     [
         ("measure.benchmark", "results/smoke/benchmark/tiny-ctx16-fp32.json"),
-        ("measure.capture", "results/smoke/capture/tiny-ctx16-fp32.kineto.json.gz"),
         ("captures.export_case", "results/smoke/export/tiny-ctx16-fp32"),
-        ("tables.case_tables", "results/smoke/tables/tiny-ctx16-fp32/kernels.csv"),
         ("tables.join", "results/smoke/tables/kernels.csv"),
-        ("answers.forward_time.answer", "results/smoke/answers/a.json"),
         ("answers.figures", "results/smoke/figures/forward_time.svg"),
         ("report.report", "report.md"),
     ],
@@ -279,9 +272,7 @@ def test_an_unreadable_config_gives_a_one_sentence_error(
             "benchmark/tiny-ctx64-fp32.json",
             "config: case of smoke: 'tiny-ctx64-fp32' is not one of tiny-ctx16-fp32, ",
         ),
-        ("benchmark/typo.json", "config: case of smoke: 'typo' is not one of tiny-ctx16-fp32, "),
         ("figures/family_share.svg", "did you mean 'family_shares'?"),
-        ("studies/mlp/deeper.json", "point of mlp: 'deeper' is not one of"),
         ("studies/mpl/mlp.json", "did you mean 'mlp'?"),
         ("answers/z.json", "question: 'z' is not one of a, b, c, d, e, f"),
         (
@@ -289,15 +280,7 @@ def test_an_unreadable_config_gives_a_one_sentence_error(
             "results/quickstart/ does not belong to this run, whose results are in",
         ),
         ("../quickstart/plan.csv", "to make it, add --config suite=quickstart"),
-        (
-            "../quickstart/benchmark/tiny-ctx16-fp32.json",
-            "results/quickstart/ does not belong to this run",
-        ),
         ("../smoek/tables/kernels.csv", "results/smoek/ does not belong to this run"),
-        ("../smoek/answers/a.json", "results/smoek/ does not belong to this run"),
-        ("../smoek/figures/forward_time.svg", "results/smoek/ does not belong to this run"),
-        ("../smoek/studies/mlp/mlp.json", "results/smoek/ does not belong to this run"),
-        ("../smoek/sections/mlp.md", "results/smoek/ does not belong to this run"),
     ],
 )
 def test_an_unknown_target_is_refused_with_the_known_names(

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
+from benchmarks.conformance.planted import HEADS, planted_tables
 from benchmarks.conformance.run import OTHER_FORMAT, Result
 from benchmarks.conformance.score import Score
 from benchmarks.conformance.tools import OURS, PROJ, PUSHPOP, TOOLS
@@ -29,11 +30,22 @@ def page(results: Sequence[Result], about: dict[str, str]) -> str:
         "BY_KIND": "\n\n".join(by_kind),
         "TOLD": told_table(results),
         "COUNT": str(len(results)),
+        **planted_slots(),
     }
     text = TEXT.read_text(encoding="utf-8")
     for name, value in slots.items():
         text = text.replace(f"@{name}@", value)
     return text
+
+
+def planted_slots() -> dict[str, str]:
+    """The tables of planted faults."""
+    totals, rows = planted_tables()
+    heads = ["tool", "faults named", "clean programs in which it claims a cause"]
+    return {
+        "PLANTED_TOTALS": table(heads, totals),
+        "PLANTED": table(["fault", "of a step", *HEADS.values()], rows),
+    }
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -43,9 +43,11 @@ def marked(name: str) -> Iterator[None]:
     with torch.profiler.record_function(name):
         if DEVICE.type == "cuda":
             torch.cuda.nvtx.range_push(name)
-        yield
-        if DEVICE.type == "cuda":
-            torch.cuda.nvtx.range_pop()
+        try:
+            yield
+        finally:
+            if DEVICE.type == "cuda":
+                torch.cuda.nvtx.range_pop()
 
 
 class Attention(nn.Module):
@@ -194,8 +196,7 @@ def resident_batch(size: Size) -> Callable[[], tuple[Tensor, Tensor]]:
 def clean_loop(size: Size, model: nn.Module | None = None) -> Loop:
     """The loop without a fault."""
     model = (model or Decoder(size)).to(DEVICE)
-    fused = DEVICE.type == "cuda"
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=fused)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
     batch = resident_batch(size)
     return Loop(model, optimizer, batch, cross_entropy, nothing, nothing, nothing, zeroed)
 

@@ -72,7 +72,7 @@ def diagnoses(
 ) -> Iterator[tuple[str, Diagnosis]]:
     """The diagnosis of each capture, at the plain step's time unless at the recorded one."""
     for path in paths:
-        capture = placed(path, "")
+        capture = placed(path, "step")
         process = int(capture.work["process"].value_counts().index[0])
         plain_ms = known["plain_ms"].get(name_of(path))
         plain_ns = None if recorded_pace or plain_ms is None else plain_ms * NS_PER_MS
@@ -113,8 +113,8 @@ def print_findings(name: str, diagnosis: Diagnosis, cost_ms: float) -> None:
         off = 100 * (finding.saves_ms - cost_ms) / step_ms
         print(
             f"    {finding.key:28} {finding.saves_ms:8.2f} ms ({off:+.1f} % of a step), with "
-            f"above {finding.saves_with_above_ms:8.2f} ms; {finding.calls:.1f} a step in "
-            f"{finding.where}",
+            f"above {finding.saves_with_above_ms:8.2f} ms; {finding.place.calls:.1f} a step in "
+            f"{finding.place.where}",
             flush=True,
         )
 

@@ -13,7 +13,7 @@ from workflow_src.captures.capture import Capture
 from workflow_src.captures.nsys_ranges import DOMAIN, PUSH_POP, START_END
 from workflow_src.captures.reading import read
 from workflow_src.placing.attributed import attributed
-from workflow_src.tables.capture_tables import tables_of
+from workflow_src.tables.capture_tables import placed_tables, tables_of
 
 HOST = 1 << 48
 SCHEMA = """
@@ -135,7 +135,7 @@ class Export:
         return read(self.write())
 
     def tables(self, *domains: str) -> dict[str, pd.DataFrame]:
-        return tables_of(attributed(self.read(), domains or None))
+        return placed_tables(attributed(self.read(), domains or None))
 
 
 def busy(tables: dict[str, pd.DataFrame], column: str = "own_ms") -> dict[str, int]:
@@ -196,6 +196,8 @@ def trace_file(folder: Path, content: Any, name: str = "c.json") -> Path:
 
 
 def tables_in(
-    path: Path, *domains: str, step: str = "", fold: str | None = None
+    path: Path, *domains: str, step: str = "", fold: str | None = None, diagnosed: bool = False
 ) -> dict[str, pd.DataFrame]:
-    return tables_of(attributed(read(path), domains or None, step=step, fold=fold))
+    """The tables of a capture; those of its diagnosis take twice as long as all others."""
+    of = attributed(read(path), domains or None, step=step, fold=fold)
+    return tables_of(of) if diagnosed else placed_tables(of)

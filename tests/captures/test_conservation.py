@@ -8,13 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.captures.building import unplaced
+from tests.examples import costly
 from workflow_src.captures.capture import RANGES, UNKNOWN, WORK, Capture, frame
 from workflow_src.captures.launches import NO_CALL
 from workflow_src.common.nesting import NOWHERE, nest, nest_overlapping, tree
 from workflow_src.placing.attributed import attributed
 from workflow_src.placing.ledger import ALL_CAUSES
 from workflow_src.placing.placing import WHOLE
-from workflow_src.tables.capture_tables import tables_of
+from workflow_src.tables.capture_tables import placed_tables
 
 TIMES = st.integers(0, 40)
 THREADS = st.tuples(st.sampled_from([1, 2]), st.sampled_from([1, 2, 3]))
@@ -94,12 +95,13 @@ def expected(given: list[Range], trees: list[int], work: Work, tree: int) -> Ran
     return max(candidates, key=lambda r: (r.start, -r.end), default=None)
 
 
+@costly
 @given(ranges, works)
 def test_all_device_time_is_in_a_path_or_has_a_reason(
     given: list[Range], launched: list[Work]
 ) -> None:
     found = attributed(capture(given, launched), None)
-    tables = tables_of(found)
+    tables = placed_tables(found)
     placed = round(tables["paths"]["own_ms"].sum() * 1e6)
     assert placed + sum(unplaced(tables).values()) == sum(w.length for w in launched)
     assert tables["kernels"]["activities"].sum() + tables["unplaced"]["activities"].sum() == len(
@@ -110,11 +112,12 @@ def test_all_device_time_is_in_a_path_or_has_a_reason(
     assert tables["paths"]["instances"].sum() >= len(given)
 
 
+@costly
 @given(ranges, works)
 def test_each_step_is_device_work_and_idle_time_by_cause(
     given: list[Range], launched: list[Work]
 ) -> None:
-    tables = tables_of(attributed(capture(given, launched), None, step="a"))
+    tables = placed_tables(attributed(capture(given, launched), None, step="a"))
     steps, idle = tables["steps"], tables["idle"]
     named = sorted(r.end - r.start for r in given if r.name == "a")
     assert sorted(steps["wall_ns"]) == named
@@ -129,6 +132,7 @@ def test_each_step_is_device_work_and_idle_time_by_cause(
         assert row["idle_ns"] == row["own_idle_ns"] + inside.sum()
 
 
+@costly
 @given(ranges, works)
 def test_each_launch_belongs_where_a_search_finds_it(
     given: list[Range], launched: list[Work]
@@ -147,6 +151,7 @@ def test_each_launch_belongs_where_a_search_finds_it(
         assert (here["process"], here["thread"]) == wanted.thread
 
 
+@costly
 @given(ranges, works)
 def test_all_ranges_of_a_path_are_open_at_the_launch(
     given: list[Range], launched: list[Work]

@@ -9,7 +9,7 @@ from workflow_src.placing.attributed import attributed
 from workflow_src.placing.paths import MANY
 from workflow_src.placing.shapes import shape
 from workflow_src.render.flame import MOST_BOXES, Times, thinned
-from workflow_src.tables.capture_tables import tables_of
+from workflow_src.tables.capture_tables import placed_tables
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_many_numbered_ranges_of_one_path_are_one_and_a_note_says_so(tmp_path: P
 def test_no_fold_at_all_keeps_names_and_a_pattern_comes_first(tmp_path: Path) -> None:
     capture = with_layers(tmp_path, MANY + 1).read()
     found = {
-        fold: tables_of(attributed(capture, None, fold=fold))["paths"]["path"].tolist()
+        fold: placed_tables(attributed(capture, None, fold=fold))["paths"]["path"].tolist()
         for fold in ("", r"_\d+")
     }
     assert len(found[""]) == 1 + 2 * (MANY + 1)

@@ -11,7 +11,7 @@ from workflow_src.common.errors import TraceError
 from workflow_src.dag.captures import captures_of
 from workflow_src.placing.attributed import attributed
 from workflow_src.placing.joined import read_all
-from workflow_src.tables.capture_tables import main, tables_of
+from workflow_src.tables.capture_tables import main, placed_tables
 
 REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
 
@@ -35,7 +35,7 @@ def rank_file(
 
 
 def paths_of(*files: Path) -> pd.DataFrame:
-    return tables_of(attributed(read_all(files), None))["paths"].set_index("process")
+    return placed_tables(attributed(read_all(files), None))["paths"].set_index("process")
 
 
 def test_ranks_are_processes_of_one_capture_whatever_their_clocks(tmp_path: Path) -> None:

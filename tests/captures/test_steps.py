@@ -22,13 +22,13 @@ from workflow_src.placing.attributed import attributed
 from workflow_src.placing.ledger import ALL_CAUSES
 from workflow_src.placing.steps import Rule
 from workflow_src.render.show import Printer
-from workflow_src.tables.capture_tables import tables_of
+from workflow_src.tables.capture_tables import placed_tables
 
 DATA = Path(__file__).parents[1] / "data" / "captures"
 
 
 def steps_in(path: Path, named: str = "", fold: str | None = None) -> pd.DataFrame:
-    return tables_of(attributed(read(path), None, fold=fold, step=named))["steps"]
+    return placed_tables(attributed(read(path), None, fold=fold, step=named))["steps"]
 
 
 def causes(steps: pd.DataFrame, row: int = 0) -> dict[str, int]:
@@ -79,7 +79,7 @@ def test_an_idle_gap_is_the_path_of_the_work_that_ends_it(export: Export) -> Non
         export.work(start + 60, 5, start=start + 70)  # to 75, in step
     export.range("load", 0, 200, thread=2)
     export.work(185, 5, thread=2)  # from 190 to 195
-    idle = tables_of(attributed(export.read(), None, step="step"))["idle"].set_index("path")
+    idle = placed_tables(attributed(export.read(), None, step="step"))["idle"].set_index("path")
     columns = ["own_idle_ns", "idle_ns", "idle_launch_ns", "idle_queued_ns"]
     assert idle[columns].to_dict("index") == {
         # The device waits for the load in the second step, and after the last work of both.
@@ -100,7 +100,7 @@ def test_a_host_that_is_in_a_range_without_launches_is_elsewhere(export: Export)
     export.work(180, 10)
     export.range("load", 0, 200, thread=2)
     export.work(59, 5, thread=2, start=62)
-    found = tables_of(attributed(export.read(), None, step="step"))
+    found = placed_tables(attributed(export.read(), None, step="step"))
     assert causes(found["steps"]) == {
         "elsewhere": 50 + 35, "launch": 10 + 4 + 31 + 5, "queued": 2 + 4 + 4
     }  # fmt: skip
@@ -171,7 +171,7 @@ def test_steps_can_be_named_and_an_unknown_name_is_told(export: Export) -> None:
     path = export.write()
     inner = steps_in(path, "inner")
     assert inner[["path", "wall_ns"]].to_numpy().tolist() == [["step/inner", 90]]
-    tables = tables_of(attributed(read(path), None, step="batch"))
+    tables = placed_tables(attributed(read(path), None, step="batch"))
     assert tables["steps"].empty and tables["notes"]["note"].tolist() == ["no step"]
 
 

@@ -39,7 +39,7 @@ SMALL = {"step": 0, "step/forward": 360, "step/backward": 720}
 def test_what_is_there_is_counted_once_and_the_rest_told(
     name: str, expected: dict[str, int], said: dict[str, int]
 ) -> None:
-    found = tables_in(STRANGERS / name)
+    found = tables_in(STRANGERS / name, diagnosed=True)
     assert busy(found) == expected and not unplaced(found)
     assert {code: n for code, n in notes(found).items() if code in said} == said
     assert not {"no work", "bad calls", "bad ranges"} & set(notes(found))

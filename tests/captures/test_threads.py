@@ -22,6 +22,7 @@ from tests.captures.building import (
     trace_file,
     unplaced,
 )
+from tests.examples import costly
 from workflow_src.captures.capture import Capture, calls_frame
 from workflow_src.placing import placing
 from workflow_src.placing.placing import OWN_THREAD
@@ -275,6 +276,7 @@ def made(
     )
 
 
+@costly
 @given(st.lists(backwards(), min_size=1, max_size=3))
 @pytest.mark.parametrize("name", ["pt_autograd_0", "python3"])
 def test_backward_on_its_own_thread_is_placed_as_on_the_calling_one(

@@ -1,10 +1,14 @@
 """Device work of every kind in small exports of nsys: what is counted, and where."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.captures.building import Export, busy, notes, unplaced
+from workflow_src.captures.sqlite_store import opened
+from workflow_src.captures.store import Wanted
 from workflow_src.placing.placing import NO_RANGE, WHOLE
 
 
@@ -124,6 +128,21 @@ def test_work_of_no_length_is_counted_as_an_activity(export: Export) -> None:
     export.work(10, 0)
     row = export.tables()["paths"].iloc[0]
     assert (row["activities"], row["busy_ms"], row["span_ms"]) == (1, 0, 0)
+
+
+@pytest.mark.parametrize("declared", ["INTEGER", ""])
+def test_what_is_no_integer_is_told_whatever_a_column_is_declared_as(
+    tmp_path: Path, declared: str
+) -> None:
+    path = tmp_path / "c.sqlite"
+    values = [5, None, "x", 2.5, b"7x", "", "1,2", -(2**60)]
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(f"CREATE TABLE t (start {declared}, end {declared})")
+        connection.executemany("INSERT INTO t VALUES (0, ?)", [(each,) for each in values])
+    with opened(path) as database:
+        (found,) = database.integers("t", [Wanted("end", -1, -2)])
+        assert found.tolist() == [5, -1, -2, -2, -2, -2, -2, -(2**60)]
+        assert database.duration_ns("t", "start", "end") == 5
 
 
 def test_without_strings_names_are_numbers_and_counted(export: Export) -> None:

@@ -23,6 +23,7 @@ SOFTMAX = "void at::native::softmax_warp_forward<float, float, float, 10, false,
 ADAM = "void multi_tensor_apply_kernel<FusedAdamMathFunctor<float, 4>, double, double>"
 NORM = "void at::native::batch_norm_collect_statistics_kernel<float>"
 NORM_BACKWARD = "void at::native::batch_norm_backward_kernel<float>"
+FPROP = "sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nhwckrsc_nhwc_tilesize128x64x8"
 TO_NHWC = "void cudnn::engines_precompiled::nchwToNhwcKernel<__half, __half, float>"
 
 
@@ -55,6 +56,7 @@ FOUND: list[tuple[str, list[Kernel], dict[str, float]]] = [
     # 150 us at a fifteenth, the others' kind being bf16; at 2 / 15 where none is faster.
     ("float32_products", each("head", (GEMM, 50), (SIMT, 150), (SPLIT, 9)), {"step/head": 140}),
     ("float32_products", each("head", (SIMT, 150)), {"step/head": 130}),
+    ("float32_products", each("stem", (FPROP, 150)), {"step/stem": 130}),
     ("float32_products", each("head", (TF32, 150), (GEMM, 50)), {}),
     # 130 us take a 6.5th. SIMT kernels never load more, and convolutions of three channels can't.
     ("unaligned_products", each("head", (UNALIGNED, 130), (SIMT, 50)), {"step/head": 110}),

@@ -17,7 +17,7 @@ from tests.diagnosis.programs import (
 )
 from workflow_src.common.errors import TraceError
 from workflow_src.diagnosis.diagnose import Diagnosis, diagnose
-from workflow_src.diagnosis.finding import MECHANISMS, Finding, Subject
+from workflow_src.diagnosis.finding import MECHANISMS, Finding, Found, Subject
 from workflow_src.diagnosis.words import headline, words
 from workflow_src.tables.diagnosis_tables import COLUMNS, DIAGNOSIS_TABLES, diagnosis_tables
 
@@ -154,7 +154,7 @@ def test_a_fault_is_named_first_with_what_it_costs(
     diagnosis = diagnosed(training_loop(tmp_path, **faults))
     assert diagnosis.understood
     first = diagnosis.findings[0]
-    assert (first.key, first.where) == (key, where)
+    assert (first.key, first.place.where) == (key, where)
     assert 1000 * first.saves_ms == pytest.approx(saves_us, rel=0.15)
     assert [each.key for each in diagnosis.findings if not MECHANISMS[each.key].general] == [key]
 
@@ -177,6 +177,17 @@ def test_a_host_that_is_kept_from_running_is_named(tmp_path: Path, key: str, how
     first = diagnosed(program).findings[0]
     assert first.key == key
     assert first.saves_ms == pytest.approx(program.held / 1000 / 5, rel=0.1)
+
+
+def test_what_another_thread_takes_is_the_same_where_it_comes_nearly_always(tmp_path: Path) -> None:
+    # The gap before the first call of clip is held up by 1 ms in 19 of 20 steps.
+    program = training_loop(tmp_path, steps=20, stretched=7, clip=sleeps(1000, *range(1, 20)))
+    held_us = (program.held + 19 * 1000) / 20
+    assert diagnosed(program).findings[0].saves_ms == pytest.approx(held_us / 1000, rel=0.05)
+    # The profiler made 40 us between calls 60, and held the host up no longer.
+    first = diagnosed(program, plain_ns=(27 * 40 + held_us) * 1000).findings[0]
+    assert first.key == "other_thread"
+    assert first.saves_ms == pytest.approx(held_us / 1000, rel=0.05)
 
 
 def test_launches_set_the_pace_of_small_kernels_alone(tmp_path: Path) -> None:
@@ -219,7 +230,7 @@ def test_of_steps_that_are_not_understood_facts_are_told_and_no_savings(
     monkeypatch.setattr("workflow_src.diagnosis.replay.TOLERANCE", -1.0)
     diagnosis = diagnosed(training_loop(tmp_path, forward=after(400, fetches(4))))
     (item,) = [each for each in diagnosis.findings if each.key == "item"]
-    assert (item.calls, item.saves_ms) == (1, pytest.approx(float("nan"), nan_ok=True))
+    assert (item.place.calls, item.saves_ms) == (1, pytest.approx(float("nan"), nan_ok=True))
     assert headline(item, diagnosis.step_ms).endswith("ms for it.")
 
 
@@ -228,9 +239,33 @@ def test_each_mechanism_has_its_words_and_its_lines_in_the_docs() -> None:
     documented = Path("docs/findings.md").read_text()
     for key, each in words().items():
         assert f"`{key}`" in documented
-        filled = headline(Finding(key, "step/a", 1, 1, 1, 1, 1, ""), 3)
+        filled = headline(Finding(key, Found("step/a", 1, 1, 1, (), ""), 1, 1), 3, plain=True)
         assert len(filled.split()) <= 45, filled
         assert each.remedy.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("calls", "plain", "said"),
+    [
+        (1858.2, False, "1858 times a step in `step` and waits 9.00 ms for it; without it a step"),
+        (2.0, False, " 2 times a step "),
+        (0.4, True, " 0.4 times a step in `step` and waits 9.00 ms for it (as recorded); without"),
+    ],
+)
+def test_a_headline_has_whole_counts_and_says_which_times_are_recorded(
+    calls: float, plain: bool, said: str
+) -> None:
+    finding = Finding("item", Found("step", calls, 9, 0, (), ""), 1, 1)
+    assert said in headline(finding, 6, plain)
+
+
+def test_the_host_takes_no_longer_than_the_steps_that_the_mean_is_of(tmp_path: Path) -> None:
+    # The first of five steps sleeps at its end: the mean is of the four steps after it.
+    program = training_loop(tmp_path, end=sleeps(4000, 0))
+    overview = diagnosis_tables(program.attributed())["diagnoses"].iloc[0]
+    assert overview["recorded_ms"] == pytest.approx(27 * 0.06, abs=0.03)
+    assert overview["host_ms"] == pytest.approx(27 * 0.06)
+    assert overview["device_ms"] == pytest.approx(27 * 0.035)
 
 
 def test_the_tables_of_a_diagnosis_say_the_same_of_each_process(tmp_path: Path) -> None:

@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.captures.building import Export, global_id
 from workflow_src.captures.reading import read
 from workflow_src.common.errors import TraceError
-from workflow_src.diagnosis.changes import DropGap, DropSynchronization, MakeAsynchronous
+from workflow_src.diagnosis.changes import DropGap, DropSynchronization, MakeAsynchronous, ScaleWork
 from workflow_src.diagnosis.recording import Recording
 from workflow_src.diagnosis.replay import check, replay
 from workflow_src.diagnosis.step import recorded
@@ -124,6 +125,25 @@ def test_an_activity_that_started_late_started_as_one_of_another_stream_ended(
     ]  # fmt: skip
 
 
+def test_a_kernel_that_started_beside_the_last_blocks_of_another_one_is_tied_to_it(
+    tmp_path: Path,
+) -> None:
+    program = Program(tmp_path).does(LAUNCH, 100, 110, at=112, length=300, stream=7)
+    recording = program.does(LAUNCH, 130, 140, at=405, length=100, stream=9).recording()
+    assert recording.ties[["work", "after", "gap_ns"]].to_numpy()[0].tolist() == [1, 0, -7 * US]
+
+
+def test_a_kernel_that_had_no_room_beside_a_later_one_waits_as_long(tmp_path: Path) -> None:
+    # The second kernel of stream 7 could start at 413, and starts after one of stream 9, at 614.
+    program = Program(tmp_path).does(LAUNCH, 100, 110, at=112, length=300, stream=7)
+    program.does(LAUNCH, 120, 130, at=614, length=100, stream=7)
+    recording = program.does(LAUNCH, 140, 150, at=413, length=200, stream=9).recording()
+    assert recording.work["gap_ns"].tolist()[1::3] == [202 * US] * 3
+    assert check(recording).error == pytest.approx(0, abs=1e-3)
+    shorter = replay(recording, [ScaleWork(np.array([0]), 0.5)])
+    assert (replay(recording).work_end_ns - shorter.work_end_ns)[:2].tolist() == [150 * US] * 2
+
+
 def test_a_start_that_nothing_explains_makes_a_step_not_understood(tmp_path: Path) -> None:
     program = Program(tmp_path).does(LAUNCH, 100, 110, at=600, length=300)
     assert not program.does(WAIT, 120, 905).recording().steps.empty
@@ -176,6 +196,24 @@ def test_of_many_steps_the_last_are_kept_with_what_the_device_had_left_to_do(
     assert recording.work["call"].tolist() == [-1, 0, 1, 2, 3]
     assert recording.steps["time_ns"].tolist() == [1000 * US, 1000 * US]
     assert check(recording).understood
+
+
+def test_the_last_steps_of_a_long_capture_tell_what_all_of_it_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The last step has what the one before left to the device, and work whose launch is lost.
+    monkeypatch.setattr("workflow_src.diagnosis.step.MOST_CALLS", 2)
+    program = Program(tmp_path).does(LAUNCH, 10, 20, at=151, length=100)
+    program.does(LAUNCH, 900, 910, at=912, length=238)
+    program.work(None, 50 * US, number=9001, start=2 * LENGTH + 300 * US)
+    found = []
+    for most in (2, 100):
+        monkeypatch.setattr("workflow_src.diagnosis.step.MOST_LOOKED_AT", most)
+        found.append(program.recording())
+    for table in ("calls", "work", "waits", "ties", "steps"):
+        pd.testing.assert_frame_equal(*(getattr(each, table) for each in found))
+    assert found[0].work["call"].tolist() == [-1, 0, 0, 1]
+    assert found[0].work["step"].tolist() == [-1, 0, 0, 0]
 
 
 def test_a_process_without_steps_is_named(tmp_path: Path) -> None:

@@ -153,11 +153,12 @@ def _findings(findings: pd.DataFrame, several: bool) -> pd.DataFrame:
             for name in ("step_ms", "saves_ms", "saves_with_above_ms")
         )
         line: list[Cell] = [str(row["process"])] if several else []
-        line += [str(row["name"]), _text(row["path"]), value(row["calls"], "", source)]
+        line += [str(row["name"]), _text(row["path"]), _text(row["example"])]
+        line += [value(row["calls"], "", source)]
         line += [value(row[name], "ms", source) for name in ("host_ms", "device_ms")]
         line += [saves, difference(step, saves), difference(step, all_saved), str(row["remedy"])]
         lines.append(line)
-    heads = ["what", "where", "times", "host, ms", "device, ms", "saves, ms"]
+    heads = ["what", "where", "for example", "times", "host, ms", "device, ms", "saves, ms"]
     heads += ["without it, ms", "without all so far, ms", "what to do"]
     return pd.DataFrame(lines, columns=(["process"] if several else []) + heads, dtype="object")
 

@@ -64,6 +64,11 @@ class More(StrEnum):
         "Savings are of the step under its profiler, which makes every launch dearer. The setting "
         "`capture_step_ms` takes the time of a step without one, as a trainer logs it."
     )
+    SEVERAL = (
+        "Findings stand in the order of what each saves alone. Savings overlap and don't add up: "
+        "the column `without all so far` has each row with all rows above it. A row on launches "
+        "comes last and is a limit, a host that takes no time; every small program has it."
+    )
     PROBLEM = "Not all could be diagnosed: {why}."
     WAITS = (
         "Process {process} waits for others in collectives for {waits} ms, {of_device} of its "
@@ -151,6 +156,7 @@ def _more(found: Captured) -> list[More]:
         More.CUT: found.cut,
         More.PLAIN: saves and diagnosed.plain,
         More.PROFILED: saves and not diagnosed.plain,
+        More.SEVERAL: saves and len(diagnosed.tables["findings"]) > 1,
         More.PROBLEM: diagnosed.steps and diagnosed.problem is not None,
         More.WAITS: waiting is not None and waiting.share.number >= WAITS,
     }

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from workflow_src.captures.capture import LATEST_NS
 from workflow_src.captures.files import AGAIN
-from workflow_src.captures.store import Among, Reference, Wanted
+from workflow_src.captures.store import Among, Wanted
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nsys_folder import ARROW, PARQUET
@@ -67,14 +67,6 @@ class Folder:
     def values(self, table: str, column: str, among: Among | None = None) -> list[object]:
         """A column of text; None where it is missing. Raises TraceError for one of another type."""
         return _texts(self._some(table, {column: TEXT}, among)[column])
-
-    def referred(self, reference: Reference) -> dict[int, object]:
-        """The values that a column refers to, by number."""
-        key, value = reference.key, reference.value
-        numbers = self._some(reference.table, {reference.column: NUMBER})[reference.column]
-        strings = self._some(reference.keys, {key: NUMBER, value: TEXT})
-        used = strings.filter(pc.is_in(strings[key], pc.unique(numbers)))
-        return dict(zip(used[key].to_pylist(), _texts(used[value]), strict=True))
 
     def duration_ns(self, table: str, start: str, end: str) -> int:
         """The sum of end - start of the rows that start and end, in this order, at good times."""

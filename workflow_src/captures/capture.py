@@ -50,7 +50,10 @@ FLOWS = ("process", "thread", "start_ns", "forward_thread")
 CALL_KINDS = (API, PAGEABLE_COPY, OVERHEAD)
 CALLS = ("kind", "name", "start_ns", "end_ns", "process", "thread", "correlation")
 COPIES = ("work", "direction", "source", "target", "bytes")
-TEXTS = frozenset(("kind", "name", "domain", "missing"))
+TEXTS = frozenset(("name", "domain"))
+FEW_TEXTS = frozenset(("kind", "missing"))
+"""Columns of text: of many different ones, and of few, which are compared again and again."""
+
 SMALL = frozenset(("process", "thread", "device", "stream"))
 """Columns of numbers that nearly always fit into 32 bits, which halves their memory."""
 
@@ -237,11 +240,13 @@ def plausible(moment: int) -> bool:
 
 
 def frame(columns: Iterable[str], rows: Mapping[str, Any]) -> pd.DataFrame:
-    """A frame with `columns` in this order; text is plain objects, times are 64-bit integers."""
+    """A frame with `columns` in this order; times are 64-bit integers."""
 
     def typed(name: str) -> "pd.Series[Any]":
         if name in SMALL:
             return pd.Series(as_small(np.asarray(rows[name], dtype=np.int64)), copy=False)
+        if name in FEW_TEXTS:
+            return pd.Series(pd.Series(rows[name], dtype=object), dtype="category")
         return pd.Series(rows[name], dtype=object if name in TEXTS else "int64", copy=False)
 
     return pd.DataFrame({name: typed(name) for name in columns}, copy=False)

@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 
 from workflow_src.captures.capture import LATEST_NS, UNKNOWN, Note, printable
 from workflow_src.captures.files import GIVE
-from workflow_src.captures.store import Among, Reference, Store, Wanted
+from workflow_src.captures.store import Among, Store, Wanted
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
 
@@ -21,6 +22,9 @@ RUNTIME, RANGES, STRINGS = "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS", "String
 LATER = "export it with nsys 2023.4 or later"
 OVERHEADS = "PROFILER_OVERHEAD"
 COPY_KINDS, MEMORY_KINDS = "ENUM_CUDA_MEMCPY_OPER", "ENUM_CUDA_MEM_KIND"
+ONE_BY_ONE = 10_000
+"""Strings that are looked up; of more, all that the export has are read."""
+
 NOT_EXPORTED = "NOT_EXPORTED"
 """The only table of a database in place of an export that failed: it says why."""
 
@@ -120,14 +124,18 @@ class Exported:
         """How many rows an expected table has."""
         return self.store.rows(self.name(table))
 
-    def texts(self, table: str, name: str) -> dict[int, str]:
-        """The strings that a column of a table refers to, by number."""
-        if not self.has(STRINGS) or not self.has_column(table, name):
+    def texts(self, numbers: Indices) -> dict[int, str]:
+        """The strings of these numbers, as far as the export has them."""
+        own = pd.unique(numbers)
+        own = own[own != UNKNOWN]
+        if not self.has(STRINGS) or not len(own):
             return {}
         key, value = (self.column(STRINGS, each) for each in ("id", "value"))
-        column, keys = self.column(table, name), self.name(STRINGS)
-        found = self.store.referred(Reference(self.name(table), column, keys, key, value))
-        return {number: printable(text) for number, text in found.items()}
+        among = Among(key, tuple(own.tolist())) if len(own) <= ONE_BY_ONE else None
+        (known,) = self.store.integers(self.name(STRINGS), [Wanted(key, UNKNOWN, UNKNOWN)], among)
+        texts = self.store.values(self.name(STRINGS), value, among)
+        pairs = zip(known.tolist(), texts, strict=True)
+        return {number: printable(text) for number, text in pairs if number != UNKNOWN}
 
 
 def exported(store: Store) -> Exported:

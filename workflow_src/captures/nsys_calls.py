@@ -63,7 +63,7 @@ def read_calls(found: Exported) -> NamedCalls:
         return NamedCalls(Calls(*[none] * 5), coded(none, []))
     rows, bad, endless = _begun(found.integers(RUNTIME, COLUMNS))
     # With ten million calls, each column that isn't let go at once takes 80 MB.
-    names = _names(rows.pop("nameId"), found.texts(RUNTIME, "nameId"))
+    names = _names(found, rows.pop("nameId"))
     process, thread = _process_and_thread(rows.pop("globalTid"))
     number = as_small(rows.pop("correlationId"))
     calls = Calls(rows["start"], rows["end"], process, thread, number)
@@ -96,9 +96,10 @@ def _process_and_thread(number: Indices) -> tuple[Integers, Integers]:
     return number >> 24, as_small(np.where(number == UNKNOWN, UNKNOWN, number & 0xFFFFFF))
 
 
-def _names(numbers: Indices, texts: dict[int, str]) -> "pd.Categorical[str]":
+def _names(found: Exported, numbers: Indices) -> "pd.Categorical[str]":
     """Names without nsys's suffix; "" for one whose text the file lacks."""
     code, own = pd.factorize(numbers)
+    texts = found.texts(own)
     return coded(code, [VERSION.sub("", texts.get(number, "")) for number in own.tolist()])
 
 

@@ -111,7 +111,7 @@ def _texts(
     """
     has_own = found.has_column(RANGES, "text")
     own = found.values(RANGES, "text", types) if has_own else [None] * len(rows["start"])
-    strings, numbers = found.texts(RANGES, "textId"), rows["textId"].tolist()
+    strings, numbers = found.texts(rows["textId"]), rows["textId"].tolist()
     names = [
         printable(text) if text is not None else strings.get(number, _by_number(number))
         for text, number in zip(own, numbers, strict=True)

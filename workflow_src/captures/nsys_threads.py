@@ -20,7 +20,7 @@ def thread_names(found: Exported, shown: dict[int, int]) -> pd.DataFrame:
     wanted = [Wanted(column, UNKNOWN, UNKNOWN) for column in (NAME, THREAD)]
     number, thread = found.store.integers(TABLE, wanted)
     own = np.isin(thread >> 24, list(shown)) & (thread != UNKNOWN)
-    texts = found.texts(TABLE, NAME)
+    texts = found.texts(number[own])
     columns = {
         "process": [shown[process] for process in (thread[own] >> 24).tolist()],
         "thread": thread[own] & 0xFFFFFF,

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from workflow_src.captures.capture import COPY, GRAPH, KERNEL, SET, UNKNOWN
+from workflow_src.captures.capture import COPY, GRAPH, KERNEL, SET, UNKNOWN, as_small
 from workflow_src.captures.exported import COPY_KINDS, WORK_TABLES, Columns, Exported
 from workflow_src.captures.nsys_copies import COPIED, copies, labels
 from workflow_src.captures.plausible import Window, outside
@@ -63,8 +63,9 @@ def read_work(found: Exported) -> list[Worked]:
 
 
 def column(parts: Sequence[Worked], name: str) -> Indices:
-    """A column of all device work."""
-    return np.concatenate([np.array([], dtype=np.int64), *(part.columns[name] for part in parts)])
+    """A column of all device work; that of a single table takes no memory of its own."""
+    found = [part.columns[name] for part in parts if len(part.names)]
+    return found[0] if len(found) == 1 else np.concatenate([np.array([], dtype=np.int64), *found])
 
 
 def _worked(found: Exported, key: str) -> Worked:
@@ -79,7 +80,8 @@ def _worked(found: Exported, key: str) -> Worked:
     bad, total_ns = found.rows(table) - len(rows["start"]), found.duration_ns(table)
     again = _by_time(found, table, rows)
     copied = copies(found, kind, rows)
-    names, lost = _names(found, key, rows.pop(named_by), name_column)
+    rows |= {name: as_small(rows[name]) for name in ("correlationId", "deviceId", "streamId")}
+    names, lost = _names(found, key, rows.pop(named_by))
     return Worked(kind, rows, names, copied, total_ns - int(again.sum()), bad, lost, len(again))
 
 
@@ -103,12 +105,10 @@ def _by_time(found: Exported, table: str, rows: Columns) -> Indices:
     return lengths
 
 
-def _names(
-    found: Exported, key: str, numbers: Indices, column: str | None
-) -> tuple[npt.NDArray[np.object_], int]:
+def _names(found: Exported, key: str, numbers: Indices) -> tuple[npt.NDArray[np.object_], int]:
     """The name of each activity, and how many have only a number for one."""
     inverse, own = pd.factorize(numbers)
-    known, lost = _known_names(found, key, column), f"({KINDS[key]} {{}})"
+    known, lost = _known_names(found, key, own), f"({KINDS[key]} {{}})"
     if key == "GRAPH_TRACE":
         known = {number: f"CUDA graph {number}" for number in own.tolist()}
         known[UNKNOWN] = "CUDA graph"
@@ -119,9 +119,9 @@ def _names(
     return np.array(texts, dtype=object)[inverse], int(is_lost[inverse].sum())
 
 
-def _known_names(found: Exported, key: str, column: str | None) -> dict[int, str]:
-    if key == "KERNEL" and column:
-        return found.texts(WORK_TABLES[key], column)
+def _known_names(found: Exported, key: str, numbers: Indices) -> dict[int, str]:
+    if key == "KERNEL":
+        return found.texts(numbers)
     if key == "MEMCPY":
         known = labels(found, COPY_KINDS)
         return {number: f"[CUDA memcpy {label}]" for number, label in known.items()}

@@ -11,7 +11,7 @@ import numpy as np
 
 from workflow_src.captures.capture import LATEST_NS
 from workflow_src.captures.files import connected
-from workflow_src.captures.store import Among, Reference, Wanted
+from workflow_src.captures.store import Among, Wanted
 from workflow_src.common.intervals import Indices
 
 JOINED = 2**18
@@ -20,12 +20,16 @@ JOINED = 2**18
 
 @dataclass(frozen=True)
 class Database:
-    """A database that is open: its tables, views among them, with their columns."""
+    """A database that is open: its tables, views among them, with their columns.
+
+    declared: the tables and columns that are declared to hold integers.
+    """
 
     path: Path
     connection: sqlite3.Connection
     columns: dict[str, tuple[str, ...]]
     views: frozenset[str]
+    declared: frozenset[tuple[str, str]]
 
     def rows(self, table: str) -> int:
         """How many rows a table has."""
@@ -40,27 +44,44 @@ class Database:
         grow take less memory than parts that are put together at last.
         """
         columns = [bytearray() for _ in wanted]
-        for texts in self._joined(table, wanted, _where(among)):
-            for column, text in zip(columns, texts, strict=True):
-                column += np.fromstring(text, dtype=np.int64, sep=",").data
+        for parts in self._parts(table, wanted, _where(among)):
+            for column, numbers in zip(columns, parts, strict=True):
+                column += numbers.data
         return [np.frombuffer(column, dtype=np.int64) for column in columns]
 
-    def _joined(
+    def _parts(
         self, table: str, wanted: Sequence[Wanted], where: str
-    ) -> Iterator[tuple[str, ...]]:
-        """Each column's numbers, joined by commas, of some rows after others."""
-        inner = ", ".join(f"{_integer(each)} AS c{n}" for n, each in enumerate(wanted))
-        outer = ", ".join(f"group_concat(c{n})" for n in range(len(wanted)))
+    ) -> Iterator[Sequence[Indices]]:
+        """The columns of some rows after others.
+
+        Values are looked at one by one only where some aren't numbers. In a column declared to hold
+        integers, SQLite stores all that could be taken for one as one.
+        """
+        declared = all((table, each.column) in self.declared for each in wanted)
+        forms = (_present, _integer) if declared else (_integer,)
+        queries = [self._query(table, [form(each) for each in wanted], where) for form in forms]
+        last: float = -math.inf
+        while True:
+            for query in queries:
+                rows, at, *texts = self.connection.execute(query, (last,)).fetchone()
+                if not rows:
+                    return
+                parts = [_numbers(text) for text in texts]
+                if all(len(part) == rows for part in parts):
+                    break
+            last = at
+            yield parts
+
+    def _query(self, table: str, columns: Sequence[str], where: str) -> str:
+        """How many of the next rows there are, the last one, and columns joined by commas."""
+        inner = ", ".join(f"{column} AS c{n}" for n, column in enumerate(columns))
+        outer = ", ".join(f"CAST(group_concat(c{n}) AS BLOB)" for n in range(len(columns)))
         # A view has no rowid: its rows are joined at once, as if all had the same.
         row, limit = ("0", -1) if table in self.views else ("rowid", JOINED)
-        query = (
-            f'SELECT max(at), {outer} FROM (SELECT {row} AS at, {inner} FROM "{table}" '
+        return (
+            f'SELECT count(*), max(at), {outer} FROM (SELECT {row} AS at, {inner} FROM "{table}" '
             f"WHERE {row} > ? AND ({where}) ORDER BY at LIMIT {limit})"
         )
-        last: float = -math.inf
-        while (found := self.connection.execute(query, (last,)).fetchone())[0] is not None:
-            last, *texts = found
-            yield tuple(texts)
 
     def values(self, table: str, column: str, among: Among | None = None) -> list[object]:
         """A column, whatever its type; None where it is missing."""
@@ -68,21 +89,16 @@ class Database:
         query = f'SELECT "{column}" FROM "{table}" WHERE {_where(among)} ORDER BY {row}'
         return [value for (value,) in self.connection.execute(query)]
 
-    def referred(self, reference: Reference) -> dict[int, object]:
-        """The values that a column refers to, by number."""
-        query = (
-            f'SELECT "{reference.key}", "{reference.value}" FROM "{reference.keys}" WHERE '
-            f'"{reference.key}" IN (SELECT DISTINCT "{reference.column}" FROM "{reference.table}")'
-        )
-        return dict(self.connection.execute(query).fetchall())
-
     def duration_ns(self, table: str, start: str, end: str) -> int:
         """The sum of end - start of the rows that start and end, in this order, at good times."""
-        return self._number(
+        query = (
             f'SELECT coalesce(sum("{end}" - "{start}"), 0) FROM "{table}" WHERE '
-            f"typeof(\"{start}\") = 'integer' AND typeof(\"{end}\") = 'integer' AND "
             f'"{end}" >= "{start}" AND "{start}" > -{LATEST_NS} AND "{end}" < {LATEST_NS}'
         )
+        found = self.connection.execute(query).fetchone()[0]
+        # Text and bytes are later than any number, which leaves fractions to be left out.
+        integers = f"typeof(\"{start}\") = 'integer' AND typeof(\"{end}\") = 'integer'"
+        return found if isinstance(found, int) else self._number(f"{query} AND {integers}")
 
     def apart(self) -> AbstractContextManager["Database"]:
         """The same database by a connection of its own, which another thread may use."""
@@ -98,12 +114,29 @@ def opened(path: Path) -> Iterator[Database]:
     with connected(path) as connection:
         query = "SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view')"
         types = dict(connection.execute(query).fetchall())
-        columns = {
-            name: tuple(row[1] for row in connection.execute(f'PRAGMA table_info("{name}")'))
+        rows = [
+            (name, column, declared)
             for name in types
+            for _, column, declared, *_ in connection.execute(f'PRAGMA table_info("{name}")')
+        ]
+        columns = {
+            name: tuple(column for table, column, _ in rows if table == name) for name in types
         }
         views = frozenset(name for name in types if types[name] == "view")
-        yield Database(path, connection, columns, views)
+        integers = frozenset((name, column) for name, column, kind in rows if kind == "INTEGER")
+        yield Database(path, connection, columns, views, integers)
+
+
+def _numbers(text: bytes) -> Indices:
+    """The numbers that are joined by commas; none if some aren't numbers."""
+    try:
+        return np.fromstring(text, dtype=np.int64, sep=",")
+    except ValueError:
+        return np.array([], dtype=np.int64)
+
+
+def _present(wanted: Wanted) -> str:
+    return f'ifnull("{wanted.column}", {wanted.missing})'
 
 
 def _integer(wanted: Wanted) -> str:

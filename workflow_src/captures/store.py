@@ -25,17 +25,6 @@ class Among:
     values: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Reference:
-    """A column of a table whose numbers are the keys of another table, with a value for each."""
-
-    table: str
-    column: str
-    keys: str
-    key: str
-    value: str
-
-
 class Store(Protocol):
     """The tables of an export. Rows come in one order, whatever is read of them."""
 
@@ -56,10 +45,6 @@ class Store(Protocol):
 
     def values(self, table: str, column: str, among: Among | None = None) -> list[object]:
         """A column of text; None where it is missing."""
-        ...
-
-    def referred(self, reference: Reference) -> dict[int, object]:
-        """The values that a column refers to, by number."""
         ...
 
     def duration_ns(self, table: str, start: str, end: str) -> int:

@@ -58,10 +58,14 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class DropGap:
-    """The host's own time before some calls becomes at most keep_ns."""
+    """The host's own time before some calls becomes at most keep_ns.
+
+    held: in the rest of it the host didn't run, so that no profiler made it longer.
+    """
 
     calls: Indices
     keep_ns: int = 0
+    held: bool = False
 
     def apply(self, plan: Plan) -> None:
         """Change the plan."""
@@ -177,23 +181,26 @@ class MergeLaunches:
         plan.duration_ns[kernel] = self.duration_ns[group[is_first]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ScaleHost:
     """Of the host's own time between calls, and of their cost, the first up_to_ns is scaled.
 
-    What a profiler adds, it adds for each call and range: a long sleep is no longer for it. Calls
-    beside the loop stay.
+    What a profiler adds, it adds for each call and range: a long sleep is no longer for it. Nor is
+    what makes a gap longer than running_ns, one for each call, if that is known. Calls beside the
+    loop stay.
     """
 
     factor: float
     up_to_ns: int
+    running_ns: Indices | None = None
 
     def apply(self, plan: Plan) -> None:
         """Change the plan."""
         own = ~plan.recording.calls["beside"].to_numpy()
-        for times in (plan.gap_ns, plan.cost_ns):
-            saved = np.clip(times[own], 0, self.up_to_ns) * (1 - self.factor)
-            times[own] -= np.rint(saved).astype(np.int64)
+        running = plan.gap_ns if self.running_ns is None else self.running_ns
+        for times, most in ((plan.gap_ns, running), (plan.cost_ns, plan.cost_ns)):
+            scaled = np.clip(np.minimum(times, most)[own], 0, self.up_to_ns)
+            times[own] -= np.rint(scaled * (1 - self.factor)).astype(np.int64)
 
 
 Change = (

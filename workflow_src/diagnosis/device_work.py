@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
-from workflow_src.captures.capture import OPERATOR
+from workflow_src.captures.capture import KERNEL, OPERATOR, UNKNOWN
+from workflow_src.captures.rows import rows_where
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.placing.attributed import Attributed
@@ -33,18 +34,15 @@ def device_work(
     earlier, and has no call; or else by the last of the loop's calls that fits. Nor has one of the
     first `skipped` calls, which don't count; of their work, what had ended before is left out.
     """
-    work = attributed.work
-    work = work[(work["process"] == process) & (work["kind"] != OPERATOR)]
+    counting = calls[skipped:]
+    work, begun = _lately(attributed.work, process, counting["start_ns"].min())
     keys = ["thread", "start_ns"]
     known = calls[keys].assign(call=np.arange(len(calls))).drop_duplicates(keys)
     wanted = work[["thread", "launch_ns"]].rename(columns={"launch_ns": "start_ns"})
     call = wanted.merge(known, on=keys, how="left")["call"].to_numpy()
-    lane = work.groupby(["device", "stream"]).ngroup().to_numpy().astype(np.int64)
-    start = work["start_ns"].to_numpy()
-    call = _found_again(
-        np.where(np.isnan(call), NOWHERE, call).astype(np.int64), start, lane, calls
-    )
-    counting = calls[skipped:]
+    lane, start = (work[name].to_numpy() for name in ("lane", "start_ns"))
+    call = np.where(np.isnan(call), NOWHERE, call).astype(np.int64)
+    call = _found_again(call, start, lane, calls, begun)
     call = np.maximum(call - skipped, NOWHERE)
     step = np.append(counting["step"].to_numpy(), NOWHERE)[call]
     table = pd.DataFrame(
@@ -66,10 +64,26 @@ def device_work(
     return counting_work.sort_values(["call", "start_ns"], kind="stable", ignore_index=True)
 
 
-def _found_again(call: Indices, start: Indices, lane: Indices, calls: pd.DataFrame) -> Indices:
+def _lately(work: pd.DataFrame, process: int, since_ns: float) -> tuple[pd.DataFrame, set[int]]:
+    """The work of a process, with its `lane`, that neither was launched nor ended before then.
+
+    And the lanes of what was launched and ended before, if its launch is known.
+    """
+    mine = (work["process"] == process) & (work["kind"] != OPERATOR)
+    work = rows_where(work, mine.to_numpy())
+    lane = work.groupby(["device", "stream"]).ngroup().to_numpy().astype(np.int64)
+    early = ((work["end_ns"] < since_ns) & (work["launch_ns"] < since_ns)).to_numpy()
+    launched = early & (work["launch_ns"] != UNKNOWN).to_numpy()
+    return work[~early].assign(lane=lane[~early]), set(np.unique(lane[launched]).tolist())
+
+
+def _found_again(
+    call: Indices, start: Indices, lane: Indices, calls: pd.DataFrame, begun: set[int]
+) -> Indices:
     """The call of each activity, also of those whose own, here NOWHERE, isn't known.
 
     It began before the activity started, and isn't later than that of the next one in its lane.
+    begun: lanes in which a known one started before all of these.
     """
     found = call.copy()
     own = np.flatnonzero(~calls["beside"].to_numpy())
@@ -81,8 +95,7 @@ def _found_again(call: Indices, start: Indices, lane: Indices, calls: pd.DataFra
         known = call[rows] != NOWHERE
         following = np.where(known, call[rows], len(calls))
         following = np.minimum.accumulate(following[::-1])[::-1]
-        begun = np.logical_or.accumulate(known)
-        lost = ~known & begun
+        lost = ~known & (np.logical_or.accumulate(known) | (number in begun))
         found[rows[lost]] = np.minimum(latest[rows], following)[lost]
     return found
 
@@ -100,7 +113,8 @@ def timed(
 
     launched_ns: when the call that launched each activity would return if nothing held it up.
     Delays and gaps are as recorded, but none is longer than usual: what made an activity wait
-    longer must be in the model, or its replay shows that it isn't.
+    longer must be in the model, or its replay shows that it isn't. But for a kernel that waited
+    for the device while one of another lane ran that was launched later: its gap stays.
     """
     start, end, before = work["start_ns"].to_numpy(), work["end_ns"].to_numpy(), lane_before(work)
     freed = np.where(before == NOWHERE, BEFORE_ALL, end[before])
@@ -114,7 +128,11 @@ def timed(
     ordered = _after_events(work, calls, longest_gap)
     late = np.minimum(delay, gap)
     late[ordered["work"]] = 0
-    return prompt, pd.concat([ordered, _observed(work, late)], ignore_index=True)
+    observed = _observed(work, late)
+    later = observed["after"] > observed["work"]
+    contended = observed.loc[later & (freed[observed["work"]] > BEFORE_ALL), "work"]
+    prompt.loc[contended, "gap_ns"] = gap[contended]
+    return prompt, pd.concat([ordered, observed[~later]], ignore_index=True)
 
 
 def _usual(values: Indices, otherwise: int) -> int:
@@ -146,21 +164,27 @@ def _after_events(work: pd.DataFrame, calls: pd.DataFrame, longest: int) -> pd.D
 
 
 def _observed(work: pd.DataFrame, late: Indices) -> pd.DataFrame:
-    """For each activity that was late (ns): the one launched before it that ended last before it.
+    """For each activity that was late (ns): the one of another lane that ended last before it.
 
-    A tie counts only if the activity then started promptly.
+    It counts only if the activity then started promptly, or shortly before that end, beside its
+    last blocks: then the gap is negative. One that was launched before it comes first; one launched
+    later counts only among kernels, which share the device.
     """
     start, end, lane, call = (
         work[name].to_numpy() for name in ("start_ns", "end_ns", "lane", "call")
     )
+    is_kernel = (work["kind"] == KERNEL).to_numpy()
     by_end = np.argsort(end, kind="stable")
     ends = end[by_end]
     found: list[tuple[int, int, int]] = []
     for row in np.flatnonzero(late > PROMPT_NS).tolist():
-        last = int(np.searchsorted(ends, start[row], side="right"))
-        first = int(np.searchsorted(ends, start[row] - PROMPT_NS, side="left"))
-        for other in by_end[first:last][::-1].tolist():
-            if other < row and (lane[other] != lane[row] or call[other] == call[row]):
-                found.append((row, other, int(start[row] - end[other])))
-                break
+        first, last, beyond = np.searchsorted(
+            ends, [start[row] - PROMPT_NS, start[row] + 1, start[row] + PROMPT_NS]
+        ).tolist()
+        others = np.concatenate([by_end[first:last][::-1], by_end[last:beyond]])
+        others = others[(lane[others] != lane[row]) | (call[others] == call[row])]
+        before = others[others < row]
+        later = others[(others > row) & is_kernel[others] & is_kernel[row]]
+        for other in [*before.tolist(), *later.tolist()][:1]:
+            found.append((row, other, int(start[row] - end[other])))
     return pd.DataFrame(found, columns=list(NO_TIES), dtype="int64")

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import nan
 
+from workflow_src.common.intervals import Indices
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis import mechanisms as _registered  # noqa: F401
-from workflow_src.diagnosis.changes import Change
-from workflow_src.diagnosis.finding import MECHANISMS, Finding, Found, Subject
+from workflow_src.diagnosis.changes import Change, DropGap, Plan
+from workflow_src.diagnosis.finding import MECHANISMS, Finding, Found, Subject, example_of
 from workflow_src.diagnosis.plain import plain
-from workflow_src.diagnosis.replay import Bounds, bounds, check, replay
+from workflow_src.diagnosis.recording import Recording
+from workflow_src.diagnosis.replay import Bounds, bounds
 
 LEAST = 0.03
 """The share of a step below which a saving isn't told."""
@@ -49,24 +51,34 @@ def diagnose(subject: Subject, plain_ns: float | None = None) -> Diagnosis:
     """
     recording = subject.recording
     places = [(each, found) for each in MECHANISMS.values() for found in each.find(subject)]
-    if not check(recording).understood:
-        facts = [_finding(each.key, found, nan, nan) for each, found in places]
-        facts.sort(key=lambda fact: -(fact.host_ms + fact.device_ms))
+    if not subject.check.understood:
+        facts = [
+            Finding(each.key, found, nan, nan, example_of(subject, found)) for each, found in places
+        ]
+        facts.sort(key=lambda fact: -(fact.place.host_ms + fact.place.device_ms))
         step_ms = subject.step_ns / NS_PER_MS
-        return Diagnosis(tuple(facts), step_ms, False, bounds(recording))
-    host = [] if plain_ns is None else [plain(recording, plain_ns)]
-    step_ns = replay(recording, host).step_ns
+        return Diagnosis(tuple(facts), step_ms, False, subject.bounds)
+    running_ns = _running_ns(recording, [found for _, found in places])
+    host = [] if plain_ns is None else [plain(recording, plain_ns, running_ns)]
+    step_ns = subject.step_with(*host)
     candidates = [
         _Candidate(
-            each.key,
-            each.general,
-            found,
-            step_ns - replay(recording, [*found.changes, *host]).step_ns,
+            each.key, each.general, found, step_ns - subject.step_with(*found.changes, *host)
         )
         for each, found in places
     ]
     ranked = _ranked(subject, candidates, host, step_ns)
-    return Diagnosis(ranked, step_ns / NS_PER_MS, True, bounds(recording, host))
+    alone = bounds(recording, host) if host else subject.bounds
+    return Diagnosis(ranked, step_ns / NS_PER_MS, True, alone)
+
+
+def _running_ns(recording: Recording, places: Sequence[Found]) -> Indices:
+    """Of each gap of the host the time in which it ran, as far as findings tell."""
+    plan = Plan.of(recording)
+    for change in (each for found in places for each in found.changes):
+        if isinstance(change, DropGap) and change.held:
+            change.apply(plan)
+    return plan.gap_ns
 
 
 def _ranked(
@@ -79,27 +91,11 @@ def _ranked(
     worth = [each for each in candidates if each.saves_ns >= LEAST * step_ns]
     for each in sorted(worth, key=lambda each: (each.general, -each.saves_ns)):
         # The host's own time is scaled last, so that it is scaled of what is left.
-        without = [*changes, *each.found.changes, *host]
-        together = step_ns - replay(subject.recording, without).step_ns
+        together = step_ns - subject.step_with(*changes, *each.found.changes, *host)
         if together - saved < CONTAINED * each.saves_ns:
             continue
         changes += each.found.changes
         saved = together
-        findings.append(
-            _finding(each.key, each.found, each.saves_ns / NS_PER_MS, together / NS_PER_MS)
-        )
+        ms = each.saves_ns / NS_PER_MS, together / NS_PER_MS
+        findings.append(Finding(each.key, each.found, *ms, example_of(subject, each.found)))
     return tuple(findings)
-
-
-def _finding(key: str, found: Found, saves_ms: float, saves_with_above_ms: float) -> Finding:
-    """A finding of a place."""
-    return Finding(
-        key,
-        found.where,
-        found.calls,
-        found.host_ms,
-        found.device_ms,
-        saves_ms,
-        saves_with_above_ms,
-        found.evidence,
-    )

@@ -7,7 +7,7 @@ that make the step do without it. What that saves, a replay tells (diagnose.py).
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import takewhile
 
 import numpy as np
@@ -16,9 +16,16 @@ import pandas as pd
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.changes import Change
+from workflow_src.diagnosis.changes import (
+    Change,
+    DropCall,
+    DropSynchronization,
+    MakeAsynchronous,
+    MergeLaunches,
+    ScaleWork,
+)
 from workflow_src.diagnosis.recording import OTHER, Recording
-from workflow_src.diagnosis.replay import replay
+from workflow_src.diagnosis.replay import Bounds, Check, bounds, check, replay
 from workflow_src.diagnosis.step import recorded
 from workflow_src.placing.attributed import Attributed
 
@@ -55,9 +62,28 @@ class Subject:
         return len(self.recording.steps)
 
     @cached_property
+    def check(self) -> Check:
+        """How well the model understands the recording."""
+        return check(self.recording)
+
+    @property
     def step_ns(self) -> float:
         """The time of a step as it is replayed without changes."""
-        return replay(self.recording).step_ns
+        return self.check.replayed_ns
+
+    @cached_property
+    def step_with(self) -> Callable[..., float]:
+        """The time of a step (ns) as it is replayed with some changes, the same ones once."""
+
+        def step_ns(*changes: Change) -> float:
+            return replay(self.recording, changes).step_ns if changes else self.step_ns
+
+        return cache(step_ns)
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """What the host and the device alone would take for a step."""
+        return bounds(self.recording)
 
     @cached_property
     def calls(self) -> pd.DataFrame:
@@ -158,22 +184,41 @@ class Found:
     evidence: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Finding:
-    """A Found with what it costs (ms a step).
+    """A mechanism's place with what it costs (ms a step).
 
     saves_ms: what a step saves without it; saves_with_above_ms: without it and all findings above.
-    Both are missing (nan) where the model doesn't understand the step.
+    Both are missing (nan) where the model doesn't understand the step. example: the kernel, copy or
+    call that takes most of what is changed; "" where nothing but the host's own time is.
     """
 
     key: str
-    where: str
-    calls: float
-    host_ms: float
-    device_ms: float
+    place: Found
     saves_ms: float
     saves_with_above_ms: float
-    evidence: str
+    example: str = ""
+
+
+def example_of(subject: Subject, place: Found) -> str:
+    """The kernel, copy or call that takes most of what a place's changes touch; "" if none does."""
+    work = [change.work for change in place.changes if isinstance(change, ScaleWork)]
+    calls = [
+        change.calls
+        for change in place.changes
+        if isinstance(change, DropSynchronization | MakeAsynchronous | DropCall | MergeLaunches)
+    ]
+    if not work and not calls:
+        return ""
+    touched = subject.work.index.isin(np.concatenate([*work, np.empty(0)]))
+    touched |= subject.work["call"].isin(np.concatenate([*calls, np.empty(0)])).to_numpy()
+    most = subject.work[touched].groupby("name", observed=True)["device_ns"].sum()
+    if len(most):
+        return str(most.idxmax())
+    named = subject.calls[subject.calls.index.isin(np.concatenate(calls))]
+    return (
+        str(named.groupby("name", observed=True)["blocked_ns"].sum().idxmax()) if len(named) else ""
+    )
 
 
 Find = Callable[[Subject], list[Found]]

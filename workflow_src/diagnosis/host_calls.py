@@ -8,9 +8,10 @@ import pandas as pd
 
 from workflow_src.captures.call_kinds import call_kinds, matching
 from workflow_src.captures.capture import OVERHEAD, UNKNOWN
+from workflow_src.captures.rows import rows_where
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE, tree
-from workflow_src.diagnosis.device_work import WAIT_EVENT
+from workflow_src.diagnosis.device_work import BEFORE_ALL, WAIT_EVENT
 from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.ledger import blocking
 
@@ -33,11 +34,15 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Loop:
-    """A training loop: its process, the thread that its steps are ranges of, and their ranges."""
+    """A training loop: its process, the thread that its steps are ranges of, and their ranges.
+
+    since_ns: what ended before then isn't looked at.
+    """
 
     process: int
     thread: int
     steps: pd.DataFrame
+    since_ns: int = BEFORE_ALL
 
 
 def host_calls(attributed: Attributed, loop: Loop) -> pd.DataFrame:
@@ -46,13 +51,15 @@ def host_calls(attributed: Attributed, loop: Loop) -> pd.DataFrame:
     Columns: those of step.CALLS but cost_ns, and `may_wait`. Calls inside of others, trifles, and
     threads that launch nothing are left out.
     """
-    work = attributed.work[attributed.work["process"] == loop.process]
+    mine = (attributed.work["process"] == loop.process).to_numpy()
+    work = rows_where(attributed.work[["thread", "tree", "launch_ns"]], mine)
     helping = _helping(loop, work)
     launching = {loop.thread, *helping, *work["thread"].unique().tolist()} - {UNKNOWN}
     calls = attributed.capture.calls
-    here = (calls["process"] == loop.process) & calls["thread"].isin(launching)
-    calls = _outermost(calls[here & (calls["kind"] != OVERHEAD)])
-    calls = calls[~_trifles(calls, work["launch_ns"])].reset_index(drop=True)
+    calls = calls[(calls["end_ns"] >= loop.since_ns) & (calls["process"] == loop.process)]
+    calls = _outermost(calls[calls["thread"].isin(launching) & (calls["kind"] != OVERHEAD)])
+    launches = work.loc[work["launch_ns"] >= loop.since_ns, "launch_ns"]
+    calls = calls[~_trifles(calls, launches)].reset_index(drop=True)
     beside = ~calls["thread"].isin({loop.thread, *helping})
     start, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
     return pd.DataFrame(

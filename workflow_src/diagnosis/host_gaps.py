@@ -4,6 +4,8 @@ A place is what was launched before and after, in which ranges, and the how-mani
 in its step. Its sisters are the places that differ in numbers alone, such as other layers.
 """
 
+import re
+
 import numpy as np
 import pandas as pd
 
@@ -38,7 +40,7 @@ def host_gaps(subject: Subject) -> pd.DataFrame:
             "after": path,
         }
     )
-    folded = sides.apply(lambda names: names.str.replace(NUMBER, "", regex=True))
+    folded = sides.apply(lambda names: names.map(_without_numbers(names)))
     table = pd.DataFrame({"gap_ns": calls["gap_ns"], "step": calls["step"]})
     table = table.assign(before=sides["before"], after=path, sisters=_numbered(folded))
     kind = table.assign(number=_numbered(sides))
@@ -55,6 +57,11 @@ def host_gaps(subject: Subject) -> pd.DataFrame:
         all_ns=table["sisters"].map(lowest),
         calls=gaps.transform("size"),
     )
+
+
+def _without_numbers(names: "pd.Series[str]") -> dict[str, str]:
+    """Each different name without its numbers."""
+    return {name: re.sub(NUMBER, "", name) for name in names.unique()}
 
 
 def _tails(subject: Subject) -> "pd.Series[int]":

@@ -1,6 +1,11 @@
 """The recorded step without its profiler: the host sped up until a step takes its known time."""
 
+from dataclasses import replace
+
+import pandas as pd
+
 from workflow_src.common.errors import TraceError
+from workflow_src.common.intervals import Indices
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.changes import ScaleHost
 from workflow_src.diagnosis.recording import Recording
@@ -16,37 +21,44 @@ USUAL = 0.95
 """Of the gaps between calls: longer ones hold more than a call's share of the profiler's time."""
 
 
-def plain(recording: Recording, plain_ns: float) -> ScaleHost:
+def plain(recording: Recording, plain_ns: float, running_ns: Indices | None = None) -> ScaleHost:
     """The change by which a step takes plain_ns, its time without a profiler.
 
     A profiler makes nothing faster, so the factor is at most 1: also of a plain step that took
     longer. Where the device sets the pace, many factors give its time, and the largest is taken;
     where none does but the noise between runs would, the host's time stays as recorded. The time of
-    a step grows with the factor, so that bisection finds it.
+    a step grows with the factor, so that bisection finds it. running_ns: of each gap the time in
+    which the host ran, if that is known; the rest isn't scaled, unless plain_ns can't be reached.
 
     Raises TraceError if a step takes much longer than plain_ns even without the host's time.
     """
-    gaps = recording.calls.loc[~recording.calls["beside"], "gap_ns"]
+    own = ~recording.calls["beside"]
+    gaps = recording.calls.loc[own, "gap_ns"]
+    running = gaps if running_ns is None else pd.Series(running_ns)[own]
     enough = plain_ns * (1 + CLOSE)
-    for up_to in (int(gaps.quantile(USUAL)), int(gaps.max())):
-        fastest = replay(recording, [ScaleHost(0, up_to)]).step_ns
-        if fastest <= enough:
-            return _solved(recording, up_to, enough)
-    if fastest <= plain_ns * (1 + NOISE):
-        return ScaleHost(1, up_to)
+    for fastest in (
+        ScaleHost(0, int(running.quantile(USUAL)), running_ns),
+        ScaleHost(0, int(gaps.quantile(USUAL))),
+        ScaleHost(0, int(gaps.max())),
+    ):
+        takes = replay(recording, [fastest]).step_ns
+        if takes <= enough:
+            return _solved(recording, fastest, enough)
+    if takes <= plain_ns * (1 + NOISE):
+        return replace(fastest, factor=1)
     raise TraceError(
         f"a plain step of {plain_ns / NS_PER_MS:.2f} ms can't be of this program: what was "
-        f"recorded takes {fastest / NS_PER_MS:.2f} ms however fast the host is"
+        f"recorded takes {takes / NS_PER_MS:.2f} ms however fast the host is"
     )
 
 
-def _solved(recording: Recording, up_to: int, enough: float) -> ScaleHost:
-    """The ScaleHost of the largest factor by which a step takes at most so long (ns)."""
+def _solved(recording: Recording, fastest: ScaleHost, enough: float) -> ScaleHost:
+    """The same with the largest factor by which a step takes at most so long (ns)."""
     low, high = 0.0, 1.0
     if replay(recording).step_ns <= enough:
-        return ScaleHost(1, up_to)
+        return replace(fastest, factor=1)
     while high - low > CLOSE:
         middle = (low + high) / 2
-        takes = replay(recording, [ScaleHost(middle, up_to)]).step_ns
+        takes = replay(recording, [replace(fastest, factor=middle)]).step_ns
         low, high = (middle, high) if takes <= enough else (low, middle)
-    return ScaleHost(low, up_to)
+    return replace(fastest, factor=low)

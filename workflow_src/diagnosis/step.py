@@ -10,9 +10,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from workflow_src.captures.rows import rows_where
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
-from workflow_src.diagnosis.device_work import device_work, timed
+from workflow_src.diagnosis.device_work import BEFORE_ALL, device_work, timed
 from workflow_src.diagnosis.holding import own_costs, queue_of, returns, waits
 from workflow_src.diagnosis.host_calls import Loop, host_calls, step_at
 from workflow_src.diagnosis.recording import CALLS, WAITS, WORK, Recording
@@ -22,6 +23,9 @@ from workflow_src.placing.steps import step_ranges
 MOST_CALLS = 60_000
 """Calls of a recording, so that a replay takes about a quarter of a second."""
 
+MOST_LOOKED_AT = 4 * MOST_CALLS
+"""Calls, short ones and inner ones among them, that those of a recording are looked for in."""
+
 
 def recorded(attributed: Attributed, process: int) -> Recording:
     """The steps of a process, found as in placing.steps.
@@ -29,10 +33,12 @@ def recorded(attributed: Attributed, process: int) -> Recording:
     Of many steps, the last ones, of MOST_CALLS calls together. Raises TraceError if the capture has
     no steps of the process, or no API calls in them.
     """
-    loop = loop_of(attributed, process)
+    loop = _lately(loop_of(attributed, process), attributed.capture.calls)
     every = host_calls(attributed, loop)
-    loop, calls = _last_steps(loop, every)
-    work = device_work(attributed, process, every, len(every) - len(calls))
+    loop, skipped = _last_steps(loop, every["start_ns"].to_numpy())
+    every = every.assign(step=step_at(loop.steps, every["start_ns"].to_numpy()))
+    calls = every[skipped:].reset_index(drop=True)
+    work = device_work(attributed, process, every, skipped)
     steps = _steps(loop, calls, work)
     if steps["call"].iloc[0] == 0:
         calls.loc[0, "gap_ns"] = calls["start_ns"].iloc[0] - steps["start_ns"].iloc[0]
@@ -47,16 +53,30 @@ def recorded(attributed: Attributed, process: int) -> Recording:
     return Recording(process, *tables, steps, queue)
 
 
-def _last_steps(loop: Loop, calls: pd.DataFrame) -> tuple[Loop, pd.DataFrame]:
-    """The last steps that hold at most MOST_CALLS calls, at least one, and the calls from there."""
-    start = calls["start_ns"].to_numpy()
-    first = np.searchsorted(start, loop.steps["start_ns"])
-    kept = min(int((len(calls) - first > MOST_CALLS).sum()), len(loop.steps) - 1)
+def _lately(loop: Loop, calls: pd.DataFrame) -> Loop:
+    """The last steps that hold at most MOST_LOOKED_AT calls, at least one, and the one before."""
+    own = rows_where(calls[["start_ns"]], (calls["process"] == loop.process).to_numpy())
+    kept = _steps_before(loop, np.sort(own["start_ns"].to_numpy(), kind="stable"), MOST_LOOKED_AT)
+    if kept < 2:
+        return loop
+    steps = loop.steps[kept - 1 :].reset_index(drop=True)
+    return replace(loop, steps=steps, since_ns=int(steps["start_ns"].iloc[0]))
+
+
+def _steps_before(loop: Loop, start: Indices, most: int) -> int:
+    """How many steps come before the last ones that hold at most so many calls, at least one."""
+    after = len(start) - np.searchsorted(start, loop.steps["start_ns"])
+    return min(int((after > most).sum()), len(loop.steps) - 1)
+
+
+def _last_steps(loop: Loop, start: Indices) -> tuple[Loop, int]:
+    """The last steps that hold at most MOST_CALLS calls, at least one, and the first such call."""
+    # The first step of those looked at is there for what comes before the second one.
+    kept = max(_steps_before(loop, start, MOST_CALLS), int(loop.since_ns > BEFORE_ALL))
     if kept == 0:
-        return loop, calls
+        return loop, 0
     steps = loop.steps[kept:].reset_index(drop=True)
-    calls = calls[first[kept] :].reset_index(drop=True)
-    return replace(loop, steps=steps), calls.assign(step=step_at(steps, start[first[kept] :]))
+    return replace(loop, steps=steps), int(np.searchsorted(start, steps["start_ns"].iloc[0]))
 
 
 def loop_of(attributed: Attributed, process: int) -> Loop:

@@ -13,6 +13,14 @@ LINES = Path(__file__).with_name("mechanisms.csv")
 WITHOUT = "; without it a step takes {without_ms:.2f} ms instead of {step_ms:.2f} ms"
 """What follows a fact, where the model understands the step."""
 
+PLAIN_WITHOUT = (
+    " (as recorded); without it a plain step takes {without_ms:.2f} ms instead of {step_ms:.2f} ms"
+)
+"""The same where the time of a step without a profiler is known, in which the fact takes less."""
+
+FEW = 10
+"""Mean counts below this have a decimal if they aren't whole."""
+
 NOTHING = "Nothing stands out: nothing that was looked for takes 3 % of a step or more"
 
 
@@ -33,12 +41,21 @@ def words() -> dict[str, Words]:
     return {str(key): Words(name, fact, remedy) for key, name, fact, remedy in lines}
 
 
-def headline(finding: Finding, step_ms: float) -> str:
-    """One sentence: what is wrong, where, and the time of a step with and without it."""
-    where = f"`{finding.where}`" if finding.where else "no range"
-    counts = {"calls": finding.calls, "host_ms": finding.host_ms, "device_ms": finding.device_ms}
-    fact = words()[finding.key].fact.format(where=where, **counts)
+def headline(finding: Finding, step_ms: float, plain: bool = False) -> str:
+    """One sentence: what is wrong, where, and the time of a step with and without it.
+
+    plain: whether step_ms, and what is saved of it, are of a step without a profiler.
+    """
+    place = finding.place
+    where = f"`{place.where}`" if place.where else "no range"
+    times = {"host_ms": place.host_ms, "device_ms": place.device_ms}
+    fact = words()[finding.key].fact.format(where=where, calls=_count(place.calls), **times)
     if finding.saves_ms != finding.saves_ms:
         return f"{fact}."
-    without = WITHOUT.format(without_ms=step_ms - finding.saves_ms, step_ms=step_ms)
-    return f"{fact}{without}."
+    ending = PLAIN_WITHOUT if plain else WITHOUT
+    return f"{fact}{ending.format(without_ms=step_ms - finding.saves_ms, step_ms=step_ms)}."
+
+
+def _count(calls: float) -> str:
+    """A mean count: whole, or with one decimal where it is a small one and not whole."""
+    return f"{calls:.0f}" if calls >= FEW or calls == round(calls) else f"{calls:.1f}"

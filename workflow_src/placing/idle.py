@@ -45,4 +45,5 @@ def _add(own: Indices, thread: ThreadSteps, launched_in: Indices, paths: Paths) 
         path = path_of[gaps.following]
         inside = (place[path] >= place[step]) & (place[path] < after[step])
         path[(gaps.ready >= end) | ~inside] = step
-        np.add.at(own, path, np.stack(list(parts.values()), axis=1))
+        for column, part in zip(own.T, parts.values(), strict=True):
+            np.add.at(column, path, part)

@@ -54,6 +54,14 @@ def tables_of(found: Attributed, plain_ns: float | None = None) -> dict[str, pd.
 
     Raises TraceError if they don't account for all device time.
     """
+    return placed_tables(found) | diagnosis_tables(found, plain_ns)
+
+
+def placed_tables(found: Attributed) -> dict[str, pd.DataFrame]:
+    """The tables of where device time is, by name: all but those of the diagnosis.
+
+    Raises TraceError if they don't account for all device time.
+    """
     in_steps = InSteps.of(found.work, found.placed.ranges, found.ranged.steps.is_step)
     launched = _launched(found, in_steps)
     kernels, families, unplaced = (
@@ -78,7 +86,6 @@ def tables_of(found: Attributed, plain_ns: float | None = None) -> dict[str, pd.
         "summary": summary(found, in_steps.steps),
         "notes": _notes_table(found.notes),
         "certificate": certificate(found, in_steps, ledgers, launched),
-        **diagnosis_tables(found, plain_ns),
     }
 
 

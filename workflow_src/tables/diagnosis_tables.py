@@ -20,9 +20,9 @@ from workflow_src.diagnosis.facts import copies, differing_steps, host_gaps, wai
 from workflow_src.diagnosis.finding import Finding, Subject
 from workflow_src.diagnosis.idle_causes import idle_causes
 from workflow_src.diagnosis.recording import Recording
-from workflow_src.diagnosis.replay import check
 from workflow_src.diagnosis.words import headline, words
 from workflow_src.placing.attributed import Attributed
+from workflow_src.placing.kernel_names import short_names
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "diagnoses": (
@@ -33,6 +33,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "findings": (
         "mechanism", "name", "path", "calls", "host_ms", "device_ms", "step_ms", "saves_ms",
         "saves_with_above_ms", "headline", "remedy", "evidence",
+        "example",
     ),
     "waits": ("call", "path", "calls", "blocked_ms"),
     "copies": (
@@ -91,8 +92,9 @@ def _of_process(attributed: Attributed, process: int, plain_ns: float | None) ->
         return {"diagnoses": pd.DataFrame([{"process": process, "problem": str(error)}])}
     diagnosis, problem = _diagnosed(subject, plain_ns)
     recording, paths = subject.recording, attributed.paths.text
+    plain = plain_ns is not None and problem is None and diagnosis.understood
     tables = {
-        "findings": _findings(diagnosis),
+        "findings": _findings(diagnosis, plain),
         "waits": waits(recording, paths),
         "copies": copies(recording, attributed.capture.copies, paths),
         "gaps": host_gaps(recording, paths),
@@ -101,7 +103,6 @@ def _of_process(attributed: Attributed, process: int, plain_ns: float | None) ->
         "step_differences": differing_steps(recording, paths),
         "idle_causes": idle_causes(recording, paths),
     }
-    plain = plain_ns is not None and problem is None and diagnosis.understood
     row = {"problem": problem, "plain": plain, **_division(subject, diagnosis)}
     tables["diagnoses"] = pd.DataFrame([row])
     return {name: table.assign(process=process) for name, table in tables.items()}
@@ -115,28 +116,35 @@ def _diagnosed(subject: Subject, plain_ns: float | None) -> tuple[Diagnosis, str
         return diagnose(subject), str(error)
 
 
-def _findings(diagnosis: Diagnosis) -> pd.DataFrame:
-    """A row per finding, in their order, with its words."""
-    rows = [_finding(finding, diagnosis.step_ms) for finding in diagnosis.findings]
+def _findings(diagnosis: Diagnosis, plain: bool) -> pd.DataFrame:
+    """A row per finding, in their order, with its words; plain: as in the table `diagnoses`."""
+    rows = [_finding(finding, diagnosis.step_ms, plain) for finding in diagnosis.findings]
     return pd.DataFrame(rows)
 
 
-def _finding(finding: Finding, step_ms: float) -> dict[str, object]:
-    said, quoted = words()[finding.key], replace(finding, where=_quotable(finding.where))
+def _finding(finding: Finding, step_ms: float, plain: bool) -> dict[str, object]:
+    said, place = words()[finding.key], finding.place
+    quoted = replace(finding, place=replace(place, where=_quotable(place.where)))
     return {
         "mechanism": finding.key,
         "name": said.name,
-        "path": finding.where,
-        "calls": finding.calls,
-        "host_ms": finding.host_ms,
-        "device_ms": finding.device_ms,
+        "path": place.where,
+        "calls": place.calls,
+        "host_ms": place.host_ms,
+        "device_ms": place.device_ms,
         "step_ms": step_ms,
         "saves_ms": finding.saves_ms,
         "saves_with_above_ms": finding.saves_with_above_ms,
-        "headline": headline(quoted, step_ms),
+        "headline": headline(quoted, step_ms, plain),
         "remedy": said.remedy,
-        "evidence": finding.evidence,
+        "evidence": place.evidence,
+        "example": _quotable(_short(finding.example)),
     }
+
+
+def _short(name: str) -> str:
+    """A kernel's name as the table of kernels shows it; "" stays."""
+    return str(short_names(pd.Series([name])).iloc[0]) if name else ""
 
 
 def _quotable(path: str) -> str:
@@ -153,13 +161,16 @@ def _step_times(recording: Recording) -> pd.DataFrame:
 def _division(subject: Subject, diagnosis: Diagnosis) -> dict[str, object]:
     """How a step divides on the host, and how much of it a device works (ms).
 
-    Times are of the recorded step: the host's own and what held it up, from the first step's start
-    to the last one's end; and of the step if the device, or the host, took no time.
+    Times are means of the recorded steps that recorded_ms is the mean of: the host's own and what
+    held it up, and the device's; and those of the step if the device, or the host, took no time.
     """
-    recording, work = subject.recording, subject.work
-    checked = check(recording)
-    own = subject.calls[~subject.calls["beside"]]
-    host_ns = (own["gap_ns"] + own["cost_ns"]).sum()
+    checked, steps = subject.check, subject.recording.steps
+    # From one step to the next: the first step only says where the second one begins.
+    begin_ns = steps["end_ns"].iloc[0] if len(steps) > 1 else steps["start_ns"].iloc[0]
+    count = max(len(steps) - 1, 1)
+    calls = subject.calls[~subject.calls["beside"] & (subject.calls["start_ns"] >= begin_ns)]
+    work = subject.work[subject.work["call"] >= calls.index[0]]
+    host_ns = np.minimum(calls["gap_ns"], calls["start_ns"] - begin_ns) + calls["cost_ns"]
     busy = Union.of(work["start_ns"].to_numpy(), work["end_ns"].to_numpy())
     waiting = subject.attributed.work["wait_ns"].to_numpy()[work["activity"].to_numpy()]
     return {
@@ -168,10 +179,10 @@ def _division(subject: Subject, diagnosis: Diagnosis) -> dict[str, object]:
         "recorded_ms": checked.recorded_ns / NS_PER_MS,
         "replayed_ms": checked.replayed_ns / NS_PER_MS,
         "step_ms": diagnosis.step_ms,
-        "host_ms": subject.ms_a_step(host_ns),
-        "blocked_ms": subject.ms_a_step(own["blocked_ns"].sum()),
-        "device_ms": subject.ms_a_step(busy.total()),
-        "collective_wait_ms": subject.ms_a_step(np.nansum(waiting))
+        "host_ms": host_ns.sum() / NS_PER_MS / count,
+        "blocked_ms": calls["blocked_ns"].sum() / NS_PER_MS / count,
+        "device_ms": busy.total() / NS_PER_MS / count,
+        "collective_wait_ms": np.nansum(waiting) / NS_PER_MS / count
         if subject.attributed.waits_known
         else np.nan,
         "host_alone_ms": diagnosis.bounds.host_ns / NS_PER_MS,

@@ -1,6 +1,6 @@
 """One module for each kind of mechanism; importing this package registers all of them."""
 
-from workflow_src.diagnosis.mechanisms import (
+from workflow_src.diagnosis.mechanisms import (  # noqa: F401
     compilation,
     copies,
     fusion,
@@ -13,18 +13,3 @@ from workflow_src.diagnosis.mechanisms import (
     repeats,
     waits,
 )
-
-KINDS = (
-    compilation,
-    copies,
-    fusion,
-    host,
-    layout,
-    memory,
-    optimizer,
-    products,
-    ranks,
-    repeats,
-    waits,
-)
-"""The modules that register mechanisms."""

@@ -14,7 +14,6 @@ from workflow_src.diagnosis.changes import DropGap, DropLaunches, MakeAsynchrono
 from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
 from workflow_src.diagnosis.host_gaps import host_gaps, paths_in_gaps
 from workflow_src.diagnosis.recording import LAUNCH
-from workflow_src.diagnosis.replay import bounds
 from workflow_src.diagnosis.transfers import TO_DEVICE, transfers
 
 OUT_OF_LINE = 5
@@ -70,14 +69,21 @@ def _gaps(subject: Subject) -> _Gaps:
 
 
 def _stretched(gaps: _Gaps) -> pd.DataFrame:
-    """The gaps that are stretched, if they are in many places; else none."""
+    """The gaps that are stretched, if they are in many places; else none.
+
+    in_line_ns: the median of those like each of them that aren't. Where all like it are stretched,
+    a gap isn't told from one that is always long.
+    """
     table = gaps.table
     usual = table["all_ns"]
     rows = table[gaps.beyond(usual, STRETCHED) & (table["gap_ns"] > STRETCHED * table["usual_ns"])]
     if rows["place"].nunique() < MANY_PLACES or len(rows) < MANY_GAPS * len(table):
-        return rows.iloc[:0]
-    held = float((rows["gap_ns"] - rows["all_ns"]).median())
-    return table[table["gap_ns"] - usual > HELD_SHARE * held]
+        return rows.iloc[:0].assign(in_line_ns=0.0)
+    least = HELD_SHARE * float((rows["gap_ns"] - rows["all_ns"]).median())
+    shortest = table.groupby("sisters")["gap_ns"].transform("min")
+    in_line = table[table["gap_ns"] - shortest <= least].groupby("sisters")["gap_ns"].median()
+    compared = table.assign(in_line_ns=table["sisters"].map(in_line))
+    return compared[compared["gap_ns"] - compared["in_line_ns"] > least]
 
 
 def _in_each_step(gaps: _Gaps) -> "pd.Series[bool]":
@@ -85,10 +91,18 @@ def _in_each_step(gaps: _Gaps) -> "pd.Series[bool]":
     return gaps.table["usual_ns"] > LARGE * gaps.median_ns
 
 
-def _found(subject: Subject, gaps: pd.DataFrame, keep_ns: "pd.Series[float]", where: str) -> Found:
-    """Some gaps as one place; keep_ns: what would be left of each."""
+def _found(
+    subject: Subject,
+    gaps: pd.DataFrame,
+    keep_ns: "pd.Series[float]",
+    where: str,
+    held: bool = False,
+) -> Found:
+    """Some gaps as one place; keep_ns: what would be left of each; held: as in DropGap."""
     keep = keep_ns[gaps.index].fillna(0).astype(np.int64)
-    changes = tuple(DropGap(rows_of(some), int(str(left))) for left, some in gaps.groupby(keep))
+    changes = tuple(
+        DropGap(rows_of(some), int(str(left)), held) for left, some in gaps.groupby(keep)
+    )
     spent = subject.ms_a_step((gaps["gap_ns"] - keep).sum())
     calls = subject.a_step(len(gaps))
     return Found(where, calls, spent, 0.0, changes, "gaps.csv: the rows of this place")
@@ -101,7 +115,7 @@ def find_other_thread(subject: Subject) -> list[Found]:
     rows = _stretched(gaps)
     if not len(rows):
         return []
-    return [_found(subject, rows, rows["all_ns"], common_path(rows["after"]))]
+    return [_found(subject, rows, rows["in_line_ns"], common_path(rows["after"]), held=True)]
 
 
 @mechanism("stall")
@@ -211,7 +225,7 @@ def find_launch_bound(subject: Subject) -> list[Found]:
     """Small kernels, whose launches take the host longer than they take the device."""
     work = subject.work
     kernel_ns = work["device_ns"].sum() / max(len(work), 1)
-    alone = bounds(subject.recording)
+    alone = subject.bounds
     if kernel_ns >= SMALL_KERNEL_NS or alone.host_ns <= alone.device_ns:
         return []
     launches = subject.calls[subject.calls.index.isin(work["call"]) & ~subject.calls["beside"]]

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from workflow_src.captures.call_kinds import matching
 from workflow_src.diagnosis.changes import DropCall, ScaleWork
 from workflow_src.diagnosis.finding import Found, Subject, mechanism, rows_of
 from workflow_src.diagnosis.micro_batches import passes
@@ -42,7 +43,7 @@ def _of_several(subject: Subject) -> pd.Series:
 @mechanism("convolution_layout")
 def find_convolution_layout(subject: Subject) -> list[Found]:
     """Kernels that turn images from one layout into the other around convolutions."""
-    turned = subject.work[subject.work["name"].str.contains(CONVERSION, regex=True)]
+    turned = subject.work[matching(subject.work["name"], CONVERSION)]
     return _dropped(subject, turned, "kernels.csv: nchwToNhwc and nhwcToNchw")
 
 
@@ -50,8 +51,8 @@ def find_convolution_layout(subject: Subject) -> list[Found]:
 def find_layer_copies(subject: Subject) -> list[Found]:
     """Copies on the device in one layer that the others, alike but for their number, lack."""
     copies = subject.work[(subject.work["family"] == "copy") & (subject.work["kind"] == "kernel")]
-    layer = subject.work["path_text"].where(subject.work["path_text"].str.contains(NUMBER))
-    layers = layer.dropna().drop_duplicates()
+    paths = subject.work["path_text"].drop_duplicates()
+    layers = paths[paths.str.contains(NUMBER)]
     spent = copies.groupby("path_text")["device_ns"].sum().reindex(layers, fill_value=0)
     kinds = spent.groupby(spent.index.str.replace(NUMBER, "*", regex=True))
     usual = kinds.transform("median")
@@ -72,7 +73,7 @@ def find_bias_before_batch_norm(subject: Subject) -> list[Found]:
     The bias's gradient, a sum next to batch norm's backward kernels, tells it from other additions.
     """
     work = in_lanes(subject)
-    norm = work["name"].str.contains(BATCH_NORM, regex=True).to_numpy()
+    norm = matching(work["name"], BATCH_NORM)
     after_product = np.append(False, (work["family"] == "gemm").to_numpy()[:-1])
     before_norm = np.append(norm[1:], False)
     after_norm = np.append(False, norm[:-1])

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from workflow_src.captures.call_kinds import matching
 from workflow_src.common.intervals import Indices
 from workflow_src.diagnosis.changes import DropCall, DropGap, MergeLaunches
 from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
@@ -64,7 +65,7 @@ def find_zero_fills(subject: Subject) -> list[Found]:
     """Gradients are filled with zeros, each by itself or all together, instead of forgotten."""
     calls = own_launches(subject, True)
     work = subject.work.drop_duplicates("call").set_index("call").reindex(calls.index)
-    zero = calls["launched"].str.contains(r"ZeroFunctor|FillFunctor|(?i:memset)").to_numpy()
+    zero = matching(calls["launched"], r"ZeroFunctor|FillFunctor|(?i:memset)")
     run = (~zero).cumsum()
     fills = calls.assign(run=run, device_ns=work["device_ns"])[zero]
     together = fills["launched"].str.contains("ZeroFunctor")

@@ -30,9 +30,9 @@ MEANT = 0.5
 """A program of whose kernels so many compute in float64 means to."""
 
 
-def _products(subject: Subject) -> pd.DataFrame:
+def _products(subject: Subject, families: tuple[str, ...] = ("gemm",)) -> pd.DataFrame:
     """The products of matrices among the work, with the `precision` that their names tell."""
-    products = subject.work[subject.work["family"] == "gemm"]
+    products = subject.work[subject.work["family"].isin(families)]
     products = products[~products["name"].str.contains(BY_VECTOR, regex=True)]
     return products.assign(precision=precision_ran(products["name"], products["family"]))
 
@@ -59,8 +59,8 @@ def _place(
 
 @mechanism("float32_products")
 def find_float32_products(subject: Subject) -> list[Found]:
-    """Products on the ordinary cores, in float32; without it, in the others' usual precision."""
-    products = _products(subject)
+    """Products, also of convolutions, on the ordinary cores; without it, as most others are."""
+    products = _products(subject, ("gemm", "convolution"))
     factor = TIMES[_usual_precision(products)] / TIMES["fp32"]
     slow = products[products["precision"] == "fp32"]
     return _faster(subject, slow, factor, "kernels.csv: products with precision fp32")

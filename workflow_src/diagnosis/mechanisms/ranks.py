@@ -14,7 +14,6 @@ from workflow_src.diagnosis.facts import LARGE
 from workflow_src.diagnosis.finding import Found, Subject, mechanism, rows_of
 from workflow_src.diagnosis.host_gaps import paths_in_gaps
 from workflow_src.diagnosis.micro_batches import passes
-from workflow_src.diagnosis.replay import replay
 from workflow_src.diagnosis.sequences import main_place, runs
 from workflow_src.placing.ranks import COLLECTIVE, collectives
 
@@ -38,6 +37,8 @@ def find_reduced_in_each_micro_batch(subject: Subject) -> list[Found]:
     """
     reducing = collectives(communication(subject))
     reducing = reducing[reducing["name"].str.contains(REDUCING, regex=True)]
+    if not len(reducing):
+        return []
     reducing = passes(subject, reducing)
     reducing = reducing[reducing["passes"] > 1]
     early = reducing[reducing["nth"] < reducing["passes"] - 1]
@@ -109,7 +110,7 @@ def find_late_rank(subject: Subject) -> list[Found]:
     except TraceError:
         return []
     change = ScaleWork(rows_of(waiting), 1 - _waiting_share(waiting))
-    saved_ms = (subject.step_ns - replay(subject.recording, [change]).step_ns) / NS_PER_MS
+    saved_ms = (subject.step_ns - subject.step_with(change)) / NS_PER_MS
     longer = _longer_ms(other, subject)
     if longer.max() < EXPLAINS * saved_ms:
         return []
