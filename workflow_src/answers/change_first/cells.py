@@ -1,7 +1,7 @@
 """How savings are printed: predicted ones with a sign before them, those of one process marked."""
 
 from workflow_src.answers.change_first.saving import Choice, Interval, Saving
-from workflow_src.render.value import Cell, Joined, Marked, Ranged
+from workflow_src.render.value import Cell, Joined, Marked, Ranged, count
 
 PREDICTED = "\N{ALMOST EQUAL TO}"
 """Stands before what the model predicts."""
@@ -35,12 +35,14 @@ def share(saving: Saving) -> Cell:
 
 def first(choice: Choice) -> Cell:
     """What comes first, or what may, at most AT_MOST; None if nothing surely saves anything."""
-    several, more = len(choice.contenders) > 1, len(choice.contenders) - AT_MOST
-    said = [share(each) for each in choice.contenders[:AT_MOST]]
-    shares = Joined((*said, Joined((more, "more"), " ")) if more > 0 else tuple(said), " or ")
     if not choice.contenders:
         return None
-    return Joined((UNDECIDED, shares), " ") if several else shares
+    said: list[Cell] = [share(each) for each in choice.contenders[:AT_MOST]]
+    if others := choice.contenders[AT_MOST:]:
+        more = count((each.share.middle for each in others), "others that may come first")
+        said.append(Joined((more, "more"), " "))
+    shares = Joined(tuple(said), " or ")
+    return Joined((UNDECIDED, shares), " ") if len(choice.contenders) > 1 else shares
 
 
 def best(choice: Choice) -> Cell:
