@@ -6,6 +6,7 @@ of the run's. Rules were made on the cases of DEVELOPED; the others were looked 
 """
 
 import argparse
+import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -137,16 +138,18 @@ def of_blind(folder: Path) -> Iterator[tuple[str, pd.DataFrame]]:
     )
     plain_of = beside.set_index(KEYS)["measured_ms"]
     found = []
-    for path in sorted((folder / "plain").glob("*.json")):
-        result = json.loads(path.read_text(encoding="utf-8"))
+    for path in sorted((folder / "plain").glob("*.json*")):
+        content = path.read_bytes()
+        result = json.loads(gzip.decompress(content) if path.suffix == ".gz" else content)
+        case = path.name.partition(".json")[0]
         point_rows = [
             prepared(row, rules) if row["status"] == "ok" else row for row in result["rows"]
         ]
-        for remedies in keyed.loc[keyed["case"] == path.stem, "remedies"].unique():
-            walls = {phase: plain_of[path.stem, phase, remedies] for phase in PHASES}
+        for remedies in keyed.loc[keyed["case"] == case, "remedies"].unique():
+            walls = {phase: plain_of[case, phase, remedies] for phase in PHASES}
             steps = PlainPoint.of(result["point"], timed_beside(point_rows, walls)).steps()
             for phase in PHASES:
-                about = {"case": path.stem, "phase": phase, "remedies": remedies, "status": "ok"}
+                about = {"case": case, "phase": phase, "remedies": remedies, "status": "ok"}
                 low, usual, high = steps[phase].predicted(remedies.split("+")).time_ms
                 times = {"predicted_ms": usual, "low_ms": low, "high_ms": high}
                 found.append(about | {"plain_ms": steps[phase].plain_ms} | times)

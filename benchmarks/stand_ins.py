@@ -1,9 +1,11 @@
 """Imported first where a GPU's machine lacks packages that are imported, but not called there."""
 
-import importlib.util
 import sys
+from importlib import import_module
 from unittest.mock import MagicMock
 
 for _name in ("nvtx", "jsonschema", "jsonschema.validators"):
-    if importlib.util.find_spec(_name.partition(".")[0]) is None:
+    try:
+        import_module(_name)
+    except ImportError:
         sys.modules[_name] = MagicMock()

@@ -8,13 +8,15 @@ from workflow_src.diagnosis.finding import Found, Subject, mechanism, rows_of
 from workflow_src.diagnosis.sequences import main_place
 from workflow_src.placing.kernel_names import precision_ran
 
-TIMES = {"bf16": 1.0, "fp16": 1.0, "fp8": 0.5, "tf32": 2.0, "fp32": 15.0, "fp64": 15.0}
+TIMES = {"bf16": 1.0, "fp16": 1.0, "fp8": 0.5, "tf32": 2.0, "fp32": 15.0, "fp64": 13.0}
 """How long a large product takes, in bf16's time. fp32: the median of 768 products of an H100
-(examples/h100, products.csv); the others by the datasheets of A100 and H100, which are alike."""
+(examples/h100, products.csv). Three products each on an H200 (benchmarks/product_kinds.py) took
+tf32 1.9 to 2.0, fp32 14.3 to 15.6 and fp64 12.3 to 13.0; fp8 is by the datasheet."""
 
-UNALIGNED = {1: 6.5, 2: 3.0}
+UNALIGNED = {1: 6.5, 2: 3.2, 4: 3.2}
 """How many times as long a bf16 product takes if its rows are aligned to so many elements. 1: 6.4
-and 6.7 in two models on H200s; 2: between this and the aligned one, not measured."""
+and 6.7 in two models on H200s, 8.0 to 8.9 alone; 2 and 4: 3.1 to 3.4 in three products alone
+(benchmarks/product_kinds.py)."""
 
 FULL = {"bf16": 8, "fp16": 8, "tf32": 4}
 """Elements of 16 bytes, to which rows should be aligned."""
@@ -80,7 +82,7 @@ def find_unaligned_products(subject: Subject) -> list[Found]:
     if not len(slow):
         return []
     change = ScaleWork(rows_of(slow), np.asarray(factor[slow.index], dtype=np.float64))
-    return [_place(subject, slow, (change,), "kernels.csv: products with align1 or align2")]
+    return [_place(subject, slow, (change,), "kernels.csv: products with align1, align2 or align4")]
 
 
 @mechanism("float64")
