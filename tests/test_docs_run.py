@@ -24,6 +24,7 @@ HERE = (
     r"snakemake --cores 1 results/quickstart/(answers/case|timelines)/mini-ctx128-fp32\.(md|svg)",
     r"python -m workflow_src\.cli\.status --config suite=assignment steps=20",
     r"(OMP_NUM_THREADS=1 )?python -m benchmarks\.(silent_ranges|module_ranges)",
+    r"python -m benchmarks\.remedies --blind benchmarks/remedies_blind",
 )
 """Commands that this module runs."""
 
@@ -83,7 +84,7 @@ BY_TESTS = {
     r"python -m workflow_src\.cli\.capture_timeline --capture .*": (
         "test_capture_timeline.py::test_a_recorded_step_has_the_ledgers_times"
     ),
-    r"snakemake --cores 1 report\.md --config workload=examples/my_model\.py:make 'axes=.*'": (
+    r"snakemake --cores 1 report\.md --config workload=examples/my_model\.py:make( 'axes=.*')?": (
         "test_own_model.py::test_a_brought_model_gets_a_report_with_every_answer"
     ),
     r"python -m workflow_src\.tables\.capture_tables --capture .*": (
@@ -163,6 +164,10 @@ LACKING = {
     r"python -m benchmarks\.captures --paths .*": "minutes",
     r"python -m benchmarks\.replay --step step FILES": "captures of a reader's own",
     r"python -m benchmarks\.product_kinds": "a GPU",
+    r"python -m benchmarks\.levers_blind( --output FOLDER)?": "a GPU",
+    r"python -m benchmarks\.remedies examples/.*": "minutes",
+    r"python -m benchmarks\.planted\.other_tools .*": "recordings from a GPU, and nsys-ai",
+    r"--config suite=assignment 'studies=\[profiler, warmup\]'": "a GPU, and minutes",
     r"python -m benchmarks\.planted\.score .*": "recordings of planted faults, from a GPU",
     r"python -m benchmarks\.module_ranges --workload .*:gpt2 .*": "a GPU, and transformers",
     r"python -m benchmarks\.damaged_captures --examples 1000( --seed 10000)?": "minutes",

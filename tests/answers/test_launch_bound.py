@@ -67,7 +67,7 @@ def test_launch_bound_cases_are_marked_and_the_rule_stands_below(read) -> None:
     made = result(tables)
     text = texts("a", made, headline(made), ROOT / "report_templates").markdown
     assert "2.93 → 20.0† → 40.0" in text and "2.94 → 20.0 → 20.0" in text
-    assert "† *Launch-bound*: the device takes less than 30.0 us per kernel." in text
+    assert "† *Launch-bound*: the device takes less than 30.0 us per kernel;" in text
     said = headline(made)
     assert said.verdict is Verdict.WHERE_LONG
     assert [said.slots[name].number for name in ("long_agree", "long", "bound_agree", "bound")] == [

@@ -16,6 +16,7 @@ from workflow_src.common.units import NS_PER_US, US_PER_MS
 from workflow_src.render.value import Value, computed, ratio
 
 NEARLY = Value(NEARLY_ALL_DEVICE, "share", ())
+USUAL = Value(LAUNCH_BOUND_BELOW_NS / NS_PER_US, "us", ())
 
 FEWEST_EACH = 10
 """A limit isn't derived from fewer phases that wait for launches, or fewer that don't."""
@@ -27,13 +28,14 @@ class Limit:
 
     phases: from how many of the run it was derived, and `right`: how many of them lie on their
     side; None if it is the constant. nearly: from this share of the plain time on, the device works
-    for nearly all of it.
+    for nearly all of it. usual: the constant.
     """
 
     us: Value
     phases: Value | None = None
     right: Value | None = None
     nearly: Value = NEARLY
+    usual: Value = USUAL
 
     def bound(self, kernel_us: Value | None) -> bool:
         """Whether a phase of so much device time per kernel is launch-bound."""

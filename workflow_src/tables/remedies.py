@@ -36,13 +36,16 @@ def table(run: Run) -> pd.DataFrame:
 
 def read_run(folder: Path, ceilings: Sequence[Path]) -> Run:
     """The joined tables that predictions rest on; a run may have no ceilings."""
-    found = {name: _read(folder / f"{name}.csv") for name in READ}
-    return Run(**found, ceilings=_read(ceilings[0]) if ceilings else None)
+    given = _read(ceilings[0], "kind", "name", "status") if ceilings else None
+    return Run(**{name: _read(folder / f"{name}.csv") for name in READ}, ceilings=given)
 
 
-def _read(path: Path) -> pd.DataFrame:
+def _read(path: Path, *columns: str) -> pd.DataFrame:
+    """A table that has at least these columns."""
     with reading(path, "a readable table", remake(path), StageError):
-        return pd.read_csv(path, keep_default_na=False, na_values=[""])
+        table = pd.read_csv(path, keep_default_na=False, na_values=[""])
+        table[list(columns)]
+    return table
 
 
 @one_sentence()

@@ -1,6 +1,7 @@
 """What the model of a step predicts remedies to save, from remedies.csv."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pandas as pd
 
@@ -10,24 +11,53 @@ from workflow_src.render.value import Value, rows_of, value
 
 TABLE = "remedies"
 
+BF16, GRAPH = "bf16", "graph"
+
 
 def predicted(tables: Tables, case: CaseKey, phase: str) -> Iterator[Saving]:
     """The predictions of a phase; none in a run whose tables are older than remedies.csv.
 
     The intervals are of the time with the remedies; the plain time is what they were made from.
     """
-    rows = tables.of(TABLE, case.case, phase)
-    for line in rows.index[rows["status"] == "ok"]:
-        names = touching(str(rows.loc[line, "remedies"]).split("+"), phase)
-        found = _saving(names, rows.loc[[line]])
+    rows, in_bf16 = _known(tables, case, phase), _in_bf16(tables, case, phase)
+    for remedies, row in rows.items():
+        names = touching(remedies.split("+"), phase)
+        found = _saving(names, row, in_bf16.get(remedies, row))
         if names and found:
             yield found
 
 
-def _saving(names: tuple[str, ...], row: pd.DataFrame) -> Saving | None:
-    plain, middle, low, high = (
-        _ms(row, f"{name}_ms") for name in ("plain", "predicted", "low", "high")
+def _known(tables: Tables, case: CaseKey, phase: str) -> dict[str, pd.DataFrame]:
+    """The predictions of a phase, a row each, by their remedies."""
+    rows = tables.of(TABLE, case.case, phase)
+    return {
+        str(rows.loc[line, "remedies"]): rows.loc[[line]]
+        for line in rows.index[rows["status"] == "ok"]
+    }
+
+
+def _in_bf16(tables: Tables, case: CaseKey, phase: str) -> dict[str, pd.DataFrame]:
+    """What the same case in bf16 is predicted to take as a CUDA graph, by remedies with bf16.
+
+    Its kernels were measured in bf16, and no host slows a graph down.
+    """
+    twin = next(
+        (
+            each
+            for each in tables.cases
+            if each.precision == BF16 != case.precision
+            and replace(each, precision=case.precision, case=case.case) == case
+        ),
+        None,
     )
+    known = _known(tables, twin, phase) if twin else {}
+    return {f"{BF16}+{names}": row for names, row in known.items() if GRAPH in names.split("+")}
+
+
+def _saving(names: tuple[str, ...], row: pd.DataFrame, time: pd.DataFrame) -> Saving | None:
+    """The saving of a row's plain time; `time` is the row of the time with the remedies."""
+    plain = _ms(row, "plain_ms")
+    middle, low, high = (_ms(time, f"{name}_ms") for name in ("predicted", "low", "high"))
     if plain is None or middle is None or low is None or high is None:
         return None
     return saving(names, Interval(plain, plain, plain), Interval(middle, low, high), False)

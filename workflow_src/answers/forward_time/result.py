@@ -9,7 +9,7 @@ from workflow_src.answers.among import Among, among
 from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.example import example
 from workflow_src.answers.forward_time.pairs import TABLE, pairs
-from workflow_src.answers.forward_time.steps import Steps, steps
+from workflow_src.answers.forward_time.steps import steps
 from workflow_src.answers.launch_bound import Limit, kernel_us, limit
 from workflow_src.answers.left_out import NOTHING_KNOWN, left_out
 from workflow_src.answers.matrix import by_precision, matrices
@@ -46,7 +46,7 @@ class ForwardTime:
     opening: tuple[OpeningRow, ...]
     left_out: pd.DataFrame = field(default_factory=pd.DataFrame)
     graphs: tuple[pd.DataFrame, ...] = ()
-    steps: Steps = field(default_factory=lambda: Steps(pd.DataFrame(), False, False))
+    steps: pd.DataFrame = field(default_factory=pd.DataFrame)
 
 
 def result(tables: Tables) -> ForwardTime:

@@ -1,7 +1,5 @@
 """The mean and the standard deviation of each phase's timed steps, beside its device time."""
 
-from dataclasses import dataclass
-
 import pandas as pd
 
 from workflow_src.answers.tables import CaseKey, Tables
@@ -28,27 +26,10 @@ MEANS, STDS = "process_means_ms", "process_stds_ms"
 """The columns that tell each process apart; tables of older runs lack them."""
 
 
-@dataclass(frozen=True)
-class Steps:
-    """A row per case that was timed.
-
-    `apart`: some cell has several processes one by one; `pooled`: some cell has the mean of all
-    steps of several processes, because its table doesn't tell these apart.
-    """
-
-    table: pd.DataFrame
-    apart: bool
-    pooled: bool
-
-
-def steps(tables: Tables) -> Steps:
-    """The table of all phases, from timings, ranges and captures."""
+def steps(tables: Tables) -> pd.DataFrame:
+    """The table of all phases, from timings, ranges and captures: a row per case."""
     cases = [case for case in tables.cases if len(tables.of("timings", case.case))]
-    timed = tables["timings"]
-    several = timed[timed["processes"] > 1] if "processes" in timed else timed.iloc[:0]
-    told = several[MEANS] != "" if MEANS in several else pd.Series(False, several.index)
-    rows = pd.DataFrame([_row(tables, case) for case in cases], dtype="object")
-    return Steps(rows, apart=bool(told.any()), pooled=bool((~told).any()))
+    return pd.DataFrame([_row(tables, case) for case in cases], dtype="object")
 
 
 def _row(tables: Tables, case: CaseKey) -> dict[str, Cell]:

@@ -14,7 +14,7 @@ from workflow_src.answers.matrix import by_precision, matrices
 from workflow_src.answers.parts import Part, parts_table
 from workflow_src.answers.softmax.by_operators import alike, attention, flop_ratio, ms_of
 from workflow_src.answers.softmax.memory import bandwidth, moved
-from workflow_src.answers.softmax.steps import CASTS, ORDER, steps_of
+from workflow_src.answers.softmax.steps import ORDER, steps_of
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common import words
 from workflow_src.common.components import COMPONENTS
@@ -79,8 +79,7 @@ class Softmax:
     `compared` and the medians are of the cases with attention written out, if there are any, or
     else of all in which softmax was measured apart; without disturbed ones. `longer`: softmax takes
     longer than both products; `more`, of those `counted`: its share of their time exceeds that of
-    their FLOPs. `ratios` has the median ratio of times by precision; `casts`: some of the `steps`
-    of the example are casts.
+    their FLOPs. `ratios` has the median ratio of times by precision.
     """
 
     cases: tuple[SoftmaxCase, ...]
@@ -96,7 +95,6 @@ class Softmax:
     summary: pd.DataFrame
     example: CaseKey | None
     steps: pd.DataFrame
-    casts: bool
     by_case: pd.DataFrame
     opening: tuple[OpeningRow, ...]
     bandwidth: Value | None
@@ -129,7 +127,6 @@ def result(tables: Tables) -> Softmax:
         summary=summary(columns),
         example=chosen,
         steps=parts_table(("step", "share"), ORDER, shown),
-        casts=any(step.name in CASTS for steps in shown.values() for step in steps),
         by_case=by_case(list(timed.values())),
         opening=opening(columns),
         bandwidth=bandwidth(tables),
