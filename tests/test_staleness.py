@@ -200,7 +200,7 @@ BEHAVIOR = [
     ),
     pytest.param(
         "common/thresholds.py", "NEARLY_ALL_DEVICE = 0.95", "NEARLY_ALL_DEVICE = 0.9",
-        {"answer a", "report"}, id="the launch-bound threshold",
+        {"answer a", "figure", "report"}, id="the launch-bound threshold",
     ),
     pytest.param(
         "answers/forward_time/headline.py", "CLEARLY_MORE = 0.5", "CLEARLY_MORE = 0.6",
@@ -220,7 +220,7 @@ BEHAVIOR = [
     ),
     pytest.param(
         "render/show.py", 'f"{percent:.1f} %"', 'f"{percent:.2f} %"',
-        ANSWERS | SECTIONS | {"report"}, id="how a share is formatted",
+        ANSWERS | SECTIONS | {"figure", "report"}, id="how a share is formatted",
     ),
     pytest.param("report/what_ran.py", "SHOWN = 4", "SHOWN = 5", {"report"},
                  id="the opening"),
