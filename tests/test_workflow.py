@@ -192,7 +192,7 @@ def test_an_incomplete_report_names_what_is_missing(project: Project) -> None:
     project.run("--config", *SUITE, "allow_missing=true")
     report = (project.folder / "report.md").read_text()
     appendix = (project.folder / "results/smoke/appendix.md").read_text()
-    assert "time or a capture](results/smoke/appendix.md#what-is-missing): 1 of 3." in report
+    assert "time or a capture](results/smoke/appendix.md#what-is-missing): 1 of 3 (" in report
     missing = appendix.partition("## What is missing")[2].partition("\n## ")[0]
     assert "tiny-ctx48-fp32" in missing
 
@@ -331,7 +331,8 @@ def test_an_unknown_target_is_refused_with_the_known_names(
                 "join": 1,
                 "answer": 6,
                 "cards": 1,
-                "figure": 4,
+                "figure": 5,
+                "remedies": 1,
                 "appendix": 1,
                 "report": 1,
                 "timeline": 2,
