@@ -21,7 +21,7 @@ from workflow_src.common.case import PHASES
 from workflow_src.studies.study import STUDIES
 
 SAMPLE = Sample()
-MOST_WORDS, MOST_WORDS_BESIDE_TABLES, MOST_WORDS_OF_OPENING = 8500, 3300, 250
+MOST_WORDS, MOST_WORDS_BESIDE_TABLES, MOST_WORDS_OF_OPENING = 9000, 3300, 250
 PUBLISHED = ROOT / "examples" / "h200"
 SMALLER = ROOT / "examples" / "h100"
 NUMERAL = re.compile(r"\d")
@@ -281,7 +281,7 @@ def test_fewer_than_110_lines_of_script_are_our_own():
 
 
 def test_the_published_page_is_small_enough_to_be_mailed():
-    assert (PUBLISHED / "report.html").stat().st_size < 5e6
+    assert (PUBLISHED / "report.html").stat().st_size < 6e6
 
 
 def test_a_part_is_read_as_it_was_written(plain):
