@@ -71,17 +71,17 @@ def split(phases: Iterable[tuple[Value, Value]]) -> Limit:
     ordered = sorted(phases, key=lambda phase: phase[0].number)
     waits = [working.number < NEARLY_ALL_DEVICE for _, working in ordered]
     wrong = [_wrong(waits, place) for place in range(len(ordered) + 1)]
-    best, usual = wrong.index(min(wrong)), Value(LAUNCH_BOUND_BELOW_NS / NS_PER_US, "us", ())
-    below_usual = sum(us.number < usual.number for us, _ in ordered)
+    best = wrong.index(min(wrong))
+    below_usual = sum(us.number < USUAL.number for us, _ in ordered)
     few = min(waits.count(True), waits.count(False)) < FEWEST_EACH
     if few or wrong[below_usual] == wrong[best] or best in (0, len(ordered)):
-        return Limit(usual)
+        return Limit(USUAL)
     below, above = (ordered[place][0].number for place in (best - 1, best))
     sources = [value for phase in ordered for value in phase]
     us = computed((below * above) ** 0.5, "us", "separates best the phases", *sources)
     every = computed(len(ordered), "count", "phases", *sources)
     right = computed(len(ordered) - wrong[best], "count", "phases on their side", *sources)
-    return Limit(us or usual, every, right)
+    return Limit(us or USUAL, every, right)
 
 
 def _wrong(waits: Sequence[bool], place: int) -> int:

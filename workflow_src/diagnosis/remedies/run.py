@@ -24,7 +24,7 @@ from workflow_src.diagnosis.remedies.predict import PlainStep, Prediction, luck
 from workflow_src.diagnosis.remedies.rates import Rates, rates_of
 from workflow_src.diagnosis.remedies.span import Span
 from workflow_src.diagnosis.remedies.steps import launched
-from workflow_src.diagnosis.remedies.work import OPTIMIZER, PASSES, work_of
+from workflow_src.diagnosis.remedies.work import NO_HOST, OPTIMIZER, PASSES, work_of
 
 Row = dict[str, object]
 
@@ -157,9 +157,7 @@ class CaseOfRun:
         found: dict[str, Solved] = {}
         for phase, last in zip(PHASES, PASSES, strict=True):
             if phase in self.abouts:
-                earlier = {name: each.host_ns for name, each in found.items()}
-                for name in PASSES:
-                    earlier.setdefault(name, 0.0)
+                earlier = NO_HOST | {name: each.host_ns for name, each in found.items()}
                 plain_ms = self.plain_ms(phase)
                 found[last] = solved(self.abouts[phase].step, plain_ms, earlier, last)
         return found
@@ -169,9 +167,7 @@ class CaseOfRun:
         found: dict[str, Span] = {}
         for phase, last in zip(PHASES, PASSES, strict=True):
             if last in self.solutions:
-                earlier = {name: each.usual for name, each in found.items()}
-                for name in PASSES:
-                    earlier.setdefault(name, 0.0)
+                earlier = NO_HOST | {name: each.usual for name, each in found.items()}
                 step, solution = self.abouts[phase].step, self.solutions[last]
                 found[last] = host_span(step, solution, earlier, last, usual.get(last))
         return found

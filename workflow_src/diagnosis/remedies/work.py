@@ -8,6 +8,9 @@ import pandas as pd
 FORWARD, BACKWARD, OPTIMIZER = "forward", "backward", "optimizer"
 PASSES = (FORWARD, BACKWARD, OPTIMIZER)
 
+NO_HOST = dict.fromkeys(PASSES, 0.0)
+"""The host's time for a launch (ns) in each pass of which nothing is known yet."""
+
 PRODUCT, CORE_PRODUCT, CAST, ELEMENTWISE, UPDATE, OTHER = (
     *("product", "core product", "cast", "elementwise"),
     *("update", "other"),

@@ -23,6 +23,7 @@ from workflow_src.diagnosis.remedies.work import (
     CORE_PRODUCT,
     ELEMENTWISE,
     FORWARD,
+    NO_HOST,
     OPTIMIZER,
     OTHER,
     PASSES,
@@ -91,7 +92,7 @@ class PlainPoint:
         found = {}
         for phase, last in zip(PHASES, PASSES, strict=True):
             about, row = self._about(phase), self.phases[phase]
-            earlier = {name: 0.0 for name in PASSES} | {k: v.usual for k, v in hosts.items()}
+            earlier = NO_HOST | {name: host.usual for name, host in hosts.items()}
             solution = solved(about.step, row["median_ms"], earlier, last)
             usual = None if last == OPTIMIZER else self._usual_host
             hosts[last] = host_span(about.step, solution, earlier, last, usual)
