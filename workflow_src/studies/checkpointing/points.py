@@ -1,0 +1,70 @@
+"""What the checkpointing study measures: how many sublayers are checkpointed as one, and nesting.
+
+A block has two sublayers, attention and feed-forward.
+"""
+
+from workflow_src.common.case import PRECISIONS
+from workflow_src.common.ceilings import SIZES as CEILINGS
+from workflow_src.common.ceilings import SIZES_SCHEMA
+from workflow_src.common.schema import NOT_NEGATIVE, POSITIVE, TEXT, choice, listed, mapping
+from workflow_src.studies.models import MODELS, models
+from workflow_src.studies.study import Row, Settings
+
+SIZE = {"small": "tiny", "full": "xl-2026"}
+CONTEXT = {"small": 64, "full": 2048}
+BATCH = 4
+SUBLAYERS = {"small": (0, 1, 2, 4), "full": (2, 1, 4, 8)}
+"""The best first, then its neighbors; without checkpoints, the full size doesn't fit anywhere."""
+
+DEEP = {
+    "small": {"d_model": 32, "d_ff": 128, "layers": 16, "heads": 2},
+    "full": {"d_model": 256, "d_ff": 1024, "layers": 256, "heads": 4},
+}
+"""So deep and narrow that the inputs kept weigh as much as what a block keeps."""
+
+DEEP_SHAPE = {"small": (16, 4), "full": (128, 64)}
+"""Context and batch."""
+
+DEEP_SUBLAYERS = {"small": (0, 1, 2, 4, 8, 16), "full": (4, 6, 8, 2, 1, 12, 16, 32, 0)}
+
+DEPTHS = {"small": (1, 2, 4, 8, 16), "full": (1, 2, 4, 8, 16, 32, 64, 128)}
+"""Blocks of the models that show how nesting grows."""
+
+SHAPES = {"small": [[256, 256, 256]], "full": [[8192, 8192, 8192]]}
+"""The product that a step's rate is a share of."""
+
+STEPS = {"small": (1, 2), "full": (1, 1)}
+DEEP_STEPS = {"small": (1, 2), "full": (1, 3)}
+"""Warm-up steps and measured steps."""
+
+POINT = mapping(
+    MODELS
+    | {
+        "size": TEXT,
+        "precision": choice(PRECISIONS),
+        "depths": {"type": "array", "items": POSITIVE},
+        "sublayers": listed(NOT_NEGATIVE),
+        "warmup_steps": NOT_NEGATIVE,
+        "steps": POSITIVE,
+        "ceilings": SIZES_SCHEMA,
+    },
+)
+"""The schema of a point: a size with `sublayers`, and then models of its width with `depths`."""
+
+
+def points(device: str, scale: str, settings: Settings) -> list[Row]:
+    """A point for a size of the configuration, and one for a deep and narrow model."""
+    size, (context, batch) = SIZE[scale], DEEP_SHAPE[scale]
+    ceilings = CEILINGS[device] | {"shapes": SHAPES[scale], "pause_ms": 0.0}
+    common: Row = {"precision": "fp32", "ceilings": ceilings}
+    whole = {"point": size, "size": size, "context": CONTEXT[scale], "batch": BATCH, "depths": []}
+    whole |= {"sublayers": list(SUBLAYERS[scale])} | _steps(STEPS[scale])
+    deep = {"point": "deep", "size": "deep", "context": context, "batch": batch}
+    deep |= {"sublayers": list(DEEP_SUBLAYERS[scale]), "depths": list(DEPTHS[scale])}
+    deep |= {"sizes": {"deep": DEEP[scale]}, "vocabulary": settings["vocabulary"]}
+    found = [common | models(settings, [size]) | whole] if size in settings["sizes"] else []
+    return [*found, common | deep | _steps(DEEP_STEPS[scale])]
+
+
+def _steps(steps: tuple[int, int]) -> Row:
+    return {"warmup_steps": steps[0], "steps": steps[1]}
