@@ -1,5 +1,7 @@
 """Measures peak memory and time of a training step over what is checkpointed as one."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
@@ -84,25 +86,31 @@ def _row(
 
 
 def _measured(workload: Workload, sublayers: int, nested: bool, before: int, point: Point) -> Row:
-    device, model = workload.case.device, workload.model
-    with arranged(model, sublayers, nested):
-        row = sample_steps(workload.train_step, device, point["warmup_steps"], point["steps"])
-        row |= step_peak(workload, "train_step", before)
-        calls = _attention_calls(workload)
-    return row | {"attention_calls": calls}
+    device = workload.case.device
+    with arranged(workload.model, sublayers, nested):
+        if not workload.optimizer.state:
+            # Its first step makes the optimizer's state, which would otherwise miss in a peak.
+            workload.train_step()
+        with _attention_calls() as calls:
+            peak = step_peak(workload, "train_step", before)
+        times = sample_steps(workload.train_step, device, 0, point["steps"])
+    return times | peak | {"attention_calls": len(calls)}
 
 
-def _attention_calls(workload: Workload) -> int:
-    """How many forward passes of an attention a step begins, first ones and repeated ones."""
-    calls: list[str] = []
-    hook = nn.modules.module.register_module_forward_pre_hook(
-        lambda module, _: calls.append("") if isinstance(module, MultiHeadAttention) else None
-    )
+@contextmanager
+def _attention_calls() -> Iterator[list[nn.Module]]:
+    """A list that has, afterwards, an entry per forward pass of an attention, first or repeated."""
+    calls: list[nn.Module] = []
+
+    def note(module: nn.Module, given: object) -> None:
+        if isinstance(module, MultiHeadAttention):
+            calls.append(module)
+
+    hook = nn.modules.module.register_module_forward_pre_hook(note)
     try:
-        workload.forward_backward()
+        yield calls
     finally:
         hook.remove()
-    return len(calls)
 
 
 if __name__ == "__main__":

@@ -17,25 +17,28 @@ SUBLAYERS = {"small": (0, 1, 2, 4), "full": (2, 1, 4, 8)}
 """The best first, then its neighbors; without checkpoints, the full size doesn't fit anywhere."""
 
 DEEP = {
-    "small": {"d_model": 32, "d_ff": 128, "layers": 16, "heads": 2},
+    "small": {"d_model": 32, "d_ff": 128, "layers": 8, "heads": 2},
     "full": {"d_model": 256, "d_ff": 1024, "layers": 256, "heads": 4},
 }
 """So deep and narrow that the inputs kept weigh as much as what a block keeps."""
 
-DEEP_SHAPE = {"small": (16, 4), "full": (128, 64)}
+DEEP_SHAPE = {"small": (32, 8), "full": (128, 128)}
 """Context and batch."""
 
-DEEP_SUBLAYERS = {"small": (0, 1, 2, 4, 8, 16), "full": (4, 6, 8, 2, 1, 12, 16, 32, 0)}
+DEEP_VOCABULARY = 256
+"""So few that the loss takes less than a block."""
 
-DEPTHS = {"small": (1, 2, 4, 8, 16), "full": (1, 2, 4, 8, 16, 32, 64, 128)}
+DEEP_SUBLAYERS = {"small": (0, 1, 2, 4, 8), "full": (4, 6, 8, 2, 1, 12, 16, 32, 0)}
+
+DEPTHS = {"small": (1, 2, 4, 8), "full": (1, 2, 4, 8, 16, 32, 64)}
 """Blocks of the models that show how nesting grows."""
 
 SHAPES = {"small": [[256, 256, 256]], "full": [[8192, 8192, 8192]]}
 """The product that a step's rate is a share of."""
 
-STEPS = {"small": (1, 2), "full": (1, 1)}
-DEEP_STEPS = {"small": (1, 2), "full": (1, 3)}
-"""Warm-up steps and measured steps."""
+STEPS = {"small": 1, "full": 1}
+DEEP_STEPS = {"small": 1, "full": 2}
+"""Timed steps; the one whose peak is measured comes before."""
 
 POINT = mapping(
     MODELS
@@ -44,7 +47,6 @@ POINT = mapping(
         "precision": choice(PRECISIONS),
         "depths": {"type": "array", "items": POSITIVE},
         "sublayers": listed(NOT_NEGATIVE),
-        "warmup_steps": NOT_NEGATIVE,
         "steps": POSITIVE,
         "ceilings": SIZES_SCHEMA,
     },
@@ -58,13 +60,9 @@ def points(device: str, scale: str, settings: Settings) -> list[Row]:
     ceilings = CEILINGS[device] | {"shapes": SHAPES[scale], "pause_ms": 0.0}
     common: Row = {"precision": "fp32", "ceilings": ceilings}
     whole = {"point": size, "size": size, "context": CONTEXT[scale], "batch": BATCH, "depths": []}
-    whole |= {"sublayers": list(SUBLAYERS[scale])} | _steps(STEPS[scale])
+    whole |= {"sublayers": list(SUBLAYERS[scale])} | {"steps": STEPS[scale]}
     deep = {"point": "deep", "size": "deep", "context": context, "batch": batch}
     deep |= {"sublayers": list(DEEP_SUBLAYERS[scale]), "depths": list(DEPTHS[scale])}
-    deep |= {"sizes": {"deep": DEEP[scale]}, "vocabulary": settings["vocabulary"]}
+    deep |= {"sizes": {"deep": DEEP[scale]}, "vocabulary": DEEP_VOCABULARY}
     found = [common | models(settings, [size]) | whole] if size in settings["sizes"] else []
-    return [*found, common | deep | _steps(DEEP_STEPS[scale])]
-
-
-def _steps(steps: tuple[int, int]) -> Row:
-    return {"warmup_steps": steps[0], "steps": steps[1]}
+    return [*found, common | deep | {"steps": DEEP_STEPS[scale]}]

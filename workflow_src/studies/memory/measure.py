@@ -47,7 +47,9 @@ def measure(point: Point, beside: Path) -> list[Row]:
         for context in point["contexts"]:
             free(point["device"])
             case = case_of({**point, "context": context}, point["size"], precision)
-            rows += measure_case(case, context in point["recorded"], beside)
+            # The first precision's allocations are enough to tell where they come from.
+            record = precision == point["precisions"][0] and context in point["recorded"]
+            rows += measure_case(case, record, beside)
     return rows
 
 
@@ -109,14 +111,13 @@ def _run(workload: Workload, phase: str) -> None:
 
 
 def measure_block(point: Point) -> list[Row]:
-    """What one block saves, by heads and precision, and where `compile` says so, compiled."""
+    """What one block saves, by precision and heads."""
     rows: list[Row] = []
     for precision in point["precisions"]:
         for heads in point["heads"]:
+            free(point["device"])
             case = replace(case_of(point, point["size"], precision), heads=heads)
-            for compiled in (False, True) if point["compile"] else (False,):
-                free(point["device"])
-                rows += _block_rows(case, compiled)
+            rows += _block_rows(case, point["compiled"])
     return rows
 
 
@@ -125,7 +126,7 @@ def _block_rows(case: Case, compiled: bool) -> list[Row]:
     found: list[Row] = []
 
     def run() -> Row:
-        if compiled and (why := refusal(lambda: torch.compile(torch.sin)(torch.ones(1)))):
+        if compiled and (why := refusal(lambda: torch.compile(torch.sin)(torch.ones(1, device=case.device)))):
             return {"status": "skipped", "reason": why}
         found.extend(measure_saved(case, compiled))
         return {}

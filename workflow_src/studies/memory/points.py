@@ -17,6 +17,7 @@ HEADS = {"small": (4, 2), "full": (32, 16)}
 """Heads of the one block: those of its size, and those of the course's printed figures."""
 
 BATCH = 4
+COMPILED = {"point": "block-compiled", "compiled": True, "precisions": ["fp32"]}
 
 PRECISION = choice(CASE_PRECISIONS)
 WHOLE = mapping(
@@ -34,7 +35,7 @@ BLOCK = mapping(
         "size": TEXT,
         "heads": listed(POSITIVE),
         "precisions": listed(PRECISION),
-        "compile": YES_OR_NO,
+        "compiled": YES_OR_NO,
     }
 )
 POINT = mapping_by("measures", {"model": WHOLE, "block": BLOCK})
@@ -59,7 +60,8 @@ def points(device: str, scale: str, settings: Settings) -> list[Row]:
     ]
     size = BLOCK_SIZE[scale]
     if size in settings["sizes"]:
-        block = {"heads": list(HEADS[scale]), "compile": scale == "full"}
-        block |= {"point": "block", "measures": "block", "size": size}
-        found.append(common | models(settings, [size]) | block)
+        block = common | models(settings, [size]) | {"measures": "block", "size": size}
+        block |= {"heads": list(HEADS[scale])}
+        found.append(block | {"point": "block", "compiled": False})
+        found += [block | COMPILED] if scale == "full" else []
     return found
