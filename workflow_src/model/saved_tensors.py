@@ -1,4 +1,4 @@
-"""What one block saves for its backward pass, tensor by tensor.
+"""What one block saves for its backward pass, tensor by tensor, in the order of saving.
 
 Derived from workflow_src/model operation by operation, from what PyTorch saves for each derivative;
 a tensor that two operations save counts once. Parameters, and buffers such as the causal mask and
@@ -55,8 +55,8 @@ def attention_tensors(case: Case) -> list[SavedTensor]:
     return [
         *_norm(tokens, case.d_model),
         SavedTensor("input of q/k/v projections", "qkv", stream, size),
-        SavedTensor("rotated queries", "scores", stream, size),
         SavedTensor("rotated keys", "scores", stream, size),
+        SavedTensor("rotated queries", "scores", stream, size),
         SavedTensor("masked scores", "softmax", square, size),
         SavedTensor("row maxima", "softmax", rows, size),
         SavedTensor("exponentials", "softmax", square, WIDE),
@@ -64,7 +64,7 @@ def attention_tensors(case: Case) -> list[SavedTensor]:
         SavedTensor("attention weights", "values", square, size),
         SavedTensor("values", "values", (3 if case.batch == 1 else 1) * stream, size),
         SavedTensor("input of output projection", "output", stream, size),
-        *_copies(case, {"qkv": 3 * case.d_model**2, "output": case.d_model**2}),
+        *_copies(case, ("qkv", 3 * case.d_model**2), ("output", case.d_model**2)),
     ]
 
 
@@ -81,7 +81,7 @@ def feed_forward_tensors(case: Case) -> list[SavedTensor]:
         *_norm(tokens, case.d_model),
         *(SavedTensor(name, "feed_forward", stream, size) for name in inputs),
         *(SavedTensor(name, "feed_forward", wide, size) for name in names),
-        *_copies(case, {"feed_forward": 3 * weight}),
+        *_copies(case, *[("feed_forward", weight)] * 3),
     ]
 
 
@@ -93,10 +93,10 @@ def _norm(tokens: int, width: int) -> list[SavedTensor]:
     ]
 
 
-def _copies(case: Case, weights: dict[str, int]) -> list[SavedTensor]:
-    """Autocast's copies of weights, by component; none in float32."""
+def _copies(case: Case, *weights: tuple[str, int]) -> list[SavedTensor]:
+    """Autocast's copies of weights, of which component and elements are given; none in float32."""
     size = ELEMENT_BYTES[case.precision]
-    made = [SavedTensor("copied weights", name, count, size) for name, count in weights.items()]
+    made = [SavedTensor("copied weights", name, count, size) for name, count in weights]
     return made if size < WIDE else []
 
 

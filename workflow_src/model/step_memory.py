@@ -115,7 +115,12 @@ def sublayers(case: Case) -> tuple[Sublayer, Sublayer]:
     return (
         Sublayer(
             total_bytes(attention),
-            scores * square + streams * stream + WIDE * tokens + (WIDE + size) * rows + copies + views,
+            scores * square
+            + streams * stream
+            + WIDE * tokens
+            + (WIDE + size) * rows
+            + copies
+            + views,
             WIDE * 4 * case.d_model**2 + gains,
         ),
         Sublayer(

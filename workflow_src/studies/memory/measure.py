@@ -10,7 +10,7 @@ import torch
 
 from workflow_src.common.case import Case
 from workflow_src.measure.allocations import AllocatorRecord
-from workflow_src.measure.live_tensors import recording, storage_bytes
+from workflow_src.measure.live_tensors import LiveTensors, recording, storage_bytes
 from workflow_src.measure.memory import allocated_before
 from workflow_src.measure.oom import attempt, free
 from workflow_src.measure.phases import run_phases
@@ -91,15 +91,16 @@ def _record(workload: Workload, phase: str, snapshot: Path) -> Row:
             for number in range(1 if phase == "forward" else 2):
                 with range_(f"step {number + 1}"):
                     _run(workload, phase)
-                found = {"gradients": gradients(workload), "state": state_tensors(workload)}
-                addresses = {
-                    kind: {record.address(each) for each in tensors}
-                    for kind, tensors in found.items()
-                }
-                held.append((record.events, addresses))
+                held.append((record.events, _addresses(workload, record)))
     if isinstance(record, AllocatorRecord):
         snapshot.write_bytes(gzip.compress(pickle.dumps(record.snapshot), compresslevel=1))
     return {"there_bytes": there} | as_row(record.allocations, held, marks.found)
+
+
+def _addresses(workload: Workload, record: AllocatorRecord | LiveTensors) -> dict[str, set[int]]:
+    """Where gradients and the optimizer's state are, in a function that keeps none of them."""
+    found = {"gradients": gradients(workload), "state": state_tensors(workload)}
+    return {kind: {record.address(each) for each in every} for kind, every in found.items()}
 
 
 def _run(workload: Workload, phase: str) -> None:
@@ -126,7 +127,9 @@ def _block_rows(case: Case, compiled: bool) -> list[Row]:
     found: list[Row] = []
 
     def run() -> Row:
-        if compiled and (why := refusal(lambda: torch.compile(torch.sin)(torch.ones(1, device=case.device)))):
+        if compiled and (
+            why := refusal(lambda: torch.compile(torch.sin)(torch.ones(1, device=case.device)))
+        ):
             return {"status": "skipped", "reason": why}
         found.extend(measure_saved(case, compiled))
         return {}
