@@ -26,7 +26,7 @@ class LiveTensors(TorchDispatchMode):
     """
 
     def __init__(self, known: Iterable[Tensor] = ()) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.events = 0
         self.live_bytes = self.peak_bytes = 0
         self.allocations: list[Allocation] = []
@@ -34,6 +34,7 @@ class LiveTensors(TorchDispatchMode):
         self._live: dict[int, tuple[Any, Allocation]] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run an operator, and note what it returns."""
         out = func(*args, **(kwargs or {}))
         for each in tree_leaves(out):
             if isinstance(each, Tensor):
@@ -42,7 +43,7 @@ class LiveTensors(TorchDispatchMode):
 
     def address(self, tensor: Tensor) -> int:
         """What the allocation of a tensor has as its address."""
-        return tensor.untyped_storage()._cdata
+        return int(tensor.untyped_storage()._cdata)
 
     def _note(self, storage: UntypedStorage) -> None:
         key = storage._cdata

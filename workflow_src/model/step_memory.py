@@ -86,7 +86,7 @@ def halves(layers: int) -> Checkpoints:
 
 
 class Sublayer(NamedTuple):
-    """Bytes of a sublayer: saved, at the worst moment of its backward pass, and of its gradients."""
+    """Bytes of a sublayer: saved, at its backward pass's worst moment, and of its gradients."""
 
     saved: int
     worst: int
@@ -134,6 +134,11 @@ def sublayers(case: Case) -> tuple[Sublayer, Sublayer]:
     )
 
 
+def block_gradient_bytes(case: Case) -> int:
+    """Bytes of the gradients of a block's weights and gains, in float32."""
+    return sum(each.gradients for each in sublayers(case))
+
+
 def step_peak_bytes(case: Case, checkpoints: Checkpoints) -> int:
     """Predicted peak memory (bytes) of a training step with AdamW written out."""
     worst = max(backward_peak_bytes(case, checkpoints), optimizer_peak_bytes(case))
@@ -147,7 +152,7 @@ def optimizer_peak_bytes(case: Case) -> int:
 
 
 def backward_peak_bytes(case: Case, checkpoints: Checkpoints) -> int:
-    """The most memory (bytes) of a forward and backward pass, besides weights and optimizer state."""
+    """The most memory (bytes) of a forward and backward pass, besides weights and moments."""
     return max(loss_bytes(case, checkpoints), *_backward(case, checkpoints))
 
 

@@ -30,6 +30,8 @@ STUDIES = (
     "matmul",
     "mlp",
     "accounting",
+    "memory",
+    "checkpointing",
     "levers",
 )
 """The studies, in the order of the report."""

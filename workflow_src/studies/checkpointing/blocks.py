@@ -1,4 +1,4 @@
-"""Arranges a model's blocks so that parts of them are checkpointed, without changing its weights."""
+"""Arranges a model's blocks so that parts of them are checkpointed; its weights stay."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from workflow_src.model.transformer import TransformerLM
+from workflow_src.model.transformer import Block, TransformerLM
 
 PER_BLOCK = 2
 """Sublayers of a block: attention and feed-forward."""
@@ -69,21 +69,21 @@ class Halved(nn.Module):
         return x
 
 
+def _halves(block: nn.Module) -> tuple[Sublayer, Sublayer]:
+    assert isinstance(block, Block)
+    attention = Sublayer(block.attention_norm, block.attention)
+    return attention, Sublayer(block.feed_forward_norm, block.feed_forward)
+
+
 @contextmanager
-def arranged(model: TransformerLM, sublayers: int, nested: bool) -> Iterator[None]:
+def arranged(model: nn.Module, sublayers: int, nested: bool) -> Iterator[None]:
     """While inside, every `sublayers` sublayers of the model are checkpointed as one; 0 for none.
 
     The last may be fewer. nested: halves of halves are, instead.
     """
+    assert isinstance(model, TransformerLM)
     before = model.blocks
-    every = [
-        Sublayer(norm, layer)
-        for block in before
-        for norm, layer in (
-            (block.attention_norm, block.attention),
-            (block.feed_forward_norm, block.feed_forward),
-        )
-    ]
+    every = [half for block in before for half in _halves(block)]
     if nested:
         model.blocks = nn.ModuleList([Halved(every)])
     elif sublayers:

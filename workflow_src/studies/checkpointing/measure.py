@@ -26,15 +26,20 @@ from workflow_src.studies.study import Point, Row
 
 
 def measure(point: Point) -> list[Row]:
-    """Rows of three kinds (`measurement`): ceiling, flat (over sublayers), nesting (over depths)."""
+    """Rows of three kinds (`measurement`): ceiling, flat (over sublayers), nesting (by depth)."""
     device = point["device"]
-    room = {"available_mib": available_mib(device)}
+    room: Row = {"available_mib": available_mib(device)}
     case = case_of(point, point["size"], point["precision"])
     ceilings = products(device, point["precision"], point["ceilings"])
-    rows = [{"measurement": "ceiling"} | row for row in ceilings]
+    rows: list[Row] = [{"measurement": "ceiling"} | row for row in ceilings]
     rows += [room | row for row in measure_flat(case, point)]
     for depth in point["depths"]:
-        rows += [room | row for row in measure_depth(replace(case, layers=depth), point)]
+        rows += [
+            room | row
+            for row in measure_depth(
+                replace(case, case=f"{case.size}-{depth}-blocks", layers=depth), point
+            )
+        ]
     return rows
 
 
@@ -82,7 +87,7 @@ def _row(
     run = partial(_measured, workload, sublayers, nested, before, point)
     name = "nested" if nested else f"{sublayers} sublayers"
     row = attempt(run, workload.release)
-    return said(f"{workload.case.case}, {len(workload.model.blocks)} blocks, {name}", row)
+    return said(f"{workload.case.case}, {name}", row)
 
 
 def _measured(workload: Workload, sublayers: int, nested: bool, before: int, point: Point) -> Row:

@@ -36,8 +36,9 @@ class Marks:
         self.found.append((self._events(), time.perf_counter_ns(), path))
 
     @contextmanager
-    def around(self, model: TransformerLM) -> Iterator[None]:
+    def around(self, model: nn.Module) -> Iterator[None]:
         """Mark the ranges of what runs inside, and the parts of the model in a backward pass."""
+        assert isinstance(model, TransformerLM)
         hooks = [
             module.register_forward_hook(partial(self._follow, name))
             for name, module in _parts(model)

@@ -1,8 +1,15 @@
 """What the memory study measures: a point per size over contexts and precisions, and one block."""
 
 from workflow_src.common.case import PRECISIONS as CASE_PRECISIONS
-from workflow_src.common.schema import POSITIVE, YES_OR_NO, choice, listed, mapping, mapping_by
-from workflow_src.common.schema import TEXT
+from workflow_src.common.schema import (
+    POSITIVE,
+    TEXT,
+    YES_OR_NO,
+    choice,
+    listed,
+    mapping,
+    mapping_by,
+)
 from workflow_src.studies.models import MODELS, models
 from workflow_src.studies.study import Row, Settings
 

@@ -13,8 +13,8 @@ from workflow_src.common.units import MIB, NS_PER_MS
 from workflow_src.studies.study import Row
 
 KINDS = ("parameters", "state", "gradients", "activations", "temporaries")
-"""What memory is held for: parameters with the model's buffers and the batch, the optimizer's state,
-gradients, what the forward pass left for the backward pass, and all else."""
+"""What memory is held for: parameters with the model's buffers and the batch, the optimizer's
+state, gradients, what the forward pass left for the backward pass, and all else."""
 
 LARGEST = 8
 """How many kinds of allocations of a record are told."""
@@ -38,9 +38,8 @@ class Place:
 
 def place(path: str) -> Place:
     """The place that a mark's path names."""
-    parts = [*path.split("/"), "", "", ""]
-    inner = [part for part in parts[3:] if part]
-    return Place(*parts[:3], inner[-1] if inner else "")
+    step, part, block, *inner = [*path.split("/"), "", ""][: max(3, path.count("/") + 1)]
+    return Place(step, part, block, inner[-1] if inner else "")
 
 
 def kinds(record: Row) -> list[str]:
@@ -81,7 +80,7 @@ def live(record: Row) -> NDArray[np.int64]:
 
 
 def spans(record: Row) -> Iterator[tuple[Place, int, int, int, int]]:
-    """Each stretch of a record in one place: the place, its first and last event, its clock (ns)."""
+    """Each stretch of a record in one place: the place, its first and last event and clock (ns)."""
     for (first, begin, path), (last, end, _) in pairwise(record["marks"]):
         yield place(path), first, last, begin, end
 
@@ -89,7 +88,8 @@ def spans(record: Row) -> Iterator[tuple[Place, int, int, int, int]]:
 def segments(record: Row) -> list[Row]:
     """A row per block and other part of each step: its time, and memory by kind at its peak (MiB).
 
-    `component`: where in it the peak is. Stretches without any allocation belong to the one before.
+    `component`: where in it the peak is. A stretch between parts, or without any allocation,
+    belongs to what came before.
     """
     active = live(record)
     total = active.sum(axis=0)
@@ -102,21 +102,25 @@ def segments(record: Row) -> list[Row]:
             "component": here.component,
             "start_ms": (begin - origin) / NS_PER_MS,
             "end_ms": (end - origin) / NS_PER_MS,
-            "active_mib": total[moment] / MIB,
+            "active_mib": float(total[moment]) / MIB,
         }
-        row |= {f"{kind}_mib": active[number, moment] / MIB for number, kind in enumerate(KINDS)}
+        row |= {
+            f"{kind}_mib": float(each) / MIB
+            for kind, each in zip(KINDS, active[:, moment], strict=True)
+        }
         same = bool(found) and all(found[-1][key] == about[key] for key in about)
-        if found and (same or first == last):
-            found[-1] = _joined(found[-1], row if same else {"end_ms": row["end_ms"]})
-        else:
+        if found and (same or first == last or not here.part):
+            found[-1] = _joined(found[-1], row)
+        elif here.part:
             found.append(row)
     return found
 
 
 def _joined(before: Row, after: Row) -> Row:
-    """One row for two stretches, with the memory of the higher peak."""
-    higher = before if before["active_mib"] >= after.get("active_mib", 0.0) else after
-    return higher | {"start_ms": before["start_ms"], "end_ms": after["end_ms"]}
+    """One row for two stretches: at the place of the first, with the memory of the higher peak."""
+    higher = before if before["active_mib"] >= after["active_mib"] else after
+    memory = {key: cell for key, cell in higher.items() if key.endswith("_mib")}
+    return before | memory | {"component": higher["component"], "end_ms": after["end_ms"]}
 
 
 def largest_allocations(record: Row) -> list[Row]:
@@ -134,7 +138,14 @@ def largest_allocations(record: Row) -> list[Row]:
             found[size, where.part, where.component, record["lines"][line], kind] += 1
     ranked = sorted(found.items(), key=lambda item: -item[0][0])[:LARGEST]
     return [
-        {"bytes": size, "part": part, "component": name, "line": line, "kind": kind, "calls": calls}
+        {
+            "mib": size / MIB,
+            "part": part,
+            "component": name,
+            "line": line,
+            "kind": kind,
+            "calls": calls,
+        }
         for (size, part, name, line, kind), calls in ranked
     ]
 
