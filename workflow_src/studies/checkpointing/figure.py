@@ -8,7 +8,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from workflow_src.render.drawing import LINE_COLORS, MARKERS, label_left, legend_of, nothing
+from workflow_src.render.drawing import (
+    LINE_COLORS,
+    MARKERS,
+    label_left,
+    legend_of,
+    log_values,
+    nothing,
+)
 from workflow_src.studies.checkpointing.result import PER_BLOCK, WAYS
 from workflow_src.studies.lines import MIB_PER_GIB, Line, grouped, lines
 
@@ -50,8 +57,7 @@ def _depths(axes: Axes, nesting: Sequence[Line]) -> None:
             label = {"none": "no checkpoint", "each block": "each checkpoint"}.get(name, name)
             color = {"none": 1, "each block": 0}.get(name, place)
             _line(axes, mine, label, color, lambda line: line.amount("layers"))
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    log_values(axes)
     _over(axes, "blocks of the model", "by depth")
 
 

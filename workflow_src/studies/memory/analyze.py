@@ -21,7 +21,12 @@ from workflow_src.model.saved_tensors import (
 )
 from workflow_src.model.step_memory import block_gradient_bytes
 from workflow_src.studies import join_points
-from workflow_src.studies.memory.timeline import gradient_bytes, largest_allocations, segments
+from workflow_src.studies.memory.timeline import (
+    around_last_block,
+    gradient_bytes,
+    largest_allocations,
+    segments,
+)
 from workflow_src.studies.models import case_of
 from workflow_src.studies.study import Point, Row
 
@@ -79,6 +84,7 @@ def _record(case: Case, row: Row) -> list[Row]:
     names = ("size", "context", "batch", "precision", "phase", "status", "reason")
     about = {name: row[name] for name in names}
     made: list[Row] = [{"measurement": "segment"} | each for each in segments(row)]
+    made += [{"measurement": "close"} | each for each in around_last_block(row)]
     made += [
         {"measurement": "allocation", "rank": rank} | each
         for rank, each in enumerate(largest_allocations(row), start=1)

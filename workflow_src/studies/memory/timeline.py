@@ -2,9 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +25,7 @@ Allocation = Sequence[Any]
 """size, start, end, index of the line, kind; see rows.py."""
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Where a step is: "step 2", "backward", "block 3", and the innermost range in there."""
 
     step: str
@@ -85,11 +83,16 @@ def spans(record: Row) -> Iterator[tuple[Place, int, int, int, int]]:
         yield place(path), first, last, begin, end
 
 
-def segments(record: Row) -> list[Row]:
-    """A row per block and other part of each step: its time, and memory by kind at its peak (MiB).
+WHOLE = ("step", "part", "block")
+CLOSE = (*WHOLE, "component")
+"""What a stretch is told by, in all of a record, and around its last block."""
 
-    `component`: where in it the peak is. A stretch between parts, or without any allocation,
-    belongs to what came before.
+
+def segments(record: Row, by: Sequence[str] = WHOLE) -> list[Row]:
+    """A row per stretch of each step: its time, and memory by kind at its peak (MiB).
+
+    `component`: where in it the peak is. What lies between parts, or is without any allocation,
+    belongs to the stretch before.
     """
     active = live(record)
     total = active.sum(axis=0)
@@ -97,30 +100,34 @@ def segments(record: Row) -> list[Row]:
     found: list[Row] = []
     for here, first, last, begin, end in spans(record):
         moment = first + int(total[first : last + 1].argmax())
-        about = {"step": here.step, "part": here.part, "block": here.block}
-        row: Row = about | {
-            "component": here.component,
-            "start_ms": (begin - origin) / NS_PER_MS,
-            "end_ms": (end - origin) / NS_PER_MS,
-            "active_mib": float(total[moment]) / MIB,
-        }
-        row |= {
-            f"{kind}_mib": float(each) / MIB
-            for kind, each in zip(KINDS, active[:, moment], strict=True)
-        }
-        same = bool(found) and all(found[-1][key] == about[key] for key in about)
+        times = {"start_ms": (begin - origin) / NS_PER_MS, "end_ms": (end - origin) / NS_PER_MS}
+        held = zip(KINDS, active[:, moment], strict=True)
+        row: Row = here._asdict() | times | {"active_mib": float(total[moment]) / MIB}
+        row |= {f"{kind}_mib": float(size) / MIB for kind, size in held}
+        same = bool(found) and all(found[-1][key] == row[key] for key in by)
         if found and (same or first == last or not here.part):
-            found[-1] = _joined(found[-1], row)
+            found[-1] = _joined(found[-1], row, by)
         elif here.part:
             found.append(row)
     return found
 
 
-def _joined(before: Row, after: Row) -> Row:
+def around_last_block(record: Row) -> list[Row]:
+    """The components of the last step from its last block on until the backward pass leaves it."""
+    every = segments(record, CLOSE)
+    step = every[-1]["step"] if every else ""
+    blocks = [row["block"] for row in every if row["block"].startswith("block")]
+    last = max(blocks, key=lambda block: int(block.split()[1]), default="")
+    places = [n for n, row in enumerate(every) if (row["step"], row["block"]) == (step, last)]
+    return every[places[0] : places[-1] + 1] if places else []
+
+
+def _joined(before: Row, after: Row, by: Sequence[str]) -> Row:
     """One row for two stretches: at the place of the first, with the memory of the higher peak."""
     higher = before if before["active_mib"] >= after["active_mib"] else after
     memory = {key: cell for key, cell in higher.items() if key.endswith("_mib")}
-    return before | memory | {"component": higher["component"], "end_ms": after["end_ms"]}
+    where = {} if "component" in by else {"component": higher["component"]}
+    return before | memory | where | {"end_ms": after["end_ms"]}
 
 
 def largest_allocations(record: Row) -> list[Row]:
