@@ -109,7 +109,6 @@ def sublayers(case: Case) -> tuple[Sublayer, Sublayer]:
     stream, square, wide = tokens * case.d_model, rows * case.context, tokens * case.d_ff
     weight, gains = case.d_model * case.d_ff, WIDE * case.d_model
     half = size < WIDE
-    views = 2 * stream * size if case.batch == 1 else 0
     copies = 3 * case.d_model**2 * size if half else 0
     scores, streams = (26, 20) if half else (28, 28)
     return (
@@ -119,8 +118,7 @@ def sublayers(case: Case) -> tuple[Sublayer, Sublayer]:
             + streams * stream
             + WIDE * tokens
             + (WIDE + size) * rows
-            + copies
-            + views,
+            + copies,
             WIDE * 4 * case.d_model**2 + gains,
         ),
         Sublayer(

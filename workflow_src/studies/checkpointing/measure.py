@@ -37,7 +37,7 @@ def measure(point: Point) -> list[Row]:
         rows += [
             room | row
             for row in measure_depth(
-                replace(case, case=f"{case.size}-{depth}-blocks", layers=depth), point
+                replace(case, layers=depth), point
             )
         ]
     return rows
