@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from workflow_src.answers.questions import CARDS, QUESTIONS, Question
 from workflow_src.dag.ceilings import Ceilings
-from workflow_src.dag.paths import SCHEMA, TEMPLATES
+from workflow_src.dag.paths import TEMPLATES
 from workflow_src.dag.studies import Studies
 from workflow_src.dag.wildcards import Wildcards, known
 
@@ -38,7 +38,7 @@ class Answers:
         chosen = self.studies.chosen
         names = [*asked.tables, *(f"studies/{name}" for name in asked.studies if name in chosen)]
         tables = [f"results/{{tag}}/tables/{name}.csv" for name in names]
-        found = {"tables": tables, "templates": [*templates, SCHEMA]}
+        found = {"tables": tables, "templates": templates}
         optional = {"ceilings": self.ceilings.table, "remedies": self.ceilings.remedies}
         return found | {name: made() for name, made in optional.items() if name in asked.optional}
 
@@ -47,7 +47,7 @@ class Answers:
         folder = "results/{tag}/tables/{case}"
         return {
             "tables": [f"{folder}/{name}.csv" for name in CARDS.tables],
-            "templates": [CARD, CARD_WORDS, SCHEMA],
+            "templates": [CARD, CARD_WORDS],
         }
 
 

@@ -14,11 +14,9 @@ TEMPLATES = Path("report_templates")
 ROOT_FILES = ("report.md", "report.html")
 """The report's own files, the only ones that all runs share."""
 
-SCHEMA = "workflow_src/common/tables.csv"
-"""What each column of a table is, by which tables are read."""
+PAGE = [f"{TEMPLATES}/report.{kind}" for kind in ("html.j2", "css", "js")]
+"""The templates of every HTML page."""
 
-PAGE = [SCHEMA, *(f"{TEMPLATES}/report.{kind}" for kind in ("html.j2", "css", "js"))]
-"""What every HTML page is made from, besides its tables."""
 
 NEWER = Path(".snakemake", "made_for_another_run")
 

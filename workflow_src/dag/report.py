@@ -7,14 +7,7 @@ from dataclasses import dataclass
 
 from workflow_src.answers.questions import FIGURES, QUESTIONS, REPORT_TABLES
 from workflow_src.dag.ceilings import Ceilings
-from workflow_src.dag.paths import (
-    PAGE,
-    ROOT_FILES,
-    SCHEMA,
-    TEMPLATES,
-    made_for_another,
-    results_of,
-)
+from workflow_src.dag.paths import PAGE, ROOT_FILES, TEMPLATES, made_for_another, results_of
 from workflow_src.dag.studies import Studies
 from workflow_src.dag.timelines import Timelines
 from workflow_src.dag.wildcards import Wildcards, known
@@ -49,7 +42,7 @@ class Report:
     def figure_inputs(self, wildcards: Wildcards) -> list[str]:
         """The tables that a figure is drawn from. Raises ConfigError for an unknown figure."""
         names = FIGURES[known("figure", wildcards.figure, FIGURES)]
-        return [*(f"results/{{tag}}/tables/{name}.csv" for name in names), SCHEMA]
+        return [f"results/{{tag}}/tables/{name}.csv" for name in names]
 
     def inputs(self) -> dict[str, list[str]]:
         """The inputs of the report."""
@@ -70,11 +63,7 @@ class Report:
             "tables": [f"{results}/tables/{name}.csv" for name in REPORT_TABLES],
             "answers": [f"{results}/answers/{q}.{form}" for q in QUESTIONS for form in FORMS],
             "cards": [f"{results}/answers/cards.{form}" for form in CARD_FORMS],
-            "templates": [
-                SCHEMA,
-                f"{TEMPLATES}/appendix.md.j2",
-                *map(str, sorted(PARTS.glob("*.md.j2"))),
-            ],
+            "templates": [f"{TEMPLATES}/appendix.md.j2", *map(str, sorted(PARTS.glob("*.md.j2")))],
             "plan": [f"{results}/plan.csv"],
             "ceilings": self.ceilings.table(),
             "sections": [f"{results}/sections/{name}.md" for name in chosen],

@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass
 
 from workflow_src.dag.ceilings import Ceilings
-from workflow_src.dag.paths import SCHEMA, TEMPLATES
+from workflow_src.dag.paths import TEMPLATES
 from workflow_src.dag.wildcards import Wildcards, known
 from workflow_src.plan.config import ConfigError
 from workflow_src.plan.suites import Plan
@@ -87,4 +87,4 @@ class Studies:
         frames = [folder / f"_{part}.md.j2" for part in ("section", "appendix")]
         long = folder / f"{wildcards.study}.appendix.md.j2"
         own = [folder / f"{wildcards.study}.md.j2", *([long] if long.is_file() else [])]
-        return [SCHEMA, *map(str, (*frames, *own))]
+        return [str(path) for path in (*frames, *own)]
