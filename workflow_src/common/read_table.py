@@ -30,8 +30,8 @@ def read_table(
 
     table: its name in the schema; columns that it doesn't describe are as pandas infers them.
     case: the columns of the case that it is of, if it is a case's own, which lacks them. Raises
-    `error`, with `expected` and `advice`, if the file is missing or damaged, or if it has rows and
-    lacks a column that is required.
+    `error`, with `expected` and `advice`, if the file is missing or damaged, or if it lacks a
+    column that is required, of a table without rows all columns.
     """
     described = columns(table)
     texts = dict.fromkeys((name for name, each in described.items() if each.is_text), "object")
@@ -47,7 +47,7 @@ def read_table(
             frame = frame.assign(**case)
         required = [name for name, each in described.items() if each.is_required]
         absent = [name for name in required if name not in frame]
-        if absent and len(frame):
+        if absent and (len(frame) or described.keys().isdisjoint(frame)):
             raise ValueError(f"no column {', '.join(absent)}")
     return lines_numbered(frame)
 
