@@ -16,8 +16,8 @@ MEASURED = 0.02
 """Relative uncertainty (95 %) of a device time that a profiler gives: passes agree within 1 %."""
 
 REPEATED = 0.005
-"""A plain step that the device sets the pace of is repeated no better, relatively: medians of blocks
-in one process differ by 0.1 to 1 %."""
+"""A plain step that the device sets the pace of is repeated no better, relatively: medians of its
+blocks in one process differ by 0.1 to 1 %."""
 
 LUCK_WIDER = 2.0
 """Another process lies between the fastest and the slowest of three as often as not: 95 % take an
