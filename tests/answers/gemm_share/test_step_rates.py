@@ -23,7 +23,9 @@ def test_a_step_has_its_flops_their_rate_its_share_of_the_peak_and_its_memory() 
 
 
 def test_of_an_unknown_device_there_is_no_share_of_its_peak() -> None:
-    assert cells(Sample(work={"linear": (10**12, 1)})) == [["small", "3.00 / 60.0 / – / 0.977"]]
+    assert cells(Sample(work={"linear": (10**12, 1)})) == [
+        ["small", "3.00 / 60.0 / \N{EN DASH} / 0.977"]
+    ]
 
 
 def test_a_step_that_ran_out_of_memory_says_so() -> None:
