@@ -4,6 +4,7 @@ Measure it in place of this project's own: see docs/own_model.md.
 """
 
 import math
+
 import torch
 
 TILE = 128
