@@ -3,6 +3,7 @@
 import json
 from collections.abc import Container
 from dataclasses import asdict, dataclass, fields
+from pathlib import PurePath
 from typing import Any, Self
 
 PHASES = ("forward", "forward_backward", "train_step")
@@ -115,6 +116,12 @@ class Brought(PlanRow):
 def names_code(value: str) -> bool:
     """Whether a value is file.py:function in place of a name that this project knows."""
     return ":" in value
+
+
+def short_name(code: str) -> str:
+    """file.function of path/file.py:function."""
+    path, _, function = code.rpartition(":")
+    return f"{PurePath(path).stem}.{function}"
 
 
 AnyCase = Case | Brought

@@ -1,7 +1,6 @@
 """What the study flash measures: attention at batch 1, PyTorch's and those that a suite brought."""
 
-from pathlib import Path
-
+from workflow_src.common.case import short_name
 from workflow_src.common.schema import AMOUNT, POSITIVE, TEXT, choice, listed, mapping
 from workflow_src.studies.study import Row, Settings
 
@@ -59,16 +58,10 @@ def points(device: str, scale: str, settings: Settings) -> list[Row]:
         for name in PRECISIONS[device]
     ]
     for where, code in settings.get("attention_codes", {}).items():
-        mine: Row = {"point": f"own-{_stem(where)}", "implementations": [where], "code": code}
+        mine: Row = {"point": f"own-{short_name(where)}", "implementations": [where], "code": code}
         found.append(mine | precisions | every)
     if scale == "full":
         some = [{"head_size": first, "contexts": contexts[3::3] or contexts}]
         compiled: Row = {"point": "compiled", "implementations": list(COMPILED)}
         found.append(compiled | precisions | every | {"shapes": some})
     return found
-
-
-def _stem(where: str) -> str:
-    """file.function of path/file.py:function."""
-    path, _, function = where.rpartition(":")
-    return f"{Path(path).stem}.{function}"
