@@ -119,8 +119,8 @@ def outcome(core: Core, inputs: Inputs) -> dict[str, Tensor]:
     leaves = [each.detach().clone(memory_format=torch.preserve_format) for each in given]
     out = core(*(each.requires_grad_() for each in leaves))
     if not isinstance(out, Tensor) or out.shape != inputs.q.shape:
-        shape = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
-        raise ValueError(f"it returned {shape} for q of {tuple(inputs.q.shape)}")
+        kind = f"of shape {tuple(out.shape)}" if isinstance(out, Tensor) else type(out).__name__
+        raise ValueError(f"the output is {kind}, and q of shape {tuple(inputs.q.shape)}")
     found = {"out": out.detach()}
     if not out.requires_grad:
         return found
