@@ -42,7 +42,7 @@ POINT = mapping(
 
 
 def points(device: str, scale: str, settings: Settings) -> list[Row]:
-    """A point for PyTorch's own in each precision, one for the compiled, and one for each brought.
+    """A point for PyTorch's own in each precision, likewise for the compiled, and one for each brought.
 
     The last have the hash of their code, so that an edit measures that point alone.
     """
@@ -61,7 +61,14 @@ def points(device: str, scale: str, settings: Settings) -> list[Row]:
         mine: Row = {"point": f"own-{short_name(where)}", "implementations": [where], "code": code}
         found.append(mine | precisions | every)
     if scale == "full":
-        some = [{"head_size": first, "contexts": contexts[3::3] or contexts}]
-        compiled: Row = {"point": "compiled", "implementations": list(COMPILED)}
-        found.append(compiled | precisions | every | {"shapes": some})
+        found += [every | _compiled(name, first, contexts) for name in PRECISIONS[device]]
     return found
+
+
+def _compiled(precision: str, head_size: int, contexts: list[int]) -> Row:
+    """What differs in a point of compiled attentions: a few contexts, as each is compiled anew."""
+    few = contexts[6::3] or contexts[-1:]
+    few = few[:1] if precision == "fp32" else few
+    about: Row = {"point": f"compiled-{precision}", "implementations": list(COMPILED)}
+    shapes = [{"head_size": head_size, "contexts": few}]
+    return about | {"precisions": [precision], "shapes": shapes}
