@@ -37,15 +37,20 @@ def found(*rows: Any, ceilings: Any = NO_CEILINGS) -> Flash:
     ("rows", "verdict", "said"),
     [
         (
-            [both(FLASH, 128, 1.0), both(OWN, 128, 3.0), both(FLASH, 256, 2.0)],
+            [
+                *(row(FLASH, 256, 1.0, "forward"), row(OWN, 256, 2.0, "forward")),
+                *(both(FLASH, 128, 1.0), both(OWN, 128, 3.0), both(FLASH, 256, 2.0)),
+            ],
             Verdict.OWN,
-            "At context 128, mine.tiles takes 3.0 x as long as SDPA flash, the fastest of "
-            "PyTorch's: 3.00 against 1.00 ms for both passes.",
+            "Forward, mine.tiles takes 2.0 x as long as PyTorch's fastest (SDPA flash) at context "
+            "256, 2.00 against 1.00 ms; both passes of mine.tiles take 3.0 x as long as SDPA "
+            "flash, at context 128.",
         ),
         (
             [row(FLASH, 128, 1.0, "forward"), row(OWN, 128, 0.5, "forward")],
-            Verdict.OWN_FORWARD,
-            "0.50 x as long as SDPA flash",
+            Verdict.OWN_PHASE,
+            "0.50 x as long as SDPA flash, the fastest of PyTorch's: 0.500 against 1.00 ms for the "
+            "forward pass.",
         ),
         (
             [both(NAIVE, 128, 4.0), check(OWN, "failed")],
@@ -63,9 +68,13 @@ def test_verdicts(rows: list[Any], verdict: Verdict, said: str) -> None:
 
 
 def test_a_context_that_ran_out_of_memory_says_so_beside_those_that_did_not() -> None:
-    made = found(both(NAIVE, 256, None), both(FLASH, 256, 2.0), both(NAIVE, 128, 1.0)).contexts
+    rows = [both(NAIVE, 256, None), row(NAIVE, 256, None, "forward"), both(FLASH, 256, 2.0)]
+    made = found(*rows, both(NAIVE, 128, 1.0), row(NAIVE, 128, 0.5, "forward")).contexts
     assert [SHOW(cell) for cell in made["context"]] == ["128", "256"]
-    assert [SHOW(cell) for cell in made["written out"]] == ["1.00", "OOM"]
+    assert [SHOW(cell) for cell in made["written out"]] == [
+        "0.500 \N{RIGHTWARDS ARROW} 1.00",
+        "OOM",
+    ]
 
 
 def test_the_slowest_ceiling_of_a_pass_limits_it() -> None:

@@ -4,17 +4,20 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from workflow_src.render.value import Cell, Value, ratio
+from workflow_src.render.value import Cell, Ranged, Value, ratio
 from workflow_src.studies.flash.named import name
-from workflow_src.studies.lines import Line, grouped, shown, spread
+from workflow_src.studies.lines import Line, grouped, shown
+
+DIGITS = 3
+"""Of a ratio near 1, as it is printed; with fewer that differ, its ends say nothing."""
 
 
 def memory_table(timed: Sequence[Line]) -> pd.DataFrame:
-    """A row per implementation and precision that formulas know, at all head sizes and contexts.
+    """A row per implementation and precision that formulas know.
 
-    The least and the most of measured over predicted, and the longest context that a GPU's memory
-    was predicted to hold in both passes, with the longest that it held and the first that it
-    didn't.
+    Measured over predicted at the longest context, with the least and the most of all head sizes
+    and contexts; the longest context that a GPU's memory was predicted to hold in both passes, with
+    the longest that it held and the first that it didn't.
     """
     known = [line for line in timed if line.has("predicted_peak_mib")]
     groups = grouped(known, "implementation", "precision")
@@ -41,17 +44,21 @@ def _row(mine: Sequence[Line]) -> dict[str, Cell]:
 
 
 def _over_predicted(mine: Sequence[Line], phase: str, column: str) -> Cell:
-    """The least to the most of measured over predicted."""
+    """Measured over predicted at the longest context, with the least and the most."""
     here = [line for line in mine if line.ok and line.text("phase") == phase]
-    return spread(
-        ratio(
-            line.value(column, "MiB"),
-            line.value(f"predicted_{column}", "MiB"),
-            "near_one",
-            f"{column} / predicted",
-        )
-        for line in here
-    )
+    predicted = f"predicted_{column}"
+    known = [line for line in here if line.has(column, predicted)]
+    ratios = [
+        ratio(line.value(column, "MiB"), line.value(predicted, "MiB"), "near_one", "over predicted")
+        for line in sorted(known, key=lambda line: line.amount("context"))
+    ]
+    found = [each for each in ratios if each]
+    if not found:
+        return None
+    ends = sorted(found, key=lambda each: each.number)
+    if round(ends[0].number, DIGITS) == round(ends[-1].number, DIGITS):
+        return found[-1]
+    return Ranged(found[-1], ends[0], ends[-1])
 
 
 def largest_head(mine: Sequence[Line]) -> list[Line]:

@@ -42,7 +42,7 @@ POINT = mapping(
 
 
 def points(device: str, scale: str, settings: Settings) -> list[Row]:
-    """A point for PyTorch's own in each precision, likewise for the compiled, and one for each brought.
+    """A point each for PyTorch's eager and compiled ones by precision, and for each brought one.
 
     The last have the hash of their code, so that an edit measures that point alone.
     """

@@ -8,11 +8,11 @@ import pandas as pd
 
 from workflow_src.common import words
 from workflow_src.common.case import names_code
-from workflow_src.render.value import Cell, Joined, Value, ratio
+from workflow_src.render.value import Cell, Joined, Value, merged, ratio
 from workflow_src.studies.flash.ceilings import ceilings_table
 from workflow_src.studies.flash.memory import memory_table
 from workflow_src.studies.flash.named import PHASES, name
-from workflow_src.studies.lines import Line, grouped, lines, shown, unmeasured
+from workflow_src.studies.lines import Line, grouped, lines, shown
 
 HEAD_SIZE = 64
 """The head size of the section's table and the figure, where it was measured."""
@@ -34,14 +34,13 @@ class Shape:
 class Contest:
     """The fastest of one's own and of PyTorch's, at the longest context where both have the phase.
 
-    Without one of one's own: the fastest at the longest context. `wrong` is one that isn't right.
+    Without one of one's own: the fastest at the longest context.
     """
 
     phase: str
     context: int
     best: Line
     own: Line | None
-    wrong: str
 
     @property
     def times(self) -> Value | None:
@@ -53,13 +52,15 @@ class Contest:
 class Flash:
     """What the study found.
 
-    `contexts`: ms of both passes by context, at one precision and head size; `times` all of them.
+    `contests`: of forward and of both passes, those that there are. `wrong`: one's own that isn't
+    right, or "". `contexts`: ms by context, at one precision and head size; `times` all of them.
     `checks`: errors of each implementation; `memory`: peaks against formulas; `ceilings`: rates at
     the longest contexts.
     """
 
     shape: Shape | None
-    contest: Contest | None
+    contests: tuple[Contest, ...]
+    wrong: str
     contexts: pd.DataFrame
     times: pd.DataFrame
     checks: pd.DataFrame
@@ -76,17 +77,20 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Flash:
     here = shown_lines(timed)
     return Flash(
         shape=_shape(here),
-        contest=contest(here, checks),
+        contests=tuple(filter(None, (_in_phase(here, phase) for phase in SHOWN_PHASES))),
+        wrong=next((name(line) for line in checks if _is_wrong(line)), ""),
         contexts=shown([_context(mine) for mine in _in_order(here, "context")]),
         times=shown([_every_phase(mine) for mine in _in_order(timed, *SHAPE)]),
-        checks=shown([_check(mine) for mine in grouped(checks, "implementation", "precision")]),
+        checks=shown([_check(mine) for mine in _in_order(checks, "precision", "implementation")]),
         memory=memory_table(timed),
         ceilings=ceilings_table(timed, lines(ceilings, "ceilings")),
-        unmeasured=unmeasured(every, _named),
+        unmeasured=_unmeasured(every),
     )
 
 
 SHAPE = ("precision", "head_size", "context")
+SHOWN_PHASES = ("forward", "forward_backward")
+"""The phases of the section's table and headline."""
 
 
 def ms(line: Line) -> Value | None:
@@ -115,16 +119,12 @@ def _shape(here: Sequence[Line]) -> Shape | None:
     return Shape(measured[0].text("precision"), head_size, batch, by)
 
 
-def contest(here: Sequence[Line], checks: Sequence[Line]) -> Contest | None:
-    """One's own against PyTorch's, in both passes or else forward; None without a time."""
-    failed = [line for line in checks if names_code(line.text("implementation"))]
-    wrong = next((name(line) for line in failed if line.text("status") == "failed"), "")
-    contests = [_in_phase(here, phase, wrong) for phase in ("forward_backward", "forward")]
-    found = [each for each in contests if each]
-    return next((each for each in found if each.own), found[0] if found else None)
+def _is_wrong(line: Line) -> bool:
+    return names_code(line.text("implementation")) and line.text("status") == "failed"
 
 
-def _in_phase(here: Sequence[Line], phase: str, wrong: str) -> Contest | None:
+def _in_phase(here: Sequence[Line], phase: str) -> Contest | None:
+    """One's own against PyTorch's in a phase; None without a time of PyTorch's."""
     measured = [line for line in here if line.ok and line.text("phase") == phase and ms(line)]
     own = [line for line in measured if names_code(line.text("implementation"))]
     others = [line for line in measured if line not in own]
@@ -134,7 +134,7 @@ def _in_phase(here: Sequence[Line], phase: str, wrong: str) -> Contest | None:
         return None
     context = max(both or contexts)
     best, mine = (_fastest(each, context) for each in (others, own if both else ()))
-    return Contest(phase, int(context), best, mine, wrong) if best else None
+    return Contest(phase, int(context), best, mine) if best else None
 
 
 def _fastest(measured: Sequence[Line], context: float) -> Line | None:
@@ -147,30 +147,33 @@ def _in_order(every: Sequence[Line], *columns: str) -> list[list[Line]]:
     precisions = list(dict.fromkeys(line.text("precision") for line in every))
 
     def place(mine: Sequence[Line]) -> tuple[float, ...]:
-        first = mine[0]
-        return (
-            precisions.index(first.text("precision")),
-            *(first.amount(column) for column in columns if column != "precision"),
-        )
+        numbers = (mine[0].amount(column) for column in columns if column != "precision")
+        return precisions.index(mine[0].text("precision")), *numbers
 
     return sorted(grouped(every, *columns), key=place)
 
 
 def _context(mine: Sequence[Line]) -> dict[str, Cell]:
-    """A row of the section's table: both passes of each implementation."""
+    """A row of the section's table: forward and both passes of each implementation."""
     row: dict[str, Cell] = {"context": mine[0].whole("context")}
-    both = [line for line in mine if line.text("phase") == "forward_backward"]
-    return row | {name(line): ms(line) if line.ok else line.state for line in both}
+    return row | _by_implementation(mine, SHOWN_PHASES)
 
 
 def _every_phase(mine: Sequence[Line]) -> dict[str, Cell]:
     """A row of the long table: the three times of each implementation."""
     row: dict[str, Cell] = {"precision": mine[0].text("precision")}
     row |= {"d": mine[0].whole("head_size"), "context": mine[0].whole("context")}
+    return row | _by_implementation(mine, PHASES)
+
+
+def _by_implementation(mine: Sequence[Line], phases: Sequence[str]) -> dict[str, Cell]:
+    """The times of the phases in one cell; why there is none, once, if that is true of all."""
+    row: dict[str, Cell] = {}
     for of_one in grouped(mine, "implementation"):
         by_phase = {line.text("phase"): line for line in of_one}
-        cells = [_cell(by_phase.get(phase)) for phase in PHASES]
-        row[name(of_one[0])] = cells[0] if len(set(map(str, cells))) == 1 else Joined(tuple(cells))
+        cells = tuple(_cell(by_phase.get(phase)) for phase in phases)
+        alike = isinstance(cells[0], str) and len(set(cells)) == 1
+        row[name(of_one[0])] = cells[0] if alike else Joined(cells)
     return row
 
 
@@ -189,7 +192,20 @@ def _check(mine: Sequence[Line]) -> dict[str, Cell]:
     return row | {"products in": ", ".join(told) or None}
 
 
-def _named(line: Line) -> str:
-    phase, size = line.text("phase"), line.whole("head_size")
-    known = (name(line), line.text("precision"), f"d {size}", words.PHASES.get(phase, phase))
-    return ", ".join(filter(None, known))
+def _unmeasured(every: Sequence[Line]) -> pd.DataFrame:
+    """A row per implementation, precision, phase and state, with the first reason."""
+    missing = [line for line in every if not line.ok]
+    groups = grouped(missing, "implementation", "precision", "phase", "status")
+    return shown(
+        [
+            {
+                "attention": name(mine[0]),
+                "precision": mine[0].text("precision"),
+                "phase": words.PHASES.get(mine[0].text("phase"), mine[0].text("phase")) or None,
+                "state": mine[0].state,
+                "why, the first time": mine[0].text("reason") or None,
+                "rows": Value(len(mine), "count", merged(line.rows for line in mine), "count"),
+            }
+            for mine in groups
+        ]
+    )
