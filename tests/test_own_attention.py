@@ -47,6 +47,8 @@ def flagged(q, k, v, is_causal=False):
 def forward_only(q, k, v):
     return attention(q, k, v).detach()
 
+in_c = torch._C._nn.scaled_dot_product_attention
+
 def flag_first(is_causal, q, k, v): ...
 def narrow(q, k, v): return q[..., :1]
 def breaks(q, k, v): raise KeyError("mask")
@@ -137,6 +139,7 @@ def test_a_right_one_is_right_in_every_layout_and_type(
         ("breaks", "it raised KeyError: 'mask'"),
         ("flag_first", "'is_causal' must be the fourth parameter, after q, k and v"),
         ("gone", "the file has no function 'gone'"),
+        ("in_c", "its error is"),
     ],
 )
 def test_a_wrong_one_is_one_sentence_that_says_how_far_off_it_is(

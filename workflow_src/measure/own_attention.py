@@ -55,13 +55,21 @@ def loaded(where: str) -> Core:
     is_function = isinstance(found, type) and issubclass(found, torch.autograd.Function)
     call: Core = getattr(found, "apply", found) if is_function else found
     declared = getattr(found, "forward", found) if is_function else found
-    names = [name for name in inspect.signature(declared).parameters if name != "ctx"]
+    names = [name for name in _parameters(declared) if name != "ctx"]
     after = next((names.index(name) for name in CAUSAL if name in names), None)
     if after is None:
         return call
     if after != 3:
         raise wrong(where, f"{names[after]!r} must be the fourth parameter, after q, k and v")
     return lambda q, k, v: call(q, k, v, True)  # type: ignore[call-arg]
+
+
+def _parameters(function: Callable[..., object]) -> list[str]:
+    """The names of a function's parameters; none where they aren't known, as of one in C."""
+    try:
+        return list(inspect.signature(function).parameters)
+    except ValueError:
+        return []
 
 
 def folded(core: Core) -> Core:
