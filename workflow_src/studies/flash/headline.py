@@ -29,7 +29,7 @@ class Verdict(StrEnum):
         "At context {context}, the longest measured, the fastest of PyTorch's is {best} with "
         "{best_ms} ms for the {phase}; no attention of one's own was measured beside it."
     )
-    CANT_TELL = "None of PyTorch's attentions has a time, so which is fastest can't be told."
+    CANT_TELL = "No attention of PyTorch's has a time, so which is fastest can't be told."
 
 
 def headline(result: Flash) -> Headline:
