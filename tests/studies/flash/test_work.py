@@ -44,6 +44,8 @@ def test_what_is_written_out_keeps_matrices_and_what_goes_by_tiles_none() -> Non
         # 8 tensors, two float32 of each row, and the sum for the gradient of q, 8 float32.
         ("sdpa_flash", "forward_backward", 2, 8 * 16 + 32 + 32),
         ("sdpa_flash", "forward_backward", 4, 8 * 32 + 32),
+        ("flex", "forward", 2, 80 + 16 + 16),
+        ("flex", "forward_backward", 2, 8 * 16 + 32 + 16),
         ("sdpa_flash", "backward", 2, None),
     ],
 )

@@ -21,6 +21,10 @@ MATRIX_MOVES = 14
 reads and writes for scaling and for the mask, makes 8 passes for softmax (common/traffic.py), and
 reads the weights."""
 
+BLOCK_TABLES = 4 * 4
+"""Bytes per pair of blocks of flex_attention's mask: whole and partly masked ones, by query and by
+key, in int32."""
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -36,6 +40,11 @@ class Shape:
     def rows(self) -> int:
         """Rows of scores."""
         return self.batch * self.heads * self.context
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of 128 queries, as flex_attention's mask has them."""
+        return -(-self.context // 128)
 
     @property
     def tensor(self) -> int:
@@ -89,7 +98,8 @@ def peak_bytes(implementation: str, phase: str, shape: Shape) -> int | None:
     out: q, k, v, output, its gradient and that of v; the mask; and 7 matrices where the division of
     softmax is gone back through: scores, exponentials, the weights' gradient, and the four that
     -g (e / s) / s makes. By tiles: q, k, v, output, the gradients of all four, two float32 per row,
-    and, of 16-bit inputs, a float32 sum for the gradient of q (Dao 2023, algorithm 2).
+    and, of 16-bit inputs, a float32 sum for the gradient of q (Dao 2023, algorithm 2), which flex
+    needs none of, as it goes through the keys of each query once more; it has tables of blocks.
     """
     kept = kept_bytes(implementation, shape)
     if kept is None or phase == "backward":
@@ -99,7 +109,9 @@ def peak_bytes(implementation: str, phase: str, shape: Shape) -> int | None:
             return kept + 2 * shape.tensor
         rows = 2 * shape.rows * shape.size
         return 6 * shape.tensor + 7 * shape.matrix + rows + shape.context**2
+    tables = BLOCK_TABLES * shape.blocks**2 if implementation == "flex" else 0
     if phase == "forward":
-        return kept + shape.tensor
-    sums = 0 if shape.size == 4 else 4 * shape.rows * shape.head_size
-    return 8 * shape.tensor + 8 * shape.rows + sums
+        return kept + shape.tensor + tables
+    summed = shape.size < 4 and implementation != "flex"
+    sums = 4 * shape.rows * shape.head_size if summed else 0
+    return 8 * shape.tensor + 8 * shape.rows + sums + tables
