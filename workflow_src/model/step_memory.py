@@ -114,11 +114,7 @@ def sublayers(case: Case) -> tuple[Sublayer, Sublayer]:
     return (
         Sublayer(
             total_bytes(attention),
-            scores * square
-            + streams * stream
-            + WIDE * tokens
-            + (WIDE + size) * rows
-            + copies,
+            scores * square + streams * stream + WIDE * tokens + (WIDE + size) * rows + copies,
             WIDE * 4 * case.d_model**2 + gains,
         ),
         Sublayer(

@@ -30,13 +30,14 @@ STUDIES = (
     "matmul",
     "mlp",
     "accounting",
+    "flash",
     "memory",
     "checkpointing",
     "levers",
 )
 """The studies, in the order of the report."""
 
-JUDGED = frozenset({"attention"})
+JUDGED = frozenset({"attention", "flash"})
 """The studies whose sections hold times against the ceilings of the run's machine."""
 
 Settings = Mapping[str, Any]

@@ -14,7 +14,7 @@ from workflow_src.studies.study import Row
 SIZE = {"d_model": 8, "d_ff": 16, "layers": 1, "heads": 2}
 POINT: dict[str, Any] = {
     "point": "p", "measures": "model", "sizes": {"s": SIZE}, "vocabulary": 20, "batch": 4,
-    "context": 8, "device": "cpu", "size": "s",
+    "context": 8, "device": "cpu", "size": "s", "compiled": False,
 }  # fmt: skip
 CASE = case_of(POINT, "s", "fp32")
 

@@ -36,7 +36,7 @@ def test_each_stretch_has_the_memory_of_its_peak() -> None:
         2.0,
         8.0,
     ]
-    assert (found[0]["start_ms"], found[0]["end_ms"]) == (2.0, 8.0)
+    assert (found[0]["start_ms"], found[0]["end_ms"]) == (4.0, 8.0)
 
 
 def test_the_last_block_is_looked_at_closely() -> None:

@@ -34,12 +34,7 @@ def measure(point: Point) -> list[Row]:
     rows: list[Row] = [{"measurement": "ceiling"} | row for row in ceilings]
     rows += [room | row for row in measure_flat(case, point)]
     for depth in point["depths"]:
-        rows += [
-            room | row
-            for row in measure_depth(
-                replace(case, layers=depth), point
-            )
-        ]
+        rows += [room | row for row in measure_depth(replace(case, layers=depth), point)]
     return rows
 
 

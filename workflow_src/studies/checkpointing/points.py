@@ -17,20 +17,20 @@ SUBLAYERS = {"small": (0, 1, 2, 4), "full": (2, 1, 4, 8)}
 """The best first, then its neighbors; without checkpoints, the full size doesn't fit anywhere."""
 
 DEEP = {
-    "small": {"d_model": 32, "d_ff": 128, "layers": 8, "heads": 2},
-    "full": {"d_model": 256, "d_ff": 1024, "layers": 256, "heads": 4},
+    "small": {"d_model": 16, "d_ff": 32, "layers": 64, "heads": 2},
+    "full": {"d_model": 128, "d_ff": 256, "layers": 96, "heads": 2},
 }
 """So deep and narrow that the inputs kept weigh as much as what a block keeps."""
 
-DEEP_SHAPE = {"small": (32, 8), "full": (128, 128)}
+DEEP_SHAPE = {"small": (16, 64), "full": (128, 256)}
 """Context and batch."""
 
-DEEP_VOCABULARY = 256
+DEEP_VOCABULARY = 16
 """So few that the loss takes less than a block."""
 
-DEEP_SUBLAYERS = {"small": (0, 1, 2, 4, 8), "full": (4, 6, 8, 2, 1, 12, 16, 32, 0)}
+DEEP_SUBLAYERS = (4, 2, 6, 1, 8, 16, 32, 0)
 
-DEPTHS = {"small": (1, 2, 4, 8), "full": (1, 2, 4, 8, 16, 32, 64)}
+DEPTHS = (1, 2, 4, 8, 16, 32, 64)
 """Blocks of the models that show how nesting grows."""
 
 SHAPES = {"small": [[256, 256, 256]], "full": [[8192, 8192, 8192]]}
@@ -62,7 +62,7 @@ def points(device: str, scale: str, settings: Settings) -> list[Row]:
     whole = {"point": size, "size": size, "context": CONTEXT[scale], "batch": BATCH, "depths": []}
     whole |= {"sublayers": list(SUBLAYERS[scale])} | {"steps": STEPS[scale]}
     deep = {"point": "deep", "size": "deep", "context": context, "batch": batch}
-    deep |= {"sublayers": list(DEEP_SUBLAYERS[scale]), "depths": list(DEPTHS[scale])}
+    deep |= {"sublayers": list(DEEP_SUBLAYERS), "depths": list(DEPTHS)}
     deep |= {"sizes": {"deep": DEEP[scale]}, "vocabulary": DEEP_VOCABULARY}
     found = [common | models(settings, [size]) | whole] if size in settings["sizes"] else []
     return [*found, common | deep | {"steps": DEEP_STEPS[scale]}]

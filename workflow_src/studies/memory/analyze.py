@@ -45,7 +45,7 @@ PRINTED = {"one block": 3651.31, "four blocks": 14605.25, "two checkpointed pair
 def derive(point: Point, rows: list[Row]) -> list[Row]:
     """Peaks and what came of the records of a model, or what a block saves and the handout's."""
     if point["measures"] == "block":
-        return [*_blocks(point, rows), *_handout()]
+        return [*_blocks(point, rows), *([] if point["compiled"] else _handout())]
     available = next((row["available_mib"] for row in rows if "available_mib" in row), None)
     made: list[Row] = []
     for row in rows:

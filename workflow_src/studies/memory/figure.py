@@ -58,7 +58,9 @@ def _title(line: Line) -> str:
 
 
 def _part(line: Line) -> str:
-    return PARTS.get(line.text("part"), "")
+    """The part of a step, but for the loss, which is over at once."""
+    part = line.text("part")
+    return "" if part == "loss" else PARTS.get(part, "")
 
 
 def _component(line: Line) -> str:

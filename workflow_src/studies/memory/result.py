@@ -59,12 +59,14 @@ class Memory:
     """What the study found.
 
     off: by how much predicted peaks are off, without sign; fits: how many predictions of what fits
-    are right, of all; on_cpu: whether anything was measured without an allocator.
+    are right, of all; asked: each peak by what was asked for, handed out and reserved; on_cpu:
+    whether anything was measured without an allocator.
     """
 
     off: tuple[Value, ...]
     fits: Cell
     peaks: pd.DataFrame
+    asked: pd.DataFrame
     recorded: Recorded
     block: Block
     missing: pd.DataFrame
@@ -82,6 +84,7 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Memory:
         off=tuple(absolute(value) for value in off if value),
         fits=out_of(_predictions(right), _predictions(foretold)),
         peaks=shown([_row(mine) for mine in grouped(peaks, "size", "context", "precision")]),
+        asked=shown([_asked(line) for line in peaks if line.has("requested_mib")]),
         recorded=Recorded(
             stages=shown([_stage(mine) for mine in grouped(_of(every, "segment"), *RECORD)]),
             allocations=shown([_allocation(line) for line in _of(every, "allocation")]),
@@ -134,6 +137,20 @@ def _row(mine: Sequence[Line]) -> dict[str, Cell]:
         row[f"{name}, GiB"] = gib(line, "peak_mib") if line.ok else line.state
         row[f"{name}, predicted"] = gib(line, "predicted_peak_mib")
     return row
+
+
+def _asked(line: Line) -> dict[str, Cell]:
+    """A peak in MiB: predicted, asked for, handed out in blocks, and reserved for those."""
+    return {
+        "size": line.text("size"),
+        "context": line.whole("context"),
+        "precision": line.text("precision"),
+        "phase": PHASES.get(line.text("phase"), line.text("phase")),
+        "predicted, MiB": line.value("predicted_peak_mib", "hundredths"),
+        "asked for": line.value("requested_mib", "hundredths"),
+        "handed out": line.value("peak_mib", "hundredths"),
+        "reserved of the device": line.value("reserved_mib", "hundredths"),
+    }
 
 
 def _stage(mine: Sequence[Line]) -> dict[str, Cell]:

@@ -100,14 +100,14 @@ def segments(record: Row, by: Sequence[str] = WHOLE) -> list[Row]:
     found: list[Row] = []
     for here, first, last, begin, end in spans(record):
         moment = first + int(total[first : last + 1].argmax())
-        times = {"start_ms": (begin - origin) / NS_PER_MS, "end_ms": (end - origin) / NS_PER_MS}
+        times = {"start_ms": _ms(begin - origin), "end_ms": _ms(end - origin)}
         held = zip(KINDS, active[:, moment], strict=True)
-        row: Row = here._asdict() | times | {"active_mib": float(total[moment]) / MIB}
-        row |= {f"{kind}_mib": float(size) / MIB for kind, size in held}
+        row: Row = here._asdict() | times | {"active_mib": _mib(total[moment])}
+        row |= {f"{kind}_mib": _mib(size) for kind, size in held}
         same = bool(found) and all(found[-1][key] == row[key] for key in by)
         if found and (same or first == last or not here.part):
             found[-1] = _joined(found[-1], row, by)
-        elif here.part:
+        elif here.part and first < last:
             found.append(row)
     return found
 
@@ -120,6 +120,14 @@ def around_last_block(record: Row) -> list[Row]:
     last = max(blocks, key=lambda block: int(block.split()[1]), default="")
     places = [n for n, row in enumerate(every) if (row["step"], row["block"]) == (step, last)]
     return every[places[0] : places[-1] + 1] if places else []
+
+
+def _ms(ns: int) -> float:
+    return round(ns / NS_PER_MS, 3)
+
+
+def _mib(size: float) -> float:
+    return round(float(size) / MIB, 3)
 
 
 def _joined(before: Row, after: Row, by: Sequence[str]) -> Row:
