@@ -5,9 +5,10 @@ from typing import Any
 
 import torch
 
-from workflow_src.measure.allocations import PACKAGE, allocations_of, own_line
+from workflow_src.measure.allocations import allocations_of, own_line
 from workflow_src.measure.live_tensors import LiveTensors, storage_bytes
 
+PACKAGE = Path("/clone/workflow_src")
 MODEL = (str(PACKAGE / "model" / "attention.py"), 48)
 MEASURING = (str(PACKAGE / "measure" / "workload.py"), 130)
 LIBRARY = (str(Path(torch.__file__).parent / "functional.py"), 7)

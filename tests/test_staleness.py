@@ -31,7 +31,16 @@ TABLES_OF_STUDIES = {f"{study} table" for study in STUDIES} | {"levers predictio
 SECTIONS = {"section"}
 ANSWERS = {stage for stage in STAGES if stage.startswith("answer ")}
 RUN_A_MODEL = {*BENCHMARKS, "capture"} | {
-    f"{study} point" for study in ("profiler", "warmup", "precision", "accounting", "levers")
+    f"{study} point"
+    for study in (
+        "profiler",
+        "warmup",
+        "precision",
+        "accounting",
+        "memory",
+        "checkpointing",
+        "levers",
+    )
 }
 RUN_THE_SOFTMAX = {*RUN_A_MODEL, "attention point", "flash point", "fusion point"}
 
@@ -91,8 +100,12 @@ BEHAVIOR = [
         {"case_tables", "timeline"} | TABLES_OF_STUDIES, id="a rule in families.csv",
     ),
     pytest.param(
-        "model/memory_formulas.py", "end = GRADIENT_BYTES * parameters", "end = 2 * parameters",
-        {"accounting table"}, id="a formula of memory",
+        "model/memory_formulas.py", "gate = 8 * stream", "gate = 4 * stream",
+        {"accounting table", "memory table"}, id="a formula of memory",
+    ),
+    pytest.param(
+        "model/step_memory.py", "(26, 20) if half", "(26, 18) if half",
+        {"accounting table", "memory table", "checkpointing table"}, id="a formula of a step",
     ),
     pytest.param(
         "studies/warmup/nsys_export.py", "AND n.domainId = 0", "", {"warmup point"},
@@ -121,7 +134,8 @@ BEHAVIOR = [
     ),
     pytest.param(
         "common/operators.py", "SOFTMAX_FLOPS = 5", "SOFTMAX_FLOPS = 4",
-        {"case_tables", "accounting table", "answer e", "figure"}, id="a formula of FLOPs",
+        {"case_tables", "accounting table", "checkpointing table", "answer e", "figure"},
+        id="a formula of FLOPs",
     ),
     pytest.param(
         "model/attention.py", "/ math.sqrt(d_head)", "/ d_head",
@@ -148,12 +162,12 @@ BEHAVIOR = [
     ),
     pytest.param(
         "measure/processes.py", "for _ in row[", "for _ in 2 * row[",
-        {"benchmark in processes", *(f"{study} point" for study in STUDIES)},
+        {"benchmark in processes", *(f"{study} point" for study in STUDIES)} - {"memory point"},
         id="how several processes are merged",
     ),
     pytest.param(
         "measure/timing.py", "time.perf_counter_ns() - start", "time.time_ns() - start",
-        MEASURING - {"capture"}, id="how wall-clock time is taken",
+        MEASURING - {"capture", "memory point"}, id="how wall-clock time is taken",
     ),
     pytest.param(
         "measure/ceilings.py", "TIMES_L2 = 4", "TIMES_L2 = 5",
@@ -171,7 +185,8 @@ BEHAVIOR = [
     pytest.param(
         "common/ceilings.py", "return float(row[work] / ns * scale)",
         "return float(row[work] / ns / scale)",
-        {"ceilings table", "accounting table", "fusion table"}, id="the rate of a ceiling",
+        {"ceilings table", "accounting table", "fusion table", "checkpointing table"},
+        id="the rate of a ceiling",
     ),
     pytest.param(
         "measure/activities.py", "calls[activity] += 1", "calls[activity] += 2",

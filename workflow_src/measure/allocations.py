@@ -4,12 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import torch
 
-PACKAGE = Path(__file__).parent.parent
+PACKAGE = "workflow_src"
 NOT_OF_THE_MODEL = ("measure", "studies")
 """Subpackages whose lines run the model, and aren't lines of it."""
 
@@ -39,11 +38,8 @@ def own_line(stack: Iterable[tuple[str, int]]) -> str:
 @cache
 def _inside(file: str) -> str:
     """A file's path in this package, if it is part of the model; "" otherwise."""
-    path = Path(file)
-    if not path.is_relative_to(PACKAGE):
-        return ""
-    inside = path.relative_to(PACKAGE)
-    return "" if inside.parts[0] in NOT_OF_THE_MODEL else inside.as_posix()
+    _, package, inside = file.rpartition(f"/{PACKAGE}/")
+    return "" if not package or inside.split("/")[0] in NOT_OF_THE_MODEL else inside
 
 
 def allocator_events() -> int:
