@@ -24,7 +24,7 @@ HERE = (
     r"snakemake --cores 1 results/quickstart/(answers/case|timelines)/mini-ctx128-fp32\.(md|svg)",
     r"python -m workflow_src\.cli\.status --config suite=assignment steps=20",
     r"(OMP_NUM_THREADS=1 )?python -m benchmarks\.(silent_ranges|module_ranges)",
-    r"python -m benchmarks\.remedies --blind benchmarks/remedies_blind",
+    r"python -m benchmarks\.remedies --blind benchmarks/remedies_blind/\w+",
 )
 """Commands that this module runs."""
 
