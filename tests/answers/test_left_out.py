@@ -11,7 +11,7 @@ import pytest
 
 from tests.answers.test_any_subset import check
 from tests.synthetic_tables import Sample, write_tables
-from workflow_src.answers.answer import texts
+from workflow_src.answers.answer import answer
 from workflow_src.answers.questions import QUESTIONS
 from workflow_src.answers.tables import Tables
 from workflow_src.common.case import PHASES
@@ -60,9 +60,11 @@ COUNTED: Mapping[str, Callable[[Any], float]] = {
 def answered(question: str, tables: Tables) -> tuple[Any, str, str]:
     """A question's result, its verdict's name and its text."""
     room = f"workflow_src.answers.{QUESTIONS[question].room}"
-    result = importlib.import_module(f"{room}.result").result(tables)
-    headline = importlib.import_module(f"{room}.headline").headline(result)
-    return result, headline.verdict.name, texts(question, result, headline, TEMPLATES).markdown
+    result = importlib.import_module(f"{room}.result").result
+    headline = importlib.import_module(f"{room}.headline").headline
+    text = answer(question, result, headline).texts(tables, TEMPLATES).markdown
+    made = result(tables)
+    return made, headline(made).verdict.name, text
 
 
 def has_figures(cell: object) -> bool:

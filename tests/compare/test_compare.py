@@ -29,6 +29,7 @@ from workflow_src.compare.runs import read_run, read_samples
 from workflow_src.compare.work import Kind as OfKernel
 from workflow_src.compare.work import step_changes
 from workflow_src.render.show import Printer
+from workflow_src.render.texts import Texts
 
 TEMPLATES = ROOT / "report_templates"
 RECORDED = ROOT / "tests" / "data" / "compare"
@@ -71,6 +72,10 @@ def run(folder: Path, *samples: Sample, **kept: Any) -> Path:
 
 def compared(a: Path, b: Path, threshold: float = PLAIN_BEYOND) -> Comparison:
     return compare_runs(read_run(a), read_run(b), threshold)
+
+
+def worded(found: Comparison) -> Texts:
+    return compare.comparison(PLAIN_BEYOND).worded((), found, TEMPLATES)
 
 
 def status(found: Comparison) -> int:
@@ -260,7 +265,7 @@ def test_whether_both_ran_on_the_same_host_is_said_and_decides_nothing(
         [("host", a_host, b_host)] if same == "no" else []
     )
     assert headline(found).verdict is OfRuns.SAME and status(found) == 0
-    assert f"The same host: {same}.\n" in compare.text_of(found, TEMPLATES)
+    assert f"The same host: {same}.\n" in worded(found).markdown
     assert compare.as_dict(found)["same_host"] == same
 
 
@@ -430,7 +435,7 @@ def test_any_part_of_two_runs_is_compared(tmp_path: Path) -> None:
         ]
         ours, theirs = map(read_run, folders)
         if {case.case for case in ours.tables.cases} & {c.case for c in theirs.tables.cases}:
-            check(compare.text_of(compare_runs(ours, theirs, PLAIN_BEYOND), TEMPLATES, whole=True))
+            check(worded(compare_runs(ours, theirs, PLAIN_BEYOND)).page)
 
 
 def written_subset(seed: int, folder: Path) -> Path:

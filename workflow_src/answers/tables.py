@@ -80,21 +80,21 @@ class Tables:
         `case`: of which case they are, if they are one case's own, which lack its columns.
         Raises TableError for a missing or damaged one.
         """
-        found = {name: read_table(folder / f"{name}.csv", name, case) for name in names}
+        frames = {name: read_table(folder / f"{name}.csv", name, case) for name in names}
         for name in optional:
             path = folder / f"{name}.csv"
-            found[name] = read_table(path, name, case) if path.is_file() else empty_table(name)
-        return cls(found)
+            frames[name] = read_table(path, name, case) if path.is_file() else empty_table(name)
+        return cls(frames)
 
     def with_studies(self, folder: Path, studies: Iterable[str]) -> "Tables":
         """These tables and those of some studies, as "studies/{name}"; empty where one never ran.
 
         Empty cells are NaN. Raises TableError if one is damaged.
         """
-        found = {
+        tables = {
             f"studies/{name}": read_study(folder / "studies" / f"{name}.csv") for name in studies
         }
-        return Tables({**self.frames, **found})
+        return Tables({**self.frames, **tables})
 
     def __getitem__(self, name: str) -> pd.DataFrame:
         """The table `name`; empty if the run has none."""

@@ -84,7 +84,7 @@ class Studies:
     def section_templates(self, wildcards: Wildcards) -> list[str]:
         """The templates of a study's section and, if it has long tables, of its appendix."""
         folder = TEMPLATES / "studies"
-        frames = [folder / f"_{part}.md.j2" for part in ("section", "appendix")]
+        frames = [folder / f"_section{part}.md.j2" for part in ("", ".appendix")]
         long = folder / f"{wildcards.study}.appendix.md.j2"
         own = [folder / f"{wildcards.study}.md.j2", *([long] if long.is_file() else [])]
         return [str(path) for path in (*frames, *own)]

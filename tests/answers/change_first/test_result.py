@@ -7,7 +7,8 @@ import pytest
 
 from tests.synthetic_tables import Sample, write_tables
 from tests.workflow import ROOT
-from workflow_src.answers import answer, stage
+from workflow_src.answers import stage
+from workflow_src.answers.answer import answer
 from workflow_src.answers.change_first.first import OfPhase, first_of_case
 from workflow_src.answers.change_first.headline import Verdict, headline
 from workflow_src.answers.change_first.result import result
@@ -192,8 +193,8 @@ def test_a_run_without_predictions_says_so(read) -> None:
     sentence = "This run has no predictions, so that only what was measured counts."
     sample = Sample(replayed_ms={"train_step": 40.0})
     for frames in ({}, {"remedies": predictions(sample, ("fused", 45.0, 44.0, 46.0))}):
-        made = result(read(sample, **frames))
-        text = answer.texts("f", made, headline(made), ROOT / "report_templates").markdown
+        tables = read(sample, **frames)
+        text = answer("f", result, headline).texts(tables, ROOT / "report_templates").markdown
         assert (sentence in text) == (not frames)
 
 
