@@ -30,6 +30,7 @@ STUDIES = (
     "matmul",
     "mlp",
     "accounting",
+    "ranks",
     "levers",
 )
 """The studies, in the order of the report."""

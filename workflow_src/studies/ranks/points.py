@@ -28,7 +28,7 @@ TRAINED = {
 CHECKED = {"d_model": 128, "d_ff": 512, "layers": 2, "heads": 4}
 """The size of the model whose step is compared with that of one process on the whole batch."""
 
-CONTEXT = {"small": 128, "full": 512}
+CONTEXT = {"small": 64, "full": 512}
 BATCH = 2
 """Sequences per rank: with four, gradients in buckets beside 2.7B's states exceed 80 GB."""
 

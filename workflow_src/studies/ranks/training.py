@@ -1,8 +1,6 @@
-"""Trains a model in one of several ways, and measures it: memory, steps, a trace, and if it's right.
-"""
+"""Trains a model in one of several ways, and measures memory, time, a trace, and errors."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -13,7 +11,7 @@ from torch.distributed.tensor import DTensor
 from workflow_src.common.case import Case
 from workflow_src.common.units import MIB
 from workflow_src.measure.memory import peak_memory_mib, reset_peak
-from workflow_src.measure.oom import Row
+from workflow_src.measure.oom import Row, free
 from workflow_src.measure.precision import AUTOCAST, use_precision
 from workflow_src.measure.timing import synchronize, time_steps
 from workflow_src.measure.windows import exported_torch_window
@@ -90,7 +88,9 @@ def measure_way(case: Case, way: str, point: Point, trace: Path) -> Row:
 
     The trace of `profiled_steps` more steps is written to `trace`.
     """
-    errors = step_errors(replace(case, precision="fp32", **CHECKED), way)
+    checked = Case.from_dict(case.as_dict() | CHECKED | {"precision": "fp32"})
+    errors = {} if way == "alone" else step_errors(checked, way)
+    free(case.device)
     reset_peak(case.device)
     training = Training(case, way)
     made = {"initialized_mib": peak_memory_mib(case.device), "held_mib": _held_mib(case.device)}
@@ -152,8 +152,6 @@ def step_errors(case: Case, way: str) -> Row:
     whole = Training(case, "alone")
     whole.tokens = tokens(case)
     part = Training(case, way)
-    if way == "alone":
-        part.tokens = whole.tokens
     start = whole.parameters()
     whole.backward()
     part.backward()

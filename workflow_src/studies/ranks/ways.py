@@ -4,7 +4,7 @@ Each leaves in every rank the parameters that one process would have after a ste
 batches, or its part of them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -88,9 +88,7 @@ def sharded_optimizer(model: TransformerLM) -> Trained:
     """
     parameters = list(model.parameters())
     owners = balanced([each.numel() for each in parameters], dist.get_world_size())
-    own = [
-        each for each, owner in zip(parameters, owners, strict=True) if owner == dist.get_rank()
-    ]
+    own = [each for each, owner in zip(parameters, owners, strict=True) if owner == dist.get_rank()]
 
     def share() -> None:
         sent = [
@@ -123,10 +121,13 @@ BUILD: dict[str, Callable[[TransformerLM], Trained]] = {
 def start_average(gradient: Tensor) -> dist.Work:
     """Start to replace a gradient by its mean over all ranks; it is there after wait()."""
     if dist.get_backend() == "nccl":
-        return dist.all_reduce(gradient, dist.ReduceOp.AVG, async_op=True)
-    # Gloo has no mean.
-    gradient.div_(dist.get_world_size())
-    return dist.all_reduce(gradient, async_op=True)
+        operation = dist.ReduceOp.AVG
+    else:
+        # Gloo has no mean.
+        gradient.div_(dist.get_world_size())
+        operation = dist.ReduceOp.SUM
+    work: dist.Work = dist.all_reduce(gradient, operation, async_op=True)
+    return work
 
 
 def balanced(sizes: Sequence[int], ranks: int) -> list[int]:
@@ -165,5 +166,5 @@ def _gradients(model: nn.Module) -> list[Tensor]:
     return [each.grad for each in model.parameters() if each.grad is not None]
 
 
-def _optimizer(parameters: object) -> Optimizer:
-    return build_optimizer(OPTIMIZER, parameters)  # type: ignore[arg-type]
+def _optimizer(parameters: Iterable[Tensor]) -> Optimizer:
+    return build_optimizer(OPTIMIZER, parameters)
