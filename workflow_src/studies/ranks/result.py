@@ -1,0 +1,265 @@
+"""What communication costs each way of training, and how near predictions came."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from workflow_src.common.datasheets import LINKS_GB_PER_S
+from workflow_src.common.units import MIB
+from workflow_src.render.value import (
+    Cell,
+    Joined,
+    Ranged,
+    Value,
+    computed,
+    ratio,
+)
+from workflow_src.studies.lines import Line, grouped, lines, out_of, shown, unmeasured
+from workflow_src.studies.ranks.points import ALL_REDUCE, WAYS
+
+NAMES = {
+    "alone": "no communication",
+    "naive": "an all-reduce per parameter, after backward",
+    "flat": "one all-reduce, after backward",
+    "overlapped": "an all-reduce per parameter, during backward",
+    "bucketed": "DistributedDataParallel",
+    "sharded_optimizer": "overlapped, optimizer in shards",
+    "fsdp": "FSDP2",
+}
+COLLECTIVES = {
+    "allreduce": "all-reduce",
+    "allgather": "all-gather",
+    "reducescatter": "reduce-scatter",
+    "broadcast": "broadcast",
+}
+
+MEBI_PER_GIBI = 1024
+NEAR = 0.03
+"""A predicted time or peak is right within this share."""
+
+GRADIENTS_EQUAL, PARAMETERS_EQUAL = 1e-4, 1e-2
+"""What rounding may do to gradients in float32, and to a step of AdamW, which depends on the sign
+of gradients that are nearly 0."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way of training one case, with what its step takes over that without communication."""
+
+    line: Line
+    ms: Value | None
+    over: Value | None
+
+    @property
+    def name(self) -> str:
+        """The way in words."""
+        return NAMES.get(self.line.text("way"), self.line.text("way"))
+
+    @property
+    def case(self) -> str:
+        """Size and precision."""
+        return f"{self.line.text('size')} {self.line.text('precision')}"
+
+    @property
+    def communicates(self) -> bool:
+        """Whether ranks exchange anything."""
+        return self.line.text("way") != "alone"
+
+    @property
+    def wrong(self) -> bool:
+        """Whether its step differs from one process's by more than rounding."""
+        limits = {"gradient_error": GRADIENTS_EQUAL, "parameter_error": PARAMETERS_EQUAL}
+        return any(self.line.amount(name) > limit for name, limit in limits.items())
+
+
+@dataclass(frozen=True)
+class Details:
+    """The long tables: times and peaks beside their predictions, collectives, and errors."""
+
+    times: pd.DataFrame
+    peaks: pd.DataFrame
+    collectives: pd.DataFrame
+    errors: pd.DataFrame
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """What the study found.
+
+    error: the largest difference of a step's gradients from one process's. foretold, fitted: how
+    many predicted steps and peaks are right within NEAR.
+    """
+
+    ways: tuple[Way, ...]
+    error: Value | None
+    foretold: Cell
+    fitted: Cell
+    steps: pd.DataFrame
+    reduced: pd.DataFrame
+    details: Details
+    missing: pd.DataFrame
+
+
+def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Ranks:
+    """What the study's table says; it isn't held against the run's ceilings."""
+    every = lines(table, "ranks")
+    of = {name: _of(every, name) for name in (ALL_REDUCE, "training", "collective")}
+    ways = [each for case in grouped(of["training"], "size", "precision") for each in _ways(case)]
+    errors = [
+        error for way in ways if way.line.ok and (error := way.line.value("gradient_error", "error"))
+    ]
+    times = [off for way in ways if (off := _off(way.line, "median_ms", "predicted_step_ms"))]
+    peaks = [off for way in ways for name in PEAKS if (off := _off(way.line, *_names(name)))]
+    return Ranks(
+        ways=tuple(ways),
+        error=max(errors, key=lambda error: error.number, default=None),
+        foretold=out_of(_near(times), times),
+        fitted=out_of(_near(peaks), peaks),
+        steps=_steps(ways),
+        reduced=shown([_reduced(line) for line in of[ALL_REDUCE] if line.ok]),
+        details=Details(
+            shown([_predicted(way) for way in ways if way.line.ok and way.communicates]),
+            shown([_peaks(way) for way in ways if way.line.ok]),
+            shown([_collective(line) for line in of["collective"] if line.ok]),
+            shown([_errors(way) for way in ways if way.line.ok and way.communicates]),
+        ),
+        missing=unmeasured([*of[ALL_REDUCE], *of["training"]], _name),
+    )
+
+
+def _of(every: Sequence[Line], measurement: str) -> list[Line]:
+    return [line for line in every if line.text("measurement") == measurement]
+
+
+def _ways(case: Sequence[Line]) -> list[Way]:
+    """The ways of one case in the order of WAYS, with how much longer than alone they take."""
+    times = {
+        line.text("way"): line.value("median_ms", "ms") if line.ok else None for line in case
+    }
+    alone = times.get("alone")
+    found = [
+        Way(line, ms, ratio(ms, alone, "near_one", "step / step without communication"))
+        for line in case
+        if (ms := times[line.text("way")]) or not line.ok
+    ]
+    order = {name: place for place, name in enumerate(WAYS)}
+    return sorted(found, key=lambda way: order.get(way.line.text("way"), len(order)))
+
+
+def _steps(ways: Sequence[Way]) -> pd.DataFrame:
+    """A row per way; of each case the step, what nothing hides of communication, and the peak."""
+    rows: dict[str, dict[str, Cell]] = {}
+    for way in ways:
+        row = rows.setdefault(way.name, {"gradients are averaged by": way.name})
+        exposed, whole = (way.line.value(f"{n}_ms", "ms") for n in ("exposed", "communication"))
+        row[f"{way.case}, ms"] = _time(way)
+        hidden = exposed and whole and whole.number > 0
+        row[f"{way.case}: nothing hides, ms"] = (
+            Joined((exposed, whole), by=" of ") if hidden else None
+        )
+        row[f"{way.case}: peak, GiB"] = _gib(_peak(way.line))
+    return shown(list(rows.values()))
+
+
+def _time(way: Way) -> Cell:
+    if way.ms is None:
+        return way.line.state
+    return Ranged(way.ms, way.line.value("p20_ms", "ms"), way.line.value("p80_ms", "ms"))
+
+
+def _peak(line: Line) -> Value | None:
+    """The larger of the peaks before and in the optimizer's part."""
+    found = [line.value(name, "MiB") for name in PEAKS[1:]]
+    return max((each for each in found if each), key=lambda each: each.number, default=None)
+
+
+def _gib(mib: Value | None) -> Value | None:
+    return mib and computed(mib.number / MEBI_PER_GIBI, "GiB", mib.formula, mib)
+
+
+def _reduced(line: Line) -> dict[str, Cell]:
+    """An all-reduce: its time, and its bus bandwidth as a share of the link's."""
+    rate = line.value("bus_gb_per_s", "GB/s")
+    link = LINKS_GB_PER_S.get(line.text("gpu"))
+    share = rate and link and computed(rate.number / link, "share", "bus / link", rate)
+    return {
+        "all-reduce of, MiB": computed(
+            line.amount("bytes") / MIB, "MiB", "bytes", line.value("bytes", "bytes")
+        ),
+        "ms": line.ranged("median_ms", "p20_ms", "p80_ms", "ms"),
+        "algorithm bandwidth, GB/s": line.value("algorithm_gb_per_s", "GB/s"),
+        "bus bandwidth, GB/s": rate,
+        "of a link's": share or None,
+    }
+
+
+TIMES = ("communication_ms", "exposed_ms", "step_ms")
+PEAKS = ("initialized_mib", "before_optimizer_mib", "optimizer_mib")
+
+
+def _names(name: str) -> tuple[str, str]:
+    """The columns of what was measured and of its prediction."""
+    return ("median_ms" if name == "step_ms" else name), f"predicted_{name}"
+
+
+def _off(line: Line, measured: str, predicted: str) -> Value | None:
+    """Predicted over measured, less 1; None where either is missing."""
+    if not line.ok:
+        return None
+    found = ratio(line.value(predicted, ""), line.value(measured, ""), "change")
+    return found and computed(found.number - 1, "change", "predicted / measured - 1", found)
+
+
+def _near(offs: Sequence[Value]) -> list[Value]:
+    return [off for off in offs if abs(off.number) <= NEAR]
+
+
+def _predicted(way: Way) -> dict[str, Cell]:
+    """Each time of a way as "predicted -> measured"."""
+    heads = ("communication, ms", "nothing hides, ms", "step, ms")
+    cells: dict[str, Cell] = {"case": way.case, "way": way.name}
+    for head, name in zip(heads, TIMES, strict=True):
+        both = [way.line.value(column, "ms") for column in reversed(_names(name))]
+        cells[head] = Joined(tuple(both)) if any(both) else None
+    cells["waits for the other, ms"] = way.line.value("wait_ms", "ms")
+    compute = way.line.value("compute_ms", "ms")
+    return cells | {"computes, ms": compute, "off": _off(way.line, *_names("step_ms"))}
+
+
+def _peaks(way: Way) -> dict[str, Cell]:
+    heads = ("initialized, GiB", "before the optimizer, GiB", "in it, GiB")
+    cells: dict[str, Cell] = {"case": way.case, "way": way.name}
+    for head, name in zip(heads, PEAKS, strict=True):
+        both = [_gib(way.line.value(column, "MiB")) for column in reversed(_names(name))]
+        cells[head] = Joined(tuple(both)) if any(both) else None
+    return cells | {"held after initialization, GiB": _gib(way.line.value("held_mib", "MiB"))}
+
+
+def _collective(line: Line) -> dict[str, Cell]:
+    calls, late = line.value("calls", "calls"), line.value("late_calls", "calls")
+    return {
+        "case": f"{line.text('size')} {line.text('precision')}",
+        "way": NAMES.get(line.text("way"), line.text("way")),
+        "collective": COLLECTIVES.get(line.text("collective"), line.text("collective")),
+        "calls a step": calls,
+        "late": late,
+        "ms a step": line.value("communication_ms", "ms"),
+        "nothing hides, ms": line.value("exposed_ms", "ms"),
+    }
+
+
+def _errors(way: Way) -> dict[str, Cell]:
+    return {
+        "case": way.case,
+        "way": way.name,
+        "gradients": way.line.value("gradient_error", "error"),
+        "parameters after a step": way.line.value("parameter_error", "error"),
+    }
+
+
+def _name(line: Line) -> str:
+    if line.text("measurement") == ALL_REDUCE:
+        return "all-reduce alone"
+    return f"{line.text('size')} {line.text('precision')}, {NAMES.get(line.text('way'), '')}"
+
