@@ -54,7 +54,9 @@ def _steps(axes: Axes, case: Sequence[Line]) -> None:
     found = [line for way in WAYS for line in case if line.text("way") == way]
     places = range(len(found))
     times = [line.amount("median_ms") for line in found]
-    exposed = [min(line.amount("exposed_ms"), time) for line, time in zip(found, times, strict=True)]
+    exposed = [
+        min(line.amount("exposed_ms"), time) for line, time in zip(found, times, strict=True)
+    ]
     rest = [time - part for time, part in zip(times, exposed, strict=True)]
     axes.barh(places, rest, color=LINE_COLORS[4], label="step")
     axes.barh(places, exposed, left=rest, color=LINE_COLORS[1], label="nothing hides")

@@ -29,6 +29,10 @@ LATE = 0.1
 """A collective is late if nothing hides so much of the time that it takes without waits."""
 
 
+OWN = ("compute_ms", "optimizer_ms", "recorded_ms")
+"""What of `per_rank` doesn't depend on the other ranks."""
+
+
 def read_way(traces: list[Path]) -> Row:
     """What the traces of all ranks of one way tell, in ms of a step; {"trace_reason": why} if none.
 
@@ -41,8 +45,11 @@ def read_way(traces: list[Path]) -> Row:
         return {"trace_reason": str(error)}
     several = [each.pop("collectives") for each in ranks]
     most = {name: max(each[name] for each in ranks) for name in ranks[0]}
-    known = len(traces) == 1 or found.waits_known
-    return most | {"waits_known": known, "collectives": most_of_any(several)}
+    rows = most_of_any(several)
+    if rows and not found.waits_known:
+        reason = "what ranks wait for each other can't be told from their traces"
+        return {name: most[name] for name in OWN} | {"trace_reason": reason}
+    return most | {"collectives": rows}
 
 
 def per_rank(subject: Subject) -> Row:

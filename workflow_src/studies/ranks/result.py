@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import pandas as pd
 
 from workflow_src.common.datasheets import LINKS_GB_PER_S
-from workflow_src.common.units import MIB
 from workflow_src.render.value import (
     Cell,
     Joined,
@@ -16,7 +15,7 @@ from workflow_src.render.value import (
     ratio,
 )
 from workflow_src.studies.lines import Line, grouped, lines, out_of, shown, unmeasured
-from workflow_src.studies.ranks.points import ALL_REDUCE, WAYS
+from workflow_src.studies.ranks.points import ALL_REDUCE, MB, WAYS
 
 NAMES = {
     "alone": "no communication",
@@ -107,7 +106,9 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Ranks:
     of = {name: _of(every, name) for name in (ALL_REDUCE, "training", "collective")}
     ways = [each for case in grouped(of["training"], "size", "precision") for each in _ways(case)]
     errors = [
-        error for way in ways if way.line.ok and (error := way.line.value("gradient_error", "error"))
+        error
+        for way in ways
+        if way.line.ok and (error := way.line.value("gradient_error", "error"))
     ]
     times = [off for way in ways if (off := _off(way.line, "median_ms", "predicted_step_ms"))]
     peaks = [off for way in ways for name in PEAKS if (off := _off(way.line, *_names(name)))]
@@ -122,7 +123,7 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Ranks:
             shown([_predicted(way) for way in ways if way.line.ok and way.communicates]),
             shown([_peaks(way) for way in ways if way.line.ok]),
             shown([_collective(line) for line in of["collective"] if line.ok]),
-            shown([_errors(way) for way in ways if way.line.ok and way.communicates]),
+            shown([_errors(mine) for mine in grouped(_checked(ways), "way")]),
         ),
         missing=unmeasured([*of[ALL_REDUCE], *of["training"]], _name),
     )
@@ -134,9 +135,7 @@ def _of(every: Sequence[Line], measurement: str) -> list[Line]:
 
 def _ways(case: Sequence[Line]) -> list[Way]:
     """The ways of one case in the order of WAYS, with how much longer than alone they take."""
-    times = {
-        line.text("way"): line.value("median_ms", "ms") if line.ok else None for line in case
-    }
+    times = {line.text("way"): line.value("median_ms", "ms") if line.ok else None for line in case}
     alone = times.get("alone")
     found = [
         Way(line, ms, ratio(ms, alone, "near_one", "step / step without communication"))
@@ -180,17 +179,15 @@ def _gib(mib: Value | None) -> Value | None:
 
 def _reduced(line: Line) -> dict[str, Cell]:
     """An all-reduce: its time, and its bus bandwidth as a share of the link's."""
-    rate = line.value("bus_gb_per_s", "GB/s")
+    size, rate = line.value("bytes", "bytes"), line.value("bus_gb_per_s", "GB/s")
     link = LINKS_GB_PER_S.get(line.text("gpu"))
-    share = rate and link and computed(rate.number / link, "share", "bus / link", rate)
+    share = computed(rate.number / link, "share", "bus / link", rate) if rate and link else None
     return {
-        "all-reduce of, MiB": computed(
-            line.amount("bytes") / MIB, "MiB", "bytes", line.value("bytes", "bytes")
-        ),
+        "all-reduce of, MB": size and computed(size.number / MB, "", "bytes", size),
         "ms": line.ranged("median_ms", "p20_ms", "p80_ms", "ms"),
         "algorithm bandwidth, GB/s": line.value("algorithm_gb_per_s", "GB/s"),
         "bus bandwidth, GB/s": rate,
-        "of a link's": share or None,
+        "of a link's": share,
     }
 
 
@@ -249,17 +246,25 @@ def _collective(line: Line) -> dict[str, Cell]:
     }
 
 
-def _errors(way: Way) -> dict[str, Cell]:
-    return {
-        "case": way.case,
-        "way": way.name,
-        "gradients": way.line.value("gradient_error", "error"),
-        "parameters after a step": way.line.value("parameter_error", "error"),
+def _checked(ways: Sequence[Way]) -> list[Line]:
+    return [way.line for way in ways if way.line.ok and way.communicates]
+
+
+def _errors(mine: Sequence[Line]) -> dict[str, Cell]:
+    """The largest errors of a way, which every case checks with the same small model."""
+    heads = {"gradients": "gradient_error", "parameters after a step": "parameter_error"}
+    found = {
+        head: [value for line in mine if (value := line.value(name, "error"))]
+        for head, name in heads.items()
     }
+    most = {
+        head: max(values, key=lambda value: value.number, default=None)
+        for head, values in found.items()
+    }
+    return {"way": NAMES.get(mine[0].text("way"), mine[0].text("way")), **most}
 
 
 def _name(line: Line) -> str:
     if line.text("measurement") == ALL_REDUCE:
         return "all-reduce alone"
     return f"{line.text('size')} {line.text('precision')}, {NAMES.get(line.text('way'), '')}"
-
