@@ -31,7 +31,8 @@ TABLES_OF_STUDIES = {f"{study} table" for study in STUDIES} | {"levers predictio
 SECTIONS = {"section"}
 ANSWERS = {stage for stage in STAGES if stage.startswith("answer ")}
 RUN_A_MODEL = {*BENCHMARKS, "capture"} | {
-    f"{study} point" for study in ("profiler", "warmup", "precision", "accounting", "levers")
+    f"{study} point"
+    for study in ("profiler", "warmup", "precision", "accounting", "ranks", "levers")
 }
 RUN_THE_SOFTMAX = {*RUN_A_MODEL, "attention point", "fusion point"}
 

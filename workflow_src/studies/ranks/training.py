@@ -132,10 +132,14 @@ def memory(training: Training) -> Row:
 
 
 def profile(training: Training, steps: int, trace: Path) -> None:
-    """Write the trace of `steps` steps."""
+    """Write the trace of `steps` steps, which all ranks begin together."""
     wait = wait_for_all(training.case.device)
-    wait()
-    with exported_torch_window(training.case.device, trace, training.step):
+
+    def settle() -> None:
+        training.step()
+        wait()
+
+    with exported_torch_window(training.case.device, trace, settle):
         for _ in range(steps):
             training.step()
         synchronize(training.case.device)
