@@ -16,7 +16,8 @@ from workflow_src.studies.ranks.result import GRADIENTS_EQUAL, PARAMETERS_EQUAL
 from workflow_src.studies.ranks.ways import BUILD, balanced
 
 TINY = {"d_model": 16, "d_ff": 32, "layers": 1, "heads": 2}
-SETTINGS = {"sizes": {"tiny": TINY, "xl-2026": TINY}, "vocabulary": 50}
+SIZES = {"tiny": TINY, "xl-2026": TINY}
+SETTINGS = {"sizes": SIZES, "vocabulary": 50}
 
 
 def test_points_ask_for_as_many_devices_as_ranks_and_match_their_schema() -> None:
@@ -27,7 +28,7 @@ def test_points_ask_for_as_many_devices_as_ranks_and_match_their_schema() -> Non
 
 
 def test_one_size_under_two_names_is_measured_once() -> None:
-    both = SETTINGS | {"sizes": SETTINGS["sizes"] | {"2.7B": TINY}}
+    both = SETTINGS | {"sizes": SIZES | {"2.7B": TINY}}
     assert {point.get("size") for point in points("cuda", "full", both)} == {None, "2.7B"}
 
 

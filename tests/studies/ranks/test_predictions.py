@@ -38,7 +38,7 @@ def test_a_way_takes_the_step_alone_what_nothing_hides_and_its_copies() -> None:
     # Half of the optimizer, and each parameter sent.
     assert steps["sharded_optimizer"] == pytest.approx(100 + 3 + parameters - 5)
     # Two gathers and a scatter that nothing hides.
-    assert steps["fsdp"] == pytest.approx(100 + 3 + 10 * 24 / 28 - 5)
+    assert steps["fsdp"] == pytest.approx(100 + 3 + 10 * (2 * (4 + 8) + 8) / 28 - 5)
     assert found["fsdp"]["predicted_communication_ms"] == 5 + 3
 
 

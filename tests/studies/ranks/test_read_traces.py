@@ -23,7 +23,7 @@ def launch(number: int, at: int, name: str, start: int, end: int, stream: int) -
 
 
 def trace(folder: Path, rank: int, reduced: int) -> Path:
-    """Two steps: products until 150 us, an all-reduce from `reduced` to 220, AdamW's kernel of 50."""
+    """Two steps: products until 150 us, an all-reduce until 220 us, AdamW's kernel of 50 us."""
     events = []
     for begin in (0, STEP_US):
         events += [

@@ -50,8 +50,8 @@ def collectives(row: Row) -> list[Row]:
 
 def predicted(table: pd.DataFrame, predictions: list[Path]) -> pd.DataFrame:
     """The table with the predicted times of each way, if its baseline was measured."""
-    rows = [row | _times(row, table) for row in table.to_dict("records")]
-    return pd.DataFrame(rows)
+    rows = [{str(name): cell for name, cell in row.items()} for row in table.to_dict("records")]
+    return pd.DataFrame([row | _times(row, table) for row in rows])
 
 
 def _times(row: Row, table: pd.DataFrame) -> Row:

@@ -27,6 +27,10 @@ class Verdict(StrEnum):
         "Much, even where it is hidden: a step takes {least} as long as without communication at "
         "best ({best}), and {most} at worst ({worst})."
     )
+    WAITS = (
+        "That can't be told: without communication, the device works for {working} of the step, "
+        "and while it waits for launches, communication costs nothing."
+    )
     ON_A_CPU = (
         "A CPU doesn't show that: all ways give the gradients of one process on the whole batch "
         "(off by {error} of them at most), and no more is to be learned from processes that share "
@@ -38,10 +42,12 @@ class Verdict(StrEnum):
 def headline(result: Ranks) -> Headline:
     """The verdict on a result, with its numbers."""
     cases = _by_case(result.ways)
+    cases = [case for case in cases if not case[0].waits] or cases
     best, worst = ([pick(case, key=_over) for case in cases] for pick in (min, max))
     slots: dict[str, Cell] = {
         "wrong": _names([way for way in result.ways if way.wrong]),
         "error": result.error,
+        "working": result.working,
         "least": spread(way.over for way in best),
         "best": _names(best),
         "most": spread(way.over for way in worst),
@@ -58,6 +64,8 @@ def _verdict(result: Ranks, best: Sequence[Way]) -> Verdict:
         return Verdict.CANT_TELL
     if not any(way.line.text("gpu") for way in best):
         return Verdict.ON_A_CPU if result.error else Verdict.CANT_TELL
+    if best[0].waits:
+        return Verdict.WAITS
     return Verdict.LITTLE if all(_over(way) <= LITTLE for way in best) else Verdict.MUCH
 
 

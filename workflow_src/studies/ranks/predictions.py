@@ -29,10 +29,19 @@ from workflow_src.studies.study import Row
 BACKWARD_SHARE = 2 / 3
 """Of the passes' time: a backward pass has twice the products of the forward pass."""
 
-COPIED_BYTES = {"flat": 16, "bucketed": 8, "fsdp": 24}
-"""Bytes per parameter that copies read and write, beside the step's own traffic: `flat` copies all
-gradients together and back; `bucketed` each into its bucket; `fsdp` what it gathered, twice, and
-gradients together."""
+
+def copied_bytes(way: str, ranks: int) -> float:
+    """Bytes per parameter that copies read and write, beside the step's own traffic.
+
+    `flat` copies all gradients together and back; `bucketed` each into its bucket. `fsdp` copies
+    each rank's shard into the buffer of a gather and what was gathered out of it, both twice, and
+    gradients together before they are scattered.
+    """
+    once = 2 * ELEMENT_BYTES
+    return {"flat": 2 * once, "bucketed": once, "fsdp": 2 * (once / ranks + once) + once}.get(
+        way, 0
+    )
+
 
 SHARDED = ("sharded_optimizer", "fsdp")
 """The ways in which each rank's optimizer has only its part to do."""
@@ -62,7 +71,7 @@ class Baseline:
         """
         calls = calls_of(case, way)
         exposed_ms = self.exposed_ms(case, way, calls)
-        copied = COPIED_BYTES.get(way, 0) / OPTIMIZER_TRAFFIC_BYTES["fused"]
+        copied = copied_bytes(way, self.all_reduce.ranks) / OPTIMIZER_TRAFFIC_BYTES["fused"]
         saved = 1 - 1 / self.all_reduce.ranks if way in SHARDED else 0.0
         return {
             "predicted_communication_ms": self.all_reduce.total_ms(calls),
