@@ -9,6 +9,7 @@ from workflow_src.common.arguments import Parser, existing_file, existing_folder
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.case import CASE_COLUMNS
 from workflow_src.common.errors import StageError, one_sentence, remake
+from workflow_src.common.read_table import read_table
 from workflow_src.common.reading import reading
 from workflow_src.diagnosis.remedies.run import Run, predictions
 
@@ -36,16 +37,8 @@ def table(run: Run) -> pd.DataFrame:
 
 def read_run(folder: Path, ceilings: Sequence[Path]) -> Run:
     """The joined tables that predictions rest on; a run may have no ceilings."""
-    given = _read(ceilings[0], "kind", "name", "status") if ceilings else None
-    return Run(**{name: _read(folder / f"{name}.csv") for name in READ}, ceilings=given)
-
-
-def _read(path: Path, *columns: str) -> pd.DataFrame:
-    """A table that has at least these columns."""
-    with reading(path, "a readable table", remake(path), StageError):
-        table = pd.read_csv(path, keep_default_na=False, na_values=[""])
-        table[list(columns)]
-    return table
+    given = read_table(ceilings[0], "ceilings") if ceilings else None
+    return Run(**{name: read_table(folder / f"{name}.csv", name) for name in READ}, ceilings=given)
 
 
 @one_sentence()

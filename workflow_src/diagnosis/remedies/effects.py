@@ -385,9 +385,7 @@ EFFECTS: dict[str, Callable[[Trial], None]] = {
     "compile": fuse_chains,
     "graph": graph,
 }
-"""The remedies, in the order in which they are put on top of each other."""
-
-ORDER = tuple(EFFECTS)
+"""What each of REMEDIES changes of a step."""
 
 
 def applied(trial: Trial, remedies: Sequence[str]) -> Trial:
