@@ -109,7 +109,7 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Ranks:
     """What the study's table says; it isn't held against the run's ceilings."""
     every = lines(table, "ranks")
     of = {name: _of(every, name) for name in (ALL_REDUCE, "training", "collective")}
-    ways = [each for case in grouped(of["training"], "size", "precision") for each in _ways(case)]
+    ways = ways_of(of["training"])
     errors = [
         error
         for way in ways
@@ -137,6 +137,11 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Ranks:
 
 def _of(every: Sequence[Line], measurement: str) -> list[Line]:
     return [line for line in every if line.text("measurement") == measurement]
+
+
+def ways_of(trained: Sequence[Line]) -> list[Way]:
+    """The ways of each case of some lines, one case after another."""
+    return [each for case in grouped(trained, "size", "precision") for each in _ways(case)]
 
 
 def _ways(case: Sequence[Line]) -> list[Way]:
