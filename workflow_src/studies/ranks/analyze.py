@@ -64,14 +64,15 @@ def _times(row: Row, table: pd.DataFrame) -> Row:
 def baseline(table: pd.DataFrame, point: str) -> Baseline | None:
     """What the predictions of a point start from; None where a part of it is missing."""
     ran = table[table["status"] == "ok"]
-    reduced = ran[ran["measurement"] == ALL_REDUCE].sort_values("bytes")
-    alone = ran[(ran["point"] == point) & (ran["measurement"] == "training")]
-    alone = alone[alone["way"] == "alone"] if len(alone) else alone
-    if not len(reduced) or not len(alone) or pd.isna(alone.iloc[0].get("optimizer_ms")):
+    reduced = ran[ran["measurement"] == ALL_REDUCE]
+    trained = ran[(ran["point"] == point) & (ran["measurement"] == "training")]
+    alone = trained[trained["way"] == "alone"].to_dict("records") if len(trained) else []
+    if not len(reduced) or not alone or pd.isna(alone[0].get("optimizer_ms")):
         return None
+    reduced = reduced.sort_values("bytes")
     sizes, times = (tuple(reduced[name].tolist()) for name in ("bytes", "median_ms"))
-    curve = AllReduceTimes(sizes, times, int(reduced.iloc[0]["ranks"]))
-    return Baseline(curve, float(alone.iloc[0]["median_ms"]), float(alone.iloc[0]["optimizer_ms"]))
+    curve = AllReduceTimes(sizes, times, int(reduced["ranks"].iloc[0]))
+    return Baseline(curve, float(alone[0]["median_ms"]), float(alone[0]["optimizer_ms"]))
 
 
 def _case(row: Row) -> Case:
