@@ -5,6 +5,7 @@ from typing import Any
 from tests.studies.ranks.rows import collective, reduced, way
 from tests.studies.tables import cells, result_of
 from workflow_src.common.words import DASH
+from workflow_src.render.show import Printer
 
 PEAKS: dict[str, Any] = {
     "before_optimizer_mib": 4096.0,
@@ -55,3 +56,4 @@ def test_bandwidth_is_a_share_of_a_link_and_gathers_are_late_or_not() -> None:
     assert cells(found.reduced, "of a link's") == ["80 %", DASH]
     assert cells(found.collectives, "late") == ["2.00"]
     assert cells(found.collectives, "collective") == ["all-gather"]
+    assert str(Printer()(found.late)) == "2.00 of 65.0 in 2.7B fp32"

@@ -11,7 +11,7 @@ from workflow_src.common.datasheets import LINKS_GB_PER_S
 from workflow_src.render.drawing import LINE_COLORS, legend_of, nothing
 from workflow_src.studies.lines import Line, lines
 from workflow_src.studies.ranks.points import ALL_REDUCE, MB
-from workflow_src.studies.ranks.result import Way, ways_of
+from workflow_src.studies.ranks.way import Way, ways_of
 
 
 def draw(table: pd.DataFrame) -> Figure:

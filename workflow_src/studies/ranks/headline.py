@@ -6,7 +6,8 @@ from enum import StrEnum
 from workflow_src.render.show import Headline
 from workflow_src.render.value import Cell, Joined
 from workflow_src.studies.lines import spread
-from workflow_src.studies.ranks.result import Ranks, Way
+from workflow_src.studies.ranks.result import Ranks
+from workflow_src.studies.ranks.way import Way
 
 LITTLE = 1.05
 """Communication costs little where the best way's step takes at most so much of one without it."""

@@ -40,7 +40,7 @@ def read_way(traces: list[Path]) -> Row:
     """
     try:
         found = attributed(read_all(traces), None, step=STEP)
-        ranks = [per_rank(Subject.of(found, rank)) for rank in range(len(traces))]
+        ranks = [per_rank(Subject.of(found, each)) for each in found.capture.processes]
     except TraceError as error:
         return {"trace_reason": str(error)}
     several = [each.pop("collectives") for each in ranks]
