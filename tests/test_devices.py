@@ -20,8 +20,8 @@ import pytest
 
 from tests.holders import hold_for_ever, hold_shortly
 from workflow_src.common import device_locks, devices
-from workflow_src.common.device_locks import one_locked
-from workflow_src.common.devices import DeviceError, hold, hold_several
+from workflow_src.common.device_locks import DeviceError, one_locked
+from workflow_src.common.devices import hold, hold_several
 from workflow_src.measure import neighbors
 from workflow_src.measure.alone import measured_alone
 from workflow_src.measure.progress import observed, said
