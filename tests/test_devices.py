@@ -8,7 +8,6 @@ import queue
 import re
 import socket
 import tempfile
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Container
 from dataclasses import asdict, dataclass, fields
+from pathlib import PurePath
 from typing import Any, Self
 
 PHASES = ("forward", "forward_backward", "train_step")
@@ -67,6 +68,11 @@ class Case(PlanRow):
         """Width of one attention head."""
         return self.d_model // self.heads
 
+    @property
+    def brought_code(self) -> str:
+        """file.py:function of an attention of one's own; "" if it is one of ATTENTIONS."""
+        return self.attention if names_code(self.attention) else ""
+
 
 @dataclass(frozen=True)
 class Brought(PlanRow):
@@ -100,6 +106,22 @@ class Brought(PlanRow):
         """What the function is given besides the device, by name."""
         given: dict[str, Any] = json.loads(self.axes)
         return given
+
+    @property
+    def brought_code(self) -> str:
+        """file.py:function of the model."""
+        return self.workload
+
+
+def names_code(value: str) -> bool:
+    """Whether a value is file.py:function in place of a name that this project knows."""
+    return ":" in value
+
+
+def short_name(code: str) -> str:
+    """file.function of path/file.py:function."""
+    path, _, function = code.rpartition(":")
+    return f"{PurePath(path).stem}.{function}"
 
 
 AnyCase = Case | Brought

@@ -27,6 +27,9 @@ from workflow_src.common.schema import (
     mapping,
 )
 
+ATTENTION: Schema = {"if": {"pattern": ":"}, "then": TEXT, "else": choice(ATTENTIONS)}
+"""The schema of an attention: one of this project's, or file.py:function."""
+
 COLUMNS = {
     "case": TEXT,
     "size": TEXT,
@@ -38,7 +41,8 @@ COLUMNS = {
     "batch": POSITIVE,
     "context": POSITIVE,
     "precision": choice(PRECISIONS),
-    "attention": choice(ATTENTIONS),
+    "attention": ATTENTION,
+    "attention_code": TEXT,
     "optimizer": choice(OPTIMIZERS),
     "device": choice(("cpu", "cuda")),
     "seed": NOT_NEGATIVE,

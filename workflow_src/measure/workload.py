@@ -13,6 +13,7 @@ from workflow_src.common.case import PHASES, AnyCase, Brought, Case
 from workflow_src.measure import brought
 from workflow_src.measure.module_ranges import ForwardThenLoss, is_compiled, module_ranges
 from workflow_src.measure.oom import free
+from workflow_src.measure.own_attention import own_core
 from workflow_src.measure.precision import AUTOCAST, use_precision
 from workflow_src.measure.progress import say
 from workflow_src.measure.timing import synchronize
@@ -206,7 +207,7 @@ class Workload:
 def _own(case: Case, build: Build) -> Parts:
     """This project's Transformer with random tokens, and the mean cross-entropy of the next one."""
     use_precision(case.precision)
-    model = build_model(case)
+    model = build_model(case, own_core(case))
     if build.bf16_weights:
         for parameter in model.parameters():
             parameter.data = parameter.data.bfloat16()
@@ -229,7 +230,7 @@ def _own(case: Case, build: Build) -> Parts:
 
 def _of_function(case: Brought) -> Parts:
     """What a brought function makes; a precision that it takes is its own affair."""
-    function = brought.function_of(case)
+    function = brought.function_of(case.workload)
     own_precision = brought.takes_precision(function)
     if not own_precision:
         use_precision(case.precision)

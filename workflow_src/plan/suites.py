@@ -10,12 +10,21 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from workflow_src.common.case import ATTENTIONS, NEEDS_CUDA, PRECISIONS, AnyCase, Case
+from workflow_src.common.case import (
+    ATTENTIONS,
+    NEEDS_CUDA,
+    PRECISIONS,
+    AnyCase,
+    Case,
+    names_code,
+    short_name,
+)
 from workflow_src.common.ceilings import SIZES
 from workflow_src.common.devices import cuda_devices
 from workflow_src.common.errors import remake
 from workflow_src.plan.brought import (
     BROUGHT_PATTERN,
+    attention_code,
     brought_cases,
     checked,
     code_of,
@@ -23,7 +32,9 @@ from workflow_src.plan.brought import (
 )
 from workflow_src.plan.config import ConfigError, check, one_of
 
-OWN_PATTERN = r"[A-Za-z0-9.]+(?:-[A-Za-z0-9.]+)*-ctx[0-9]+-(?:fp32|tf32|bf16|fp16)(?:-[a-z0-9_]+)*"
+OWN_PATTERN = (
+    r"[A-Za-z0-9.]+(?:-[A-Za-z0-9.]+)*-ctx[0-9]+-(?:fp32|tf32|bf16|fp16)(?:-[A-Za-z0-9_.]+)*"
+)
 CASE_PATTERN = rf"(?:{OWN_PATTERN}|{BROUGHT_PATTERN})"
 """The pattern of case ids: the workflow's global wildcard constraint."""
 
@@ -64,6 +75,8 @@ class Plan:
             raise ConfigError(one_of(f"case of {self.tag}", case_id, self.case_ids))
         case = self.cases[self.case_ids.index(case_id)]
         row = case.as_dict() | {key: self.settings[key] for key in keys}
+        if isinstance(case, Case) and case.brought_code:
+            row["attention_code"] = self.settings["attention_codes"][case.attention]
         return row | self.threads
 
     @property
@@ -111,7 +124,9 @@ def case_id(size: str, axes: Mapping[str, Any]) -> str:
     """A short readable id; axes at their usual value are left out."""
     parts = [size, f"ctx{axes['context']}", axes["precision"]]
     parts += [f"b{axes['batch']}"] if axes["batch"] != 4 else []
-    parts += [axes["attention"]] if axes["attention"] != "naive" else []
+    attention = axes["attention"]
+    attention = short_name(attention) if names_code(attention) else attention
+    parts += [attention] if attention != "naive" else []
     parts += [axes["optimizer"]] if axes["optimizer"] != "adamw" else []
     return "-".join(parts)
 
@@ -129,6 +144,13 @@ def make_cases(config: Mapping[str, Any], device: str) -> tuple[AnyCase, ...]:
         axes = dict(zip(names, values, strict=True))
         fields = common | config["sizes"][size] | axes
         cases.append(Case(case=case_id(size, axes), size=size, device=device, **fields))
+    ids = [case.case for case in cases]
+    for case in cases:
+        if ids.count(case.case) > 1:
+            raise ConfigError(
+                f"suites.{config['suite']}.attentions: two cases would be called {case.case!r}; "
+                "rename a file or a function"
+            )
     return tuple(cases)
 
 
@@ -230,6 +252,12 @@ def make_plan(raw: Mapping[str, Any], results: Path = Path("results")) -> Plan:
     if config["workload"]:
         config["code"] = code_of(checked(config["workload"], config["axes"]).file)
         require_own_results(config["workload"], planned)
+    else:
+        config["attention_codes"] = {
+            attention: attention_code(attention, f"suites.{config['suite']}.attentions")
+            for attention in suite["attentions"]
+            if names_code(attention)
+        }
     return expand(config | {"cpu_threads": resolve_threads(config, earlier)})
 
 

@@ -9,7 +9,7 @@ from workflow_src.common.arguments import Parser, existing_file, existing_folder
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.case import CASE_COLUMNS
 from workflow_src.common.errors import StageError, one_sentence, remake
-from workflow_src.common.read_table import read_table
+from workflow_src.common.read_table import read_table, with_texts
 from workflow_src.common.reading import reading
 from workflow_src.diagnosis.remedies.run import Run, predictions
 
@@ -38,7 +38,8 @@ def table(run: Run) -> pd.DataFrame:
 def read_run(folder: Path, ceilings: Sequence[Path]) -> Run:
     """The joined tables that predictions rest on; a run may have no ceilings."""
     given = read_table(ceilings[0], "ceilings") if ceilings else None
-    return Run(**{name: read_table(folder / f"{name}.csv", name) for name in READ}, ceilings=given)
+    joined = {name: with_texts(read_table(folder / f"{name}.csv", name), name) for name in READ}
+    return Run(**joined, ceilings=given)
 
 
 @one_sentence()
