@@ -11,6 +11,7 @@ from workflow_src.studies.join_points import Complete, Derive, join
 from workflow_src.studies.levers import analyze as levers
 from workflow_src.studies.matmul import analyze as matmul
 from workflow_src.studies.mlp import analyze as mlp
+from workflow_src.studies.ranks import analyze as ranks
 
 H200 = ROOT / "examples" / "h200"
 
@@ -22,6 +23,7 @@ H200 = ROOT / "examples" / "h200"
         ("mlp", mlp.derive, None),
         ("accounting", accounting.derive, None),
         ("flash", flash.derive, None),
+        ("ranks", ranks.derive, ranks.predicted),
         ("levers", levers.derive, levers.complete),
     ],
 )

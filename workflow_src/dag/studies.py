@@ -54,6 +54,13 @@ class Studies:
         points = self.points(wildcards.study)
         return json.dumps(points[known(f"point of {wildcards.study}", wildcards.point, points)])
 
+    def gpus(self, wildcards: Wildcards) -> int:
+        """How many devices a study's point measures on."""
+        points = self.points(wildcards.study)
+        return int(
+            points[known(f"point of {wildcards.study}", wildcards.point, points)].get("gpus", 1)
+        )
+
     def memory_mb(self, wildcards: Wildcards, attempt: int) -> int:
         """Memory (MiB) to request from a cluster for a study's point; grows with each attempt."""
         return attempt * MEMORY_MIB

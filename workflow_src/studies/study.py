@@ -31,6 +31,7 @@ STUDIES = (
     "mlp",
     "accounting",
     "flash",
+    "ranks",
     "levers",
 )
 """The studies, in the order of the report."""
