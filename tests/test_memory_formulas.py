@@ -22,6 +22,11 @@ from workflow_src.model.memory_formulas import (
     phase_flops,
     rule_flops,
 )
+from workflow_src.model.saved_tensors import (
+    compiled_course_tensors,
+    stream_bytes,
+    total_bytes,
+)
 from workflow_src.model.transformer import build_model
 
 HAND = Case("hand", "hand", 4, 6, 2, 2, 10, 2, 3, "fp32", "naive", "adamw", "cpu")
@@ -151,13 +156,14 @@ def test_model_row_by_hand() -> None:
 
 
 def test_peaks_by_hand() -> None:
-    loss = 8 * 60
-    kept = activation_bytes(HAND)
-    assert peak_bytes(HAND, "forward_backward") == 4 * PARAMETERS + kept + loss
-    assert peak_bytes(HAND, "train_step") == 12 * PARAMETERS + kept + loss
+    # Without gradients: weights, and softmax (8 + 5 x 4) s + 12 q or the head's logits.
     assert peak_bytes(HAND, "forward") == 4 * PARAMETERS + 28 * 24 + 12 * 36
     head = replace(HAND, vocabulary=1000)
     assert peak_bytes(head, "forward") == 4 * parameter_count(head) + 4 * (24 + 6000)
+    # The loss of so large a vocabulary: all is saved but the logits, and two gradients of them.
+    loss = activation_bytes(head) + 4 * 6000
+    assert peak_bytes(head, "forward_backward") == 4 * parameter_count(head) + loss
+    assert peak_bytes(head, "train_step") == 12 * parameter_count(head) + loss
 
 
 def test_many_parameters_and_few_tokens_peak_at_the_end() -> None:
@@ -165,3 +171,11 @@ def test_many_parameters_and_few_tokens_peak_at_the_end() -> None:
     count = parameter_count(case)
     assert peak_bytes(case, "forward_backward") == 8 * count
     assert peak_bytes(case, "train_step") == 16 * count + 4 * 64 * 256
+
+
+def test_the_handout_of_2026_prints_what_a_compiled_block_saves() -> None:
+    case = Case("xl", "xl", 2560, 10240, 32, 16, 10000, 4, 2048, "fp32", "naive", "adamw", "cuda")
+    block = total_bytes(compiled_course_tensors(case)) / 2**20
+    assert (block, 4 * block, 2 * stream_bytes(case) / 2**20) == (3651.3125, 14605.25, 160.0)
+    names = [tensor.name for tensor in compiled_course_tensors(case)]
+    assert len(set(names)) == len(names) == 20

@@ -32,7 +32,16 @@ SECTIONS = {"section"}
 ANSWERS = {stage for stage in STAGES if stage.startswith("answer ")}
 RUN_A_MODEL = {*BENCHMARKS, "capture"} | {
     f"{study} point"
-    for study in ("profiler", "warmup", "precision", "accounting", "ranks", "levers")
+    for study in (
+        "profiler",
+        "warmup",
+        "precision",
+        "accounting",
+        "memory",
+        "checkpointing",
+        "ranks",
+        "levers",
+    )
 }
 RUN_THE_SOFTMAX = {*RUN_A_MODEL, "attention point", "flash point", "fusion point"}
 
@@ -95,8 +104,12 @@ BEHAVIOR = [
         id="a rule in families.csv",
     ),
     pytest.param(
-        "model/memory_formulas.py", "end = GRADIENT_BYTES * parameters", "end = 2 * parameters",
-        {"accounting table"}, id="a formula of memory",
+        "model/memory_formulas.py", "gate = 8 * stream", "gate = 4 * stream",
+        {"accounting table", "memory table"}, id="a formula of memory",
+    ),
+    pytest.param(
+        "model/step_memory.py", "(26, 20) if half", "(26, 18) if half",
+        {"accounting table", "memory table", "checkpointing table"}, id="a formula of a step",
     ),
     pytest.param(
         "studies/warmup/nsys_export.py", "AND n.domainId = 0", "", {"warmup point"},
@@ -126,7 +139,8 @@ BEHAVIOR = [
     ),
     pytest.param(
         "common/operators.py", "SOFTMAX_FLOPS = 5", "SOFTMAX_FLOPS = 4",
-        {"case_tables", "accounting table", "answer e", "figure"}, id="a formula of FLOPs",
+        {"case_tables", "accounting table", "checkpointing table", "answer e", "figure"},
+        id="a formula of FLOPs",
     ),
     pytest.param(
         "model/attention.py", "/ math.sqrt(d_head)", "/ d_head",
@@ -153,12 +167,12 @@ BEHAVIOR = [
     ),
     pytest.param(
         "measure/processes.py", "for _ in row[", "for _ in 2 * row[",
-        {"benchmark in processes", *(f"{study} point" for study in STUDIES)},
+        {"benchmark in processes", *(f"{study} point" for study in STUDIES)} - {"memory point"},
         id="how several processes are merged",
     ),
     pytest.param(
         "measure/timing.py", "time.perf_counter_ns() - start", "time.time_ns() - start",
-        MEASURING - {"capture"}, id="how wall-clock time is taken",
+        MEASURING - {"capture", "memory point"}, id="how wall-clock time is taken",
     ),
     pytest.param(
         "measure/ceilings.py", "TIMES_L2 = 4", "TIMES_L2 = 5",
@@ -176,7 +190,8 @@ BEHAVIOR = [
     pytest.param(
         "common/ceilings.py", "return float(row[work] / ns * scale)",
         "return float(row[work] / ns / scale)",
-        {"ceilings table", "accounting table", "fusion table"}, id="the rate of a ceiling",
+        {"ceilings table", "accounting table", "fusion table", "checkpointing table"},
+        id="the rate of a ceiling",
     ),
     pytest.param(
         "measure/activities.py", "calls[activity] += 1", "calls[activity] += 2",

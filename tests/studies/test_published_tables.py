@@ -6,10 +6,12 @@ from tests.workflow import ROOT
 from workflow_src.common.study_table import read_study
 from workflow_src.placing.families import load_rules
 from workflow_src.studies.accounting import analyze as accounting
+from workflow_src.studies.checkpointing import analyze as checkpointing
 from workflow_src.studies.flash import analyze as flash
 from workflow_src.studies.join_points import Complete, Derive, join
 from workflow_src.studies.levers import analyze as levers
 from workflow_src.studies.matmul import analyze as matmul
+from workflow_src.studies.memory import analyze as memory
 from workflow_src.studies.mlp import analyze as mlp
 from workflow_src.studies.ranks import analyze as ranks
 
@@ -22,6 +24,8 @@ H200 = ROOT / "examples" / "h200"
         ("matmul", matmul.derive, None),
         ("mlp", mlp.derive, None),
         ("accounting", accounting.derive, None),
+        ("memory", memory.derive, None),
+        ("checkpointing", checkpointing.derive, None),
         ("flash", flash.derive, None),
         ("ranks", ranks.derive, ranks.predicted),
         ("levers", levers.derive, levers.complete),

@@ -71,6 +71,55 @@ def matmul_flops(case: Case) -> int:
     return sum(flops[component] for component in MATMUL_COMPONENTS)
 
 
+def recomputed_flops(case: Case, sublayers: int) -> int:
+    """FLOPs of matrix products that a step does twice if every so many sublayers are checkpointed.
+
+    A block has two sublayers, attention and feed-forward. The last product of each group isn't done
+    again, because nothing that the backward pass needs comes after what it reads.
+    """
+    if not sublayers:
+        return 0
+    attention, feed_forward = _last_products(case)
+    every = 2 * case.layers
+    ends = [min(first + sublayers, every) - 1 for first in range(0, every, sublayers)]
+    return _block_flops(case) * case.layers - sum(
+        feed_forward if end % 2 else attention for end in ends
+    )
+
+
+def nested_recomputed_flops(case: Case) -> int:
+    """The same if each half of the blocks is checkpointed, and each half of that, down to one."""
+    _, feed_forward = _last_products(case)
+    return _block_flops(case) * nested_passes(case.layers) - feed_forward * case.layers
+
+
+def nested_passes(layers: int) -> int:
+    """Forward passes of blocks that nested checkpoints repeat: about L (log2 L + 1) / 2.
+
+    A checkpoint of n blocks first repeats the first n // 2, to find where the second half begins,
+    and then has each half repeat what it needs; of a single block, that is its pass.
+    """
+
+    def inside(blocks: int) -> int:
+        if blocks == 1:
+            return 1
+        first = blocks // 2
+        return first + inside(first) + inside(blocks - first)
+
+    return inside(1) if layers == 1 else inside(layers // 2) + inside(layers - layers // 2)
+
+
+def _block_flops(case: Case) -> int:
+    head = 2 * case.batch * case.context * case.d_model * case.vocabulary
+    return (matmul_flops(case) - head) // case.layers
+
+
+def _last_products(case: Case) -> tuple[int, int]:
+    """FLOPs of the last matrix product of a block's attention, and of its feed-forward."""
+    per_column = 2 * case.batch * case.context * case.d_model
+    return per_column * case.d_model, per_column * case.d_ff
+
+
 def parameter_count(case: Case) -> int:
     """Parameters of the case's model: embedding, blocks, final norm and untied head."""
     attention = 4 * case.d_model**2

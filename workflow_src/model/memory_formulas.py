@@ -15,12 +15,21 @@ from workflow_src.model.flops import (
     parameter_count,
     total_forward_flops,
 )
+from workflow_src.model.saved_tensors import (
+    WIDE,
+    attention_tensors,
+    feed_forward_tensors,
+    total_bytes,
+)
+from workflow_src.model.step_memory import (
+    OPTIMIZER_BYTES,
+    backward_peak_bytes,
+    no_checkpoints,
+    step_peak_bytes,
+)
 
-WEIGHT_BYTES = GRADIENT_BYTES = 4
-OPTIMIZER_BYTES = 8
-"""AdamW keeps two moments of each parameter, in float32 like the weights."""
-
-STATE_BYTES = WEIGHT_BYTES + GRADIENT_BYTES + OPTIMIZER_BYTES
+STATE_BYTES = 2 * WIDE + OPTIMIZER_BYTES
+"""Weights, gradients and optimizer state of a parameter."""
 
 
 def embedding_count(case: Case) -> int:
@@ -49,53 +58,32 @@ def rule_flops(case: Case, parameters: int, per_token: int) -> int:
 
 
 def activation_bytes(case: Case) -> int:
-    """Bytes that autograd and the step keep from the forward pass until the backward pass.
+    """Bytes that autograd and the step keep from the forward pass until the loss is known.
 
-    Derived from workflow_src/model operation by operation, from what PyTorch saves for each
-    derivative; a tensor saved by two operations counts once. M = batch x T tokens,
-    s = M x d_model, w = M x d_ff, q = batch x heads x T x T, r = batch x heads x T,
-    v = M x vocabulary.
-
-    float32, elements of 4 bytes. Each block: each of two norms keeps its input, the normalized
-    input and its output (3 s), and a scale per token (M); rotated q, k and a contiguous v (3 s);
-    scores, exponentials and weights (3 q), the rows' maxima and sums (2 r); the input of the
-    output projection (s); the gate's input, silu's result, the other branch and their product
-    (4 w). Total: 10 s + 2 M + 3 q + 2 r + 4 w. Outside the blocks: the last norm (3 s + M), logits
-    and log-probabilities (2 v) and the loss's total weight (1).
-
-    bf16 and fp16 (autocast on CUDA), in bytes: the residual stream and normalized inputs stay
-    float32 (4 s each), inputs of linear layers are cast (2 s each time: once for qkv, twice for
-    the two branches of the gate), q, k, v and the projection's input are 2 s each; scores 2 q,
-    exponentials 4 q since exp runs in float32, weights cast to 2 q; maxima 2 r, sums 4 r;
-    4 tensors of 2 w. Total: 30 s + 8 M + 8 q + 6 r + 8 w. Outside the blocks: 10 s + 4 M + 8 v + 4,
-    and autocast's copies of the matrix-product weights, 2 bytes each. The 8 v: logits (2), their
+    What each block saves (saved_tensors.py) and, with M = batch x T tokens, s = M x d_model and v =
+    M x vocabulary: the last norm and its output (3 s + M), logits and log-probabilities (2 v) and
+    the loss's total weight (1), 4 bytes each. bf16 and fp16 (autocast on CUDA), in bytes: 10 s + 4
+    M + 8 v + 4, and a copy of the head's weights, 2 bytes each. The 8 v: logits (2), their
     log-probabilities (2), which torch's cross entropy computes in the logits' own type, and those
     cast to float32 for the likelihood (4).
 
-    With a batch of one, v stays a view, which keeps all of q, k and v before rotation (2 s more).
     Raises ValueError for any attention but naive.
     """
-    if case.attention != "naive":
-        raise ValueError(f"activations are known for attention naive, not {case.attention}")
     tokens = case.batch * case.context
-    rows = case.batch * case.heads * case.context
-    stream, wide, square = tokens * case.d_model, tokens * case.d_ff, rows * case.context
-    logits = tokens * case.vocabulary
-    views = 2 * stream if case.batch == 1 else 0
-    if ELEMENT_BYTES[case.precision] == 4:
-        block = 4 * (10 * stream + 2 * tokens + 3 * square + 2 * rows + 4 * wide + views)
-        return case.layers * block + 4 * (3 * stream + tokens + 2 * logits + 1)
-    block = 30 * stream + 8 * tokens + 8 * square + 6 * rows + 8 * wide + 2 * views
-    casts = 2 * matmul_weight_count(case)
-    return case.layers * block + 10 * stream + 4 * tokens + 8 * logits + 4 + casts
+    stream, logits = tokens * case.d_model, tokens * case.vocabulary
+    blocks = case.layers * total_bytes([*attention_tensors(case), *feed_forward_tensors(case)])
+    if ELEMENT_BYTES[case.precision] == WIDE:
+        return blocks + 12 * stream + WIDE * (tokens + 1) + 8 * logits
+    head = 2 * embedding_count(case)
+    return blocks + 10 * stream + WIDE * (tokens + 1) + 8 * logits + head
 
 
 def _forward_bytes(case: Case) -> int:
     """Peak bytes of a forward pass without gradients, besides the weights.
 
     The largest of: softmax (residual stream, its normalized copy, q, k, v before rotation, q and k
-    after it, and three T x T matrices per head in float32), the gate (three tensors of width d_ff)
-    and the logits.
+    after it, and three T x T matrices per head in float32) and the gate (three tensors of width
+    d_ff) of the last block, and the logits. Under autocast with the copies of weights made so far.
     """
     size = ELEMENT_BYTES[case.precision]
     tokens = case.batch * case.context
@@ -104,29 +92,31 @@ def _forward_bytes(case: Case) -> int:
     softmax = (8 + 5 * size) * stream + 12 * square
     gate = 8 * stream + 3 * size * wide
     head = 4 * stream + size * tokens * case.vocabulary
-    casts = 0 if size == 4 else 2 * matmul_weight_count(case)
-    return casts + max(softmax, gate, head)
+    if size == WIDE:
+        return max(softmax, gate, head)
+    # Neither the output projection of that block has run yet, nor its feed-forward, nor the head.
+    copies, down = 2 * matmul_weight_count(case), case.d_model * case.d_ff
+    before_head = copies - 2 * embedding_count(case)
+    return max(
+        before_head - 2 * (case.d_model**2 + 3 * down) + softmax,
+        before_head - 2 * down + gate,
+        copies + head + 2 * stream,
+    )
 
 
 def peak_bytes(case: Case, phase: str) -> int:
     """Predicted peak memory of a phase, in bytes.
 
-    forward: weights + the forward pass's peak. With a backward pass: weights + optimizer state
-    (train_step) + the larger of memory at its start and at its end. At the start: all activations
-    and two gradients of the logits in float32. At the end: all gradients, and in train_step the
-    square root of the largest parameter's second moment. In between, activations are assumed to be
-    freed at the same steady rate at which gradients are allocated.
+    forward: weights + the forward pass's peak. With a backward pass: weights + the larger of that
+    pass's peak and all gradients. train_step: see step_memory.py.
     """
-    parameters = parameter_count(case)
-    weights = WEIGHT_BYTES * parameters
+    weights = WIDE * parameter_count(case)
     if phase == "forward":
         return weights + _forward_bytes(case)
-    begin = activation_bytes(case) + 8 * case.batch * case.context * case.vocabulary
-    end = GRADIENT_BYTES * parameters
+    checkpoints = no_checkpoints(case.layers)
     if phase == "forward_backward":
-        return weights + max(begin, end)
-    largest = case.d_model * max(3 * case.d_model, case.d_ff, case.vocabulary)
-    return weights + OPTIMIZER_BYTES * parameters + max(begin, end + 4 * largest)
+        return weights + max(backward_peak_bytes(case, checkpoints), weights)
+    return step_peak_bytes(case, checkpoints)
 
 
 def model_row(case: Case) -> dict[str, Any]:
@@ -143,8 +133,8 @@ def model_row(case: Case) -> dict[str, Any]:
         "forward_rule_all_flops": rule_flops(case, parameters, 2),
         "step_rule_flops": rule_flops(case, without, 6),
         "step_rule_all_flops": rule_flops(case, parameters, 6),
-        "weights_mib": WEIGHT_BYTES * parameters / MIB,
-        "gradients_mib": GRADIENT_BYTES * parameters / MIB,
+        "weights_mib": WIDE * parameters / MIB,
+        "gradients_mib": WIDE * parameters / MIB,
         "optimizer_mib": OPTIMIZER_BYTES * parameters / MIB,
         "activations_mib": activation_bytes(case) / MIB,
     }

@@ -41,3 +41,14 @@ def listening(profiler: str | None) -> Iterator[None]:
         yield
     finally:
         _emit = _silence
+
+
+@contextmanager
+def emitting(emit: RangeFactory) -> Iterator[None]:
+    """While inside, `emit` makes the context manager of each range, from its name."""
+    global _emit
+    _emit = emit
+    try:
+        yield
+    finally:
+        _emit = _silence

@@ -84,6 +84,7 @@ FORMATS: Mapping[str, Callable[[float], str]] = {
     "error": lambda error: f"{error:.2g}",
     **dict.fromkeys(("", "ms", "us", "s", "GiB", "MiB", "GB/s", "TFLOP/s", "MHz", "W"), number),
     "precise": precise,
+    "hundredths": lambda value: f"{value:,.2f}",
     "rate": lambda rate: number(float(f"{rate:.3g}")),
 }
 """How a number of each unit is printed. The units of times, sizes and rates stand in the column's

@@ -14,11 +14,15 @@ from workflow_src.render.value import (
     Ranged,
     Rows,
     Value,
+    computed,
     count,
     median,
     merged,
+    ratio,
     value,
 )
+
+MIB_PER_GIB = 1024
 
 
 @final
@@ -123,6 +127,23 @@ def unmeasured(every: Iterable[Line], name: Callable[[Line], str]) -> pd.DataFra
             for (named, state, reason), rows in found.items()
         ]
     )
+
+
+def gib(line: Line, column: str) -> Value | None:
+    """A cell of MiB in GiB."""
+    found = line.value(column, "MiB")
+    return found and computed(found.number / MIB_PER_GIB, "GiB", column, found)
+
+
+def change(predicted: Value | None, measured: Value | None) -> Value | None:
+    """By how much a prediction is off, with its sign."""
+    found = ratio(predicted, measured, "change", "predicted / measured - 1")
+    return found and computed(found.number - 1, "change", found.formula, found)
+
+
+def absolute(off: Value) -> Value:
+    """By how much, without sign."""
+    return Value(abs(off.number), "share", off.sources, f"|{off.formula}|")
 
 
 def out_of(found: Sequence[Value], every: Sequence[Value]) -> Cell:

@@ -14,6 +14,9 @@ from workflow_src.studies.accounting.result import result as accounting_result
 from workflow_src.studies.attention.figure import draw as draw_attention
 from workflow_src.studies.attention.headline import headline as attention_headline
 from workflow_src.studies.attention.result import result as attention_result
+from workflow_src.studies.checkpointing.figure import draw as draw_checkpointing
+from workflow_src.studies.checkpointing.headline import headline as checkpointing_headline
+from workflow_src.studies.checkpointing.result import result as checkpointing_result
 from workflow_src.studies.flash.figure import draw as draw_flash
 from workflow_src.studies.flash.headline import headline as flash_headline
 from workflow_src.studies.flash.result import result as flash_result
@@ -26,6 +29,9 @@ from workflow_src.studies.levers.result import result as levers_result
 from workflow_src.studies.matmul.figure import draw as draw_matmul
 from workflow_src.studies.matmul.headline import headline as matmul_headline
 from workflow_src.studies.matmul.result import result as matmul_result
+from workflow_src.studies.memory.figure import draw as draw_memory
+from workflow_src.studies.memory.headline import headline as memory_headline
+from workflow_src.studies.memory.result import result as memory_result
 from workflow_src.studies.mlp.figure import draw as draw_mlp
 from workflow_src.studies.mlp.headline import headline as mlp_headline
 from workflow_src.studies.mlp.result import result as mlp_result
@@ -123,6 +129,20 @@ REGISTRY: Mapping[str, Study[Any]] = {
         flash_result,
         flash_headline,
         draw_flash,
+    ),
+    "memory": Study(
+        "Memory: what is held when, by what, and what fits",
+        "How much memory does a training step take at its peak, where, and for what?",
+        memory_result,
+        memory_headline,
+        draw_memory,
+    ),
+    "checkpointing": Study(
+        "Checkpointing: memory saved, and what is computed twice for it",
+        "How many blocks should a checkpoint cover, and what does it cost?",
+        checkpointing_result,
+        checkpointing_headline,
+        draw_checkpointing,
     ),
     "ranks": Study(
         "Two GPUs: what communication costs",

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from workflow_src.common.arguments import Parser, json_of, new_file
@@ -65,6 +66,21 @@ def main(
     use_threads(point)
     result = measured_alone(point["point"], point, "rows", lambda: measure(point))
     write_json(given.output, {"point": point} | result)
+
+
+@one_sentence()
+def main_beside(
+    measure: Callable[[Point, Path], list[Row]], schema: Schema, check: Check | None = None
+) -> None:
+    """As `main`, for a study that writes files beside its points: `measure` takes the point's."""
+    parser = Parser(description=__doc__)
+    parser.add_argument("--point", type=point_of(schema, check), required=True)
+    parser.add_argument("--output", type=new_file, required=True)
+    given = parser.parse_args()
+    use_threads(given.point)
+    run = partial(measure, given.point, given.output)
+    result = measured_alone(given.point["point"], given.point, "rows", run)
+    write_json(given.output, {"point": given.point} | result)
 
 
 def _one_after_another(module: str, point: Point) -> list[dict[str, Any]]:

@@ -31,6 +31,8 @@ STUDIES = (
     "mlp",
     "accounting",
     "flash",
+    "memory",
+    "checkpointing",
     "ranks",
     "levers",
 )

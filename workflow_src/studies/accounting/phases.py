@@ -5,11 +5,9 @@ from dataclasses import dataclass
 
 from workflow_src.common.ceilings import over_ceiling
 from workflow_src.common.thresholds import WORKING_FULLY
-from workflow_src.render.value import Cell, Marked, Value, computed, ratio, total
+from workflow_src.render.value import Cell, Marked, Value, ratio, total
 from workflow_src.studies.accounting.roofline import TERA, Ceilings, rate
-from workflow_src.studies.lines import Line
-
-MIB_PER_GIB = 1024
+from workflow_src.studies.lines import Line, change, gib
 
 BEYOND = " (c)"
 """Marks a share of a ceiling that exceeds it: it was read from a cache, or the ceiling is none."""
@@ -67,7 +65,6 @@ def _read(line: Line, limits: Ceilings | None) -> Phase:
     working = ratio(busy, ms, "share", "device time / time")
     peak = gib(line, "peak_mib") if line.ok else None
     predicted = gib(line, "predicted_peak_mib")
-    off = ratio(predicted, peak, "change", "predicted / measured - 1")
     works = working is not None and working.number >= WORKING_FULLY
     reached = rate(line.value("flops", "flops"), ms, "TFLOP/s", TERA)
     best = limits.products if limits else None
@@ -77,20 +74,9 @@ def _read(line: Line, limits: Ceilings | None) -> Phase:
         working,
         peak,
         predicted,
-        off and computed(off.number - 1, "change", off.formula, off),
+        change(predicted, peak),
         ratio(reached, best, "share", "rate / best") if works or not on_gpu else None,
     )
-
-
-def gib(line: Line, column: str) -> Value | None:
-    """A cell of MiB in GiB."""
-    found = line.value(column, "MiB")
-    return found and computed(found.number / MIB_PER_GIB, "GiB", column, found)
-
-
-def absolute(off: Value) -> Value:
-    """By how much, without sign."""
-    return Value(abs(off.number), "share", off.sources, f"|{off.formula}|")
 
 
 def rule(model: Line, column: str) -> Value | None:

@@ -7,14 +7,14 @@ import pandas as pd
 
 from workflow_src.common.words import PHASES
 from workflow_src.render.value import Cell, Value, ratio
-from workflow_src.studies.accounting.phases import Phase, absolute, gib, marked, phases, rule
+from workflow_src.studies.accounting.phases import Phase, marked, phases, rule
 from workflow_src.studies.accounting.roofline import (
     Ceilings,
     Component,
     ceilings,
     components,
 )
-from workflow_src.studies.lines import Line, lines, shown, unmeasured
+from workflow_src.studies.lines import Line, absolute, gib, lines, shown, unmeasured
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,93 @@
+from pathlib import Path
+from typing import Any
+
+from tests.studies.memory.records import ABOUT, record
+from tests.studies.tables import filled, joined, printed
+from workflow_src.model.saved_tensors import attention_tensors, feed_forward_tensors
+from workflow_src.studies.memory import analyze
+from workflow_src.studies.memory.headline import headline
+from workflow_src.studies.memory.measure import measure_case, measure_saved
+from workflow_src.studies.memory.result import result
+from workflow_src.studies.models import case_of
+from workflow_src.studies.study import Row
+
+SIZE = {"d_model": 8, "d_ff": 16, "layers": 1, "heads": 2}
+POINT: dict[str, Any] = {
+    "point": "p", "measures": "model", "sizes": {"s": SIZE}, "vocabulary": 20, "batch": 4,
+    "context": 8, "device": "cpu", "size": "s", "compiled": False,
+}  # fmt: skip
+CASE = case_of(POINT, "s", "fp32")
+
+
+def peak(phase: str, mib: float | None, predicted: float = 1.0) -> Row:
+    """A raw row of a peak; without one, it ran out of memory."""
+    row = ABOUT | {"measurement": "peak", "phase": phase}
+    if mib is None:
+        return row | {"status": "oom", "reason": "full"}
+    return row | {"status": "ok", "reason": "", "peak_bytes": int(mib * 2**20)}
+
+
+def derive(rows: list[Row], **point: Any) -> list[Row]:
+    return analyze.derive(POINT | point, rows)
+
+
+def test_a_peak_stands_beside_its_prediction_and_whether_that_fits() -> None:
+    room = {"measurement": "device", "available_mib": 0.001, "status": "ok", "reason": ""}
+    forward, step = derive([room, peak("forward", 0.5), peak("train_step", None)])
+    assert forward["peak_mib"] == 0.5 and "peak_mib" not in step
+    assert forward["predicted_peak_mib"] < step["predicted_peak_mib"]
+    assert forward["fits_predicted"] == step["fits_predicted"] == "no"
+    assert "fits_predicted" not in derive([peak("forward", 0.5)])[0]
+
+
+def test_predictions_of_what_fits_are_scored(tmp_path: Path) -> None:
+    room = {"measurement": "device", "available_mib": 1e-3, "status": "ok", "reason": ""}
+    rows = [room, peak("forward", 0.0078), peak("train_step", None)]
+    table = joined(tmp_path, lambda _, rows: derive(rows), rows)
+    found = result(table, table[:0])
+    said = headline(found)
+    assert said.verdict.name == "BOTH"
+    assert found.peaks["training step, GiB"].tolist() == ["OOM"]
+    assert [cell.number for cell in found.fits.cells] == [1, 2]  # type: ignore[union-attr]
+
+
+def test_a_record_becomes_stretches_allocations_and_sizes() -> None:
+    rows = derive([record()])
+    kinds = [row["measurement"] for row in rows]
+    assert kinds == ["segment"] * 5 + ["allocation", "stream", "gradients"]
+    # A stream of 4 x 8 x 8 numbers; gradients of 4 x 64 + 3 x 128 + 2 x 8 numbers.
+    assert rows[6]["predicted_mib"] == 4 * 256 / 2**20
+    assert rows[7]["predicted_mib"] == 4 * 656 / 2**20 and rows[7]["least_mib"] == 4.0
+
+
+def test_what_a_block_saves_is_found_by_hooks_as_derived() -> None:
+    """Names go by size and order; the shapes are those that the names say."""
+    total, *tensors = derive(measure_saved(CASE, compiled=False), measures="block")[:6]
+    assert total["saved_mib"] == total["predicted_mib"]
+    assert total["gradients_mib"] == total["gradients_predicted_mib"]
+    names = {each.name for each in [*attention_tensors(CASE), *feed_forward_tensors(CASE)]}
+    assert {each["name"] for each in tensors} <= names
+    shapes = {each["name"]: (each["shape"], each["line"].split(":")[0]) for each in tensors}
+    assert shapes["gate before silu"] == ("4 x 8 x 16", "model/feed_forward.py")
+    assert shapes["masked scores"] == ("4 x 2 x 8 x 8", "model/attention.py")
+
+
+def test_a_case_is_recorded_without_an_allocator(tmp_path: Path) -> None:
+    rows = measure_case(CASE, record=True, beside=tmp_path / "p.json")
+    made = derive(rows)
+    peaks = [row for row in made if row["measurement"] == "peak"]
+    assert all(abs(row["predicted_peak_mib"] / row["peak_mib"] - 1) < 0.2 for row in peaks)
+    found = next(row for row in made if row["measurement"] == "gradients")
+    assert found["least_mib"] == found["most_mib"] == found["predicted_mib"]
+    steps = [row for row in made if row["measurement"] == "segment" and row["state_mib"] > 0]
+    assert steps[0]["part"] == "optimizer" and steps[0]["step"] == "step 1"
+
+
+def test_the_handouts_figures_stand_beside_the_derived_ones(tmp_path: Path) -> None:
+    table = joined(tmp_path, lambda _, rows: analyze._handout(), [{}])
+    assert [row["printed_mib"] for row in filled(table)] == [3651.31, 14605.25, 160.0]
+    assert printed(result(table, table[:0]).block.handout) == [
+        ["one block", "3,651.31", "3,651.31"],
+        ["four blocks", "14,605.25", "14,605.25"],
+        ["two checkpointed pairs", "160.00", "160.00"],
+    ]

@@ -1,0 +1,135 @@
+"""Peaks of training steps, with and without checkpoints, against what operators return."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from workflow_src.common.case import Case
+from workflow_src.measure.live_tensors import LiveTensors, storage_bytes
+from workflow_src.measure.step_peak import available_mib, kept_tensors, step_peak
+from workflow_src.measure.workload import Workload
+from workflow_src.model.flops import nested_passes, nested_recomputed_flops, recomputed_flops
+from workflow_src.model.memory_formulas import peak_bytes, phase_flops
+from workflow_src.model.saved_tensors import stream_bytes
+from workflow_src.model.step_memory import (
+    Checkpoints,
+    Kept,
+    each,
+    halves,
+    no_checkpoints,
+    step_peak_bytes,
+    sublayers,
+)
+from workflow_src.studies.checkpointing.blocks import arranged
+
+WIDE = Case("wide", "wide", 32, 128, 4, 2, 16, 32, 32, "fp32", "naive", "adamw", "cpu")
+LONG = replace(WIDE, heads=4, context=64, batch=8)
+DEEP = replace(WIDE, d_model=16, d_ff=32, layers=5, batch=64, context=16)
+LOSS = replace(WIDE, vocabulary=5000, layers=2)
+NESTED = -1
+"""Instead of a number of sublayers."""
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def checkpoints(case: Case, number: int) -> Checkpoints:
+    if number == NESTED:
+        return halves(case.layers)
+    return each(case.layers, number) if number else no_checkpoints(case.layers)
+
+
+@contextmanager
+def ready(case: Case) -> Iterator[Workload]:
+    """A workload whose optimizer has its state."""
+    workload = Workload(case)
+    workload.train_step()
+    yield workload
+
+
+@pytest.mark.parametrize("case", [WIDE, LONG, DEEP, LOSS, replace(WIDE, batch=1, context=128)])
+def test_a_peak_is_predicted_whatever_is_checkpointed(case: Case) -> None:
+    """All of it but the batch, the causal mask and the rotary tables, which no formula counts."""
+    with ready(case) as workload:
+        buffers = storage_bytes([*workload.model.buffers(), *workload.batch])
+        targets = 8 * case.batch * (case.context + 1)
+        for number in (0, 1, 3, NESTED):
+            with arranged(workload.model, max(number, 0), number == NESTED):
+                measured = step_peak(workload, "train_step", 0)["peak_bytes"]
+            predicted = step_peak_bytes(case, checkpoints(case, number)) + buffers
+            assert abs(measured - predicted) <= targets + 0.002 * measured, number
+
+
+def test_a_forward_pass_peaks_as_predicted() -> None:
+    with ready(replace(WIDE, vocabulary=2000)) as workload:
+        workload.release()
+        with LiveTensors(kept_tensors(workload)) as live:
+            workload.forward()
+        weights = 4 * sum(each.numel() for each in workload.model.parameters())
+        predicted = peak_bytes(workload.case, "forward") - weights
+    assert live.peak_bytes == pytest.approx(predicted, rel=0.01)
+
+
+@pytest.mark.parametrize("layers", [1, 5])
+def test_flops_are_repeated_as_counted(layers: int) -> None:
+    case = replace(DEEP, layers=layers)
+    workload = Workload(case)
+    for number in (0, 1, 3, 4, NESTED):
+        nested = number == NESTED
+        with arranged(workload.model, max(number, 0), nested), FlopCounterMode(display=False) as c:
+            workload.forward_backward()
+        again = nested_recomputed_flops(case) if nested else recomputed_flops(case, number)
+        assert c.get_total_flops() == phase_flops(case, "train_step") + again, number
+
+
+def test_gradients_are_the_same_with_checkpoints() -> None:
+    workload = Workload(DEEP)
+    found = []
+    for number in (0, 3, NESTED):
+        with arranged(workload.model, max(number, 0), number == NESTED):
+            workload.forward_backward()
+        found.append([each.grad.clone() for each in workload.model.parameters()])
+    assert all(map(torch.equal, found[0], found[1])) and all(map(torch.equal, *found[::2]))
+
+
+def test_what_checkpoints_keep_by_hand() -> None:
+    # Four blocks are eight sublayers; three of them per checkpoint: 0-2, 3-5, 6-7.
+    kept = [each(4, 3).kept(number) for number in (0, 2, 3, 7)]
+    assert kept == [Kept(0, 0), Kept(0, 0), Kept(3, 1), Kept(6, 2)]
+    assert each(4, 3).at_loss == Kept(8, 3)
+    # Halves: block 3 lies in two second halves, block 2 and 1 in one, block 0 in none.
+    assert [halves(4).kept(2 * block).inputs for block in range(4)] == [0, 1, 1, 2]
+    assert halves(4).at_loss == Kept(8, 2) and halves(1).at_loss == Kept(2, 1)
+
+
+def test_nesting_grows_with_the_logarithm() -> None:
+    """A depth of 2^k has k inputs at most, and (k + 1) / 2 repeated passes a block, but for k."""
+    for k in range(1, 8):
+        layers = 2**k
+        assert max(halves(layers).kept(2 * block).inputs for block in range(layers)) == k
+        assert nested_passes(layers) == layers * (k + 1) // 2
+    assert nested_passes(3) == 1 + (1 + 1 + 1)
+
+
+def test_autocast_holds_seven_matrices_of_scores() -> None:
+    # s = 4 x 8 x 16 = 512, q = 4 x 2 x 8 x 8 = 512, r = 64, M = 32; 3 x 16 x 16 weights copied.
+    case = Case("b", "b", 16, 32, 2, 2, 20, 4, 8, "bf16", "naive", "adamw", "cuda")
+    attention, feed_forward = sublayers(case)
+    assert attention.worst == 26 * 512 + 20 * 512 + 4 * 32 + 6 * 64 + 2 * 3 * 256
+    assert attention.gradients == 4 * (4 * 256 + 16)
+    # w = 1024; its weights' gradient in float32 has replaced their copy.
+    assert feed_forward.worst == feed_forward.saved + 4 * 1024 + 4 * 512 + 2 * 512
+    assert stream_bytes(case) == 4 * 512
+
+
+def test_a_cpu_has_no_allocator_to_ask() -> None:
+    assert available_mib("cpu") is None

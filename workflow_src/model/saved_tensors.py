@@ -1,0 +1,154 @@
+"""What one block saves for its backward pass, tensor by tensor, in the order of saving.
+
+Derived from workflow_src/model operation by operation, from what PyTorch saves for each derivative;
+a tensor that two operations save counts once. Parameters, and buffers such as the causal mask and
+the rotary tables, don't count; copies of parameters that autocast makes do.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from workflow_src.common.case import Case
+from workflow_src.common.traffic import ELEMENT_BYTES
+
+WIDE = 4
+"""Bytes of an element of the residual stream, of norms and of weights: float32 in any precision."""
+
+
+@dataclass(frozen=True)
+class SavedTensor:
+    """A tensor of `elements`, of `size` bytes each, that an operation of `component` saves."""
+
+    name: str
+    component: str
+    elements: int
+    size: int
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the tensor."""
+        return self.elements * self.size
+
+
+def total_bytes(tensors: Iterable[SavedTensor]) -> int:
+    """Bytes of several tensors."""
+    return sum(each.bytes for each in tensors)
+
+
+def stream_bytes(case: Case) -> int:
+    """Bytes of one residual-stream activation: batch x T x d_model numbers in float32."""
+    return case.batch * case.context * case.d_model * WIDE
+
+
+def attention_tensors(case: Case) -> list[SavedTensor]:
+    """What a block's first half saves: the norm, and attention written out.
+
+    Under autocast on CUDA (bf16, fp16) linear layers take copies of their inputs and weights, and
+    the exponentials and sums of softmax are float32. With a batch of one, v stays a view, which
+    keeps q, k and v before rotation. Raises ValueError for any attention but naive.
+    """
+    if case.attention != "naive":
+        raise ValueError(f"activations are known for attention naive, not {case.attention}")
+    size = ELEMENT_BYTES[case.precision]
+    tokens, rows = case.batch * case.context, case.batch * case.heads * case.context
+    stream, square = tokens * case.d_model, rows * case.context
+    return [
+        *_norm(tokens, case.d_model),
+        SavedTensor("input of q/k/v projections", "qkv", stream, size),
+        SavedTensor("rotated keys", "scores", stream, size),
+        SavedTensor("rotated queries", "scores", stream, size),
+        SavedTensor("masked scores", "softmax", square, size),
+        SavedTensor("row maxima", "softmax", rows, size),
+        SavedTensor("exponentials", "softmax", square, WIDE),
+        SavedTensor("row sums", "softmax", rows, WIDE),
+        SavedTensor("attention weights", "values", square, size),
+        SavedTensor("values", "values", (3 if case.batch == 1 else 1) * stream, size),
+        SavedTensor("input of output projection", "output", stream, size),
+        *_copies(case, ("qkv", 3 * case.d_model**2), ("output", case.d_model**2)),
+    ]
+
+
+def feed_forward_tensors(case: Case) -> list[SavedTensor]:
+    """What a block's second half saves: the norm and SwiGLU, whose first two layers share an input.
+
+    Under autocast, each of the two takes a copy of its own.
+    """
+    size, tokens = ELEMENT_BYTES[case.precision], case.batch * case.context
+    stream, wide, weight = tokens * case.d_model, tokens * case.d_ff, case.d_model * case.d_ff
+    inputs = ("input of gate and up",) if size == WIDE else ("input of gate", "input of up")
+    names = ("gate before silu", "gate", "up", "input of down")
+    return [
+        *_norm(tokens, case.d_model),
+        *(SavedTensor(name, "feed_forward", stream, size) for name in inputs),
+        *(SavedTensor(name, "feed_forward", wide, size) for name in names),
+        *_copies(case, *[("feed_forward", weight)] * 3),
+    ]
+
+
+def _norm(tokens: int, width: int) -> list[SavedTensor]:
+    return [
+        SavedTensor("residual stream", "norm", tokens * width, WIDE),
+        SavedTensor("normalized stream", "norm", tokens * width, WIDE),
+        SavedTensor("scale of each token", "norm", tokens, WIDE),
+    ]
+
+
+def _copies(case: Case, *weights: tuple[str, int]) -> list[SavedTensor]:
+    """Autocast's copies of weights, of which component and elements are given; none in float32."""
+    size = ELEMENT_BYTES[case.precision]
+    made = [SavedTensor("copied weights", name, count, size) for name, count in weights]
+    return made if size < WIDE else []
+
+
+def compiled_block_tensors(case: Case) -> list[SavedTensor]:
+    """What a block in float32 saves that torch.compile has compiled, forward and backward together.
+
+    Its partitioner keeps what products read, and what reductions gave; it computes elementwise
+    operations again. So of a norm stay its input and its scale per token, of softmax the product it
+    starts from, its row maxima and sums, and its result; of the gate both products and their
+    product, without silu. The causal mask and rotated pairs are elementwise.
+    """
+    tokens, rows = case.batch * case.context, case.batch * case.heads * case.context
+    stream, square, wide = tokens * case.d_model, rows * case.context, tokens * case.d_ff
+    streams = (
+        ("residual stream", "norm"),
+        ("input of q/k/v projections", "qkv"),
+        ("rotated queries", "scores"),
+        ("rotated keys", "scores"),
+        ("values", "values"),
+        ("input of output projection", "output"),
+        ("residual stream after attention", "norm"),
+        ("input of gate and up", "feed_forward"),
+    )
+    return [
+        *(SavedTensor(name, component, stream, WIDE) for name, component in streams),
+        SavedTensor("scores", "softmax", square, WIDE),
+        SavedTensor("attention weights", "values", square, WIDE),
+        SavedTensor("row maxima", "softmax", rows, WIDE),
+        SavedTensor("row sums", "softmax", rows, WIDE),
+        SavedTensor("scale of each token, first norm", "norm", tokens, WIDE),
+        SavedTensor("scale of each token, second norm", "norm", tokens, WIDE),
+        *(
+            SavedTensor(name, "feed_forward", wide, WIDE)
+            for name in ("gate before silu", "up", "input of down")
+        ),
+    ]
+
+
+def compiled_course_tensors(case: Case) -> list[SavedTensor]:
+    """The same of a block as the course's code has it, which differs in two operations.
+
+    Its softmax takes the maximum with the index (int64) of each row's, which the derivative needs;
+    and its rotary embedding looks up cosines and sines by position, T x d_head / 2 each, where this
+    project's are buffers. With d_model 2560, d_ff 10240, 16 heads, batch 4 and context 2048 this
+    comes to the 3,651.31 MiB that the handout of 2026 prints: 8 streams of 80 MiB, 2 matrices of
+    1,024, 3 of 320, maxima and sums of 0.5 each, indices of 1, scales of 0.03125 each, and 0.625
+    each for cosines and sines.
+    """
+    rows, angles = case.batch * case.heads * case.context, case.context * case.d_head // 2
+    return [
+        *compiled_block_tensors(case),
+        SavedTensor("indices of row maxima", "softmax", rows, 8),
+        SavedTensor("cosines", "rotary", angles, WIDE),
+        SavedTensor("sines", "rotary", angles, WIDE),
+    ]

@@ -1,0 +1,182 @@
+"""The peak of a training step's memory, and what checkpoints change of it.
+
+A backward pass goes through the sublayers (attention and feed-forward of each block) from the last
+to the first. At each of them there are: what the sublayers before it have saved, or the inputs that
+checkpoints have kept of them; its own tensors and gradients at its worst moment; and the gradients
+of the weights behind it. The peak is the worst of these, of the loss before and of the optimizer
+after them.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from workflow_src.common.case import Case
+from workflow_src.common.traffic import ELEMENT_BYTES
+from workflow_src.model.flops import parameter_count
+from workflow_src.model.saved_tensors import (
+    WIDE,
+    attention_tensors,
+    feed_forward_tensors,
+    stream_bytes,
+    total_bytes,
+)
+
+PER_BLOCK = 2
+"""Sublayers of a block."""
+
+OPTIMIZER_BYTES = 2 * WIDE
+"""AdamW keeps two moments of each parameter, in float32 like the weights."""
+
+
+class Kept(NamedTuple):
+    """What checkpoints leave when the backward pass reaches a sublayer.
+
+    since: the first sublayer whose tensors are all there again; inputs: the residual streams kept
+    besides, of what lies before it.
+    """
+
+    since: int
+    inputs: int
+
+
+class Checkpoints(NamedTuple):
+    """kept: by a sublayer's number; at_loss: what is left of all of them before the first."""
+
+    kept: Callable[[int], Kept]
+    at_loss: Kept
+
+
+def no_checkpoints(layers: int) -> Checkpoints:
+    """Everything is saved."""
+    return Checkpoints(lambda sublayer: Kept(0, 0), Kept(0, 0))
+
+
+def each(layers: int, sublayers: int) -> Checkpoints:
+    """Every so many sublayers are checkpointed as one, of which the input is kept.
+
+    Chen et al. 2016, "Training deep nets with sublinear memory cost", section 3.
+    """
+    every = PER_BLOCK * layers
+
+    def kept(sublayer: int) -> Kept:
+        inputs = sublayer // sublayers
+        return Kept(inputs * sublayers, inputs)
+
+    return Checkpoints(kept, Kept(every, math.ceil(every / sublayers)))
+
+
+def halves(layers: int) -> Checkpoints:
+    """Each half of the blocks is checkpointed, and each half of that, down to one block.
+
+    Of the halves that a block lies in, the second ones have an input of their own: at most log2 L.
+    Chen et al. 2016, section 4.
+    """
+
+    def kept(sublayer: int) -> Kept:
+        block = sublayer // PER_BLOCK
+        low, high, inputs = 0, layers, 0
+        while high - low > 1:
+            middle = low + (high - low) // 2
+            second = block >= middle
+            low, high, inputs = (middle, high, inputs + 1) if second else (low, middle, inputs)
+        return Kept(block * PER_BLOCK, inputs)
+
+    return Checkpoints(kept, Kept(PER_BLOCK * layers, min(layers, 2)))
+
+
+class Sublayer(NamedTuple):
+    """Bytes of a sublayer: saved, at its backward pass's worst moment, and of its gradients."""
+
+    saved: int
+    worst: int
+    gradients: int
+
+
+def sublayers(case: Case) -> tuple[Sublayer, Sublayer]:
+    """Attention and feed-forward of a block of the case's model.
+
+    The worst moments, with s = batch x T x d_model, q = batch x heads x T x T, r = batch x heads x
+    T, w = batch x T x d_ff, M = batch x T. Feed-forward: gradients of the gate and of what goes
+    into it beside all that is saved, the incoming gradient and that of the last weight; the copy of
+    that weight is gone. Attention: in the derivative of exponentials / sums, seven matrices of
+    scores (under autocast one of 2 bytes and six of 4), with seven residual streams (four of 2
+    bytes, three of 4).
+    """
+    size = ELEMENT_BYTES[case.precision]
+    attention, feed_forward = attention_tensors(case), feed_forward_tensors(case)
+    tokens, rows = case.batch * case.context, case.batch * case.heads * case.context
+    stream, square, wide = tokens * case.d_model, rows * case.context, tokens * case.d_ff
+    weight, gains = case.d_model * case.d_ff, WIDE * case.d_model
+    half = size < WIDE
+    copies = 3 * case.d_model**2 * size if half else 0
+    scores, streams = (26, 20) if half else (28, 28)
+    return (
+        Sublayer(
+            total_bytes(attention),
+            scores * square + streams * stream + WIDE * tokens + (WIDE + size) * rows + copies,
+            WIDE * 4 * case.d_model**2 + gains,
+        ),
+        Sublayer(
+            total_bytes(feed_forward),
+            total_bytes(feed_forward)
+            + 2 * size * wide
+            + stream_bytes(case)
+            + (WIDE - size if half else WIDE) * weight,
+            WIDE * 3 * weight + gains,
+        ),
+    )
+
+
+def block_gradient_bytes(case: Case) -> int:
+    """Bytes of the gradients of a block's weights and gains, in float32."""
+    return sum(each.gradients for each in sublayers(case))
+
+
+def step_peak_bytes(case: Case, checkpoints: Checkpoints) -> int:
+    """Predicted peak memory (bytes) of a training step with AdamW written out."""
+    worst = max(backward_peak_bytes(case, checkpoints), optimizer_peak_bytes(case))
+    return (WIDE + OPTIMIZER_BYTES) * parameter_count(case) + worst
+
+
+def optimizer_peak_bytes(case: Case) -> int:
+    """All gradients, and the square root of the largest parameter's second moment."""
+    largest = case.d_model * max(3 * case.d_model, case.d_ff, case.vocabulary)
+    return WIDE * (parameter_count(case) + largest)
+
+
+def backward_peak_bytes(case: Case, checkpoints: Checkpoints) -> int:
+    """The most memory (bytes) of a forward and backward pass, besides weights and moments."""
+    return max(loss_bytes(case, checkpoints), *_backward(case, checkpoints))
+
+
+def loss_bytes(case: Case, checkpoints: Checkpoints) -> int:
+    """Memory (bytes) where the loss is differentiated.
+
+    What the blocks have saved or kept; the last norm and the head's input and, under autocast, the
+    copy of its weights; log-probabilities, under autocast also in float32, and two gradients as
+    large, of which the second is made when that float32 copy is gone.
+    """
+    half = ELEMENT_BYTES[case.precision] < WIDE
+    tokens = case.batch * case.context
+    stream, logits = tokens * case.d_model, tokens * case.vocabulary
+    head = 2 * case.d_model * case.vocabulary if half else 0
+    ends = (10 if half else 12) * stream + WIDE * (tokens + 1) + head
+    blocks = _left(case, sublayers(case), checkpoints.at_loss, PER_BLOCK * case.layers)
+    return blocks + ends + (10 if half else 12) * logits
+
+
+def _left(case: Case, parts: Sequence[Sublayer], kept: Kept, before: int) -> int:
+    """Bytes that the sublayers before one have left: saved, or inputs kept."""
+    saved = (parts[number % PER_BLOCK].saved for number in range(kept.since, before))
+    return sum(saved) + kept.inputs * stream_bytes(case)
+
+
+def _backward(case: Case, checkpoints: Checkpoints) -> Iterator[int]:
+    """Memory at the worst moment of each sublayer, from the last to the first."""
+    parts = sublayers(case)
+    gradients = WIDE * (case.d_model * case.vocabulary + case.d_model)
+    for number in reversed(range(PER_BLOCK * case.layers)):
+        part = parts[number % PER_BLOCK]
+        yield _left(case, parts, checkpoints.kept(number), number) + part.worst + gradients
+        gradients += part.gradients

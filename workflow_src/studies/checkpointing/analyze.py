@@ -1,0 +1,81 @@
+"""Analyzes the checkpointing study: peaks and FLOPs against formulas, and which choice is best."""
+
+from dataclasses import replace
+
+from workflow_src.common.case import Case
+from workflow_src.common.ceilings import rate_of
+from workflow_src.common.units import MIB
+from workflow_src.model.flops import nested_passes, nested_recomputed_flops, recomputed_flops
+from workflow_src.model.memory_formulas import phase_flops
+from workflow_src.model.step_memory import (
+    PER_BLOCK,
+    Checkpoints,
+    each,
+    halves,
+    no_checkpoints,
+    step_peak_bytes,
+)
+from workflow_src.studies import join_points
+from workflow_src.studies.models import case_of
+from workflow_src.studies.study import Point, Row
+
+
+def derive(point: Point, rows: list[Row]) -> list[Row]:
+    """A row per arrangement, with predictions, rates, and whether it was predicted to be best."""
+    rates = [
+        rate_of(row, min(row["samples_ns"]))
+        for row in rows
+        if row["measurement"] == "ceiling" and row["status"] == "ok"
+    ]
+    best = best_sublayers(case_of(point, point["size"], point["precision"]))
+    return [
+        _arranged(replace(case_of(point, row["size"], row["precision"]), layers=row["layers"]), row)
+        | {"product_tflop_per_s": max(rates, default=None), "predicted_best": best}
+        for row in rows
+        if row["measurement"] != "ceiling"
+    ]
+
+
+def best_sublayers(case: Case) -> int:
+    """How many sublayers to checkpoint as one for the least peak; of equal ones, the most.
+
+    Equal ones are within a thousandth: more inputs are kept of fewer sublayers, for nothing.
+    """
+    peaks = {
+        number: step_peak_bytes(case, each(case.layers, number))
+        for number in range(1, PER_BLOCK * case.layers + 1)
+    }
+    least = min(peaks.values())
+    return max(number for number, peak in peaks.items() if peak <= least * 1.001)
+
+
+def _checkpoints(row: Row) -> Checkpoints:
+    if row["nested"]:
+        return halves(row["layers"])
+    return (
+        each(row["layers"], row["sublayers"]) if row["sublayers"] else no_checkpoints(row["layers"])
+    )
+
+
+def _arranged(case: Case, row: Row) -> Row:
+    """A row with what is predicted of it and, where it ran, its peak (MiB)."""
+    predicted = step_peak_bytes(case, _checkpoints(row)) / MIB
+    room = row["available_mib"]
+    again = (
+        nested_recomputed_flops(case) if row["nested"] else recomputed_flops(case, row["sublayers"])
+    )
+    passes = nested_passes(case.layers) if row["nested"] else case.layers * bool(row["sublayers"])
+    known = {
+        "predicted_peak_mib": predicted,
+        "flops": phase_flops(case, "train_step"),
+        "recomputed_flops": again,
+        "predicted_passes": case.layers + passes,
+    }
+    fits = {"fits_predicted": "yes" if predicted <= room else "no"} if room else {}
+    ran = {"peak_mib": row["peak_bytes"] / MIB} if row["status"] == "ok" else {}
+    rest = {key: cell for key, cell in row.items() if not key.endswith("_bytes")}
+    return rest | known | fits | ran
+
+
+if __name__ == "__main__":
+    join_points.main(derive)

@@ -1,0 +1,36 @@
+"""Study checkpointing in a sentence: whether the best choice was predicted, and the peaks."""
+
+from enum import StrEnum
+
+from workflow_src.render.show import Headline
+from workflow_src.studies.checkpointing.result import Checkpointing
+
+
+class Verdict(StrEnum):
+    """The verdicts, each with its sentence."""
+
+    PREDICTED = (
+        "Least memory takes the predicted number of blocks per checkpoint: {choices}. Predicted "
+        "peaks are off by at most {off}."
+    )
+    OTHERWISE = (
+        "Least memory doesn't always take the predicted number of blocks per checkpoint; measured: "
+        "{choices}. Predicted peaks are off by at most {off}."
+    )
+    PEAKS = "Predicted peaks are off by at most {off}; no choice of checkpoints ran."
+    CANT_TELL = "That can't be told: no step with checkpoints ran."
+
+
+def headline(result: Checkpointing) -> Headline:
+    """The verdict on a result, with its numbers."""
+    verdict = _verdict(result)
+    most = max(result.off, key=lambda value: value.number, default=None)
+    return Headline(verdict, verdict.value, {"choices": result.choices, "off": most})
+
+
+def _verdict(result: Checkpointing) -> Verdict:
+    if not result.off:
+        return Verdict.CANT_TELL
+    if not result.best:
+        return Verdict.PEAKS
+    return Verdict.PREDICTED if all(each.right for each in result.best) else Verdict.OTHERWISE

@@ -1,0 +1,180 @@
+"""Study checkpointing: peak and time over what is checkpointed as one, and how nesting grows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from workflow_src.render.value import Cell, Joined, Value, computed, ratio, total
+from workflow_src.studies.lines import (
+    Line,
+    absolute,
+    change,
+    gib,
+    grouped,
+    lines,
+    out_of,
+    shown,
+    unmeasured,
+)
+
+SAME_WITHIN = 0.01
+"""Peaks that differ by less are equal: the allocator rounds by as much."""
+
+PER_BLOCK = 2
+"""Sublayers of a block."""
+
+
+@dataclass(frozen=True)
+class Best:
+    """A model's choice of least peak, predicted (None where it didn't run) and measured."""
+
+    predicted: Line | None
+    measured: Line
+
+    @property
+    def right(self) -> bool:
+        """Whether no other choice takes less than the predicted one."""
+        if self.predicted is None:
+            return False
+        least = (1 + SAME_WITHIN) * self.measured.amount("peak_mib")
+        return self.predicted.amount("peak_mib") <= least
+
+
+@dataclass(frozen=True)
+class Checkpointing:
+    """What the study found.
+
+    off: by how much predicted peaks are off, without sign; fits: how many predictions of what fits
+    are right, of all; choices: of each model, the blocks per checkpoint of least peak; right: how
+    many of these were predicted, of all.
+    """
+
+    off: tuple[Value, ...]
+    fits: Cell
+    choices: Cell
+    best: tuple[Best, ...]
+    flat: pd.DataFrame
+    nesting: pd.DataFrame
+    missing: pd.DataFrame
+    on_cpu: bool
+
+
+def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Checkpointing:
+    """What the study's table says."""
+    every = lines(table, "checkpointing")
+    flat = [line for line in every if line.text("measurement") == "flat"]
+    nesting = [line for line in every if line.text("measurement") == "nesting"]
+    off = [_off(line) for line in every]
+    best = [found for mine in grouped(flat, "size") if (found := _best(mine))]
+    foretold = [line for line in every if line.text("fits_predicted") and _known(line)]
+    right = [line for line in foretold if line.ok == (line.text("fits_predicted") == "yes")]
+    return Checkpointing(
+        off=tuple(absolute(value) for value in off if value),
+        fits=out_of(_predictions(right), _predictions(foretold)),
+        choices=Joined(tuple(_choice(each) for each in best), by=", "),
+        best=tuple(best),
+        flat=shown([_flat(line) for line in sorted(flat, key=_order)]),
+        nesting=shown([_nested(mine) for mine in grouped(nesting, "layers")]),
+        missing=unmeasured(every, _name),
+        on_cpu=any(not line.text("gpu") for line in every),
+    )
+
+
+def _order(line: Line) -> tuple[str, float]:
+    """By size, and from one sublayer to more; without checkpoints at last."""
+    return line.text("size"), line.amount("sublayers") or float("inf")
+
+
+def _off(line: Line) -> Value | None:
+    measured = line.value("peak_mib", "MiB") if line.ok else None
+    return change(line.value("predicted_peak_mib", "MiB"), measured)
+
+
+def _known(line: Line) -> bool:
+    """Whether it is known if a step fits: it ran, or ran out of memory."""
+    return line.ok or line.text("status") == "oom"
+
+
+def _predictions(found: Sequence[Line]) -> list[Value]:
+    values = [line.value("predicted_peak_mib", "MiB") for line in found]
+    return [value for value in values if value]
+
+
+def _best(mine: Sequence[Line]) -> Best | None:
+    """The choice of least peak among the checkpointed ones of a model."""
+    ran = [line for line in mine if line.ok and line.has("peak_mib") and line.amount("sublayers")]
+    if not ran:
+        return None
+    predicted = ran[0].whole("predicted_best")
+    chosen = next((line for line in ran if line.whole("sublayers") == predicted), None)
+    return Best(chosen, min(ran, key=lambda line: line.amount("peak_mib")))
+
+
+def _choice(best: Best) -> Cell:
+    line = best.predicted if best.predicted and best.right else best.measured
+    return Joined((line.text("size"), blocks(line)), by=" ")
+
+
+def blocks(line: Line) -> Cell:
+    """How many blocks are checkpointed as one: "none" without checkpoints, "half" of one."""
+    found = line.value("sublayers", "")
+    if found is None or found.number < PER_BLOCK:
+        return "half" if found and found.number else "none"
+    unit = "count" if found.number % PER_BLOCK == 0 else ""
+    return computed(found.number / PER_BLOCK, unit, "sublayers / 2", found)
+
+
+def _flat(line: Line) -> dict[str, Cell]:
+    """A choice: peak, time, and how fast its FLOPs are done, without and with those repeated."""
+    flops = line.value("flops", "flops")
+    again = line.value("recomputed_flops", "flops")
+    ms = line.value("median_ms", "ms") if line.ok else None
+    best = line.value("product_tflop_per_s", "TFLOP/s")
+    return {
+        "size": line.text("size"),
+        "blocks per checkpoint": blocks(line),
+        "peak, GiB": gib(line, "peak_mib") if line.ok else line.state,
+        "predicted": gib(line, "predicted_peak_mib"),
+        "step, ms": ms,
+        "FLOPs repeated": ratio(again, flops, "share", "recomputed / FLOPs of a step"),
+        "MFU": _utilization(flops, ms, best),
+        "HFU": _utilization(total([flops, again]), ms, best),
+    }
+
+
+def _utilization(flops: Value | None, ms: Value | None, best: Value | None) -> Value | None:
+    """FLOPs over time, as a share of the fastest product's rate (Chowdhery et al. 2022, B)."""
+    rate = ratio(flops, ms, "")
+    return (
+        ratio(computed(rate.number / 1e9, "", "FLOPs / time", rate), best, "share")
+        if rate
+        else None
+    )
+
+
+WAYS = {(False, 0): "none", (False, PER_BLOCK): "each block", (True, 0): "nested"}
+"""By whether checkpoints are nested, and sublayers."""
+
+
+def _nested(mine: Sequence[Line]) -> dict[str, Cell]:
+    """A depth: peaks without checkpoints, with each block's and with nested ones; their cost."""
+    row: dict[str, Cell] = {"blocks": mine[0].whole("layers")}
+    for line in mine:
+        way = WAYS.get((line.true("nested"), line.whole("sublayers") or 0))
+        if way is None:
+            continue
+        peak = gib(line, "peak_mib") if line.ok else line.state
+        row[f"{way}, GiB"] = Joined((peak, gib(line, "predicted_peak_mib")), by=" / ")
+        if way != "none":
+            passes = line.value("attention_calls", "count") if line.ok else None
+            row[f"{way}, passes"] = Joined(
+                (passes, line.value("predicted_passes", "count")), by=" / "
+            )
+        row[f"{way}, ms"] = line.value("median_ms", "ms") if line.ok else None
+    return row
+
+
+def _name(line: Line) -> str:
+    way = "nested" if line.true("nested") else f"{line.whole('sublayers')} sublayers per checkpoint"
+    return f"{line.text('size')}, {line.whole('layers')} blocks, {way}"

@@ -1,0 +1,144 @@
+"""Measures peaks of memory, records allocations with lines of code, and what a block saves."""
+
+import gzip
+import pickle
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from workflow_src.common.case import Case
+from workflow_src.measure.allocations import AllocatorRecord
+from workflow_src.measure.live_tensors import LiveTensors, recording, storage_bytes
+from workflow_src.measure.memory import allocated_before
+from workflow_src.measure.oom import attempt, free
+from workflow_src.measure.phases import run_phases
+from workflow_src.measure.precision import AUTOCAST
+from workflow_src.measure.progress import said
+from workflow_src.measure.step_peak import (
+    available_mib,
+    gradients,
+    kept_tensors,
+    state_tensors,
+    step_peak,
+)
+from workflow_src.measure.workload import Workload
+from workflow_src.model.ranges import range_
+from workflow_src.studies.memory.marks import Marks
+from workflow_src.studies.memory.points import POINT
+from workflow_src.studies.memory.rows import Held, as_row
+from workflow_src.studies.memory.saved import measure_saved
+from workflow_src.studies.models import case_of, with_known_sizes
+from workflow_src.studies.refusals import refusal
+from workflow_src.studies.run_point import main_beside as main
+from workflow_src.studies.study import Point, Row
+
+PHASES = ("forward", "train_step")
+
+
+def measure(point: Point, beside: Path) -> list[Row]:
+    """The rows of a point; snapshots of the allocator go beside its file, which is `beside`."""
+    if point["measures"] == "block":
+        return measure_block(point)
+    device: Row = {"measurement": "device", "available_mib": available_mib(point["device"])}
+    rows = [device | {"status": "ok", "reason": ""}]
+    for precision in point["precisions"]:
+        for context in point["contexts"]:
+            free(point["device"])
+            case = case_of({**point, "context": context}, point["size"], precision)
+            # The first precision's allocations are enough to tell where they come from.
+            record = precision == point["precisions"][0] and context in point["recorded"]
+            rows += measure_case(case, record, beside)
+    return rows
+
+
+def measure_case(case: Case, record: bool, beside: Path) -> list[Row]:
+    """A row per phase with its peak and, if `record` and it fits, one with its allocations."""
+    about = {name: getattr(case, name) for name in ("size", "context", "batch", "precision")}
+    before = _before(case)
+    rows: list[Row] = []
+
+    def run(workload: Workload, phase: str) -> Row:
+        # The first steps are recorded: the optimizer's state comes into being in them.
+        if record:
+            snapshot = beside.with_name(f"{beside.stem}.{case.case}.{phase}.pickle.gz")
+            row = {"status": "ok", "reason": ""} | _record(workload, phase, snapshot)
+            rows.append(about | {"measurement": "record", "phase": phase} | row)
+        else:
+            workload.phase(phase)()
+        return step_peak(workload, phase, before)
+
+    for phase, row in run_phases(case, run, PHASES):
+        rows.append(about | {"measurement": "peak", "phase": phase} | row)
+    return rows
+
+
+def _before(case: Case) -> int:
+    return allocated_before(case.device, AUTOCAST.get(case.precision, torch.float32))
+
+
+def _record(workload: Workload, phase: str, snapshot: Path) -> Row:
+    """The allocations of one forward pass, or of the first two training steps; see `as_row`.
+
+    there_bytes: the model's, the batch's. On a GPU, torch's snapshot is written to `snapshot`.
+    """
+    there = storage_bytes(kept_tensors(workload))
+    with recording(workload.case.device, kept_tensors(workload)) as record:
+        marks = Marks(lambda: record.events)
+        held: list[Held] = []
+        with marks.around(workload.model):
+            for number in range(1 if phase == "forward" else 2):
+                with range_(f"step {number + 1}"):
+                    _run(workload, phase)
+                held.append((record.events, _addresses(workload, record)))
+    if isinstance(record, AllocatorRecord):
+        snapshot.write_bytes(gzip.compress(pickle.dumps(record.snapshot), compresslevel=1))
+    return {"there_bytes": there} | as_row(record.allocations, held, marks.found)
+
+
+def _addresses(workload: Workload, record: AllocatorRecord | LiveTensors) -> dict[str, set[int]]:
+    """Where gradients and the optimizer's state are, in a function that keeps none of them."""
+    found = {"gradients": gradients(workload), "state": state_tensors(workload)}
+    return {kind: {record.address(each) for each in every} for kind, every in found.items()}
+
+
+def _run(workload: Workload, phase: str) -> None:
+    if phase == "forward":
+        with range_("forward"):
+            workload.forward()
+    else:
+        workload.train_step()
+
+
+def measure_block(point: Point) -> list[Row]:
+    """What one block saves, by precision and heads."""
+    rows: list[Row] = []
+    for precision in point["precisions"]:
+        for heads in point["heads"]:
+            free(point["device"])
+            case = replace(case_of(point, point["size"], precision), heads=heads)
+            rows += _block_rows(case, point["compiled"])
+    return rows
+
+
+def _block_rows(case: Case, compiled: bool) -> list[Row]:
+    """The rows of `measure_saved`; one with status oom or skipped where it can't be measured."""
+    found: list[Row] = []
+
+    def run() -> Row:
+        if compiled and (
+            why := refusal(lambda: torch.compile(torch.sin)(torch.ones(1, device=case.device)))
+        ):
+            return {"status": "skipped", "reason": why}
+        found.extend(measure_saved(case, compiled))
+        return {}
+
+    about = {name: getattr(case, name) for name in ("size", "context", "batch", "precision")}
+    about |= {"measurement": "block_saves", "heads": case.heads, "compiled": compiled}
+    row = said(f"block of {case.heads} heads", attempt(run, partial(free, case.device)))
+    return found if row["status"] == "ok" else [about | row]
+
+
+if __name__ == "__main__":
+    main(measure, POINT, with_known_sizes)
