@@ -100,7 +100,7 @@ class Sample:
     def front(self) -> dict[str, Any]:
         """The case columns."""
         values = (self.case, self.size, self.context, 4, self.precision, self.attention)
-        return dict(zip(CASE_COLUMNS, (*values, "adamw", self.device), strict=True))
+        return asdict(CaseKey(*values, "adamw", self.device, self.execution))
 
     def ran(self, phase: str) -> bool:
         """Whether the phase has measurements."""

@@ -16,7 +16,8 @@ from workflow_src.answers.columns import (
     SPARSE,
     TEXT_COLUMNS,
 )
-from workflow_src.common.case import CASE_COLUMNS, COUNTS
+from workflow_src.common.case import CASE_COLUMNS, COUNTS, LATER
+from workflow_src.common.case import CaseKey as CaseKey
 from workflow_src.common.errors import StageError, remake
 from workflow_src.common.reading import reading
 from workflow_src.common.schema import one_of
@@ -25,25 +26,6 @@ from workflow_src.common.study_table import read_study
 
 class TableError(StageError):
     """A table can't be read; the message says what to do."""
-
-
-@dataclass(frozen=True)
-class CaseKey:
-    """What tells one case from the others: the leading columns of every joined table."""
-
-    case: str
-    size: str
-    context: int
-    batch: int
-    precision: str
-    attention: str
-    optimizer: str
-    device: str
-
-    @property
-    def on_cpu(self) -> bool:
-        """Whether operators take the place of kernels."""
-        return self.device == "cpu"
 
 
 @dataclass(frozen=True)
@@ -158,6 +140,7 @@ def empty_table(name: str) -> pd.DataFrame:
 def _checked(table: pd.DataFrame, name: str) -> pd.DataFrame:
     """A table with its columns as numbers or texts. Raises ValueError if they can't be."""
     front = () if name in OF_THE_MACHINE else CASE_COLUMNS
+    table = table.assign(**{c: LATER[c] for c in LATER if c in front and c not in table})
     absent = [c for c in (*front, *COLUMNS[name].split()) if c not in table]
     if absent and len(table):
         raise ValueError(f"no column {', '.join(absent)}")

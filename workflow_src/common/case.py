@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Container
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, Self
 
 PHASES = ("forward", "forward_backward", "train_step")
@@ -14,6 +14,11 @@ END_OF_CAPTURE = "end_of_capture"
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
 ATTENTIONS = ("naive", "fused_softmax", "triton_softmax", "sdpa")
 OPTIMIZERS = ("adamw", "foreach", "fused")
+OWN = "own"
+"""What only the function of a brought model knows, such as its attention."""
+
+EXECUTIONS = ("eager", "compiled")
+"""Whether the model runs as it is written, or under torch.compile."""
 
 OPTIMIZER_TRAFFIC_BYTES = {"adamw": 88, "foreach": 80, "fused": 28}
 """Bytes per parameter in float32 that each reads and writes in a step.
@@ -25,6 +30,37 @@ torch's foreach takes 8 elementwise passes over two to four tensors each.
 
 NEEDS_CUDA = {"precision": "tf32", "attention": "triton_softmax"}
 """The value of each of these fields that runs on a CUDA device only."""
+
+
+@dataclass(frozen=True)
+class CaseKey:
+    """What tells one case from the others: the leading columns of every joined table.
+
+    An axis with a default came later: tables of older runs lack it.
+    """
+
+    case: str
+    size: str
+    context: int
+    batch: int
+    precision: str
+    attention: str
+    optimizer: str
+    device: str
+    execution: str = EXECUTIONS[0]
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether operators take the place of kernels."""
+        return self.device == "cpu"
+
+
+CASE_COLUMNS = tuple(field.name for field in fields(CaseKey))
+COUNTS = tuple(field.name for field in fields(CaseKey) if field.type is int)
+"""The case columns that are numbers."""
+
+LATER = {field.name: field.default for field in fields(CaseKey) if field.default is not MISSING}
+"""The axes that tables of older runs lack, with the value that all their cases had."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +97,7 @@ class Case(PlanRow):
     device: str
     seed: int = 0
     memory_limit_gib: float | None = None
+    execution: str = EXECUTIONS[0]
 
     @property
     def d_head(self) -> int:
@@ -75,8 +112,8 @@ class Brought(PlanRow):
     `workload` is file.py:function, the file relative to the project's folder, `axes` JSON of what
     the function is given besides the device, and `code` a hash of what the file does. `size` names
     the workload and its axes that have no column of their own; `context` and `batch` are 0, and
-    `attention` and `optimizer` OWN, where no axis has that name. See measure/module_ranges.py for
-    `module_depth` and `module_fold`.
+    `attention`, `optimizer` and `execution` OWN, where no axis has that name. See
+    measure/module_ranges.py for `module_depth` and `module_fold`.
     """
 
     case: str
@@ -94,6 +131,7 @@ class Brought(PlanRow):
     module_fold: str
     seed: int = 0
     memory_limit_gib: float | None = None
+    execution: str = OWN
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -103,9 +141,6 @@ class Brought(PlanRow):
 
 
 AnyCase = Case | Brought
-
-OWN = "own"
-"""The attention and the optimizer of a brought model, of which only the function knows."""
 
 
 def case_of(row: dict[str, Any]) -> AnyCase:
@@ -130,21 +165,6 @@ def heads_problem(d_model: int, heads: int) -> str:
         )
     return ""
 
-
-CASE_COLUMNS = (
-    "case",
-    "size",
-    "context",
-    "batch",
-    "precision",
-    "attention",
-    "optimizer",
-    "device",
-)
-"""The leading columns of every joined table."""
-
-COUNTS = ("context", "batch")
-"""The case columns that are numbers."""
 
 TABLES = (
     "timings",

@@ -5,11 +5,9 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from workflow_src.common.arguments import Parser, json_of
+from workflow_src.common.axes import VALUES
 from workflow_src.common.case import (
-    ATTENTIONS,
     NEEDS_CUDA,
-    OPTIMIZERS,
-    PRECISIONS,
     AnyCase,
     Brought,
     Case,
@@ -27,7 +25,7 @@ from workflow_src.common.schema import (
     mapping,
 )
 
-COLUMNS = {
+COLUMNS = VALUES | {
     "case": TEXT,
     "size": TEXT,
     "d_model": POSITIVE,
@@ -35,11 +33,6 @@ COLUMNS = {
     "layers": POSITIVE,
     "heads": POSITIVE,
     "vocabulary": POSITIVE,
-    "batch": POSITIVE,
-    "context": POSITIVE,
-    "precision": choice(PRECISIONS),
-    "attention": choice(ATTENTIONS),
-    "optimizer": choice(OPTIMIZERS),
     "device": choice(("cpu", "cuda")),
     "seed": NOT_NEGATIVE,
     "memory_limit_gib": {"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": 1e6},
@@ -59,6 +52,7 @@ OF_BROUGHT = COLUMNS | {
     "batch": NOT_NEGATIVE,
     "attention": TEXT,
     "optimizer": TEXT,
+    "execution": TEXT,
     "workload": TEXT,
     "axes": TEXT,
     "code": TEXT,

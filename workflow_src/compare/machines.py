@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.answers.tables import CaseKey
+from workflow_src.common.axes import VARIED
 from workflow_src.common.environment import HOST_SPEEDS, SAME_EVERYWHERE
 from workflow_src.common.thresholds import BUSY_LOAD, HOST_CHANGED, SLOWER_HOST
 from workflow_src.compare.runs import Run
@@ -18,7 +19,7 @@ COMPARED = (*SAME_EVERYWHERE, "cpu_cores", "gpu_memory_gib", "python")
 
 WORK = (
     *("d_model", "d_ff", "layers", "heads", "vocabulary"),
-    *("batch", "context", "precision", "attention", "optimizer"),
+    *VARIED,
 )
 """Columns of the plan that say what a case computes: another value is another case."""
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from workflow_src.common.axes import AXES
 from workflow_src.common.case import heads_problem
 from workflow_src.common.errors import StageError
 from workflow_src.common.schema import Violation, key_of, sentence, violation
@@ -42,8 +43,11 @@ class ConfigError(StageError):
 
 @cache
 def schema() -> dict[str, Any]:
-    """The JSON schema of config.yaml."""
+    """The JSON schema of config.yaml, in which the file describes the axes of suites alone."""
     loaded: dict[str, Any] = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
+    suite = loaded["properties"]["suites"]["additionalProperties"]["properties"]
+    for axis in AXES:
+        suite[axis.plural] |= axis.listed
     return loaded
 
 

@@ -10,7 +10,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from workflow_src.common.case import ATTENTIONS, NEEDS_CUDA, PRECISIONS, AnyCase, Case
+from workflow_src.common.axes import AXES, BY_NAME, VARIED
+from workflow_src.common.case import NEEDS_CUDA, PRECISIONS, AnyCase, Case
 from workflow_src.common.ceilings import SIZES
 from workflow_src.common.devices import cuda_devices
 from workflow_src.common.errors import remake
@@ -107,13 +108,10 @@ def _steps_in_capture(row: Mapping[str, Any]) -> int:
     return max(1, min(int(row["capture_steps"]), most))
 
 
-def case_id(size: str, axes: Mapping[str, Any]) -> str:
-    """A short readable id; axes at their usual value are left out."""
-    parts = [size, f"ctx{axes['context']}", axes["precision"]]
-    parts += [f"b{axes['batch']}"] if axes["batch"] != 4 else []
-    parts += [axes["attention"]] if axes["attention"] != "naive" else []
-    parts += [axes["optimizer"]] if axes["optimizer"] != "adamw" else []
-    return "-".join(parts)
+def case_id(size: str, values: Mapping[str, Any]) -> str:
+    """A short readable id; but for the main axes, those at their usual value are left out."""
+    marks = (axis.marked(values[axis.name]) for axis in AXES)
+    return "-".join([size, *filter(None, marks)])
 
 
 def make_cases(config: Mapping[str, Any], device: str) -> tuple[AnyCase, ...]:
@@ -121,19 +119,14 @@ def make_cases(config: Mapping[str, Any], device: str) -> tuple[AnyCase, ...]:
     if config["workload"]:
         return brought_cases(config, device)
     suite = config["suites"][config["suite"]]
-    names = ("context", "batch", "precision", "attention", "optimizer")
-    combinations = product(suite["sizes"], *(suite[_plural(name)] for name in names))
+    combinations = product(suite["sizes"], *(suite[BY_NAME[name].plural] for name in VARIED))
     common = {key: config[key] for key in ("vocabulary", "seed", "memory_limit_gib")}
     cases = []
     for size, *values in combinations:
-        axes = dict(zip(names, values, strict=True))
+        axes = dict(zip(VARIED, values, strict=True))
         fields = common | config["sizes"][size] | axes
         cases.append(Case(case=case_id(size, axes), size=size, device=device, **fields))
     return tuple(cases)
-
-
-def _plural(axis: str) -> str:
-    return axis + ("es" if axis.endswith("h") else "s")
 
 
 def recorded(path: Path) -> dict[str, str]:
@@ -235,15 +228,14 @@ def make_plan(raw: Mapping[str, Any], results: Path = Path("results")) -> Plan:
 
 def _require_cpu_values(config: Mapping[str, Any]) -> None:
     """Raise ConfigError for a value of the axes that needs a CUDA device."""
-    everything = {"precision": PRECISIONS, "attention": ATTENTIONS}
     axes, name = config["axes"] or {}, config["suite"]
     for axis, value in NEEDS_CUDA.items():
         key, values = f"axes.{axis}", axes.get(axis, ())
         if not config["workload"]:
-            key = f"suites.{name}.{_plural(axis)}"
-            values = config["suites"][name][_plural(axis)]
+            key = f"suites.{name}.{BY_NAME[axis].plural}"
+            values = config["suites"][name][BY_NAME[axis].plural]
         if value in values:
-            allowed = ", ".join(other for other in everything[axis] if other != value)
+            allowed = ", ".join(other for other in BY_NAME[axis].value["enum"] if other != value)
             raise ConfigError(
                 f"{key}: {value!r} needs a CUDA device, and the device is cpu; allowed there: "
                 f"{allowed}"

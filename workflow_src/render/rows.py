@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
+from workflow_src.common.axes import MAIN, VARIED
 from workflow_src.common.words import PARTS, STATES
 
 LONG = re.compile(r'<table class="long">.*?</table>', re.DOTALL)
@@ -20,7 +21,7 @@ NUMBER = re.compile(r"[-+]?(?:\d[\d,]*)?\.?\d+(?:e[-+]?\d+)?(?= |$)")
 BLANK = {"", *(word for state, word in STATES.items() if state != "ok")}
 
 CASE, PHASE = "case", "phase"
-CHOSEN_BY = ("size", "context", "batch", "precision", "attention", "optimizer")
+CHOSEN_BY = ("size", *VARIED)
 """What tells cases apart that a reader chooses by."""
 
 PART = "part"
@@ -52,16 +53,15 @@ class Axes:
 
 
 def _values(cases: Sequence[Mapping[str, str]]) -> dict[str, Sequence[str]]:
-    """The values of each axis. Batch, attention and optimizer are axes only if they vary.
+    """The values of each axis. Those that aren't MAIN, such as the batch, count only if they vary.
 
     Nor is the context of a brought model without one, which is 0.
     """
     every = {axis: list(dict.fromkeys(case[axis] for case in cases)) for axis in cases[0]}
-    always = ("size", "context", "precision")
     return {
         axis: values
         for axis, values in every.items()
-        if len(values) > 1 or (axis in always and values != ["0"])
+        if len(values) > 1 or (axis in MAIN and values != ["0"])
     }
 
 
@@ -69,7 +69,7 @@ def _named(body: str) -> dict[str, Sequence[str]]:
     found: dict[str, Sequence[str]] = {}
     for table in LONG.findall(body):
         names, rows = _read(table)
-        for axis in ("size", "context", "precision"):
+        for axis in MAIN:
             if axis in names:
                 cells = [row[names.index(axis)] for row in rows]
                 found[axis] = list(dict.fromkeys([*found.get(axis, ()), *cells]))

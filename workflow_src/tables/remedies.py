@@ -7,7 +7,7 @@ import pandas as pd
 
 from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_file
 from workflow_src.common.atomic_write import write_csv
-from workflow_src.common.case import CASE_COLUMNS
+from workflow_src.common.case import CASE_COLUMNS, LATER
 from workflow_src.common.errors import StageError, one_sentence, remake
 from workflow_src.common.reading import reading
 from workflow_src.diagnosis.remedies.run import Run, predictions
@@ -29,7 +29,9 @@ READ = ("timings", "operators", "products")
 
 def table(run: Run) -> pd.DataFrame:
     """The predictions for all cases of a run, with COLUMNS."""
-    about = run.timings.drop_duplicates("case").set_index("case")[list(CASE_COLUMNS[1:])]
+    cases = run.timings.drop_duplicates("case").set_index("case")
+    cases = cases.assign(**{name: LATER[name] for name in LATER if name not in cases})
+    about = cases[list(CASE_COLUMNS[1:])]
     rows = pd.DataFrame(list(predictions(run)), columns=["case", *COLUMNS[len(CASE_COLUMNS) :]])
     return about.join(rows.set_index("case"), how="inner").reset_index()[list(COLUMNS)]
 
