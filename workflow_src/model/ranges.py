@@ -36,8 +36,8 @@ def listening(profiler: str | None) -> Iterator[None]:
     emitters = {None: _silence, "nsys": nvtx.annotate, "torch": record_function}
     if profiler not in emitters:
         raise ValueError(f"profiler: {profiler!r} is not one of nsys, torch")
-    _emit = emitters[profiler]
+    before, _emit = _emit, emitters[profiler]
     try:
         yield
     finally:
-        _emit = _silence
+        _emit = before
