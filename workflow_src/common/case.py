@@ -17,7 +17,8 @@ OPTIMIZERS = ("adamw", "foreach", "fused")
 OWN = "own"
 """What only the function of a brought model knows, such as its attention."""
 
-EXECUTIONS = ("eager", "compiled")
+EAGER, COMPILED = "eager", "compiled"
+EXECUTIONS = (EAGER, COMPILED)
 """Whether the model runs as it is written, or under torch.compile."""
 
 OPTIMIZER_TRAFFIC_BYTES = {"adamw": 88, "foreach": 80, "fused": 28}
@@ -47,7 +48,7 @@ class CaseKey:
     attention: str
     optimizer: str
     device: str
-    execution: str = EXECUTIONS[0]
+    execution: str = EAGER
 
     @property
     def on_cpu(self) -> bool:
@@ -97,7 +98,7 @@ class Case(PlanRow):
     device: str
     seed: int = 0
     memory_limit_gib: float | None = None
-    execution: str = EXECUTIONS[0]
+    execution: str = EAGER
 
     @property
     def d_head(self) -> int:

@@ -16,7 +16,7 @@ from torch import nn
 from workflow_src.common.environment_variables import environment_variables
 from workflow_src.measure.oom import Row, out_of_memory
 from workflow_src.measure.timing import Call
-from workflow_src.model.ranges import listening
+from workflow_src.model.ranges import listening, range_
 
 Options = Mapping[str, str | int | bool | Callable[..., object]]
 
@@ -31,6 +31,9 @@ NO_COMPILER = {
 
 WITHOUT = ("InvalidCxxCompiler", "TritonMissing", "Failed to find C compiler")
 """What torch.compile says, or names its error, where a compiler is missing."""
+
+RANGE = "compiled"
+"""The range of what runs under torch.compile, whatever graphs it consists of."""
 
 LONGEST_REASON = 200
 
@@ -55,19 +58,19 @@ def compiler_is_missing(device: str) -> bool:
 def compile_whole(model: nn.Module, options: Options | None = None) -> None:
     """Have each call of a model run under torch.compile, from its first call on.
 
-    Ranges inside are silent: a compiled graph would either lose them, or be compiled again for the
-    profiler that listens.
+    It is one range, and those inside are silent: a compiled graph would either lose them, or be
+    compiled again for the profiler that listens.
     """
     torch.compiler.reset()
     model.compile(options=dict(options) if options else None)
     compiled = in_place(model)
     assert compiled is not None, "it has just been compiled"
 
-    def silent(*given: Any, **named: Any) -> Any:
-        with listening(None):
+    def one_range(*given: Any, **named: Any) -> Any:
+        with range_(RANGE), listening(None):
             return compiled(*given, **named)
 
-    replace_call(model, silent)
+    replace_call(model, one_range)
 
 
 def in_place(model: nn.Module) -> Callable[..., Any] | None:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from workflow_src.common.case import EXECUTIONS, PHASES, AnyCase, Brought, Case
+from workflow_src.common.case import COMPILED, PHASES, AnyCase, Brought, Case
 from workflow_src.measure import brought
 from workflow_src.measure.compiling import Options, compile_whole
 from workflow_src.measure.module_ranges import ForwardThenLoss, is_compiled, module_ranges
@@ -44,7 +44,6 @@ class Build:
 
 
 USUAL = Build()
-COMPILED = EXECUTIONS[1]
 
 
 @dataclass(frozen=True)
@@ -90,11 +89,11 @@ class Workload:
         return any(map(is_compiled, self.model.modules()))
 
     def told(self) -> dict[str, bool | int]:
-        """Of a brought model its parameters and its batch's size, whether it is `compiled`, and its
-        last loss, if any, `finite`.
+        """Whether the model is `compiled`; of a brought one its parameters and its batch's size,
+        too, and whether its last loss, if any, is `finite`.
         """
         if not isinstance(self.case, Brought):
-            return {}
+            return {"compiled": True} if self.compiled else {}
         last = self._last_loss
         finite = {} if last is None else {"finite": bool(torch.isfinite(last))}
         sizes = {"parameters": sum(each.numel() for each in self.model.parameters())}
