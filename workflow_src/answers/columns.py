@@ -33,7 +33,8 @@ OPTIONAL_COLUMNS = {
     "timings": "replay_samples replayed_median_ms replayed_p20_ms replayed_p80_ms "
     "least_launch_bound_share most_launch_bound_share processes within_cv fastest_ms slowest_ms "
     "peak_memory_mib sm_clock_mhz sm_clock_least_mhz sm_clock_most_mhz power_w "
-    "parameters tokens_per_step samples_per_step counted_flops_per_step",
+    "parameters tokens_per_step samples_per_step counted_flops_per_step "
+    "first_call_ms compile_ms graphs graph_breaks",
     "ledger": "busy_ns idle_launch_ns idle_synchronization_ns idle_queued_ns idle_tail_ns "
     "idle_profiler_ns idle_unexplained_ns",
 }
@@ -47,7 +48,7 @@ FILLED = frozenset(_FILLED.split())
 
 _TEXTS = """phase status reason path name short_name kind family precision_ran profiler component
 replay_status replay_reason product direction operator forward_operator shapes dtypes layout dtype
-family_disagreement process_means_ms process_stds_ms remedies"""
+family_disagreement process_means_ms process_stds_ms remedies graph_break_reasons"""
 TEXT_COLUMNS = (frozenset(CASE_COLUMNS) - frozenset(COUNTS)) | frozenset(_TEXTS.split())
 
 STATUSES = ("ok", "oom", "skipped", "not_measured", "missing", "failed", "not_known")
