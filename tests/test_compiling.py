@@ -47,6 +47,13 @@ def test_the_first_call_tells_graphs_and_why_they_ended(quick: None) -> None:
     assert (again["graphs"], again["graph_breaks"]) == (0, {}) and again["first_call_ns"][0] < taken
 
 
+def test_a_model_that_is_a_module_of_torch_is_compiled_too(quick: None) -> None:
+    """torch.compile skips the frames of torch.nn: nn.Sequential.compile() would compile nothing."""
+    model, x = nn.Sequential(nn.Linear(2, 2), nn.ReLU()), torch.ones(2, 2)
+    compile_whole(model)
+    assert first_call(lambda: model(x), lambda: None, "cpu")["graphs"] == 1
+
+
 def test_what_is_compiled_is_one_range(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[str] = []
 
@@ -93,3 +100,5 @@ def test_time_to_compile_is_the_first_call_less_a_steady_one() -> None:
     assert (cells["first_call_ms"], cells["compile_ms"]) == (10.0, 6.0)
     assert (cells["graphs"], cells["graph_breaks"]) == (2, 3)
     assert cells["graph_break_reasons"] == "why (3)"
+    (again,) = timings({"phases": {"forward": row | {"graphs": 0}}}).to_dict("records")
+    assert again["compile_ms"] is None

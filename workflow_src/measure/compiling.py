@@ -61,10 +61,14 @@ def compile_whole(model: nn.Module, options: Options | None = None) -> None:
     It is one range, and those inside are silent: a compiled graph would either lose them, or be
     compiled again for the profiler that listens.
     """
+
+    # A function of this module, where torch.compile starts: frames of torch.nn it skips, so that of
+    # an nn.Sequential nothing would be compiled.
+    def call(*given: Any, **named: Any) -> Any:
+        return model._call_impl(*given, **named)
+
     torch.compiler.reset()
-    model.compile(options=dict(options) if options else None)
-    compiled = in_place(model)
-    assert compiled is not None, "it has just been compiled"
+    compiled = torch.compile(call, options=dict(options) if options else None)
 
     def one_range(*given: Any, **named: Any) -> Any:
         with range_(RANGE), listening(None):

@@ -70,8 +70,8 @@ def _sizes(found: dict[str, Any]) -> dict[str, int]:
 def _compiled(found: dict[str, Any]) -> dict[str, Any]:
     """Cells of a phase that runs under torch.compile: its first call (ms) and what that made.
 
-    compile_ms: what the first call took beyond a steady step, by the host's clock; graph_breaks: as
-    "reason (times); reason (times)".
+    compile_ms: what the first call took beyond a steady step, by the host's clock, where it compiled
+    a graph.
     """
     if "first_call_ns" not in found:
         return {}
@@ -79,7 +79,7 @@ def _compiled(found: dict[str, Any]) -> dict[str, Any]:
     reasons = found["graph_breaks"]
     return {
         "first_call_ms": float(first) / NS_PER_MS,
-        "compile_ms": float(first - steady) / NS_PER_MS,
+        "compile_ms": float(first - steady) / NS_PER_MS if found["graphs"] else None,
         "graphs": found["graphs"],
         "graph_breaks": sum(reasons.values()),
         "graph_break_reasons": "; ".join(f"{why} ({n})" for why, n in reasons.items()),
