@@ -132,27 +132,28 @@ def first_call(step: Call, wait: Call, device: str) -> Row:
     """What the first call of a compiled phase takes, with nothing of it compiled before.
 
     first_call_ns: until the device has finished, as a list of one; graphs: compiled in it;
-    graph_breaks: how often each reason ended one. Or a status and its reason: see `refused`.
+    break_reasons: why they ended. Or a status and its reason: see `refused`.
     """
 
     def run() -> None:
         step()
         wait()
 
-    graphs, breaks = _counted()
+    graphs, reasons = _counted()
     with empty_caches():
         start = time.perf_counter_ns()
         row = refused(run, device)
         taken = time.perf_counter_ns() - start
     if row:
         return row
-    graphs_after, breaks_after = _counted()
+    graphs_after, reasons_after = _counted()
     found = {"first_call_ns": [taken], "graphs": graphs_after - graphs}
-    return found | {"graph_breaks": dict(breaks_after - breaks)}
+    return found | {"break_reasons": list(reasons_after - reasons)}
 
 
 def _counted() -> tuple[int, Counter[str]]:
-    """The graphs that this process has compiled, and how often each reason ended one."""
+    """The graphs that this process has compiled, and how often torch.compile met each reason to
+    end one: again in each function that calls the one with the reason."""
     from torch._dynamo.utils import counters
 
     found: Counter[str] = Counter()
