@@ -69,8 +69,16 @@ class PlanRow:
     """One row of the plan, whatever its columns."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The case as plain values, for JSON and for a rule's params."""
-        return asdict(self)
+        """The case as plain values, for JSON and for a rule's params.
+
+        Without the usual value of an axis that came later, which changes no earlier case.
+        """
+        usual = {each.name: each.default for each in fields(self) if each.name in LATER}
+        return {
+            name: each
+            for name, each in asdict(self).items()
+            if name not in usual or each != usual[name]
+        }
 
     @classmethod
     def from_dict(cls, row: dict[str, Any]) -> Self:

@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -100,7 +100,10 @@ class Plan:
 
     def rows(self) -> list[dict[str, Any]]:
         """The complete plan, one row per case."""
-        return [self.benchmark_row(name) | self.capture_row(name) for name in self.case_ids]
+        return [
+            asdict(case) | self.benchmark_row(case.case) | self.capture_row(case.case)
+            for case in self.cases
+        ]
 
 
 def _steps_in_capture(row: Mapping[str, Any]) -> int:

@@ -16,7 +16,8 @@ from workflow_src.common.reading import reading
 
 def with_case(table: pd.DataFrame, case: dict[str, Any]) -> pd.DataFrame:
     """A case's table, preceded by the columns that identify the case."""
-    front = pd.DataFrame({name: [case[name]] * len(table) for name in CASE_COLUMNS})
+    of_case = LATER | case
+    front = pd.DataFrame({name: [of_case[name]] * len(table) for name in CASE_COLUMNS})
     return pd.concat([front, table.reset_index(drop=True)], axis=1)
 
 
