@@ -10,6 +10,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from workflow_src.answers.matrix import heading
+from workflow_src.common.case import LATER
 from workflow_src.render.html import html_template
 from workflow_src.render.value import Value
 from workflow_src.report.commands import options, without_studies
@@ -48,7 +49,8 @@ def cases(plan: pd.DataFrame, results: str) -> tuple[Case, ...]:
 def _case(row: pd.Series, results: str) -> Case:
     case = str(row["case"])
     suffix = ".nsys-rep" if row.get("profiler") == "nsys" else ".kineto.json.gz"
-    known = {str(key): _plain(cell) for key, cell in row.items() if cell == cell and cell != ""}
+    told = {str(key): _plain(cell) for key, cell in row.items() if cell == cell and cell != ""}
+    known = {name: cell for name, cell in told.items() if cell != LATER.get(name)}
     return Case(
         case=case,
         size=str(row["size"]),

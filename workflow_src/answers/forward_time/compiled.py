@@ -116,4 +116,4 @@ def _breaks(run: Run) -> dict[str, Cell] | None:
     if not found:
         return None
     about: dict[str, Cell] = {"case": run.times.case.case, "phase": words.PHASES[run.times.phase]}
-    return about | {"why graphs ended": found}
+    return about | {"why": found}
