@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from workflow_src.diagnosis.remedies.effects import ORDER
+from workflow_src.common.remedies import REMEDIES
 from workflow_src.diagnosis.remedies.run import Run, predictions
 from workflow_src.placing.families import load_rules
 from workflow_src.studies.join_points import prepared
@@ -31,7 +31,7 @@ PHASES = ("forward", "train_step")
 
 def ordered(remedies: str) -> str:
     """Remedies in the order of predictions."""
-    return "+".join(sorted(remedies.split("+"), key=ORDER.index))
+    return "+".join(sorted(remedies.split("+"), key=REMEDIES.index))
 
 
 def in_timings(timings: pd.DataFrame) -> pd.DataFrame:
@@ -56,7 +56,7 @@ def in_timings(timings: pd.DataFrame) -> pd.DataFrame:
 def in_levers(levers: pd.DataFrame) -> pd.DataFrame:
     """What the study levers measured, of remedies that are predicted."""
     known = levers[(levers["status"] == "ok") & levers["remedies"].notna()]
-    known = known[known["remedies"].map(lambda text: set(text.split("+")) <= set(ORDER))]
+    known = known[known["remedies"].map(lambda text: set(text.split("+")) <= set(REMEDIES))]
     table = known.rename(columns={"median_ms": "measured_ms"})
     return table[["case", "phase", "measured_ms"]].assign(remedies=known["remedies"].map(ordered))
 

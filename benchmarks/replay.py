@@ -69,7 +69,7 @@ def main() -> None:
     arguments = parser.parse_args()
     table = pd.concat([steps_of(path, arguments.step) for path in arguments.captures])
     if arguments.each:
-        print(table.to_string(index=False, float_format="%.4f"))
+        print(table.to_string(index=False, float_format="{:.4f}".format))
     error = table["error"].astype(float).abs()
     print(
         f"{len(table)} steps of {table['capture'].nunique()} captures: median error "

@@ -33,9 +33,7 @@ def gpu_record(case: Case, phase: str, step: pd.DataFrame) -> dict[str, Any]:
     step: one row per activity, with name, kind, family and path. Adding up what a product split
     continues its call, and a memset in a range of attention begins that of the next kernel.
     """
-    workload = Workload(case)
-    workload.phase(phase)()
-    products = iter(_products(operators.launched(workload.phase(phase), "cpu")))
+    products = iter(_products(operators.launched(Workload(case).phase(phase), "cpu")))
     found: list[dict[str, Any]] = []
     sequence: list[list[int]] = []
     continued = []

@@ -66,7 +66,12 @@ def read_again(code: Code, module: str) -> Code:
     changed = Code(code.root)
     changed._modules = {name: each for name, each in code._modules.items() if name != module}
     changed._effects = {name: each for name, each in code._effects.items() if name != module}
-    changed._parts = {r: parts for r, parts in code._parts.items() if r.module not in ("", module)}
+    for known, kept in (
+        (code._parts, changed._parts),
+        (code._references, changed._references),
+        (code.rounds[0], changed.rounds[0]),
+    ):
+        kept.update({r: each for r, each in known.items() if r.module not in ("", module)})
     return changed
 
 

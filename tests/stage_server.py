@@ -97,15 +97,16 @@ def serve(client: socket.socket, events: selectors.BaseSelector) -> None:
 
 def main() -> None:
     """Run each client's stage in a process of its own."""
-    for name in LIBRARIES:
-        importlib.import_module(name)
-    gc.freeze()
     with socket.socket(socket.AF_UNIX) as listener, selectors.DefaultSelector() as events:
         listener.bind(sys.argv[1])
         listener.listen(64)
+        print("ready", flush=True)
+        # Clients wait meanwhile.
+        for name in LIBRARIES:
+            importlib.import_module(name)
+        gc.freeze()
         events.register(sys.stdin, selectors.EVENT_READ)
         events.register(listener, selectors.EVENT_READ, lambda: serve(listener.accept()[0], events))
-        print("ready", flush=True)
         # One event at a time: it may remove another one.
         while (key := events.select()[0][0]).fileobj is not sys.stdin:
             key.data()

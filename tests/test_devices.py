@@ -8,7 +8,6 @@ import queue
 import re
 import socket
 import tempfile
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 import pynvml
 import pytest
 
+from tests.holders import hold_for_ever, hold_shortly
 from workflow_src.common import device_locks, devices
 from workflow_src.common.devices import DeviceError, hold
 from workflow_src.measure import neighbors
@@ -34,13 +34,6 @@ def own_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 
 
-def measure(seen: Any) -> None:
-    with hold("cpu"):
-        start = time.monotonic()
-        time.sleep(0.2)
-        seen.put((start, time.monotonic()))
-
-
 def put_by(workers: list[Any], seen: Any) -> Any:
     """What the workers put next, however long they take to start; fails if they all ended."""
     while True:
@@ -52,7 +45,7 @@ def put_by(workers: list[Any], seen: Any) -> Any:
 
 def test_no_two_processes_hold_one_device_at_once() -> None:
     seen: Any = CONTEXT.Queue()
-    workers = [CONTEXT.Process(target=measure, args=(seen,)) for _ in range(3)]
+    workers = [CONTEXT.Process(target=hold_shortly, args=(seen,)) for _ in range(3)]
     for worker in workers:
         worker.start()
     spans = sorted(put_by(workers, seen) for _ in workers)
@@ -72,12 +65,6 @@ def test_a_killed_holder_leaves_the_device_free() -> None:
     holder.join()
     with hold("cpu", wait_s=5) as name:
         assert name == "cpu"
-
-
-def hold_for_ever(seen: Any) -> None:
-    with hold("cpu", "tiny-ctx16-fp32"):
-        seen.put(True)
-        time.sleep(600)
 
 
 def test_each_holder_sees_a_device_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,6 +63,9 @@ PROGRAM = """#!/bin/sh
 exec PYTHON "$@"
 """
 
+SHARED = "STEP_TIME_STAGES"
+"""The variable with the socket of the server of stages that all workers share."""
+
 ON_A_CLUSTER = {"--profile", "--cluster", "--executor"}
 
 _servers: list["subprocess.Popen[str]"] = []
@@ -106,7 +109,12 @@ def run_and_wait(
 
 
 def stage_server(python: str = sys.executable) -> str:
-    """The socket of this process's server of stages in an environment (see stage_server.py)."""
+    """The socket of the server of stages in an environment (see stage_server.py).
+
+    Workers of pytest-xdist share that of their own environment (see shared.py).
+    """
+    if python == sys.executable and SHARED in os.environ:
+        return os.environ[SHARED]
     with _starting:
         return _stage_server(python)
 
@@ -114,12 +122,17 @@ def stage_server(python: str = sys.executable) -> str:
 @cache
 def _stage_server(python: str) -> str:
     path = f"{_sockets.name}/{len(_servers)}"
+    _servers.append(start_stage_server(path, python))
+    return path
+
+
+def start_stage_server(path: str, python: str = sys.executable) -> "subprocess.Popen[str]":
+    """A server of stages that listens at `path`; it ends with its input."""
     command = [python, "-P", str(ROOT / "tests" / "stage_server.py"), path]
     pipe = subprocess.PIPE
     server = subprocess.Popen(command, cwd="/", stdin=pipe, stdout=pipe, text=True)
     assert server.stdout is not None and server.stdout.readline() == "ready\n"
-    _servers.append(server)
-    return path
+    return server
 
 
 def served_stage(folder: Path, module: str, *arguments: str, **settings: str) -> tuple[int, str]:
@@ -209,7 +222,7 @@ def make_project(folder: Path, **settings: str) -> Project:
     for part in PARTS:
         source = ROOT / part
         if source.is_dir():
-            shutil.copytree(source, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(source, folder / part)
         else:
             shutil.copy(source, folder / part)
     (folder / "bin").mkdir()

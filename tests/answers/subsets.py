@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from workflow_src.answers.columns import COLUMNS, FILLED, OF_THE_MACHINE
-from workflow_src.answers.tables import Tables, empty_table, read_table
+from workflow_src.answers.tables import OF_THE_MACHINE, Tables, empty_table, read_table
 from workflow_src.common.case import PHASES
 from workflow_src.common.study_table import read_study
+from workflow_src.common.table_schema import columns
 
 ROOT = Path(__file__).parent.parent.parent
 H200 = ROOT / "examples" / "h200" / "tables"
@@ -23,12 +23,19 @@ OPTIONAL = ("ledger", "environments", "operators", "products", "ceilings")
 OPTIONAL += ("alignment", "launch_delays")
 TIMES = ("ms", "ns")
 BENCHMARK_ONLY = ("timings",)
+READ = (
+    *("timings", "ranges", "kernels", "captures", "work", "environments", "ledger", "products"),
+    *("operators", "alignment", "remedies", "ceilings"),
+)
+"""The tables that answers read."""
+DESCRIBED = [each for name in READ for each in columns(name).values()]
+FILLED = frozenset(each.column for each in DESCRIBED if each.check == "filled")
 
 
 @cache
 def recorded(folder: Path = H200) -> Mapping[str, pd.DataFrame]:
     """The tables of a recorded run, and those of its studies as "studies/{name}"."""
-    found = {name: folder / f"{name}.csv" for name in COLUMNS if name != "plan"}
+    found = {name: folder / f"{name}.csv" for name in READ}
     tables = {name: read_table(path, name) for name, path in found.items() if path.is_file()}
     studies = {f"studies/{path.stem}": read_study(path) for path in folder.glob("studies/*.csv")}
     return tables | studies
@@ -159,7 +166,7 @@ def _scaled(draw: random.Random, table: pd.DataFrame, cases: list[str]) -> pd.Da
 
 def _emptied(draw: random.Random, name: str, table: pd.DataFrame) -> pd.DataFrame:
     """The table without some optional columns and single values."""
-    required = set(COLUMNS.get(name, "").split()) | set(table.columns[:8])
+    required = {*empty_table(name), *table.columns[:8]}
     optional = [c for c in table.columns if c not in required]
     if name.startswith("studies/") or not optional:
         return table
@@ -182,4 +189,4 @@ def _kept(draw: random.Random, name: str) -> bool:
 
 def empty() -> Tables:
     """A run that measured nothing."""
-    return Tables({name: empty_table(name) for name in COLUMNS})
+    return Tables({name: empty_table(name) for name in READ})

@@ -7,7 +7,8 @@ import pytest
 
 from tests.synthetic_tables import FORWARD, TRAIN, Sample, write_tables
 from workflow_src.answers.change_first.result import result as change_first
-from workflow_src.answers.conditions import Conditions, Warned, conditions, disturbed
+from workflow_src.answers.conditions import Conditions, conditions, disturbed
+from workflow_src.answers.doubts import Warned
 from workflow_src.answers.gemm_share.result import result as gemm_share
 from workflow_src.answers.other_kernels.result import result as other_kernels
 from workflow_src.answers.questions import QUESTIONS
@@ -45,13 +46,14 @@ def test_warnings_follow_from_codes_and_numbers(cells, warned):
 
 def test_a_change_of_the_hosts_speed_is_the_same_either_way():
     slower, faster = measured(host_launch_us_after="6"), measured(host_launch_us_before="6.9")
-    assert slower.changed.number == 1.5 == pytest.approx(faster.changed.number)
-    assert slower.changed.sources[0].numbers == (2,)
+    assert slower.recorded.changed.number == 1.5 == pytest.approx(faster.recorded.changed.number)
+    assert slower.recorded.changed.sources[0].numbers == (2,)
 
 
 def test_what_was_not_recorded_is_none():
     found = measured(host_launch_us_before="", other_processes_before="")
-    assert (found.changed, found.others, found.load, found.launch_us) == (None,) * 4
+    row = found.recorded
+    assert (row.changed, row.others, row.load, row.launch_us) == (None,) * 4
 
 
 def test_cases_measured_at_once_on_one_host_are_a_warning_and_on_others_not():

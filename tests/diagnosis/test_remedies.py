@@ -112,7 +112,7 @@ def test_what_is_not_written_out_is_not_known() -> None:
 
 def test_differences_of_an_interval_are_added_as_the_root_of_squares() -> None:
     a, b = Span(7.0, 10.0, 13.0), Span(16.0, 20.0, 24.0)
-    found = interval(lambda ends: a.at(ends.get("a", 0)) + b.at(ends.get("b", 0)), ["a", "b"])
+    found = interval(lambda ends: a.at(ends.get("a", 0)) + b.at(ends.get("b", 0)), ["a", "b"], 0.0)
     assert found == Span(25.0, 30.0, 35.0)
 
 

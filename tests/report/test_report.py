@@ -72,14 +72,23 @@ def plain(tmp_path_factory) -> tuple[Path, str, str]:
     return folder, *write_report(folder, SAMPLE)
 
 
+def few_cases(table: Path, output: Path) -> None:
+    """Copy what a table has of the smallest and of the largest model, with both its contexts."""
+    rows = pd.read_csv(table, dtype=str, keep_default_na=False)
+    if "case" in rows:
+        rows = rows[rows["case"].str.fullmatch(r"(small|2\.7B)-ctx(128|1024)-\w+")]
+    rows.to_csv(output, index=False)
+
+
 @pytest.fixture(scope="module")
 def published(tmp_path_factory) -> tuple[str, str]:
-    """The report of published tables, without its studies."""
+    """The report of some cases of published tables, without its studies."""
 
     def made(folder: Path) -> None:
         results = folder / "results" / "mine"
-        shutil.copytree(SMALLER / "tables", results / "tables")
-        shutil.copy(SMALLER / "plan.csv", results)
+        (results / "tables").mkdir(parents=True)
+        for table in (SMALLER / "plan.csv", *SMALLER.glob("tables/*.csv")):
+            few_cases(table, results / table.relative_to(SMALLER))
         write_parts(results)
         for name, text in zip(("text.md", "page.html"), assemble(folder), strict=True):
             (folder / name).write_text(text)

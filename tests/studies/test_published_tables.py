@@ -6,6 +6,7 @@ from tests.workflow import ROOT
 from workflow_src.common.study_table import read_study
 from workflow_src.placing.families import load_rules
 from workflow_src.studies.accounting import analyze as accounting
+from workflow_src.studies.flash import analyze as flash
 from workflow_src.studies.join_points import Complete, Derive, join
 from workflow_src.studies.levers import analyze as levers
 from workflow_src.studies.matmul import analyze as matmul
@@ -20,6 +21,7 @@ H200 = ROOT / "examples" / "h200"
         ("matmul", matmul.derive, None),
         ("mlp", mlp.derive, None),
         ("accounting", accounting.derive, None),
+        ("flash", flash.derive, None),
         ("levers", levers.derive, levers.complete),
     ],
 )

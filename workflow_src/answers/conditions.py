@@ -3,98 +3,61 @@
 Medians over cases leave out those whose capture was `disturbed`.
 """
 
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import dataclass
 
 import pandas as pd
 
+from workflow_src.answers.doubts import Environment, Warned, environments
 from workflow_src.answers.kernels import device_ms
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common.case import PHASES
-from workflow_src.common.environment import HOST_SPEEDS
-from workflow_src.common.thresholds import BUSY_LOAD, HOST_CHANGED, MATCH_WITHIN
-from workflow_src.render.value import Rows, Value, computed, ratio, rows_of, value
-
-
-class Warned(StrEnum):
-    """The warnings, in words."""
-
-    THROTTLED = "device throttled"
-    SHARED = "device shared"
-    BUSY = "machine busy"
-    HOST_CHANGED = "host's speed changed"
-    NOT_LOCKED = "no lock that all users see"
-    OVERLAPPED = "another case was measured meanwhile"
-    NOT_FINITE = "loss not finite"
-    DISTURBED = "capture disturbed"
-    ELSEWHERE = "captured on another host"
+from workflow_src.common.thresholds import MATCH_WITHIN
+from workflow_src.render.value import Value, rows_of, value
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """The conditions of one case; what wasn't recorded is None, or "" for a text.
+    """The conditions of one case: what its row of environments.csv says, and other rows.
 
-    `throttled`: the driver's reasons. `others`: processes of others on the device. `load`: per
-    core. `changed`: how many times as long something took on the host after the case as before it,
-    or the other way around, at most; `processes`: in how many processes that was a warning.
-    `not_finite`: the phases whose loss was no finite number; only a brought model's is recorded.
     `meanwhile`: the cases measured on the same host at the same time. `disturbed`: the phases that
-    were disturbed while they were captured; None on a GPU.
-    `launch_us`, `operation_us`: a launch and an eager operation on the host before the case;
-    `captured_us`: an eager operation right before its capture. `elsewhere`: it was captured on
-    another host; False if that isn't known.
+    were disturbed while they were captured; None on a GPU. `captured_us`: an eager operation right
+    before its capture, None if that wasn't recorded. `elsewhere`: it was captured on another host;
+    False if that isn't known.
     """
 
-    case: str
-    throttled: str
-    others: Value | None
-    load: Value | None
-    changed: Value | None
-    processes: Value | None
-    launch_us: Value | None
-    operation_us: Value | None
-    locked: bool
-    not_finite: str = ""
-    meanwhile: str = ""
-    disturbed: str | None = None
-    captured_us: Value | None = None
-    elsewhere: bool = False
+    recorded: Environment
+    meanwhile: str
+    disturbed: str | None
+    captured_us: Value | None
+    elsewhere: bool
+
+    @property
+    def case(self) -> str:
+        """The case's id."""
+        return self.recorded.text("case")
 
     @property
     def warnings(self) -> tuple[Warned, ...]:
         """The warnings that these conditions give."""
-        found = {
-            Warned.THROTTLED: bool(self.throttled),
-            Warned.SHARED: _above(self.others, 0),
-            Warned.BUSY: _above(self.load, BUSY_LOAD),
-            Warned.HOST_CHANGED: _above(self.changed, HOST_CHANGED),
-            Warned.NOT_LOCKED: not self.locked,
-            Warned.NOT_FINITE: bool(self.not_finite),
+        given = {
             Warned.OVERLAPPED: bool(self.meanwhile),
             Warned.DISTURBED: bool(self.disturbed),
             Warned.ELSEWHERE: self.elsewhere,
         }
-        return tuple(warning for warning, given in found.items() if given)
+        return (*self.recorded.warnings, *(warning for warning, there in given.items() if there))
 
 
 def conditions(tables: Tables) -> tuple[Conditions, ...]:
     """The conditions of all cases in environments.csv."""
-    rows = tables["environments"]
-    meanwhile = _meanwhile(rows)
-    phases = {case.case: "; ".join(found) for case, found in disturbed(tables).items()}
-    every = (_of(_Row(rows.loc[number], int(number))) for number in rows.index)
-    return tuple(
-        replace(
-            each,
-            meanwhile=others,
-            disturbed=phases.get(each.case),
-            captured_us=_captured_us(tables, each.case),
-            elsewhere=elsewhere(
-                *(tables.of(name, each.case) for name in ("environments", "captures"))
-            ),
-        )
-        for each, others in zip(every, meanwhile, strict=True)
-    )
+    meanwhile = _meanwhile(tables["environments"])
+    phases = {case.case: "; ".join(named) for case, named in disturbed(tables).items()}
+    found = []
+    for row, others in zip(environments(tables), meanwhile, strict=True):
+        case = row.text("case")
+        rows = (tables.of(name, case) for name in ("environments", "captures"))
+        captured_us = _captured_us(tables, case)
+        found.append(Conditions(row, others, phases.get(case), captured_us, elsewhere(*rows)))
+    return tuple(found)
 
 
 def _captured_us(tables: Tables, case: str) -> Value | None:
@@ -172,67 +135,3 @@ def hosts(tables: Tables) -> Value | None:
         return None
     source = rows_of("environments", rows)
     return Value(len(set(found)), "count", (source,), "different values of host_id")
-
-
-@dataclass(frozen=True)
-class _Row:
-    """A row of environments.csv, all of whose cells are text."""
-
-    cells: "pd.Series[str]"
-    number: int
-
-    def text(self, column: str) -> str:
-        return str(self.cells.get(column, ""))
-
-    def value(self, column: str, unit: str) -> Value | None:
-        return value(self.text(column), unit, Rows("environments", (self.number,)), formula=column)
-
-
-def _of(row: _Row) -> Conditions:
-    return Conditions(
-        case=row.text("case"),
-        throttled=row.text("throttled"),
-        others=_others(row),
-        load=_load(row),
-        changed=_changed(row),
-        processes=row.value("host_changed_processes", "count"),
-        launch_us=row.value("host_launch_us_before", "us"),
-        operation_us=row.value("host_operation_us_before", "us"),
-        locked=row.text("locks_are_shared") != "False",
-        not_finite=row.text("loss_not_finite"),
-    )
-
-
-def _load(row: _Row) -> Value | None:
-    load, cores = row.value("load_average_before", ""), row.value("cpu_cores", "count")
-    return ratio(load, cores, "", "load / cores")
-
-
-def _others(row: _Row) -> Value | None:
-    """The most processes of others; older tables count them before and after only."""
-    ends = ("other_processes_most", "other_processes_before", "other_processes_after")
-    return _most([row.value(column, "count") for column in ends])
-
-
-def _changed(row: _Row) -> Value | None:
-    """The host's most change in a process; older tables tell it of their medians alone."""
-    return row.value("host_change_most", "near_one") or _most(
-        [_change(row, name) for name in HOST_SPEEDS]
-    )
-
-
-def _change(row: _Row, name: str) -> Value | None:
-    before, after = (row.value(f"{name}_{when}", "us") for when in ("before", "after"))
-    if before is None or after is None or not min(before.number, after.number) > 0:
-        return None
-    low, high = sorted((before.number, after.number))
-    return computed(high / low, "near_one", f"{name}: the longer / the shorter", before, after)
-
-
-def _most(values: list[Value | None]) -> Value | None:
-    known = [each for each in values if each is not None]
-    return max(known, key=lambda each: each.number, default=None)
-
-
-def _above(found: Value | None, limit: float) -> bool:
-    return found is not None and found.number > limit

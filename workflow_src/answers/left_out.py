@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from workflow_src.answers.conditions import Warned, undisturbed
+from workflow_src.answers.conditions import undisturbed
+from workflow_src.answers.doubts import Warned
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common import words
 from workflow_src.render.value import Joined, Value, rows_of

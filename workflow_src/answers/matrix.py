@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 import pandas as pd
 
 from workflow_src.answers.tables import CaseKey
-from workflow_src.common.axes import MAIN
-from workflow_src.common.case import CASE_COLUMNS
+from workflow_src.common.case import CASE_COLUMNS, MAIN
 from workflow_src.common.words import DASH, STATES
 from workflow_src.render.value import Cell
 

@@ -1,27 +1,37 @@
 """The joined tables of a run: read and checked once, then looked up by case and phase."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
 
-from workflow_src.answers.columns import (
-    ALLOWED,
-    COLUMNS,
-    FILLED,
-    OF_THE_MACHINE,
-    OPTIONAL_COLUMNS,
-    SPARSE,
-    TEXT_COLUMNS,
-)
-from workflow_src.common.case import CASE_COLUMNS, COUNTS, LATER
+from workflow_src.common.case import COUNTS, PRECISIONS
 from workflow_src.common.case import CaseKey as CaseKey
 from workflow_src.common.errors import StageError, remake
+from workflow_src.common.read_table import lines_numbered, with_texts
+from workflow_src.common.read_table import read_table as read_as_it_is
 from workflow_src.common.reading import reading
 from workflow_src.common.schema import one_of
 from workflow_src.common.study_table import read_study
+from workflow_src.common.table_schema import columns
+
+OF_THE_MACHINE = frozenset({"ceilings"})
+"""The tables whose rows belong to no case."""
+
+STATUSES = ("ok", "oom", "skipped", "not_measured", "missing", "failed", "not_known")
+"""What the column status may say."""
+
+REPLAY_STATUSES = ("ok", "oom", "skipped", "not_capturable", "failed")
+"""What the column replay_status may say; it is empty where nothing was replayed."""
+
+ALLOWED = {
+    "status": STATUSES,
+    "precision": PRECISIONS,
+    "replay_status": (*REPLAY_STATUSES, ""),
+}
+"""The columns that may hold only certain texts."""
 
 
 class TableError(StageError):
@@ -116,56 +126,40 @@ def read_table(path: Path, name: str, case: CaseKey | None = None) -> pd.DataFra
     Raises TableError if the file doesn't exist, if it has rows but lacks a required column, or if
     a column of numbers holds anything but valid ones.
     """
+    of_case = asdict(case) if case and name not in OF_THE_MACHINE else None
+    table = read_as_it_is(path, name, error=TableError, case=of_case)
     with reading(path, "a readable table", remake(path), TableError):
-        header = list(pd.read_csv(path, nrows=0).columns)
-        texts = [c for c in header if _is_text(c, name)]
-        table = pd.read_csv(
-            path, dtype=dict.fromkeys(texts, "object"), keep_default_na=False, na_values=[""]
-        )
-        table[texts] = table[texts].fillna("")
-        if case and name not in OF_THE_MACHINE and "case" not in header:
-            table = table.assign(**{column: getattr(case, column) for column in CASE_COLUMNS})
-        return _checked(table, name)
-
-
-def _is_text(column: str, table: str) -> bool:
-    return column in TEXT_COLUMNS or (table == "environments" and column not in CASE_COLUMNS)
+        return _checked(with_texts(table, name), name)
 
 
 def empty_table(name: str) -> pd.DataFrame:
     """The table `name` without rows."""
-    return pd.DataFrame(columns=list(dict.fromkeys([*CASE_COLUMNS, *COLUMNS[name].split()])))
+    return pd.DataFrame(
+        columns=[each.column for each in columns(name).values() if each.is_required]
+    )
 
 
 def _checked(table: pd.DataFrame, name: str) -> pd.DataFrame:
-    """A table with its columns as numbers or texts. Raises ValueError if they can't be."""
-    front = () if name in OF_THE_MACHINE else CASE_COLUMNS
-    table = table.assign(**{c: LATER[c] for c in LATER if c in front and c not in table})
-    absent = [c for c in (*front, *COLUMNS[name].split()) if c not in table]
-    if absent and len(table):
-        raise ValueError(f"no column {', '.join(absent)}")
-    table = table.reindex(columns=[*table.columns, *absent])
-    optional = [c for c in OPTIONAL_COLUMNS.get(name, "").split() if c in table]
-    required = [c for c in COLUMNS[name].split() if c not in TEXT_COLUMNS]
-    counts = [c for c in COUNTS if c in table]
-    filled = frozenset() if name in SPARSE else FILLED
-    for column in (*counts, *required, *optional):
-        table[column] = _amounts(table[column], filled)
+    """A table with its numbers as such. Raises ValueError for one, or a text, that can't be."""
+    described = columns(name)
+    table = table.reindex(columns=list(dict.fromkeys([*table.columns, *empty_table(name)])))
+    for column, each in described.items():
+        if column in table and each.check and not each.is_text:
+            table[column] = _amounts(table[column], each.check == "filled")
     for column, allowed in ALLOWED.items():
         unknown = {str(value) for value in table.get(column, ())} - set(allowed)
         if unknown:
             raise ValueError(one_of(column, sorted(unknown)[0], allowed))
-    if len(table):
-        table[counts] = table[counts].astype("int64")
+    counts = [column for column in COUNTS if column in table and len(table)]
     # A copy lies in one piece per type, from which rows are cut several times as fast.
-    return table.set_index(pd.RangeIndex(2, len(table) + 2)).copy()
+    return lines_numbered(table.astype(dict.fromkeys(counts, "int64"))).copy()
 
 
-def _amounts(column: pd.Series, filled: frozenset[str]) -> pd.Series:
+def _amounts(column: pd.Series, filled: bool) -> pd.Series:
     """A column as numbers. Raises ValueError for a negative or infinite one, or a missing one of a
     `filled` column."""
     numbers = pd.to_numeric(column)
-    if column.name in filled and column.isna().any():
+    if filled and column.isna().any():
         raise ValueError(f"{column.name} is empty in some row")
     if ((numbers < 0) | (numbers == float("inf"))).any():
         raise ValueError(f"{column.name} holds a negative or infinite number")

@@ -1,13 +1,14 @@
 """The times of one phase of one case: without the profiler, under it, and on the device."""
 
+from collections.abc import Set
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import pandas as pd
 
+from workflow_src.answers.doubts import Warned, recorded_warnings
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common.thresholds import (
-    BUSY_LOAD,
     MATCH_WITHIN,
     REPLAY_AT_LEAST,
     SPREAD_BEYOND,
@@ -160,7 +161,7 @@ def phase_times(tables: Tables, case: CaseKey, phase: str) -> PhaseTimes:
         clock=_clock(timed),
         power=_timed(timed, "power_w", "median of readings", "W"),
     )
-    doubt = _doubt(found, timed, tables.of("environments", case.case))
+    doubt = _doubt(found, timed, recorded_warnings(tables, case.case))
     return _of_same_kernels(replace(found, doubt=doubt))
 
 
@@ -263,7 +264,7 @@ def _idle_ms(steps: pd.DataFrame, column: str) -> Value | None:
     return value(ms, "ms", rows_of("ledger", steps), formula="median over steps")
 
 
-def _doubt(times: PhaseTimes, timed: pd.DataFrame, environment: pd.DataFrame) -> Doubt | None:
+def _doubt(times: PhaseTimes, timed: pd.DataFrame, warned: Set[Warned]) -> Doubt | None:
     """Why the two times of a phase on a CPU can't be compared; None if they can.
 
     A GPU works as fast whatever else its host does.
@@ -272,21 +273,10 @@ def _doubt(times: PhaseTimes, timed: pd.DataFrame, environment: pd.DataFrame) ->
         return None
     plain, profiled = times.plain.number, times.profiled.number
     p20, p80 = (float(timed[column].iloc[0]) for column in ("p20_ms", "p80_ms"))
-    if _was_busy(environment):
+    if Warned.BUSY in warned:
         return Doubt.BUSY
     if p80 > SPREAD_BEYOND * p20:
         return Doubt.SPREAD
     if profiled < min((1 - MATCH_WITHIN) * plain, p20):
         return Doubt.SHORTER
     return Doubt.LONGER if times.busy is not None and times.busy.number > plain else None
-
-
-def _was_busy(environment: pd.DataFrame) -> bool:
-    """Whether other work kept a CPU busy before the benchmark."""
-    if environment.empty or not {"load_average_before", "cpu_cores"} <= set(environment):
-        return False
-    load, cores = (
-        pd.to_numeric(environment[column], errors="coerce").iloc[0]
-        for column in ("load_average_before", "cpu_cores")
-    )
-    return bool(load > BUSY_LOAD * cores)

@@ -5,72 +5,30 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from workflow_src.common.table_schema import Column, columns
 from workflow_src.render.markdown import records
 from workflow_src.render.value import Cell, Rows, Value, difference, rows_of, value
 
 Tables = Mapping[str, pd.DataFrame]
 
-Shown = dict[str, tuple[str, str | None]]
-"""Columns of a CSV: the heading of each, and the unit of its numbers; None for texts."""
-
-DIVISION: Shown = {
-    "process": ("process", None),
-    "steps": ("steps", "count"),
-    "recorded_ms": ("a step as recorded", "ms"),
-    "host_ms": ("host: its own time", "ms"),
-    "blocked_ms": ("host: held up by the device", "ms"),
-    "device_ms": ("a device works", "ms"),
-    "collective_wait_ms": ("of it waiting in collectives", "ms"),
-    "step_ms": ("a step that savings are of", "ms"),
-    "device_alone_ms": ("if the host took no time", "ms"),
-    "host_alone_ms": ("if the device took no time", "ms"),
-}
-WAITS: Shown = {
-    "process": ("process", None),
-    "call": ("call", None),
-    "path": ("range path", None),
-    "calls": ("calls", ""),
-    "blocked_ms": ("host held up, ms", "ms"),
-}
-COPIES: Shown = {
-    "process": ("process", None),
-    "direction": ("direction", None),
-    "source": ("from", None),
-    "target": ("to", None),
-    "path": ("range path", None),
-    "copies": ("copies", ""),
-    "bytes": ("bytes", "bytes"),
-    "device_ms": ("device, ms", "ms"),
-    "gb_per_s": ("GB/s", "GB/s"),
-    "blocked_ms": ("host held up, ms", "ms"),
-}
-GAPS: Shown = {
-    "process": ("process", None),
-    "after_call": ("after the call", None),
-    "after_path": ("in", None),
-    "before_call": ("before the call", None),
-    "before_path": ("in", None),
-    "gaps": ("gaps", ""),
-    "gap_ms": ("all, ms", "ms"),
-    "longest_ms": ("longest, ms", "ms"),
-}
-DIFFERENCES: Shown = {
-    "process": ("process", None),
-    "step": ("step", "count"),
-    "path": ("range path", None),
-    "what": ("what", None),
-    "ms": ("ms", "ms"),
-    "median_ms": ("median step, ms", "ms"),
-}
-IDLE_CAUSES: Shown = {
-    "process": ("process", None),
-    "before": ("what stood before", None),
-    "call": ("call", None),
-    "path": ("in", None),
-    "next_path": ("before work in", None),
-    "times": ("times", ""),
-    "idle_ms": ("idle, ms", "ms"),
-}
+SHOWN: Mapping[str, tuple[str, ...]] = {
+    "diagnoses": (
+        "process", "steps", "recorded_ms", "host_ms", "blocked_ms", "device_ms",
+        "collective_wait_ms", "step_ms", "device_alone_ms", "host_alone_ms",
+    ),
+    "waits": ("process", "call", "path", "calls", "blocked_ms"),
+    "copies": (
+        "process", "direction", "source", "target", "path", "copies", "bytes", "device_ms",
+        "gb_per_s", "blocked_ms",
+    ),
+    "gaps": (
+        "process", "after_call", "after_path", "before_call", "before_path", "gaps", "gap_ms",
+        "longest_ms",
+    ),
+    "step_differences": ("process", "step", "path", "what", "ms", "median_ms"),
+    "idle_causes": ("process", "before", "call", "path", "next_path", "times", "idle_ms"),
+}  # fmt: skip
+"""The columns of each CSV that the report shows as they are."""
 
 
 @dataclass(frozen=True)
@@ -107,14 +65,10 @@ def diagnosed(tables: Tables, several: bool) -> Diagnosed:
     off = known[~known["understood"].astype(bool)]
     shown = {
         "findings": _findings(findings, several),
-        "diagnoses": _table(known, "diagnoses", DIVISION, several),
-        "waits": _table(tables["waits"], "waits", WAITS, several),
-        "copies": _table(tables["copies"], "copies", COPIES, several),
-        "gaps": _table(tables["gaps"], "gaps", GAPS, several),
-        "step_differences": _table(
-            tables["step_differences"], "step_differences", DIFFERENCES, several
-        ),
-        "idle_causes": _table(tables["idle_causes"], "idle_causes", IDLE_CAUSES, several),
+        **{
+            name: _table(known if name == "diagnoses" else tables[name], name, several)
+            for name in SHOWN
+        },
     }
     return Diagnosed(
         steps=len(known) > 0,
@@ -163,21 +117,22 @@ def _findings(findings: pd.DataFrame, several: bool) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=(["process"] if several else []) + heads, dtype="object")
 
 
-def _table(rows: pd.DataFrame, table: str, shown: Shown, several: bool) -> pd.DataFrame:
+def _table(rows: pd.DataFrame, name: str, several: bool) -> pd.DataFrame:
     """The columns of a CSV that are shown, in their order, but for those without any value."""
-    columns = {name: each for name, each in shown.items() if several or name != "process"}
-    lines = []
-    for number, row in zip(rows.index, records(rows), strict=True):
-        source = Rows(table, (number,))
-        lines.append(
-            [
-                _text(row[name]) if unit is None else value(row[name], unit, source, formula=name)
-                for name, (_, unit) in columns.items()
-            ]
-        )
-    heads = [head for head, _ in columns.values()]
-    cells = pd.DataFrame(lines, columns=heads, dtype="object")
+    described = columns(f"capture/{name}")
+    shown = [described[each] for each in SHOWN[name] if several or each != "process"]
+    lines = [
+        [_cell(row[each.column], each, Rows(name, (number,))) for each in shown]
+        for number, row in zip(rows.index, records(rows), strict=True)
+    ]
+    cells = pd.DataFrame(lines, columns=[each.heading for each in shown], dtype="object")
     return cells.loc[:, cells.notna().any().to_numpy()]
+
+
+def _cell(cell: object, column: Column, source: Rows) -> Cell:
+    if column.is_number:
+        return value(cell, column.unit, source, formula=column.column)
+    return _text(cell)
 
 
 def _text(cell: object) -> str | None:

@@ -18,17 +18,14 @@ from workflow_src.capture_report.work_result import (
     unplaced_times,
 )
 from workflow_src.captures.capture import NO_KERNELS, OPERATOR, UNREADABLE
-from workflow_src.common.errors import TraceError, remake
-from workflow_src.common.reading import reading
+from workflow_src.common.errors import TraceError
+from workflow_src.common.read_table import read_table
 from workflow_src.placing.per_step import PER_STEP
 from workflow_src.render.markdown import records
 from workflow_src.render.value import Cell, Rows, Value, ratio, rows_of, value
 
 ALL = "all"
 """The process of the row of summary.csv that has the totals."""
-
-FIRST_LINE = 2
-"""The line of a CSV's first row, after its headings."""
 
 DEVICE = "device time"
 OPERATORS = "time of operators on a CPU, as no device work was read,"
@@ -96,13 +93,12 @@ class Captured:
 
 def read_tables(folder: Path) -> Mapping[str, pd.DataFrame]:
     """The tables of a capture. Raises TraceError if one is missing or damaged."""
-    found = {}
-    for name in READ:
-        path = folder / f"{name}.csv"
-        with reading(path, "a capture's table", remake(path), TraceError):
-            table = pd.read_csv(path, keep_default_na=False, na_values=[""])
-            found[name] = table.set_axis(table.index + FIRST_LINE)
-    return found
+    return {
+        name: read_table(
+            folder / f"{name}.csv", f"capture/{name}", "a capture's table", error=TraceError
+        )
+        for name in READ
+    }
 
 
 def captured(name: str, tables: Mapping[str, pd.DataFrame]) -> Captured:

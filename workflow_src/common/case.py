@@ -3,7 +3,10 @@
 import json
 from collections.abc import Container
 from dataclasses import MISSING, asdict, dataclass, fields
+from pathlib import PurePath
 from typing import Any, Self
+
+from workflow_src.common.schema import TEXT, Schema, choice
 
 PHASES = ("forward", "forward_backward", "train_step")
 """The phases of a case, in increasing order of memory."""
@@ -113,6 +116,11 @@ class Case(PlanRow):
         """Width of one attention head."""
         return self.d_model // self.heads
 
+    @property
+    def brought_code(self) -> str:
+        """file.py:function of an attention of one's own; "" if it is one of ATTENTIONS."""
+        return self.attention if names_code(self.attention) else ""
+
 
 @dataclass(frozen=True)
 class Brought(PlanRow):
@@ -147,6 +155,22 @@ class Brought(PlanRow):
         """What the function is given besides the device, by name."""
         given: dict[str, Any] = json.loads(self.axes)
         return given
+
+    @property
+    def brought_code(self) -> str:
+        """file.py:function of the model."""
+        return self.workload
+
+
+def names_code(value: str) -> bool:
+    """Whether a value is file.py:function in place of a name that this project knows."""
+    return ":" in value
+
+
+def short_name(code: str) -> str:
+    """file.function of path/file.py:function."""
+    path, _, function = code.rpartition(":")
+    return f"{PurePath(path).stem}.{function}"
 
 
 AnyCase = Case | Brought
@@ -191,3 +215,68 @@ TABLES = (
     "alignment",
 )
 """The tables made for each case, then joined over all cases."""
+
+
+LENGTH: Schema = {"type": "integer", "minimum": 1, "maximum": 2**24}
+ATTENTION: Schema = {"if": {"pattern": ":"}, "then": TEXT, "else": choice(ATTENTIONS)}
+"""One of this project's attentions, or file.py:function."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A property in which the cases of a suite differ: a field of each case.
+
+    The keys of a suite, their checks, the ids of cases, the columns of all tables, the filters of
+    the page and what is compared follow from this and from the fields of `CaseKey`.
+
+    value: the schema of one value; usual: of a suite that doesn't list it, None where it has to;
+    mark: what an id has, with {} for the value; always: whether also for the usual value.
+    """
+
+    name: str
+    value: Schema
+    usual: Any
+    mark: str = "{}"
+    always: bool = False
+
+    @property
+    def plural(self) -> str:
+        """The key of a suite that lists the values."""
+        return self.name + ("es" if self.name.endswith("h") else "s")
+
+    @property
+    def listed(self) -> Schema:
+        """The schema of that key, without a description."""
+        values: Schema = {"type": "array", "minItems": 1, "uniqueItems": True, "items": self.value}
+        return values if self.usual is None else values | {"default": [self.usual]}
+
+    def marked(self, value: Any) -> str:
+        """What the id of a case with this value has; "" for nothing."""
+        if value == self.usual and not self.always:
+            return ""
+        return self.mark.format(short_name(value) if names_code(str(value)) else value)
+
+
+AXES = (
+    Axis("context", LENGTH, None, "ctx{}", always=True),
+    Axis("precision", choice(PRECISIONS), "fp32", always=True),
+    Axis("batch", LENGTH, 4, "b{}"),
+    Axis("attention", ATTENTION, "naive"),
+    Axis("optimizer", choice(OPTIMIZERS), "adamw"),
+    Axis("execution", choice(EXECUTIONS), "eager"),
+)
+"""In the order in which ids and the report's opening have them."""
+
+BY_NAME = {axis.name: axis for axis in AXES}
+
+NAMES = ("size", *BY_NAME)
+"""All that tells cases apart that a reader chooses by."""
+
+MAIN = ("size", *(axis.name for axis in AXES if axis.always))
+"""Those that every table and filter has; the others only where they vary."""
+
+VARIED = tuple(name for name in CASE_COLUMNS if name in BY_NAME)
+"""In the order in which the cases of a suite vary, the last one fastest; that of the columns."""
+
+VALUES: Schema = {axis.name: axis.value for axis in AXES}
+"""The schema of one value, by axis."""

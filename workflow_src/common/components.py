@@ -29,6 +29,7 @@ COMPONENTS = {
     "softmax": Component("softmax"),
     "values": Component("values", "AV"),
     "sdpa": Component("fused attention"),
+    "own_attention": Component("attention of one's own"),
     "output": Component("attention output projection"),
     "attention": Component("attention, elsewhere"),
     "feed_forward": Component("feed-forward"),

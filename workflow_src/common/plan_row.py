@@ -5,9 +5,9 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from workflow_src.common.arguments import Parser, json_of
-from workflow_src.common.axes import VALUES
 from workflow_src.common.case import (
     NEEDS_CUDA,
+    VALUES,
     AnyCase,
     Brought,
     Case,
@@ -33,6 +33,7 @@ COLUMNS = VALUES | {
     "layers": POSITIVE,
     "heads": POSITIVE,
     "vocabulary": POSITIVE,
+    "attention_code": TEXT,
     "device": choice(("cpu", "cuda")),
     "seed": NOT_NEGATIVE,
     "memory_limit_gib": {"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": 1e6},

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from workflow_src.common.errors import StageError
-from workflow_src.common.reading import reading
+from workflow_src.common.read_table import read_table
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.compare.captures_steps import StepsCompared, compare_steps
 from workflow_src.compare.change import PLAIN_BEYOND, Change, Kind, apart
@@ -146,12 +146,10 @@ def _unit(column: str) -> str:
 
 def read_capture(folder: Path) -> Captured:
     """The tables of a capture. Raises StageError if they aren't there, or it can't be read."""
-    tables = {}
-    for name in READ:
-        with reading(folder / f"{name}.csv", "a capture's table", ADVICE, StageError):
-            tables[name] = pd.read_csv(
-                folder / f"{name}.csv", keep_default_na=False, na_values=[""]
-            )
+    tables = {
+        name: read_table(folder / f"{name}.csv", f"capture/{name}", "a capture's table", ADVICE)
+        for name in READ
+    }
     notes = tables["notes"]
     for why in notes.loc[notes["note"] == "unreadable", "about"]:
         raise StageError(f"{folder} has no tables of its capture, which could not be read: {why}")

@@ -8,10 +8,11 @@ from enum import StrEnum
 import numpy as np
 import pandas as pd
 
+from workflow_src.answers.doubts import OF_THE_DEVICE, OF_THE_HOST, recorded_warnings
 from workflow_src.answers.tables import CaseKey
-from workflow_src.common.axes import VARIED
+from workflow_src.common.case import VARIED
 from workflow_src.common.environment import HOST_SPEEDS, SAME_EVERYWHERE
-from workflow_src.common.thresholds import BUSY_LOAD, HOST_CHANGED, SLOWER_HOST
+from workflow_src.common.thresholds import SLOWER_HOST
 from workflow_src.compare.runs import Run
 
 COMPARED = (*SAME_EVERYWHERE, "cpu_cores", "gpu_memory_gib", "python")
@@ -51,31 +52,13 @@ class Difference:
 
 def device_disturbed(run: Run, case: CaseKey) -> bool:
     """Whether the device was shared with other processes, or throttled."""
-    row = run.tables.of("environments", case.case)
-    others = _numbers(row, "other_processes_before", "other_processes_after")
-    throttled = "throttled" in row and bool((row["throttled"].astype(str) != "").any())
-    return bool((others > 0).any()) or throttled
+    return bool(recorded_warnings(run.tables, case.case) & OF_THE_DEVICE)
 
 
 def host_changed(a: Run, b: Run, case: CaseKey) -> bool:
     """Whether a host's speed changed during the case, differs between the runs, or was loaded."""
-    during = any(_changed_during(run, case) or _was_busy(run, case) for run in (a, b))
+    during = any(recorded_warnings(run.tables, case.case) & OF_THE_HOST for run in (a, b))
     return during or any(_differ(a, b, case, name) for name in HOST_SPEEDS)
-
-
-def _changed_during(run: Run, case: CaseKey) -> bool:
-    row = run.tables.of("environments", case.case)
-    several = _numbers(row, "host_changed_processes")
-    if (several > 0).any():
-        return True
-    ends = [_numbers(row, f"{name}_before", f"{name}_after") for name in HOST_SPEEDS]
-    return any(len(us) == 2 and us.max() > HOST_CHANGED * us.min() for us in ends)
-
-
-def _was_busy(run: Run, case: CaseKey) -> bool:
-    row = run.tables.of("environments", case.case)
-    load, cores = _numbers(row, "load_average_before"), _numbers(row, "cpu_cores")
-    return bool(len(load) and len(cores) and load[0] > BUSY_LOAD * cores[0])
 
 
 def _differ(a: Run, b: Run, case: CaseKey, name: str) -> bool:

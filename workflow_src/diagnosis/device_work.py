@@ -23,6 +23,7 @@ WAIT_EVENT = r"StreamWaitEvent"
 NO_TIES = pd.DataFrame({name: np.zeros(0, dtype=np.int64) for name in ("work", "after", "gap_ns")})
 
 BEFORE_ALL = -(2**62)
+"""A time (ns) before all others."""
 
 
 def device_work(

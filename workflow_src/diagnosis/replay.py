@@ -9,9 +9,9 @@ import pandas as pd
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.changes import Change, MakeAsynchronous, Plan, ScaleHost, ScaleWork
+from workflow_src.diagnosis.device_work import BEFORE_ALL
 from workflow_src.diagnosis.recording import Recording
 from workflow_src.diagnosis.single_lane import (
-    BEFORE_ALL,
     Times,
     is_single_lane,
     own_clock,

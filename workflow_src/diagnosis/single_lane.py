@@ -11,8 +11,7 @@ import numpy as np
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.changes import Plan
-
-BEFORE_ALL = -(2**62)
+from workflow_src.diagnosis.device_work import BEFORE_ALL
 
 
 @dataclass(frozen=True)

@@ -38,30 +38,39 @@ HINTS = {
 
 @contextmanager
 def blamed(case: AnyCase, what: str) -> Iterator[None]:
-    """Turn an exception of a brought model into one sentence, unless memory has run out.
+    """Turn an exception of brought code into one sentence, unless memory has run out.
 
-    Exceptions of this project's own model propagate. Raises StageError.
+    Exceptions of this project's own model propagate, unless a brought attention of it is among
+    what raised them. Raises StageError.
     """
     try:
         yield
     except StageError:
         raise
     except Exception as error:
-        if not isinstance(case, Brought) or out_of_memory(error):
+        where = case.brought_code
+        if not where or out_of_memory(error):
             raise
-        said = " ".join(str(error).split())[:MOST_SAID]
-        kind = type(error).__name__ + (f": {said}" if said else "")
-        raise wrong(case, f"{what} raised {kind}{_place(case, error)}") from error
+        place = _place(where, error)
+        if not place and not isinstance(case, Brought):
+            raise
+        raise wrong(where, f"{what} raised {in_words(error)}{place}") from error
 
 
-def wrong(case: Brought, why: str) -> StageError:
+def in_words(error: Exception) -> str:
+    """An exception's kind and what it says, shortened."""
+    said = " ".join(str(error).split())[:MOST_SAID]
+    return type(error).__name__ + (f": {said}" if said else "")
+
+
+def wrong(where: str, why: str) -> StageError:
     """The error that names the file and the function, and says what is wrong."""
-    return StageError(f"{case.workload}: {why}")
+    return StageError(f"{where}: {why}")
 
 
-def _place(case: Brought, error: BaseException) -> str:
+def _place(where: str, error: BaseException) -> str:
     """The innermost line of the file, or of what lies beside it, that led to an error."""
-    folder = _file(case).resolve().parent
+    folder = _file(where).resolve().parent
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         path = Path(frame.filename).resolve()
         if path.is_relative_to(folder) and NOT_THEIRS.isdisjoint(path.parts):
@@ -69,16 +78,16 @@ def _place(case: Brought, error: BaseException) -> str:
     return ""
 
 
-def _file(case: Brought) -> Path:
-    return Path(case.workload.rpartition(":")[0])
+def _file(where: str) -> Path:
+    return Path(where.rpartition(":")[0])
 
 
-def function_of(case: Brought) -> Callable[..., Any]:
-    """The function that a case names; modules beside its file can be imported from now on.
+def function_of(where: str) -> Callable[..., Any]:
+    """The function at file.py:function; modules beside its file can be imported from now on.
 
     Raises StageError if the file can't be run, or has no such function.
     """
-    file, name = _file(case), case.workload.rpartition(":")[2]
+    file, name = _file(where), where.rpartition(":")[2]
     # Under its own name, but not in the way of an installed module of the same.
     module_name = f"brought_{file.stem.replace('.', '_')}"
     spec = importlib.util.spec_from_file_location(module_name, file)
@@ -86,11 +95,16 @@ def function_of(case: Brought) -> Callable[..., Any]:
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
     sys.path.insert(0, str(file.resolve().parent))
-    with blamed(case, "importing the file"):
+    try:
         spec.loader.exec_module(module)
+    except Exception as error:
+        if out_of_memory(error):
+            raise
+        said = f"importing the file raised {in_words(error)}{_place(where, error)}"
+        raise wrong(where, said) from error
     found: Callable[..., Any] | None = getattr(module, name, None)
     if not callable(found):
-        raise wrong(case, f"the file has no function {name!r}")
+        raise wrong(where, f"the file has no function {name!r}")
     return found
 
 
@@ -111,7 +125,7 @@ def made(case: Brought, function: Callable[..., Any]) -> Workload:
         inspect.signature(function).bind(torch.device(case.device), **given)
     except TypeError as error:
         said = ", ".join(["device", *given])
-        raise wrong(case, f"the function can't be called with {said} ({error})") from None
+        raise wrong(case.workload, f"the function can't be called with {said} ({error})") from None
     torch.manual_seed(case.seed)
     with blamed(case, "the function"):
         found = function(torch.device(case.device), **given)
@@ -119,10 +133,11 @@ def made(case: Brought, function: Callable[..., Any]) -> Workload:
 
 
 def _checked(case: Brought, found: Any) -> Workload:
+    where = case.workload
     names = ("model", "batch", "loss", "optimizer")
     if not all(hasattr(found, name) for name in names[:-1]):
         kind = type(found).__name__
-        raise wrong(case, f"the function must return a Workload(model, batch, loss), not {kind}")
+        raise wrong(where, f"the function must return a Workload(model, batch, loss), not {kind}")
     parts: dict[str, Any] = {name: getattr(found, name, None) for name in names}
     model, batch, loss, optimizer = parts.values()
     allowed = {
@@ -136,11 +151,11 @@ def _checked(case: Brought, found: Any) -> Workload:
             kind = type(parts[name]).__name__
             hint = HINTS.get((name, kind), "")
             raise wrong(
-                case, f"what the function returns has {name} {kind}, which must be {what}{hint}"
+                where, f"what the function returns has {name} {kind}, which must be {what}{hint}"
             )
     places = {each.device.type for each in model.parameters()} - {case.device}
     if places:
-        raise wrong(case, f"the model is on {places.pop()}, and the device is {case.device}")
+        raise wrong(where, f"the model is on {places.pop()}, and the device is {case.device}")
     return Workload(model, tuple(batch), loss, optimizer)
 
 
@@ -170,16 +185,17 @@ def _tensors(value: Any) -> Iterator[Tensor]:
 
 def checked_loss(case: Brought, loss: Any, model: nn.Module) -> Tensor:
     """A loss of a model. Raises StageError if it isn't a scalar tensor with a gradient."""
+    where = case.workload
     if not isinstance(loss, Tensor):
-        raise wrong(case, f"the loss is of type {type(loss).__name__}, not a scalar tensor")
+        raise wrong(where, f"the loss is of type {type(loss).__name__}, not a scalar tensor")
     if loss.dim():
-        raise wrong(case, f"the loss has shape {tuple(loss.shape)}, and must be a scalar")
+        raise wrong(where, f"the loss has shape {tuple(loss.shape)}, and must be a scalar")
     if not loss.requires_grad and any(each.grad is not None for each in model.parameters()):
         raise wrong(
-            case,
+            where,
             "the loss has no gradient, but parameters have: the loss function called backward() "
             "itself; return the loss instead, of micro batches their sum, and leave that call out",
         )
     if not loss.requires_grad:
-        raise wrong(case, "the loss has no gradient: no parameter of the model led to it")
+        raise wrong(where, "the loss has no gradient: no parameter of the model led to it")
     return loss

@@ -14,6 +14,7 @@ from workflow_src.measure import brought
 from workflow_src.measure.compiling import Options, compile_whole
 from workflow_src.measure.module_ranges import ForwardThenLoss, is_compiled, module_ranges
 from workflow_src.measure.oom import free
+from workflow_src.measure.own_attention import own_core
 from workflow_src.measure.precision import AUTOCAST, use_precision
 from workflow_src.measure.progress import say
 from workflow_src.measure.timing import synchronize
@@ -211,7 +212,7 @@ class Workload:
 def _own(case: Case, build: Build) -> Parts:
     """This project's Transformer with random tokens, and the mean cross-entropy of the next one."""
     use_precision(case.precision)
-    model = build_model(case)
+    model = build_model(case, own_core(case))
     if build.bf16_weights:
         for parameter in model.parameters():
             parameter.data = parameter.data.bfloat16()
@@ -234,7 +235,7 @@ def _own(case: Case, build: Build) -> Parts:
 
 def _of_function(case: Brought) -> Parts:
     """What a brought function makes; a precision and an execution that it takes are its own."""
-    function = brought.function_of(case)
+    function = brought.function_of(case.workload)
     own_precision = brought.takes(function, "precision")
     if not own_precision:
         use_precision(case.precision)

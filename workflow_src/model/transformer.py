@@ -36,7 +36,7 @@ class TransformerLM(nn.Module):
     """Next-token logits of a decoder-only Transformer; output head untied, no biases.
 
     Tokens (batch, T), int64 -> logits (batch, T, vocabulary), for T <= context. `attention` is
-    one of case.ATTENTIONS; a state_dict loads into any of them.
+    one of case.ATTENTIONS, or a core itself; a state_dict loads into any of them.
     Raises ValueError if heads do not divide d_model or the head width is odd.
     """
 
@@ -48,13 +48,13 @@ class TransformerLM(nn.Module):
         layers: int,
         heads: int,
         d_ff: int,
-        attention: str,
+        attention: str | nn.Module,
     ) -> None:
         super().__init__()
         if d_model % heads:
             raise ValueError(f"d_model {d_model} does not divide into {heads} heads")
         rotary = RotaryEmbedding(context, d_model // heads)
-        core = attention_core(attention, context)
+        core = attention_core(attention, context) if isinstance(attention, str) else attention
         self.context = context
         self.embedding = nn.Embedding(vocabulary, d_model)
         self.blocks = nn.ModuleList(
@@ -88,8 +88,10 @@ def initialize(model: nn.Module, generator: torch.Generator, std: float = 0.02) 
             nn.init.trunc_normal_(weight, 0.0, std, -3 * std, 3 * std, generator)
 
 
-def build_model(case: Case) -> TransformerLM:
+def build_model(case: Case, core: nn.Module | None = None) -> TransformerLM:
     """The case's model, in float32 on the case's device, with weights drawn from its seed.
+
+    `core` takes the place of the attention that the case names.
 
     Raises ValueError as TransformerLM does.
     """
@@ -101,7 +103,7 @@ def build_model(case: Case) -> TransformerLM:
             layers=case.layers,
             heads=case.heads,
             d_ff=case.d_ff,
-            attention=case.attention,
+            attention=core or case.attention,
         )
     initialize(model, torch.Generator(case.device).manual_seed(case.seed))
     return model

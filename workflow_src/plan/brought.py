@@ -16,15 +16,17 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from workflow_src.common.axes import BY_NAME
-from workflow_src.common.case import COUNTS, OWN, PRECISIONS, Brought
+from workflow_src.common.case import BY_NAME, COUNTS, OWN, PRECISIONS, Brought
 from workflow_src.common.schema import one_of
 from workflow_src.plan.config import ConfigError
 from workflow_src.plan.modules import bound_names, imported_names, is_constant, source_of
 
-PRECISION = "precision"
+PRECISION, WORKLOAD = "precision", "workload"
 AROUND = (PRECISION, "execution")
 """The axes that are set around a model where its function doesn't take them."""
+
+TENSORS = 3
+"""What an attention is called with: q, k and v."""
 
 WORD = re.compile(r"[A-Za-z0-9_.]+")
 VALUE = re.compile(r"[A-Za-z0-9_.+-]+")
@@ -49,24 +51,24 @@ class Source:
         return self.file.stem + (f".{self.function}" if self.function != "make" else "")
 
 
-def source(workload: str) -> Source:
-    """The file and the function that a workload names.
+def source(code: str, key: str = WORKLOAD) -> Source:
+    """The file and the function that a setting, `key`, names.
 
     Raises ConfigError if there is no such file, or its name can't be part of a case's.
     """
-    path, colon, function = workload.rpartition(":")
+    path, colon, function = code.rpartition(":")
     if not (colon and path.endswith(".py") and function.isidentifier()):
-        raise _wrong(workload, "must be file.py:function, such as my_model.py:make")
+        raise _wrong(code, "must be file.py:function, such as my_model.py:make", key)
     file = Path(path)
     if not file.is_file():
-        raise _wrong(workload, f"there is no file {path}")
+        raise _wrong(code, f"there is no file {path}", key)
     if not WORD.fullmatch(file.stem):
-        raise _wrong(workload, "the file's name must be made of letters, digits, dots and _")
+        raise _wrong(code, "the file's name must be made of letters, digits, dots and _", key)
     return Source(file, function)
 
 
-def _wrong(workload: str, why: str) -> ConfigError:
-    return ConfigError(f"workload: {workload!r}: {why}")
+def _wrong(code: str, why: str, key: str = WORKLOAD) -> ConfigError:
+    return ConfigError(f"{key}: {code!r}: {why}")
 
 
 def checked(workload: str, axes: Mapping[str, Any]) -> Source:
@@ -76,21 +78,45 @@ def checked(workload: str, axes: Mapping[str, Any]) -> Source:
     that it doesn't take or an argument that it lacks.
     """
     found = source(workload)
-    body = _tree(found.file).body
+    arguments = _arguments(workload, found, WORKLOAD)
+    if arguments and (why := _signature_problem(arguments, axes)):
+        raise _wrong(workload, why)
+    return found
+
+
+def attention_code(attention: str, key: str) -> str:
+    """A hash of what the file of an attention of one's own does; `key` is the setting.
+
+    Raises ConfigError as `checked` does, and for a function that doesn't take q, k and v.
+    """
+    found = source(attention, key)
+    arguments = _arguments(attention, found, key)
+    if arguments and not arguments.vararg:
+        positional = len(arguments.posonlyargs) + len(arguments.args)
+        if positional < TENSORS:
+            why = f"the function takes {positional} arguments by position, and must take q, k and v"
+            raise _wrong(attention, why, key)
+    return code_of(found.file, key)
+
+
+def _arguments(code: str, found: Source, key: str) -> ast.arguments | None:
+    """The arguments of a function in its file; None if that binds its name to anything else.
+
+    Raises ConfigError for a file that isn't Python, and a function that isn't there.
+    """
+    body = _tree(found.file, key).body
     for line, module in _relative_imports(body):
         raise _wrong(
-            workload,
+            code,
             f"line {line} imports from {module!r}, relative to a package, but the file is run by "
             "itself; what lies beside it is imported without the dot",
+            key,
         )
     named = [each for each in body if isinstance(each, FUNCTION) and each.name == found.function]
-    if named:
-        if why := _signature_problem(named[-1].args, axes):
-            raise _wrong(workload, why)
-    elif found.function not in set(_bound(body)):
+    if not named and found.function not in set(_bound(body)):
         functions = [each.name for each in body if isinstance(each, FUNCTION)]
-        raise ConfigError(one_of(f"workload: function of {found.file}", found.function, functions))
-    return found
+        raise ConfigError(one_of(f"{key}: function of {found.file}", found.function, functions))
+    return named[-1].args if named else None
 
 
 def _relative_imports(body: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
@@ -116,13 +142,13 @@ def _bound(body: list[ast.stmt]) -> Iterator[str]:
         yield from (name for name, _, _ in imported_names(statement, ""))
 
 
-def _tree(file: Path) -> ast.Module:
+def _tree(file: Path, key: str = WORKLOAD) -> ast.Module:
     try:
         return ast.parse(file.read_text(encoding="utf-8"))
     except (OSError, SyntaxError, ValueError) as error:
         line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
         said = getattr(error, "msg", None) or getattr(error, "strerror", None) or str(error)
-        raise ConfigError(f"workload: {file}{line}: not readable as Python ({said})") from None
+        raise ConfigError(f"{key}: {file}{line}: not readable as Python ({said})") from None
 
 
 def _signature_problem(arguments: ast.arguments, axes: Mapping[str, Any]) -> str:
@@ -158,7 +184,7 @@ def _without_docstrings(tree: ast.Module) -> ast.Module:
     return tree
 
 
-def code_of(file: Path) -> str:
+def code_of(file: Path, key: str = WORKLOAD) -> str:
     """A hash of what a file and all that it imports from beside it do, whatever comments they have.
 
     Raises ConfigError if one of them isn't Python.
@@ -168,7 +194,7 @@ def code_of(file: Path) -> str:
     while waiting:
         name, path = waiting.pop()
         if path not in found:
-            tree = _tree(path)
+            tree = _tree(path, key)
             found[path] = ast.unparse(_without_docstrings(tree))
             waiting += _imported(name, path, tree, root)
     texts = [f"{path.relative_to(root)}\0{found[path]}" for path in sorted(found)]

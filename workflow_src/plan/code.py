@@ -7,6 +7,7 @@ of local variables are not among the parts (see reader).
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -41,7 +42,11 @@ class Code:
         self.root = root
         self._modules: dict[str, Module | None] = {}
         self._parts: dict[Ref, tuple[Part, ...]] = {}
+        self._references: dict[Ref, tuple[Ref, ...]] = {}
         self._effects: dict[str, list[ast.stmt]] = {}
+        self._imports: dict[str, set[str]] = {}
+        self.rounds: defaultdict[int, dict[Ref, str]] = defaultdict(dict)
+        """The hash of each ref after each round of fingerprint.digests, which all stages share."""
 
     def module(self, name: str) -> Module | None:
         """The module of that name; None if this package has none."""
@@ -83,6 +88,13 @@ class Code:
             self._parts[ref] = self._everything() if ref == EVERYTHING else self._parts_of(ref)
         return self._parts[ref]
 
+    def references(self, ref: Ref) -> tuple[Ref, ...]:
+        """What a ref refers to, in order."""
+        if ref not in self._references:
+            parts = self.parts(ref)
+            self._references[ref] = tuple(part for part in parts if isinstance(part, Ref))
+        return self._references[ref]
+
     def _everything(self) -> tuple[str, ...]:
         files = sorted(p for p in (self.root / PACKAGE).rglob("*") if p.is_file())
         return tuple(p.read_bytes().hex() for p in files if "__pycache__" not in p.parts)
@@ -110,6 +122,11 @@ class Code:
 
     def imports_of(self, module: str) -> set[str]:
         """All modules of this package that importing `module` imports, itself included."""
+        if module not in self._imports:
+            self._imports[module] = self._imports_of(module)
+        return self._imports[module]
+
+    def _imports_of(self, module: str) -> set[str]:
         found: set[str] = set()
         waiting = [module]
         while waiting:

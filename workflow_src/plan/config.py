@@ -9,8 +9,7 @@ from typing import Any
 
 import yaml
 
-from workflow_src.common.axes import AXES
-from workflow_src.common.case import heads_problem
+from workflow_src.common.case import ATTENTIONS, AXES, heads_problem, names_code
 from workflow_src.common.errors import StageError
 from workflow_src.common.schema import Violation, key_of, sentence, violation
 from workflow_src.common.schema import one_of as one_of
@@ -47,7 +46,7 @@ def schema() -> dict[str, Any]:
     loaded: dict[str, Any] = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
     suite = loaded["properties"]["suites"]["additionalProperties"]["properties"]
     for axis in AXES:
-        suite[axis.plural] |= axis.listed
+        suite[axis.plural] = axis.listed | suite[axis.plural]
     return loaded
 
 
@@ -94,6 +93,10 @@ def _contradictions(config: Mapping[str, Any]) -> Iterator[str]:
         for size in suite.get("sizes", ()):
             if size not in config["sizes"]:
                 yield one_of(f"suites.{name}.sizes", size, config["sizes"])
+        for attention in suite.get("attentions", ()):
+            if attention not in ATTENTIONS and not names_code(attention):
+                known = (*ATTENTIONS, "file.py:function")
+                yield one_of(f"suites.{name}.attentions", attention, known)
     yield from _of_workload(config, config["suites"].get(config["suite"], {}))
     for case in config["levers_cases"]:
         size = case.rsplit("-", 2)[0]

@@ -33,7 +33,7 @@ def reached(entry: Ref, code: Code) -> set[Ref]:
         if ref in found:
             continue
         found.add(ref)
-        waiting += [part for part in code.parts(ref) if isinstance(part, Ref)]
+        waiting += code.references(ref)
         if ref != EVERYTHING and ref.module not in imported:
             fresh = code.imports_of(ref.module) - imported
             imported |= fresh
@@ -51,13 +51,14 @@ def digests(refs: Iterable[Ref], code: Code) -> dict[Ref, str]:
     Definitions may refer to each other in cycles, so hashes are refined in rounds
     (Weisfeiler & Leman 1968).
     """
-    parts = {ref: code.parts(ref) for ref in refs}
-    texts = {r: _hash(*("" if isinstance(p, Ref) else p for p in parts[r])) for r in parts}
-    others = {r: [p for p in parts[r] if isinstance(p, Ref)] for r in parts}
-    found = texts
-    for _ in range(ROUNDS):
-        found = {r: _hash(texts[r], *(found[other] for other in others[r])) for r in parts}
-    return found
+    every, texts = set(refs), code.rounds[0]
+    for ref in every - texts.keys():
+        texts[ref] = _hash(*("" if isinstance(p, Ref) else p for p in code.parts(ref)))
+    for number in range(1, ROUNDS + 1):
+        before, after = code.rounds[number - 1], code.rounds[number]
+        for ref in every - after.keys():
+            after[ref] = _hash(texts[ref], *(before[other] for other in code.references(ref)))
+    return {ref: code.rounds[ROUNDS][ref] for ref in every}
 
 
 def combined(found: dict[Ref, str], entry: Ref) -> str:

@@ -10,13 +10,23 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from workflow_src.common.axes import AXES, BY_NAME, VARIED
-from workflow_src.common.case import NEEDS_CUDA, PRECISIONS, AnyCase, Case
+from workflow_src.common.case import (
+    ATTENTIONS,
+    AXES,
+    BY_NAME,
+    NEEDS_CUDA,
+    PRECISIONS,
+    VARIED,
+    AnyCase,
+    Case,
+    names_code,
+)
 from workflow_src.common.ceilings import SIZES
 from workflow_src.common.devices import cuda_devices
 from workflow_src.common.errors import remake
 from workflow_src.plan.brought import (
     BROUGHT_PATTERN,
+    attention_code,
     brought_cases,
     checked,
     code_of,
@@ -24,7 +34,9 @@ from workflow_src.plan.brought import (
 )
 from workflow_src.plan.config import ConfigError, check, one_of
 
-OWN_PATTERN = r"[A-Za-z0-9.]+(?:-[A-Za-z0-9.]+)*-ctx[0-9]+-(?:fp32|tf32|bf16|fp16)(?:-[a-z0-9_]+)*"
+OWN_PATTERN = (
+    r"[A-Za-z0-9.]+(?:-[A-Za-z0-9.]+)*-ctx[0-9]+-(?:fp32|tf32|bf16|fp16)(?:-[A-Za-z0-9_.]+)*"
+)
 CASE_PATTERN = rf"(?:{OWN_PATTERN}|{BROUGHT_PATTERN})"
 """The pattern of case ids: the workflow's global wildcard constraint."""
 
@@ -65,6 +77,8 @@ class Plan:
             raise ConfigError(one_of(f"case of {self.tag}", case_id, self.case_ids))
         case = self.cases[self.case_ids.index(case_id)]
         row = case.as_dict() | {key: self.settings[key] for key in keys}
+        if isinstance(case, Case) and case.brought_code:
+            row["attention_code"] = self.settings["attention_codes"][case.attention]
         return row | self.threads
 
     @property
@@ -129,6 +143,13 @@ def make_cases(config: Mapping[str, Any], device: str) -> tuple[AnyCase, ...]:
         axes = dict(zip(VARIED, values, strict=True))
         fields = common | config["sizes"][size] | axes
         cases.append(Case(case=case_id(size, axes), size=size, device=device, **fields))
+    ids = [case.case for case in cases]
+    for case in cases:
+        if ids.count(case.case) > 1:
+            raise ConfigError(
+                f"suites.{config['suite']}.attentions: two cases would be called {case.case!r}; "
+                "rename a file or a function"
+            )
     return tuple(cases)
 
 
@@ -226,11 +247,18 @@ def make_plan(raw: Mapping[str, Any], results: Path = Path("results")) -> Plan:
     if config["workload"]:
         config["code"] = code_of(checked(config["workload"], config["axes"]).file)
         require_own_results(config["workload"], planned)
+    else:
+        config["attention_codes"] = {
+            attention: attention_code(attention, f"suites.{config['suite']}.attentions")
+            for attention in suite["attentions"]
+            if names_code(attention)
+        }
     return expand(config | {"cpu_threads": resolve_threads(config, earlier)})
 
 
 def _require_cpu_values(config: Mapping[str, Any]) -> None:
     """Raise ConfigError for a value of the axes that needs a CUDA device."""
+    everything = {"precision": PRECISIONS, "attention": ATTENTIONS}
     axes, name = config["axes"] or {}, config["suite"]
     for axis, value in NEEDS_CUDA.items():
         key, values = f"axes.{axis}", axes.get(axis, ())
@@ -238,7 +266,7 @@ def _require_cpu_values(config: Mapping[str, Any]) -> None:
             key = f"suites.{name}.{BY_NAME[axis].plural}"
             values = config["suites"][name][BY_NAME[axis].plural]
         if value in values:
-            allowed = ", ".join(other for other in BY_NAME[axis].value["enum"] if other != value)
+            allowed = ", ".join(other for other in everything[axis] if other != value)
             raise ConfigError(
                 f"{key}: {value!r} needs a CUDA device, and the device is cpu; allowed there: "
                 f"{allowed}"

@@ -7,7 +7,7 @@ from typing import Any
 
 from workflow_src.common.arguments import Parser, json_of, new_file
 from workflow_src.common.atomic_write import write_text
-from workflow_src.common.axes import AXES
+from workflow_src.common.case import AXES, names_code
 from workflow_src.common.errors import one_sentence
 from workflow_src.common.plan_row import COLUMNS, OF_BROUGHT, SIZE
 from workflow_src.common.schema import TEXT, listed, mapping
@@ -16,9 +16,9 @@ from workflow_src.plan.suites import expand
 
 
 def as_csv(rows: Sequence[dict[str, Any]]) -> str:
-    """Rows with equal keys as CSV; None becomes an empty cell."""
-    text = StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    """Rows as CSV, with the keys of any of them; None, and what a row lacks, is an empty cell."""
+    text, keys = StringIO(), dict.fromkeys(key for row in rows for key in row)
+    writer = csv.DictWriter(text, list(keys), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()
@@ -46,7 +46,8 @@ SETTINGS = mapping(
         "code": TEXT | {"type": ["string", "null"]},
         "module_depth": OF_BROUGHT["module_depth"],
         "module_fold": OF_BROUGHT["module_fold"],
-    }
+    },
+    {"attention_codes": {"type": "object", "additionalProperties": TEXT}},
 )
 """What the plan is made of. Not config.schema.yaml, where a description makes no plan stale."""
 
@@ -59,6 +60,10 @@ def consistent(settings: Mapping[str, Any]) -> Mapping[str, Any]:
     for size in suites[name].get("sizes", ()):
         if size not in sizes:
             raise ConfigError(one_of(f"suites.{name}.sizes", size, sizes))
+    codes = settings.get("attention_codes", {})
+    for attention in suites[name].get("attentions", ()):
+        if names_code(attention) and not settings["workload"] and attention not in codes:
+            raise ConfigError(one_of("attention_codes", attention, codes))
     for key in ("axes", "code"):
         if (settings[key] is None) != (settings["workload"] is None):
             raise ConfigError(

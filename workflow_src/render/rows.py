@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from workflow_src.common.axes import MAIN, VARIED
+from workflow_src.common.case import MAIN, VARIED
 from workflow_src.common.words import PARTS, STATES
 
 LONG = re.compile(r'<table class="long">.*?</table>', re.DOTALL)

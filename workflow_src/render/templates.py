@@ -2,12 +2,37 @@
 
 import re
 from pathlib import Path
+from types import CodeType
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, TemplateSyntaxError
+from jinja2 import (
+    BytecodeCache,
+    Environment,
+    FileSystemLoader,
+    StrictUndefined,
+    Template,
+    TemplateSyntaxError,
+)
+from jinja2.bccache import Bucket
 
 from workflow_src.common.errors import StageError
 from workflow_src.common.reading import reading
 from workflow_src.render.show import Headline, Printer
+
+
+class _Compiled(BytecodeCache):
+    """The templates compiled so far: each printer has an environment of its own."""
+
+    def __init__(self) -> None:
+        self.code: dict[tuple[str, str], CodeType | None] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        bucket.code = self.code.get((bucket.key, bucket.checksum))
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self.code[bucket.key, bucket.checksum] = bucket.code
+
+
+_COMPILED = _Compiled()
 
 
 def template(templates: Path, name: str, show: Printer) -> Template:
@@ -29,6 +54,7 @@ def _environment(templates: Path, show: Printer) -> Environment:
         keep_trailing_newline=True,
         autoescape=False,
         finalize=show,
+        bytecode_cache=_COMPILED,
     )
     made.filters["table"] = show.table
     made.filters["headline"] = lambda headline: Headline.text(headline, show)

@@ -1,17 +1,17 @@
 """The report's opening: what ran, the table of medians, the headline, and the doubts, once."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.answers.conditions import Warned, conditions, hosts
+from workflow_src.answers.conditions import conditions, hosts
+from workflow_src.answers.doubts import OF_THE_DEVICE, Warned
 from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import PhaseTimes
 from workflow_src.common import words
-from workflow_src.common.axes import NAMES
-from workflow_src.common.case import LATER, OWN
+from workflow_src.common.case import LATER, NAMES, OWN
 from workflow_src.common.environment import SAME_EVERYWHERE
 from workflow_src.render.show import Headline
 from workflow_src.render.value import Cell, Joined, Rows, Value, merged, ratio, rows_of
@@ -25,10 +25,6 @@ NO_AXIS = {0, OWN}
 DIFFERENT = 0.005
 """Processes differ if the slowest takes longer than the fastest by more than this share: less
 vanishes in rounding."""
-
-
-OF_THE_DEVICE = (Warned.THROTTLED, Warned.SHARED)
-"""The warnings that concern device time; all others concern the host alone."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +142,7 @@ def doubts(run: Run) -> Doubts:
     )
 
 
-def warned(tables: Tables, warnings: Sequence[Warned]) -> Cell:
+def warned(tables: Tables, warnings: Iterable[Warned]) -> Cell:
     """How many of the cases have one of some warnings; None if none has."""
     found = [each.case for each in conditions(tables) if set(each.warnings) & set(warnings)]
     if not found:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.answers.conditions import Conditions, Warned, conditions, hosts
+from workflow_src.answers.conditions import Conditions, conditions, hosts
+from workflow_src.answers.doubts import Warned, environments
 from workflow_src.answers.tables import Tables
 from workflow_src.common.case import is_brought
 from workflow_src.common.thresholds import HOST_CHANGED, MATCH_WITHIN, OUTSIDE_LIMIT, SLOWER_HOST
@@ -135,7 +136,7 @@ def _repeats(run: Run) -> Iterator[Check]:
 
 def _hosts(run: Run) -> Iterator[Check]:
     """Whether hosts differ, and whether they changed while measuring."""
-    every = conditions(run.tables)
+    every = environments(run.tables)
     changes = [each.changed for each in every if each.changed]
     if changes:
         most = max(changes, key=lambda each: each.number)
@@ -156,9 +157,9 @@ def _disturbed(run: Run) -> Iterator[Check]:
     every = conditions(run.tables)
     recorded: dict[Warned, Sequence[Conditions]] = {
         Warned.THROTTLED: [each for each in every if not run.tables["environments"].empty],
-        Warned.SHARED: [each for each in every if each.others is not None],
-        Warned.BUSY: [each for each in every if each.load is not None],
-        Warned.NOT_LOCKED: [each for each in every if not each.locked],
+        Warned.SHARED: [each for each in every if each.recorded.others is not None],
+        Warned.BUSY: [each for each in every if each.recorded.load is not None],
+        Warned.NOT_LOCKED: [each for each in every if not each.recorded.locked],
         Warned.DISTURBED: [each for each in every if each.disturbed is not None],
         Warned.OVERLAPPED: every if hosts(run.tables) else (),
         Warned.NOT_FINITE: [each for each in every if is_brought(run.plan)],

@@ -17,18 +17,19 @@ def warnings(tables: Tables) -> pd.DataFrame:
 
 
 def _row(of: Conditions) -> dict[str, Cell]:
+    recorded = of.recorded
     return {
         "case": of.case,
         "warnings": "; ".join(of.warnings),
-        "why throttled": of.throttled or None,
-        "host's speed changed, at most": of.changed,
-        "processes with a change": of.processes,
-        "a launch before, us": of.launch_us,
-        "an eager operation before, us": of.operation_us,
+        "why throttled": recorded.throttled or None,
+        "host's speed changed, at most": recorded.changed,
+        "processes with a change": recorded.value("host_changed_processes", "count"),
+        "a launch before, us": recorded.launch_us,
+        "an eager operation before, us": recorded.operation_us,
         "an eager operation before the capture, us": of.captured_us,
-        "other processes": of.others,
-        "load per core": of.load,
-        "loss not finite in": _phases(of.not_finite) or None,
+        "other processes": recorded.others,
+        "load per core": recorded.load,
+        "loss not finite in": _phases(recorded.not_finite) or None,
         "measured meanwhile": of.meanwhile or None,
         "operators took longer than the plain step in": _phases(of.disturbed or "") or None,
     }

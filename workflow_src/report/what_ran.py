@@ -6,14 +6,14 @@ from dataclasses import dataclass
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.answers.conditions import conditions, elsewhere, hosts
-from workflow_src.answers.tables import Tables
+from workflow_src.answers.conditions import elsewhere, hosts
+from workflow_src.answers.doubts import environments
 from workflow_src.answers.times import PhaseTimes
 from workflow_src.common import words
 from workflow_src.common.case import Case, is_brought
 from workflow_src.model.flops import parameter_count
 from workflow_src.render.markdown import escape
-from workflow_src.render.value import Cell, Joined, Ranged, Rows, Value, median, rows_of, value
+from workflow_src.render.value import Cell, Joined, Rows, Value, rows_of, spread, value
 from workflow_src.report.run import Run
 
 SIZE = ("d_model", "d_ff", "layers", "heads")
@@ -87,16 +87,20 @@ def _size(number: int, row: pd.Series) -> list[Cell]:
 
 def settings(run: Run) -> pd.DataFrame:
     """Settings, versions and hosts, a row each; without what wasn't recorded."""
-    environments, plan = run.tables["environments"], run.plan
+    table, plan, of_cases = run.tables["environments"], run.plan, environments(run.tables)
     rows: dict[str, Cell] = {
         **_named(run),
-        **{said: recorded(environments, name) for name, said in RECORDED.items()},
+        **{said: recorded(table, name) for name, said in RECORDED.items()},
         **{said: recorded(plan, name) for name, said in PLANNED.items()},
-        "measured on": _days(environments),
+        "measured on": _days(table),
         "hosts": hosts(run.tables),
-        "cases under torch.compile, so without ranges of modules": _compiled(environments),
-        "a launch on the host, us: median (least to most)": _speeds(run.tables, "launch_us"),
-        "an eager operation, us: median (least to most)": _speeds(run.tables, "operation_us"),
+        "cases under torch.compile, so without ranges of modules": _compiled(table),
+        "a launch on the host, us: median (least to most)": spread(
+            each.launch_us for each in of_cases
+        ),
+        "an eager operation, us: median (least to most)": spread(
+            each.operation_us for each in of_cases
+        ),
     }
     lines = [[name, cell] for name, cell in rows.items() if cell]
     return pd.DataFrame(lines, columns=["what", "value"], dtype="object")
@@ -152,14 +156,6 @@ def _compiled(environments: pd.DataFrame) -> Cell:
     mine = environments[environments["compiled"] == "True"]
     counts = [Value(len(e), "count", (rows_of("environments", e),)) for e in (mine, environments)]
     return Joined(tuple(counts), by=" of ") if len(mine) else None
-
-
-def _speeds(tables: Tables, name: str) -> Cell:
-    """The median of the hosts' speeds before the cases, with the fastest and the slowest."""
-    known = [found for each in conditions(tables) if (found := getattr(each, name)) is not None]
-    ordered: Sequence[Value] = sorted(known, key=lambda each: float(each.number))
-    ends = (ordered[0], ordered[-1]) if len(ordered) > 1 else (None, None)
-    return Ranged(median(ordered), *ends) if ordered else None
 
 
 def incomplete(times: Sequence[PhaseTimes]) -> pd.DataFrame:

@@ -14,6 +14,9 @@ from workflow_src.studies.accounting.result import result as accounting_result
 from workflow_src.studies.attention.figure import draw as draw_attention
 from workflow_src.studies.attention.headline import headline as attention_headline
 from workflow_src.studies.attention.result import result as attention_result
+from workflow_src.studies.flash.figure import draw as draw_flash
+from workflow_src.studies.flash.headline import headline as flash_headline
+from workflow_src.studies.flash.result import result as flash_result
 from workflow_src.studies.fusion.figure import draw as draw_fusion
 from workflow_src.studies.fusion.headline import headline as fusion_headline
 from workflow_src.studies.fusion.result import result as fusion_result
@@ -110,6 +113,13 @@ REGISTRY: Mapping[str, Study[Any]] = {
         accounting_result,
         accounting_headline,
         draw_accounting,
+    ),
+    "flash": Study(
+        "An attention of one's own: right, and as fast as PyTorch's?",
+        "How fast is an attention of one's own beside PyTorch's, and what limits them?",
+        flash_result,
+        flash_headline,
+        draw_flash,
     ),
     "levers": Study(
         "What to change first: remedies predicted, tried, and scored",

@@ -30,11 +30,12 @@ STUDIES = (
     "matmul",
     "mlp",
     "accounting",
+    "flash",
     "levers",
 )
 """The studies, in the order of the report."""
 
-JUDGED = frozenset({"attention"})
+JUDGED = frozenset({"attention", "flash"})
 """The studies whose sections hold times against the ceilings of the run's machine."""
 
 Settings = Mapping[str, Any]

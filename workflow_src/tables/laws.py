@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from workflow_src.common.case import CASE_COLUMNS, COUNTS
-from workflow_src.common.errors import StageError, remake
-from workflow_src.common.reading import reading
+from workflow_src.common.read_table import read_table, with_texts
 from workflow_src.tables import law
 from workflow_src.tables.law import Tables
 from workflow_src.tables.operator_laws import OPERATOR_LAWS
@@ -26,14 +24,6 @@ READ = (
 )
 """The tables that the laws are about."""
 
-TEXT = frozenset((
-    *(name for name in CASE_COLUMNS if name not in COUNTS),
-    *("phase", "path", "captured_path", "kind", "name", "short_name", "family", "precision_ran"),
-    *("operator", "forward_operator", "shapes", "dtypes", "product", "direction", "layout"),
-    *("dtype", "status", "reason", "parting", "family_disagreement", "profiler"),
-))  # fmt: skip
-"""Columns in which an empty cell is empty text; in the others, it is a missing number."""
-
 
 def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
     """The joined tables that the laws are about, by name. Raises StageError if one can't be read.
@@ -44,11 +34,7 @@ def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
 
 
 def _read(path: Path) -> pd.DataFrame:
-    with reading(path, "a readable table", remake(path), StageError):
-        types = dict.fromkeys(TEXT, "str")
-        table = pd.read_csv(path, dtype=types, keep_default_na=False, na_values=[""])
-    text = [name for name in table.columns if name in TEXT]
-    return table.assign(**{name: table[name].fillna("") for name in text})
+    return with_texts(read_table(path, path.stem), path.stem)
 
 
 def check(tables: Tables) -> pd.DataFrame:

@@ -96,10 +96,10 @@ def calls_per_step(products: pd.DataFrame) -> pd.Series:
 def expected_flops(case: AnyCase, phase: str) -> int | None:
     """FLOPs of a phase's matrix products by the closed formulas of model/flops.py.
 
-    None for a brought model, of which they don't tell. Fused attention multiplies in kernels of its
-    own: its two products are left out.
+    None for a brought model or attention, of which they don't tell. Fused attention multiplies in
+    kernels of its own: its two products are left out.
     """
-    if isinstance(case, Brought):
+    if isinstance(case, Brought) or case.brought_code:
         return None
     fused = ("scores", "values") if case.attention == "sdpa" else ()
     names = [name for name in MATMUL_COMPONENTS if name not in fused]

@@ -7,8 +7,9 @@ import pandas as pd
 
 from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_file
 from workflow_src.common.atomic_write import write_csv
-from workflow_src.common.case import CASE_COLUMNS, LATER
+from workflow_src.common.case import CASE_COLUMNS
 from workflow_src.common.errors import StageError, one_sentence, remake
+from workflow_src.common.read_table import read_table, with_texts
 from workflow_src.common.reading import reading
 from workflow_src.diagnosis.remedies.run import Run, predictions
 
@@ -29,25 +30,16 @@ READ = ("timings", "operators", "products")
 
 def table(run: Run) -> pd.DataFrame:
     """The predictions for all cases of a run, with COLUMNS."""
-    cases = run.timings.drop_duplicates("case").set_index("case")
-    cases = cases.assign(**{name: LATER[name] for name in LATER if name not in cases})
-    about = cases[list(CASE_COLUMNS[1:])]
+    about = run.timings.drop_duplicates("case").set_index("case")[list(CASE_COLUMNS[1:])]
     rows = pd.DataFrame(list(predictions(run)), columns=["case", *COLUMNS[len(CASE_COLUMNS) :]])
     return about.join(rows.set_index("case"), how="inner").reset_index()[list(COLUMNS)]
 
 
 def read_run(folder: Path, ceilings: Sequence[Path]) -> Run:
     """The joined tables that predictions rest on; a run may have no ceilings."""
-    given = _read(ceilings[0], "kind", "name", "status") if ceilings else None
-    return Run(**{name: _read(folder / f"{name}.csv") for name in READ}, ceilings=given)
-
-
-def _read(path: Path, *columns: str) -> pd.DataFrame:
-    """A table that has at least these columns."""
-    with reading(path, "a readable table", remake(path), StageError):
-        table = pd.read_csv(path, keep_default_na=False, na_values=[""])
-        table[list(columns)]
-    return table
+    given = read_table(ceilings[0], "ceilings") if ceilings else None
+    joined = {name: with_texts(read_table(folder / f"{name}.csv", name), name) for name in READ}
+    return Run(**joined, ceilings=given)
 
 
 @one_sentence()

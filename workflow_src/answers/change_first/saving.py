@@ -4,13 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from workflow_src.common.case import OPTIMIZERS, PHASES
+from workflow_src.common.remedies import REMEDIES
 from workflow_src.render.value import Value, computed
-
-REMEDIES = ("bf16", "tf32", "sdpa", "foreach", "fused", "compile", "graph")
-"""The remedies in the order in which tables list them and "+" joins them.
-
-A study may have tried others, which come after these.
-"""
 
 
 @dataclass(frozen=True)
@@ -77,7 +72,7 @@ def _share(plain: Value, time: Value) -> Value | None:
 
 
 def in_order(remedies: Iterable[str]) -> tuple[str, ...]:
-    """Remedies in the order of REMEDIES, then others by name; each once."""
+    """Remedies in the order of REMEDIES, then those that only a study tried, by name; each once."""
     return tuple(sorted(set(remedies), key=_place))
 
 

@@ -19,6 +19,7 @@ from workflow_src.answers.gemm_share.change import (
     change,
 )
 from workflow_src.answers.gemm_share.layouts import layouts
+from workflow_src.answers.gemm_share.step_rates import step_cell
 from workflow_src.answers.kernels import captured, device_ms, product_share
 from workflow_src.answers.left_out import NOTHING_KNOWN, left_out, without_disturbed
 from workflow_src.answers.matrix import by_precision, matrices
@@ -38,7 +39,8 @@ class GemmShare:
     whose step's parts are known, `by_optimizer` and `by_backward` those of them in which that
     lowers it more. `optimizers` have the optimizer's time and share of a step. `parts` is the
     example's step at each of its precisions, `layouts` the time per FLOP of backward's products
-    against forward's, `backward` a row per component, `by_case` one per compared case.
+    against forward's, `backward` a row per component, `by_case` one per compared case; `rates` are
+    a step's FLOPs, their rate, and peak memory.
     """
 
     changes: tuple[Change, ...]
@@ -50,6 +52,7 @@ class GemmShare:
     by_backward: Value
     matrices: tuple[pd.DataFrame, ...]
     optimizers: tuple[pd.DataFrame, ...]
+    rates: tuple[pd.DataFrame, ...]
     summary: pd.DataFrame
     example: CaseKey | None
     parts: pd.DataFrame
@@ -83,6 +86,7 @@ def result(tables: Tables) -> GemmShare:
         by_backward=count(each.by_backward for each in known if not each.more_by_optimizer),
         matrices=matrices(tables.cases, lambda case: cell(changes[case])) if shared else (),
         optimizers=matrices(tables.cases, lambda case: optimizer_cell(changes[case])),
+        rates=matrices(tables.cases, lambda case: step_cell(tables, case)),
         summary=summary(columns),
         example=chosen,
         parts=_parts(tables, at_each_precision(tables, chosen)),

@@ -26,6 +26,7 @@ COLORS = {PRODUCTS: "#E5E5F0"} | {
         "softmax": "#CC6677",
         "values": "#AA4499",
         "sdpa": "#661100",
+        "own_attention": "#EE8866",
         "output": "#999933",
         "feed_forward": "#117733",
         "block": "#882255",

@@ -86,7 +86,7 @@ TENSOR_PRICE = {"foreach": Span(0.2, 0.5, 1.5), "fused": Span(0.1, 0.3, 1.0)}
 CHAIN_LEFT = Span(0.5, 1.0, 2.0)
 """Of a chain's time over its length, which is that of one kernel that reads first, writes last."""
 
-COMPILED_PRICE = Span(0.6, 1.1, 1.7)
+COMPILED_PRICE = Span(0.2, 0.85, 1.7)
 """Of a launch of compiled code, in launches."""
 
 
@@ -385,9 +385,7 @@ EFFECTS: dict[str, Callable[[Trial], None]] = {
     "compile": fuse_chains,
     "graph": graph,
 }
-"""The remedies, in the order in which they are put on top of each other."""
-
-ORDER = tuple(EFFECTS)
+"""What each of REMEDIES changes of a step."""
 
 
 def applied(trial: Trial, remedies: Sequence[str]) -> Trial:

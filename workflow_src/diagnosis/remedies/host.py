@@ -1,10 +1,12 @@
 """The host's own time for a launch, solved pass by pass from the plain times of the phases.
 
 Where the device sets the pace, the plain time doesn't tell it: then it is between the least that
-the run's launch-bound cases of that host show, and the most that the plain time allows.
+the run's launch-bound cases of that host show, and the most that the plain time allows. Where the
+host does, it is what phases differ by, which were timed at different moments; so it is known only
+as well as they are steady, and is held against what is usual beside a forward launch.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +15,7 @@ from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.changes import Change, ScaleGap, ScaleWork
 from workflow_src.diagnosis.remedies.span import Span
 from workflow_src.diagnosis.remedies.steps import UNIT_NS, Launched
-from workflow_src.diagnosis.remedies.work import PASSES
+from workflow_src.diagnosis.remedies.work import BACKWARD, FORWARD, OPTIMIZER, PASSES
 from workflow_src.diagnosis.replay import replay
 
 CLOSE = 0.0005
@@ -32,8 +34,15 @@ USUAL_NS = Span(5_000.0, 15_000.0, 35_000.0)
 """The host's time for a launch where no case of the run is launch-bound: what those of
 examples/h100 and examples/h200 show, whose hosts differ by so much."""
 
+TIMES_FORWARD = {BACKWARD: Span(0.85, 1.45, 2.15), OPTIMIZER: Span(0.2, 0.5, 1.2)}
+"""The host's time for a launch in other passes, over that in the same case's forward pass: what
+launch-bound cases of examples/h100 and examples/h200 show (5th, 50th and 95th percentile)."""
+
 SLOWEST = 2.0
 """No host launches in more than so many times the most that launch-bound cases show."""
+
+LEAST_UNSURE = 0.02
+"""Phases of one process agree no better than so."""
 
 Hosts = Mapping[str, Span]
 """The host's own time for a launch (ns), by pass."""
@@ -114,14 +123,48 @@ def usual_hosts(every: Mapping[str, list[Solved]]) -> dict[str, Span]:
 
 
 def host_span(
-    step: Launched, solution: Solved, earlier: Mapping[str, float], last: str, usual: Span | None
+    step: Launched, solution: Solved, earlier: Mapping[str, float], last: str, told: "Told"
 ) -> Span:
-    """The host's time for a launch (ns): the one that gives the plain time, or an interval."""
-    most, usual = solution.host_ns, usual or USUAL_NS
-    if most <= usual.least:
-        return Span(most, most, most) if solution.launch_bound else Span(0.0, most, most)
+    """The host's time for a launch (ns), by what gives the plain time."""
+    most, usual = solution.host_ns, told.usual or USUAL_NS
+    if most <= usual.least and not solution.launch_bound:
+        return Span(0.0, most, most)
     slow, fast = (time_ns(step, {**earlier, last: each}) for each in (most, usual.least))
-    if fast < SETS_PACE * slow:
-        return Span(most, most, most)
+    if most <= usual.least or fast < SETS_PACE * slow:
+        unsure_ns = told.unsure_ms * NS_PER_MS / max(1, len(step.where(step.of("pass", last))))
+        return likely(most, unsure_ns, earlier[FORWARD], last)
     most = min(most, SLOWEST * usual.most)
     return Span(usual.least, min(most, usual.usual), most)
+
+
+@dataclass(frozen=True)
+class Told:
+    """What else is known of a pass's launches.
+
+    usual: the host's time for one in the run's launch-bound cases (ns); unsure_ms: how far the
+    difference of two phases' plain times may be off.
+    """
+
+    usual: Span | None
+    unsure_ms: float
+
+
+def unsure_ms(ends_ms: Sequence[tuple[float, float]]) -> float:
+    """How far the difference of plain times may be off, from how far the steps of each vary."""
+    return float(np.hypot.reduce([(most - least) / 2 for least, most in ends_ms]))
+
+
+def likely(host_ns: float, unsure_ns: float, forward_ns: float, last: str) -> Span:
+    """The host's time for a launch from two estimates: what phases differ by, and what is usual.
+
+    Each is taken to be normal on a logarithmic scale, and weighed by the inverse of its variance.
+    """
+    if last not in TIMES_FORWARD or not forward_ns:
+        return Span(max(0.0, host_ns - unsure_ns), host_ns, host_ns + unsure_ns)
+    usual = TIMES_FORWARD[last].times(forward_ns)
+    off = unsure_ns / max(host_ns, usual.least)
+    widths = np.array([max(off, LEAST_UNSURE), np.log(usual.most / usual.least) / 2])
+    weights = widths**-2 / (widths**-2).sum()
+    middle = float(np.exp(weights @ np.log([max(host_ns, usual.least), usual.usual])))
+    width = float(np.exp((widths**-2).sum() ** -0.5))
+    return Span(middle / width, middle, middle * width)

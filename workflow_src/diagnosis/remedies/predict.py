@@ -15,6 +15,10 @@ from workflow_src.diagnosis.replay import changed, replayed
 MEASURED = 0.02
 """Relative uncertainty (95 %) of a device time that a profiler gives: passes agree within 1 %."""
 
+REPEATED = 0.005
+"""A plain step that the device sets the pace of is repeated no better, relatively: medians of its
+blocks in one process differ by 0.1 to 1 %."""
+
 LUCK_WIDER = 2.0
 """Another process lies between the fastest and the slowest of three as often as not: 95 % take an
 interval about twice as wide."""
@@ -66,7 +70,7 @@ class PlainStep:
         """With remedies, in their order. Raises NotKnownError if one's effect can't be told."""
         usual = self._trial(remedies, {})
         quantities = [*sorted(usual.asked), *self._uncertain("graph" in remedies)]
-        time = interval(lambda ends: self._time_ms(remedies, ends), quantities)
+        time = interval(lambda ends: self._time_ms(remedies, ends), quantities, REPEATED)
         bare = applied(self._started(Plan.of(self.about.step.recording), {}), remedies)
         device_ms = float(bare.plan.duration_ns[~bare.plan.dropped].sum()) / NS_PER_MS
         launches = int((bare.plan.gap_ns > 0).sum()) + bare.extra_launches

@@ -16,8 +16,10 @@ from workflow_src.diagnosis.remedies.host import (
     GAP_NS,
     Hosts,
     Solved,
+    Told,
     host_span,
     solved,
+    unsure_ms,
     usual_hosts,
 )
 from workflow_src.diagnosis.remedies.predict import PlainStep, Prediction, luck
@@ -177,8 +179,14 @@ class CaseOfRun:
             if last in self.solutions:
                 earlier = NO_HOST | {name: each.usual for name, each in found.items()}
                 step, solution = self.abouts[phase].step, self.solutions[last]
-                found[last] = host_span(step, solution, earlier, last, usual.get(last))
+                told = Told(usual.get(last), self._unsure_ms(phase))
+                found[last] = host_span(step, solution, earlier, last, told)
         return found
+
+    def _unsure_ms(self, phase: str) -> float:
+        """How far what a phase takes beyond the one before it may be off."""
+        timed = [name for name in PHASES[: PHASES.index(phase) + 1] if name in self.abouts][-2:]
+        return unsure_ms([_ends_ms(self.timing(name)) for name in timed])
 
     def plain(self, phase: str, usual: Mapping[str, Span], graph_gap_ns: Span) -> PlainStep:
         """A phase without remedies."""
@@ -190,9 +198,14 @@ class CaseOfRun:
 
 
 def _luck(row: dict[str, Any]) -> Span:
-    """How processes differ, as factors; of a single one, as its steps do."""
+    """How processes differ, as factors."""
+    return luck(float(row["median_ms"]), *_ends_ms(row))
+
+
+def _ends_ms(row: dict[str, Any]) -> tuple[float, float]:
+    """The medians of the fastest and the slowest process; of one, percentiles of its steps."""
     ends = ("fastest_ms", "slowest_ms") if row.get("processes", 1) > 1 else ("p20_ms", "p80_ms")
-    return luck(*(float(row[name]) for name in ("median_ms", *ends)))
+    return float(row[ends[0]]), float(row[ends[1]])
 
 
 def predictions(run: Run, only: Sequence[str] = ()) -> Iterator[Row]:

@@ -39,8 +39,8 @@ def bounds(cores: Sequence[Line], ceilings: Sequence[Line]) -> Bounds | None:
     fused = [line for line in cores if line.ok and line.text("implementation") in FUSED]
     fused = [line for line in fused if line.text("phase") == "forward" and line.has(*NEEDED)]
     precision = fused[0].text("precision") if fused else ""
-    products = _rate(ceilings, "compute", "best_tflop_per_s", precision)
-    exponentials = _rate(ceilings, "exponential", "best_giga_exp_per_s")
+    products = rate(ceilings, "compute", "best_tflop_per_s", precision)
+    exponentials = rate(ceilings, "exponential", "best_giga_exp_per_s")
     if not fused or not products or not exponentials:
         return None
     flops_per_score = products.number * 1e3 / exponentials.number
@@ -58,7 +58,8 @@ def bounds(cores: Sequence[Line], ceilings: Sequence[Line]) -> Bounds | None:
 NEEDED = ("median_ms", "batch", "heads", "context", "head_size")
 
 
-def _rate(ceilings: Sequence[Line], kind: str, column: str, precision: str = "") -> Value | None:
+def rate(ceilings: Sequence[Line], kind: str, column: str, precision: str = "") -> Value | None:
+    """The ceiling of a kind, of one precision if that is given; None without one."""
     known = [line for line in ceilings if line.true("is_ceiling") and line.text("kind") == kind]
     if precision:
         known = [line for line in known if line.text("precision") == precision]

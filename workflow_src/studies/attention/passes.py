@@ -15,6 +15,7 @@ NAMES = {
     "sdpa_flash": "SDPA flash",
     "sdpa_cudnn": "SDPA cuDNN",
     "compiled": "written out, compiled",
+    "flex": "flex_attention",
     "sdpa": "SDPA",
     "plain": "plain",
     "packed": "this project's",

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from workflow_src.common.errors import StageError, remake
-from workflow_src.common.reading import reading
+from workflow_src.common.read_table import read_table
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.studies import join_points
 from workflow_src.studies.levers.points import PLAIN, Variant
@@ -71,12 +70,7 @@ def _processes(row: Row, batches: int) -> Row:
 
 def read_predictions(paths: Sequence[Path]) -> pd.DataFrame:
     """The predictions of all cases. Raises StageError for a file that holds none."""
-    tables = []
-    for path in paths:
-        with reading(path, "a table of predictions", remake(path), StageError):
-            table = pd.read_csv(path, keep_default_na=False, na_values=[""])
-            table[["case", "variant", "phase", "status"]]
-        tables.append(table)
+    tables = [read_table(path, "predictions", "a table of predictions") for path in paths]
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
 

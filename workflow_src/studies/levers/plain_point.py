@@ -11,7 +11,7 @@ import pandas as pd
 from workflow_src.common.case import PHASES, Case
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.remedies.effects import CAST_BYTES, About, Beside
-from workflow_src.diagnosis.remedies.host import GAP_NS, host_span, solved
+from workflow_src.diagnosis.remedies.host import GAP_NS, Told, host_span, solved, unsure_ms
 from workflow_src.diagnosis.remedies.predict import PlainStep, luck
 from workflow_src.diagnosis.remedies.rates import NO_PRODUCTS, Rates
 from workflow_src.diagnosis.remedies.span import Span, around
@@ -95,7 +95,9 @@ class PlainPoint:
             earlier = NO_HOST | {name: host.usual for name, host in hosts.items()}
             solution = solved(about.step, row["median_ms"], earlier, last)
             usual = None if last == OPTIMIZER else self._usual_host
-            hosts[last] = host_span(about.step, solution, earlier, last, usual)
+            timed = [self.phases[name] for name in PHASES[: PHASES.index(phase) + 1]][-2:]
+            told = Told(usual, unsure_ms([_ends_ms(each) for each in timed]))
+            hosts[last] = host_span(about.step, solution, earlier, last, told)
             others = {name: Span(0.0, 0.0, 0.0) for name in PASSES} | hosts
             spread = luck(row["median_ms"], *_ends_ms(row))
             found[phase] = PlainStep(about, row["median_ms"], others, spread, self._graph_gap_ns)

@@ -10,7 +10,7 @@ from workflow_src.common.arguments import Parser, existing_file, new_file
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import StageError, one_sentence, remake
 from workflow_src.common.reading import reading
-from workflow_src.diagnosis.remedies.effects import ORDER
+from workflow_src.common.remedies import REMEDIES
 from workflow_src.diagnosis.remedies.predict import PlainStep
 from workflow_src.placing.families import load_rules
 from workflow_src.studies.join_points import prepared
@@ -34,7 +34,7 @@ def predicted(steps: Mapping[str, PlainStep], case: str, variant: Variant) -> li
     why = next((UNPREDICTED[each] for each in variant.remedies if each in UNPREDICTED), "")
     if why:
         return [about | {"phase": "", "status": "skipped", "reason": why}]
-    remedies = sorted(variant.remedies, key=ORDER.index)
+    remedies = sorted(variant.remedies, key=REMEDIES.index)
     rows = []
     for phase, step in steps.items():
         found = step.predicted(remedies)

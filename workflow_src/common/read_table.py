@@ -1,0 +1,69 @@
+"""Reading a table: the one way from a CSV to a data frame, by the table's schema."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from workflow_src.common.case import COUNTS, LATER
+from workflow_src.common.errors import StageError, remake
+from workflow_src.common.reading import reading
+from workflow_src.common.table_schema import columns
+
+FIRST_LINE = 2
+"""The line of a CSV's first row, after its headings."""
+
+ALL_TEXT = frozenset({"environments"})
+"""Tables all of whose cells are read as texts: machines leave many empty."""
+
+
+def read_table(
+    path: Path,
+    table: str,
+    expected: str = "a readable table",
+    advice: str = "",
+    error: type[StageError] = StageError,
+    case: Mapping[str, Any] | None = None,
+) -> pd.DataFrame:
+    """The table in a file as it is, indexed by line number: texts as texts, empty cells as NaN.
+
+    table: its name in the schema; columns that it doesn't describe are as pandas infers them.
+    case: the columns of the case that it is of, if it is a case's own, which lacks them. Raises
+    `error`, with `expected` and `advice`, if the file is missing or damaged, or if it lacks a
+    column that is required, of a table without rows all columns.
+    """
+    described = columns(table)
+    texts = dict.fromkeys((name for name, each in described.items() if each.is_text), "object")
+    with reading(path, expected, advice or remake(path), error):
+        frame = pd.read_csv(
+            path,
+            dtype="object" if table in ALL_TEXT else texts,
+            keep_default_na=False,
+            na_values=[""],
+            low_memory=False,
+        )
+        if case and "case" not in frame:
+            frame = frame.assign(**case)
+        # Axes that this run is too old to have.
+        later = {n: LATER[n] for n in LATER if n in described and n not in frame}
+        required = [name for name, each in described.items() if each.is_required]
+        absent = [name for name in required if name not in frame and name not in later]
+        if absent and (len(frame) or described.keys().isdisjoint(frame)):
+            raise ValueError(f"no column {', '.join(absent)}")
+        frame = frame.assign(**later)
+    return lines_numbered(frame)
+
+
+def with_texts(frame: pd.DataFrame, table: str) -> pd.DataFrame:
+    """A table whose empty cells of texts are empty texts."""
+    described = columns(table).values()
+    named = {each.column for each in described if each.is_text}
+    read = set(frame) - set(COUNTS) if table in ALL_TEXT else named
+    texts = [str(name) for name in frame if name in read]
+    return frame.assign(**{name: frame[name].astype("object").fillna("") for name in texts})
+
+
+def lines_numbered(frame: pd.DataFrame) -> pd.DataFrame:
+    """Rows with the numbers that their lines have in a CSV."""
+    return frame.set_index(pd.RangeIndex(FIRST_LINE, len(frame) + FIRST_LINE))

@@ -1,0 +1,73 @@
+"""What each column of each table is: its type, its unit, its heading in reports, and its meaning.
+
+tables.csv has a row per table, which says what a row of it is, and below it a row per column. The
+columns that several tables share are those of a table without a file: `case`, `study`, `capture`.
+"""
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+FILE = Path(__file__).with_name("tables.csv")
+
+SHARED_BY = {"studies": "study", "capture": "capture"}
+"""The table whose columns all tables of a folder share."""
+
+ALONE = frozenset({"case", "study", "capture", "ceilings", "predictions"})
+"""The other tables that aren't of cases."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    type: text, number, whole (a whole number), id (a number that only names) or flag. unit: of its
+    numbers, also where its name ends with it. check: what a reader requires of it, "required" that
+    it is there, "filled" that each row has a number, too, "optional" that its numbers are valid
+    where it is there; "" nothing. heading: where a report prints it as it is.
+    """
+
+    table: str
+    column: str
+    type: str
+    unit: str
+    check: str
+    heading: str
+    meaning: str
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its cells are texts."""
+        return self.type == "text"
+
+    @property
+    def is_number(self) -> bool:
+        """Whether its cells are amounts."""
+        return self.type in ("number", "whole")
+
+    @property
+    def is_required(self) -> bool:
+        """Whether a table with rows must have it."""
+        return self.check in ("required", "filled")
+
+
+@cache
+def _rows() -> tuple[Column, ...]:
+    with FILE.open(encoding="utf-8", newline="") as file:
+        return tuple(Column(**row) for row in csv.DictReader(file))
+
+
+def tables() -> Mapping[str, str]:
+    """What a row of each table is, by the table's name."""
+    return {row.table: row.meaning for row in _rows() if not row.column}
+
+
+@cache
+def columns(table: str) -> Mapping[str, Column]:
+    """The columns of a table by name, those that it shares with others first."""
+    folder = table.rpartition("/")[0]
+    shared = SHARED_BY.get(folder, "" if table in ALONE else "case")
+    described = [row for row in _rows() if row.column]
+    return {row.column: row for name in (shared, table) for row in described if row.table == name}

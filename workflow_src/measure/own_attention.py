@@ -1,0 +1,215 @@
+"""An attention of one's own: loaded from its file, called as it can be, and checked.
+
+The check is against attention in float64 of the same inputs, forward and backward.
+"""
+
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from workflow_src.common.case import Case
+from workflow_src.measure.brought import function_of, in_words, wrong
+from workflow_src.measure.oom import out_of_memory
+from workflow_src.measure.precision import AUTOCAST
+from workflow_src.model.ranges import range_
+
+Core = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+CAUSAL = ("is_causal", "causal")
+"""The names of a parameter that gets True."""
+
+BATCH, HEADS, CONTEXT = 2, 2, 256
+"""The shape of the check; its context is that of a case, if that is shorter."""
+
+UNIT_ROUNDOFF = {torch.float32: 2.0**-24, torch.bfloat16: 2.0**-8, torch.float16: 2.0**-11}
+TF32_ROUNDOFF = 2.0**-11
+
+ROUNDINGS = 8
+"""Unit roundoffs that an error may have, relative to the norm of what is right.
+
+A normwise error grows with the square root of the roundings that follow one another (Higham 2002,
+section 2.8): of inputs, scores, weights and output, here. PyTorch's own attentions have 0.5 to 2.5
+of them in bf16 and fp16; a mask that is off by one key has an error of a third of the norm.
+"""
+
+
+def allowed_error(dtype: torch.dtype) -> float:
+    """The relative error up to which an attention counts as right, of inputs in `dtype`.
+
+    Inputs in float32 may be multiplied in TF32, as Triton does unless told otherwise.
+    """
+    return ROUNDINGS * (TF32_ROUNDOFF if dtype == torch.float32 else UNIT_ROUNDOFF[dtype])
+
+
+def loaded(where: str) -> Core:
+    """The function, or the `apply` of a torch.autograd.Function, at file.py:name.
+
+    It is called with q, k and v and, if it has a parameter of CAUSAL, True at its place. Raises
+    StageError if the file can't be run, or what it has there can't be called so.
+    """
+    found = function_of(where)
+    is_function = isinstance(found, type) and issubclass(found, torch.autograd.Function)
+    call: Core = getattr(found, "apply", found) if is_function else found
+    declared = getattr(found, "forward", found) if is_function else found
+    names = [name for name in _parameters(declared) if name != "ctx"]
+    after = next((names.index(name) for name in CAUSAL if name in names), None)
+    if after is None:
+        return call
+    if after != 3:
+        raise wrong(where, f"{names[after]!r} must be the fourth parameter, after q, k and v")
+    return lambda q, k, v: call(q, k, v, True)  # type: ignore[call-arg]
+
+
+def _parameters(function: Callable[..., object]) -> list[str]:
+    """The names of a function's parameters; none where they aren't known, as of one in C."""
+    try:
+        return list(inspect.signature(function).parameters)
+    except ValueError:
+        return []
+
+
+def folded(core: Core) -> Core:
+    """A core of (batch, T, d), on (batch, heads, T, d): heads count as members of the batch."""
+
+    def run(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        out = core(*(each.flatten(0, 1) for each in (q, k, v)))
+        whole: Tensor = out.unflatten(0, q.shape[:2])
+        return whole
+
+    return run
+
+
+LAYOUTS: dict[str, Callable[[Core], Core]] = {
+    "(batch, T, d)": folded,
+    "(batch, heads, T, d)": lambda core: core,
+}
+"""What a function may take, in the order in which it is tried."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Random q, k, v and the gradient of the output, (batch, heads, T, d) each."""
+
+    q: Tensor
+    k: Tensor
+    v: Tensor
+    gradient: Tensor
+
+
+def random_inputs(context: int, d: int, device: str, dtype: torch.dtype) -> Inputs:
+    """The inputs of a check, the same on any device.
+
+    Those of a head don't lie together, as in a model, whose projection gives (batch, T, heads, d).
+    """
+    draw = torch.Generator().manual_seed(0)
+    shape = (BATCH, context, HEADS, d)
+    drawn = (torch.randn(shape, generator=draw).to(device, dtype) for _ in range(4))
+    return Inputs(*(each.transpose(1, 2) for each in drawn))
+
+
+def written_out(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """softmax(q k^T / sqrt(d)) v of each position and the ones before it, by torch's operators."""
+    future = torch.ones(q.shape[-2], q.shape[-2], dtype=torch.bool, device=q.device).triu(1)
+    scores = (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(future, -math.inf)
+    return scores.softmax(-1) @ v
+
+
+def outcome(core: Core, inputs: Inputs) -> dict[str, Tensor]:
+    """`out` and, unless the core has no backward pass, its gradients `dq`, `dk` and `dv`.
+
+    Raises ValueError for an output of another shape.
+    """
+    given = (inputs.q, inputs.k, inputs.v)
+    leaves = [each.detach().clone(memory_format=torch.preserve_format) for each in given]
+    out = core(*(each.requires_grad_() for each in leaves))
+    if not isinstance(out, Tensor) or out.shape != inputs.q.shape:
+        kind = f"of shape {tuple(out.shape)}" if isinstance(out, Tensor) else type(out).__name__
+        raise ValueError(f"the output is {kind}, and q of shape {tuple(inputs.q.shape)}")
+    found = {"out": out.detach()}
+    if not out.requires_grad:
+        return found
+    try:
+        gradient = inputs.gradient.to(out.dtype)
+        gradients = torch.autograd.grad(out, leaves, gradient, materialize_grads=True)
+    except NotImplementedError:
+        return found
+    return found | dict(zip(("dq", "dk", "dv"), gradients, strict=True))
+
+
+def relative_errors(core: Core, inputs: Inputs) -> dict[str, float]:
+    """The norm of the error over that of what is right, of each tensor of `outcome`."""
+    found = outcome(core, inputs)
+    exact = Inputs(*(each.double() for each in vars(inputs).values()))
+    right = outcome(written_out, exact)
+    return {
+        name: float((tensor.double() - right[name]).norm() / right[name].norm())
+        for name, tensor in found.items()
+    }
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A core of (batch, heads, T, d), and its relative errors; without dq, it has no backward."""
+
+    core: Core
+    errors: dict[str, float]
+
+
+def checked(where: str, context: int, d: int, device: str, dtype: torch.dtype) -> Checked:
+    """The attention at file.py:name, in the first of LAYOUTS in which it is right.
+
+    May run out of memory. Raises StageError if it is right in none, which says how far off it is.
+    """
+    core = loaded(where)
+    tried: dict[str, list[str]] = {}
+    inputs = random_inputs(min(context, CONTEXT), d, device, dtype)
+    for layout, arranged in LAYOUTS.items():
+        try:
+            errors = relative_errors(arranged(core), inputs)
+            why = off(errors, allowed_error(dtype))
+        except Exception as error:
+            if out_of_memory(error):
+                raise
+            why = f"it raised {in_words(error)}"
+        if not why:
+            return Checked(arranged(core), errors)
+        tried.setdefault(why, []).append(layout)
+    raise wrong(where, "; ".join(f"on {' or '.join(on)} {why}" for why, on in tried.items()))
+
+
+def off(errors: dict[str, float], allowed: float) -> str:
+    """Which results are further off than allowed; "" if none is. Not a number counts as off."""
+    wide = [f"{error:.2g} in {name}" for name, error in errors.items() if not error <= allowed]
+    return f"its error is {', '.join(wide)}, where {allowed:.2g} is allowed" if wide else ""
+
+
+class OwnAttention(nn.Module):
+    """A core of one's own as a module; q, k, v: (batch, heads, T, d_head) each, like its result."""
+
+    def __init__(self, core: Core) -> None:
+        super().__init__()
+        self.core = core
+
+    def forward(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        """Attend from each position to itself and to the ones before it."""
+        with range_("own_attention"):
+            return self.core(q, k, v)
+
+
+def own_core(case: Case) -> OwnAttention | None:
+    """The attention of one's own that a case names, checked in its precision; None without one.
+
+    Raises StageError if it isn't right, or has no backward pass.
+    """
+    where = case.brought_code
+    if not where:
+        return None
+    dtype = AUTOCAST.get(case.precision, torch.float32)
+    found = checked(where, case.context, case.d_head, case.device, dtype)
+    if "dq" not in found.errors:
+        raise wrong(where, "it has no backward pass, without which no model can be trained")
+    return OwnAttention(found.core)

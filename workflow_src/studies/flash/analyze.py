@@ -1,0 +1,75 @@
+"""Analyzes the study flash: work and memory by formula, beside what was measured."""
+
+from workflow_src.common.traffic import ELEMENT_BYTES
+from workflow_src.common.units import MIB
+from workflow_src.studies import join_points
+from workflow_src.studies.flash.work import (
+    Shape,
+    exponentials,
+    flops,
+    kept_bytes,
+    matrix_bytes,
+    peak_bytes,
+)
+from workflow_src.studies.study import Point, Row
+
+IDENTITY = ("sweep", "implementation", "precision", "batch", "heads", "head_size", "context")
+"""The first columns, which say what a row is."""
+
+CHECK = "check"
+FLOAT32_ERROR = 2.0**-17
+"""A relative error above this of inputs in float32 says that they were multiplied in TF32.
+
+Half way, on a logarithmic scale, between the roundoffs of the two types: 2^-24 and 2^-11.
+"""
+
+
+def derive(point: Point, rows: list[Row]) -> list[Row]:
+    """The rows with `products_in`, the precision that a check's error tells, and predictions.
+
+    Each row of sweep "time" has the FLOPs, exponentials and bytes of its phase, and the memory that
+    formulas predict (flash/work.py), whether it was measured or not.
+    """
+    checks = {_series(row): row for row in rows if row["sweep"] == CHECK}
+    return [_ordered(row | _known(row, checks[_series(row)])) for row in rows]
+
+
+def _series(row: Row) -> tuple[str, str, int]:
+    return row["implementation"], row["precision"], row["head_size"]
+
+
+def _ordered(row: Row) -> Row:
+    first = {name: row.get(name) for name in (*IDENTITY, "phase", "memory_mib")}
+    return first | row
+
+
+def _known(row: Row, check: Row) -> Row:
+    products_in = products(row["precision"], check.get("error_out"))
+    return {"products_in": products_in} | (by_formula(row) if row["sweep"] != CHECK else {})
+
+
+def products(precision: str, error: float | None) -> str:
+    """The precision of the products by the error of the output; "" if that isn't known."""
+    if error is None:
+        return ""
+    return "tf32" if precision == "fp32" and error > FLOAT32_ERROR else precision
+
+
+def by_formula(row: Row) -> Row:
+    """Work and memory of a row of sweep "time"; None where no formula is known."""
+    names = ("batch", "heads", "context", "head_size")
+    shape = Shape(**{name: row[name] for name in names}, size=ELEMENT_BYTES[row["precision"]])
+    name, phase = row["implementation"], row["phase"]
+    kept = kept_bytes(name, shape) if phase == "forward" else None
+    peak = peak_bytes(name, phase, shape)
+    return {
+        "flops": flops(shape, phase),
+        "exponentials": exponentials(shape, phase),
+        "matrix_bytes": matrix_bytes(name, phase, shape),
+        "predicted_kept_mib": None if kept is None else kept / MIB,
+        "predicted_peak_mib": None if peak is None else peak / MIB,
+    }
+
+
+if __name__ == "__main__":
+    join_points.main(derive)

@@ -1,0 +1,153 @@
+"""The implementations of causal attention: q, k, v and the result are (batch, heads, T, d) each."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+import torch
+from torch import Tensor
+from torch.nn.attention.flex_attention import BlockMask, flex_attention
+
+from workflow_src.common.case import names_code
+from workflow_src.common.units import MIB
+from workflow_src.measure.memory import allocated_before
+from workflow_src.measure.own_attention import (
+    Core,
+    allowed_error,
+    checked,
+    random_inputs,
+    relative_errors,
+)
+from workflow_src.measure.precision import use_precision
+from workflow_src.studies.attention.cores import core_of
+from workflow_src.studies.attention.task import TYPES
+from workflow_src.studies.flash.points import COMPILED
+from workflow_src.studies.study import Point, Row
+
+PHASES = ("forward", "forward_backward", "backward")
+"""In increasing order of memory: backward alone runs again and again on a graph that is kept."""
+
+CONTEXT = 256
+"""The context at which an implementation is checked."""
+
+BLOCK = 128
+"""Queries, and keys, of a block of flex_attention's mask."""
+
+
+@dataclass
+class Series:
+    """An implementation at one precision and head size, to be measured over the context.
+
+    `own` is one's own, once it is checked; `errors` are relative, see measure/own_attention.py.
+    """
+
+    implementation: str
+    precision: str
+    head_size: int
+    point: Point
+    own: Core | None = None
+    errors: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """What it is called in messages."""
+        return f"{self.implementation} {self.precision}, head size {self.head_size}"
+
+    @property
+    def device(self) -> str:
+        """The kind of device."""
+        return str(self.point["device"])
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The type of all tensors."""
+        return TYPES[self.precision]
+
+    @property
+    def eager(self) -> bool:
+        """Whether it runs without torch.compile, inside of which hooks see no tensors."""
+        return self.implementation not in COMPILED
+
+    def lacks(self, phase: str) -> str:
+        """Why it has no such phase; "" if it has."""
+        return "it has no backward pass" if phase != "forward" and "dq" not in self.errors else ""
+
+    def check(self) -> Row:
+        """Its errors. Raises StageError for one of one's own that isn't right."""
+        use_precision(self.precision)
+        if names_code(self.implementation):
+            found = checked(self.implementation, CONTEXT, self.head_size, self.device, self.dtype)
+            self.own, self.errors = found.core, found.errors
+        else:
+            inputs = random_inputs(CONTEXT, self.head_size, self.device, self.dtype)
+            self.errors = relative_errors(self.core(CONTEXT), inputs)
+        row = {f"error_{name}": error for name, error in self.errors.items()}
+        return row | {"error_allowed": allowed_error(self.dtype)}
+
+    def core(self, context: int) -> Core:
+        """The function for queries and keys of one context."""
+        if self.own:
+            return self.own
+        if self.implementation != "flex":
+            return core_of(self.implementation, context, self.device)
+        torch.compiler.reset()
+        compiled: Callable[..., Tensor] = torch.compile(flex_attention, dynamic=False)
+        return partial(compiled, block_mask=causal_blocks(context, self.device))
+
+
+def causal_blocks(context: int, device: str) -> BlockMask:
+    """The blocks that a causal mask leaves: those of the diagonal, and whole ones before it.
+
+    Made by number, because create_block_mask would build the whole mask, context x context.
+    """
+    count = -(-context // BLOCK)
+    rows = torch.arange(count, dtype=torch.int32, device=device)[None, None]
+    whole = rows[..., None, :].expand(1, 1, count, count).contiguous()
+    diagonal = torch.zeros_like(whole)
+    diagonal[..., 0] = rows
+    return BlockMask.from_kv_blocks(
+        torch.ones_like(rows), diagonal, rows.clone(), whole, BLOCK, _seen, (context, context)
+    )
+
+
+def _seen(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+    return query >= key
+
+
+class Passes:
+    """Calls of each phase of a series on random inputs of one context.
+
+    `before_bytes` were allocated on the device before them.
+    """
+
+    def __init__(self, series: Series, context: int) -> None:
+        self.series = series
+        self.before_bytes = allocated_before(series.device, series.dtype)
+        self.core = series.core(context)
+        shape = (series.point["batch"], 1, context, series.head_size)
+        random = partial(torch.randn, shape, device=series.device, dtype=series.dtype)
+        self.leaves = [random().requires_grad_() for _ in range(3)]
+        self.gradient = random()
+
+    def forward(self) -> Tensor:
+        """Run the forward pass; autograd keeps what backward needs."""
+        return self.core(*self.leaves)
+
+    def forward_backward(self) -> None:
+        """Run both passes, as a training step does."""
+        torch.autograd.grad(self.forward(), self.leaves, self.gradient)
+
+    def call(self, phase: str) -> Callable[[], object]:
+        """The call of a phase; of backward alone, on the graph of one forward pass."""
+        if phase != "backward":
+            run: Callable[[], object] = getattr(self, phase)
+            return run
+        out = self.forward()
+        return partial(torch.autograd.grad, out, self.leaves, self.gradient, retain_graph=True)
+
+
+def memory_mib(device: str) -> float | None:
+    """The memory of a GPU in MiB; None of a CPU."""
+    if device != "cuda":
+        return None
+    return torch.cuda.get_device_properties(0).total_memory / MIB

@@ -1,0 +1,211 @@
+"""How fast an attention of one's own is, how right, and how near its ceilings, beside PyTorch's."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import pandas as pd
+
+from workflow_src.common import words
+from workflow_src.common.case import names_code
+from workflow_src.render.value import Cell, Joined, Value, merged, ratio
+from workflow_src.studies.flash.ceilings import ceilings_table
+from workflow_src.studies.flash.memory import memory_table
+from workflow_src.studies.flash.named import PHASES, name
+from workflow_src.studies.lines import Line, grouped, lines, shown
+
+HEAD_SIZE = 64
+"""The head size of the section's table and the figure, where it was measured."""
+
+
+@final
+@dataclass(frozen=True)
+class Shape:
+    """What the passes of the section's table have in common."""
+
+    precision: str
+    head_size: int | None
+    batch: int | None
+    timed_by: str
+
+
+@final
+@dataclass(frozen=True)
+class Contest:
+    """The fastest of one's own and of PyTorch's, at the longest context where both have the phase.
+
+    Without one of one's own: the fastest at the longest context.
+    """
+
+    phase: str
+    context: int
+    best: Line
+    own: Line | None
+
+    @property
+    def times(self) -> Value | None:
+        """How many times as long one's own takes."""
+        return ratio(self.own and ms(self.own), ms(self.best), "times", "own / PyTorch's fastest")
+
+
+@dataclass(frozen=True)
+class Flash:
+    """What the study found.
+
+    `contests`: of forward and of both passes, those that there are. `wrong`: one's own that isn't
+    right, or "". `contexts`: ms by context, at one precision and head size; `times` all of them.
+    `checks`: errors of each implementation; `memory`: peaks against formulas; `ceilings`: rates at
+    the longest contexts.
+    """
+
+    shape: Shape | None
+    contests: tuple[Contest, ...]
+    wrong: str
+    contexts: pd.DataFrame
+    times: pd.DataFrame
+    checks: pd.DataFrame
+    memory: pd.DataFrame
+    ceilings: pd.DataFrame
+    unmeasured: pd.DataFrame
+
+
+def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Flash:
+    """What the study's table says, and how near the run's ceilings its passes come."""
+    every = lines(table, "flash")
+    timed = [line for line in every if line.text("sweep") == "time"]
+    checks = [line for line in every if line.text("sweep") == "check"]
+    here = shown_lines(timed)
+    return Flash(
+        shape=_shape(here),
+        contests=tuple(filter(None, (_in_phase(here, phase) for phase in SHOWN_PHASES))),
+        wrong=next((name(line) for line in checks if _is_wrong(line)), ""),
+        contexts=shown([_context(mine) for mine in _in_order(here, "context")]),
+        times=shown([_every_phase(mine) for mine in _in_order(timed, *SHAPE)]),
+        checks=shown([_check(mine) for mine in _in_order(checks, "precision", "implementation")]),
+        memory=memory_table(timed),
+        ceilings=ceilings_table(timed, lines(ceilings, "ceilings")),
+        unmeasured=_unmeasured(every),
+    )
+
+
+SHAPE = ("precision", "head_size", "context")
+SHOWN_PHASES = ("forward", "forward_backward")
+"""The phases of the section's table and headline."""
+
+
+def ms(line: Line) -> Value | None:
+    """The median time of a pass."""
+    return line.value("median_ms", "ms")
+
+
+def shown_lines(timed: Sequence[Line]) -> list[Line]:
+    """The lines of the first precision with a time, at HEAD_SIZE or else the largest head size."""
+    measured = [line for line in timed if line.ok and line.has("median_ms")]
+    if not measured:
+        return []
+    precision = measured[0].text("precision")
+    sizes = {line.amount("head_size") for line in measured if line.text("precision") == precision}
+    size = HEAD_SIZE if HEAD_SIZE in sizes else max(sizes)
+    of_size = [line for line in timed if line.amount("head_size") == size]
+    return [line for line in of_size if line.text("precision") == precision]
+
+
+def _shape(here: Sequence[Line]) -> Shape | None:
+    measured = [line for line in here if line.ok]
+    if not measured:
+        return None
+    by = ", ".join(dict.fromkeys(filter(None, (line.text("timed_by") for line in measured))))
+    head_size, batch = (measured[0].whole(column) for column in ("head_size", "batch"))
+    return Shape(measured[0].text("precision"), head_size, batch, by)
+
+
+def _is_wrong(line: Line) -> bool:
+    return names_code(line.text("implementation")) and line.text("status") == "failed"
+
+
+def _in_phase(here: Sequence[Line], phase: str) -> Contest | None:
+    """One's own against PyTorch's in a phase; None without a time of PyTorch's."""
+    measured = [line for line in here if line.ok and line.text("phase") == phase and ms(line)]
+    own = [line for line in measured if names_code(line.text("implementation"))]
+    others = [line for line in measured if line not in own]
+    contexts = {line.amount("context") for line in others}
+    both = contexts & {line.amount("context") for line in own}
+    if not contexts:
+        return None
+    context = max(both or contexts)
+    best, mine = (_fastest(each, context) for each in (others, own if both else ()))
+    return Contest(phase, int(context), best, mine) if best else None
+
+
+def _fastest(measured: Sequence[Line], context: float) -> Line | None:
+    here = [line for line in measured if line.amount("context") == context]
+    return min(here, key=lambda line: line.amount("median_ms"), default=None)
+
+
+def _in_order(every: Sequence[Line], *columns: str) -> list[list[Line]]:
+    """Lines grouped by these columns, in the order of the precision and then of numbers."""
+    precisions = list(dict.fromkeys(line.text("precision") for line in every))
+
+    def place(mine: Sequence[Line]) -> tuple[float, ...]:
+        numbers = (mine[0].amount(column) for column in columns if column != "precision")
+        return precisions.index(mine[0].text("precision")), *numbers
+
+    return sorted(grouped(every, *columns), key=place)
+
+
+def _context(mine: Sequence[Line]) -> dict[str, Cell]:
+    """A row of the section's table: forward and both passes of each implementation."""
+    row: dict[str, Cell] = {"context": mine[0].whole("context")}
+    return row | _by_implementation(mine, SHOWN_PHASES)
+
+
+def _every_phase(mine: Sequence[Line]) -> dict[str, Cell]:
+    """A row of the long table: the three times of each implementation."""
+    row: dict[str, Cell] = {"precision": mine[0].text("precision")}
+    row |= {"d": mine[0].whole("head_size"), "context": mine[0].whole("context")}
+    return row | _by_implementation(mine, PHASES)
+
+
+def _by_implementation(mine: Sequence[Line], phases: Sequence[str]) -> dict[str, Cell]:
+    """The times of the phases in one cell; why there is none, once, if that is true of all."""
+    row: dict[str, Cell] = {}
+    for of_one in grouped(mine, "implementation"):
+        by_phase = {line.text("phase"): line for line in of_one}
+        cells = tuple(_cell(by_phase.get(phase)) for phase in phases)
+        alike = isinstance(cells[0], str) and len(set(cells)) == 1
+        row[name(of_one[0])] = cells[0] if alike else Joined(cells)
+    return row
+
+
+def _cell(line: Line | None) -> Cell:
+    return None if line is None else ms(line) if line.ok else line.state
+
+
+def _check(mine: Sequence[Line]) -> dict[str, Cell]:
+    """The largest errors of an implementation over head sizes, and the precision that they tell."""
+    row: dict[str, Cell] = {"attention": name(mine[0]), "precision": mine[0].text("precision")}
+    for tensor in ("out", "dq", "dk", "dv"):
+        errors = [line.value(f"error_{tensor}", "error") for line in mine if line.ok]
+        row[tensor] = max(filter(None, errors), key=lambda each: each.number, default=None)
+    row["allowed"] = mine[0].value("error_allowed", "error")
+    told = dict.fromkeys(line.text("products_in") for line in mine if line.text("products_in"))
+    return row | {"products in": ", ".join(told) or None}
+
+
+def _unmeasured(every: Sequence[Line]) -> pd.DataFrame:
+    """A row per implementation, precision, phase and state, with the first reason."""
+    missing = [line for line in every if not line.ok]
+    groups = grouped(missing, "implementation", "precision", "phase", "status")
+    return shown(
+        [
+            {
+                "attention": name(mine[0]),
+                "precision": mine[0].text("precision"),
+                "phase": words.PHASES.get(mine[0].text("phase"), mine[0].text("phase")) or None,
+                "state": mine[0].state,
+                "why, the first time": mine[0].text("reason") or None,
+                "rows": Value(len(mine), "count", merged(line.rows for line in mine), "count"),
+            }
+            for mine in groups
+        ]
+    )
