@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from workflow_src.common.case import COUNTS, PRECISIONS
+from workflow_src.common.case import CaseKey as CaseKey
 from workflow_src.common.errors import StageError, remake
 from workflow_src.common.read_table import lines_numbered, with_texts
 from workflow_src.common.read_table import read_table as read_as_it_is
@@ -35,25 +36,6 @@ ALLOWED = {
 
 class TableError(StageError):
     """A table can't be read; the message says what to do."""
-
-
-@dataclass(frozen=True)
-class CaseKey:
-    """What tells one case from the others: the leading columns of every joined table."""
-
-    case: str
-    size: str
-    context: int
-    batch: int
-    precision: str
-    attention: str
-    optimizer: str
-    device: str
-
-    @property
-    def on_cpu(self) -> bool:
-        """Whether operators take the place of kernels."""
-        return self.device == "cpu"
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from workflow_src.common.case import MAIN, VARIED
 from workflow_src.common.words import PARTS, STATES
 
 NUMBER = re.compile(r"[-+]?(?:\d[\d,]*)?\.?\d+(?:e[-+]?\d+)?(?= |$)")
@@ -13,7 +14,7 @@ NUMBER = re.compile(r"[-+]?(?:\d[\d,]*)?\.?\d+(?:e[-+]?\d+)?(?= |$)")
 BLANK = {"", *(word for state, word in STATES.items() if state != "ok")}
 
 CASE, PHASE = "case", "phase"
-CHOSEN_BY = ("size", "context", "batch", "precision", "attention", "optimizer")
+CHOSEN_BY = ("size", *VARIED)
 """What tells cases apart that a reader chooses by."""
 
 PART = "part"
@@ -49,23 +50,22 @@ class Axes:
 
 
 def _values(cases: Sequence[Mapping[str, str]]) -> dict[str, Sequence[str]]:
-    """The values of each axis. Batch, attention and optimizer are axes only if they vary.
+    """The values of each axis. Those that aren't MAIN, such as the batch, count only if they vary.
 
     Nor is the context of a brought model without one, which is 0.
     """
     every = {axis: list(dict.fromkeys(case[axis] for case in cases)) for axis in cases[0]}
-    always = ("size", "context", "precision")
     return {
         axis: values
         for axis, values in every.items()
-        if len(values) > 1 or (axis in always and values != ["0"])
+        if len(values) > 1 or (axis in MAIN and values != ["0"])
     }
 
 
 def _named(tables: Iterable[Texts]) -> dict[str, Sequence[str]]:
     values: dict[str, Sequence[str]] = {}
     for heads, rows in tables:
-        for axis in ("size", "context", "precision"):
+        for axis in MAIN:
             if axis in heads:
                 cells = [row[heads.index(axis)] for row in rows]
                 values[axis] = list(dict.fromkeys([*values.get(axis, ()), *cells]))

@@ -9,6 +9,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from workflow_src.answers.matrix import heading
+from workflow_src.common.case import LATER
 from workflow_src.render.page_table import PageCell, PageTable
 from workflow_src.render.value import Value
 from workflow_src.report.commands import options, without_studies
@@ -52,7 +53,8 @@ def cases(plan: pd.DataFrame, results: str) -> PageTable:
 def _case(row: pd.Series, results: str) -> tuple[PageCell, ...]:
     case = str(row["case"])
     suffix = ".nsys-rep" if row.get("profiler") == "nsys" else ".kineto.json.gz"
-    known = {str(key): _plain(cell) for key, cell in row.items() if cell == cell and cell != ""}
+    told = {str(key): _plain(cell) for key, cell in row.items() if cell == cell and cell != ""}
+    known = {name: cell for name, cell in told.items() if cell != LATER.get(name)}
     as_json = shlex.quote(json.dumps(known))
     benchmark, capture = f"{results}/benchmark/{case}.json", f"{results}/capture/{case}{suffix}"
     measured = [

@@ -216,3 +216,15 @@ def test_what_did_not_run_says_so_and_is_not_counted(read, tmp_path: Path) -> No
     row = [str(Printer()(cell)) for cell in made.matrices[0].iloc[0]]
     assert row == ["small", "graph 20 %¹", "OOM", "skipped"]
     assert list(made.left_out["why"]) == ["OOM", "skipped"]
+
+
+def test_a_compiled_case_beside_an_eager_one_measures_the_remedy_that_was_predicted(read) -> None:
+    eager, compiled = train(50.0), train(40.0, execution="compiled")
+    guess = predictions(eager, ("compile+graph", 21.0, 20.0, 22.0)).fillna({"status": "ok"})
+    guess.loc[guess["remedies"] == "compile", ["status", "predicted_ms"]] = ["ok", 42.0]
+    guess.loc[guess["remedies"] == "compile", ["low_ms", "high_ms"]] = [38.0, 46.0]
+    tables = read(eager, compiled, remedies=guess)
+    found = {"+".join(each.remedies): each for each in of(tables, "train_step").savings}
+    assert found["compile"].measured and found["compile"].time.middle.number == 40.0
+    assert found["compile"].predicted and found["compile"].predicted.middle.number == 42.0
+    assert not any(each.measured for each in of(tables, "train_step", 1).savings)
