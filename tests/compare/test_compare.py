@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -470,8 +469,8 @@ def test_make_ends_with_error_2_where_runs_cannot_be_compared(project: Project) 
 
     def error(*given: str) -> list[str]:
         command = ["make", "-o", ".venv/installed", "compare", *given]
-        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-        status, said = run_and_wait(command, project.folder, os.environ | {"PATH": path})
+        environment = os.environ | project.serve_snakemake()
+        status, said = run_and_wait(command, project.folder, environment)
         assert status == 2, said
         return re.findall(r"compare\] Error (\d)", said)
 

@@ -43,7 +43,9 @@ class ConfigError(StageError):
 @cache
 def schema() -> dict[str, Any]:
     """The JSON schema of config.yaml, in which the file describes the axes of suites alone."""
-    loaded: dict[str, Any] = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
+    # Each snakemake reads it: ten times as fast as by yaml's Python.
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    loaded: dict[str, Any] = yaml.load(SCHEMA.read_text(encoding="utf-8"), loader)
     suite = loaded["properties"]["suites"]["additionalProperties"]["properties"]
     for axis in AXES:
         suite[axis.plural] = axis.listed | suite[axis.plural]
