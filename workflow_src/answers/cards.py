@@ -56,7 +56,7 @@ def _card(
 
 @one_sentence()
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Write all cards into the answers' folder, as cards.md, cards.page.md and cards.json."""
+    """Write all cards into the answers' folder, named `cards`."""
     parser = chapter_parser(__doc__)
     parser.add_argument("--tables", type=existing_folder, required=True, help="folder of CSVs")
     given = parser.parse_args(arguments)
