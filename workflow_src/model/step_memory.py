@@ -136,7 +136,12 @@ def block_gradient_bytes(case: Case) -> int:
 def step_peak_bytes(case: Case, checkpoints: Checkpoints) -> int:
     """Predicted peak memory (bytes) of a training step with AdamW written out."""
     worst = max(backward_peak_bytes(case, checkpoints), optimizer_peak_bytes(case))
-    return (WIDE + OPTIMIZER_BYTES) * parameter_count(case) + worst
+    return weights_and_state_bytes(case) + worst
+
+
+def weights_and_state_bytes(case: Case) -> int:
+    """Bytes of the weights and AdamW's moments of them, which outlive a step."""
+    return (WIDE + OPTIMIZER_BYTES) * parameter_count(case)
 
 
 def optimizer_peak_bytes(case: Case) -> int:

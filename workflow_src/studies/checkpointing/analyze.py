@@ -14,6 +14,7 @@ from workflow_src.model.step_memory import (
     halves,
     no_checkpoints,
     step_peak_bytes,
+    weights_and_state_bytes,
 )
 from workflow_src.studies import join_points
 from workflow_src.studies.models import case_of
@@ -67,6 +68,7 @@ def _arranged(case: Case, row: Row) -> Row:
     passes = nested_passes(case.layers) if row["nested"] else case.layers * bool(row["sublayers"])
     known = {
         "predicted_peak_mib": predicted,
+        "weights_and_state_mib": weights_and_state_bytes(case) / MIB,
         "flops": phase_flops(case, "train_step"),
         "recomputed_flops": again,
         "predicted_passes": case.layers + passes,

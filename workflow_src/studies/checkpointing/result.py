@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from workflow_src.render.value import Cell, Joined, Value, computed, ratio, total
+from workflow_src.render.value import Cell, Joined, Value, computed, difference, ratio, total
 from workflow_src.studies.lines import (
     Line,
     absolute,
@@ -164,8 +164,8 @@ def _nested(mine: Sequence[Line]) -> dict[str, Cell]:
         way = WAYS.get((line.true("nested"), line.whole("sublayers") or 0))
         if way is None:
             continue
-        peak = gib(line, "peak_mib") if line.ok else line.state
-        row[f"{way}, GiB"] = Joined((peak, gib(line, "predicted_peak_mib")), by=" / ")
+        peak = _besides(line, "peak_mib") if line.ok else line.state
+        row[f"{way}, MiB"] = Joined((peak, _besides(line, "predicted_peak_mib")), by=" / ")
         if way != "none":
             passes = line.value("attention_calls", "count") if line.ok else None
             row[f"{way}, passes"] = Joined(
@@ -173,6 +173,13 @@ def _nested(mine: Sequence[Line]) -> dict[str, Cell]:
             )
         row[f"{way}, ms"] = line.value("median_ms", "ms") if line.ok else None
     return row
+
+
+def _besides(line: Line, column: str) -> Value | None:
+    """A peak without the weights and the optimizer's state, which grow with depth in any case."""
+    return difference(
+        line.value(column, "MiB"), line.value("weights_and_state_mib", "MiB"), "peak - 12 N"
+    )
 
 
 def _name(line: Line) -> str:

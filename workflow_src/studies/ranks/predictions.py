@@ -10,12 +10,9 @@ from dataclasses import dataclass
 from workflow_src.common.case import OPTIMIZER_TRAFFIC_BYTES, Case
 from workflow_src.common.units import MIB
 from workflow_src.model.flops import parameter_count
-from workflow_src.model.memory_formulas import (
-    GRADIENT_BYTES,
-    OPTIMIZER_BYTES,
-    WEIGHT_BYTES,
-    activation_bytes,
-)
+from workflow_src.model.memory_formulas import activation_bytes
+from workflow_src.model.saved_tensors import WIDE
+from workflow_src.model.step_memory import OPTIMIZER_BYTES
 from workflow_src.studies.ranks.collectives import (
     ELEMENT_BYTES,
     AllReduceTimes,
@@ -121,7 +118,7 @@ def memory(case: Case, way: str, ranks: int) -> Row:
     blocks and two blocks in whole.
     """
     count = parameter_count(case)
-    weights, gradients = WEIGHT_BYTES * count, GRADIENT_BYTES * count
+    weights = gradients = WIDE * count
     states = OPTIMIZER_BYTES * count // (ranks if way in SHARDED else 1)
     activations = activation_bytes(case) + 8 * case.batch * case.context * case.vocabulary
     made, working, passed = weights, weights, max(activations, gradients)
