@@ -28,10 +28,14 @@ WIDE = 24
 
 @dataclass(frozen=True)
 class PageCell:
-    """A cell's text, by which it sorts and is found, and its HTML."""
+    """A cell's text, by which it sorts and is found, and its HTML.
+
+    kind: what its style is, if that isn't told by its length; "text" is as wide as a screen allows.
+    """
 
     text: str
     html: Markup
+    kind: str | None = None
 
     @classmethod
     def plain(cls, text: str) -> "PageCell":
@@ -41,6 +45,8 @@ class PageCell:
     @property
     def classes(self) -> str:
         """What its style depends on, in short: a page has tens of thousands of cells."""
+        if self.kind is not None:
+            return self.kind
         word, wide = bool(LONG_WORD.search(self.text)), len(self.text) > WIDE
         return " ".join(["word"] * word + ["wide"] * wide)
 
@@ -49,8 +55,7 @@ class PageCell:
 class PageTable:
     """A table: its headings, its rows, and which columns are numbers, aligned right.
 
-    ids: those of its rows, if links lead to them. commands: its columns of commands and files,
-    whose cells are as wide as the screen allows. title: of its CSV, and label: what it is called,
+    ids: those of its rows, if links lead to them. title: of its CSV, and label: what it is called,
     where that isn't told by the heading above it.
     """
 
@@ -58,7 +63,6 @@ class PageTable:
     rows: tuple[tuple[PageCell, ...], ...]
     right: tuple[bool, ...]
     ids: tuple[str, ...] = ()
-    commands: frozenset[str] = frozenset()
     title: str = ""
     label: str = ""
 
@@ -89,17 +93,10 @@ class PageTable:
         tools = Markup('<div class="tools" data-title="{}"></div>').format(title) if long else ""
         box = Markup('<div class="table" tabindex="0" role="group" aria-label="{}">').format(label)
         kind = ' class="long"' if long else ""
-        head = "".join(self._head(name, right) for name, right in self._columns())
+        head = "".join(map(_head, self.heads, self.right))
         body = "\n".join(self._rows(axes if long else None))
         table = f"<table{kind}>\n<thead>\n<tr>{head}</tr>\n</thead>\n<tbody>\n{body}\n</tbody>\n"
         return tools + box + Markup(f"{table}</table></div>")
-
-    def _columns(self) -> Iterator[tuple[str, bool]]:
-        return zip(self.heads, self.right, strict=True)
-
-    def _head(self, name: str, right: bool) -> str:
-        side = "right" if right else "left"
-        return f'<th style="text-align: {side};">{html.escape(name, quote=False)}</th>'
 
     def _rows(self, axes: Axes | None) -> Iterator[str]:
         """Each row; with `axes` with what scripts know of it.
@@ -115,18 +112,22 @@ class PageTable:
             name = _attributes({"id": self.ids[place]}) if self.ids else ""
             data = _attributes({f"data-{axis}": value for axis, value in said.items()})
             cells = (
-                self._cell(cell, column, order[place] if order else None)
-                for cell, column, order in zip(row, self._columns(), keys, strict=True)
+                _cell(cell, right, order[place] if order else None)
+                for cell, right, order in zip(row, self.right, keys, strict=True)
             )
             yield f"<tr{name}{data}>{''.join(cells)}</tr>"
 
-    def _cell(self, cell: PageCell, column: tuple[str, bool], order: str | None) -> str:
-        name, right = column
-        classes = "text" if name in self.commands else cell.classes
-        known = {"class": " ".join(filter(None, ["right" * right, classes]))}
-        sorted_by = {} if order is None else {"data-order": order}
-        attributes = _attributes({name: value for name, value in known.items() if value})
-        return f"<td{attributes}{_attributes(sorted_by)}>{cell.html}</td>\n"
+
+def _head(name: str, right: bool) -> str:
+    side = "right" if right else "left"
+    return f'<th style="text-align: {side};">{html.escape(name, quote=False)}</th>'
+
+
+def _cell(cell: PageCell, right: bool, order: str | None) -> str:
+    classes = " ".join(filter(None, ["right" * right, cell.classes]))
+    known = {"class": classes or None, "data-order": order}
+    attributes = _attributes({name: value for name, value in known.items() if value is not None})
+    return f"<td{attributes}>{cell.html}</td>\n"
 
 
 def _attributes(values: Mapping[str, str]) -> str:

@@ -3,6 +3,7 @@
 import json
 import shlex
 from collections.abc import Iterable
+from dataclasses import replace
 from urllib.parse import quote
 
 import pandas as pd
@@ -22,10 +23,6 @@ MEASURES = (
 )
 """What measures a case, and what captures it; their text, which runs neither."""
 
-COMMANDS = "commands that measured it"
-MAKES = "command that measures it, and its file"
-SOURCES = ("file and lines", "how the number follows")
-
 
 def tables(run: Run, values: Iterable[Value]) -> dict[str, PageTable]:
     """The page's own tables, by the names that page.md.j2 gives their places."""
@@ -38,13 +35,12 @@ def tables(run: Run, values: Iterable[Value]) -> dict[str, PageTable]:
 
 def cases(plan: pd.DataFrame, results: str) -> PageTable:
     """A row per case of a plan: how it was measured, and the files that this made."""
-    heads = ("case", COMMANDS, "files", "size", "context", "precision")
+    heads = ("case", "commands that measured it", "files", "size", "context", "precision")
     return PageTable(
         heads=heads,
         rows=tuple(_case(plan.loc[number], results) for number in plan.index),
         right=(False,) * len(heads),
         ids=tuple(f"case-{case}" for case in plan["case"]),
-        commands=frozenset({COMMANDS}),
         title="cases",
         label="cases with their files and commands",
     )
@@ -65,16 +61,16 @@ def _case(row: pd.Series, results: str) -> tuple[PageCell, ...]:
     axes = (str(row["size"]), heading(int(str(row["context"]))), str(row["precision"]))
     return (
         PageCell(case, link),
-        _code(measured),
-        _code([benchmark, capture, f"{results}/tables/{case}/"]),
+        _code(measured, "text"),
+        _code([benchmark, capture, f"{results}/tables/{case}/"], ""),
         *map(PageCell.plain, axes),
     )
 
 
-def _code(lines: Iterable[str]) -> PageCell:
+def _code(lines: Iterable[str], kind: str) -> PageCell:
     """Commands or files, a line each."""
     every = [Markup("<code>{}</code>").format(line) for line in lines]
-    return PageCell("".join(each.striptags() for each in every), Markup("<br>").join(every))
+    return PageCell("".join(each.striptags() for each in every), Markup("<br>").join(every), kind)
 
 
 def _plain(cell: object) -> object:
@@ -96,12 +92,11 @@ def points(run: Run) -> PageTable:
         files |= {name: f"studies/{part.name}/{name}.json" for name in names}
         for name, file in files.items():
             command = f"snakemake --cores 1 {run.results}/{file}{added}"
-            rows.append((PageCell.plain(part.name), PageCell.plain(name), _code([command])))
+            rows.append((PageCell.plain(part.name), PageCell.plain(name), _code([command], "text")))
     return PageTable(
-        heads=("study", "point", MAKES),
+        heads=("study", "point", "command that measures it, and its file"),
         rows=tuple(rows),
         right=(False,) * 3,
-        commands=frozenset({MAKES}),
         title="points",
         label="points of the studies with their commands",
     )
@@ -111,11 +106,13 @@ def sources(values: Iterable[Value], results: str) -> PageTable:
     """A row for each set of table rows that values rest on."""
     every = evidence(values, results)
     return PageTable(
-        heads=SOURCES,
-        rows=tuple((_files(each.rows), PageCell.plain("; ".join(each.formulas))) for each in every),
+        heads=("file and lines", "how the number follows"),
+        rows=tuple(
+            (_files(each.rows), replace(PageCell.plain("; ".join(each.formulas)), kind="text"))
+            for each in every
+        ),
         right=(False, False),
         ids=tuple(each.key for each in every),
-        commands=frozenset(SOURCES),
         title="sources",
         label="sources of the numbers",
     )
@@ -123,4 +120,4 @@ def sources(values: Iterable[Value], results: str) -> PageTable:
 
 def _files(rows: Iterable[str]) -> PageCell:
     codes = Markup("").join(Markup("<code>{}</code> ").format(each) for each in rows)
-    return PageCell(codes.striptags(), codes)
+    return PageCell(codes.striptags(), codes, "text")
