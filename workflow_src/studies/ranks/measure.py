@@ -19,7 +19,7 @@ from workflow_src.studies.study import Point
 
 RANK = "workflow_src.studies.ranks.rank"
 READER = "workflow_src.studies.ranks.read_traces"
-"""Programs: a rank is a process of its own, and the reader needs pandas, which measuring doesn't."""
+"""Programs of their own: the reader needs pandas, which measuring doesn't."""
 
 MEMORY = ("initialized_mib", "held_mib", "before_optimizer_mib", "optimizer_mib")
 ERRORS = ("gradient_error", "parameter_error")

@@ -106,8 +106,6 @@ def main() -> None:
     traces: dict[str, list[Path]] = {}
     for path in sorted(given.folder.glob("*.rank*.json.gz")):
         traces.setdefault(path.name.split(".rank")[0], []).append(path)
-    if not traces:
-        parser.error(f"argument --folder: {str(given.folder)!r} has no file WAY.rankN.json.gz")
     write_json(given.output, {way: read_way(found) for way, found in traces.items()})
 
 
