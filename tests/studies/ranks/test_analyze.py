@@ -1,6 +1,5 @@
 """What is derived of ranks' points."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,7 +34,7 @@ def rows_of(device: str) -> list[dict[str, Any]]:
 
 
 def test_rates_predictions_and_collectives_of_a_table() -> None:
-    rows = filled(predicted(table_of(rows_of("cuda")), [Path()]))
+    rows = filled(predicted(table_of(rows_of("cuda")), []))
     (_, large), (alone, flat, kind) = rows[:2], rows[2:]
     assert large["algorithm_gb_per_s"] == large["bus_gb_per_s"] == 1000
     # One all-reduce of 1 ms, and copies of 16 bytes per parameter where 28 take 10 ms.

@@ -12,14 +12,14 @@ from workflow_src.common.errors import StageError
 from workflow_src.common.subprocesses import how_it_ended, run_tied
 from workflow_src.measure.oom import Row
 from workflow_src.studies.models import with_known_sizes
-from workflow_src.studies.ranks import rank
 from workflow_src.studies.ranks.launch import run_ranks
 from workflow_src.studies.ranks.points import ALL_REDUCE, POINT
 from workflow_src.studies.run_point import main
 from workflow_src.studies.study import Point
 
+RANK = "workflow_src.studies.ranks.rank"
 READER = "workflow_src.studies.ranks.read_traces"
-"""Run as a program: it needs pandas, which measuring doesn't."""
+"""Programs of their own: the reader needs pandas, which measuring doesn't."""
 
 MEMORY = ("initialized_mib", "held_mib", "before_optimizer_mib", "optimizer_mib")
 ERRORS = ("gradient_error", "parameter_error")
@@ -33,7 +33,7 @@ def measure(point: Point) -> list[Row]:
         return [row | {"status": "skipped", "reason": reason} for row in _planned(point)]
     with TemporaryDirectory() as name:
         folder = Path(name)
-        run_ranks(rank.__name__, point, folder)
+        run_ranks(RANK, point, folder)
         found = [
             json.loads((folder / f"rows{number}.json").read_text(encoding="utf-8"))
             for number in range(point["ranks"])
