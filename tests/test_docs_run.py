@@ -24,7 +24,8 @@ HERE = (
     r"snakemake --cores 1 results/quickstart/(answers/case|timelines)/mini-ctx128-fp32\.(md|svg)",
     r"python -m workflow_src\.cli\.status --config suite=assignment steps=20",
     r"(OMP_NUM_THREADS=1 )?python -m benchmarks\.(silent_ranges|module_ranges)",
-    r"python -m benchmarks\.remedies --blind benchmarks/remedies_blind",
+    r"python -m benchmarks\.remedies --blind benchmarks/remedies_blind/\w+",
+    r"python -m workflow_src\.cli\.describe_tables --output docs/tables\.md",
 )
 """Commands that this module runs."""
 
@@ -164,6 +165,7 @@ LACKING = {
     r"python -m benchmarks\.captures --paths .*": "minutes",
     r"python -m benchmarks\.replay --step step FILES": "captures of a reader's own",
     r"python -m benchmarks\.product_kinds": "a GPU",
+    r"python -m benchmarks\.record_suite --plan .*": "a GPU",
     r"python -m benchmarks\.levers_blind( --output FOLDER)?": "a GPU",
     r"python -m benchmarks\.remedies examples/.*": "minutes",
     r"python -m benchmarks\.planted\.other_tools .*": "recordings from a GPU, and nsys-ai",

@@ -51,14 +51,17 @@ def digests(refs: Iterable[Ref], code: Code) -> dict[Ref, str]:
     Definitions may refer to each other in cycles, so hashes are refined in rounds
     (Weisfeiler & Leman 1968).
     """
-    every, texts = set(refs), code.rounds[0]
-    for ref in every - texts.keys():
-        texts[ref] = _hash(*("" if isinstance(p, Ref) else p for p in code.parts(ref)))
+    every, texts, last = list(refs), code.rounds[0], code.rounds[ROUNDS]
+    # What a ref refers to is among the refs, so that one that is known is so after each round.
+    new = [ref for ref in every if ref not in last]
+    for ref in new:
+        if ref not in texts:
+            texts[ref] = _hash(*("" if isinstance(p, Ref) else p for p in code.parts(ref)))
     for number in range(1, ROUNDS + 1):
         before, after = code.rounds[number - 1], code.rounds[number]
-        for ref in every - after.keys():
-            after[ref] = _hash(texts[ref], *(before[other] for other in code.references(ref)))
-    return {ref: code.rounds[ROUNDS][ref] for ref in every}
+        for ref in new:
+            after[ref] = _hash(texts[ref], *[before[other] for other in code.references(ref)])
+    return {ref: last[ref] for ref in every}
 
 
 def combined(found: dict[Ref, str], entry: Ref) -> str:
