@@ -23,8 +23,8 @@ from workflow_src.answers.cards import cards
 from workflow_src.answers.figures import draw
 from workflow_src.answers.questions import FIGURES, QUESTIONS
 from workflow_src.answers.tables import Tables
+from workflow_src.render.drawing import svg
 from workflow_src.studies.registry import REGISTRY
-from workflow_src.studies.section import drawn
 
 TEMPLATES = ROOT / "report_templates"
 
@@ -68,7 +68,7 @@ def _study(name: str, seed: int) -> str:
     table = study_subsets.subset(seed, name)
     written = study_tests.written(name, table, seed)
     study_tests.check(written)
-    drawn(name, partial(REGISTRY[name].draw, table))
+    svg(partial(REGISTRY[name].draw, table), name)
     return str(json.loads(written.json)["verdict"])
 
 

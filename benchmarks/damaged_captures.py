@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from workflow_src.capture_report.pictures import flame_chart
-from workflow_src.capture_report.report import text_of
-from workflow_src.capture_report.result import captured, read_tables
+from workflow_src.capture_report.report import section
+from workflow_src.capture_report.result import read_tables
 from workflow_src.captures.reading import read
 from workflow_src.cli.capture_timeline import timeline
 from workflow_src.common.atomic_write import write_csv
@@ -163,7 +163,8 @@ def check(path: Path, folder: Path) -> None:
     for name in TABLES:
         write_csv(folder / f"{name}.csv", tables[name])
     kept = read_tables(folder)
-    text = text_of([captured("c", kept)], ROOT / "report_templates", {}, whole=True)
+    templates = ROOT / "report_templates"
+    text = section(folder, folder).texts(kept, templates, linked=False).page
     flame_chart("c", kept["kernels"])
     if len(steps):
         step = timeline(source_of(placed))

@@ -39,6 +39,8 @@ rule cards:
     output:
         markdown="results/{tag}/answers/cards.md",
         page="results/{tag}/answers/cards.page.md",
+        appendix="results/{tag}/answers/cards.appendix.md",
+        appendix_page="results/{tag}/answers/cards.appendix.page.md",
         json="results/{tag}/answers/cards.json",
     log:
         "results/{tag}/logs/answers/cards.log",
@@ -50,7 +52,7 @@ rule cards:
         "Write the table of each case"
     shell:
         "python -m workflow_src.answers.cards --tables {params.tables:q}"
-        " --templates report_templates --output {params.folder:q} > {log:q} 2>&1"
+        " --templates report_templates --output {params.folder:q} --log {log:q} > {log:q} 2>&1"
 
 
 # Reads that case's own tables, so that no other case has to be measured.

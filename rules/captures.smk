@@ -112,5 +112,5 @@ rule captures_report:
         "Write report.md and report.html of the captures"
     shell:
         "python -m workflow_src.capture_report.report --tables {params.folders:q}"
-        " --templates report_templates --asked {params.asked}"
+        " --templates report_templates --asked {params.asked} --log {log:q}"
         " --markdown {output.markdown:q} --html {output.html:q} > {log:q} 2>&1"

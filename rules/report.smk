@@ -24,7 +24,7 @@ rule figure:
         "Draw {wildcards.figure}"
     shell:
         "python -m workflow_src.answers.figures --tables {params.tables:q} --figure {wildcards.figure}"
-        " --output {output:q} > {log:q} 2>&1"
+        " --output {output:q} --log {log:q} > {log:q} 2>&1"
 
 
 rule appendix:

@@ -11,7 +11,7 @@ rule study_point:
         "results/{tag}/logs/studies/{study}/{point}.log",
     threads: dag.measuring_threads
     resources:
-        gpu=1,
+        gpu=dag.studies.gpus,
         mem_mb=dag.studies.memory_mb,
         runtime=dag.studies.minutes,
     params:

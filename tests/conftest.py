@@ -20,7 +20,14 @@ from tests.shared import pytest_sessionstart as pytest_sessionstart
 from tests.shared import pytest_unconfigure as pytest_unconfigure
 from tests.skips import pytest_terminal_summary as pytest_terminal_summary
 from tests.slurm_stories import stories as stories
-from tests.workflow import Project, end_servers, made_once, make_project
+from tests.workflow import (
+    Project,
+    end_servers,
+    made_once,
+    make_project,
+    stage_server,
+    write_script,
+)
 from workflow_src.common import device_locks
 
 # Half of collecting is compiling tests, which is done once, whatever PYTHONDONTWRITEBYTECODE says.
@@ -125,6 +132,17 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def project(finished: Path, tmp_path: Path) -> Project:
     """A copy of that project for one test."""
     return Project(finished).copy(tmp_path)
+
+
+@pytest.fixture
+def served_python(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fork each `python -m` that the code under test starts from the server of stages."""
+    path = tmp_path_factory.mktemp("bin") / "python"
+    write_script(path, '#!/bin/sh\nexec PYTHON -I -S CLIENT "$@"\n')
+    monkeypatch.setattr(sys, "executable", str(path))
+    monkeypatch.setenv("WATCH_SERVER", stage_server())
 
 
 @pytest.fixture(autouse=True)

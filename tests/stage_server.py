@@ -104,6 +104,9 @@ def main() -> None:
         # Clients wait meanwhile.
         for name in LIBRARIES:
             importlib.import_module(name)
+        # An older Snakemake has no such module, and is not served.
+        with suppress(ImportError):
+            importlib.import_module("snakemake.cli").get_argument_parser()
         gc.freeze()
         events.register(sys.stdin, selectors.EVENT_READ)
         events.register(listener, selectors.EVENT_READ, lambda: serve(listener.accept()[0], events))

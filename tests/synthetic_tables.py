@@ -1,13 +1,13 @@
 """Small synthetic tables, built case by case, with numbers that are easy to check by hand."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from workflow_src.common.case import CASE_COLUMNS, PHASES
+from workflow_src.common.case import CASE_COLUMNS, PHASES, CaseKey
 
 Kernel = tuple[str, str, str, int, int]
 """Path, name, family, calls per step, nanoseconds per step."""
@@ -89,18 +89,20 @@ class Sample:
     """By phase, in which some activity ran; without any, there are no rows of ledger.csv."""
     products: Mapping[str, list[Product]] = field(default_factory=dict)
     """By phase; without any, there are no rows of products.csv."""
+    execution: str = "eager"
 
     @property
     def case(self) -> str:
         """The case id."""
         tail = "" if self.attention == "naive" else f"-{self.attention}"
+        tail += "-compiled" if self.execution == "compiled" else ""
         return f"{self.size}-ctx{self.context}-{self.precision}{tail}"
 
     @property
     def front(self) -> dict[str, Any]:
         """The case columns."""
         values = (self.case, self.size, self.context, 4, self.precision, self.attention)
-        return dict(zip(CASE_COLUMNS, (*values, "adamw", self.device), strict=True))
+        return asdict(CaseKey(*values, "adamw", self.device, self.execution))
 
     def ran(self, phase: str) -> bool:
         """Whether the phase has measurements."""

@@ -55,8 +55,14 @@ ELSEWHERE = IN_A_PROJECT | JUDGES | OF_NSYS
 FREE_TEXT = {"--asked", "--command", "--fold", "--log", "--step", "--suite", "--tag"}
 """Arguments that any text is right for."""
 
-FOR_STAGES_ONLY = {"workflow_src.common.supervisor", "workflow_src.common.obituary"}
-"""Programs that only stages start, with a command or a text of any kind."""
+FOR_STAGES_ONLY = {
+    "workflow_src.common.supervisor",
+    "workflow_src.common.obituary",
+    "workflow_src.studies.ranks.rank",
+    "workflow_src.studies.ranks.read_traces",
+}
+"""Programs that only stages start, with a command or a text of any kind, or a job that they write.
+"""
 
 SLEEPY = ROOT / "tests" / "data" / "captures" / "sleepy.sqlite.gz"
 """A capture that has steps."""

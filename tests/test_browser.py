@@ -113,9 +113,7 @@ def violations(page: Any) -> list[tuple[str, str]]:
     return [(each["id"], each["nodes"][0]["html"]) for each in found]
 
 
-@pytest.mark.parametrize(
-    ("width", "scheme"), [*((width, "light") for width in WIDTHS), (WIDTHS[-1], "dark")]
-)
+@pytest.mark.parametrize(("width", "scheme"), [(WIDTHS[0], "light"), (WIDTHS[-1], "dark")])
 def test_it_is_accessible(open_page, short, width, scheme):
     page = open_page(of=short, width=width, color_scheme=scheme)
     assert violations(page) == []
@@ -425,7 +423,7 @@ def test_a_number_leads_to_its_row_while_its_table_is_built(open_page):
     heads = [str(head.get_attribute("id")) for head in page.locator("main > h2").all()]
     answers = [head for head in heads if head[:2] in ("a-", "b-", "c-", "d-", "e-", "f-")]
     assert len(answers) == 6
-    for row in [page.evaluate(NUMBERS, answer)[-1] for answer in answers]:
+    for row in [page.evaluate(NUMBERS, answer)[-1] for answer in answers[::2]]:
         page = open_page()
         page.locator(f"main a[href='#{row}']").first.evaluate("link => link.click()")
         page.wait_for_selector(f".dt-container [id='{row}']", state="attached")

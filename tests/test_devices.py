@@ -19,7 +19,8 @@ import pytest
 
 from tests.holders import hold_for_ever, hold_shortly
 from workflow_src.common import device_locks, devices
-from workflow_src.common.devices import DeviceError, hold
+from workflow_src.common.device_locks import DeviceError, one_locked
+from workflow_src.common.devices import hold, hold_several
 from workflow_src.measure import neighbors
 from workflow_src.measure.alone import measured_alone
 from workflow_src.measure.progress import observed, said
@@ -75,6 +76,21 @@ def test_each_holder_sees_a_device_of_its_own(monkeypatch: pytest.MonkeyPatch) -
             assert os.environ["CUDA_VISIBLE_DEVICES"] == second == "GPU-b"
             with pytest.raises(DeviceError, match="GPU-a, GPU-b still in use after 0 s"):
                 hold("cuda", wait_s=0).__enter__()
+
+
+@pytest.mark.parametrize(
+    ("there", "held"),
+    [(["GPU-a"], ["GPU-a"]), (["GPU-a", "GPU-b", "GPU-c"], ["GPU-a", "GPU-b"])],
+)
+def test_a_job_of_two_devices_holds_two_or_as_many_as_there_are(
+    monkeypatch: pytest.MonkeyPatch, there: list[str], held: list[str]
+) -> None:
+    monkeypatch.setattr(devices, "cuda_devices", lambda: there)
+    with hold_several("cuda", 2) as names:
+        assert names == held and os.environ["CUDA_VISIBLE_DEVICES"] == ",".join(held)
+        # Whoever takes one after another lets the next one begin once it has all of its own.
+        with one_locked([devices.SEVERAL], "", 0), pytest.raises(DeviceError):
+            one_locked(held, "", 0).__enter__()
 
 
 def test_a_job_more_than_devices_waits_for_a_lock_and_takes_the_same_device(

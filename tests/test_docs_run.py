@@ -6,14 +6,12 @@ What is listed in LACKING needs what neither CI nor a laptop has, or more time t
 
 import os
 import re
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.test_docs import documented
-from tests.workflow import ROOT, SUITE, Project, run_and_wait, stage_server
+from tests.workflow import ROOT, SUITE, Project, run_and_wait
 
 HERE = (
     r"make (report|status|unlock|assemble|rewrite)",
@@ -233,9 +231,8 @@ def of_the_smoke_suite(project: Project) -> None:
 def test_a_documented_command_ends_well(command: str, project: Project) -> None:
     of_the_smoke_suite(project)
     folder = ROOT if "benchmarks." in command else project.folder
-    path = f"{folder / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
-    environment = {"PATH": path, "WATCH_LOG": str(project.log), "WATCH_SERVER": stage_server()}
-    status, said = run_and_wait(["bash", "-c", command], folder, os.environ | environment)
+    environment = os.environ | project.serve_snakemake()
+    status, said = run_and_wait(["bash", "-c", command], folder, environment)
     assert status == 0, said
     made = re.findall(r"\S+\.(?:md|svg|csv)", command)
     made += ["report.md"] if re.search(r"\b(report|assemble|rewrite)\b", command) else []

@@ -21,6 +21,7 @@ DEVICE = f"{change.DEVICE_BEYOND * 100:.0f} %"
         (MATCH, "workflow_src/answers/forward_time/headline.py"),
         (FULLY, "workflow_src/studies/accounting/headline.py"),
         (FULLY, "report_templates/studies/accounting.md.j2"),
+        (FULLY, "report_templates/studies/ranks.md.j2"),
         (FULLY, "report_templates/card_words.md.j2"),
         (DEVICE, "report_templates/compare.md.j2"),
     ],

@@ -36,7 +36,7 @@ def out_of_memory() -> None:
 
 
 class Fake:
-    phases, case = PHASES, CASE
+    phases, case, compiles = PHASES, CASE, False
 
     def __init__(self) -> None:
         self.released = 0

@@ -86,6 +86,7 @@ def test_a_benchmark_of_an_earlier_version_counts_as_one_process() -> None:
     assert table.loc[0, ["processes", "fastest_ms", "slowest_ms"]].tolist() == [1, 2.0, 2.0]
 
 
+@pytest.mark.usefixtures("served_python")
 def test_two_processes_measure_one_after_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -120,7 +121,8 @@ def test_the_number_of_processes_decides_what_runs_a_benchmark(processes: int, s
     assert dag.code(dag.cases.benchmark_module)(case) == dag.code(stage)(case)  # type: ignore[arg-type]
 
 
-def test_a_process_that_fails_is_named(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("served_python")
+def test_a_process_that_fails_is_named() -> None:
     with pytest.raises(StageError, match=r"process 1 of 2 ended with status 2; its own message"):
         in_fresh_processes("workflow_src.measure.benchmark", {"case": "t"}, 2)
 

@@ -39,6 +39,7 @@ RUN_A_MODEL = {*BENCHMARKS, "capture"} | {
         "accounting",
         "memory",
         "checkpointing",
+        "ranks",
         "levers",
     )
 }
@@ -80,24 +81,27 @@ def stale(package: tuple[Path, dict[str, str]], file: str, old: str, new: str) -
 
 BEHAVIOR = [
     pytest.param(
-        "captures/sqlite_store.py", "ORDER BY at", "ORDER BY c0", {"case_tables", "timeline"},
+        "captures/sqlite_store.py", "ORDER BY at", "ORDER BY c0",
+        {"case_tables", "timeline", "ranks point"},
         id="SQL that reads an export",
     ),
     pytest.param(
         "captures/capture.py", '"launch_end_ns",', '"launch_end_ns", "end_ns",',
-        {"case_tables", "export", "timeline"}, id="a column that a capture keeps",
+        {"case_tables", "export", "timeline", "ranks point"}, id="a column that a capture keeps",
     ),
     pytest.param(
         "common/nesting.py", 'side="right"', 'side="left"',
-        {"case_tables", "timeline"}, id="where work is placed",
+        {"case_tables", "timeline", "ranks point"}, id="where work is placed",
     ),
     pytest.param(
         "placing/kernel_names.py", "MAX_LENGTH = 64", "MAX_LENGTH = 60",
-        {"case_tables", "timeline"} | TABLES_OF_STUDIES, id="the length of displayed kernel names",
+        {"case_tables", "timeline", "ranks point"} | TABLES_OF_STUDIES,
+        id="the length of displayed kernel names",
     ),
     pytest.param(
         "placing/families.csv", "gemm,(?i)nvjet", "copy,(?i)nvjet",
-        {"case_tables", "timeline"} | TABLES_OF_STUDIES, id="a rule in families.csv",
+        {"case_tables", "timeline", "ranks point"} | TABLES_OF_STUDIES,
+        id="a rule in families.csv",
     ),
     pytest.param(
         "model/memory_formulas.py", "gate = 8 * stream", "gate = 4 * stream",
@@ -117,11 +121,12 @@ BEHAVIOR = [
     ),
     pytest.param(
         "captures/call_kinds.py", "Library|Module|", "Library|",
-        {"case_tables", "timeline", "warmup table"},
+        {"case_tables", "timeline", "warmup table", "ranks point"},
         id="which CUDA calls load code",
     ),
     pytest.param(
-        "captures/call_kinds.py", "|GraphLaunch", "", {"case_tables", "timeline", "warmup table"},
+        "captures/call_kinds.py", "|GraphLaunch", "",
+        {"case_tables", "timeline", "warmup table", "ranks point"},
         id="which CUDA calls launch work",
     ),
     pytest.param(

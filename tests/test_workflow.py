@@ -200,7 +200,6 @@ def test_an_incomplete_report_names_what_is_missing(project: Project) -> None:
 @pytest.mark.parametrize(
     ("stage", "target"),
     [
-        ("measure.benchmark", "results/smoke/benchmark/tiny-ctx16-fp32.json"),
         ("captures.export_case", "results/smoke/export/tiny-ctx16-fp32"),
         ("tables.join", "results/smoke/tables/kernels.csv"),
         ("report.report", "report.md"),

@@ -66,6 +66,11 @@ exec PYTHON "$@"
 SHARED = "STEP_TIME_STAGES"
 """The variable with the socket of the server of stages that all workers share."""
 
+# Takes the place of snakemake's command where others start it; it needs WATCH_SERVER.
+SERVED = """#!/bin/sh
+exec PYTHON -I -S CLIENT -m snakemake "$@"
+"""
+
 ON_A_CLUSTER = {"--profile", "--cluster", "--executor"}
 
 _servers: list["subprocess.Popen[str]"] = []
@@ -210,6 +215,12 @@ class Project:
             name for name in ("report.md", "report.html") if (self.folder / name).exists()
         }
 
+    def serve_snakemake(self) -> dict[str, str]:
+        """Variables with which `snakemake` is forked from the server of stages here."""
+        write_script(self.folder / "bin" / "snakemake", SERVED)
+        path = f"{self.folder / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+        return {"PATH": path, "WATCH_LOG": str(self.log), "WATCH_SERVER": stage_server()}
+
     def copy(self, folder: Path) -> "Project":
         """Another working copy in the same state, including file times."""
         subprocess.run(["cp", "-a", f"{self.folder}/.", str(folder)], check=True)
@@ -226,12 +237,16 @@ def make_project(folder: Path, **settings: str) -> Project:
         else:
             shutil.copy(source, folder / part)
     (folder / "bin").mkdir()
-    client = str(ROOT / "tests" / "stage_client.py")
-    for name, script in {"python": WATCH, "program": PROGRAM}.items():
-        path = folder / "bin" / name
-        path.write_text(script.replace("PYTHON", sys.executable).replace("CLIENT", client))
-        path.chmod(path.stat().st_mode | stat.S_IEXEC)
+    write_script(folder / "bin" / "python", WATCH)
+    write_script(folder / "bin" / "program", PROGRAM)
     return Project(folder, settings)
+
+
+def write_script(path: Path, script: str) -> None:
+    """Write a program that starts this Python, or the client of the server of stages."""
+    client = str(ROOT / "tests" / "stage_client.py")
+    path.write_text(script.replace("PYTHON", sys.executable).replace("CLIENT", client))
+    path.chmod(path.stat().st_mode | stat.S_IEXEC)
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:

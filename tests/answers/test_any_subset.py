@@ -9,11 +9,13 @@ import re
 import pytest
 
 from tests.answers.subsets import ROOT, empty, subset
-from workflow_src.answers.answer import Texts, texts
+from workflow_src.answers.answer import answer
 from workflow_src.answers.questions import QUESTIONS
 from workflow_src.answers.tables import Tables
+from workflow_src.render.texts import Texts
 
-SEEDS = range(25)
+SEEDS = (2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 16, 17, 20, 21)
+"""Of the first 25, those that take 98 % of the branches that all of them take."""
 FORBIDDEN = re.compile(r"\bnan\b|\bNone\b|\binf\b|<NA>|Value\(|\{\w+\}")
 EMPTY = re.compile(r"^#+ [^\n]*\n+(?=#|\Z)|\*\*\s*\*\*|^[^\n|#]*:\n*\Z", re.MULTILINE)
 
@@ -21,9 +23,9 @@ EMPTY = re.compile(r"^#+ [^\n]*\n+(?=#|\Z)|\*\*\s*\*\*|^[^\n|#]*:\n*\Z", re.MULT
 def answered(question: str, tables: Tables) -> Texts:
     """A question's texts from tables."""
     room = f"workflow_src.answers.{QUESTIONS[question].room}"
-    result = importlib.import_module(f"{room}.result").result(tables)
-    headline = importlib.import_module(f"{room}.headline").headline(result)
-    return texts(question, result, headline, ROOT / "report_templates")
+    result = importlib.import_module(f"{room}.result").result
+    headline = importlib.import_module(f"{room}.headline").headline
+    return answer(question, result, headline).texts(tables, ROOT / "report_templates")
 
 
 def check(text: str) -> None:

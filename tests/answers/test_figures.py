@@ -74,7 +74,7 @@ def test_panels_of_a_single_context_show_its_points(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", FIGURES)
 def test_any_subset_of_a_run_is_drawn(capsys: pytest.CaptureFixture[str], name: str) -> None:
     for seed in range(4):
-        assert figures.drawn(subset(seed), name).endswith("</svg>\n")
+        assert figures.figure(subset(seed), name, "log").endswith("</svg>\n")
     assert not capsys.readouterr().err
 
 

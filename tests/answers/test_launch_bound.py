@@ -5,7 +5,7 @@ import pytest
 from tests.synthetic_tables import Sample, write_tables
 from tests.workflow import ROOT
 from workflow_src.answers import stage
-from workflow_src.answers.answer import texts
+from workflow_src.answers.answer import answer
 from workflow_src.answers.forward_time.headline import Verdict, headline
 from workflow_src.answers.forward_time.result import result
 from workflow_src.answers.launch_bound import kernel_us, limit, split
@@ -64,11 +64,10 @@ def of_kernels(us: float, profiled: float, **about: object) -> Sample:
 def test_launch_bound_cases_are_marked_and_the_rule_stands_below(read) -> None:
     tables = read(of_kernels(29.9, 40.0), of_kernels(30.0, 20.0, context=256))
     assert limit(tables).us.number == 30
-    made = result(tables)
-    text = texts("a", made, headline(made), ROOT / "report_templates").markdown
+    text = answer("a", result, headline).texts(tables, ROOT / "report_templates").markdown
     assert "2.93 → 20.0† → 40.0" in text and "2.94 → 20.0 → 20.0" in text
     assert "† *Launch-bound*: the device takes less than 30.0 us per kernel;" in text
-    said = headline(made)
+    said = headline(result(tables))
     assert said.verdict is Verdict.WHERE_LONG
     assert [said.slots[name].number for name in ("long_agree", "long", "bound_agree", "bound")] == [
         1, 1, 0, 1,

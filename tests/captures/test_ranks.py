@@ -11,6 +11,7 @@ from workflow_src.render.show import Printer
 
 DATA = Path(__file__).parents[1] / "data" / "captures"
 REDUCE, GATHER = "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "ncclDevKernel_AllGather_RING_LL"
+SENT = "ncclDevKernel_Broadcast_RING_LL(ncclDevKernelArgsStorage<4096>)"
 SEND = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096>)"
 
 
@@ -50,6 +51,22 @@ def test_what_is_longer_than_the_shortest_kernel_of_a_call_is_waiting(export: Ex
     assert [str(show(row[head])) for head in ("processes", "most / median")] == ["3", "1.000 x"]
     assert row["median, ms"].number == pytest.approx(140e-6)
     assert row["waiting, most ms"].number == pytest.approx(60e-6)
+
+
+def test_the_sender_of_a_broadcast_may_end_before_another_process_begins(export: Export) -> None:
+    for process, start, end in ((1, 100, 110), (2, 130, 145), (3, 150, 162)):
+        kernel(export, process, start, end, SENT)
+        kernel(export, process, 200 + process, 300)
+    assert waiting(export.tables()) == {1: 2, 2: 5 + 1, 3: 2}
+
+
+def test_what_still_ran_when_a_window_opened_is_in_no_call(export: Export) -> None:
+    gone = {"process": 1, "device": 1, "stream": 17, "demangledName": export.string(REDUCE)}
+    export.work(None, 40, start=50, **gone)
+    for process in (1, 2, 3):
+        kernel(export, process, 100 + process, 200)
+    tables = export.tables()
+    assert waiting(tables) == {1: 2, 2: 1, 3: 0} and notes(tables)["unmatched"] == 1
 
 
 def test_streams_are_matched_by_their_first_kernels(export: Export) -> None:

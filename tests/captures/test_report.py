@@ -178,9 +178,12 @@ def test_the_markdown_of_many_processes_is_short_and_the_page_has_all(tmp_path: 
         for start in (0, 100, 200):
             export.range("step", start, start + 100, process=process)
             export.work(start, 10, process=process)
-    of = found(tmp_path, export.write())
-    short, whole = (report.text_of([of], TEMPLATES, {}, full) for full in (False, True))
-    assert (short.count("| whole step"), whole.count("| whole step")) == (8, 10)
+    capture = export.write()
+    found(tmp_path, capture)
+    folder = tmp_path / capture.name.partition(".")[0]
+    texts = report.section(folder, tmp_path).texts(read_tables(folder), TEMPLATES, linked=False)
+    short, whole = texts.markdown, texts.page
+    assert (short.count("| whole step"), whole.count('"whole step"')) == (8, 10)
     row = next(line for line in short.splitlines() if line.startswith("| step "))
     assert [cell.strip() for cell in row.split("|")[1:3]] == ["step", "10"]
 

@@ -43,6 +43,10 @@ def compared(a: Path, b: Path) -> CapturesCompared:
     return compare_captures.compare_captures(read_capture(a), read_capture(b))
 
 
+def text_of(found: CapturesCompared) -> str:
+    return compare_captures.COMPARISON.worded((), found, ROOT / "report_templates").markdown
+
+
 def test_paths_and_kernels_have_times_of_a_step_and_what_is_new_or_gone(tmp_path: Path) -> None:
     a = tabulated(tmp_path, "a", {"gemm": 10, "softmax": 20, "old": 4})
     b = tabulated(tmp_path, "b", {"gemm": 10, "softmax": 30, "new": 2}, steps=4)
@@ -142,7 +146,7 @@ def test_kernels_of_different_profilers_are_matched_by_short_name(tmp_path: Path
     found = compared(*folders)
     kinds = found.kernels.set_index("name")["kind"]
     assert len(kinds) == 14 and not {"appeared", "vanished"} & set(kinds)
-    said = compare_captures.text_of(found, ROOT / "report_templates")
+    said = text_of(found)
     assert said.count("The profilers differ (A: torch, B: nsys)") == 1
-    same = compare_captures.text_of(compared(folders[0], folders[0]), ROOT / "report_templates")
+    same = text_of(compared(folders[0], folders[0]))
     assert "profilers differ" not in same

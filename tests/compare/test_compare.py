@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from workflow_src.compare.runs import read_run, read_samples
 from workflow_src.compare.work import Kind as OfKernel
 from workflow_src.compare.work import step_changes
 from workflow_src.render.show import Printer
+from workflow_src.render.texts import Texts
 
 TEMPLATES = ROOT / "report_templates"
 RECORDED = ROOT / "tests" / "data" / "compare"
@@ -71,6 +71,10 @@ def run(folder: Path, *samples: Sample, **kept: Any) -> Path:
 
 def compared(a: Path, b: Path, threshold: float = PLAIN_BEYOND) -> Comparison:
     return compare_runs(read_run(a), read_run(b), threshold)
+
+
+def worded(found: Comparison) -> Texts:
+    return compare.comparison(PLAIN_BEYOND).worded((), found, TEMPLATES)
 
 
 def status(found: Comparison) -> int:
@@ -260,7 +264,7 @@ def test_whether_both_ran_on_the_same_host_is_said_and_decides_nothing(
         [("host", a_host, b_host)] if same == "no" else []
     )
     assert headline(found).verdict is OfRuns.SAME and status(found) == 0
-    assert f"The same host: {same}.\n" in compare.text_of(found, TEMPLATES)
+    assert f"The same host: {same}.\n" in worded(found).markdown
     assert compare.as_dict(found)["same_host"] == same
 
 
@@ -430,7 +434,7 @@ def test_any_part_of_two_runs_is_compared(tmp_path: Path) -> None:
         ]
         ours, theirs = map(read_run, folders)
         if {case.case for case in ours.tables.cases} & {c.case for c in theirs.tables.cases}:
-            check(compare.text_of(compare_runs(ours, theirs, PLAIN_BEYOND), TEMPLATES, whole=True))
+            check(worded(compare_runs(ours, theirs, PLAIN_BEYOND)).page)
 
 
 def written_subset(seed: int, folder: Path) -> Path:
@@ -465,8 +469,8 @@ def test_make_ends_with_error_2_where_runs_cannot_be_compared(project: Project) 
 
     def error(*given: str) -> list[str]:
         command = ["make", "-o", ".venv/installed", "compare", *given]
-        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-        status, said = run_and_wait(command, project.folder, os.environ | {"PATH": path})
+        environment = os.environ | project.serve_snakemake()
+        status, said = run_and_wait(command, project.folder, environment)
         assert status == 2, said
         return re.findall(r"compare\] Error (\d)", said)
 

@@ -202,6 +202,10 @@ def test_a_run_gives_a_row_per_measured_phase_and_combination() -> None:
     [
         ({"ceilings": None}, "the run has no table of ceilings"),
         ({"timings": TIMINGS.assign(device="cpu")}, "a CPU has no launches to replay"),
+        (
+            {"timings": TIMINGS.assign(execution="compiled")},
+            "what a remedy changes in generated code isn't known",
+        ),
         ({"operators": operators("forward", [])}, "what launched it wasn't recorded"),
         (
             {"operators": operators("train_step", LAUNCHES)},
@@ -211,3 +215,8 @@ def test_a_run_gives_a_row_per_measured_phase_and_combination() -> None:
 )
 def test_what_predictions_lack_is_said(changes: dict[str, object], why: str) -> None:
     assert {(row["status"], row["reason"]) for row in rows_of(**changes)} == {("not_known", why)}
+
+
+def test_a_compiled_case_is_not_compiled_again() -> None:
+    compiled = rows_of(timings=TIMINGS.assign(execution="compiled"))
+    assert [row["remedies"] for row in compiled] == ["graph"]

@@ -14,7 +14,8 @@ import pytest
 from tests.report.written import TEMPLATES, assemble, write_parts, write_report
 from tests.synthetic_tables import Sample
 from tests.workflow import ROOT, made_once
-from workflow_src.answers import answer
+from workflow_src.answers.answer import answer
+from workflow_src.answers.other_kernels.headline import headline
 from workflow_src.answers.questions import FIGURES, QUESTIONS
 from workflow_src.common.atomic_write import write_json, write_text
 from workflow_src.common.case import PHASES
@@ -170,7 +171,8 @@ def test_the_example_stands_beside_the_opening(reported):
 
 def test_an_answer_that_could_not_be_written_is_named_with_its_log(plain, tmp_path):
     shutil.copytree(plain[0], tmp_path, dirs_exist_ok=True)
-    failed = answer.failed("c", "results/mine/logs/answers/c.log")
+    broken = answer("c", lambda tables: tables["none"], headline)
+    failed = broken.written({}, TEMPLATES, "results/mine/logs/answers/c.log")
     failed.write(tmp_path / "results/mine/answers", "c")
     text, _ = assemble(tmp_path)
     opening = text[: text.index("\n## (a)")]

@@ -7,7 +7,8 @@ import pandas as pd
 
 from tests.synthetic_tables import Sample, write_tables
 from tests.workflow import ROOT
-from workflow_src.answers import answer, cards, figures, stage
+from workflow_src.answers import cards, figures, stage
+from workflow_src.answers.answer import answer
 from workflow_src.answers.questions import CARDS, FIGURES, QUESTIONS
 from workflow_src.answers.tables import Tables, read_table
 from workflow_src.common.atomic_write import write_text
@@ -23,19 +24,14 @@ def write_parts(results: Path) -> None:
     tables = results / "tables"
     for question, asked in QUESTIONS.items():
         room = f"workflow_src.answers.{asked.room}"
-        result = importlib.import_module(f"{room}.result").result(stage.read(tables, question))
-        headline = importlib.import_module(f"{room}.headline").headline(result)
-        found = answer.texts(question, result, headline, TEMPLATES)
-        found.write(results / "answers", question)
+        result = importlib.import_module(f"{room}.result").result
+        headline = importlib.import_module(f"{room}.headline").headline
+        texts = answer(question, result, headline).texts(stage.read(tables, question), TEMPLATES)
+        texts.write(results / "answers", question)
     written = cards.cards(Tables.read(tables, CARDS.tables, CARDS.optional), TEMPLATES)
-    for form, text in {
-        "md": written.markdown,
-        "page.md": written.page,
-        "json": written.json,
-    }.items():
-        write_text(results / "answers" / f"cards.{form}", text)
+    written.write(results / "answers", "cards")
     for name in FIGURES:
-        svg = figures.drawn(figures.read(tables, name), name)
+        svg = figures.figure(figures.read(tables, name), name, "its log")
         write_text(results / "figures" / f"{name}.svg", svg)
 
 

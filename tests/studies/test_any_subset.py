@@ -9,9 +9,10 @@ import pytest
 
 from tests.answers.test_any_subset import check as check_text
 from tests.studies.subsets import ROOT, recorded, subset
+from workflow_src.render.drawing import svg
 from workflow_src.render.texts import Texts
 from workflow_src.studies.registry import REGISTRY
-from workflow_src.studies.section import drawn, section
+from workflow_src.studies.section import StudyTables, section
 from workflow_src.studies.study import STUDIES
 
 LINES, WORDS = 20, 45
@@ -21,7 +22,8 @@ EMPTY_TABLE = re.compile(r"^\|[:\-| ]+\|\n(?!\|)", re.MULTILINE)
 def written(study: str, table: pd.DataFrame, seed: int = 0) -> Texts:
     """A section as its stage writes it, with ceilings in two of three runs."""
     ceilings = recorded("ceilings") if seed % 3 else pd.DataFrame()
-    return section(study, table, ceilings, ROOT / "report_templates", "figure.svg")
+    tables = StudyTables(table, ceilings)
+    return section(study, "figure.svg").texts(tables, ROOT / "report_templates")
 
 
 def check(texts: Texts) -> None:
@@ -43,7 +45,7 @@ def test_any_subset_of_a_table_gives_a_section(study: str) -> None:
 def test_any_subset_of_a_table_gives_a_figure(study: str) -> None:
     for seed in range(2):
         table = subset(seed, study)
-        assert "<svg" in drawn(study, partial(REGISTRY[study].draw, table))
+        assert "<svg" in svg(partial(REGISTRY[study].draw, table), study)
 
 
 @pytest.mark.parametrize("study", REGISTRY)

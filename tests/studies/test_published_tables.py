@@ -13,6 +13,7 @@ from workflow_src.studies.levers import analyze as levers
 from workflow_src.studies.matmul import analyze as matmul
 from workflow_src.studies.memory import analyze as memory
 from workflow_src.studies.mlp import analyze as mlp
+from workflow_src.studies.ranks import analyze as ranks
 
 H200 = ROOT / "examples" / "h200"
 
@@ -26,6 +27,7 @@ H200 = ROOT / "examples" / "h200"
         ("memory", memory.derive, None),
         ("checkpointing", checkpointing.derive, None),
         ("flash", flash.derive, None),
+        ("ranks", ranks.derive, ranks.predicted),
         ("levers", levers.derive, levers.complete),
     ],
 )

@@ -110,7 +110,8 @@ def test_conditions_are_printed_only_where_they_disturb() -> None:
     templates = ROOT / "report_templates"
     host = {"host_operation_us_least": 6.0, "host_operation_us_most": 9.0}
     rows = table(host | {"profiler_stayed": True})
-    said = section.section("fusion", rows, pd.DataFrame(), templates, "f.svg").markdown
+    fusion = section.section("fusion", "f.svg")
+    said = fusion.texts(section.StudyTables(rows, pd.DataFrame()), templates).markdown
     assert "operation took 6.00 to 9.00 us" in said and "slows launches: p." in said
-    calm = section.section("fusion", table({}), pd.DataFrame(), templates, "f.svg").markdown
+    calm = fusion.texts(section.StudyTables(table({}), pd.DataFrame()), templates).markdown
     assert "operation took" not in calm and "slows launches" not in calm

@@ -1,15 +1,13 @@
-"""What every question's result has, and how it is written."""
+"""The chapters that answer the questions, and what the result of each has."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from workflow_src.answers.questions import QUESTIONS
-from workflow_src.render import texts as paper
+from workflow_src.answers.tables import Tables
+from workflow_src.render.chapter import Chapter, Words
 from workflow_src.render.show import Headline, Printer
-from workflow_src.render.templates import render
-from workflow_src.render.texts import Texts
 from workflow_src.render.value import Cell
 
 
@@ -29,37 +27,36 @@ class Result(Protocol):
         """The rows that it adds to the report's table of medians."""
 
 
-def texts(question: str, result: Result, headline: Headline, templates: Path) -> Texts:
-    """An answer's texts, from its result, its headline and the templates of its question."""
+R = TypeVar("R", bound=Result)
+
+
+def answer(
+    question: str, result: Callable[[Tables], R], headline: Callable[[R], Headline]
+) -> Chapter[Tables, R]:
+    """The chapter that answers a question."""
     asked = QUESTIONS[question]
-    about = {"question": question, "title": asked.title, "result": result, "headline": headline}
-    said = {
-        "question": question,
-        "title": asked.title,
-        "opening": [
-            {"label": row.label, "cells": {name: _both(cell) for name, cell in row.cells.items()}}
-            for row in result.opening
-        ],
-    }
-    beside = (cell for row in result.opening for cell in row.cells.values())
-    long = f"answers/{asked.room}.appendix.md.j2"
-
-    def text(show: Printer) -> str:
-        return render(templates, f"answers/{asked.room}.md.j2", show, **about)
-
-    def appendix(show: Printer) -> str:
-        return render(templates, long, show, **about) if (templates / long).is_file() else ""
-
-    return paper.texts(text, appendix, said, headline, beside)
+    named = {"question": question, "title": asked.title}
+    return Chapter(
+        heading=f"## ({question}) {asked.title}",
+        template=f"answers/{asked.room}",
+        result=result,
+        headline=headline,
+        named={**named, "opening": []},
+        words=lambda tables, result, whole: named,
+        beside=_opening,
+    )
 
 
-def _both(cell: Cell) -> dict[str, str]:
-    """A cell as the report prints it, and as the page does."""
-    return {"text": str(Printer()(cell)), "page": str(Printer(page=True)(cell))}
-
-
-def failed(question: str, log: str) -> Texts:
-    """The texts of an answer that could not be written."""
-    title = QUESTIONS[question].title
-    said: dict[str, object] = {"question": question, "title": title, "opening": []}
-    return paper.failed(f"## ({question}) {title}", log, said)
+def _opening(result: Result, show: Printer) -> Words:
+    """The rows for the report's table of medians, each cell as the report and the page have it."""
+    rows = [
+        {
+            "label": row.label,
+            "cells": {
+                name: {"text": str(Printer()(cell)), "page": str(show(cell))}
+                for name, cell in row.cells.items()
+            },
+        }
+        for row in result.opening
+    ]
+    return {"opening": rows}

@@ -51,13 +51,13 @@ def conditions(tables: Tables) -> tuple[Conditions, ...]:
     """The conditions of all cases in environments.csv."""
     meanwhile = _meanwhile(tables["environments"])
     phases = {case.case: "; ".join(named) for case, named in disturbed(tables).items()}
-    found = []
+    cases = []
     for row, others in zip(environments(tables), meanwhile, strict=True):
         case = row.text("case")
         rows = (tables.of(name, case) for name in ("environments", "captures"))
         captured_us = _captured_us(tables, case)
-        found.append(Conditions(row, others, phases.get(case), captured_us, elsewhere(*rows)))
-    return tuple(found)
+        cases.append(Conditions(row, others, phases.get(case), captured_us, elsewhere(*rows)))
+    return tuple(cases)
 
 
 def _captured_us(tables: Tables, case: str) -> Value | None:
@@ -70,10 +70,10 @@ def _captured_us(tables: Tables, case: str) -> Value | None:
 
 def elsewhere(rows: pd.DataFrame, others: pd.DataFrame) -> bool:
     """Whether no host of some rows is one of the others'; False if that isn't known."""
-    mine, theirs = (
+    ours, theirs = (
         {str(cell) for cell in each.get("host_id", ())} - {"", "nan"} for each in (rows, others)
     )
-    return bool(mine and theirs and mine.isdisjoint(theirs))
+    return bool(ours and theirs and ours.isdisjoint(theirs))
 
 
 def disturbed(tables: Tables) -> dict[CaseKey, tuple[str, ...]]:

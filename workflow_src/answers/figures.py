@@ -1,8 +1,7 @@
 """Draw one of the report's figures from the joined tables; equal tables give identical bytes."""
 
-import sys
-import traceback
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -17,7 +16,7 @@ from workflow_src.answers.tables import Tables
 from workflow_src.common.arguments import Parser, existing_folder, new_file
 from workflow_src.common.atomic_write import write_text
 from workflow_src.common.errors import one_sentence
-from workflow_src.render.drawing import nothing, svg
+from workflow_src.render.drawing import drawn
 
 DRAW: dict[str, Callable[[Tables], Figure]] = {
     "step_parts": step_parts.draw,
@@ -34,13 +33,9 @@ def draw(tables: Tables, name: str) -> Figure:
     return DRAW[name](tables)
 
 
-def drawn(tables: Tables, name: str) -> str:
-    """The figure `name` as SVG; one that says so if it can't be drawn, which no run ends for."""
-    try:
-        return svg(lambda: draw(tables, name), name)
-    except Exception:
-        traceback.print_exc(file=sys.stderr)
-        return svg(lambda: nothing(f"the figure {name} could not be drawn: see its log"), name)
+def figure(tables: Tables, name: str, log: str) -> str:
+    """The figure `name` as SVG; one that says so if it can't be drawn."""
+    return drawn(partial(draw, tables, name), name, log)
 
 
 def read(folder: Path, name: str) -> Tables:
@@ -55,8 +50,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--tables", type=existing_folder, required=True, help="folder of CSVs")
     parser.add_argument("--figure", choices=sorted(FIGURES), required=True)
     parser.add_argument("--output", type=new_file, required=True, help="an .svg")
+    parser.add_argument("--log", default="its log", help="what a failed figure refers to")
     given = parser.parse_args(arguments)
-    write_text(given.output, drawn(read(given.tables, given.figure), given.figure))
+    tables = read(given.tables, given.figure)
+    write_text(given.output, figure(tables, given.figure, given.log))
 
 
 if __name__ == "__main__":

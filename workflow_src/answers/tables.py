@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from workflow_src.common.case import COUNTS, PRECISIONS
+from workflow_src.common.case import CaseKey as CaseKey
 from workflow_src.common.errors import StageError, remake
 from workflow_src.common.read_table import lines_numbered, with_texts
 from workflow_src.common.read_table import read_table as read_as_it_is
@@ -38,25 +39,6 @@ class TableError(StageError):
 
 
 @dataclass(frozen=True)
-class CaseKey:
-    """What tells one case from the others: the leading columns of every joined table."""
-
-    case: str
-    size: str
-    context: int
-    batch: int
-    precision: str
-    attention: str
-    optimizer: str
-    device: str
-
-    @property
-    def on_cpu(self) -> bool:
-        """Whether operators take the place of kernels."""
-        return self.device == "cpu"
-
-
-@dataclass(frozen=True)
 class Tables:
     """Tables by name, each indexed by line number; one that a run lacks is empty."""
 
@@ -80,21 +62,21 @@ class Tables:
         `case`: of which case they are, if they are one case's own, which lack its columns.
         Raises TableError for a missing or damaged one.
         """
-        found = {name: read_table(folder / f"{name}.csv", name, case) for name in names}
+        frames = {name: read_table(folder / f"{name}.csv", name, case) for name in names}
         for name in optional:
             path = folder / f"{name}.csv"
-            found[name] = read_table(path, name, case) if path.is_file() else empty_table(name)
-        return cls(found)
+            frames[name] = read_table(path, name, case) if path.is_file() else empty_table(name)
+        return cls(frames)
 
     def with_studies(self, folder: Path, studies: Iterable[str]) -> "Tables":
         """These tables and those of some studies, as "studies/{name}"; empty where one never ran.
 
         Empty cells are NaN. Raises TableError if one is damaged.
         """
-        found = {
+        tables = {
             f"studies/{name}": read_study(folder / "studies" / f"{name}.csv") for name in studies
         }
-        return Tables({**self.frames, **found})
+        return Tables({**self.frames, **tables})
 
     def __getitem__(self, name: str) -> pd.DataFrame:
         """The table `name`; empty if the run has none."""

@@ -196,7 +196,7 @@ def _profiled_state(state: str, captures: pd.DataFrame, captured: pd.DataFrame) 
 
     One that ran out of memory is "oom" even if part of one of its steps was captured.
     """
-    if state in ("oom", "skipped"):
+    if state in ("oom", "skipped", "failed"):
         return state
     if len(captures) and not captures["total_ns"].sum() > 0:
         return "no_activity"

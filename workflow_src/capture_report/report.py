@@ -3,44 +3,62 @@
 Both have a table's rows of the most time, the page more of them; the CSVs have all.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 from markupsafe import Markup
 
+from workflow_src.capture_report.diagnosis_result import Tables
 from workflow_src.capture_report.headline import headlines, where
 from workflow_src.capture_report.pictures import flame_chart, step_image
-from workflow_src.capture_report.result import Captured, captured, read_tables
+from workflow_src.capture_report.result import (
+    Captured,
+    captured,
+    problem_of,
+    read_tables,
+)
 from workflow_src.capture_report.shown import FIRST, SHOWN
 from workflow_src.common.arguments import Parser, existing_folder, new_file
 from workflow_src.common.asked import noted
 from workflow_src.common.atomic_write import write_text
 from workflow_src.common.errors import TraceError, one_sentence
+from workflow_src.render.chapter import Chapter, Words
 from workflow_src.render.html import make_html
+from workflow_src.render.markdown import escape
 from workflow_src.render.show import Printer
 from workflow_src.render.templates import render
 
-TEMPLATE = "captures.md.j2"
+FRAME = "captures.md.j2"
+"""Stands around the sections of all captures."""
 
 
-def text_of(
-    captures: Sequence[Captured],
-    templates: Path,
-    pictures: Mapping[str, Markup],
-    whole: bool = False,
-) -> str:
-    """The report of some captures as Markdown; `whole` with all rows that the page has.
+def section(folder: Path, beside: Path, place: str = "") -> Chapter[Tables, Captured]:
+    """The chapter of the capture whose tables are in a folder, in a file beside its step's image.
 
-    `pictures` has the Markdown of those of a capture by its name.
+    place: what stands in the page for its flame chart, if it has one.
     """
-    shown = captures if whole else [shortened(each) for each in captures]
-    said = []
-    for each in shown:
-        first, *more = headlines(each)
-        said.append((each, first, more, where(each), pictures.get(each.name, "")))
-    return render(templates, TEMPLATE, Printer(), captures=said)
+    name = folder.name
+    chart = Markup(f"@@{place}@@\n\n") if place else Markup("")
+
+    def words(tables: Tables, result: Captured, whole: bool) -> Words:
+        step = step_image(result, folder, beside)
+        return {
+            "result": result if whole else shortened(result),
+            "more": headlines(result)[1:],
+            "where": where(result),
+            "pictures": chart + step if whole else step,
+        }
+
+    return Chapter(
+        heading=f"## {escape(name)}",
+        template="capture",
+        result=lambda tables: captured(name, tables),
+        headline=lambda result: headlines(result)[0],
+        named={"title": name},
+        words=words,
+    )
 
 
 def shortened(found: Captured) -> Captured:
@@ -70,30 +88,20 @@ def _most(paths: pd.DataFrame, column: str) -> pd.DataFrame:
     return paths.iloc[sorted(order)]
 
 
-def _captured(tables: Mapping[str, Mapping[str, pd.DataFrame]]) -> list[Captured]:
-    """What the tables of each capture say, those that can't be read first.
+def readable_last(tables: Mapping[str, Tables]) -> list[str]:
+    """The names of captures, those that can't be read first.
 
     Raises TraceError, with the reasons, if none can be read.
     """
-    found = [captured(name, its) for name, its in tables.items()]
-    problems = [each.problem for each in found if each.problem]
-    if len(problems) == len(found):
-        raise TraceError("\n".join(problems))
-    return sorted(found, key=lambda each: each.problem is None)
+    problems = {name: problem_of(its) for name, its in tables.items()}
+    if all(problems.values()):
+        raise TraceError("\n".join(map(str, problems.values())))
+    return sorted(problems, key=lambda name: problems[name] is None)
 
 
-def page(
-    captures: Sequence[Captured],
-    templates: Path,
-    steps: Mapping[str, Markup],
-    charts: Mapping[str, Markup],
-    beside: Path,
-) -> str:
-    """The report as one HTML page beside which the images of `steps` are; a chart by each name."""
-    places = {name: f"flame {place}" for place, name in enumerate(charts)}
-    drawn = {name: Markup(f"@@{places[name]}@@\n\n{steps[name]}") for name in charts}
-    text = text_of(captures, templates, drawn, whole=True)
-    return make_html(text, beside, templates, {places[name]: charts[name] for name in charts})
+def framed(sections: Iterable[str], templates: Path) -> str:
+    """The report of some captures as Markdown, from their sections."""
+    return render(templates, FRAME, Printer(), sections=[Markup(each) for each in sections])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -106,15 +114,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--asked", default="", help="what it is made for, noted at its end")
     parser.add_argument("--markdown", type=new_file, required=True, help="report.md")
     parser.add_argument("--html", type=new_file, required=True, help="report.html")
+    parser.add_argument("--log", default="its log", help="what a failed section refers to")
     given = parser.parse_args(arguments)
     with one_sentence():
         folders = {folder.name: folder for folder in given.tables}
         tables = {name: read_tables(folder) for name, folder in folders.items()}
-        found, beside = _captured(tables), given.html.parent
-        steps = {each.name: step_image(each, folders[each.name], beside) for each in found}
-        charts = {each.name: flame_chart(each.name, tables[each.name]["kernels"]) for each in found}
-        text = text_of(found, given.templates, steps)
-        html = page(found, given.templates, steps, charts, beside)
+        beside, written = given.html.parent, []
+        charts: dict[str, Markup] = {}
+        for name in readable_last(tables):
+            place = f"flame {len(charts)}"
+            charts[place] = flame_chart(name, tables[name]["kernels"])
+            chapter = section(folders[name], beside, place)
+            written.append(chapter.written(tables[name], given.templates, given.log, linked=False))
+        text = framed((each.markdown for each in written), given.templates)
+        page = framed((each.page for each in written), given.templates)
+        html = make_html(page, beside, given.templates, charts)
         write_text(given.markdown, noted(text, given.asked))
         write_text(given.html, noted(html, given.asked))
 

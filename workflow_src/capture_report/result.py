@@ -1,12 +1,11 @@
 """What the tables of one capture say, as values: totals, range paths, kernels, families, losses."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
-from workflow_src.capture_report.diagnosis_result import Diagnosed, diagnosed
+from workflow_src.capture_report.diagnosis_result import Diagnosed, Tables, diagnosed
 from workflow_src.capture_report.rank_result import Waiting, longest_waiting, rank_times
 from workflow_src.capture_report.shown import most
 from workflow_src.capture_report.step_result import idle_times, step_times
@@ -91,7 +90,7 @@ class Captured:
     certificate: pd.DataFrame
 
 
-def read_tables(folder: Path) -> Mapping[str, pd.DataFrame]:
+def read_tables(folder: Path) -> Tables:
     """The tables of a capture. Raises TraceError if one is missing or damaged."""
     return {
         name: read_table(
@@ -101,7 +100,12 @@ def read_tables(folder: Path) -> Mapping[str, pd.DataFrame]:
     }
 
 
-def captured(name: str, tables: Mapping[str, pd.DataFrame]) -> Captured:
+def problem_of(tables: Tables) -> str | None:
+    """Why a capture can't be read; None if it can."""
+    return _about_note(tables["notes"], UNREADABLE)
+
+
+def captured(name: str, tables: Tables) -> Captured:
     """What the tables of one capture say."""
     summary = tables["summary"]
     every = summary[summary["process"].astype(str) == ALL]
@@ -112,7 +116,7 @@ def captured(name: str, tables: Mapping[str, pd.DataFrame]) -> Captured:
     several = len(summary) > len(every) + 1
     ranges = int(every["ranges"].iloc[0])
     steps = int(every["steps"].iloc[0])
-    problem = _about_note(tables["notes"], UNREADABLE)
+    problem = problem_of(tables)
     return Captured(
         name=name,
         problem=problem,
@@ -144,7 +148,7 @@ def captured(name: str, tables: Mapping[str, pd.DataFrame]) -> Captured:
     )
 
 
-def _takes(tables: Mapping[str, pd.DataFrame]) -> str:
+def _takes(tables: Tables) -> str:
     kinds = {*tables["kernels"]["kind"], *tables["unplaced"]["kind"]}
     return OPERATORS if kinds == {OPERATOR} else DEVICE
 

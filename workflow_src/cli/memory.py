@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pynvml
 
-from workflow_src.common.case import PHASES, Case
+from workflow_src.common.case import EAGER, PHASES, Case
 from workflow_src.common.devices import cuda_devices, nvml
 from workflow_src.common.units import GIB
 from workflow_src.model.memory_formulas import peak_bytes
@@ -31,9 +31,10 @@ def limit_gib(plan: Plan) -> float | None:
 def what_fits(plan: Plan, limit: float | None) -> Iterator[str]:
     """A line per phase: how many cases fit, and which don't.
 
-    The formulas are of attention written out; cases with another one are left out.
+    The formulas are of a model that runs as it is written, attention too; others are left out.
     """
-    known = [case for case in plan.cases if isinstance(case, Case) and case.attention == "naive"]
+    own = (case for case in plan.cases if isinstance(case, Case))
+    known = [case for case in own if (case.attention, case.execution) == ("naive", EAGER)]
     if limit is None or not known:
         return
     for phase in PHASES:

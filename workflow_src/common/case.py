@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Container
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import PurePath
 from typing import Any, Self
+
+from workflow_src.common.schema import TEXT, Schema, choice
 
 PHASES = ("forward", "forward_backward", "train_step")
 """The phases of a case, in increasing order of memory."""
@@ -15,6 +17,12 @@ END_OF_CAPTURE = "end_of_capture"
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
 ATTENTIONS = ("naive", "fused_softmax", "triton_softmax", "sdpa")
 OPTIMIZERS = ("adamw", "foreach", "fused")
+OWN = "own"
+"""What only the function of a brought model knows, such as its attention."""
+
+EAGER, COMPILED = "eager", "compiled"
+EXECUTIONS = (EAGER, COMPILED)
+"""Whether the model runs as it is written, or under torch.compile."""
 
 OPTIMIZER_TRAFFIC_BYTES = {"adamw": 88, "foreach": 80, "fused": 28}
 """Bytes per parameter in float32 that each reads and writes in a step.
@@ -29,12 +37,51 @@ NEEDS_CUDA = {"precision": "tf32", "attention": "triton_softmax"}
 
 
 @dataclass(frozen=True)
+class CaseKey:
+    """What tells one case from the others: the leading columns of every joined table.
+
+    An axis with a default came later: tables of older runs lack it.
+    """
+
+    case: str
+    size: str
+    context: int
+    batch: int
+    precision: str
+    attention: str
+    optimizer: str
+    device: str
+    execution: str = EAGER
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether operators take the place of kernels."""
+        return self.device == "cpu"
+
+
+CASE_COLUMNS = tuple(field.name for field in fields(CaseKey))
+COUNTS = tuple(field.name for field in fields(CaseKey) if field.type is int)
+"""The case columns that are numbers."""
+
+LATER = {field.name: field.default for field in fields(CaseKey) if field.default is not MISSING}
+"""The axes that tables of older runs lack, with the value that all their cases had."""
+
+
+@dataclass(frozen=True)
 class PlanRow:
     """One row of the plan, whatever its columns."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The case as plain values, for JSON and for a rule's params."""
-        return asdict(self)
+        """The case as plain values, for JSON and for a rule's params.
+
+        Without the usual value of an axis that came later, which changes no earlier case.
+        """
+        usual = {each.name: each.default for each in fields(self) if each.name in LATER}
+        return {
+            name: each
+            for name, each in asdict(self).items()
+            if name not in usual or each != usual[name]
+        }
 
     @classmethod
     def from_dict(cls, row: dict[str, Any]) -> Self:
@@ -62,6 +109,7 @@ class Case(PlanRow):
     device: str
     seed: int = 0
     memory_limit_gib: float | None = None
+    execution: str = EAGER
 
     @property
     def d_head(self) -> int:
@@ -81,8 +129,8 @@ class Brought(PlanRow):
     `workload` is file.py:function, the file relative to the project's folder, `axes` JSON of what
     the function is given besides the device, and `code` a hash of what the file does. `size` names
     the workload and its axes that have no column of their own; `context` and `batch` are 0, and
-    `attention` and `optimizer` OWN, where no axis has that name. See measure/module_ranges.py for
-    `module_depth` and `module_fold`.
+    `attention`, `optimizer` and `execution` OWN, where no axis has that name. See
+    measure/module_ranges.py for `module_depth` and `module_fold`.
     """
 
     case: str
@@ -100,6 +148,7 @@ class Brought(PlanRow):
     module_fold: str
     seed: int = 0
     memory_limit_gib: float | None = None
+    execution: str = OWN
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -126,9 +175,6 @@ def short_name(code: str) -> str:
 
 AnyCase = Case | Brought
 
-OWN = "own"
-"""The attention and the optimizer of a brought model, of which only the function knows."""
-
 
 def case_of(row: dict[str, Any]) -> AnyCase:
     """The case in a plan row, of a brought model if the row names its function."""
@@ -153,21 +199,6 @@ def heads_problem(d_model: int, heads: int) -> str:
     return ""
 
 
-CASE_COLUMNS = (
-    "case",
-    "size",
-    "context",
-    "batch",
-    "precision",
-    "attention",
-    "optimizer",
-    "device",
-)
-"""The leading columns of every joined table."""
-
-COUNTS = ("context", "batch")
-"""The case columns that are numbers."""
-
 TABLES = (
     "timings",
     "ranges",
@@ -184,3 +215,68 @@ TABLES = (
     "alignment",
 )
 """The tables made for each case, then joined over all cases."""
+
+
+LENGTH: Schema = {"type": "integer", "minimum": 1, "maximum": 2**24}
+ATTENTION: Schema = {"if": {"pattern": ":"}, "then": TEXT, "else": choice(ATTENTIONS)}
+"""One of this project's attentions, or file.py:function."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A property in which the cases of a suite differ: a field of each case.
+
+    The keys of a suite, their checks, the ids of cases, the columns of all tables, the filters of
+    the page and what is compared follow from this and from the fields of `CaseKey`.
+
+    value: the schema of one value; usual: of a suite that doesn't list it, None where it has to;
+    mark: what an id has, with {} for the value; always: whether also for the usual value.
+    """
+
+    name: str
+    value: Schema
+    usual: Any
+    mark: str = "{}"
+    always: bool = False
+
+    @property
+    def plural(self) -> str:
+        """The key of a suite that lists the values."""
+        return self.name + ("es" if self.name.endswith("h") else "s")
+
+    @property
+    def listed(self) -> Schema:
+        """The schema of that key, without a description."""
+        values: Schema = {"type": "array", "minItems": 1, "uniqueItems": True, "items": self.value}
+        return values if self.usual is None else values | {"default": [self.usual]}
+
+    def marked(self, value: Any) -> str:
+        """What the id of a case with this value has; "" for nothing."""
+        if value == self.usual and not self.always:
+            return ""
+        return self.mark.format(short_name(value) if names_code(str(value)) else value)
+
+
+AXES = (
+    Axis("context", LENGTH, None, "ctx{}", always=True),
+    Axis("precision", choice(PRECISIONS), "fp32", always=True),
+    Axis("batch", LENGTH, 4, "b{}"),
+    Axis("attention", ATTENTION, "naive"),
+    Axis("optimizer", choice(OPTIMIZERS), "adamw"),
+    Axis("execution", choice(EXECUTIONS), "eager"),
+)
+"""In the order in which ids and the report's opening have them."""
+
+BY_NAME = {axis.name: axis for axis in AXES}
+
+NAMES = ("size", *BY_NAME)
+"""All that tells cases apart that a reader chooses by."""
+
+MAIN = ("size", *(axis.name for axis in AXES if axis.always))
+"""Those that every table and filter has; the others only where they vary."""
+
+VARIED = tuple(name for name in CASE_COLUMNS if name in BY_NAME)
+"""In the order in which the cases of a suite vary, the last one fastest; that of the columns."""
+
+VALUES: Schema = {axis.name: axis.value for axis in AXES}
+"""The schema of one value, by axis."""

@@ -35,6 +35,7 @@ COMPONENTS = {
     "feed_forward": Component("feed-forward"),
     "block": Component("residual additions"),
     "head": Component("output head"),
+    "compiled": Component("compiled model"),
     "forward": Component("elsewhere"),
     "loss": Component("loss"),
     "backward": Component("backward"),

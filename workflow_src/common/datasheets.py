@@ -1,4 +1,4 @@
-"""Dense peak rates of matrix products, from NVIDIA's datasheets."""
+"""Dense peak rates of matrix products, and links between GPUs, from NVIDIA's datasheets."""
 
 from collections.abc import Mapping
 
@@ -15,3 +15,7 @@ PEAKS: Mapping[str, Mapping[str, int]] = {
 def peak_tflop_per_s(gpu: str, precision: str) -> int | None:
     """The peak of a GPU in a precision; None if no datasheet of it is here."""
     return PEAKS.get(gpu, {}).get(precision)
+
+
+LINKS_GB_PER_S: Mapping[str, int] = dict.fromkeys(PEAKS, 450)
+"""NVLink by the driver's name of the GPU, one way: the datasheets' 900 GB/s are both together."""

@@ -6,8 +6,8 @@ initialized.
 
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 
 import pynvml
 
@@ -69,6 +69,10 @@ def require_lockable(device: str) -> None:
     lock_folders()
 
 
+SEVERAL = "several-devices"
+"""The lock of those who lock one device after another, so that no two wait for each other."""
+
+
 @contextmanager
 def hold(device: str, about: str = "", wait_s: float = -1) -> Iterator[str]:
     """Lock one device of a kind ("cpu" or "cuda"); yields its name: "cpu" or a UUID.
@@ -79,10 +83,31 @@ def hold(device: str, about: str = "", wait_s: float = -1) -> Iterator[str]:
     there is no such device or the wait times out.
     """
     with one_locked(_names(device), about, wait_s) as name:
-        if name != "cpu":
-            os.environ["CUDA_VISIBLE_DEVICES"] = name
-            _wait_until_idle(name)
+        _use_only([name])
         yield name
+
+
+@contextmanager
+def hold_several(device: str, count: int, about: str = "") -> Iterator[list[str]]:
+    """As `hold`, but lock `count` devices, or as many as there are; yields their names."""
+    names = _names(device)
+    with ExitStack() as locks:
+        held: list[str] = []
+        with one_locked([SEVERAL], about, -1) if count > 1 else nullcontext():
+            while len(held) < min(count, len(names)):
+                free = [name for name in names if name not in held]
+                held.append(locks.enter_context(one_locked(free, about, -1)))
+        _use_only(held)
+        yield held
+
+
+def _use_only(names: Sequence[str]) -> None:
+    """Make these the only visible CUDA devices, once none of them is in use; "cpu" is none."""
+    if "cpu" in names:
+        return
+    os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(names)
+    for name in names:
+        _wait_until_idle(name)
 
 
 def processes_on(uuid: str) -> list[int]:

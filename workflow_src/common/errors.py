@@ -4,11 +4,15 @@ import errno
 import os
 import shlex
 import sys
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from workflow_src.common.printable import printable
+
+M = TypeVar("M")
 
 
 class StageError(RuntimeError):
@@ -70,3 +74,17 @@ def one_sentence(about: str = "") -> Iterator[None]:
             f"{where}{os.strerror(error.errno)}; {ADVICE[error.errno]} and run again, "
             "finished files are kept"
         )
+
+
+def attempt(make: Callable[[], M], otherwise: Callable[[], M]) -> M:
+    """What `make` makes. After a defect of this program, the traceback, and what `otherwise` makes.
+
+    Bad input is no defect: StageError passes.
+    """
+    try:
+        return make()
+    except StageError:
+        raise
+    except Exception:
+        traceback.print_exc(file=sys.stderr)
+        return otherwise()

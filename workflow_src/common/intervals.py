@@ -9,6 +9,9 @@ import numpy.typing as npt
 Indices = npt.NDArray[np.int64]
 Integers = npt.NDArray[np.signedinteger]
 
+BEFORE_ALL, AFTER_ALL = -(2**62), 2**62
+"""Times (ns) before and after all others."""
+
 
 def in_time(start: Indices, end: Indices) -> bool:
     """Whether intervals are in order of start and, where starts are equal, of end."""

@@ -6,10 +6,8 @@ from typing import Any
 
 from workflow_src.common.arguments import Parser, json_of
 from workflow_src.common.case import (
-    ATTENTIONS,
     NEEDS_CUDA,
-    OPTIMIZERS,
-    PRECISIONS,
+    VALUES,
     AnyCase,
     Brought,
     Case,
@@ -27,10 +25,7 @@ from workflow_src.common.schema import (
     mapping,
 )
 
-ATTENTION: Schema = {"if": {"pattern": ":"}, "then": TEXT, "else": choice(ATTENTIONS)}
-"""The schema of an attention: one of this project's, or file.py:function."""
-
-COLUMNS = {
+COLUMNS = VALUES | {
     "case": TEXT,
     "size": TEXT,
     "d_model": POSITIVE,
@@ -38,12 +33,7 @@ COLUMNS = {
     "layers": POSITIVE,
     "heads": POSITIVE,
     "vocabulary": POSITIVE,
-    "batch": POSITIVE,
-    "context": POSITIVE,
-    "precision": choice(PRECISIONS),
-    "attention": ATTENTION,
     "attention_code": TEXT,
-    "optimizer": choice(OPTIMIZERS),
     "device": choice(("cpu", "cuda")),
     "seed": NOT_NEGATIVE,
     "memory_limit_gib": {"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": 1e6},
@@ -63,6 +53,7 @@ OF_BROUGHT = COLUMNS | {
     "batch": NOT_NEGATIVE,
     "attention": TEXT,
     "optimizer": TEXT,
+    "execution": TEXT,
     "workload": TEXT,
     "axes": TEXT,
     "code": TEXT,

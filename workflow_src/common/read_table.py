@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_src.common.case import COUNTS
+from workflow_src.common.case import COUNTS, LATER
 from workflow_src.common.errors import StageError, remake
 from workflow_src.common.reading import reading
 from workflow_src.common.table_schema import columns
@@ -45,10 +45,13 @@ def read_table(
         )
         if case and "case" not in frame:
             frame = frame.assign(**case)
+        # Axes that this run is too old to have.
+        later = {n: LATER[n] for n in LATER if n in described and n not in frame}
         required = [name for name, each in described.items() if each.is_required]
-        absent = [name for name in required if name not in frame]
+        absent = [name for name in required if name not in frame and name not in later]
         if absent and (len(frame) or described.keys().isdisjoint(frame)):
             raise ValueError(f"no column {', '.join(absent)}")
+        frame = frame.assign(**later)
     return lines_numbered(frame)
 
 

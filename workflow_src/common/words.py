@@ -37,15 +37,6 @@ PHASES_IN_PROSE = {
 }
 """In sentences: each reads well after "the", and after a case's name and a comma."""
 
-AXES = {
-    "size": "size",
-    "context": "context",
-    "batch": "batch",
-    "precision": "precision",
-    "attention": "attention",
-    "optimizer": "optimizer",
-}
-
 OPTIMIZERS = {"adamw": "AdamW written out", "foreach": "foreach AdamW", "fused": "fused AdamW"}
 
 ATTENTIONS = {
@@ -54,6 +45,9 @@ ATTENTIONS = {
     "triton_softmax": "softmax in Triton",
     "sdpa": "fused attention",
 }
+
+VALUES = {"attention": ATTENTIONS, "optimizer": OPTIMIZERS}
+"""By the axis that has these values; those of other axes are words."""
 
 PRODUCTS = {
     "qkv": "q/k/v projections",

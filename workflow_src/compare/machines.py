@@ -10,6 +10,7 @@ import pandas as pd
 
 from workflow_src.answers.doubts import OF_THE_DEVICE, OF_THE_HOST, recorded_warnings
 from workflow_src.answers.tables import CaseKey
+from workflow_src.common.case import VARIED
 from workflow_src.common.environment import HOST_SPEEDS, SAME_EVERYWHERE
 from workflow_src.common.thresholds import SLOWER_HOST
 from workflow_src.compare.runs import Run
@@ -19,7 +20,7 @@ COMPARED = (*SAME_EVERYWHERE, "cpu_cores", "gpu_memory_gib", "python")
 
 WORK = (
     *("d_model", "d_ff", "layers", "heads", "vocabulary"),
-    *("batch", "context", "precision", "attention", "optimizer"),
+    *VARIED,
 )
 """Columns of the plan that say what a case computes: another value is another case."""
 

@@ -119,7 +119,7 @@ class Captures:
 
     def templates(self) -> list[str]:
         """The templates of the report and its page."""
-        return [f"{TEMPLATES}/captures.md.j2", *PAGE]
+        return [f"{TEMPLATES}/captures.md.j2", f"{TEMPLATES}/capture.md.j2", *PAGE]
 
     @property
     def asked(self) -> str:

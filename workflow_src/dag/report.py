@@ -14,11 +14,9 @@ from workflow_src.dag.wildcards import Wildcards, known
 from workflow_src.plan.suites import Plan
 
 FORMS = ("md", "page.md", "appendix.md", "appendix.page.md", "json")
-"""The files of an answer and of a study's section."""
+"""The files of an answer, of the cards and of a study's section."""
 
-CARD_FORMS = ("md", "page.md", "json")
-
-TEXTS = ("report.md", "page.md", "evidence.html", "cases.html", "points.html")
+TEXTS = ("report.md", "page.md")
 """The report's own templates, beside its parts, those of every page and of the appendix."""
 
 PARTS = TEMPLATES / "report"
@@ -62,7 +60,7 @@ class Report:
         return {
             "tables": [f"{results}/tables/{name}.csv" for name in REPORT_TABLES],
             "answers": [f"{results}/answers/{q}.{form}" for q in QUESTIONS for form in FORMS],
-            "cards": [f"{results}/answers/cards.{form}" for form in CARD_FORMS],
+            "cards": [f"{results}/answers/cards.{form}" for form in FORMS],
             "templates": [f"{TEMPLATES}/appendix.md.j2", *map(str, sorted(PARTS.glob("*.md.j2")))],
             "plan": [f"{results}/plan.csv"],
             "ceilings": self.ceilings.table(),

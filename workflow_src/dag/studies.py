@@ -54,6 +54,13 @@ class Studies:
         points = self.points(wildcards.study)
         return json.dumps(points[known(f"point of {wildcards.study}", wildcards.point, points)])
 
+    def gpus(self, wildcards: Wildcards) -> int:
+        """How many devices a study's point measures on."""
+        points = self.points(wildcards.study)
+        return int(
+            points[known(f"point of {wildcards.study}", wildcards.point, points)].get("gpus", 1)
+        )
+
     def memory_mb(self, wildcards: Wildcards, attempt: int) -> int:
         """Memory (MiB) to request from a cluster for a study's point; grows with each attempt."""
         return attempt * MEMORY_MIB
@@ -84,7 +91,7 @@ class Studies:
     def section_templates(self, wildcards: Wildcards) -> list[str]:
         """The templates of a study's section and, if it has long tables, of its appendix."""
         folder = TEMPLATES / "studies"
-        frames = [folder / f"_{part}.md.j2" for part in ("section", "appendix")]
+        frames = [folder / f"_section{part}.md.j2" for part in ("", ".appendix")]
         long = folder / f"{wildcards.study}.appendix.md.j2"
         own = [folder / f"{wildcards.study}.md.j2", *([long] if long.is_file() else [])]
         return [str(path) for path in (*frames, *own)]

@@ -6,7 +6,7 @@ import pandas as pd
 from workflow_src.captures.call_kinds import matching
 from workflow_src.captures.capture import KERNEL, OPERATOR, UNKNOWN
 from workflow_src.captures.rows import rows_where
-from workflow_src.common.intervals import Indices
+from workflow_src.common.intervals import BEFORE_ALL, Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.placing.attributed import Attributed
 
@@ -21,9 +21,6 @@ as seen in captures of an H100 and of H200s."""
 WAIT_EVENT = r"StreamWaitEvent"
 
 NO_TIES = pd.DataFrame({name: np.zeros(0, dtype=np.int64) for name in ("work", "after", "gap_ns")})
-
-BEFORE_ALL = -(2**62)
-"""A time (ns) before all others."""
 
 
 def device_work(

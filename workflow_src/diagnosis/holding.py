@@ -5,9 +5,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
-from workflow_src.common.intervals import Indices
+from workflow_src.common.intervals import BEFORE_ALL, Indices
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.diagnosis.device_work import BEFORE_ALL, lane_before
+from workflow_src.diagnosis.device_work import lane_before
 from workflow_src.diagnosis.recording import QUEUE, SHORT_NS
 
 Mask = npt.NDArray[np.bool_]

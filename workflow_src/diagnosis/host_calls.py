@@ -9,9 +9,9 @@ import pandas as pd
 from workflow_src.captures.call_kinds import call_kinds, matching
 from workflow_src.captures.capture import OVERHEAD, UNKNOWN
 from workflow_src.captures.rows import rows_where
-from workflow_src.common.intervals import Indices
+from workflow_src.common.intervals import BEFORE_ALL, Indices
 from workflow_src.common.nesting import NOWHERE, tree
-from workflow_src.diagnosis.device_work import BEFORE_ALL, WAIT_EVENT
+from workflow_src.diagnosis.device_work import WAIT_EVENT
 from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.ledger import blocking
 

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from workflow_src.common.intervals import Indices
+from workflow_src.common.intervals import AFTER_ALL, BEFORE_ALL, Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.changes import Change, MakeAsynchronous, Plan, ScaleHost, ScaleWork
-from workflow_src.diagnosis.device_work import BEFORE_ALL
 from workflow_src.diagnosis.recording import Recording
 from workflow_src.diagnosis.single_lane import (
     Times,
@@ -20,8 +19,6 @@ from workflow_src.diagnosis.single_lane import (
 
 TOLERANCE = 0.02
 """A step counts as understood if its replay without changes is off by no more than this share."""
-
-AFTER_ALL = 2**62
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from workflow_src.common.intervals import Indices
+from workflow_src.common.intervals import BEFORE_ALL, Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.changes import Plan
-from workflow_src.diagnosis.device_work import BEFORE_ALL
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from workflow_src.common.device_locks import locks_are_shared
-from workflow_src.common.devices import hold
+from workflow_src.common.devices import hold_several
 from workflow_src.common.subprocesses import told_if_killed
 from workflow_src.measure.gauges import state
 from workflow_src.measure.host import host_speed
@@ -25,15 +25,17 @@ def measured_alone(
 ) -> dict[str, Any]:
     """The result of `measure` under `key`, with environment, device states and times beside it.
 
-    `job` is a case or a study's point called `name`, with its device and, if it has one, its
-    memory limit. `finish` completes the result, still alone on the device, where the state after
-    measuring has been recorded: a profiler slows the launches of the process that it ran in. Raises
-    StageError if there is no such device, or less memory than that limit.
+    `job` is a case or a study's point called `name`, with its device and, if it has them, its
+    memory limit and `gpus`: how many devices it locks, of which the first one is recorded. `finish`
+    completes the result, still alone on the device, where the state after measuring has been
+    recorded: a profiler slows the launches of the process that it ran in. Raises StageError if
+    there is no such device, or less memory than that limit.
     """
     kind = job["device"]
     # What was imported is no garbage, and looking through it takes 0.1 s before each row.
     gc.freeze()
-    with told_if_killed(name), hold(kind, name) as device:
+    with told_if_killed(name), hold_several(kind, job.get("gpus", 1), name) as devices:
+        device = devices[0]
         before = state(device) | host_speed(kind)
         started_at, neighbors = now(), Neighbors(device)
         with limited_memory(kind, job.get("memory_limit_gib")), observed(neighbors.look):

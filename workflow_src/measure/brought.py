@@ -18,7 +18,9 @@ from workflow_src.common.errors import StageError
 from workflow_src.measure.oom import out_of_memory
 from workflow_src.workload import Workload
 
-PRECISION = "precision"
+AROUND = ("precision", "execution")
+"""The axes that are set around a model whose function doesn't take them."""
+
 NOT_THEIRS = {"workflow_src", "site-packages"}
 """Folders whose code is not that of a brought model, even if they lie beside its file."""
 
@@ -106,9 +108,9 @@ def function_of(where: str) -> Callable[..., Any]:
     return found
 
 
-def takes_precision(function: Callable[..., Any]) -> bool:
-    """Whether a function has a parameter `precision`, by name."""
-    return PRECISION in inspect.signature(function).parameters
+def takes(function: Callable[..., Any], name: str) -> bool:
+    """Whether a function has a parameter of this name."""
+    return name in inspect.signature(function).parameters
 
 
 def made(case: Brought, function: Callable[..., Any]) -> Workload:
@@ -116,9 +118,9 @@ def made(case: Brought, function: Callable[..., Any]) -> Workload:
 
     May run out of memory. Raises StageError if it can't be called so, or makes something else.
     """
-    given = case.arguments | {PRECISION: case.precision}
-    if not takes_precision(function):
-        del given[PRECISION]
+    given = case.arguments | {"precision": case.precision}
+    around = [name for name in AROUND if not takes(function, name)]
+    given = {name: each for name, each in given.items() if name not in around}
     try:
         inspect.signature(function).bind(torch.device(case.device), **given)
     except TypeError as error:

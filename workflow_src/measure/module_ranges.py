@@ -6,7 +6,7 @@ folded, so that those of all layers are one path.
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -15,6 +15,7 @@ from torch.utils.hooks import RemovableHandle
 
 from workflow_src.common.case import PHASES
 from workflow_src.common.components import COMPONENTS
+from workflow_src.measure.compiling import in_place, replace_call
 from workflow_src.model.ranges import range_
 
 OWN_RANGES = frozenset((*PHASES, *COMPONENTS))
@@ -27,8 +28,7 @@ Entered = list[AbstractContextManager[object]]
 
 def is_compiled(module: nn.Module) -> bool:
     """Whether a module runs under torch.compile, into which hooks don't belong."""
-    in_place = getattr(module, "_compiled_call_impl", None) is not None
-    return in_place or type(module).__name__ == "OptimizedModule"
+    return in_place(module) is not None or type(module).__name__ == "OptimizedModule"
 
 
 def named_modules(model: nn.Module, depth: int, fold: str) -> dict[nn.Module, str]:
@@ -142,7 +142,21 @@ class ForwardThenLoss:
 
     @contextmanager
     def of(self, model: nn.Module) -> Iterator[None]:
-        """While inside, `model` is the one whose calls are told apart."""
+        """While inside, `model` is the one whose calls are told apart.
+
+        Into compiled code no hooks belong: of a model that is compiled in place, the call is told
+        from outside, and of one that torch.compile returned not at all.
+        """
+        if call := in_place(model):
+            replace_call(model, self._told(call))
+            try:
+                yield
+            finally:
+                replace_call(model, call)
+            return
+        if is_compiled(model):
+            yield
+            return
         handles = (
             model.register_forward_pre_hook(self._begin),
             model.register_forward_hook(self._end, always_call=True),
@@ -152,6 +166,16 @@ class ForwardThenLoss:
         finally:
             for handle in handles:
                 handle.remove()
+
+    def _told(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def told(*given: Any, **named: Any) -> Any:
+            self._begin()
+            try:
+                return call(*given, **named)
+            finally:
+                self._end()
+
+        return told
 
     def _begin(self, *_: Any) -> None:
         if self.inside:

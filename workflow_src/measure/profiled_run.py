@@ -18,6 +18,7 @@ from workflow_src.common.devices import hold
 from workflow_src.common.errors import one_sentence
 from workflow_src.common.plan_row import add_plan_row
 from workflow_src.measure.brought import blamed
+from workflow_src.measure.compiling import refused
 from workflow_src.measure.host import host_speed
 from workflow_src.measure.machine import host_id, use_threads
 from workflow_src.measure.memory_limit import limited_memory
@@ -38,9 +39,14 @@ def fitting(workload: Workload, phases: Sequence[str], steps: int) -> list[str]:
     """
 
     def run(phase: str) -> Row:
-        with blamed(workload.case, "a step"):
+        def several() -> None:
             for _ in range(steps):
                 run_step(workload, phase)
+
+        with blamed(workload.case, "a step"):
+            if workload.compiles:
+                return refused(several, workload.case.device)
+            several()
         return {}
 
     rows = in_turn(phases, run, workload.release)

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from workflow_src.common.case import PHASES, AnyCase, Brought, Case
+from workflow_src.common.case import COMPILED, PHASES, AnyCase, Brought, Case
 from workflow_src.measure import brought
+from workflow_src.measure.compiling import Options, compile_whole
 from workflow_src.measure.module_ranges import ForwardThenLoss, is_compiled, module_ranges
 from workflow_src.measure.oom import free
 from workflow_src.measure.own_attention import own_core
@@ -38,7 +39,7 @@ class Build:
     rounded: bool = False
 
     @property
-    def options(self) -> dict[str, str | int | bool | Callable[..., object]] | None:
+    def options(self) -> Options | None:
         """What torch.compile is told; None leaves its own choices."""
         return {"emulate_precision_casts": True} if self.rounded else None
 
@@ -48,18 +49,18 @@ USUAL = Build()
 
 @dataclass(frozen=True)
 class Parts:
-    """What a workload runs; `run` is the model, or what torch.compile makes of it.
+    """What a workload runs.
 
     precision: what is set around the model, "" for nothing. optimizer: None without a parameter
-    that needs a gradient.
+    that needs a gradient. compiles: whether the whole model is to run under torch.compile.
     """
 
     model: nn.Module
-    run: Callable[..., Any]
     batch: tuple[Any, ...]
     loss: Callable[..., Tensor]
     optimizer: Optimizer | None
     precision: str
+    compiles: bool
 
 
 class Workload:
@@ -73,25 +74,27 @@ class Workload:
         self.case, self.build = case, build
         self.device = torch.device(case.device)
         parts = _of_function(case) if isinstance(case, Brought) else _own(case, build)
-        self.model, self.run, self.batch = parts.model, parts.run, parts.batch
+        self.model, self.batch, self.compiles = parts.model, parts.batch, parts.compiles
         self._optimizer, self.loss, self.precision = parts.optimizer, parts.loss, parts.precision
         self.scaler = torch.amp.GradScaler(case.device, enabled=self.precision == "fp16")
         self._divided: AbstractContextManager[object] = nullcontext()
         self._last_loss: Tensor | None = None
         state = self._optimizer.state if self._optimizer else {}
         self._made_at_once = {parameter: set(each) for parameter, each in state.items()}
+        if self.compiles:
+            compile_whole(self.model, build.options)
 
     @property
     def compiled(self) -> bool:
         """Whether any part of the model runs under torch.compile."""
-        return self.build.compiled or any(map(is_compiled, self.model.modules()))
+        return any(map(is_compiled, self.model.modules()))
 
     def told(self) -> dict[str, bool | int]:
-        """Of a brought model its parameters and its batch's size, whether it is `compiled`, and its
-        last loss, if any, `finite`.
+        """Whether the model is `compiled`; of a brought one its parameters and its batch's size,
+        too, and whether its last loss, if any, is `finite`.
         """
         if not isinstance(self.case, Brought):
-            return {}
+            return {"compiled": True} if self.compiled else {}
         last = self._last_loss
         finite = {} if last is None else {"finite": bool(torch.isfinite(last))}
         sizes = {"parameters": sum(each.numel() for each in self.model.parameters())}
@@ -124,14 +127,14 @@ class Workload:
         For this project's own model, logits: (batch, context, vocabulary).
         """
         with self._autocast():
-            return self.run(*self.batch)
+            return self.model(*self.batch)
 
     def forward_backward(self) -> None:
         """Compute gradients of the loss; the previous step's are dropped first."""
         with range_("zero_grad"):
             self.optimizer.zero_grad(set_to_none=True)
         with self._autocast(), self._divided:
-            loss = self.loss(self.run, *self.batch)
+            loss = self.loss(self.model, *self.batch)
         with range_("backward"):
             torch.autograd.backward(self.scaler.scale(loss))
         if isinstance(self.case, Brought):
@@ -163,8 +166,10 @@ class Workload:
             say(f"{self.case.case}: what runs under torch.compile has no ranges of modules")
         divided = ForwardThenLoss()
         self._divided = divided
-        whole = nullcontext() if is_compiled(self.model) else divided.of(self.model)
-        with whole, module_ranges(self.model, self.case.module_depth, self.case.module_fold):
+        with (
+            divided.of(self.model),
+            module_ranges(self.model, self.case.module_depth, self.case.module_fold),
+        ):
             yield
         self._divided = nullcontext()
 
@@ -216,22 +221,22 @@ def _own(case: Case, build: Build) -> Parts:
     tokens = torch.randint(case.vocabulary, shape, generator=generator).to(case.device)
     inputs, targets = tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()
 
-    def loss(run: Callable[[Tensor], Tensor], inputs: Tensor) -> Tensor:
+    def loss(model: Callable[[Tensor], Tensor], inputs: Tensor) -> Tensor:
         with range_("forward"):
-            logits = run(inputs)
+            logits = model(inputs)
         with range_("loss"):
             return cross_entropy(logits, targets)
 
-    run = torch.compile(model, options=build.options) if build.compiled else model
     optimizer = build_optimizer(case.optimizer, model.parameters(), build.capturable)
     precision = "" if build.bf16_weights else case.precision
-    return Parts(model, run, (inputs,), loss, optimizer, precision)
+    compiles = build.compiled or case.execution == COMPILED
+    return Parts(model, (inputs,), loss, optimizer, precision, compiles)
 
 
 def _of_function(case: Brought) -> Parts:
-    """What a brought function makes; a precision that it takes is its own affair."""
+    """What a brought function makes; a precision and an execution that it takes are its own."""
     function = brought.function_of(case.workload)
-    own_precision = brought.takes_precision(function)
+    own_precision = brought.takes(function, "precision")
     if not own_precision:
         use_precision(case.precision)
     found = brought.made(case, function)
@@ -242,4 +247,5 @@ def _of_function(case: Brought) -> Parts:
     trained = [each for each in found.model.parameters() if each.requires_grad]
     optimizer = found.optimizer or (torch.optim.AdamW(trained) if trained else None)
     precision = "" if own_precision else case.precision
-    return Parts(found.model, found.model, found.batch, loss, optimizer, precision)
+    compiles = case.execution == COMPILED and not brought.takes(function, "execution")
+    return Parts(found.model, found.batch, loss, optimizer, precision, compiles)

@@ -32,23 +32,19 @@ def listening(profiler: str | None) -> Iterator[None]:
 
     Raises ValueError for any other name.
     """
-    global _emit
     emitters = {None: _silence, "nsys": nvtx.annotate, "torch": record_function}
     if profiler not in emitters:
         raise ValueError(f"profiler: {profiler!r} is not one of nsys, torch")
-    _emit = emitters[profiler]
-    try:
+    with emitting(emitters[profiler]):
         yield
-    finally:
-        _emit = _silence
 
 
 @contextmanager
 def emitting(emit: RangeFactory) -> Iterator[None]:
     """While inside, `emit` makes the context manager of each range, from its name."""
     global _emit
-    _emit = emit
+    before, _emit = _emit, emit
     try:
         yield
     finally:
-        _emit = _silence
+        _emit = before

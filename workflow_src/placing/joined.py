@@ -19,7 +19,7 @@ from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
 from workflow_src.common.torch_ranks import Rank, jobs, rank_of
 from workflow_src.placing.families import families
-from workflow_src.placing.ranks import collectives
+from workflow_src.placing.ranks import collectives, ends_together
 
 OTHER_THREADS = 2**32
 """Added to threads' numbers but the main one's, which is its process's, as elsewhere on Linux."""
@@ -68,9 +68,9 @@ def joined(captures: Sequence[Capture], ranks: Sequence[Rank]) -> Capture:
 
 
 def _collective_ends(work: pd.DataFrame) -> Indices:
-    """When collectives' kernels end (ns), in order."""
+    """When kernels of collectives end (ns) that do so together, in order."""
     found = collectives(work.assign(family=families(work["name"])))
-    return np.sort(found["end_ns"].to_numpy())
+    return np.sort(found["end_ns"].to_numpy()[ends_together(found["name"].tolist())])
 
 
 def _as_rank(capture: Capture, rank: int, ahead_ns: int) -> Capture:

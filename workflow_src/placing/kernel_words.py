@@ -47,6 +47,9 @@ _OPERATIONS = {
     "_softmax": "softmax",
 }
 
+_INDUCTOR = re.compile(r"^triton_[a-z]{3}_fused_(\w+?)(?:_\d+)?$")
+"""A kernel that torch.compile generated, named after the operations that it fuses."""
+
 _FUSED_ADAM = re.compile(r"(?i)fused_?adam")
 _FOREACH = re.compile(r"multi_tensor_apply|aten::_foreach_")
 
@@ -70,6 +73,8 @@ def what(name: str, short_name: str, family: str) -> str:
             return found
     if family in _FAMILIES:
         return _FAMILIES[family]
+    if fused := _INDUCTOR.match(name):
+        return f"fused {fused[1].lstrip('_')}"
     operation = re.search(r"\((\w+)\)$", short_name) or re.search(r"^aten::(\w+)$", short_name)
     other = "elementwise operation" if family == "elementwise" else family
     return _OPERATIONS.get(operation[1], other) if operation else other

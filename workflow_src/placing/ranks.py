@@ -2,15 +2,18 @@
 
 Processes that communicate, all of a program or a group of them, call the same collectives in the
 same order, each group in a stream of its own, and one call's kernels end together, when the last
-process has come. What a kernel takes longer than the shortest one of its call, it waited. Nothing
-is told unless all kernels fit that, or all of the time that every process recorded: windows of
-traces of single ranks begin and end at their own moments.
+process has come. Those of a broadcast need not: its sender may be done before another process has
+begun. What a kernel takes longer than the shortest one of its call, it waited. Nothing is told
+unless all kernels fit that, or all of the time that every process recorded: windows of traces of
+single ranks begin and end at their own moments.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.captures.capture import KERNEL
@@ -22,6 +25,9 @@ COLLECTIVE = "communication"
 POINT_TO_POINT = "SendRecv"
 """Found in names of kernels that not all processes run together."""
 
+ONE_WAY = re.compile(r"_(?:Broadcast|Reduce)_")
+"""Found in names of kernels that move data from one process, or to one, which needn't end together.
+"""
 
 TOGETHER_NS = 100_000
 """Kernels of one call end within this time of each other, by clocks of ranks made one: 40 us in
@@ -63,7 +69,8 @@ class _Stream:
             return False
         both = (*group, self)
         shortest = np.min([each.length for each in both], axis=0)
-        return bool((np.ptp([each.end for each in both], axis=0) <= shortest).all())
+        fits = np.ptp([each.end for each in both], axis=0) <= shortest
+        return bool(fits[ends_together(self.names)].all())
 
 
 def waits(work: pd.DataFrame) -> Waits:
@@ -72,7 +79,9 @@ def waits(work: pd.DataFrame) -> Waits:
     found = collectives(work) if work["process"].nunique() > 1 else work[:0]
     if found["process"].nunique() < 2:
         return Waits(none, False, 0)
-    for kernels in (found, _in_all_windows(found)):
+    # Windows that open between steps hold the launches of the same ones, whatever still ran then.
+    launched_inside = found[found["missing"] == ""]
+    for kernels in (found, launched_inside, _in_all_windows(found)):
         groups = _groups(kernels.sort_values(["start_ns", "end_ns"]))
         if groups and all(len(group) > 1 for group in groups):
             return Waits(_waited(groups, none), True, len(found) - len(kernels))
@@ -95,6 +104,12 @@ def _waited(groups: Sequence[Sequence["_Stream"]], none: Indices) -> Indices:
         for each in group:
             waited[each.rows] = each.length - shortest
     return waited
+
+
+def ends_together(names: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """Which collectives end in all processes at once; all of them where none has to."""
+    both_ways = np.array([not ONE_WAY.search(name) for name in names], dtype=bool)
+    return both_ways if both_ways.any() else ~both_ways
 
 
 def collectives(work: pd.DataFrame) -> pd.DataFrame:

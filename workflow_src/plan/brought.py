@@ -16,19 +16,18 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from workflow_src.common.case import OWN, PRECISIONS, Brought
+from workflow_src.common.case import BY_NAME, COUNTS, OWN, PRECISIONS, Brought
 from workflow_src.common.schema import one_of
 from workflow_src.plan.config import ConfigError
 from workflow_src.plan.modules import bound_names, imported_names, is_constant, source_of
 
 PRECISION, WORKLOAD = "precision", "workload"
+AROUND = (PRECISION, "execution")
+"""The axes that are set around a model where its function doesn't take them."""
+
 TENSORS = 3
 """What an attention is called with: q, k and v."""
 
-COLUMNS = ("context", "batch", "attention", "optimizer", PRECISION)
-"""The axes that have a column in all tables; the others stand in the column `size`."""
-
-COUNTS = ("context", "batch")
 WORD = re.compile(r"[A-Za-z0-9_.]+")
 VALUE = re.compile(r"[A-Za-z0-9_.+-]+")
 """What an axis's value may be as text: 1e-05, -0.5 and gpt2-medium, too."""
@@ -155,7 +154,7 @@ def _tree(file: Path, key: str = WORKLOAD) -> ast.Module:
 def _signature_problem(arguments: ast.arguments, axes: Mapping[str, Any]) -> str:
     """What is wrong with calling a function as `make(device, **axes)`; "" if nothing is.
 
-    The axis `precision` is taken by the workflow where the function doesn't.
+    The axes AROUND are taken by the workflow where the function doesn't; a precision is always set.
     """
     positional = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
     if not positional and not arguments.vararg:
@@ -168,7 +167,7 @@ def _signature_problem(arguments: ast.arguments, axes: Mapping[str, Any]) -> str
     missing = [name for name in needed if name not in axes and name != PRECISION]
     if missing:
         return f"the function needs {missing[0]!r}, which is none of the axes ({_listed(axes)})"
-    unknown = [name for name in axes if name not in (*by_name, PRECISION)]
+    unknown = [name for name in axes if name not in (*by_name, *AROUND)]
     if unknown and not arguments.kwarg:
         return f"the function doesn't take the axis {unknown[0]!r}; it takes {_listed(by_name)}"
     return ""
@@ -261,8 +260,8 @@ def _planned_files(plan: Path) -> set[Path]:
 
 
 def _require_value(axis: str, value: Any) -> None:
-    if axis == PRECISION and value not in PRECISIONS:
-        raise ConfigError(one_of(f"axes.{axis}", value, PRECISIONS))
+    if axis in AROUND and value not in (allowed := BY_NAME[axis].value["enum"]):
+        raise ConfigError(one_of(f"axes.{axis}", value, allowed))
     if axis in COUNTS and not (type(value) is int and value > 0):
         raise ConfigError(f"axes.{axis}: {value!r} must be an integer above 0")
     if not VALUE.fullmatch(str(value)):
@@ -274,16 +273,15 @@ def _require_value(axis: str, value: Any) -> None:
 
 def _case(name: str, given: Mapping[str, Any], settings: Mapping[str, Any], device: str) -> Brought:
     said = {axis: f"{axis}={value}" for axis, value in given.items() if axis != PRECISION}
-    others = [words for axis, words in said.items() if axis not in COLUMNS]
-    precision = str(given.get(PRECISION, "fp32"))
+    others = [words for axis, words in said.items() if axis not in BY_NAME]
+    own = {axis: 0 if axis in COUNTS else OWN for axis in BY_NAME} | {PRECISION: "fp32"}
+    values = {axis: given.get(axis, own[axis]) for axis in own}
+    columns: dict[str, Any] = {
+        axis: each if axis in COUNTS else str(each) for axis, each in values.items()
+    }
     return Brought(
-        case="-".join([name, *said.values(), precision]),
+        case="-".join([name, *said.values(), columns[PRECISION]]),
         size="-".join([name, *others]),
-        context=given.get("context", 0),
-        batch=given.get("batch", 0),
-        precision=precision,
-        attention=str(given.get("attention", OWN)),
-        optimizer=str(given.get("optimizer", OWN)),
         device=device,
         workload=settings["workload"],
         axes=json.dumps(given),
@@ -292,4 +290,5 @@ def _case(name: str, given: Mapping[str, Any], settings: Mapping[str, Any], devi
         module_fold=settings["module_fold"],
         seed=settings["seed"],
         memory_limit_gib=settings["memory_limit_gib"],
+        **columns,
     )

@@ -5,19 +5,21 @@ import os
 import re
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from workflow_src.common.case import (
     ATTENTIONS,
+    AXES,
+    BY_NAME,
     NEEDS_CUDA,
     PRECISIONS,
+    VARIED,
     AnyCase,
     Case,
     names_code,
-    short_name,
 )
 from workflow_src.common.ceilings import SIZES
 from workflow_src.common.devices import cuda_devices
@@ -112,7 +114,10 @@ class Plan:
 
     def rows(self) -> list[dict[str, Any]]:
         """The complete plan, one row per case."""
-        return [self.benchmark_row(name) | self.capture_row(name) for name in self.case_ids]
+        return [
+            asdict(case) | self.benchmark_row(case.case) | self.capture_row(case.case)
+            for case in self.cases
+        ]
 
 
 def _steps_in_capture(row: Mapping[str, Any]) -> int:
@@ -120,15 +125,10 @@ def _steps_in_capture(row: Mapping[str, Any]) -> int:
     return max(1, min(int(row["capture_steps"]), most))
 
 
-def case_id(size: str, axes: Mapping[str, Any]) -> str:
-    """A short readable id; axes at their usual value are left out."""
-    parts = [size, f"ctx{axes['context']}", axes["precision"]]
-    parts += [f"b{axes['batch']}"] if axes["batch"] != 4 else []
-    attention = axes["attention"]
-    attention = short_name(attention) if names_code(attention) else attention
-    parts += [attention] if attention != "naive" else []
-    parts += [axes["optimizer"]] if axes["optimizer"] != "adamw" else []
-    return "-".join(parts)
+def case_id(size: str, values: Mapping[str, Any]) -> str:
+    """A short readable id; but for the main axes, those at their usual value are left out."""
+    marks = (axis.marked(values[axis.name]) for axis in AXES)
+    return "-".join([size, *filter(None, marks)])
 
 
 def make_cases(config: Mapping[str, Any], device: str) -> tuple[AnyCase, ...]:
@@ -136,12 +136,11 @@ def make_cases(config: Mapping[str, Any], device: str) -> tuple[AnyCase, ...]:
     if config["workload"]:
         return brought_cases(config, device)
     suite = config["suites"][config["suite"]]
-    names = ("context", "batch", "precision", "attention", "optimizer")
-    combinations = product(suite["sizes"], *(suite[_plural(name)] for name in names))
+    combinations = product(suite["sizes"], *(suite[BY_NAME[name].plural] for name in VARIED))
     common = {key: config[key] for key in ("vocabulary", "seed", "memory_limit_gib")}
     cases = []
     for size, *values in combinations:
-        axes = dict(zip(names, values, strict=True))
+        axes = dict(zip(VARIED, values, strict=True))
         fields = common | config["sizes"][size] | axes
         cases.append(Case(case=case_id(size, axes), size=size, device=device, **fields))
     ids = [case.case for case in cases]
@@ -152,10 +151,6 @@ def make_cases(config: Mapping[str, Any], device: str) -> tuple[AnyCase, ...]:
                 "rename a file or a function"
             )
     return tuple(cases)
-
-
-def _plural(axis: str) -> str:
-    return axis + ("es" if axis.endswith("h") else "s")
 
 
 def recorded(path: Path) -> dict[str, str]:
@@ -268,8 +263,8 @@ def _require_cpu_values(config: Mapping[str, Any]) -> None:
     for axis, value in NEEDS_CUDA.items():
         key, values = f"axes.{axis}", axes.get(axis, ())
         if not config["workload"]:
-            key = f"suites.{name}.{_plural(axis)}"
-            values = config["suites"][name][_plural(axis)]
+            key = f"suites.{name}.{BY_NAME[axis].plural}"
+            values = config["suites"][name][BY_NAME[axis].plural]
         if value in values:
             allowed = ", ".join(other for other in everything[axis] if other != value)
             raise ConfigError(

@@ -7,10 +7,10 @@ from typing import Any
 
 from workflow_src.common.arguments import Parser, json_of, new_file
 from workflow_src.common.atomic_write import write_text
-from workflow_src.common.case import OPTIMIZERS, PRECISIONS, names_code
+from workflow_src.common.case import AXES, names_code
 from workflow_src.common.errors import one_sentence
-from workflow_src.common.plan_row import ATTENTION, COLUMNS, OF_BROUGHT, SIZE
-from workflow_src.common.schema import POSITIVE, TEXT, choice, listed, mapping
+from workflow_src.common.plan_row import COLUMNS, OF_BROUGHT, SIZE
+from workflow_src.common.schema import TEXT, listed, mapping
 from workflow_src.plan.config import ConfigError, one_of
 from workflow_src.plan.suites import expand
 
@@ -24,16 +24,10 @@ def as_csv(rows: Sequence[dict[str, Any]]) -> str:
     return text.getvalue()
 
 
-AXES = {
-    "sizes": TEXT,
-    "contexts": POSITIVE,
-    "batches": POSITIVE,
-    "precisions": choice(PRECISIONS),
-    "attentions": ATTENTION,
-    "optimizers": choice(OPTIMIZERS),
-}
+SIZES = {"sizes": listed(TEXT)}
+VALUES = {axis.plural: listed(axis.value) for axis in AXES}
 PROCESSES = {"processes": COLUMNS["processes"] | {"type": ["integer", "null"]}}
-OWN_SUITE = mapping({name: listed(values) for name, values in AXES.items()} | PROCESSES)
+OWN_SUITE = mapping(SIZES | VALUES | PROCESSES)
 SUITE = {"if": {"required": ["axes"]}, "then": mapping(PROCESSES), "else": OWN_SUITE}
 FROM_ROWS = (
     *("device", "profiler", "vocabulary", "seed", "memory_limit_gib"),

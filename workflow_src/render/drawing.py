@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from workflow_src.common.case import CASE_COLUMNS
+from workflow_src.common.errors import attempt
 
 Row = dict[str, Any]
 
@@ -147,3 +148,9 @@ def svg(draw: Callable[[], Figure], name: str) -> str:
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
         plt.close(figure)
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
+
+
+def drawn(draw: Callable[[], Figure], name: str, log: str) -> str:
+    """A figure as SVG; equal tables give equal bytes. One that says so if it can't be drawn."""
+    why = f"{name} could not be drawn: see {log}"
+    return attempt(lambda: svg(draw, name), lambda: svg(lambda: nothing(why), name))

@@ -4,21 +4,17 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 import jinja2
-import markdown  # type: ignore[import-untyped,unused-ignore]
-from markdown.extensions.toc import TocExtension  # type: ignore[import-untyped,unused-ignore]
 from markupsafe import Markup
 
 from workflow_src.common.errors import StageError, remake
 from workflow_src.common.reading import reading
-from workflow_src.render.rows import Axes, with_data
-
-LONG = 12
-"""A table with more rows is one to search, sort and filter."""
+from workflow_src.render.page_table import PageTable, taken_out
+from workflow_src.render.prose import Prose
+from workflow_src.render.rows import Axes
 
 HINT = "Point at a box, tap it, or choose it by the arrows up and down: it says more here."
 TELLING = Markup(
@@ -28,35 +24,10 @@ TELLING = Markup(
 ).format(HINT)
 """What stands below a picture with charts to zoom."""
 
-HEADING = re.compile(r'<h\d id="([^"]*)"[^>]*>(.*?)</h')
-FIRST = re.compile(r"<th[^>]*>(.*?)</th>")
-CELL = re.compile(
-    r'<td(?: style="text-align: (?P<side>\w+);")?>(?P<text>[^<]*)(?=(?P<rest>.*?)</td>)'
-)
-TAG = re.compile(r"<[^>]*>")
-LONG_WORD = re.compile(r"\S{20}")
-"""What is broken where paper is too narrow for it: a kernel's name."""
-
-WIDE = 24
-"""A cell with more characters than this may be broken into lines on a screen; others may not."""
-
 PLACE = re.compile(r"<p>@@([^@<]+)@@</p>")
 OUTWARD = re.compile(r'<a href="(?P<target>(?!#|https?:)[^"]*)">(?P<text>.*?)</a>', re.DOTALL)
 
 EXPORTED = re.compile(r"export\s*\{.*?\b([\w$]+) as default\b.*?\};?", re.DOTALL)
-
-
-def to_html(text: str) -> tuple[str, str]:
-    """Markdown as HTML, and its contents as a list of links.
-
-    Raw HTML in the Markdown is shown as text, never passed through.
-    """
-    contents = TocExtension(toc_depth="2-3")
-    converter = markdown.Markdown(extensions=["tables", "sane_lists", contents])
-    converter.preprocessors.deregister("html_block")
-    converter.inlinePatterns.deregister("html")
-    body = str(converter.convert(text))
-    return body, str(converter.toc)  # type: ignore[attr-defined,unused-ignore]
 
 
 def inline_figures(body: str, folder: Path) -> str:
@@ -102,36 +73,6 @@ def _own_ids(svg: str, name: str) -> str:
     return re.sub(r'((?<!\w)id="|href="#|url\(#)', rf"\g<1>{name}-", svg)
 
 
-def framed_tables(body: str) -> str:
-    """Each table in a box of its own that scrolls; one with many rows is of class "long".
-
-    Not that of one thing, whose first heading is that of its section: its rows aren't of a kind.
-
-    Before that is a box for its tools, which scripts fill; its title is the heading's id.
-    """
-    numbers = count(1)
-
-    def framed(match: re.Match[str]) -> str:
-        table = match[0]
-        long, tools = "", ""
-        title, said = (HEADING.findall(body, 0, match.start()) or [("", "")])[-1]
-        if table.count("<tr>") - 1 > LONG and FIRST.findall(table)[:1] != [said]:
-            long, tools = ' class="long"', f'<div class="tools" data-title="{title}"></div>'
-        label = f'role="group" aria-label="table {next(numbers)}"'
-        table = CELL.sub(_classed, table).replace("<table>", f"<table{long}>", 1)
-        return f'{tools}<div class="table" tabindex="0" {label}>{table}</div>'
-
-    return re.sub(r"<table>.*?</table>", framed, body, flags=re.DOTALL)
-
-
-def _classed(cell: re.Match[str]) -> str:
-    """The start of a cell with short classes, because a page has tens of thousands of cells."""
-    right, word = cell["side"] == "right", bool(LONG_WORD.search(cell["text"]))
-    wide = len(TAG.sub("", cell["text"] + cell["rest"])) > WIDE
-    classes = " ".join(["right"] * right + ["word"] * word + ["wide"] * wide)
-    return (f'<td class="{classes}">' if classes else "<td>") + cell["text"]
-
-
 def _as_code(link: re.Match[str]) -> str:
     """A link to a file that the page's readers needn't have."""
     return f"{link['text']} (<code>{link['target']}</code>)"
@@ -163,7 +104,7 @@ def make_html(
     text: str,
     folder: Path,
     templates: Path,
-    parts: Mapping[str, Markup] | None = None,
+    parts: Mapping[str, Markup | PageTable] | None = None,
     plan: Sequence[Mapping[str, Any]] = (),
 ) -> str:
     """The Markdown `text`, with links relative to `folder`, as one self-contained HTML page.
@@ -172,24 +113,45 @@ def make_html(
     link to a file becomes its text and, as code, its target. Long tables are filtered by the axes
     of the cases of `plan`, or by those that they name.
     """
-    converted, contents = to_html(text)
-    body = framed_tables(inline_figures(converted, folder))
+    marked, tables = taken_out(text)
+    prose, given = Prose(marked), parts or {}
+    every = {f"table {place}": table for place, table in enumerate(tables, 1)}
+    every |= {
+        name: part
+        for name, part in given.items()
+        if isinstance(part, PageTable) and name in prose.sections
+    }
+    made, axes = _page_tables(every, prose, plan)
+    body = inline_figures(prose.body, folder)
     body = re.sub(r"<p>(<figure .*?</figure>)</p>", r"\1", body, flags=re.DOTALL)
-    body = PLACE.sub(
-        lambda place: (parts or {}).get(place[1], place[0]), OUTWARD.sub(_as_code, body)
-    )
-    axes = Axes.of(body, plan)
-    body = with_data(body, axes)
+    places = {**given, **made}
+    body = PLACE.sub(lambda place: str(places.get(place[1], place[0])), OUTWARD.sub(_as_code, body))
     style, program = data_tables() if 'class="long"' in body else (Markup(), Markup())
     title = next(line for line in text.splitlines() if line.startswith("# ")).lstrip("# ")
     return html_template(templates, "report.html.j2").render(
         title=title,
         body=Markup(body),
-        contents=Markup(contents),
+        contents=Markup(prose.contents),
         filters=axes.values,
         table_style=style,
         table_program=program,
     )
+
+
+def _page_tables(
+    tables: Mapping[str, PageTable], prose: Prose, plan: Sequence[Mapping[str, Any]]
+) -> tuple[dict[str, Markup], Axes]:
+    """The HTML of the tables at places of a page, and what the long ones are filtered by."""
+    above = {name: prose.sections[name] for name in tables}
+    long = {name for name, table in tables.items() if table.is_long(above[name][1])}
+    axes = Axes.of(
+        ((each.heads, each.texts) for name, each in tables.items() if name in long), plan
+    )
+    made = {
+        name: table.html(table.label or name, table.title or above[name][0], name in long, axes)
+        for name, table in tables.items()
+    }
+    return made, axes
 
 
 def html_template(templates: Path, name: str) -> jinja2.Template:

@@ -45,10 +45,14 @@ def joined(words: Iterable[str]) -> str:
     return f"{', '.join(said[:-1])} and {said[-1]}"
 
 
+def literal(value: Any) -> str:
+    """Text as one line that can be printed."""
+    return printable(re.sub(r"\s+", " ", str(value)))
+
+
 def escape(value: Any) -> str:
     """Text escaped so that Markdown and HTML show it literally, in sentences and table cells."""
-    line = printable(re.sub(r"\s+", " ", str(value)))
-    text = html.escape(line, quote=False).replace("|", "&#124;")
+    text = html.escape(literal(value), quote=False).replace("|", "&#124;")
     text = re.sub(r"([\\`*\[\]])", r"\\\1", text)
     return re.sub(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", r"\\_", text)
 

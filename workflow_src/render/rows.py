@@ -1,18 +1,12 @@
 """What scripts need to know of a long table's rows: how cells sort, and what each row is of."""
 
-import html
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from typing import Any
 
+from workflow_src.common.case import MAIN, VARIED
 from workflow_src.common.words import PARTS, STATES
-
-LONG = re.compile(r'<table class="long">.*?</table>', re.DOTALL)
-ROW = re.compile(r"<tr([^>]*)>(.*?)</tr>", re.DOTALL)
-HEADING = re.compile(r"<th[^>]*>(.*?)</th>", re.DOTALL)
-CELL = re.compile(r"<td([^>]*)>(.*?)</td>", re.DOTALL)
 
 NUMBER = re.compile(r"[-+]?(?:\d[\d,]*)?\.?\d+(?:e[-+]?\d+)?(?= |$)")
 """What a cell begins with if it sorts by that."""
@@ -20,13 +14,17 @@ NUMBER = re.compile(r"[-+]?(?:\d[\d,]*)?\.?\d+(?:e[-+]?\d+)?(?= |$)")
 BLANK = {"", *(word for state, word in STATES.items() if state != "ok")}
 
 CASE, PHASE = "case", "phase"
-CHOSEN_BY = ("size", "context", "batch", "precision", "attention", "optimizer")
+CHOSEN_BY = ("size", *VARIED)
 """What tells cases apart that a reader chooses by."""
 
 PART = "part"
 """A column of phases and of parts of a step; a whole step among them is a training step."""
 
 WHOLE = {"step": PARTS["train_step"]}
+
+
+Texts = tuple[Sequence[str], Sequence[Sequence[str]]]
+"""The headings of a table, and the texts of its cells by row."""
 
 
 @dataclass(frozen=True)
@@ -41,87 +39,53 @@ class Axes:
     cases: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, body: str, plan: Sequence[Mapping[str, Any]]) -> "Axes":
-        """Those of the cases of a plan; without a plan, those that the tables of a page name."""
+    def of(cls, tables: Iterable[Texts], plan: Sequence[Mapping[str, Any]]) -> "Axes":
+        """Those of the cases of a plan; without a plan, those that tables name."""
         cases = {
             str(row[CASE]): {axis: str(row[axis]) for axis in CHOSEN_BY if axis in row}
             for row in plan
         }
-        found = _values(list(cases.values())) if cases else _named(body)
-        return cls(found | {PHASE: list(PARTS.values())} if found else {}, cases)
+        values = _values(list(cases.values())) if cases else _named(tables)
+        return cls(values | {PHASE: list(PARTS.values())} if values else {}, cases)
 
 
 def _values(cases: Sequence[Mapping[str, str]]) -> dict[str, Sequence[str]]:
-    """The values of each axis. Batch, attention and optimizer are axes only if they vary.
+    """The values of each axis. Those that aren't MAIN, such as the batch, count only if they vary.
 
     Nor is the context of a brought model without one, which is 0.
     """
     every = {axis: list(dict.fromkeys(case[axis] for case in cases)) for axis in cases[0]}
-    always = ("size", "context", "precision")
     return {
         axis: values
         for axis, values in every.items()
-        if len(values) > 1 or (axis in always and values != ["0"])
+        if len(values) > 1 or (axis in MAIN and values != ["0"])
     }
 
 
-def _named(body: str) -> dict[str, Sequence[str]]:
-    found: dict[str, Sequence[str]] = {}
-    for table in LONG.findall(body):
-        names, rows = _read(table)
-        for axis in ("size", "context", "precision"):
-            if axis in names:
-                cells = [row[names.index(axis)] for row in rows]
-                found[axis] = list(dict.fromkeys([*found.get(axis, ()), *cells]))
-    return found
+def _named(tables: Iterable[Texts]) -> dict[str, Sequence[str]]:
+    values: dict[str, Sequence[str]] = {}
+    for heads, rows in tables:
+        for axis in MAIN:
+            if axis in heads:
+                cells = [row[heads.index(axis)] for row in rows]
+                values[axis] = list(dict.fromkeys([*values.get(axis, ()), *cells]))
+    return values
 
 
-def with_data(body: str, axes: Axes) -> str:
-    """A page with each long table's data attributes.
-
-    data-order of a cell is what it sorts by, if that isn't its text; "" sorts last. A row has what
-    it says of each axis under the axis's name, such as data-size; "" if it is of no one case.
-    """
-    return LONG.sub(lambda match: _with_data(match[0], axes), body)
-
-
-def _with_data(table: str, axes: Axes) -> str:
-    names, rows = _read(table)
-    if not rows:
-        return table
-    headings = _phased(names, rows)
-    turned = zip(*rows, strict=True)
-    columns = [_keys(name, cells, axes) for name, cells in zip(names, turned, strict=True)]
-    head, mark, body = table.partition("<tbody>")
-    places = count()
-
-    def row(match: re.Match[str]) -> str:
-        place = next(places)
-        keys = iter(columns)
-        cells = CELL.sub(lambda cell: _ordered(cell, next(keys), place), match[2])
-        about = _attributes(_about(headings, rows[place], axes))
-        return f"<tr{match[1]}{about}>{cells}</tr>"
-
-    return head + mark + ROW.sub(row, body)
+def sort_keys(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], axes: Axes
+) -> list[list[str] | None]:
+    """By what the cells of each column sort; None for a column whose cells sort by their text."""
+    columns = zip(*rows, strict=True) if rows else [()] * len(heads)
+    return [_keys(name, cells, axes) for name, cells in zip(heads, columns, strict=True)]
 
 
-def _read(table: str) -> tuple[list[str], list[list[str]]]:
-    """The headings of a table and the texts of its cells."""
-    head, _, body = table.partition("<tbody>")
-    rows = [[_text(cell) for _, cell in CELL.findall(row)] for _, row in ROW.findall(body)]
-    return [_text(heading) for heading in HEADING.findall(head)], rows
-
-
-def _text(inner: str) -> str:
-    return html.unescape(re.sub(r"<[^>]*>", "", inner)).strip()
-
-
-def _ordered(cell: re.Match[str], keys: Sequence[str] | None, place: int) -> str:
-    return f'<td{cell[1]} data-order="{keys[place]}">{cell[2]}</td>' if keys else cell[0]
-
-
-def _attributes(about: Mapping[str, str]) -> str:
-    return "".join(f' data-{axis}="{html.escape(value)}"' for axis, value in about.items())
+def row_axes(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], axes: Axes
+) -> list[dict[str, str]]:
+    """What each row says of each axis; "" of one that it is of no one case of."""
+    headings = _phased(heads, rows)
+    return [_axes_of(headings, cells, axes) for cells in rows]
 
 
 def _keys(name: str, cells: Sequence[str], axes: Axes) -> list[str] | None:
@@ -155,7 +119,7 @@ def _phased(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return [PHASE if name == PART else name for name in names]
 
 
-def _about(names: Sequence[str], cells: Sequence[str], axes: Axes) -> dict[str, str]:
+def _axes_of(names: Sequence[str], cells: Sequence[str], axes: Axes) -> dict[str, str]:
     """What a row says, by axis. Of two columns with one heading, that of the axis comes first."""
     row = dict(zip(reversed(names), reversed(cells), strict=True))
     own = {axis: row[axis] for axis in axes.values if row.get(axis) not in (None, *BLANK)}

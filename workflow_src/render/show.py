@@ -1,15 +1,19 @@
 """How cells are printed: as Markdown, or as Markdown whose values link to their sources."""
 
-from collections.abc import Callable, Mapping
+import html
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 import pandas as pd
 from markupsafe import Markup
 from tabulate import tabulate
 
 from workflow_src.common.words import DASH
-from workflow_src.render.markdown import calls, escape, number, precise, whole
+from workflow_src.render.markdown import calls, escape, literal, number, precise, whole
+from workflow_src.render.page_table import PageCell, PageTable
+from workflow_src.render.prose import inline
 from workflow_src.render.value import Cell, Joined, Marked, Ranged, Value
 
 ARROW = "\N{RIGHTWARDS ARROW}"
@@ -87,61 +91,109 @@ FORMATS: Mapping[str, Callable[[float], str]] = {
 heading or in the sentence, so that a table says them once."""
 
 
+class Piece(NamedTuple):
+    """A piece of a cell: text, with the key that it leads to, or Markdown as it is."""
+
+    text: str
+    key: str = ""
+    is_markdown: bool = False
+
+    @property
+    def markdown(self) -> str:
+        """The piece in Markdown."""
+        if self.is_markdown:
+            return self.text
+        return f"[{escape(self.text)}](#{self.key})" if self.key else escape(self.text)
+
+    @property
+    def html(self) -> str:
+        """The piece in HTML."""
+        if self.is_markdown:
+            return str(inline(self.text))
+        text = html.escape(literal(self.text), quote=False)
+        return f'<a href="#{html.escape(self.key)}">{text}</a>' if self.key else text
+
+
+Lines = Sequence[Sequence[object]]
+"""The cells of a table, by row."""
+
+
 @dataclass
 class Printer:
-    """Prints cells; as a page, each value is a link to `#{its key}`, and `printed` keeps it."""
+    """Prints cells; for a page, tables keep their cells. If that has the rows that values rest on,
+    each value is a link to `#{its key}`, and `printed` keeps it."""
 
     page: bool = False
+    linked: bool = True
     printed: list[Value] = field(default_factory=list)
 
     def __call__(self, cell: object) -> Markup:
         """A cell as Markdown."""
+        return Markup("".join(piece.markdown for piece in self._pieces(cell)))
+
+    def _pieces(self, cell: object) -> Iterator[Piece]:
         match cell:
             case None:
-                return Markup(DASH)
+                yield Piece(DASH)
             case Markup():
-                return cell
+                yield Piece(str(cell), is_markdown=True)
             case Value():
-                return self._value(cell)
+                yield self._value(cell)
             case Joined():
-                return Markup(escape(cell.by)).join(map(self, cell.cells))
+                for place, each in enumerate(cell.cells):
+                    yield from (*([Piece(cell.by)] if place else []), *self._pieces(each))
             case Marked():
-                return self(cell.cell) + Markup(escape(cell.mark))
+                yield from (*self._pieces(cell.cell), Piece(cell.mark))
             case Ranged():
-                return self._ranged(cell)
+                yield from self._ranged(cell)
             case StrEnum():
-                return Markup(escape(cell.value))
-        return Markup(escape(cell))
+                yield Piece(cell.value)
+            case _:
+                yield Piece(str(cell))
 
-    def _value(self, value: Value) -> Markup:
+    def _value(self, value: Value) -> Piece:
         text = FORMATS[value.unit](value.number)
-        if not self.page or not value.sources:
-            return Markup(text)
+        if not (self.page and self.linked and value.sources):
+            return Piece(text)
         self.printed.append(value)
-        return Markup(f"[{text}](#{value.key})")
+        return Piece(text, value.key)
 
-    def _ranged(self, cell: Ranged) -> Markup:
+    def _ranged(self, cell: Ranged) -> Iterator[Piece]:
         if cell.least is None or cell.most is None:
-            return self(cell.value)
-        ends = Markup(" to ").join((self(cell.least), self(cell.most)))
-        return self(cell.value) + Markup(" (") + ends + Markup(")")
+            yield from self._pieces(cell.value)
+            return
+        least, most = self._value(cell.least), self._value(cell.most)
+        yield from self._pieces(cell.value)
+        yield from (Piece(" ("), least, Piece(" to "), most, Piece(")"))
 
     def table(self, frame: pd.DataFrame, intro: str = "") -> Markup:
-        """A Markdown table: the columns' names as headings, columns of numbers right-aligned.
+        """A table in Markdown, or for a page the line that it is made from; columns of numbers are
+        aligned right, and their names are the headings.
 
         `intro` is the literal sentence before it. Empty for a frame without rows.
         """
         if frame.empty:
             return Markup("")
-        cells = [[str(self(_plain(cell))) for cell in row] for row in frame.itertuples(index=False)]
-        aligned = [
-            "right" if _is_numeric(frame.iloc[:, i]) else "left" for i in range(frame.shape[1])
-        ]
-        heads = [escape(name) for name in frame.columns]
-        text = tabulate(
-            cells, headers=heads, tablefmt="pipe", disable_numparse=True, colalign=aligned
-        )
+        rows = [list(map(_plain, row)) for row in frame.itertuples(index=False)]
+        right = tuple(_is_numeric(frame.iloc[:, i]) for i in range(frame.shape[1]))
+        text = self._line(frame, rows, right) if self.page else self._markdown(frame, rows, right)
         return Markup(f"{intro}\n\n{text}" if intro else text)
+
+    def _markdown(self, frame: pd.DataFrame, rows: Lines, right: Sequence[bool]) -> str:
+        cells = [[str(self(cell)) for cell in row] for row in rows]
+        heads, sides = map(escape, frame.columns), ["right" if each else "left" for each in right]
+        return tabulate(
+            cells, headers=list(heads), tablefmt="pipe", disable_numparse=True, colalign=sides
+        )
+
+    def _line(self, frame: pd.DataFrame, rows: Lines, right: tuple[bool, ...]) -> str:
+        cells = tuple(tuple(map(self.page_cell, row)) for row in rows)
+        return PageTable(tuple(map(literal, frame.columns)), cells, right).line()
+
+    def page_cell(self, cell: object) -> PageCell:
+        """A cell of a page's table."""
+        made = Markup("".join(piece.html for piece in self._pieces(cell))).strip()
+        return PageCell(made.striptags(), made)
 
 
 def _plain(cell: object) -> object:

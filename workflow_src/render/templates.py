@@ -61,7 +61,7 @@ def _environment(templates: Path, show: Printer) -> Environment:
     return made
 
 
-def render(templates: Path, name: str, show: Printer, **about: object) -> str:
+def render(templates: Path, name: str, show: Printer, **words: object) -> str:
     """A template's text, with at most one empty line between paragraphs."""
-    text = template(templates, name, show).render(**about)
+    text = template(templates, name, show).render(**words)
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"

@@ -11,16 +11,13 @@ from workflow_src.answers.doubts import OF_THE_DEVICE, Warned
 from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import PhaseTimes
 from workflow_src.common import words
-from workflow_src.common.case import OWN
+from workflow_src.common.case import LATER, NAMES, OWN
 from workflow_src.common.environment import SAME_EVERYWHERE
 from workflow_src.render.show import Headline
 from workflow_src.render.value import Cell, Joined, Rows, Value, merged, ratio, rows_of
 from workflow_src.report.headline import headline
 from workflow_src.report.parts import Part
 from workflow_src.report.run import Run
-
-AXES = ("size", "context", "precision", "batch", "attention", "optimizer")
-"""The columns of the cases whose values the first lines name."""
 
 NO_AXIS = {0, OWN}
 """What the cases of a brought model have where it has no axis of that name."""
@@ -104,17 +101,16 @@ def case_count(tables: Tables) -> Value:
 
 
 def axes(tables: Tables) -> tuple[tuple[str, str], ...]:
-    """The axes and the values of the cases that ran, each in order of appearance."""
-    found = {name: dict.fromkeys(getattr(case, name) for case in tables.cases) for name in AXES}
+    """The axes and the values of the cases that ran, each in order of appearance.
+
+    An axis that older runs lack is left out where all cases are like theirs.
+    """
+    found = {name: dict.fromkeys(getattr(case, name) for case in tables.cases) for name in NAMES}
     found["context"] = dict.fromkeys(sorted(found["context"]))
-    said = {"attention": words.ATTENTIONS, "optimizer": words.OPTIMIZERS}
     return tuple(
-        (
-            words.AXES[name],
-            ", ".join(said.get(name, {}).get(str(each), str(each)) for each in values),
-        )
+        (name, ", ".join(words.VALUES.get(name, {}).get(str(each), str(each)) for each in values))
         for name, values in found.items()
-        if set(values) - NO_AXIS
+        if set(values) - NO_AXIS - {LATER.get(name)}
     )
 
 

@@ -1,7 +1,7 @@
 """Write the report: report.md, its appendix, and the page that holds both."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from workflow_src.common.case import is_brought
 from workflow_src.common.errors import one_sentence
 from workflow_src.render.html import make_html
 from workflow_src.render.markdown import records
+from workflow_src.render.page_table import PageTable
 from workflow_src.render.show import Printer
 from workflow_src.render.templates import render
 from workflow_src.report import commands, explore, pictures
@@ -105,10 +106,10 @@ class Report:
         }
         text = self._rendered("page.md.j2", show, **about)
         values = [*show.printed, *(value for part in run.parts for value in part.values)]
-        own = explore.tables(run, dict.fromkeys(values), sources.templates)
+        own = explore.tables(run, dict.fromkeys(values))
         charts = {picture.chart: picture.drawn for picture in drawn}
-        every, plan = FIRST | own | charts, records(run.plan)
-        return make_html(text, self._folder, sources.templates, every, plan)
+        every: Mapping[str, Markup | PageTable] = {**FIRST, **own, **charts}
+        return make_html(text, self._folder, sources.templates, every, records(run.plan))
 
     def _rendered(self, template: str, show: Printer, **about: object) -> str:
         """A template with all that the report says, and the parts in the printer's form."""

@@ -41,6 +41,9 @@ from workflow_src.studies.precision.result import result as precision_result
 from workflow_src.studies.profiler.figure import draw as draw_profiler
 from workflow_src.studies.profiler.headline import headline as profiler_headline
 from workflow_src.studies.profiler.result import result as profiler_result
+from workflow_src.studies.ranks.figure import draw as draw_ranks
+from workflow_src.studies.ranks.headline import headline as ranks_headline
+from workflow_src.studies.ranks.result import result as ranks_result
 from workflow_src.studies.warmup.figure import draw as draw_warmup
 from workflow_src.studies.warmup.headline import headline as warmup_headline
 from workflow_src.studies.warmup.result import result as warmup_result
@@ -140,6 +143,13 @@ REGISTRY: Mapping[str, Study[Any]] = {
         checkpointing_result,
         checkpointing_headline,
         draw_checkpointing,
+    ),
+    "ranks": Study(
+        "Two GPUs: what communication costs",
+        "What does communication cost a training step on two GPUs, and what hides it?",
+        ranks_result,
+        ranks_headline,
+        draw_ranks,
     ),
     "levers": Study(
         "What to change first: remedies predicted, tried, and scored",

@@ -33,6 +33,7 @@ STUDIES = (
     "flash",
     "memory",
     "checkpointing",
+    "ranks",
     "levers",
 )
 """The studies, in the order of the report."""

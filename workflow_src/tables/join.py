@@ -9,14 +9,15 @@ import pandas as pd
 
 from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_folder
 from workflow_src.common.atomic_write import write_csv
-from workflow_src.common.case import CASE_COLUMNS, PHASES, TABLES
+from workflow_src.common.case import CASE_COLUMNS, LATER, PHASES, TABLES
 from workflow_src.common.errors import StageError, one_sentence, remake
 from workflow_src.common.reading import reading
 
 
 def with_case(table: pd.DataFrame, case: dict[str, Any]) -> pd.DataFrame:
     """A case's table, preceded by the columns that identify the case."""
-    front = pd.DataFrame({name: [case[name]] * len(table) for name in CASE_COLUMNS})
+    of_case = LATER | case
+    front = pd.DataFrame({name: [of_case[name]] * len(table) for name in CASE_COLUMNS})
     return pd.concat([front, table.reset_index(drop=True)], axis=1)
 
 
@@ -68,7 +69,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with reading(arguments.plan, "a plan", remake(arguments.plan), StageError):
         table = pd.read_csv(arguments.plan, keep_default_na=False, dtype="str")
-        plan = table.to_dict("records")
+        plan = [LATER | row for row in table.to_dict("records")]
         cases = [{str(key): row[key] for key in (*row, *CASE_COLUMNS)} for row in plan]
         if not cases:
             raise ValueError("it has no case")

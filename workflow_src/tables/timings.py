@@ -42,7 +42,7 @@ def _row(phase: str, found: dict[str, Any]) -> dict[str, Any]:
         process = found.get("process", [0] * len(samples))
         row |= by_process(samples, process) | _each(samples, process)
         row["peak_memory_mib"] = found["peak_memory_mib"]
-        row |= _sizes(found)
+        row |= _sizes(found) | _compiled(found)
     row |= _readings(found.get("readings", []))
     if found.get("device_samples_ns"):
         row["device_median_ms"] = float(np.median(found["device_samples_ns"])) / NS_PER_MS
@@ -65,6 +65,24 @@ def _sizes(found: dict[str, Any]) -> dict[str, int]:
     cells = {column: found[name] for name, column in SIZES.items() if name in found}
     flops = found.get("counted", {}).get("flops", {})
     return cells | ({"counted_flops_per_step": sum(flops.values())} if flops else {})
+
+
+def _compiled(found: dict[str, Any]) -> dict[str, Any]:
+    """Cells of a phase that runs under torch.compile: its first call (ms) and what that made.
+
+    compile_ms: what the first call took beyond a steady step, by the host's clock, if it compiled;
+    graph_breaks: one less than graphs, as torch._dynamo.explain counts them.
+    """
+    if "first_call_ns" not in found:
+        return {}
+    first, steady = np.median(found["first_call_ns"]), np.median(found["samples_ns"])
+    return {
+        "first_call_ms": float(first) / NS_PER_MS,
+        "compile_ms": float(first - steady) / NS_PER_MS if found["graphs"] else None,
+        "graphs": found["graphs"],
+        "graph_breaks": max(found["graphs"] - 1, 0),
+        "graph_break_reasons": "; ".join(found["break_reasons"]),
+    }
 
 
 def _readings(readings: Sequence[Sequence[Any]]) -> dict[str, float]:

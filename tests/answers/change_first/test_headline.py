@@ -5,8 +5,9 @@ import pytest
 
 from tests.synthetic_tables import Sample, write_tables
 from tests.workflow import ROOT
-from workflow_src.answers import answer, stage
+from workflow_src.answers import stage
 from workflow_src.answers.among import Among
+from workflow_src.answers.answer import answer
 from workflow_src.answers.change_first.headline import Verdict, headline
 from workflow_src.answers.change_first.result import ChangeFirst, Counts, result
 from workflow_src.common.case import PHASES
@@ -87,8 +88,8 @@ def test_sentences_name_the_longest_phase_of_which_anything_is_known(tmp_path, l
     plain = {"forward": 24.0, "forward_backward": 72.0, "train_step": 100.0}
     replayed = {phase: plain[phase] / 2 for phase in PHASES[: longest + 1]}
     sample = Sample(status=oom, median_ms=plain, replayed_ms=replayed)
-    mine = result(stage.read(write_tables(tmp_path, sample), "f"))
-    written = answer.texts("f", mine, headline(mine), ROOT / "report_templates").markdown
+    tables = stage.read(write_tables(tmp_path, sample), "f")
+    written = answer("f", result, headline).texts(tables, ROOT / "report_templates").markdown
     assert (
         f"**In {NAMES[longest]}, a CUDA graph comes first in 1 of 1 cases and saves 50 %" in written
     )

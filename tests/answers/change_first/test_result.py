@@ -7,7 +7,8 @@ import pytest
 
 from tests.synthetic_tables import Sample, write_tables
 from tests.workflow import ROOT
-from workflow_src.answers import answer, stage
+from workflow_src.answers import stage
+from workflow_src.answers.answer import answer
 from workflow_src.answers.change_first.first import OfPhase, first_of_case
 from workflow_src.answers.change_first.headline import Verdict, headline
 from workflow_src.answers.change_first.result import result
@@ -192,8 +193,8 @@ def test_a_run_without_predictions_says_so(read) -> None:
     sentence = "This run has no predictions, so that only what was measured counts."
     sample = Sample(replayed_ms={"train_step": 40.0})
     for frames in ({}, {"remedies": predictions(sample, ("fused", 45.0, 44.0, 46.0))}):
-        made = result(read(sample, **frames))
-        text = answer.texts("f", made, headline(made), ROOT / "report_templates").markdown
+        tables = read(sample, **frames)
+        text = answer("f", result, headline).texts(tables, ROOT / "report_templates").markdown
         assert (sentence in text) == (not frames)
 
 
@@ -215,3 +216,15 @@ def test_what_did_not_run_says_so_and_is_not_counted(read, tmp_path: Path) -> No
     row = [str(Printer()(cell)) for cell in made.matrices[0].iloc[0]]
     assert row == ["small", "graph 20 %¹", "OOM", "skipped"]
     assert list(made.left_out["why"]) == ["OOM", "skipped"]
+
+
+def test_a_compiled_case_beside_an_eager_one_measures_the_remedy_that_was_predicted(read) -> None:
+    eager, compiled = train(50.0), train(40.0, execution="compiled")
+    guess = predictions(eager, ("compile+graph", 21.0, 20.0, 22.0)).fillna({"status": "ok"})
+    guess.loc[guess["remedies"] == "compile", ["status", "predicted_ms"]] = ["ok", 42.0]
+    guess.loc[guess["remedies"] == "compile", ["low_ms", "high_ms"]] = [38.0, 46.0]
+    tables = read(eager, compiled, remedies=guess)
+    found = {"+".join(each.remedies): each for each in of(tables, "train_step").savings}
+    assert found["compile"].measured and found["compile"].time.middle.number == 40.0
+    assert found["compile"].predicted and found["compile"].predicted.middle.number == 42.0
+    assert not any(each.measured for each in of(tables, "train_step", 1).savings)

@@ -42,6 +42,7 @@ def test_every_other_pair_begins_with_the_profiled_process(
     assert ran == [(0, False), (0, True), (1, True), (1, False), (2, False), (2, True)]
 
 
+@pytest.mark.usefixtures("served_python")
 def test_a_pair_of_real_processes(tmp_path: Path) -> None:
     output = tmp_path / "point.json"
     given = point(processes=2, warmup_steps=1, steps=2)

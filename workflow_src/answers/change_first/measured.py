@@ -10,7 +10,7 @@ from workflow_src.answers.change_first.timed import Spread, at_speed_of, plain_t
 from workflow_src.answers.conditions import elsewhere
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes
-from workflow_src.common.case import ATTENTIONS, OPTIMIZERS, PRECISIONS
+from workflow_src.common.case import ATTENTIONS, COMPILED, EXECUTIONS, OPTIMIZERS, PRECISIONS
 from workflow_src.render.value import Value, computed, rows_of, value
 
 Times = Mapping[tuple[CaseKey, str], PhaseTimes]
@@ -28,11 +28,15 @@ BETTER = {
     "precision": PRECISIONS,
     "attention": ("eager", *ATTENTIONS),
     "optimizer": OPTIMIZERS,
+    "execution": EXECUTIONS,
 }
 """The values of each axis from plain to better: a remedy is named after the one that a case has.
 
 What transformers calls eager is attention written out.
 """
+
+REMEDY = {COMPILED: "compile"}
+"""The remedy of a value that isn't its name."""
 
 SAME = ("size", "context", "batch", "device")
 """What two cases have in common of which one is the other with remedies."""
@@ -104,7 +108,7 @@ def remedies_of(other: CaseKey, case: CaseKey, phase: str) -> tuple[str, ...]:
             continue
         if mine not in order or its not in order or order.index(its) < order.index(mine):
             return ()
-        found.append(its)
+        found.append(REMEDY.get(its, its))
     return touching(found, phase)
 
 

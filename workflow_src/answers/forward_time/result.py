@@ -8,6 +8,7 @@ import pandas as pd
 from workflow_src.answers.among import Among, among
 from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.example import example
+from workflow_src.answers.forward_time.compiled import NOT_COMPILED, Compiled, compiled
 from workflow_src.answers.forward_time.pairs import TABLE, pairs
 from workflow_src.answers.forward_time.steps import steps
 from workflow_src.answers.launch_bound import Limit, kernel_us, limit
@@ -47,6 +48,7 @@ class ForwardTime:
     left_out: pd.DataFrame = field(default_factory=pd.DataFrame)
     graphs: tuple[pd.DataFrame, ...] = ()
     steps: pd.DataFrame = field(default_factory=pd.DataFrame)
+    compiled: Compiled = NOT_COMPILED
 
 
 def result(tables: Tables) -> ForwardTime:
@@ -76,6 +78,7 @@ def result(tables: Tables) -> ForwardTime:
         left_out=left_out(tables, {case: _why_not(each) for case, each in times.items()}),
         graphs=matrices(tables.cases, lambda case: saved_cell(times[case])),
         steps=steps(tables),
+        compiled=compiled(tables),
     )
 
 

@@ -17,6 +17,7 @@ from workflow_src.answers.softmax.memory import bandwidth, moved
 from workflow_src.answers.softmax.steps import ORDER, steps_of
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common import words
+from workflow_src.common.case import COMPILED
 from workflow_src.common.components import COMPONENTS
 from workflow_src.render.value import (
     Cell,
@@ -152,8 +153,9 @@ def softmax_of_case(tables: Tables, case: CaseKey) -> SoftmaxCase:
         return SoftmaxCase(case, FUSED if state == "ok" else state)
     if softmax.empty and scores.empty and values.empty:
         found = _by_operators(case, tables.of("operators", case.case, PHASE))
-        unknown = found.state == NO_ATTENTION
-        return SoftmaxCase(case, FUSED) if unknown and _is_fused(rows) else found
+        if found.state != NO_ATTENTION:
+            return found
+        return SoftmaxCase(case, _why_unknown(case, rows))
     ms, qk, av = (device_ms(mine) for mine in (softmax, _gemms(scores), _gemms(values)))
     if not all(over(each, 0) for each in (ms, qk, av)):
         return SoftmaxCase(case, "not_measured")
@@ -189,8 +191,11 @@ def _by_operators(case: CaseKey, operators: pd.DataFrame) -> SoftmaxCase:
     return replace(times, time_ratio=_over_products(times.softmax_ms, times))
 
 
-def _is_fused(rows: pd.DataFrame) -> bool:
-    return bool((rows["family"] == "attention").any())
+def _why_unknown(case: CaseKey, rows: pd.DataFrame) -> str:
+    """Why neither ranges nor operators tell where softmax is."""
+    if (rows["family"] == "attention").any():
+        return FUSED
+    return "not_told_apart" if case.execution == COMPILED else NO_ATTENTION
 
 
 def _gemms(rows: pd.DataFrame) -> pd.DataFrame:

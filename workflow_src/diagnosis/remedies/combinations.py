@@ -3,14 +3,15 @@
 from collections.abc import Iterator
 
 GRAPH = "graph"
+COMPILE = "compile"
 
 STACKS = (
     ("bf16",),
     ("bf16", "sdpa"),
     ("bf16", "sdpa", "fused"),
-    ("bf16", "sdpa", "fused", "compile"),
+    ("bf16", "sdpa", "fused", COMPILE),
     ("bf16", "sdpa", "fused", GRAPH),
-    ("bf16", "sdpa", "fused", "compile", GRAPH),
+    ("bf16", "sdpa", "fused", COMPILE, GRAPH),
 )
 """What is put on top of each other, as far as it changes the case."""
 
@@ -23,7 +24,7 @@ def remedies_for(precision: str, attention: str, optimizer: str) -> list[str]:
         *([] if attention == "sdpa" else ["sdpa"]),
         *(["foreach"] if optimizer == "adamw" else []),
         *([] if optimizer == "fused" else ["fused"]),
-        *("compile", GRAPH),
+        *(COMPILE, GRAPH),
     ]
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from workflow_src.common.case import PHASES
+from workflow_src.common.case import COMPILED, PHASES
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.remedies.combinations import combinations
+from workflow_src.diagnosis.remedies.combinations import COMPILE, combinations
 from workflow_src.diagnosis.remedies.effects import About, NotKnownError
 from workflow_src.diagnosis.remedies.host import (
     GAP_NS,
@@ -100,6 +100,12 @@ class CaseOfRun:
     updates: pd.DataFrame
     rates: Rates | None
 
+    @property
+    def compiled(self) -> bool:
+        """Whether the model runs under torch.compile, which tables of older runs don't tell."""
+        told = self.timings.get("execution")
+        return told is not None and bool((told == COMPILED).all())
+
     @cached_property
     def optimizer(self) -> str:
         """The implementation of AdamW: of a brought model as its operators tell it."""
@@ -149,6 +155,8 @@ class CaseOfRun:
         """Why nothing can be told of a phase that was timed; "" if it can."""
         if self.timings["device"].iloc[0] != "cuda":
             return "a CPU has no launches to replay"
+        if self.compiled:
+            return "what a remedy changes in generated code isn't known"
         if self.rates is None:
             return "the run has no table of ceilings"
         return "" if phase in self.abouts else "what launched it wasn't recorded"
@@ -227,6 +235,8 @@ def _phase(
     if not plain:
         plain = case.plain(phase, usual, graph_gap_ns)
     for remedies in combinations(first["precision"], first["attention"], case.optimizer):
+        if case.compiled and COMPILE in remedies:
+            continue
         about: Row = {"case": name, "phase": phase, "remedies": "+".join(remedies)}
         yield about | {"plain_ms": float(first["median_ms"])} | _row(plain, remedies)
 

@@ -1,8 +1,6 @@
 """All implementations of GeLU and softmax, and a copy of the same bytes."""
 
 import math
-import os
-import shutil
 from collections.abc import Callable
 from functools import cache, partial
 
@@ -11,6 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from workflow_src.common.errors import UnavailableError
+from workflow_src.measure.compiling import NO_COMPILER, compiler_is_missing
 from workflow_src.model.attention import fused_softmax, written_out_softmax
 from workflow_src.ops.cuda import build_gelu
 
@@ -53,10 +52,8 @@ def compiled_gelu(device: str) -> Operation:
 
     Raises UnavailableError on a CPU without a C++ compiler.
     """
-    named = os.environ.get("CXX")
-    names = [named] if named else ["g++", "clang++"]
-    if device == "cpu" and not any(map(shutil.which, names)):
-        raise UnavailableError("torch.compile needs a C++ compiler, and there is none")
+    if compiler_is_missing(device):
+        raise UnavailableError(NO_COMPILER[device])
     # After eight shapes of one function, torch.compile would silently stop compiling it.
     torch.compiler.reset()
     compiled: Operation = torch.compile(written_out_gelu, fullgraph=True, dynamic=False)

@@ -1,18 +1,15 @@
 """Measures a variant of a case: its results, its phases and, for the plain one, ceilings."""
 
-import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from functools import partial
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from workflow_src.common.case import PHASES, Case
-from workflow_src.common.environment_variables import environment_variables
 from workflow_src.common.errors import UnavailableError
 from workflow_src.measure.activities import activities_of
 from workflow_src.measure.benchmark import timed_steps
+from workflow_src.measure.compiling import empty_caches
 from workflow_src.measure.cuda_graph import NotCapturableError
 from workflow_src.measure.memory import reset_peak
 from workflow_src.measure.oom import attempt, free, in_turn
@@ -83,20 +80,6 @@ def _build(case: Case, variant: Variant, rounded: bool = False) -> tuple[Trial |
 
     row = attempt(make, partial(free, case.device))
     return (made[0] if made else None), row
-
-
-CACHES = {"TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
-"""The variables that say where torch.compile keeps what it compiled, and a folder for each."""
-
-
-@contextmanager
-def empty_caches() -> Iterator[None]:
-    """Nothing compiled before is found, by this run or another."""
-    # Turning torch's caches off would leave Triton's binaries and a C++ compiler's in place.
-    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        folders = {name: os.path.join(folder, part) for name, part in CACHES.items()}
-        with environment_variables(folders):
-            yield
 
 
 def _compile(trial: Trial, cold: bool) -> list[Row]:

@@ -1,0 +1,24 @@
+"""A rank whose way `summed` adds gradients up instead of averaging them."""
+
+from dataclasses import replace
+
+import torch.distributed as dist
+
+from workflow_src.model.transformer import TransformerLM
+from workflow_src.studies.ranks import rank, ways
+
+
+def summed(model: TransformerLM) -> ways.Trained:
+    """Wrong: a sum over ranks is as many times the mean."""
+
+    def average() -> None:
+        for parameter in model.parameters():
+            dist.all_reduce(parameter.grad)
+
+    return replace(ways.alone(model), average=average)
+
+
+ways.BUILD["summed"] = summed
+
+if __name__ == "__main__":
+    rank.main()

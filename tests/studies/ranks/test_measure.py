@@ -1,0 +1,77 @@
+"""What a point measures: all ways by two processes, or why nothing."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.studies.ranks import summing_rank
+from workflow_src.common.schema import violation
+from workflow_src.studies.ranks.launch import run_ranks
+from workflow_src.studies.ranks.measure import measure, of_all
+from workflow_src.studies.ranks.points import POINT, WAYS, points
+from workflow_src.studies.ranks.way import GRADIENTS_EQUAL, PARAMETERS_EQUAL
+from workflow_src.studies.ranks.ways import BUILD, balanced
+
+TINY = {"d_model": 16, "d_ff": 32, "layers": 1, "heads": 2}
+SIZES = {"tiny": TINY, "xl-2026": TINY}
+SETTINGS = {"sizes": SIZES, "vocabulary": 50}
+
+
+def test_points_ask_for_as_many_devices_as_ranks_and_match_their_schema() -> None:
+    full, small = points("cuda", "full", SETTINGS), points("cpu", "small", SETTINGS)
+    assert [point["point"] for point in full] == ["all_reduce", "xl-2026-fp32", "xl-2026-bf16"]
+    assert {point["gpus"] for point in full} == {2} and {point["gpus"] for point in small} == {1}
+    assert not any(violation(point, POINT) for point in [*full, *small])
+
+
+def test_one_size_under_two_names_is_measured_once() -> None:
+    both = SETTINGS | {"sizes": SIZES | {"2.7B": TINY}}
+    assert {point.get("size") for point in points("cuda", "full", both)} == {None, "2.7B"}
+
+
+def test_every_way_trains_as_one_process_does_on_the_whole_batch(tmp_path: Path) -> None:
+    """AdamW's step hides a sum in place of a mean; gradients tell."""
+    _, point = points("cpu", "small", SETTINGS)
+    ways = [*WAYS, "summed"]
+    point |= {"device": "cpu", "context": 8, "steps": 1, "ways": ways}
+    run_ranks(summing_rank.__name__, point, tmp_path)
+    rows = [json.loads((tmp_path / f"rows{rank}.json").read_text()) for rank in (0, 1)]
+    found = {row["way"]: row for row in map(of_all, zip(*rows, strict=True))}
+    assert list(found) == ways and {row["status"] for row in found.values()} == {"ok"}
+    assert all(len(row["samples_ns"]) == 1 for row in found.values())
+    summed = found.pop("summed")
+    assert found.pop("alone").keys().isdisjoint(("gradient_error", "parameter_error"))
+    for row in found.values():
+        assert row["gradient_error"] < GRADIENTS_EQUAL
+        assert row["parameter_error"] < PARAMETERS_EQUAL
+    assert summed["gradient_error"] == pytest.approx(1)
+    assert summed["parameter_error"] < PARAMETERS_EQUAL
+
+
+def test_fewer_gpus_than_ranks_skip_the_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    reduced, trained, _ = (
+        measure(point | {"device": "cuda"}) for point in points("cuda", "full", SETTINGS)
+    )
+    assert [row["way"] for row in trained] == list(WAYS)
+    for row in [*reduced, *trained]:
+        assert row["status"] == "skipped" and row["reason"] == "needs 2 GPUs, and 1 can be used"
+
+
+def test_a_row_of_all_ranks_has_the_most_of_any() -> None:
+    ranks: list[dict[str, Any]] = [
+        {"status": "ok", "samples_ns": [5], "optimizer_mib": 3.0, "gradient_error": 1e-7},
+        {"status": "ok", "samples_ns": [6], "optimizer_mib": 4.0, "gradient_error": 1e-8},
+    ]
+    most = {"optimizer_mib": 4.0, "gradient_error": 1e-7}
+    assert of_all(ranks) == {"status": "ok", "samples_ns": [5]} | most
+    out = {"status": "oom", "reason": "CUDA out of memory"}
+    assert of_all([ranks[0], out]) == out
+
+
+def test_parameters_are_shared_out_evenly() -> None:
+    assert balanced([1, 5, 4, 2, 2], ranks=2) == [1, 0, 1, 1, 0]
+    assert set(BUILD) >= set(WAYS)

@@ -1,0 +1,59 @@
+"""What the study ranks tells of a table."""
+
+from typing import Any
+
+from tests.studies.ranks.rows import collective, reduced, way
+from tests.studies.tables import cells, result_of
+from workflow_src.common.words import DASH
+from workflow_src.render.show import Printer
+
+PEAKS: dict[str, Any] = {
+    "before_optimizer_mib": 4096.0,
+    "optimizer_mib": 3072.0,
+    "initialized_mib": 1024.0,
+}
+NAIVE = way("naive", 112.0, communication_ms=12.0, exposed_ms=11.0, **PEAKS)
+FSDP = way("fsdp", None, status="oom", reason="CUDA out of memory")
+ALONE = way("alone", 100.0, **PEAKS)
+
+
+def test_a_row_per_way_has_its_step_what_nothing_hides_and_its_peak() -> None:
+    found = result_of("ranks", [FSDP, NAIVE, ALONE])
+    assert cells(found.steps, "gradients")[0] == "no communication"
+    assert cells(found.steps, "2.7B fp32, ms") == [
+        "100 (90.0 to 110)",
+        "112 (101 to 123)",
+        "OOM",
+    ]
+    assert cells(found.steps, "2.7B fp32: nothing hides") == [DASH, "11.0 of 12.0", DASH]
+    assert cells(found.steps, "2.7B fp32: peak") == ["4.00", "4.00", DASH]
+    assert cells(found.details.times, "case") == ["2.7B fp32"]
+    assert len(found.missing) == 1
+
+
+def test_only_steps_that_do_not_wait_for_launches_are_scored() -> None:
+    near: dict[str, Any] = {"predicted_step_ms": 115.0}
+    far: dict[str, Any] = {"predicted_step_ms": 116.0}
+    waits: dict[str, Any] = {"precision": "bf16", "compute_ms": 50.0}
+    rows = [ALONE, NAIVE | near, way("flat", 112.0, **far)]
+    rows += [way("alone", 100.0, **waits), way("naive", 112.0, **near, **waits)]
+    found = result_of("ranks", rows)
+    assert [value.number for value in found.foretold.cells] == [1, 2]
+    assert cells(found.details.times, "off") == ["+3 %", "+4 %", "+3 %"]
+
+
+def test_peaks_are_scored_of_every_case() -> None:
+    predicted = {"predicted_before_optimizer_mib": 4000.0, "predicted_optimizer_mib": 2900.0}
+    found = result_of("ranks", [ALONE, NAIVE | predicted])
+    assert [value.number for value in found.fitted.cells] == [1, 2]
+    assert cells(found.details.peaks, "before") == [f"{DASH} → 4.00", "3.91 → 4.00"]
+
+
+def test_bandwidth_is_a_share_of_a_link_and_gathers_are_late_or_not() -> None:
+    rows = [reduced(10**9, 360.0), reduced(10**9, 360.0, gpu="another")]
+    found = result_of("ranks", [*rows, collective("allgather", 65, 2)]).details
+    assert cells(found.reduced, "all-reduce") == ["1,000", "1,000"]
+    assert cells(found.reduced, "of a link's") == ["80 %", DASH]
+    assert cells(found.collectives, "late") == ["2.00"]
+    assert cells(found.collectives, "collective") == ["all-gather"]
+    assert str(Printer()(found.late)) == "2.00 of 65.0 in 2.7B fp32"

@@ -1,0 +1,164 @@
+"""torch.compile of a whole model: what it takes, into how many graphs, and what it can't do."""
+
+import os
+import re
+import shutil
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+from torch import nn
+
+from workflow_src.common.environment_variables import environment_variables
+from workflow_src.measure.oom import Row, out_of_memory
+from workflow_src.measure.timing import Call
+from workflow_src.model.ranges import listening, range_
+
+Options = Mapping[str, str | int | bool | Callable[..., object]]
+
+CACHES = {"TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
+"""The variables that say where torch.compile keeps what it compiled, and a folder for each."""
+
+NO_COMPILER = {
+    "cpu": "torch.compile needs a C++ compiler, and there is none",
+    "cuda": "torch.compile needs Triton and a C compiler, and one of them is missing",
+}
+"""By device, why a phase is skipped."""
+
+WITHOUT = ("InvalidCxxCompiler", "TritonMissing", "Failed to find C compiler")
+"""What torch.compile says, or names its error, where a compiler is missing."""
+
+RANGE = "compiled"
+"""The range of what runs under torch.compile, whatever graphs it consists of."""
+
+LONGEST_REASON = 200
+
+
+@contextmanager
+def empty_caches() -> Iterator[None]:
+    """Nothing compiled before is found, by this run or another."""
+    # Turning torch's caches off would leave Triton's binaries and a C++ compiler's in place.
+    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        folders = {name: os.path.join(folder, part) for name, part in CACHES.items()}
+        with environment_variables(folders):
+            yield
+
+
+def compiler_is_missing(device: str) -> bool:
+    """Whether there is no C++ compiler, with which torch.compile makes a CPU's code."""
+    named = os.environ.get("CXX")
+    names = [named] if named else ["g++", "clang++"]
+    return device == "cpu" and not any(map(shutil.which, names))
+
+
+def compile_whole(model: nn.Module, options: Options | None = None) -> None:
+    """Have each call of a model run under torch.compile, from its first call on.
+
+    It is one range, and those inside are silent: a compiled graph would either lose them, or be
+    compiled again for the profiler that listens.
+    """
+
+    # A function of this module, where torch.compile starts: frames of torch.nn it skips, so that of
+    # an nn.Sequential nothing would be compiled.
+    def call(*given: Any, **named: Any) -> Any:
+        return model._call_impl(*given, **named)
+
+    torch.compiler.reset()
+    compiled = torch.compile(call, options=dict(options) if options else None)
+
+    def one_range(*given: Any, **named: Any) -> Any:
+        with range_(RANGE), listening(None):
+            return compiled(*given, **named)
+
+    replace_call(model, one_range)
+
+
+def in_place(model: nn.Module) -> Callable[..., Any] | None:
+    """What runs in place of a model's own code after `model.compile()`; None before."""
+    found: Callable[..., Any] | None = getattr(model, "_compiled_call_impl", None)
+    return found
+
+
+def replace_call(model: nn.Module, call: Callable[..., Any]) -> None:
+    """Have each call of a model that was compiled in place run `call`."""
+    model._compiled_call_impl = call
+
+
+def refused(run: Call, device: str) -> Row:
+    """The status and the reason of a call that torch.compile can't do; empty once it has run.
+
+    "skipped" where a compiler is missing, else "failed". Errors that aren't the compiler's
+    propagate, and so does running out of memory.
+    """
+    missing = {"status": "skipped", "reason": NO_COMPILER[device]}
+    if compiler_is_missing(device):
+        return missing
+    try:
+        run()
+    except RuntimeError as error:
+        if not _is_compilers(error):
+            raise
+        cause = getattr(error, "inner_exception", error)
+        if isinstance(cause, Exception) and out_of_memory(cause):
+            raise cause from error
+        said = f"{type(cause).__name__}: {cause}"
+        if any(each in said for each in WITHOUT):
+            return missing
+        return {"status": "failed", "reason": f"torch.compile: {short(said)}"}
+    return {}
+
+
+def _is_compilers(error: Exception) -> bool:
+    # Imported where something is compiled: it takes seconds.
+    from torch._dynamo.exc import TorchDynamoException
+
+    return isinstance(error, TorchDynamoException)
+
+
+EXPLANATION = re.compile(r"^\s*Explanation: (.+)$", re.MULTILINE)
+
+
+def short(said: str) -> str:
+    """What torch.compile explains, else the first line of what it says."""
+    found = EXPLANATION.search(said)
+    return (found[1] if found else said.strip().partition("\n")[0])[:LONGEST_REASON]
+
+
+def first_call(step: Call, wait: Call, device: str) -> Row:
+    """What the first call of a compiled phase takes, with nothing of it compiled before.
+
+    first_call_ns: until the device has finished, as a list of one; graphs: compiled in it;
+    break_reasons: why they ended. Or a status and its reason: see `refused`.
+    """
+
+    def run() -> None:
+        step()
+        wait()
+
+    graphs, reasons = _counted()
+    with empty_caches():
+        start = time.perf_counter_ns()
+        row = refused(run, device)
+        taken = time.perf_counter_ns() - start
+    if row:
+        return row
+    graphs_after, reasons_after = _counted()
+    found = {"first_call_ns": [taken], "graphs": graphs_after - graphs}
+    return found | {"break_reasons": list(reasons_after - reasons)}
+
+
+def _counted() -> tuple[int, Counter[str]]:
+    """The graphs that this process has compiled, and how often torch.compile met each reason to
+    end one: again in each function that calls the one with the reason."""
+    from torch._dynamo.utils import counters
+
+    found: Counter[str] = Counter()
+    # Which of the two has a break depends on where it is.
+    for kind in ("graph_break", "unimplemented"):
+        for said, times in counters[kind].items():
+            found[short(said)] += times
+    return counters["stats"]["unique_graphs"], found

@@ -1,0 +1,28 @@
+"""The stage that writes a chapter for the report, with its long tables and its JSON."""
+
+import argparse
+from typing import TypeVar
+
+from workflow_src.common.arguments import Parser, existing_folder
+from workflow_src.render.chapter import Chapter
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def chapter_parser(description: str | None) -> Parser:
+    """The arguments of each such command; what tables it reads is its own affair."""
+    parser = Parser(description=description)
+    parser.add_argument("--templates", type=existing_folder, required=True, help="report_templates")
+    parser.add_argument("--output", type=existing_folder, required=True, help="folder of its texts")
+    parser.add_argument("--log", default="its log", help="what a failed chapter refers to")
+    return parser
+
+
+def write(chapter: Chapter[T, R], name: str, tables: T, given: argparse.Namespace) -> None:
+    """Write a chapter's files, named `name`, as the arguments of chapter_parser say.
+
+    A defect of this program doesn't end the run: the chapter then says that it could not be
+    written, and its log has the traceback.
+    """
+    chapter.written(tables, given.templates, given.log).write(given.output, name)

@@ -1,0 +1,86 @@
+"""Measures a point by several ranks, each a process, and reads what their traces tell."""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+
+from workflow_src.common.errors import StageError
+from workflow_src.common.subprocesses import how_it_ended, run_tied
+from workflow_src.measure.oom import Row
+from workflow_src.studies.models import with_known_sizes
+from workflow_src.studies.ranks.launch import run_ranks
+from workflow_src.studies.ranks.points import ALL_REDUCE, POINT
+from workflow_src.studies.run_point import main
+from workflow_src.studies.study import Point
+
+RANK = "workflow_src.studies.ranks.rank"
+READER = "workflow_src.studies.ranks.read_traces"
+"""Programs of their own: the reader needs pandas, which measuring doesn't."""
+
+MEMORY = ("initialized_mib", "held_mib", "before_optimizer_mib", "optimizer_mib")
+ERRORS = ("gradient_error", "parameter_error")
+
+
+def measure(point: Point) -> list[Row]:
+    """The rows of a point, as of the rank that took most; skipped where GPUs are too few."""
+    there = torch.cuda.device_count()
+    if point["device"] == "cuda" and there < point["ranks"]:
+        reason = f"needs {point['ranks']} GPUs, and {there} can be used"
+        return [row | {"status": "skipped", "reason": reason} for row in _planned(point)]
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        run_ranks(RANK, point, folder)
+        found = [
+            json.loads((folder / f"rows{number}.json").read_text(encoding="utf-8"))
+            for number in range(point["ranks"])
+        ]
+        return with_traces([of_all(rows) for rows in zip(*found, strict=True)], folder)
+
+
+def _checked(point: Point) -> Point:
+    return with_known_sizes(point) if "sizes" in point else point
+
+
+def _planned(point: Point) -> list[Row]:
+    if point["measurement"] == ALL_REDUCE:
+        return [{"measurement": ALL_REDUCE, "bytes": size} for size in point["sizes_bytes"]]
+    about = {name: point[name] for name in ("size", "context", "batch", "precision")}
+    return [{"measurement": "training", "way": way} | about for way in point["ways"]]
+
+
+def of_all(rows: Sequence[Row]) -> Row:
+    """One row of all ranks': the first's, with the most memory and the largest errors of any.
+
+    A row of a rank that ran out of memory, if one did.
+    """
+    failed = next((row for row in rows if row["status"] != "ok"), None)
+    if failed:
+        return failed
+    most = {
+        name: max(row[name] for row in rows)
+        for name in (*MEMORY, *ERRORS)
+        if rows[0].get(name) is not None
+    }
+    return rows[0] | most
+
+
+def with_traces(rows: list[Row], folder: Path) -> list[Row]:
+    """The rows, with what their traces in the folder say, if there are any."""
+    if not any(folder.glob("*.json.gz")):
+        return rows
+    output = folder / "traces.json"
+    ended = run_tied(
+        [sys.executable, "-m", READER, "--folder", str(folder), "--output", str(output)]
+    )
+    if ended.returncode:
+        raise StageError(f"the reader of traces {how_it_ended(ended.returncode)}")
+    found = json.loads(output.read_text(encoding="utf-8"))
+    return [row | found.get(row.get("way"), {}) for row in rows]
+
+
+if __name__ == "__main__":
+    main(measure, POINT, _checked)

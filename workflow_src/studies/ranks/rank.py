@@ -1,0 +1,73 @@
+"""One rank of a point: joins the others, measures, and writes its rows after each.
+
+Ranks find each other by a file, and speak over the loopback interface or the GPUs' links.
+"""
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+
+from workflow_src.common.arguments import Parser, existing_file
+from workflow_src.common.atomic_write import write_json
+from workflow_src.measure.memory_limit import limited_memory
+from workflow_src.measure.oom import Row, attempt, free
+from workflow_src.measure.progress import said
+from workflow_src.studies.models import case_of
+from workflow_src.studies.ranks.all_reduce import measure_all_reduces
+from workflow_src.studies.ranks.points import ALL_REDUCE
+from workflow_src.studies.ranks.training import measure_way
+from workflow_src.studies.study import Point
+
+BACKENDS = {"cuda": "nccl", "cpu": "gloo"}
+
+
+def rows_of(point: Point, rank: int, folder: Path) -> Iterator[Row]:
+    """The rows of a point as one rank measures them; traces go to the folder."""
+    if point["measurement"] == ALL_REDUCE:
+        yield from measure_all_reduces(point)
+        return
+    case = case_of(point, point["size"], point["precision"])
+    about = {name: getattr(case, name) for name in ("size", "context", "batch", "precision")}
+    for way in point["ways"]:
+        trace = folder / f"{way}.rank{rank}.json.gz"
+        release = partial(free, case.device)
+        row = attempt(partial(measure_way, case, way, point, trace), release)
+        release()
+        yield {"measurement": "training", "way": way} | about | row
+
+
+def main() -> None:
+    """Measure as one rank of the job in a file, and write to its folder."""
+    parser = Parser(description=__doc__)
+    parser.add_argument("--job", type=existing_file, required=True, help="the point as JSON")
+    parser.add_argument("--rank", type=int, required=True)
+    given = parser.parse_args()
+    point, folder = json.loads(given.job.read_text(encoding="utf-8")), given.job.parent
+    # Threads that wait spin: as many as there are cores, in each rank, make a step take seconds.
+    torch.set_num_threads(max(1, point.get("cpu_threads", 1) // point["ranks"]))
+    if point["device"] == "cuda":
+        torch.cuda.set_device(given.rank)
+    dist.init_process_group(
+        BACKENDS[point["device"]],
+        init_method=f"file://{folder / 'store'}",
+        rank=given.rank,
+        world_size=point["ranks"],
+        timeout=timedelta(seconds=point["limit_s"]),
+        device_id=torch.device("cuda", given.rank) if point["device"] == "cuda" else None,
+    )
+    rows = []
+    with limited_memory(point["device"], point.get("memory_limit_gib")):
+        for row in rows_of(point, given.rank, folder):
+            name = row.get("way") or f"all-reduce of {row['bytes']:,} bytes"
+            rows.append(said(name, row) if given.rank == 0 else row)
+            write_json(folder / f"rows{given.rank}.json", rows)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

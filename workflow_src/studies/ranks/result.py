@@ -1,0 +1,114 @@
+"""What communication costs each way of training, and how near predictions came."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from workflow_src.render.value import Cell, Joined, Ranged, Value
+from workflow_src.studies.lines import Line, lines, out_of, shown, unmeasured
+from workflow_src.studies.ranks.details import Details, details
+from workflow_src.studies.ranks.points import ALL_REDUCE
+from workflow_src.studies.ranks.way import (
+    NAMES,
+    PEAKS,
+    Way,
+    case_name,
+    gib,
+    off,
+    ways_of,
+)
+
+NEAR = 0.03
+"""A predicted time or peak is right within this share."""
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """What the study found.
+
+    error: the largest difference of a step's gradients from one process's. working: the device's
+    share of the step without communication, by case. foretold, fitted: how many predicted steps,
+    of cases that don't wait for launches, and how many peaks are right within NEAR.
+    """
+
+    ways: tuple[Way, ...]
+    error: Value | None
+    working: Cell
+    foretold: Cell
+    fitted: Cell
+    steps: pd.DataFrame
+    details: Details
+    missing: pd.DataFrame
+
+
+def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Ranks:
+    """What the study's table says; it isn't held against the run's ceilings."""
+    every = lines(table, "ranks")
+    of = {name: _of(every, name) for name in (ALL_REDUCE, "training", "collective")}
+    ways = ways_of(of["training"])
+    errors = [
+        error
+        for way in ways
+        if way.line.ok and (error := way.line.value("gradient_error", "error"))
+    ]
+    times = [each for way in ways if not way.waits and (each := off(way.line, "step_ms"))]
+    peaks = [each for way in ways for name in PEAKS if (each := off(way.line, name))]
+    return Ranks(
+        ways=tuple(ways),
+        error=max(errors, key=lambda error: error.number, default=None),
+        working=_working(ways),
+        foretold=out_of(_near(times), times),
+        fitted=out_of(_near(peaks), peaks),
+        steps=_steps(ways),
+        details=details(ways, of[ALL_REDUCE], of["collective"]),
+        missing=unmeasured([*of[ALL_REDUCE], *of["training"]], _name),
+    )
+
+
+def _of(every: Sequence[Line], measurement: str) -> list[Line]:
+    return [line for line in every if line.text("measurement") == measurement]
+
+
+def _working(ways: Sequence[Way]) -> Cell:
+    """ "98 % in 2.7B fp32, 59 % in 2.7B bf16"."""
+    found = {way.case: way.working for way in ways if way.working}
+    parts = [Joined((share, f"in {case}"), by=" ") for case, share in found.items()]
+    return Joined(tuple(parts), by=", ") if parts else None
+
+
+def _steps(ways: Sequence[Way]) -> pd.DataFrame:
+    """A row per way; of each case the step, what nothing hides of communication, and the peak."""
+    rows: dict[str, dict[str, Cell]] = {}
+    for way in ways:
+        row = rows.setdefault(way.name, {"gradients are averaged by": way.name})
+        exposed, whole = (way.line.value(f"{n}_ms", "ms") for n in ("exposed", "communication"))
+        row[f"{way.case}, ms"] = _time(way)
+        hidden = exposed and whole and whole.number > 0
+        row[f"{way.case}: nothing hides, ms"] = (
+            Joined((exposed, whole), by=" of ") if hidden else None
+        )
+        row[f"{way.case}: peak, GiB"] = gib(_peak(way.line))
+    return shown(list(rows.values()))
+
+
+def _time(way: Way) -> Cell:
+    if way.ms is None:
+        return way.line.state
+    return Ranged(way.ms, way.line.value("p20_ms", "ms"), way.line.value("p80_ms", "ms"))
+
+
+def _peak(line: Line) -> Value | None:
+    """The larger of the peaks before and in the optimizer's part."""
+    found = [line.value(name, "MiB") for name in PEAKS[1:]]
+    return max((each for each in found if each), key=lambda each: each.number, default=None)
+
+
+def _near(offs: Sequence[Value]) -> list[Value]:
+    return [each for each in offs if abs(each.number) <= NEAR]
+
+
+def _name(line: Line) -> str:
+    if line.text("measurement") == ALL_REDUCE:
+        return "all-reduce alone"
+    return f"{case_name(line)}, {NAMES.get(line.text('way'), line.text('way'))}"

@@ -1,0 +1,184 @@
+"""Trains a model in one of several ways, and measures memory, time, a trace, and errors."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.distributed.tensor import DTensor
+
+from workflow_src.common.case import Case
+from workflow_src.common.units import MIB
+from workflow_src.measure.memory import peak_memory_mib, reset_peak
+from workflow_src.measure.oom import Row, free
+from workflow_src.measure.precision import AUTOCAST, use_precision
+from workflow_src.measure.timing import synchronize, time_steps
+from workflow_src.measure.windows import exported_torch_window
+from workflow_src.model.loss import cross_entropy
+from workflow_src.model.ranges import range_
+from workflow_src.model.transformer import build_model
+from workflow_src.studies.ranks.points import CHECKED
+from workflow_src.studies.ranks.ways import BUILD, Trained
+from workflow_src.studies.study import Point
+
+STEP = "train_step"
+"""The range of a step."""
+
+
+class Training:
+    """One rank's part of training a case's model in one way.
+
+    `case.batch` is the number of sequences per rank.
+    """
+
+    def __init__(self, case: Case, way: str) -> None:
+        """Build the model, the same in all ranks, and this rank's batch. May run out of memory."""
+        use_precision(case.precision)
+        self.case = case
+        self.trained: Trained = BUILD[way](build_model(case))
+        self.tokens = tokens(case).chunk(dist.get_world_size())[dist.get_rank()]
+
+    def backward(self) -> None:
+        """Compute gradients of the mean loss over all ranks' batches."""
+        self.trained.model.zero_grad(set_to_none=True)
+        inputs, targets = self.tokens[:, :-1].contiguous(), self.tokens[:, 1:].contiguous()
+        kind, dtype = self.case.device, AUTOCAST.get(self.case.precision)
+        with torch.autocast(kind, dtype=dtype, enabled=dtype is not None):
+            with range_("forward"):
+                logits = self.trained.run(inputs)
+            with range_("loss"):
+                loss = cross_entropy(logits, targets)
+        with range_("backward"):
+            torch.autograd.backward(loss)
+        with range_("average"):
+            self.trained.average()
+
+    def optimize(self) -> None:
+        """Update the parameters by their gradients, in all ranks."""
+        with range_("optimizer"):
+            self.trained.optimizer.step()
+        with range_("share"):
+            self.trained.share()
+
+    def step(self) -> None:
+        """Run one training step."""
+        with range_(STEP):
+            self.backward()
+            self.optimize()
+
+    def gradients(self) -> list[Tensor]:
+        """The whole gradient of each parameter."""
+        return [_whole(each.grad) for each in self.trained.model.parameters()]
+
+    def parameters(self) -> list[Tensor]:
+        """A copy of each whole parameter."""
+        return [_whole(each.detach()).clone() for each in self.trained.model.parameters()]
+
+
+def tokens(case: Case) -> Tensor:
+    """The sequences of all ranks, in order: (ranks x batch, context + 1), int64."""
+    generator = torch.Generator().manual_seed(case.seed)
+    shape = (dist.get_world_size() * case.batch, case.context + 1)
+    return torch.randint(case.vocabulary, shape, generator=generator).to(case.device)
+
+
+def measure_way(case: Case, way: str, point: Point, trace: Path) -> Row:
+    """A row of one way: memory by part of a step, samples of a step, and how wrong it is.
+
+    The trace of `profiled_steps` more steps is written to `trace`.
+    """
+    checked = Case.from_dict(case.as_dict() | CHECKED | {"precision": "fp32"})
+    errors = {} if way == "alone" else step_errors(checked, way)
+    free(case.device)
+    reset_peak(case.device)
+    training = Training(case, way)
+    made = {"initialized_mib": peak_memory_mib(case.device), "held_mib": _held_mib(case.device)}
+    for _ in range(point["warmup_steps"]):
+        training.step()
+    samples = time_steps(training.step, wait_for_all(case.device), point["steps"])
+    row = errors | made | memory(training) | {"samples_ns": samples}
+    # A CPU's operators are no device work: what a trace tells of a GPU's streams isn't in them.
+    if case.device == "cuda":
+        profile(training, point["profiled_steps"], trace)
+    return row
+
+
+def wait_for_all(device: str) -> Callable[[], None]:
+    """A function that waits until every rank's device has finished, which takes some 50 us."""
+
+    def wait() -> None:
+        synchronize(device)
+        dist.barrier()
+        synchronize(device)
+
+    return wait
+
+
+def memory(training: Training) -> Row:
+    """Peak memory (MiB) of a steady step before the optimizer's part, and of that.
+
+    None of either on a CPU, whose peak covers the process's lifetime.
+    """
+    device = training.case.device
+    peaks = []
+    for part in (training.backward, training.optimize):
+        synchronize(device)
+        reset_peak(device)
+        part()
+        synchronize(device)
+        peaks.append(peak_memory_mib(device) if device == "cuda" else None)
+    return {"before_optimizer_mib": peaks[0], "optimizer_mib": peaks[1]}
+
+
+def profile(training: Training, steps: int, trace: Path) -> None:
+    """Write the trace of `steps` steps, which all ranks begin together."""
+    wait = wait_for_all(training.case.device)
+
+    def settle() -> None:
+        training.step()
+        wait()
+
+    with exported_torch_window(training.case.device, trace, settle):
+        for _ in range(steps):
+            training.step()
+        synchronize(training.case.device)
+    wait()
+
+
+def step_errors(case: Case, way: str) -> Row:
+    """How far a step is from that of one process on all ranks' batches: relative norms.
+
+    gradient_error: of the difference of gradients, over those. parameter_error: of the difference
+    of parameters after the step, over the change that it makes. AdamW alone would not tell a sum
+    of gradients from their mean: its step doesn't depend on their scale.
+    """
+    whole = Training(case, "alone")
+    whole.tokens = tokens(case)
+    part = Training(case, way)
+    start = whole.parameters()
+    whole.backward()
+    part.backward()
+    gradient_error = _distance(part.gradients(), whole.gradients()) / _norm(whole.gradients())
+    whole.optimize()
+    part.optimize()
+    changed = _distance(whole.parameters(), start)
+    parameter_error = _distance(part.parameters(), whole.parameters()) / changed
+    return {"gradient_error": gradient_error, "parameter_error": parameter_error}
+
+
+def _whole(tensor: Tensor | None) -> Tensor:
+    assert tensor is not None
+    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+
+
+def _norm(tensors: list[Tensor]) -> float:
+    return float(torch.stack([each.double().square().sum() for each in tensors]).sum().sqrt())
+
+
+def _distance(some: list[Tensor], others: list[Tensor]) -> float:
+    return _norm([one - other for one, other in zip(some, others, strict=True)])
+
+
+def _held_mib(device: str) -> float | None:
+    return torch.cuda.memory_allocated() / MIB if device == "cuda" else None

@@ -1,0 +1,170 @@
+"""Ways to train a model on several ranks: when gradients are averaged, and who keeps what.
+
+Each leaves in every rank the parameters that one process would have after a step on all ranks'
+batches, or its part of them.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch._utils import _flatten_dense_tensors, _unflatten_dense_tensors
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.nn.parallel import DistributedDataParallel
+from torch.optim import Optimizer
+
+from workflow_src.model.adamw import build_optimizer
+from workflow_src.model.transformer import TransformerLM
+
+OPTIMIZER = "fused"
+
+
+def _nothing() -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model and how a rank trains it.
+
+    run: from tokens to logits. average: what follows the backward pass, until gradients are those
+    of all ranks' batches. share: what follows the optimizer, until all have its result.
+    """
+
+    model: TransformerLM
+    run: Callable[[Tensor], Tensor]
+    optimizer: Optimizer
+    average: Callable[[], None] = _nothing
+    share: Callable[[], None] = _nothing
+
+
+def alone(model: TransformerLM) -> Trained:
+    """No communication: each rank trains a model of its own."""
+    return Trained(model, model, _optimizer(model.parameters()))
+
+
+def naive(model: TransformerLM) -> Trained:
+    """After the backward pass an all-reduce per parameter, one after another."""
+
+    def average() -> None:
+        for gradient in _gradients(model):
+            start_average(gradient).wait()
+
+    return Trained(model, model, _optimizer(model.parameters()), average)
+
+
+def flat(model: TransformerLM) -> Trained:
+    """After the backward pass one all-reduce of all gradients, copied together and back."""
+
+    def average() -> None:
+        gradients = _gradients(model)
+        together = _flatten_dense_tensors(gradients)
+        start_average(together).wait()
+        averaged = _unflatten_dense_tensors(together, gradients)
+        torch._foreach_copy_(gradients, list(averaged))
+
+    return Trained(model, model, _optimizer(model.parameters()), average)
+
+
+def overlapped(model: TransformerLM) -> Trained:
+    """An all-reduce per parameter, started by a hook as soon as backward has its gradient."""
+    average = _average_by_hooks(model)
+    return Trained(model, model, _optimizer(model.parameters()), average)
+
+
+def bucketed(model: TransformerLM) -> Trained:
+    """Torch's DistributedDataParallel: all-reduces of buckets of gradients, during backward."""
+    run = DistributedDataParallel(model, gradient_as_bucket_view=True)
+    return Trained(model, run, _optimizer(model.parameters()))
+
+
+def sharded_optimizer(model: TransformerLM) -> Trained:
+    """As `overlapped`, but each parameter's AdamW state is in one rank, which sends the result.
+
+    This is the first stage of ZeRO (Rajbhandari et al. 2020), with whole parameters as shards.
+    """
+    parameters = list(model.parameters())
+    owners = balanced([each.numel() for each in parameters], dist.get_world_size())
+    own = [each for each, owner in zip(parameters, owners, strict=True) if owner == dist.get_rank()]
+
+    def share() -> None:
+        sent = [
+            dist.broadcast(each.data, src=owner, async_op=True)
+            for each, owner in zip(parameters, owners, strict=True)
+        ]
+        for each in sent:
+            each.wait()
+
+    return Trained(model, model, _optimizer(own), _average_by_hooks(model), share)
+
+
+def fsdp(model: TransformerLM) -> Trained:
+    """Torch's FSDP2: parameters, gradients and states in shards; blocks gathered when needed."""
+    kind = next(model.parameters()).device.type
+    mesh = init_device_mesh(kind, (dist.get_world_size(),))
+    for block in model.blocks:
+        fully_shard(block, mesh=mesh)
+    fully_shard(model, mesh=mesh)
+    return Trained(model, model, _optimizer(model.parameters()))
+
+
+BUILD: dict[str, Callable[[TransformerLM], Trained]] = {
+    each.__name__: each
+    for each in (alone, naive, flat, overlapped, bucketed, sharded_optimizer, fsdp)
+}
+"""Each way's function by its name in points.WAYS."""
+
+
+def start_average(gradient: Tensor) -> dist.Work:
+    """Start to replace a gradient by its mean over all ranks; it is there after wait()."""
+    if dist.get_backend() == "nccl":
+        operation = dist.ReduceOp.AVG
+    else:
+        # Gloo has no mean.
+        gradient.div_(dist.get_world_size())
+        operation = dist.ReduceOp.SUM
+    work: dist.Work = dist.all_reduce(gradient, operation, async_op=True)
+    return work
+
+
+def balanced(sizes: Sequence[int], ranks: int) -> list[int]:
+    """The rank of each size, so that ranks have about equal sums: the largest first, to the least.
+
+    After Graham 1969, "Bounds on multiprocessing timing anomalies".
+    """
+    sums = [0] * ranks
+    owners = [0] * len(sizes)
+    for index in sorted(range(len(sizes)), key=lambda index: -sizes[index]):
+        owners[index] = sums.index(min(sums))
+        sums[owners[index]] += sizes[index]
+    return owners
+
+
+def _average_by_hooks(model: nn.Module) -> Callable[[], None]:
+    """Have each gradient averaged as soon as it is there; returns what waits for all of them."""
+    started: list[dist.Work] = []
+
+    def start(parameter: Tensor) -> None:
+        assert parameter.grad is not None
+        started.append(start_average(parameter.grad))
+
+    for parameter in model.parameters():
+        parameter.register_post_accumulate_grad_hook(start)
+
+    def average() -> None:
+        for each in started:
+            each.wait()
+        started.clear()
+
+    return average
+
+
+def _gradients(model: nn.Module) -> list[Tensor]:
+    return [each.grad for each in model.parameters() if each.grad is not None]
+
+
+def _optimizer(parameters: Iterable[Tensor]) -> Optimizer:
+    return build_optimizer(OPTIMIZER, parameters)
