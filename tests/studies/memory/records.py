@@ -25,6 +25,7 @@ def marks() -> list[list[Any]]:
         (7, "step 2"),
         (7, "step 2/forward"),
         (9, "step 2"),
+        (9, ""),
     ]
     return [[event, 10**6 * number, path] for number, (event, path) in enumerate(paths)]
 

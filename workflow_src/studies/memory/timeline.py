@@ -1,5 +1,6 @@
 """Active memory over a recorded step: what lives by kind, where in the step, and where it peaks."""
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -138,19 +139,26 @@ def _joined(before: Row, after: Row, by: Sequence[str]) -> Row:
     return before | memory | where | {"end_ms": after["end_ms"]}
 
 
+def places(record: Row) -> list[Place]:
+    """Where a step is when each allocation of a record begins."""
+    every = list(spans(record))
+    firsts = [first for _, first, *_ in every]
+    return [every[bisect_right(firsts, each[1]) - 1][0] for each in record["allocations"]]
+
+
 def largest_allocations(record: Row) -> list[Row]:
     """The largest allocations of a record's last step, those alike together.
 
     Alike are those of one size, kind, part, component and line. Gradients and state are left out:
     they are as large as their parameters.
     """
-    every = list(spans(record))
-    last = every[-1][0].step if every else ""
+    # The last mark ends the record, outside of any step.
+    last = place(record["marks"][-2][2]).step
     found: Counter[tuple[int, str, str, str, str]] = Counter()
-    for (size, start, _, line, _), kind in zip(record["allocations"], kinds(record), strict=True):
-        where = next((here for here, first, end, *_ in every if first <= start < end), None)
-        if where and where.step == last and kind in ("activations", "temporaries"):
-            found[size, where.part, where.component, record["lines"][line], kind] += 1
+    every = zip(record["allocations"], kinds(record), places(record), strict=True)
+    for (size, _, _, line, _), kind, here in every:
+        if here.step == last and kind in ("activations", "temporaries"):
+            found[size, here.part, here.component, record["lines"][line], kind] += 1
     ranked = sorted(found.items(), key=lambda item: -item[0][0])[:LARGEST]
     return [
         {
@@ -168,10 +176,7 @@ def largest_allocations(record: Row) -> list[Row]:
 def gradient_bytes(record: Row) -> dict[str, int]:
     """Bytes of gradients that the first step's backward pass made in each block."""
     found: Counter[str] = Counter()
-    every = [each for each in spans(record) if each[0].step == "step 1"]
-    for size, start, _, _, kind in record["allocations"]:
-        if kind == "gradients":
-            here = next((each[0] for each in every if each[1] <= start < each[2]), None)
-            if here and here.block.startswith("block"):
-                found[here.block] += size
+    for (size, *_, kind), here in zip(record["allocations"], places(record), strict=True):
+        if kind == "gradients" and here.step == "step 1" and here.block.startswith("block"):
+            found[here.block] += size
     return dict(found)
