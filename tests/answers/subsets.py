@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from workflow_src.answers.tables import OF_THE_MACHINE, Tables, empty_table, read_table
-from workflow_src.common.case import PHASES
+from workflow_src.common.case import CASE_COLUMNS, PHASES
 from workflow_src.common.study_table import read_study
 from workflow_src.common.table_schema import columns
 
@@ -127,7 +127,7 @@ def _without(
         if name != "timings":
             found[name] = _counted(table[~mine])
             continue
-        kept = ("phase", "status", "reason", *table.columns[:8])
+        kept = ("phase", "status", "reason", *CASE_COLUMNS)
         numbers = [c for c in table.columns if c not in kept]
         table = table.copy()
         table.loc[mine, numbers] = None
@@ -166,7 +166,7 @@ def _scaled(draw: random.Random, table: pd.DataFrame, cases: list[str]) -> pd.Da
 
 def _emptied(draw: random.Random, name: str, table: pd.DataFrame) -> pd.DataFrame:
     """The table without some optional columns and single values."""
-    required = {*empty_table(name), *table.columns[:8]}
+    required = {*empty_table(name), *CASE_COLUMNS}
     optional = [c for c in table.columns if c not in required]
     if name.startswith("studies/") or not optional:
         return table
