@@ -23,6 +23,7 @@ def tables(rows: list[tuple[str, str, str, float]]) -> Tables:
     columns = ["path", "family", "forward_operator", "busy_ms_per_step"]
     about = {"case": "a", "phase": PHASE, "size": "small", "context": 128, "batch": 4}
     about |= {"precision": "fp32", "attention": "naive", "optimizer": "adamw", "device": "cuda"}
+    about |= {"execution": "eager"}
     operators = pd.DataFrame(rows, columns=columns).assign(**about)
     return Tables({"operators": operators, "timings": operators, "captures": operators.iloc[:0]})
 

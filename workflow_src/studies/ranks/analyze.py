@@ -49,7 +49,7 @@ def collectives(row: Row) -> list[Row]:
     return [about | each for each in row.get("collectives", [])]
 
 
-def predicted(table: pd.DataFrame, predictions: list[Path]) -> pd.DataFrame:
+def complete(table: pd.DataFrame, predictions: list[Path]) -> pd.DataFrame:
     """The table with the predicted times of each way, if its baseline was measured.
 
     Raises StageError for a file of predictions: they are made here, from the table alone.
@@ -89,4 +89,4 @@ def _case(row: Row) -> Case:
 
 
 if __name__ == "__main__":
-    join_points.main(derive, predicted)
+    join_points.main(derive, complete)
