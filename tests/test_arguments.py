@@ -420,9 +420,14 @@ def test_wrong_json_names_the_key(module: str, place: Place) -> None:
                 assert right, (key, accepted.get(key))
 
 
-LEFT_OUT = {"seed", "ceilings", "memory_limit_gib", "cpu_threads"} | {
-    *("steps", "capture_steps", "warmup_steps", "processes", "profiler", "os_tracing")
-}
+LEFT_OUT = {
+    "seed",
+    "ceilings",
+    "memory_limit_gib",
+    "cpu_threads",
+    "execution",
+    "attention_codes",
+} | {*("steps", "capture_steps", "warmup_steps", "processes", "profiler", "os_tracing")}
 """Keys that some command can do without."""
 
 EMPTY = {"measured", "profiled", "profiled_contexts"}

@@ -28,8 +28,8 @@ class Verdict(StrEnum):
     )
     BOUND_AND_PRODUCTS = (
         "{bound} of {cases} forward passes are launch-bound: the device takes less than {limit} us "
-        "per kernel. In {low} instead of {high}, matrix products take {products} of the device "
-        "time, all other kernels {others} (medians of {pairs} cases)."
+        "per kernel. In {low} instead of {high}, matrix products take {products} of their "
+        "own device time, all other kernels {others} of theirs (medians of {pairs} cases)."
     )
     LONG = (
         "None of {cases} forward passes is launch-bound: the device takes {limit} us or more per "
@@ -37,8 +37,8 @@ class Verdict(StrEnum):
     )
     LONG_AND_PRODUCTS = (
         "None of {cases} forward passes is launch-bound: the device takes {limit} us or more per "
-        "kernel. In {low} instead of {high}, matrix products take {products} of the device time, "
-        "all other kernels {others} (medians of {pairs} cases)."
+        "kernel. In {low} instead of {high}, matrix products take {products} of their own "
+        "device time, all other kernels {others} of theirs (medians of {pairs} cases)."
     )
     ON_CPU = (
         "On a CPU nothing is launched: operators take {working} of a forward pass's plain time, "

@@ -10,11 +10,11 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentence."""
 
     PREDICTED = (
-        "Least memory takes the predicted number of blocks per checkpoint: {choices}. Predicted "
-        "peaks are off by at most {off}."
+        "No number of blocks per checkpoint needs less memory than the predicted one: {choices}. "
+        "Predicted peaks are off by at most {off}."
     )
     OTHERWISE = (
-        "Least memory doesn't always take the predicted number of blocks per checkpoint; measured: "
+        "Another number of blocks per checkpoint than the predicted one can need least memory: "
         "{choices}. Predicted peaks are off by at most {off}."
     )
     PEAKS = "Predicted peaks are off by at most {off}; no choice of checkpoints ran."

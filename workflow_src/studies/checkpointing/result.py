@@ -138,8 +138,8 @@ def _flat(line: Line) -> dict[str, Cell]:
         "predicted": gib(line, "predicted_peak_mib"),
         "step, ms": ms,
         "FLOPs repeated": ratio(again, flops, "share", "recomputed / FLOPs of a step"),
-        "MFU": _utilization(flops, ms, best),
-        "HFU": _utilization(total([flops, again]), ms, best),
+        "products, of the fastest one's rate": _utilization(flops, ms, best),
+        "with those repeated": _utilization(total([flops, again]), ms, best),
     }
 
 

@@ -11,10 +11,10 @@ from workflow_src.studies.ranks.points import WAYS
 
 NAMES = {
     "alone": "no communication",
-    "naive": "an all-reduce per parameter, after backward",
-    "flat": "one all-reduce, after backward",
-    "overlapped": "an all-reduce per parameter, during backward",
-    "bucketed": "DistributedDataParallel",
+    "naive": "naive: an all-reduce per parameter, after backward",
+    "flat": "flat: one all-reduce, after backward",
+    "overlapped": "overlapped: an all-reduce per parameter, during backward",
+    "bucketed": "in buckets: DistributedDataParallel",
     "sharded_optimizer": "overlapped, optimizer in shards",
     "fsdp": "FSDP2",
 }
