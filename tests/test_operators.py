@@ -476,11 +476,11 @@ def test_profiles_are_read_while_the_device_is_held(monkeypatch: pytest.MonkeyPa
     order = []
 
     @contextmanager
-    def held(*arguments: object) -> Iterator[str]:
-        yield "cpu"
+    def held(*arguments: object) -> Iterator[list[str]]:
+        yield ["cpu"]
         order.append("released")
 
-    monkeypatch.setattr(alone, "hold", held)
+    monkeypatch.setattr(alone, "hold_several", held)
     compact = operators.compact
 
     def read(*given: Any) -> Row:

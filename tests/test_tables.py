@@ -112,6 +112,8 @@ WRITES = re.compile(r"\.write_(text|bytes)\(|open\([^)]*[\"'][wax]b?[\"']|\.to_c
 OF_THEIR_OWN = {
     "captures/files.py": "an unpacked capture, which is deleted again",
     "common/nsys_cli.py": "a folder that is moved in place when it is complete",
+    "studies/memory/measure.py": "a snapshot that write_whole moves in place",
+    "studies/ranks/launch.py": "what its processes are told, in a folder that is deleted again",
     "timeline/make.py": "a file that write_whole moves in place",
 }
 """Modules that write files other than by common/atomic_write.py, and what they write."""

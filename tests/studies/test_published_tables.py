@@ -27,7 +27,7 @@ H200 = ROOT / "examples" / "h200"
         ("memory", memory.derive, None),
         ("checkpointing", checkpointing.derive, None),
         ("flash", flash.derive, None),
-        ("ranks", ranks.derive, ranks.predicted),
+        ("ranks", ranks.derive, ranks.complete),
         ("levers", levers.derive, levers.complete),
     ],
 )

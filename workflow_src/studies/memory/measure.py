@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from workflow_src.common.atomic_write import write_whole
 from workflow_src.common.case import Case
 from workflow_src.measure.allocations import AllocatorRecord
 from workflow_src.measure.live_tensors import LiveTensors, recording, storage_bytes
@@ -93,7 +94,9 @@ def _record(workload: Workload, phase: str, snapshot: Path) -> Row:
                     _run(workload, phase)
                 held.append((record.events, _addresses(workload, record)))
     if isinstance(record, AllocatorRecord):
-        snapshot.write_bytes(gzip.compress(pickle.dumps(record.snapshot), compresslevel=1))
+        packed = gzip.compress(pickle.dumps(record.snapshot), compresslevel=1)
+        # Whole or not at all, like all that is kept.
+        write_whole(snapshot, lambda partial: partial.write_bytes(packed))
     return {"there_bytes": there} | as_row(record.allocations, held, marks.found)
 
 
