@@ -58,7 +58,7 @@ def test_the_headline_counts_forward_passes_and_says_what_became_of_products(rea
     assert text.startswith(
         "1 of 2 forward passes are launch-bound: the device takes less than 30.0 us per kernel."
     )
-    assert "In bf16 instead of fp32, matrix products take 25 % of their own device time" in text
+    assert "In bf16 instead of fp32, matrix products take 25 % of their device time" in text
     assert "all other kernels 100 %" in text
 
 

@@ -29,7 +29,7 @@ class Verdict(StrEnum):
     BOUND_AND_PRODUCTS = (
         "{bound} of {cases} forward passes are launch-bound: the device takes less than {limit} us "
         "per kernel. In {low} instead of {high}, matrix products take {products} of their "
-        "own device time, all other kernels {others} of theirs (medians of {pairs} cases)."
+        "device time, all other kernels {others} of theirs (medians of {pairs} cases)."
     )
     LONG = (
         "None of {cases} forward passes is launch-bound: the device takes {limit} us or more per "
@@ -37,7 +37,7 @@ class Verdict(StrEnum):
     )
     LONG_AND_PRODUCTS = (
         "None of {cases} forward passes is launch-bound: the device takes {limit} us or more per "
-        "kernel. In {low} instead of {high}, matrix products take {products} of their own "
+        "kernel. In {low} instead of {high}, matrix products take {products} of their "
         "device time, all other kernels {others} of theirs (medians of {pairs} cases)."
     )
     ON_CPU = (
