@@ -13,7 +13,7 @@ from workflow_src.common.thresholds import (
     REPLAY_AT_LEAST,
     SPREAD_BEYOND,
 )
-from workflow_src.common.units import NS_PER_MS
+from workflow_src.common.units import MIB_PER_GIB, NS_PER_MS
 from workflow_src.render.value import (
     Ranged,
     Value,
@@ -25,8 +25,6 @@ from workflow_src.render.value import (
     total,
     value,
 )
-
-MIB_PER_GIB = 1024
 
 OTHER_KERNELS = "it took less time than the kernels of a plain step, so it ran other ones"
 

@@ -3,7 +3,6 @@
 import argparse
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeVar
 
 import pandas as pd
 
@@ -11,8 +10,6 @@ from workflow_src.common.arguments import Parser, existing_folder, new_folder
 from workflow_src.common.atomic_write import write_csv, write_json, write_text
 from workflow_src.render.html import make_html
 from workflow_src.render.texts import Texts
-
-R = TypeVar("R")
 
 
 def comparison_parser(prog: str, description: str | None, a: str, b: str) -> Parser:

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from workflow_src.common.environment_variables import environment_variables
-from workflow_src.measure.oom import Row, out_of_memory
+from workflow_src.measure.oom import LONGEST_REASON, Row, out_of_memory
 from workflow_src.measure.timing import Call
 from workflow_src.model.ranges import listening, range_
 
@@ -34,8 +34,6 @@ WITHOUT = ("InvalidCxxCompiler", "TritonMissing", "Failed to find C compiler")
 
 RANGE = "compiled"
 """The range of what runs under torch.compile, whatever graphs it consists of."""
-
-LONGEST_REASON = 200
 
 
 @contextmanager

@@ -13,6 +13,9 @@ import torch
 
 Row = dict[str, Any]
 
+LONGEST_REASON = 200
+"""Of a reason that a library gives, so much is kept."""
+
 CPU_RAN_OUT = re.compile(r"DefaultCPUAllocator: can't allocate memory: you tried to allocate \d+")
 """What torch says where a CPU has no memory left; the error is a plain RuntimeError."""
 

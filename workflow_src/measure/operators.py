@@ -15,13 +15,12 @@ from typing import Any
 from workflow_src.common.case import Brought
 from workflow_src.measure.flop_count import counted_flops
 from workflow_src.measure.host_calls import Call, Host, host
-from workflow_src.measure.oom import Row, attempt
+from workflow_src.measure.oom import LONGEST_REASON, Row, attempt
 from workflow_src.measure.timing import run_through
 from workflow_src.measure.windows import recorded, torch_window
 from workflow_src.measure.workload import Workload
 from workflow_src.model.ranges import listening
 
-LONGEST_REASON = 200
 LONGEST_LIST = 8
 OPTIMIZER = "optimizer"
 """The range in which a training step (measure/workload.py) does what a forward_backward doesn't."""

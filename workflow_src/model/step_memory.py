@@ -23,7 +23,7 @@ from workflow_src.model.saved_tensors import (
 )
 
 PER_BLOCK = 2
-"""Sublayers of a block."""
+"""Sublayers of a block: attention and feed-forward."""
 
 OPTIMIZER_BYTES = 2 * WIDE
 """AdamW keeps two moments of each parameter, in float32 like the weights."""

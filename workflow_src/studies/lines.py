@@ -7,6 +7,7 @@ from typing import final
 import pandas as pd
 
 from workflow_src.common import words
+from workflow_src.common.units import MIB_PER_GIB
 from workflow_src.render.show import FORMATS
 from workflow_src.render.value import (
     Cell,
@@ -21,8 +22,6 @@ from workflow_src.render.value import (
     ratio,
     value,
 )
-
-MIB_PER_GIB = 1024
 
 
 @final
@@ -131,8 +130,12 @@ def unmeasured(every: Iterable[Line], name: Callable[[Line], str]) -> pd.DataFra
 
 def gib(line: Line, column: str) -> Value | None:
     """A cell of MiB in GiB."""
-    found = line.value(column, "MiB")
-    return found and computed(found.number / MIB_PER_GIB, "GiB", column, found)
+    return in_gib(line.value(column, "MiB"))
+
+
+def in_gib(mib: Value | None) -> Value | None:
+    """MiB in GiB."""
+    return mib and computed(mib.number / MIB_PER_GIB, "GiB", mib.formula, mib)
 
 
 def change(predicted: Value | None, measured: Value | None) -> Value | None:

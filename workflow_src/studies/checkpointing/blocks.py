@@ -6,10 +6,8 @@ from contextlib import contextmanager
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from workflow_src.model.step_memory import PER_BLOCK
 from workflow_src.model.transformer import Block, TransformerLM
-
-PER_BLOCK = 2
-"""Sublayers of a block: attention and feed-forward."""
 
 
 class Sublayer(nn.Module):

@@ -8,6 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
+from workflow_src.common.units import MIB_PER_GIB
+from workflow_src.model.step_memory import PER_BLOCK
 from workflow_src.render.drawing import (
     LINE_COLORS,
     MARKERS,
@@ -16,8 +18,8 @@ from workflow_src.render.drawing import (
     log_values,
     nothing,
 )
-from workflow_src.studies.checkpointing.result import PER_BLOCK, WAYS
-from workflow_src.studies.lines import MIB_PER_GIB, Line, grouped, lines
+from workflow_src.studies.checkpointing.result import WAYS
+from workflow_src.studies.lines import Line, grouped, lines
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from workflow_src.model.step_memory import PER_BLOCK
 from workflow_src.render.value import Cell, Joined, Value, computed, difference, ratio, total
 from workflow_src.studies.lines import (
     Line,
@@ -20,9 +21,6 @@ from workflow_src.studies.lines import (
 
 SAME_WITHIN = 0.01
 """Peaks that differ by less are equal: the allocator rounds by as much."""
-
-PER_BLOCK = 2
-"""Sublayers of a block."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +44,8 @@ class Checkpointing:
     """What the study found.
 
     off: by how much predicted peaks are off, without sign; fits: how many predictions of what fits
-    are right, of all; choices: of each model, the blocks per checkpoint of least peak; right: how
-    many of these were predicted, of all.
+    are right, of all; choices: of each model, the blocks per checkpoint of least peak; best: the
+    same with what was predicted.
     """
 
     off: tuple[Value, ...]

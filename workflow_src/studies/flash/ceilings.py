@@ -8,12 +8,11 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from workflow_src.common.units import FLOP_PER_TFLOP, MS_PER_S
 from workflow_src.render.value import Cell, Value, computed, ratio
 from workflow_src.studies.attention.bounds import rate
 from workflow_src.studies.flash.named import PHASES, name
 from workflow_src.studies.lines import Line, grouped, shown
-
-NS_PER_S = 1e9
 
 
 def ceilings_table(timed: Sequence[Line], ceilings: Sequence[Line]) -> pd.DataFrame:
@@ -47,8 +46,10 @@ def _row(mine: Sequence[Line], ceilings: Sequence[Line]) -> dict[str, Cell]:
 def tflop_per_s(line: Line) -> Value | None:
     """The rate of the needed products."""
     flops, ms = line.value("flops", "flops"), line.value("median_ms", "ms")
-    rate = flops.number / ms.number / NS_PER_S if flops and ms and ms.number else None
-    return computed(rate, "TFLOP/s", "flops / median", flops, ms)
+    if not flops or not ms or not ms.number:
+        return None
+    made = flops.number / (ms.number / MS_PER_S) / FLOP_PER_TFLOP
+    return computed(made, "TFLOP/s", "flops / median", flops, ms)
 
 
 def limited(line: Line, ceilings: Sequence[Line]) -> tuple[str, Value | None]:

@@ -26,7 +26,7 @@ from workflow_src.studies.levers.steps import (
     steps_of,
     told_apart,
 )
-from workflow_src.studies.lines import Line, lines, shown, unmeasured
+from workflow_src.studies.lines import Line, in_gib, lines, shown, unmeasured
 
 KINDS = ("core", "products", "casts", "pointwise")
 """The kinds of the device's work that older predictions tell apart, besides the optimizer's."""
@@ -163,7 +163,7 @@ def _effect(step: Step) -> dict[str, Cell]:
     return {
         "case": step.line.text("case"),
         "with": step.words,
-        "peak memory, GiB": peak and computed(peak.number / 1024, "GiB", peak.formula, peak),
+        "peak memory, GiB": in_gib(peak),
         "against plain": None if is_plain(step.line) else change,
         "largest error of logits": _error(step.line, "logits_error", "error_state"),
         "of gradients": _error(step.line, "gradients_error", "error_state"),

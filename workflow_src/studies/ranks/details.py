@@ -7,9 +7,9 @@ import pandas as pd
 
 from workflow_src.common.datasheets import LINKS_GB_PER_S
 from workflow_src.render.value import Cell, Joined, computed
-from workflow_src.studies.lines import Line, grouped, shown
+from workflow_src.studies.lines import Line, grouped, in_gib, shown
 from workflow_src.studies.ranks.points import MB
-from workflow_src.studies.ranks.way import NAMES, PEAKS, Way, both_columns, case_name, gib, off
+from workflow_src.studies.ranks.way import NAMES, PEAKS, Way, both_columns, case_name, off
 
 COLLECTIVES = {
     "allreduce": "all-reduce",
@@ -84,9 +84,9 @@ def _peaks(way: Way) -> dict[str, Cell]:
     heads = ("initialized, GiB", "before the optimizer, GiB", "in it, GiB")
     cells: dict[str, Cell] = {"case": way.case, "way": way.name}
     for head, name in zip(heads, PEAKS, strict=True):
-        both = [gib(way.line.value(column, "MiB")) for column in reversed(both_columns(name))]
+        both = [in_gib(way.line.value(column, "MiB")) for column in reversed(both_columns(name))]
         cells[head] = Joined(tuple(both)) if any(both) else None
-    return cells | {"held after initialization, GiB": gib(way.line.value("held_mib", "MiB"))}
+    return cells | {"held after initialization, GiB": in_gib(way.line.value("held_mib", "MiB"))}
 
 
 def _collective(line: Line) -> dict[str, Cell]:

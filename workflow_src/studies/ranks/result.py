@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from workflow_src.render.value import Cell, Joined, Ranged, Value
-from workflow_src.studies.lines import Line, lines, out_of, shown, unmeasured
+from workflow_src.studies.lines import Line, in_gib, lines, out_of, shown, unmeasured
 from workflow_src.studies.ranks.details import Details, details
 from workflow_src.studies.ranks.points import ALL_REDUCE
 from workflow_src.studies.ranks.way import (
@@ -14,7 +14,6 @@ from workflow_src.studies.ranks.way import (
     PEAKS,
     Way,
     case_name,
-    gib,
     off,
     ways_of,
 )
@@ -88,7 +87,7 @@ def _steps(ways: Sequence[Way]) -> pd.DataFrame:
         row[f"{way.case}: nothing hides, ms"] = (
             Joined((exposed, whole), by=" of ") if hidden else None
         )
-        row[f"{way.case}: peak, GiB"] = gib(_peak(way.line))
+        row[f"{way.case}: peak, GiB"] = in_gib(_peak(way.line))
     return shown(list(rows.values()))
 
 

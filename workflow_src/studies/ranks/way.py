@@ -19,8 +19,6 @@ NAMES = {
     "fsdp": "FSDP2",
 }
 
-MEBI_PER_GIBI = 1024
-
 GRADIENTS_EQUAL, PARAMETERS_EQUAL = 1e-4, 1e-2
 """What rounding may do to gradients in float32, and to a step of AdamW, which depends on the sign
 of gradients that are nearly 0."""
@@ -96,11 +94,6 @@ def _share(line: Line, alone: Value | None) -> Value | None:
 def case_name(line: Line) -> str:
     """Size and precision."""
     return f"{line.text('size')} {line.text('precision')}"
-
-
-def gib(mib: Value | None) -> Value | None:
-    """MiB in GiB."""
-    return mib and computed(mib.number / MEBI_PER_GIBI, "GiB", mib.formula, mib)
 
 
 def both_columns(name: str) -> tuple[str, str]:
