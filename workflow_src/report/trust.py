@@ -185,7 +185,7 @@ TOUCHED = {
 
 CHECKS: Mapping[Callable[[Run], Iterator[Check]], str] = {
     _time: "(b) to (e)",
-    _operators: "(d)'s layouts, attention's backward in (f), FLOPs",
+    _operators: "(d)'s layouts, (f)'s predictions, FLOPs",
     _precision: "all answers, of these cases",
     _repeats: PLAIN,
     _hosts: PLAIN,
