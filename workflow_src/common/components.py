@@ -67,3 +67,7 @@ def told_apart(paths: Iterable[str]) -> dict[str, str]:
         return ".".join(module[-own:]) if module else path.rpartition("/")[2]
 
     return {path: name(path, module) for path, module in modules.items()}
+
+
+PER_BLOCK = 2
+"""Sublayers of a block: attention and feed-forward."""

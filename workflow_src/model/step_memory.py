@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from workflow_src.common.case import Case
+from workflow_src.common.components import PER_BLOCK
 from workflow_src.common.traffic import ELEMENT_BYTES
 from workflow_src.model.flops import parameter_count
 from workflow_src.model.saved_tensors import (
@@ -21,9 +22,6 @@ from workflow_src.model.saved_tensors import (
     stream_bytes,
     total_bytes,
 )
-
-PER_BLOCK = 2
-"""Sublayers of a block: attention and feed-forward."""
 
 OPTIMIZER_BYTES = 2 * WIDE
 """AdamW keeps two moments of each parameter, in float32 like the weights."""

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 from workflow_src.common.case import Case
 from workflow_src.common.ceilings import rate_of
+from workflow_src.common.components import PER_BLOCK
 from workflow_src.common.units import MIB
 from workflow_src.model.flops import nested_passes, nested_recomputed_flops, recomputed_flops
 from workflow_src.model.memory_formulas import phase_flops
 from workflow_src.model.step_memory import (
-    PER_BLOCK,
     Checkpoints,
     each,
     halves,

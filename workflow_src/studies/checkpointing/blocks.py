@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from workflow_src.model.step_memory import PER_BLOCK
+from workflow_src.common.components import PER_BLOCK
 from workflow_src.model.transformer import Block, TransformerLM
 
 

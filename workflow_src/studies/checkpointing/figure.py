@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
+from workflow_src.common.components import PER_BLOCK
 from workflow_src.common.units import MIB_PER_GIB
-from workflow_src.model.step_memory import PER_BLOCK
 from workflow_src.render.drawing import (
     LINE_COLORS,
     MARKERS,
