@@ -120,7 +120,10 @@ def test_the_advice_for_a_damaged_export_makes_it_again(project: Project) -> Non
 
 def test_a_failed_case_leaves_the_others_and_is_rerun_alone(project: Project) -> None:
     """Of a finished run: what was made from it before is there, and hides that it is missing."""
-    joined, lost = "results/smoke/tables/timings.csv", "results/smoke/benchmark/tiny-ctx16-fp32.json"
+    joined, lost = (
+        "results/smoke/tables/timings.csv",
+        "results/smoke/benchmark/tiny-ctx16-fp32.json",
+    )
     project.log.unlink()
     wrong = {"stage": "workflow_src.measure.benchmark", "case": '"tiny-ctx16-fp32"'}
     printed = project.run(joined, "-R", "benchmark", check=False, **wrong)
