@@ -23,7 +23,7 @@ BLANK = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>'
 
 
 def write_parts(results: Path, drawn: bool = True) -> None:
-    """Write the answers, the cards and the figures (blank ones unless `drawn`) of results/tables."""
+    """Write the answers, the cards and the figures of results/tables; `drawn`: no blank ones."""
     tables = results / "tables"
     for question, asked in QUESTIONS.items():
         room = f"workflow_src.answers.{asked.room}"
