@@ -70,6 +70,12 @@ def require_complete(case: CaseCapture) -> None:
             f"{len(names)} ranges that {by} kept{_unseen(capture)}; {CAPTURE_AGAIN}, with a "
             "profiler no older than the CUDA libraries it has to understand"
         )
+    require_whole(capture)
+
+
+def require_whole(capture: Capture) -> None:
+    """Raise TraceError if something of the capture could not be read."""
+    by = f"{capture.profiler} {capture.version}"
     for note in capture.notes:
         if note.code in LOST:
             raise TraceError(f"{note.count} {note.code} in the capture by {by}; {CAPTURE_AGAIN}")
