@@ -89,7 +89,8 @@ BEHAVIOR = [
     ),
     pytest.param(
         "captures/capture.py", '"launch_end_ns",', '"launch_end_ns", "end_ns",',
-        {"case_tables", "export", "timeline", *POINTS_OF_CAPTURES}, id="a column that a capture keeps",
+        {"case_tables", "export", "timeline", *POINTS_OF_CAPTURES},
+        id="a column that a capture keeps",
     ),
     pytest.param(
         "common/nesting.py", 'side="right"', 'side="left"',
