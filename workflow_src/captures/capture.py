@@ -115,7 +115,7 @@ NOTES = {
         "in it stands for a number"
     ),
     "folded names": (
-        "names that differ from many others in one path by numbers alone; they are one path, with "
+        "names that differ from many others by numbers alone; they are one, with "
         "* for each number, and capture_fold= (--fold= by hand) keeps them apart"
     ),
     "many paths": (

@@ -1,4 +1,3 @@
-
 import pytest
 
 from tests.studies.warmup.first_steps import capture
