@@ -60,6 +60,7 @@ FOR_STAGES_ONLY = {
     "workflow_src.common.obituary",
     "workflow_src.studies.ranks.rank",
     "workflow_src.studies.ranks.read_traces",
+    "workflow_src.studies.warmup.read_capture",
 }
 """Programs that only stages start, with a command or a text of any kind, or a job that they write.
 """

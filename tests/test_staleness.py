@@ -76,19 +76,22 @@ def stale(package: tuple[Path, dict[str, str]], file: str, old: str, new: str) -
         path.write_text(text)
 
 
+POINTS_OF_CAPTURES = ("ranks point", "warmup point")
+
 BEHAVIOR = [
     pytest.param(
         "captures/sqlite_store.py", "ORDER BY at", "ORDER BY c0",
-        {"case_tables", "timeline", "ranks point"},
+        {"case_tables", "timeline", *POINTS_OF_CAPTURES},
         id="SQL that reads an export",
     ),
     pytest.param(
         "captures/capture.py", '"launch_end_ns",', '"launch_end_ns", "end_ns",',
-        {"case_tables", "export", "timeline", "ranks point"}, id="a column that a capture keeps",
+        {"case_tables", "export", "timeline", *POINTS_OF_CAPTURES},
+        id="a column that a capture keeps",
     ),
     pytest.param(
         "common/nesting.py", 'side="right"', 'side="left"',
-        {"case_tables", "timeline", "ranks point"}, id="where work is placed",
+        {"case_tables", "timeline", *POINTS_OF_CAPTURES}, id="where work is placed",
     ),
     pytest.param(
         "placing/kernel_names.py", "MAX_LENGTH = 64", "MAX_LENGTH = 60",
@@ -109,7 +112,7 @@ BEHAVIOR = [
         {"accounting table", "memory table", "checkpointing table"}, id="a formula of a step",
     ),
     pytest.param(
-        "studies/warmup/nsys_export.py", "AND n.domainId = 0", "", {"warmup point"},
+        "studies/warmup/read_capture.py", "!= OVERHEAD", "== OVERHEAD", {"warmup point"},
         id="what the point of a first step's cause keeps",
     ),
     pytest.param(
@@ -118,12 +121,12 @@ BEHAVIOR = [
     ),
     pytest.param(
         "captures/call_kinds.py", "Library|Module|", "Library|",
-        {"case_tables", "timeline", "warmup table", "ranks point"},
+        {"case_tables", "timeline", "warmup table", *POINTS_OF_CAPTURES},
         id="which CUDA calls load code",
     ),
     pytest.param(
         "captures/call_kinds.py", "|GraphLaunch", "",
-        {"case_tables", "timeline", "warmup table", "ranks point"},
+        {"case_tables", "timeline", "warmup table", *POINTS_OF_CAPTURES},
         id="which CUDA calls launch work",
     ),
     pytest.param(
