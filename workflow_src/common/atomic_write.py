@@ -69,7 +69,7 @@ def _on_one_line(numbers: str) -> str:
 
 
 _FORMULA = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20](?!$|\d*\.?\d+(?:[eE][+-]?\d+)?$)")
-"""The beginning, also in full width, of a text that a spreadsheet computes, and that is no number."""
+"""The beginning, also in full width, of a text that a spreadsheet computes and is no number."""
 
 
 def write_csv(path: Path, table: "pd.DataFrame") -> None:
