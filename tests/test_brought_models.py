@@ -93,7 +93,7 @@ def test_a_brought_model_has_ranges_operators_and_flops_and_obeys_the_laws(
 def test_a_layer_that_is_one_operator_to_torchs_counter_is_not_held_against_it(
     tmp_path: Path,
 ) -> None:
-    """Without gradients: 2 x 6 elements of 16, to 16 four times, to the 6 of a row, to 32 and back."""
+    """Of 2 x 6 elements of 16: to 16 four times, to the 6 of a row, to 32 and back."""
     case = case_of("evaluating")
     tables = made(case, tmp_path)
     alignment = tables["alignment"].set_index("phase")
