@@ -122,7 +122,9 @@ def lever(variant: str, remedies: str, ms: float, **about: object) -> dict[str, 
     return row | {"gradients_error": 0.01} | about
 
 
-def test_the_study_levers_gives_shares_of_the_plain_time_where_its_numbers_are_right(read) -> None:
+def test_the_study_levers_gives_times_beside_its_own_plain_time_where_its_numbers_are_right(
+    read,
+) -> None:
     """The run's plain step takes 50 ms, the study's 100."""
     rows = [
         lever("plain", "", 100.0),
@@ -134,10 +136,14 @@ def test_the_study_levers_gives_shares_of_the_plain_time_where_its_numbers_are_r
     ]
     tables = read(Sample(), studies_levers=pd.DataFrame(rows))
     found = of(tables, "train_step")
-    assert known(found) == {"graph": (30.0, 27.0, 33.0), "sdpa+graph": (15.0, 13.5, 16.5)}
+    assert known(found) == {"graph": (60.0, 54.0, 66.0), "sdpa+graph": (30.0, 27.0, 33.0)}
     share = found.savings[0].share
     assert share.low.number == pytest.approx(1 - 66 / 90)
     assert not found.savings[0].alone
+    (together,) = (str(Printer()(each)) for each in result(tables).matrices[1].iloc[0, 1:])
+    assert together == "70 %, 30.0 of 100 ms", (
+        "the plain time stands beside, which isn't the case's"
+    )
     assert known(of(tables, "forward")) == {}, "no optimizer is part of a forward pass"
 
 
@@ -167,8 +173,8 @@ def test_overlapping_remedies_are_undecided_and_combinations_stand_in_their_own_
     made = result(read(Sample(), remedies=guessed))
     alone, together = made.matrices
     assert str(Printer()(alone.iloc[0, 1])) == "undecided: graph ≈ 20 % or sdpa ≈ 14 %"
-    assert together.columns[0] == "fp32, together"
-    assert str(Printer()(together.iloc[0, 1])) == "sdpa+graph ≈ 40 %, 30.0 ms"
+    assert together.columns[0] == "fp32, with sdpa+graph"
+    assert str(Printer()(together.iloc[0, 1])) == "≈ 40 %, 30.0 ms"
     said = headline(made)
     assert said.verdict is Verdict.UNDECIDED
     (row,) = made.opening

@@ -1,7 +1,7 @@
 """(f): what each remedy saves, alone and with others, and what comes first in each case."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pandas as pd
@@ -11,7 +11,7 @@ from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.change_first import cells
 from workflow_src.answers.change_first.first import First, OfPhase, firsts
 from workflow_src.answers.change_first.predicted import TABLE
-from workflow_src.answers.change_first.saving import Saving, rank
+from workflow_src.answers.change_first.saving import Choice, Saving, rank
 from workflow_src.answers.change_first.summary import against_predictions, summary
 from workflow_src.answers.conditions import undisturbed
 from workflow_src.answers.example import example
@@ -21,9 +21,6 @@ from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common import words
 from workflow_src.common.case import PHASES
 from workflow_src.render.value import Cell, Joined, Ranged, Value, count, median
-
-TOGETHER = "together"
-"""Stands in the corner of a matrix of combinations."""
 
 
 @dataclass(frozen=True)
@@ -126,14 +123,27 @@ def in_pairs(
 ) -> tuple[pd.DataFrame, ...]:
     """Of each precision what comes first, by size and context, and the best combinations."""
     alone = matrices(cases, lambda case: first_cell(phases[case]))
-    together = {
-        frame.columns[0]: frame.rename(
-            columns={frame.columns[0]: f"{frame.columns[0]}, {TOGETHER}"}
-        )
-        for frame in matrices(cases, lambda case: cells.best(phases[case].choice))
+    usual = {
+        name: usual_best(phases[case].choice for case in mine)
+        for name, mine in by_precision(cases).items()
     }
-    pairs = ((frame, together.get(frame.columns[0])) for frame in alone)
-    return tuple(frame for pair in pairs for frame in pair if frame is not None)
+    best = matrices(cases, lambda case: cells.best(phases[case].choice, usual[case.precision]))
+    together = {frame.columns[0]: frame for frame in best}
+    found = []
+    for frame in alone:
+        corner = str(frame.columns[0])
+        found.append(frame)
+        if corner in together:
+            heading = f"{corner}, with {usual[corner.split(',')[0]]}"
+            found.append(together[corner].rename(columns={corner: heading}))
+    return tuple(found)
+
+
+def usual_best(choices: Iterable[Choice]) -> str:
+    """The name of the combination that is the best in most cases; "" without any."""
+    best = (each.best for each in choices)
+    names = Counter(cells.name(each) for each in best if each and not each.single)
+    return max(names, key=lambda each: names[each], default="")
 
 
 def first_cell(phase: OfPhase) -> Cell:
