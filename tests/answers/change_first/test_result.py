@@ -181,12 +181,12 @@ def test_overlapping_remedies_are_undecided_and_combinations_stand_in_their_own_
     assert str(Printer()(row.cells["fp32"])) == "≈ 20 %; ≈ 40 %"
 
 
-def test_of_many_undecided_remedies_two_are_named(read) -> None:
-    names = ("bf16", "tf32", "sdpa", "compile")
+def test_of_many_undecided_remedies_three_are_named(read) -> None:
+    names = ("bf16", "tf32", "sdpa", "compile", "foreach")
     rows = [(each, 40.0 + place, 30.0, 49.0) for place, each in enumerate(names)]
     made = result(read(Sample(), remedies=predictions(Sample(), *rows)))
     said = str(Printer()(made.matrices[0].iloc[0, 1]))
-    assert said == "undecided: bf16 ≈ 20 % or tf32 ≈ 18 % or 2 more"
+    assert said == "undecided: bf16 ≈ 20 % or tf32 ≈ 18 % or sdpa ≈ 16 % or 2 more"
 
 
 def test_an_optimizer_is_left_out_of_shorter_phases(read) -> None:

@@ -12,7 +12,7 @@ ALONE = "\N{SUPERSCRIPT ONE}"
 NOTHING_SURE = "no sure saving"
 UNDECIDED = "undecided:"
 
-AT_MOST = 2
+AT_MOST = 3
 """So many are named where it is undecided which comes first; all are in the case's own table."""
 
 
