@@ -1,7 +1,9 @@
 """How savings are printed: predicted ones with a sign before them, those of one process marked."""
 
+from collections.abc import Sequence
+
 from workflow_src.answers.change_first.saving import Choice, Interval, Saving
-from workflow_src.render.value import Cell, Joined, Marked, Ranged, count
+from workflow_src.render.value import Cell, Joined, Marked, Ranged, count, median
 
 PREDICTED = "\N{ALMOST EQUAL TO}"
 """Stands before what the model predicts."""
@@ -26,6 +28,17 @@ def signed(saving: Saving, cell: Cell) -> Cell:
     if not saving.measured:
         return Joined((PREDICTED, cell), " ")
     return Marked(cell, ALONE) if saving.alone else cell
+
+
+def of_several(savings: Sequence[Saving], cell: Cell) -> Cell:
+    """A cell of several savings, with the sign of predictions if one of them is such."""
+    guessed = any(not each.measured for each in savings)
+    return Joined((PREDICTED, cell), " ") if guessed else cell
+
+
+def middle(savings: Sequence[Saving]) -> Cell:
+    """The median share of some savings."""
+    return of_several(savings, median(each.share.middle for each in savings))
 
 
 def share(saving: Saving) -> Cell:
