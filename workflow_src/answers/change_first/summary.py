@@ -43,7 +43,7 @@ def alone(columns: Mapping[str, Sequence[First]], phase: str) -> pd.DataFrame:
         ]
         if any(of_name):
             lines.append([name, *map(cells.middle, of_name)])
-    return pd.DataFrame(lines, columns=["median saving of", *columns], dtype="object")
+    return pd.DataFrame(lines, columns=[words.PHASES[phase], *columns], dtype="object")
 
 
 def _of_remedies(remedies: Remedies, cases: Sequence[OfPhase]) -> Cell:
