@@ -254,8 +254,6 @@ TRACE_EVENTS = [event for event in TRACE["traceEvents"] if event["cat"] == "user
 def test_a_full_disk_gives_a_one_sentence_error_and_leaves_no_partial_files(tmp_path: Path) -> None:
     capture_file = kineto_file(tmp_path)
     with mounted(tmp_path / "full") as full:
-        rows = json.loads(stage("cli.print_cases")[1].splitlines()[0])
-        assert rows["case"] == "tiny-ctx32-fp32"
         planned = stage("captures.export_case", "--capture", capture_file, "--output", full / "e")
         assert "free some space and run again" in sentence(planned)
         assert list(full.iterdir()) == []
