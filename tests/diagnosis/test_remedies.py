@@ -9,13 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workflow_src.diagnosis.remedies.combinations import combinations
-from workflow_src.diagnosis.remedies.effects import About, NotKnownError
 from workflow_src.diagnosis.remedies.host import time_ns
+from workflow_src.diagnosis.remedies.phase import About
 from workflow_src.diagnosis.remedies.predict import PlainStep
 from workflow_src.diagnosis.remedies.rates import Rates
 from workflow_src.diagnosis.remedies.run import Run, predictions
 from workflow_src.diagnosis.remedies.span import Span, interval
 from workflow_src.diagnosis.remedies.steps import launched
+from workflow_src.diagnosis.remedies.trial import NotKnownError
 from workflow_src.diagnosis.remedies.work import product_sizes, work_of
 
 GB_PER_S, TFLOPS = 1e6, 1e9

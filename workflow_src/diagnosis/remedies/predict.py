@@ -6,9 +6,11 @@ from functools import cached_property
 
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.changes import Plan
-from workflow_src.diagnosis.remedies.effects import About, Trial, applied
+from workflow_src.diagnosis.remedies.effects import applied
 from workflow_src.diagnosis.remedies.host import Hosts, time_ns, with_host
+from workflow_src.diagnosis.remedies.phase import About
 from workflow_src.diagnosis.remedies.span import Ends, Span, interval
+from workflow_src.diagnosis.remedies.trial import Trial
 from workflow_src.diagnosis.remedies.work import PASSES
 from workflow_src.diagnosis.replay import changed, replayed
 
