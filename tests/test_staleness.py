@@ -130,7 +130,7 @@ BEHAVIOR = [
         id="which CUDA calls launch work",
     ),
     pytest.param(
-        "diagnosis/remedies/effects.py", "PASSES_UNSURE = 0.15", "PASSES_UNSURE = 0.1",
+        "diagnosis/remedies/update.py", "PASSES_UNSURE = 0.15", "PASSES_UNSURE = 0.1",
         {"remedies", "levers prediction"}, id="what a remedy is expected to do",
     ),
     pytest.param(
