@@ -178,12 +178,11 @@ class Suite:
         groups: dict[tuple[Any, ...], list[str]] = defaultdict(list)
         for case in self.cases.values():
             groups[case.size, case.context].append(case.case)
-        several = [[job] for job in self.others()]
-        several += [[job for case in each for job in self._both(case)] for each in groups.values()]
-        several.sort(key=lambda jobs: -sum(job.holds_s for job in jobs))
-        shares: list[list[Job]] = [[] for _ in range(gpus)]
-        for jobs in several:
-            min(shares, key=lambda share: sum(job.holds_s for job in share)).extend(jobs)
+        jobs = [[job for case in each for job in self._both(case)] for each in groups.values()]
+        others = self.others()
+        shares = [others[number::gpus] for number in range(gpus)]
+        for group in sorted(jobs, key=_holds_s, reverse=True):
+            min(shares, key=_holds_s).extend(group)
         return [sorted(share, key=self._order) for share in shares]
 
     def _both(self, case: str) -> list[Job]:
@@ -227,6 +226,10 @@ class Suite:
         for row in rows:
             row["processes"] = max(1, self.tabulated(row["case"]))
         (self.results / "plan.csv").write_text(as_csv(rows), encoding="utf-8")
+
+
+def _holds_s(jobs: Iterable[Job]) -> float:
+    return sum(job.holds_s for job in jobs)
 
 
 def _same_group(one: Case, other: Case) -> bool:
