@@ -95,7 +95,12 @@ def test_the_id_is_in_what_is_measured_and_nothing_that_it_is_made_from(
     host = host_of(tmp_path, monkeypatch, etc=MACHINE, boot=BOOT)
     found = measured_alone("t", {"device": "cpu"}, "phases", dict)
     assert found["environment"]["host_id"] == host
-    table = case_tables.environment(found, "torch 2").to_csv()
+    gpu = found["environment"] | {"device_name": "GPU-1"}
+    tables = [
+        case_tables.environment(each, "torch 2") for each in (found, found | {"environment": gpu})
+    ]
+    assert tables[0]["gpu_id"].tolist() == [""] and len(tables[1]["gpu_id"][0]) == 8
+    table = tables[0].to_csv()
     assert pd.read_csv(io.StringIO(table), dtype="str")["host_id"].tolist() == [host]
     assert not [word for word in (MACHINE, BOOT) if word in table or word in json.dumps(found)]
 
