@@ -55,9 +55,9 @@ def _phases(task: Task, point: Point) -> list[Row]:
 
 
 def _forward(task: Task, point: Point) -> Row:
-    """`samples_ns` of each pass, and the memory in use after one, inputs included (MiB).
+    """`samples_ns` of each pass, and the memory in use after one (MiB).
 
-    On a CPU, what autograd keeps.
+    With inputs, the output, and the gradient that backward will take; on a CPU by hooks.
     """
     samples = time_call(task.forward, task.device, point["warmup_passes"], point["passes"])
     out = task.forward()
@@ -66,7 +66,7 @@ def _forward(task: Task, point: Point) -> Row:
 
 def _in_use(task: Task, out: Tensor) -> float:
     if task.device != "cuda":
-        return kept_mib(task.forward)
+        return kept_mib(task.forward) + (out.nbytes + task.gradient.nbytes) / MIB
     return (torch.cuda.memory_allocated() - task.before_bytes) / MIB
 
 
