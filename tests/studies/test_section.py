@@ -110,7 +110,7 @@ def test_the_conditions_of_a_study() -> None:
 
 def test_conditions_are_printed_only_where_they_disturb() -> None:
     templates = ROOT / "report_templates"
-    host = {"host_operation_us_least": 6.0, "host_operation_us_most": 9.0}
+    host = {"host_operation_us_least": 6.0, "host_operation_us_most": 9.0, "median_ms": 1.0}
     rows = table(host | {"profiler_stayed": True})
     fusion = section.section("fusion", "f.svg")
     said = fusion.texts(section.StudyTables(rows, pd.DataFrame()), templates).markdown
