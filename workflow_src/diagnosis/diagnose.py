@@ -59,7 +59,7 @@ def diagnose(subject: Subject, plain_ns: float | None = None) -> Diagnosis:
         step_ms = subject.step_ns / NS_PER_MS
         return Diagnosis(tuple(facts), step_ms, False, subject.bounds)
     running_ns = _running_ns(recording, [found for _, found in places])
-    slowest = SLOWEST.get(subject.attributed.capture.profiler, 1.0)
+    slowest = SLOWEST.get(subject.attributed.capture.recording.profiler, 1.0)
     host = [] if plain_ns is None else [plain(recording, plain_ns, running_ns, slowest)]
     step_ns = subject.step_with(*host)
     candidates = [
