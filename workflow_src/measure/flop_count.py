@@ -82,13 +82,14 @@ def _self_attention(
 ) -> int:
     """Of the products of a layer of attention with itself; given: (batch, T, width)."""
     weights = sum(prod(shape) for shape in (rest[0], rest[2]))
-    return 2 * prod(given[:-1]) * (weights + 2 * given[-2] * width)
+    return int(2 * prod(given[:-1]) * (weights + 2 * given[-2] * width))
 
 
 def _encoder_layer(given: Shape, width: int, heads: int, *rest: Any, **__: Any) -> int:
     """Of that and of the two layers that follow it."""
     attention = _self_attention(given, given, given, width, heads, *rest)
-    return attention + 2 * prod(given[:-1]) * sum(prod(shape) for shape in rest[11:15:2])
+    hidden = sum(prod(shape) for shape in rest[11:15:2])
+    return int(attention + 2 * prod(given[:-1]) * hidden)
 
 
 ADDED: dict[str, Callable[..., int]] = {
