@@ -3,7 +3,8 @@
 Reads what `python -m benchmarks.remedies ... --output ROWS.csv` wrote. For each comparison, what is
 left of its error beyond its interval without REMOVED_UNSURE and HOST_UNSURE, as a share of the
 device's work that goes, and of the time in which the device wouldn't work; the 95th percentiles of
-these are the two. Then how many lie inside if they are taken from all other cases. --hosts: what TIMES_FORWARD of diagnosis/remedies/host.py is taken from.
+these are the two. Then how many lie inside if they are taken from all other cases. --hosts: what
+TIMES_FORWARD of diagnosis/remedies/host.py is taken from.
 """
 
 import argparse
