@@ -41,7 +41,7 @@ def _corner(case: CaseKey, varying: Sequence[str]) -> str:
 
 
 def matrix(corner: str, cases: Iterable[CaseKey], cell: Callable[[CaseKey], Cell]) -> pd.DataFrame:
-    """One of `matrices`: the table of some cases with its corner; without rows if nothing is known."""
+    """One of `matrices`, of some cases, with its corner; without rows if nothing is known."""
     cells = {case: cell(case) for case in cases}
     known = [case for case in cases if cells[case] not in NOTHING]
     sizes, contexts = {case.size for case in known}, sorted({case.context for case in known})
