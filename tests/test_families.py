@@ -133,6 +133,10 @@ CUDNN = "_f16f16_f16f32_f32_nhwckrsc_nhwc_tilesize64x64x64_stage4"
         # A gradient that isn't listed is its forward's, or as unknown as that is.
         ("aten::_prelu_kernel_backward aten::slow_zorp_backward", "elementwise unknown"),
         ("aten::slice_backward aten::select_backward", "bookkeeping"),
+        ("aten::_transformer_encoder_layer_fwd aten::_native_multi_head_attention", "bookkeeping"),
+        ("aten::_transform_bias_rescale_qkv transform_bias_rescale_qkv_kernel", "elementwise"),
+        ("aten::histc aten::bincount", "reduction"),
+        ("aten::_pack_padded_sequence aten::_pack_padded_sequence_backward", "copy"),
         ("aten::_cdist_forward aten::_cdist_backward aten::_nested_zorp", "unknown"),
     ],
 )

@@ -202,6 +202,13 @@ def test_threads_of_a_cpu_are_chosen_once_and_are_no_concern_of_a_gpu(
     assert "cpu_threads" not in on_gpu.benchmark_row(on_gpu.case_ids[0])
 
 
+def test_a_limit_of_memory_is_in_what_each_case_is_measured_by(tmp_path: Path) -> None:
+    limited = plan(tmp_path, memory_limit_gib=2)
+    (case, *_) = limited.case_ids
+    for row in (limited.benchmark_row(case), limited.capture_row(case)):
+        assert row["memory_limit_gib"] == 2
+
+
 def test_threads_on_a_cluster_are_named(tmp_path: Path) -> None:
     said = "cpu_threads: None can't be resolved on this machine where cluster is true"
     with pytest.raises(ConfigError, match=re.escape(said)):

@@ -70,7 +70,8 @@ MEANINGS = {
     Check.TWICE: "Each is counted once; two profilers, or a file joined to itself, write them.",
     Check.IMPOSSIBLE: "They are left out: a clock was set, or a duration overflowed.",
     Check.REUSED: "Which of the launches it was is told by time, or isn't: ranks may be merged.",
-    Check.UNANSWERED: "Kernels were lost, or these calls recorded a graph, which launches nothing.",
+    Check.UNANSWERED: "Kernels were lost, ran after the window, or these calls recorded a graph, "
+    "which launches nothing.",
     Check.UNLAUNCHED: "They have no path; they were launched before the window, or calls were "
     "lost.",
     Check.EARLY: "The clocks of host and device are apart, so that delays and idle time are wrong.",
