@@ -93,12 +93,14 @@ def test_a_damaged_table_ends_with_one_sentence(
 
 
 def test_the_conditions_of_a_study() -> None:
-    host = {"host_operation_us_least": 6.0, "host_operation_us_most": 7.0}
+    """What has no times can't vary with its host."""
+    host = {"host_operation_us_least": 6.0, "host_operation_us_most": 7.0, "median_ms": 1.0}
     calm = conditions(table(host, host | {"host_operation_us_most": 7.1}), "fusion")
     assert (calm.attached, calm.unsteady) == ((), False)
     rows = table(host | {"point": "a"}, host | {"host_operation_us_most": 7.3, "point": "b"})
     rows.loc[3, "profiler_stayed"] = True
     found = conditions(rows, "fusion")
+    assert not conditions(rows.drop(columns="median_ms"), "memory").unsteady
     assert (found.attached, found.unsteady) == (("b",), True)
     assert found.fastest and found.slowest
     assert (found.fastest.number, found.slowest.number) == (6.0, 7.3)
@@ -108,7 +110,7 @@ def test_the_conditions_of_a_study() -> None:
 
 def test_conditions_are_printed_only_where_they_disturb() -> None:
     templates = ROOT / "report_templates"
-    host = {"host_operation_us_least": 6.0, "host_operation_us_most": 9.0}
+    host = {"host_operation_us_least": 6.0, "host_operation_us_most": 9.0, "median_ms": 1.0}
     rows = table(host | {"profiler_stayed": True})
     fusion = section.section("fusion", "f.svg")
     said = fusion.texts(section.StudyTables(rows, pd.DataFrame()), templates).markdown

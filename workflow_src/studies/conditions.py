@@ -8,13 +8,16 @@ from workflow_src.common.thresholds import HOST_CHANGED
 from workflow_src.render.value import Value
 from workflow_src.studies.lines import lines
 
+TIMES = ("median_ms", "plain_ms")
+"""The columns that hold a measured time, of which any study with times has one."""
+
 
 @dataclass(frozen=True)
 class Conditions:
     """`attached`: the points whose process kept torch.profiler attached, as all did once.
 
     `fastest`, `slowest`: an eager operation (us) around the study's processes on a GPU's host.
-    `unsteady`: whether these differ by HOST_CHANGED or more.
+    `unsteady`: whether these differ by HOST_CHANGED or more, in a table that has times.
     """
 
     attached: tuple[str, ...]
@@ -33,5 +36,6 @@ def conditions(table: pd.DataFrame, study: str) -> Conditions:
     )
     low = min(fastest, key=lambda value: value.number, default=None)
     high = max(slowest, key=lambda value: value.number, default=None)
-    unsteady = low is not None and high is not None and high.number > HOST_CHANGED * low.number
-    return Conditions(tuple(attached), low, high, unsteady)
+    timed = any(line.has(column) for line in every for column in TIMES)
+    changed = low is not None and high is not None and high.number > HOST_CHANGED * low.number
+    return Conditions(tuple(attached), low, high, timed and changed)

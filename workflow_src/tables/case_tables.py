@@ -106,7 +106,7 @@ def capture_table(case: CaseCapture, kernels: pd.DataFrame, stats_ns: int | None
             + CAPTURE_AGAIN
         )
     row = {
-        "profiler": case.capture.profiler,
+        "profiler": case.capture.recording.profiler,
         "total_ns": total_ns,
         "attributed_ns": attributed_ns,
         "outside_ns": outside_ns,
@@ -232,9 +232,9 @@ def case_tables(
     require_complete(case)
     capture, ranges, activities = case.capture, case.ranges, case.work
     kernels = named(kernels_table(ranges, activities), rules)
-    by_nsys = capture.profiler == "nsys"
+    by_nsys = capture.recording.profiler == "nsys"
     stats_ns = stats_total_ns(export / "cuda_gpu_kern_sum.csv") if by_nsys else None
-    return benchmark_tables(benchmark, capture.version, ranges, activities, rules) | {
+    return benchmark_tables(benchmark, capture.recording.version, ranges, activities, rules) | {
         "ranges": ranges_table(ranges),
         "kernels": kernels,
         "captures": capture_table(case, kernels, stats_ns).assign(

@@ -21,7 +21,7 @@ SETTINGS = load(ROOT / "config.yaml")
 RULES = load_rules(ROOT / "workflow_src" / "placing" / "families.csv")
 
 
-CORES, COMPILED, MODULE, PLAIN = (
+CORES, COMPILED, MODULE, PLAIN, LOOPS = (
     point | {"device": "cpu", "budget_ms": 1.0} for point in points.points("cpu", "small", SETTINGS)
 )
 
@@ -132,3 +132,18 @@ def test_the_plain_module_beside_ours_on_a_cpu() -> None:
     found = result(table(*rows), pd.DataFrame())
     assert list(found.modules.plain["context"]) == [8, 8, 16]
     assert set(found.modules.plain_kernels["module"]) == {"plain", "this project's"}
+
+
+def test_passes_in_turn_as_the_course_asks_need_what_is_predicted() -> None:
+    """8 x 16 rows of scores: q, k, v, output and gradient of 8,192 bytes each, 3 matrices of 8,192,
+    two numbers a row, and the mask's 256 bytes: 66,816; both passes 6 of the former, 7 of these."""
+    point = LOOPS | {"contexts": [16], "head_sizes": [16], "passes": 3}
+    forward, backward = derived(measure(point))
+    assert forward["samples"] == backward["samples"] == 3
+    assert forward["before_backward_mib"] == forward["predicted_before_backward_mib"]
+    assert forward["before_backward_mib"] * 2**20 == 8 * 8192 + 8 * 16 * 2 * 4 + 256
+    assert backward["predicted_peak_mib"] * 2**20 == 13 * 8192 + 8 * 16 * 2 * 4 + 256
+    (row,) = result(table(forward, backward), pd.DataFrame()).loops.to_dict("records")
+    assert row["passes"].number == 3 and row["forward, ms"].number == pytest.approx(
+        3 * forward["mean_ms"]
+    )

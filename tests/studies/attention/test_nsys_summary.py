@@ -26,7 +26,7 @@ SETTINGS = load(ROOT / "config.yaml")
 RULES = load_rules(ROOT / "workflow_src" / "placing" / "families.csv")
 
 
-CORES, COMPILED, MODULE, PLAIN = (
+CORES, COMPILED, MODULE, PLAIN, LOOPS = (
     point | {"device": "cpu", "budget_ms": 1.0} for point in points.points("cpu", "small", SETTINGS)
 )
 

@@ -18,5 +18,5 @@ def test_every_implementation_has_a_name(name):
 @pytest.mark.parametrize(("device", "scale"), points.CONTEXTS)
 def test_points_have_ids_of_their_own(device, scale):
     found = points.points(device, scale, SETTINGS)
-    assert [point["point"] for point in found] == ["cores", "compiled", "module", "plain"]
+    assert [point["point"] for point in found] == ["cores", "compiled", "module", "plain", "loops"]
     assert json.loads(json.dumps(found)) == found

@@ -63,21 +63,21 @@ def test_the_share_in_which_the_device_works_needs_a_profile_of_both_passes() ->
 @pytest.mark.parametrize(("contexts", "power"), [((128, 256), "3.00"), ((128, 512), "1.50")])
 def test_memory_grows_by_a_power_of_the_context(contexts: tuple[int, int], power: str) -> None:
     low, high = contexts
-    rows = found(*pair("naive", low, 1.0, 1.0), *pair("naive", high, 1.0, 8.0)).memory
+    rows = found(*pair("naive", low, 1.0, 1.0), *pair("naive", high, 1.0, 8.0)).cores.memory
     assert printed(rows)[0] == [str(low), "1.00 + 2.00"]
     assert printed(rows)[-1] == ["grows by the power of", power]
 
 
 def test_without_peaks_the_kept_memory_counts() -> None:
     rows = found(*(row | {"peak_mib": None} for row in pair("naive", 128, 1.0, 4.0)))
-    assert printed(rows.memory)[0] == ["128", "4.00 + 4.00"]
+    assert printed(rows.cores.memory)[0] == ["128", "4.00 + 4.00"]
 
 
 def test_what_ran_out_of_memory_has_no_total() -> None:
     forward, backward = pair("naive", 1024, 9.0, 99.0)
     rows = found(*CROSSING, forward, backward | OOM)
     assert rows.against and rows.against.context == 512
-    assert printed(rows.times)[-1][:3] == ["64", "1024", "9.00 + OOM"]
+    assert printed(rows.cores.times)[-1][:3] == ["64", "1024", "9.00 + OOM"]
     assert printed(rows.unmeasured) == [["written out, backward, core", "OOM", "full", "1"]]
 
 

@@ -13,7 +13,7 @@ from workflow_src.studies.attention.module import (
 SETTINGS = load(ROOT / "config.yaml")
 
 
-CORES, COMPILED, MODULE, PLAIN = (
+CORES, COMPILED, MODULE, PLAIN, LOOPS = (
     point | {"device": "cpu", "budget_ms": 1.0} for point in points.points("cpu", "small", SETTINGS)
 )
 

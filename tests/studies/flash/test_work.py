@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.studies.tables import filled, joined
-from workflow_src.studies.flash.analyze import derive, products
-from workflow_src.studies.flash.work import (
+from workflow_src.studies.attention.work import (
     Shape,
     exponentials,
     flops,
@@ -14,6 +13,7 @@ from workflow_src.studies.flash.work import (
     matrix_bytes,
     peak_bytes,
 )
+from workflow_src.studies.flash.analyze import derive, products
 
 SHAPE = Shape(batch=1, heads=1, context=4, head_size=2, size=2)
 """q has 8 elements, or 16 bytes; a matrix of scores 16, or 32 bytes; 8 scores are needed."""

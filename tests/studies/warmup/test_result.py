@@ -70,7 +70,7 @@ PLAIN = [trial("LAZY", False, 190.0), trial("LAZY", False, 188.0)]
 
 def saved(*rows: dict[str, object]) -> tuple[str, str]:
     """What starting cuBLAS and loading code save, as printed."""
-    (row,) = found(*rows).trials.to_dict("records")
+    (row,) = found(*rows).cause.trials.to_dict("records")
     made = printed(pd.DataFrame([row]))[0]
     cells = dict(zip(map(str, row), made, strict=True))
     return cells.get("saved by starting cuBLAS", DASH), cells.get("saved by loading code", DASH)
@@ -92,6 +92,6 @@ def test_a_capture_without_the_whole_step_is_shown() -> None:
     """A section once ended in KeyError 'whole'."""
     part = {"size": "t", "phase": "forward", "sweep": "traced", "part": "load"}
     times = {"first_step_ms": 100.0, "settled_ms": 1.0, "extra_ms": 99.0, "first_calls": 5}
-    assert printed(found(part | times).parts) == [
+    assert printed(found(part | times).cause.parts) == [
         ["t, forward", "loading and looking up code", "100", "1.00", "99.0", "5"]
     ]

@@ -9,6 +9,7 @@ from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes, phase_times
 from workflow_src.common import words
 from workflow_src.common.case import COMPILED, EAGER, PHASES
+from workflow_src.common.units import MS_PER_S
 from workflow_src.render.value import (
     Cell,
     Joined,
@@ -19,8 +20,6 @@ from workflow_src.render.value import (
     rows_of,
     value,
 )
-
-S_PER_MS = 1e-3
 
 
 @dataclass(frozen=True)
@@ -91,14 +90,21 @@ def _row(before: Run, run: Run) -> dict[str, Cell]:
         "phase": words.PHASES[run.times.phase],
         "plain, ms": Joined((before.times.plain, state or run.times.plain)),
         "eager / compiled": ratio(before.times.plain, run.times.plain, "times"),
+        "as CUDA graphs": Joined((before.times.replayed, run.times.replayed)),
+        "saved on the device": ratio(_on_device(before, run), saved, "share", "replays / plain"),
         "device, ms": Joined((before.times.busy, run.times.busy)),
         "kernels": Joined((before.kernels, run.kernels)),
         "peak memory, GiB": Joined((before.times.peak_memory, run.times.peak_memory)),
-        "to compile, s": ms and computed(ms.number * S_PER_MS, "s", "ms / 1000", ms),
+        "to compile, s": ms and computed(ms.number / MS_PER_S, "s", "ms / 1000", ms),
         "pays after": _steps(ms, saved),
         "graphs": run.cell("graphs", "count"),
         "breaks": run.cell("graph_breaks", "count"),
     }
+
+
+def _on_device(before: Run, run: Run) -> Value | None:
+    """What a phase takes less as a CUDA graph, in which no work waits for its launch."""
+    return difference(before.times.replayed, run.times.replayed, "replayed eager - compiled")
 
 
 def _steps(ms: Value | None, saved: Value | None) -> Value | None:

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable
 
-from workflow_src.common.units import NS_PER_MS
+from workflow_src.common.traffic import ELEMENT_BYTES
+from workflow_src.common.units import MIB, NS_PER_MS
 from workflow_src.studies import join_points
+from workflow_src.studies.attention.work import Shape, peak_bytes
 from workflow_src.studies.rows import busy_ns, calls
 from workflow_src.studies.study import Point, Row
 
@@ -20,6 +22,8 @@ def derive(point: Point, rows: list[Row]) -> list[Row]:
 
 
 def _derived(row: Row) -> list[Row]:
+    if row["sweep"] == "loop":
+        return [row | foretold(row)]
     if row["status"] != "ok":
         return [row]
     if row["sweep"] == "plain":
@@ -27,6 +31,19 @@ def _derived(row: Row) -> list[Row]:
     if row["sweep"] in ("kernel", "nsys"):
         return [row | found for found in kernel_rows(row["activities"])]
     return [row | kernel_count(row)]
+
+
+BEFORE_BACKWARD = {"forward": "predicted_before_backward_mib", "backward": "predicted_peak_mib"}
+"""The columns of what is predicted: in use after a forward pass, and the peak of both passes."""
+
+
+def foretold(row: Row) -> Row:
+    """The memory (MiB) that a phase of a loop needs by formula, whether it was measured or not."""
+    names = ("batch", "heads", "context", "head_size")
+    shape = Shape(**{name: row[name] for name in names}, size=ELEMENT_BYTES[row["precision"]])
+    phase = "forward" if row["phase"] == "forward" else "forward_backward"
+    needed = peak_bytes(row["implementation"], phase, shape)
+    return {BEFORE_BACKWARD[row["phase"]]: None if needed is None else needed / MIB}
 
 
 def working(activities: Iterable[Row]) -> list[Row]:

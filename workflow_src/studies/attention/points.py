@@ -36,6 +36,16 @@ PRECISIONS = {"cpu": "fp32", "cuda": "bf16"}
 BUDGET_MS = 25.0
 """Time budget for the samples of a phase; long phases get the minimum number (measure.timing)."""
 
+LOOP_CONTEXTS = {
+    ("cpu", "small"): [64, 128],
+    ("cpu", "full"): [256, 1024],
+    ("cuda", "small"): [256, 1024],
+    ("cuda", "full"): [256, 1024, 4096, 8192, 16384, 32768],
+}
+"""Those that the course names and, on a GPU, the next one, at which memory runs out."""
+
+LOOP_PASSES = {"small": 5, "full": 100}
+
 WARMUP_PASSES, PASSES = 5, 10
 """Forward-backward passes before nsys's window opens, and inside it."""
 
@@ -76,17 +86,32 @@ PLAIN = mapping(
         "budget_ms": AMOUNT,
     }
 )
-POINT = mapping_by("point", {"cores": CORES, "compiled": CORES, "module": MODULE, "plain": PLAIN})
+LOOPS = mapping(
+    {
+        "precision": choice(PRECISIONS.values()),
+        "batch": POSITIVE,
+        "heads": POSITIVE,
+        "head_sizes": listed(POSITIVE),
+        "contexts": listed(POSITIVE),
+        "warmup_passes": NOT_NEGATIVE,
+        "passes": POSITIVE,
+    }
+)
+POINT = mapping_by(
+    "point",
+    {"cores": CORES, "compiled": CORES, "module": MODULE, "plain": PLAIN, "loops": LOOPS},
+)
 """The schema of a point."""
 
 
 def points(device: str, scale: str, settings: Settings) -> list[Row]:
-    """A point each for the eager cores, the compiled core, the module and the plain module."""
+    """A point each for the eager cores, the compiled core, both modules and the course's loops."""
     return [
         {"point": "cores", "implementations": list(EAGER)} | _cores(device, scale),
         {"point": "compiled", "implementations": ["compiled"]} | _cores(device, scale),
         {"point": "module", "implementations": list(VERSIONS)} | _module(device, scale),
         {"point": "plain", "implementations": list(MODULES)} | _plain(scale),
+        {"point": "loops"} | _loops(device, scale),
     ]
 
 
@@ -113,6 +138,18 @@ def _plain(scale: str) -> Row:
         "contexts": [128, 512, 2048] if full else [64, 128],
         "width": 256 if full else 64,
         "budget_ms": BUDGET_MS,
+    }
+
+
+def _loops(device: str, scale: str) -> Row:
+    return {
+        "precision": "fp32",
+        "batch": 8,
+        "heads": 1,
+        "head_sizes": sorted(HEAD_SIZES[scale]),
+        "contexts": LOOP_CONTEXTS[device, scale],
+        "warmup_passes": WARMUP_PASSES,
+        "passes": LOOP_PASSES[scale],
     }
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 from workflow_src.common import words
 from workflow_src.render.value import Cell, Joined, Value, computed, ratio
 from workflow_src.studies.attention.bounds import Bounds, bounds
+from workflow_src.studies.attention.loop_table import loops
 from workflow_src.studies.attention.modules import Modules, modules
 from workflow_src.studies.attention.passes import Both, both, fastest, name
 from workflow_src.studies.attention.points import SHOWN_HEAD_SIZE
@@ -52,21 +53,29 @@ class Shape:
 
 
 @dataclass(frozen=True)
+class Cores:
+    """Forward + backward by shape: times, memory, and kernels launched."""
+
+    times: pd.DataFrame
+    memory: pd.DataFrame
+    launches: pd.DataFrame
+
+
+@dataclass(frozen=True)
 class Attention:
     """What the study found.
 
     `shape` is None where nothing was measured in both passes. `contexts`: times of
-    both passes with the share in which the device works, by context; `times`, `memory`, `launches`:
-    forward + backward by context. `modules` are small modules around an attention; `bounds` holds
-    fused passes against the run's ceilings.
+    both passes with the share in which the device works, by context; `cores`: the long tables of
+    those. `loops`: many passes in turn, as the course asks. `modules` are small modules around an
+    attention; `bounds` holds fused passes against the run's ceilings.
     """
 
     shape: Shape | None
     against: Against | None
     contexts: pd.DataFrame
-    times: pd.DataFrame
-    memory: pd.DataFrame
-    launches: pd.DataFrame
+    cores: Cores
+    loops: pd.DataFrame
     modules: Modules
     bounds: Bounds | None
     unmeasured: pd.DataFrame
@@ -83,9 +92,12 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Attention:
         shape=shape(measured[0].forward) if measured else None,
         against=against(measured),
         contexts=contexts(measured),
-        times=_pivot(cores, ("head_size", "context"), "median_ms", "ms"),
-        memory=memory(here, measured),
-        launches=_pivot(here, ("context",), "kernels", "count"),
+        cores=Cores(
+            times=_pivot(cores, ("head_size", "context"), "median_ms", "ms"),
+            memory=memory(here, measured),
+            launches=_pivot(here, ("context",), "kernels", "count"),
+        ),
+        loops=loops([line for line in every if line.text("sweep") == "loop"]),
         modules=modules(every),
         bounds=bounds(cores, lines(ceilings, "ceilings")),
         unmeasured=unmeasured(every, _named),

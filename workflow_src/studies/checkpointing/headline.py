@@ -3,7 +3,8 @@
 from enum import StrEnum
 
 from workflow_src.render.show import Headline
-from workflow_src.studies.checkpointing.result import Checkpointing
+from workflow_src.render.value import Cell, Joined
+from workflow_src.studies.checkpointing.result import Best, Checkpointing, blocks
 
 
 class Verdict(StrEnum):
@@ -25,7 +26,14 @@ def headline(result: Checkpointing) -> Headline:
     """The verdict on a result, with its numbers."""
     verdict = _verdict(result)
     most = max(result.off, key=lambda value: value.number, default=None)
-    return Headline(verdict, verdict.value, {"choices": result.choices, "off": most})
+    choices = Joined(tuple(_choice(each) for each in result.best), by=", ")
+    return Headline(verdict, verdict.value, {"choices": choices, "off": most})
+
+
+def _choice(best: Best) -> Cell:
+    """A model, and its blocks per checkpoint of least peak."""
+    line = best.predicted if best.predicted and best.right else best.measured
+    return Joined((line.text("size"), blocks(line)), by=" ")
 
 
 def _verdict(result: Checkpointing) -> Verdict:

@@ -16,6 +16,7 @@ from workflow_src.studies.lines import (
     lines,
     out_of,
     shown,
+    spread,
     unmeasured,
 )
 
@@ -44,14 +45,14 @@ class Checkpointing:
     """What the study found.
 
     off: by how much predicted peaks are off, without sign; fits: how many predictions of what fits
-    are right, of all; choices: of each model, the blocks per checkpoint of least peak; best: the
-    same with what was predicted.
+    are right, of all; best: of each model, the choice of least peak, predicted and measured;
+    models: what was trained, and of how many steps each time is the median.
     """
 
     off: tuple[Value, ...]
     fits: Cell
-    choices: Cell
     best: tuple[Best, ...]
+    models: Cell
     flat: pd.DataFrame
     nesting: pd.DataFrame
     missing: pd.DataFrame
@@ -70,13 +71,25 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Checkpointing:
     return Checkpointing(
         off=tuple(absolute(value) for value in off if value),
         fits=out_of(_predictions(right), _predictions(foretold)),
-        choices=Joined(tuple(_choice(each) for each in best), by=", "),
         best=tuple(best),
+        models=Joined(tuple(_model(mine) for mine in grouped(flat, "size")), by="; "),
         flat=shown([_flat(line) for line in sorted(flat, key=_order)]),
         nesting=shown([_nested(mine) for mine in grouped(nesting, "layers")]),
         missing=unmeasured(every, _name),
         on_cpu=any(not line.text("gpu") for line in every),
     )
+
+
+def _model(mine: Sequence[Line]) -> Cell:
+    """ "xl-2026: 32 blocks, context 2048, batch 4, fp32, steps timed: 1"."""
+    line, samples = mine[0], spread(each.value("samples", "count") for each in mine)
+    parts: tuple[Cell, ...] = (
+        Joined((line.whole("layers"), "blocks"), by=" "),
+        *(Joined((name, line.whole(name)), by=" ") for name in ("context", "batch")),
+        line.text("precision"),
+        Joined(("steps timed", samples), by=": "),
+    )
+    return Joined((line.text("size"), Joined(parts, by=", ")), by=": ")
 
 
 def _order(line: Line) -> tuple[str, float]:
@@ -107,11 +120,6 @@ def _best(mine: Sequence[Line]) -> Best | None:
     predicted = ran[0].whole("predicted_best")
     chosen = next((line for line in ran if line.whole("sublayers") == predicted), None)
     return Best(chosen, min(ran, key=lambda line: line.amount("peak_mib")))
-
-
-def _choice(best: Best) -> Cell:
-    line = best.predicted if best.predicted and best.right else best.measured
-    return Joined((line.text("size"), blocks(line)), by=" ")
 
 
 def blocks(line: Line) -> Cell:

@@ -3,7 +3,7 @@
 from workflow_src.common.traffic import ELEMENT_BYTES
 from workflow_src.common.units import MIB
 from workflow_src.studies import join_points
-from workflow_src.studies.flash.work import (
+from workflow_src.studies.attention.work import (
     Shape,
     exponentials,
     flops,
@@ -28,7 +28,7 @@ def derive(point: Point, rows: list[Row]) -> list[Row]:
     """The rows with `products_in`, the precision that a check's error tells, and predictions.
 
     Each row of sweep "time" has the FLOPs, exponentials and bytes of its phase, and the memory that
-    formulas predict (flash/work.py), whether it was measured or not.
+    formulas predict (attention/work.py), whether it was measured or not.
     """
     checks = {_series(row): row for row in rows if row["sweep"] == CHECK}
     return [_ordered(row | _known(row, checks[_series(row)])) for row in rows]

@@ -12,7 +12,7 @@ from workflow_src.render.value import Cell, Joined, Value, merged, ratio
 from workflow_src.studies.flash.ceilings import ceilings_table
 from workflow_src.studies.flash.memory import memory_table
 from workflow_src.studies.flash.named import PHASES, name
-from workflow_src.studies.lines import Line, grouped, lines, shown
+from workflow_src.studies.lines import Line, grouped, lines, shown, spread
 
 HEAD_SIZE = 64
 """The head size of the section's table and the figure, where it was measured."""
@@ -27,6 +27,7 @@ class Shape:
     head_size: int | None
     batch: int | None
     timed_by: str
+    calls: Cell
 
 
 @final
@@ -116,7 +117,8 @@ def _shape(here: Sequence[Line]) -> Shape | None:
         return None
     by = ", ".join(dict.fromkeys(filter(None, (line.text("timed_by") for line in measured))))
     head_size, batch = (measured[0].whole(column) for column in ("head_size", "batch"))
-    return Shape(measured[0].text("precision"), head_size, batch, by)
+    calls = spread(line.value("samples", "count") for line in measured)
+    return Shape(measured[0].text("precision"), head_size, batch, by, calls)
 
 
 def _is_wrong(line: Line) -> bool:

@@ -130,6 +130,7 @@ def _row(mine: Sequence[Line]) -> dict[str, Cell]:
     row: dict[str, Cell] = {
         "size": first.text("size"),
         "context": first.whole("context"),
+        "batch": first.whole("batch"),
         "precision": first.text("precision"),
     }
     for line in mine:

@@ -7,7 +7,7 @@ import pandas as pd
 
 from workflow_src.common.datasheets import LINKS_GB_PER_S
 from workflow_src.render.value import Cell, Joined, computed
-from workflow_src.studies.lines import Line, grouped, in_gib, shown
+from workflow_src.studies.lines import Line, grouped, in_gib, shown, spread
 from workflow_src.studies.ranks.points import MB
 from workflow_src.studies.ranks.way import NAMES, PEAKS, Way, both_columns, case_name, off
 
@@ -22,13 +22,18 @@ TIMES = ("communication_ms", "exposed_ms", "step_ms")
 """The times that are predicted, by the names of their columns."""
 
 
+SHAPE = {"context": "context", "batch": "batch", "samples": "steps timed"}
+"""The columns that say what a rank's step is, in words."""
+
+
 @dataclass(frozen=True)
 class Details:
     """The long tables: times and peaks beside predictions, collectives, errors, all-reduces.
 
-    late: how many of FSDP2's all-gathers are, by case.
+    late: how many of FSDP2's all-gathers are, by case. shape: what a rank's step is.
     """
 
+    shape: Cell
     times: pd.DataFrame
     peaks: pd.DataFrame
     collectives: pd.DataFrame
@@ -43,6 +48,7 @@ def details(ways: Sequence[Way], reduced: Sequence[Line], collectives: Sequence[
     moving = [way for way in ran if way.communicates]
     found = [line for line in collectives if line.ok]
     return Details(
+        shape=_shape(ran),
         times=shown([_predicted(way) for way in moving]),
         peaks=shown([_peaks(way) for way in ran]),
         collectives=shown([_collective(line) for line in found]),
@@ -50,6 +56,15 @@ def details(ways: Sequence[Way], reduced: Sequence[Line], collectives: Sequence[
         reduced=shown([_reduced(line) for line in reduced if line.ok]),
         late=_late(found),
     )
+
+
+def _shape(ran: Sequence[Way]) -> Cell:
+    """ "context 512, batch 2, steps timed 5"."""
+    known = {
+        word: spread(way.line.value(column, "count") for way in ran)
+        for column, word in SHAPE.items()
+    }
+    return Joined(tuple(Joined(each, by=" ") for each in known.items()), by=", ")
 
 
 def _reduced(line: Line) -> dict[str, Cell]:

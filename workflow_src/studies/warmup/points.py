@@ -4,7 +4,7 @@ from workflow_src.common.schema import NOT_NEGATIVE, POSITIVE, TEXT, YES_OR_NO, 
 from workflow_src.studies.models import MODELS, models
 from workflow_src.studies.study import Row, Settings
 
-WARMUP_STEPS = (0, 1, 5)
+WARMUP_STEPS = (0, 1, 2, 5)
 SIZES = {"small": ("tiny",), "full": ("small", "medium", "large", "xl", "2.7B")}
 CONTEXTS = {"small": 64, "full": 256}
 BATCH = 4

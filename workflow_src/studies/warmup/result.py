@@ -8,7 +8,7 @@ import pandas as pd
 from workflow_src.common import words
 from workflow_src.render.value import Cell, Value, difference, median, ratio
 from workflow_src.studies.lines import Line, grouped, lines, shown, unmeasured
-from workflow_src.studies.warmup.trials import trials
+from workflow_src.studies.warmup.trials import CHANGES, saved_by, trials
 
 MEAN_WITHIN = 0.05
 """A warm-up is enough if no mean then exceeds a settled step by more than this share.
@@ -30,14 +30,27 @@ PARTS = {
 
 
 @dataclass(frozen=True)
+class Cause:
+    """What first steps' time goes to: calls of the host, and trials without two of its causes.
+
+    `cublas`, `code`: which share of it each trial saves, by size and phase.
+    """
+
+    parts: pd.DataFrame
+    trials: pd.DataFrame
+    cublas: Cell
+    code: Cell
+
+
+@dataclass(frozen=True)
 class WarmUp:
     """What the study found.
 
     `enough`: the fewest warm-up steps tried from which on no mean of a run that settles is over
     MEAN_WITHIN above its settled step; None if none are enough. `fewest`: the fewest tried.
     `worst`: of the runs with fewer steps than are enough (with the most, if none are), the one
-    whose mean is highest. `phases` has a row per size and phase, `runs` one per run; `parts` and
-    `trials` are of points that record the cause.
+    whose mean is highest. `phases` has a row per size and phase, `runs` one per run; `cause` is of
+    points that record it.
     """
 
     enough: Value | None
@@ -45,8 +58,7 @@ class WarmUp:
     worst: Line | None
     phases: pd.DataFrame
     runs: pd.DataFrame
-    parts: pd.DataFrame
-    trials: pd.DataFrame
+    cause: Cause
     unmeasured: pd.DataFrame
 
 
@@ -63,10 +75,16 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> WarmUp:
         worst=worst(settling, enough),
         phases=phases(runs),
         runs=shown([_run(line) for line in runs]),
-        parts=shown([_part(line) for line in every if line.ok and line.text("sweep") == "traced"]),
-        trials=trials([line for line in every if line.ok and line.text("sweep") == "loading"]),
+        cause=_cause([line for line in every if line.ok]),
         unmeasured=unmeasured(every, name),
     )
+
+
+def _cause(every: Sequence[Line]) -> Cause:
+    found = trials([line for line in every if line.text("sweep") == "loading"])
+    traced = [line for line in every if line.text("sweep") == "traced"]
+    parts = shown([_part(line) for line in traced])
+    return Cause(parts, found, *(saved_by(found, change) for change in CHANGES))
 
 
 def excess(run: Line) -> Value | None:
