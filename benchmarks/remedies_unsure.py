@@ -3,8 +3,8 @@
 Reads what `python -m benchmarks.remedies ... --output ROWS.csv` wrote. For each comparison, what is
 left of its error beyond its interval without REMOVED_UNSURE and HOST_UNSURE, as a share of the
 device's work that goes, and of the time in which the device wouldn't work; the 95th percentiles of
-these are the two. Then how many lie inside if they are taken from all other cases, and from the
-other runs. --hosts: what TIMES_FORWARD of diagnosis/remedies/host.py is taken from.
+these are the two. Then how many lie inside if they are taken from all other cases. --hosts: what
+TIMES_FORWARD of diagnosis/remedies/host.py is taken from.
 """
 
 import argparse
@@ -24,7 +24,7 @@ DEVICE_BOUND = 0.7
 """The share of a predicted time from which on the device's work tells more of it than the host."""
 
 SOME_WORK = 0.01
-"""The least share of a step's device work that counts as going."""
+"""The least share of a step's device work of which it can be told how far it is off."""
 
 
 def prepared(rows: pd.DataFrame) -> pd.DataFrame:
@@ -40,7 +40,7 @@ def prepared(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(
         off_ms=off.abs(),
         half_ms=np.sqrt(square.clip(lower=0)),
-        removed_ms=removed.clip(lower=SOME_WORK * device_ms),
+        removed_ms=removed,
         host_ms=host,
         device=graph | (rows["device_ms"] > DEVICE_BOUND * rows["predicted_ms"]),
     )
@@ -52,7 +52,8 @@ def unsure(rows: pd.DataFrame) -> tuple[float, float]:
     A run's own tables tell only of products in another precision.
     """
     beyond = np.sqrt((rows["off_ms"] ** 2 - rows["half_ms"] ** 2).clip(lower=0))
-    tried = rows["device"] & (rows["source"] == "levers")
+    some = rows["removed_ms"] > SOME_WORK * rows["plain_device_ms"]
+    tried = rows["device"] & some & (rows["source"] == "levers")
     removed = float((beyond / rows["removed_ms"])[tried].quantile(LEVEL))
     host = ~rows["device"]
     rest = np.sqrt((beyond**2 - (removed * rows["removed_ms"]) ** 2).clip(lower=0))
@@ -100,8 +101,7 @@ def main() -> None:
         print(f"of the device's work that goes {removed:.3f}, of the host's time {host:.3f}")
         print(f"inside {inside(rows, removed, host).mean():.3f}; with the present constants")
         print(f"{inside(rows, REMOVED_UNSURE, HOST_UNSURE).mean():.3f}")
-        for by in ("case", "run"):
-            print(f"each {by} by the others: {left_out(rows, by):.3f}")
+        print(f"each case by the others: {left_out(rows, 'case'):.3f}")
     if given.hosts:
         print(hosts(given.hosts).round(3).to_string())
 

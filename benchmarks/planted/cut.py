@@ -13,9 +13,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-STEP = "step"
-"""The range of a step."""
-
 CALLS, RANGES = "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS"
 WORK = {
     "CUPTI_ACTIVITY_KIND_KERNEL": "start, end, deviceId, streamId, correlationId, globalPid, "
@@ -55,14 +52,17 @@ KEPT = ("user_annotation", "cuda_runtime", "cuda_driver", "kernel", "gpu_memcpy"
 ARGUMENTS = ("correlation", "device", "stream", "bytes")
 
 
-def cut_export(path: Path, output: Path, steps: int) -> None:
-    """Cut a compressed SQLite export of nsys; steps end with the last work that they launched."""
+def cut_export(path: Path, output: Path, steps: int, step: str) -> None:
+    """Cut a compressed SQLite export of nsys.
+
+    Steps, ranges called `step`, end with the last work that they launched.
+    """
     with tempfile.TemporaryDirectory() as folder:
         whole, part = Path(folder) / "whole.sqlite", Path(folder) / "part.sqlite"
         whole.write_bytes(gzip.decompress(path.read_bytes()))
         export = sqlite3.connect(part)
         export.execute("ATTACH ? AS whole", [str(whole)])
-        began, ended = _window(export, steps)
+        began, ended = _window(export, steps, step)
         within = f"start BETWEEN {began} AND {ended}"
         later = f"SELECT correlationId FROM whole.{CALLS} WHERE start > {ended}"
         asking = " OR ".join(f"value LIKE '%{name}%'" for name in QUERIES)
@@ -89,20 +89,20 @@ def cut_export(path: Path, output: Path, steps: int) -> None:
         output.write_bytes(gzip.compress(part.read_bytes(), 9, mtime=0))
 
 
-def _window(export: sqlite3.Connection, steps: int) -> tuple[int, int]:
+def _window(export: sqlite3.Connection, steps: int, step: str) -> tuple[int, int]:
     """When the first and the last of the last steps begin and end."""
     rows = export.execute(
         f"SELECT start, end FROM whole.{RANGES} LEFT JOIN whole.StringIds ON id = textId "
-        "WHERE coalesce(text, value) = ? ORDER BY start DESC LIMIT ?", [STEP, steps]
+        "WHERE coalesce(text, value) = ? ORDER BY start DESC LIMIT ?", [step, steps]
     ).fetchall()  # fmt: skip
     return rows[-1][0], rows[0][1]
 
 
-def cut_trace(path: Path, output: Path, steps: int) -> None:
+def cut_trace(path: Path, output: Path, steps: int, step: str) -> None:
     """Cut a compressed trace of torch.profiler."""
     with gzip.open(path) as file:
         events = [each for each in json.load(file)["traceEvents"] if each.get("cat") in KEPT]
-    rows = sorted((e["ts"], e["dur"]) for e in events if e["name"] == STEP and "dur" in e)
+    rows = sorted((e["ts"], e["dur"]) for e in events if e["name"] == step and "dur" in e)
     began, ended = rows[-steps][0], sum(rows[-1])
     on_host = [each for each in events if not _is_work(each)]
     later = {_argument(each, "correlation") for each in on_host if each["ts"] > ended}
@@ -144,10 +144,11 @@ def main() -> None:
     parser.add_argument("output", type=Path)
     parser.add_argument("captures", type=Path, nargs="+")
     parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("--step", default="step", help="the range of a step")
     given = parser.parse_args()
     for path in given.captures:
         cut = cut_trace if ".json" in path.suffixes else cut_export
-        cut(path, given.output / path.name, given.steps)
+        cut(path, given.output / path.name, given.steps, given.step)
 
 
 if __name__ == "__main__":

@@ -46,6 +46,9 @@ MECHANISM_OF = {
     "float64_loss": "float64",
     "stochastic_gradient_one_by_one": "parameter_by_parameter",
     "waits_in_hooks": "number_of_each_tensor",
+    "parsing_thread": "other_thread",
+    "unique_ids": "selection",
+    "average_one_by_one": "parameter_by_parameter",
 }
 """The mechanism of each planted fault whose name isn't its mechanism's key."""
 

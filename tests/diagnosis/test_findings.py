@@ -75,6 +75,12 @@ def updates(program: Program, step: int) -> None:
             program.launch(f"vectorized_elementwise_kernel<{operation}>", takes=2)
 
 
+def averages(program: Program, step: int) -> None:
+    for _ in range(15):
+        for operation in ("mul", "add"):
+            program.launch(f"vectorized_elementwise_kernel<{operation}>", takes=2)
+
+
 def passes(program: Program, step: int) -> None:
     program.forward()
 
@@ -117,6 +123,9 @@ FAULTS: list[tuple[str, str, float, dict[str, Place]]] = [
     # The host waits for work of 400 us from the copy, or the wait itself, 60 us after its launch.
     ("item", "step/forward", 350, {"forward": after(400, fetches(4))}),
     ("selection", "step/forward", 290, {"forward": after(400, selects)}),
+    # Four kernels find what differs before the host learns how much: six calls.
+    ("selection", "step/forward", 6 * 60, {"forward": fetches(
+        8, "DeviceRadixSort", "adjacent_difference", "DeviceScan", "DeviceSelectSweep")}),
     ("synchronize", "step/forward", 350,
      {"forward": after(400, lambda program, _: program.synchronize("cudaDeviceSynchronize"))}),
     # Each takes a gap and a call for the kernel, the copy and the wait.
@@ -138,6 +147,7 @@ FAULTS: list[tuple[str, str, float, dict[str, Place]]] = [
     ("stall", "step", 2000, {"end": sleeps(4000, 1, 3)}),
     ("recompilation", "step/forward", 1000, {"forward": compiles}),
     ("parameter_by_parameter", "step/optimizer", 29 * 60, {"update": updates}),
+    ("parameter_by_parameter", "step/optimizer", 29 * 60, {"update": averages}),
     ("zero_fills", "step", 20 * 60, {"begin": times(20, lambda program, _: program.fill())}),
     ("empty_cache", "step", 600, {"end": frees, "block2": allocates}),
     ("allocator_retries", "step/forward/block.2", 600, {"block2": retries}),
@@ -169,14 +179,21 @@ def test_nothing_stands_out_of_a_clean_program(tmp_path: Path, takes: float) -> 
 
 
 @pytest.mark.parametrize(
-    ("key", "how"), [("other_thread", "stretched"), ("crowded_cores", "interrupted")]
+    ("key", "how", "every", "steps"),
+    [
+        ("other_thread", "stretched", 7, 5),
+        ("other_thread", "stretched", 57, 20),
+        ("crowded_cores", "interrupted", 7, 5),
+    ],
 )
-def test_a_host_that_is_kept_from_running_is_named(tmp_path: Path, key: str, how: str) -> None:
-    # Of 27 calls a step every seventh is held up for 1 ms, so each time other ones.
-    program = training_loop(tmp_path, **{how: 7})  # type: ignore[arg-type]
+def test_a_host_that_is_kept_from_running_is_named(
+    tmp_path: Path, key: str, how: str, every: int, steps: int
+) -> None:
+    # Of 27 calls a step every seventh, or 57th, is held up for 1 ms, so each time other ones.
+    program = training_loop(tmp_path, steps=steps, **{how: every})  # type: ignore[arg-type]
     first = diagnosed(program).findings[0]
     assert first.key == key
-    assert first.saves_ms == pytest.approx(program.held / 1000 / 5, rel=0.1)
+    assert first.saves_ms == pytest.approx(program.held / 1000 / steps, rel=0.1)
 
 
 def test_what_another_thread_takes_is_the_same_where_it_comes_nearly_always(tmp_path: Path) -> None:

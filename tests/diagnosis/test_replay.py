@@ -143,6 +143,17 @@ def test_a_plain_step_is_one_whose_host_takes_the_share_that_gives_its_time() ->
         plain(recording, 3_000)
 
 
+def test_a_host_that_the_device_hides_is_as_fast_without_its_profiler_as_others_are() -> None:
+    # Four kernels of 100 us each hide a host of 16 us for each, which no plain time tells.
+    hidden = Model([[Call(10_000, 6_000, [(0, 100_000)])] * 4]).recording()
+    takes = replay(hidden).step_ns
+    assert plain(hidden, takes).factor == 1
+    assert plain(hidden, takes, slowest=0.65).factor == 0.65
+    # Where the host is seen, its time does.
+    seen = Model([[Call(10_000, 6_000, [(0, 4_000)])] * 4]).recording()
+    assert plain(seen, 60_000, slowest=0.65).factor == pytest.approx(56 / 64, abs=0.01)
+
+
 def test_each_step_and_each_run_of_calls_gets_a_graph_of_its_own() -> None:
     # Each step's kernels take 16 from the return of its only launch, at 16 and at 32.
     model = Model([[Call(10, 6, [(0, 4)])] * 4] * 2)

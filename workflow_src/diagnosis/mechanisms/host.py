@@ -31,6 +31,9 @@ MANY_PLACES = 8
 MANY_GAPS = 0.02
 """The share of all gaps that are stretched then."""
 
+MUCH_TIME = 0.1
+"""Or the share of the steps' time by which few gaps are stretched: in clean programs 0.3 %."""
+
 HELD_SHARE = 0.5
 """A gap is stretched too if it is longer by this share of what the others are stretched by."""
 
@@ -63,8 +66,8 @@ def _gaps(subject: Subject) -> _Gaps:
     return _Gaps(table, float(table["gap_ns"].median()))
 
 
-def _stretched(gaps: _Gaps) -> pd.DataFrame:
-    """The gaps that are stretched, if they are in many places; else none.
+def _stretched(subject: Subject, gaps: _Gaps) -> pd.DataFrame:
+    """The gaps that are stretched, if they are in many places, and many or long; else none.
 
     in_line_ns: the median of those like each of them that aren't. Where all like it are stretched,
     a gap isn't told from one that is always long.
@@ -72,7 +75,9 @@ def _stretched(gaps: _Gaps) -> pd.DataFrame:
     table = gaps.table
     usual = table["all_ns"]
     rows = table[gaps.beyond(usual, STRETCHED) & (table["gap_ns"] > STRETCHED * table["usual_ns"])]
-    if rows["place"].nunique() < MANY_PLACES or len(rows) < MANY_GAPS * len(table):
+    excess_ns = (rows["gap_ns"] - rows["all_ns"]).sum()
+    long = excess_ns >= MUCH_TIME * subject.recording.steps["time_ns"].sum()
+    if rows["place"].nunique() < MANY_PLACES or not (len(rows) >= MANY_GAPS * len(table) or long):
         return rows.iloc[:0].assign(in_line_ns=0.0)
     least = HELD_SHARE * float((rows["gap_ns"] - rows["all_ns"]).median())
     shortest = table.groupby("sisters")["gap_ns"].transform("min")
@@ -107,7 +112,7 @@ def _found(
 def find_other_thread(subject: Subject) -> list[Found]:
     """Gaps of all kinds are stretched, in places that change: the host doesn't run."""
     gaps = _gaps(subject)
-    rows = _stretched(gaps)
+    rows = _stretched(subject, gaps)
     if not len(rows):
         return []
     return [_found(subject, rows, rows["in_line_ns"], common_path(rows["after"]), held=True)]
@@ -118,7 +123,7 @@ def find_stalls(subject: Subject) -> list[Found]:
     """A few long gaps where the same place has none in other steps."""
     gaps = _gaps(subject)
     rows = gaps.table[gaps.beyond(gaps.table["usual_ns"], OUT_OF_LINE)]
-    rows = rows[~rows.index.isin(_stretched(gaps).index)]
+    rows = rows[~rows.index.isin(_stretched(subject, gaps).index)]
     step_ns = subject.recording.steps["time_ns"].median()
     rows = rows[rows["gap_ns"] - rows["usual_ns"] > LONG_STALL * step_ns]
     if not len(rows):

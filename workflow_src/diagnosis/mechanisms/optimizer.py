@@ -14,7 +14,8 @@ PARAMETERS = 8
 """So many times a step the same kernels come in turn, if they are of each parameter."""
 
 KERNELS = 3
-"""Different kernels that an update of a parameter takes at least."""
+"""Different kernels that an update of a parameter takes at least, in a range with products; in one
+without, so many launches."""
 
 FUSED_SHARE = 0.4
 """Bytes that a fused update moves, of those that the update by single operators does: AdamW reads
@@ -27,7 +28,9 @@ def _stretches(subject: Subject) -> list[pd.DataFrame]:
     calls = calls[calls["kind"] == LAUNCH]
     family = subject.work.drop_duplicates("call").set_index("call")["family"].astype(object)
     calls = calls.assign(family=family.reindex(calls.index))
-    calls = calls.assign(number=calls["family"].isin(PRODUCTS).cumsum())
+    product = calls["family"].isin(PRODUCTS)
+    alone = ~calls["path_text"].isin(calls.loc[product, "path_text"])
+    calls = calls.assign(number=product.cumsum(), alone=alone)
     calls = calls[calls["family"] == "elementwise"]
     groups = calls.groupby(["number", "step", "path_text"])
     many = calls[groups["number"].transform("size") >= PARAMETERS * KERNELS]
@@ -35,10 +38,14 @@ def _stretches(subject: Subject) -> list[pd.DataFrame]:
 
 
 def _in_turn(launches: pd.DataFrame) -> bool:
-    """Whether several kernels come equally often, many times, as for each of many parameters."""
+    """Whether several kernels come equally often, many times, as for each of many parameters.
+
+    In a range that has no products one kernel, or two, are enough.
+    """
     often = launches["launched"].value_counts()
     common = often[often >= max(PARAMETERS, int(often.max()) / 3)]
-    return len(common) >= KERNELS and bool(common.sum() > len(launches) / 2)
+    several = len(common) >= (1 if launches["alone"].all() else KERNELS)
+    return several and bool(common.sum() > len(launches) / 2)
 
 
 @mechanism("parameter_by_parameter")

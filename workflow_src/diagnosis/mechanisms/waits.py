@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.changes import DropCall, DropGap, DropSynchronization
 from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
@@ -19,7 +20,14 @@ from workflow_src.diagnosis.transfers import (
 )
 
 SELECTING = r"DeviceSelect|DeviceCompact|write_indices|nonzero|masked_select|flag"
-"""Kernels that pick the elements of a mask, after the host has fetched how many there are."""
+"""Kernels that pick the elements of a mask, after the host has fetched how many there are; or the
+different ones of a tensor, before that."""
+
+SORTING = (
+    r"DeviceSelect|DeviceCompact|RadixSort|MergeSort|DeviceScan|adjacent_difference|"
+    r"scatter_kernel|arange|direct_copy"
+)
+"""Kernels by which torch.unique sorts a tensor and selects from it."""
 
 TRUTH_BYTES = 1
 """What a single truth takes, as isfinite(...).all() gives."""
@@ -31,7 +39,10 @@ SELECTION, CHECK, OF_EACH, OTHER = range(4)
 
 
 def _numbers(subject: Subject) -> pd.DataFrame:
-    """Copies of numbers to the host, with `reason`: one of the four above."""
+    """Copies of numbers to the host, with `reason`: one of the four above.
+
+    selected: whether a kernel that selects comes directly before, and none after.
+    """
     every = subject.cached(transfers)
     small = (every["bytes"] <= SMALL_BYTES) & (every["bytes"] >= 0)
     found = every[(every["direction"] == TO_HOST) & small].copy()
@@ -40,9 +51,14 @@ def _numbers(subject: Subject) -> pd.DataFrame:
     after = [" ".join(subject.launched.reindex(own[n + 1 : n + 4])) for n in at.tolist()]
     selects = pd.Series(after, index=found.index, dtype=object).str.contains(SELECTING)
     before = np.searchsorted(own, found["call"].to_numpy(dtype=np.int64)) - 1
-    computed = family.reindex(own[np.maximum(before, 0)]).to_numpy() == "reduction"
+    last = own[np.maximum(before, 0)]
+    computed = family.reindex(last).to_numpy() == "reduction"
+    selected = subject.launched.reindex(last).str.contains(SELECTING).to_numpy(dtype=bool)
+    found["selected"] = selected & ~selects.to_numpy(dtype=bool)
     checks = (found["bytes"] == TRUTH_BYTES) & computed
-    reason = np.select([selects, checks, computed], [SELECTION, CHECK, OF_EACH], OTHER)
+    reason = np.select(
+        [selects | found["selected"], checks, computed], [SELECTION, CHECK, OF_EACH], OTHER
+    )
     found["reason"] = reason
     often = found.groupby("reason")["call"].transform("size") >= MANY * subject.step_count
     alone = found["reason"].isin([CHECK, OF_EACH]) & ~often
@@ -50,12 +66,15 @@ def _numbers(subject: Subject) -> pd.DataFrame:
     return found
 
 
-def _without(subject: Subject, fetched: pd.DataFrame, with_lead: bool) -> Found:
-    """Some fetched numbers as one place, without their copies, waits and what computes them."""
+def _without(subject: Subject, fetched: pd.DataFrame, lead: Indices | None = None) -> Found:
+    """Some fetched numbers as one place, without their copies, waits and what computes them.
+
+    lead: the calls that do, if they go, too.
+    """
     waits = fetched.loc[fetched["wait"] != NOWHERE, "wait"].to_numpy(dtype=np.int64)
-    lead = leads(subject, fetched) if with_lead else np.zeros(0, dtype=np.int64)
-    calls = np.sort(np.concatenate([lead, fetched["call"].to_numpy(dtype=np.int64), waits]))
-    between = calls if with_lead else waits
+    parts = [fetched["call"].to_numpy(dtype=np.int64), waits, *([] if lead is None else [lead])]
+    calls = np.sort(np.concatenate(parts))
+    between = waits if lead is None else calls
     return Found(
         common_path(fetched["path_text"]),
         subject.a_step(len(fetched)),
@@ -76,22 +95,36 @@ def _places(fetched: pd.DataFrame) -> list[pd.DataFrame]:
 def find_items(subject: Subject) -> list[Found]:
     """A number is copied to the host, which waits for it: .item(), print, float()."""
     numbers = subject.cached(_numbers)
-    return [_without(subject, each, False) for each in _places(numbers[numbers.reason == OTHER])]
+    return [_without(subject, each) for each in _places(numbers[numbers.reason == OTHER])]
 
 
 @mechanism("selection")
 def find_selections(subject: Subject) -> list[Found]:
-    """The host waits for the size of what a mask selects: boolean indexing, nonzero."""
+    """The host waits for the size of what is selected: boolean indexing, nonzero, unique."""
     numbers = subject.cached(_numbers)
     places = _places(numbers[numbers.reason == SELECTION])
-    return [_without(subject, each, False) for each in places]
+    return [_without(subject, each, _sorting(subject, each)) for each in places]
+
+
+def _sorting(subject: Subject, fetched: pd.DataFrame) -> Indices | None:
+    """The calls that sort, and select before a number is fetched; None if they select after it."""
+    own = own_rows(subject)
+    sorts = subject.launched.reindex(own).str.contains(SORTING).tolist()
+    rows: list[int] = []
+    for at in np.searchsorted(own, fetched.loc[fetched["selected"], "call"]).tolist():
+        first = at
+        while first and sorts[first - 1]:
+            first -= 1
+        rows += range(first, at)
+    return own[rows] if rows else None
 
 
 @mechanism("number_of_each_tensor")
 def find_numbers_of_each_tensor(subject: Subject) -> list[Found]:
     """A number of each of many tensors is computed and fetched by itself: norms of gradients."""
     numbers = subject.cached(_numbers)
-    return [_without(subject, each, True) for each in _places(numbers[numbers.reason == OF_EACH])]
+    found = _places(numbers[numbers.reason == OF_EACH])
+    return [_without(subject, each, leads(subject, each)) for each in found]
 
 
 @mechanism("debug_checks")
@@ -99,7 +132,7 @@ def find_debug_checks(subject: Subject) -> list[Found]:
     """A truth about each of many tensors is fetched: isnan or isfinite after operations."""
     numbers = subject.cached(_numbers)
     checks = numbers[numbers.reason == CHECK]
-    return [_without(subject, checks, True)] if len(checks) else []
+    return [_without(subject, checks, leads(subject, checks))] if len(checks) else []
 
 
 @mechanism("host_scalars")
@@ -108,7 +141,7 @@ def find_host_scalars(subject: Subject) -> list[Found]:
     every = subject.cached(transfers)
     small = (every["bytes"] <= SMALL_BYTES) & (every["bytes"] >= 0) & (every["wait"] != NOWHERE)
     sent = every[(every["direction"] == TO_DEVICE) & small]
-    return [_without(subject, each, False) for each in _places(sent)]
+    return [_without(subject, each) for each in _places(sent)]
 
 
 @mechanism("synchronize")
