@@ -12,7 +12,7 @@ from workflow_src.answers.kernels import device_ms
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common.case import PHASES
 from workflow_src.common.thresholds import MATCH_WITHIN
-from workflow_src.render.value import Value, rows_of, value
+from workflow_src.render.value import Value, cell_of, rows_of
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,7 @@ def conditions(tables: Tables) -> tuple[Conditions, ...]:
 
 def _captured_us(tables: Tables, case: str) -> Value | None:
     """An eager operation right before the capture; older tables don't tell."""
-    captured, column = tables.of("captures", case), "host_operation_us"
-    if captured.empty or column not in captured:
-        return None
-    return value(captured[column].iloc[0], "us", rows_of("captures", captured), formula=column)
+    return cell_of(tables.of("captures", case), "captures", "host_operation_us", "us")
 
 
 def elsewhere(rows: pd.DataFrame, others: pd.DataFrame) -> bool:

@@ -1,6 +1,6 @@
 """Matrices of one cell per case: sizes down, contexts across, one for each of the other axes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import pandas as pd
 
@@ -22,12 +22,17 @@ def matrices(cases: Sequence[CaseKey], cell: Callable[[CaseKey], Cell]) -> tuple
     The first column is named after these, the others after contexts; cells without a case are None.
     Rows, columns and tables in which nothing was measured are left out.
     """
+    every = (matrix(corner, mine, cell) for corner, mine in corners(cases))
+    return tuple(each for each in every if len(each))
+
+
+def corners(cases: Sequence[CaseKey]) -> Iterable[tuple[str, list[CaseKey]]]:
+    """The cases of each precision (and whatever else varies), with what stands in the corner."""
     varying = [name for name in OTHERS if len({getattr(case, name) for case in cases}) > 1]
     found: dict[str, list[CaseKey]] = {}
     for case in cases:
         found.setdefault(_corner(case, varying), []).append(case)
-    every = (_matrix(corner, mine, cell) for corner, mine in found.items())
-    return tuple(each for each in every if len(each))
+    return found.items()
 
 
 def _corner(case: CaseKey, varying: Sequence[str]) -> str:
@@ -35,7 +40,8 @@ def _corner(case: CaseKey, varying: Sequence[str]) -> str:
     return ", ".join([case.precision, *others])
 
 
-def _matrix(corner: str, cases: Sequence[CaseKey], cell: Callable[[CaseKey], Cell]) -> pd.DataFrame:
+def matrix(corner: str, cases: Iterable[CaseKey], cell: Callable[[CaseKey], Cell]) -> pd.DataFrame:
+    """One of `matrices`, of some cases, with its corner; without rows if nothing is known."""
     cells = {case: cell(case) for case in cases}
     known = [case for case in cases if cells[case] not in NOTHING]
     sizes, contexts = {case.size for case in known}, sorted({case.context for case in known})

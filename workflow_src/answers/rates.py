@@ -1,12 +1,10 @@
 """How much a step works on, and how fast: parameters, tokens, samples and FLOPs."""
 
-import pandas as pd
-
 from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import PhaseTimes
 from workflow_src.answers.utilization import product_flops
 from workflow_src.common.units import FLOP_PER_TFLOP, MS_PER_S
-from workflow_src.render.value import Cell, Value, computed, rows_of, value
+from workflow_src.render.value import Cell, Value, cell_of, computed
 
 PARAMETERS = "parameters, millions"
 TOKENS = "tokens per second"
@@ -23,8 +21,10 @@ def rates(tables: Tables, times: PhaseTimes) -> dict[str, Cell]:
     """
     timed = tables.of("timings", times.case.case, times.phase)
     names = ("parameters", "tokens_per_step", "samples_per_step")
-    parameters, tokens, samples = (_size(timed, name, "count") for name in names)
-    flops = _size(timed, "counted_flops_per_step", "flops") or product_flops(tables, times)
+    parameters, tokens, samples = (cell_of(timed, "timings", name, "count") for name in names)
+    flops = cell_of(timed, "timings", "counted_flops_per_step", "flops") or product_flops(
+        tables, times
+    )
     millions = parameters and computed(parameters.number / 1e6, "", "parameters / 10^6", parameters)
     return {
         PARAMETERS: millions,
@@ -33,12 +33,6 @@ def rates(tables: Tables, times: PhaseTimes) -> dict[str, Cell]:
         FLOPS: flops,
         RATE: _per_second(flops, times.plain, "TFLOP/s", FLOP_PER_TFLOP),
     }
-
-
-def _size(timed: pd.DataFrame, column: str, unit: str) -> Value | None:
-    if timed.empty or column not in timed:
-        return None
-    return value(timed[column].iloc[0], unit, rows_of("timings", timed.iloc[:1]), formula=column)
 
 
 def _per_second(amount: Value | None, plain: Value | None, unit: str, scale: float) -> Value | None:

@@ -17,6 +17,7 @@ from workflow_src.common.units import MIB_PER_GIB, NS_PER_MS
 from workflow_src.render.value import (
     Ranged,
     Value,
+    cell_of,
     complement,
     computed,
     median,
@@ -130,7 +131,11 @@ def phase_times(tables: Tables, case: CaseKey, phase: str) -> PhaseTimes:
     state, reason = _state(timed)
     profiled_state = _profiled_state(state, tables.of("captures", case.case), whole)
     captured = whole if profiled_state == "ok" else whole.iloc[:0]
-    plain = _timed(timed, "median_ms", "median over steps") if state == "ok" else None
+    plain = (
+        cell_of(timed, "timings", "median_ms", formula="median over steps")
+        if state == "ok"
+        else None
+    )
     replay_state = _text(timed, "replay_status")
     replayed = replay_state == "ok"
     found = PhaseTimes(
@@ -150,14 +155,16 @@ def phase_times(tables: Tables, case: CaseKey, phase: str) -> PhaseTimes:
         span=_over_steps(captured, "span_ms"),
         replay_state=replay_state,
         replay_reason=_text(timed, "replay_reason"),
-        replayed=_timed(timed, "replayed_median_ms", "median over replays") if replayed else None,
+        replayed=cell_of(timed, "timings", "replayed_median_ms", formula="median over replays")
+        if replayed
+        else None,
         saved_least=_saved(timed, "least_launch_bound_share", "fastest_ms") if replayed else None,
         saved_most=_saved(timed, "most_launch_bound_share", "slowest_ms") if replayed else None,
         idle=_idle(case, tables.of("ledger", case.case, phase)),
         peak_memory=_memory(timed) if state == "ok" else None,
         doubt=None,
         clock=_clock(timed),
-        power=_timed(timed, "power_w", "median of readings", "W"),
+        power=cell_of(timed, "timings", "power_w", "W", "median of readings"),
     )
     doubt = _doubt(found, timed, recorded_warnings(tables, case.case))
     return _of_same_kernels(replace(found, doubt=doubt))
@@ -201,21 +208,15 @@ def _profiled_state(state: str, captures: pd.DataFrame, captured: pd.DataFrame) 
     return "not_measured" if captured.empty else "ok"
 
 
-def _timed(timed: pd.DataFrame, column: str, formula: str, unit: str = "ms") -> Value | None:
-    if timed.empty or column not in timed:
-        return None
-    return value(timed[column].iloc[0], unit, rows_of("timings", timed.iloc[:1]), formula=formula)
-
-
 def _clock(timed: pd.DataFrame) -> Ranged | None:
     names = ("sm_clock_mhz", "sm_clock_least_mhz", "sm_clock_most_mhz")
-    middle, least, most = (_timed(timed, name, "of readings", "MHz") for name in names)
+    middle, least, most = (cell_of(timed, "timings", name, "MHz", "of readings") for name in names)
     return Ranged(middle, least, most) if middle else None
 
 
 def _of_several(timed: pd.DataFrame, column: str) -> Value | None:
     several = _processes(timed) > 1
-    return _timed(timed, column, "median of one process") if several else None
+    return cell_of(timed, "timings", column, formula="median of one process") if several else None
 
 
 def _saved(timed: pd.DataFrame, recorded: str, plain: str) -> Value | None:
@@ -223,9 +224,9 @@ def _saved(timed: pd.DataFrame, recorded: str, plain: str) -> Value | None:
 
     Where the run recorded none, of the median replay, which differs by under 2 % between processes.
     """
-    replayed = _timed(timed, "replayed_median_ms", "median over replays")
+    replayed = cell_of(timed, "timings", "replayed_median_ms", formula="median over replays")
     share = complement(ratio(replayed, _of_several(timed, plain), "share"), "1 - replayed / plain")
-    return _timed(timed, recorded, "in one process", "share") or share
+    return cell_of(timed, "timings", recorded, "share", "in one process") or share
 
 
 def _processes(timed: pd.DataFrame) -> int:
@@ -243,7 +244,7 @@ def _over_steps(steps: pd.DataFrame, column: str) -> Value | None:
 
 
 def _memory(timed: pd.DataFrame) -> Value | None:
-    mib = _timed(timed, "peak_memory_mib", "", "MiB")
+    mib = cell_of(timed, "timings", "peak_memory_mib", "MiB", "")
     return mib and computed(mib.number / MIB_PER_GIB, "GiB", "MiB / 1024", mib)
 
 

@@ -79,6 +79,16 @@ def value(number: object, unit: str, *sources: Rows, formula: str = "") -> Value
     return Value(found, unit, merged(sources), formula) if math.isfinite(found) else None
 
 
+def cell_of(
+    rows: pd.DataFrame, table: str, column: str, unit: str = "ms", formula: str = ""
+) -> Value | None:
+    """A cell of the first row; None without rows, without that column, or where it is empty."""
+    if rows.empty or column not in rows:
+        return None
+    source = rows_of(table, rows.iloc[:1])
+    return value(rows[column].iloc[0], unit, source, formula=formula or column)
+
+
 def computed(number: float | None, unit: str, formula: str, *values: Value | None) -> Value | None:
     """A value that follows from others; None if one of them is missing, or the number isn't finite.
 

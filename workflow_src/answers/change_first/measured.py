@@ -11,7 +11,7 @@ from workflow_src.answers.conditions import elsewhere
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes
 from workflow_src.common.case import ATTENTIONS, COMPILED, EXECUTIONS, OPTIMIZERS, PRECISIONS
-from workflow_src.render.value import Value, rows_of, value
+from workflow_src.render.value import cell_of
 
 Times = Mapping[tuple[CaseKey, str], PhaseTimes]
 """The times of cases by case and phase."""
@@ -83,18 +83,12 @@ def _in_other_cases(run: Run, times: PhaseTimes, plain: Interval) -> Iterator[Sa
         alone = min(times.processes, its.processes) < 2
         host = run.tables.of("environments", other.case)
         time = None if elsewhere(host, mine) else plain_time(run.tables, its, run.spread)
-        time = time and at_speed_of(time, its, _host_us(host), _host_us(mine))
+        theirs, ours = (cell_of(each, "environments", HOST_US, "us") for each in (host, mine))
+        time = time and at_speed_of(time, its, theirs, ours)
         replayed = replayed_time(run.tables, its)
         found = time and saving(names, plain, time, True, alone)
         with_graph = replayed and saving([*names, "graph"], plain, replayed, True, alone)
         yield from filter(None, (found, with_graph))
-
-
-def _host_us(environment: pd.DataFrame) -> Value | None:
-    """What an eager operation took on the host before the case, in us."""
-    if environment.empty or HOST_US not in environment:
-        return None
-    return value(environment[HOST_US].iloc[0], "us", rows_of("environments", environment))
 
 
 def remedies_of(other: CaseKey, case: CaseKey, phase: str) -> tuple[str, ...]:
@@ -137,9 +131,6 @@ def _studied(tables: Tables, times: PhaseTimes) -> Iterator[Saving]:
 
 def _interval(rows: pd.DataFrame) -> Interval | None:
     """The time of a variant, from its fastest process to its slowest."""
-    if rows.empty:
-        return None
     columns = ("median_ms", "fastest_process_ms", "slowest_process_ms")
-    source = rows_of(LEVERS, rows.iloc[:1])
-    middle, low, high = (value(rows[name].iloc[0], "ms", source, formula=name) for name in columns)
+    middle, low, high = (cell_of(rows, LEVERS, name) for name in columns)
     return Interval(middle, low or middle, high or middle) if middle else None

@@ -7,7 +7,7 @@ import pandas as pd
 
 from workflow_src.answers.change_first.saving import Interval, Saving, saving, touching
 from workflow_src.answers.tables import CaseKey, Tables
-from workflow_src.render.value import Value, rows_of, value
+from workflow_src.render.value import cell_of
 
 TABLE = "remedies"
 
@@ -56,12 +56,10 @@ def _in_bf16(tables: Tables, case: CaseKey, phase: str) -> dict[str, pd.DataFram
 
 def _saving(names: tuple[str, ...], row: pd.DataFrame, time: pd.DataFrame) -> Saving | None:
     """The saving of a row's plain time; `time` is the row of the time with the remedies."""
-    plain = _ms(row, "plain_ms")
-    middle, low, high = (_ms(time, f"{name}_ms") for name in ("predicted", "low", "high"))
+    plain = cell_of(row, TABLE, "plain_ms")
+    middle, low, high = (
+        cell_of(time, TABLE, f"{name}_ms") for name in ("predicted", "low", "high")
+    )
     if plain is None or middle is None or low is None or high is None:
         return None
     return saving(names, Interval(plain, plain, plain), Interval(middle, low, high), False)
-
-
-def _ms(row: pd.DataFrame, column: str) -> Value | None:
-    return value(row[column].iloc[0], "ms", rows_of(TABLE, row), formula=column)

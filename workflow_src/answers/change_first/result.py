@@ -16,7 +16,7 @@ from workflow_src.answers.change_first.summary import against_predictions, alone
 from workflow_src.answers.conditions import undisturbed
 from workflow_src.answers.example import example
 from workflow_src.answers.left_out import left_out, without_disturbed
-from workflow_src.answers.matrix import by_precision, matrices
+from workflow_src.answers.matrix import by_precision, corners, matrix
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common import words
 from workflow_src.common.case import PHASES
@@ -117,21 +117,18 @@ def in_pairs(
     cases: Sequence[CaseKey], phases: Mapping[CaseKey, OfPhase]
 ) -> tuple[pd.DataFrame, ...]:
     """Of each precision what comes first, by size and context, and the best combinations."""
-    leading = matrices(cases, lambda case: first_cell(phases[case]))
-    usual = {
-        name: usual_best(phases[case].choice for case in mine)
-        for name, mine in by_precision(cases).items()
-    }
-    best = matrices(cases, lambda case: cells.best(phases[case].choice, usual[case.precision]))
-    together = {frame.columns[0]: frame for frame in best}
-    found = []
-    for frame in leading:
-        corner = str(frame.columns[0])
-        found.append(frame)
-        if corner in together:
-            heading = f"{corner}, with {usual[corner.split(',')[0]]}"
-            found.append(together[corner].rename(columns={corner: heading}))
-    return tuple(found)
+    pairs = (
+        _pair(corner, {each: phases[each] for each in mine}) for corner, mine in corners(cases)
+    )
+    return tuple(frame for pair in pairs for frame in pair if len(frame))
+
+
+def _pair(corner: str, phases: Mapping[CaseKey, OfPhase]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """What comes first in some cases, and the best combinations, headed by that of most cases."""
+    usual = usual_best(each.choice for each in phases.values())
+    first = matrix(corner, phases, lambda case: first_cell(phases[case]))
+    heading = f"{corner}, with {usual}"
+    return first, matrix(heading, phases, lambda case: cells.best(phases[case].choice, usual))
 
 
 def usual_best(choices: Iterable[Choice]) -> str:

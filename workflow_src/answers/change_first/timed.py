@@ -3,12 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import pandas as pd
-
 from workflow_src.answers.change_first.saving import Interval
 from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import PhaseTimes
-from workflow_src.render.value import Value, computed, median, ratio, rows_of, value
+from workflow_src.render.value import Value, cell_of, computed, median, ratio
 
 
 @dataclass(frozen=True)
@@ -91,12 +89,5 @@ def _percentiles(
 ) -> Interval:
     """A time between two columns of timings.csv, where they have a number."""
     rows = tables.of("timings", times.case.case, times.phase)
-    low, high = (_ms(rows, column) or middle for column in columns)
+    low, high = (cell_of(rows, "timings", column) or middle for column in columns)
     return Interval(middle, low, high)
-
-
-def _ms(rows: pd.DataFrame, column: str) -> Value | None:
-    if rows.empty or column not in rows:
-        return None
-    source = rows_of("timings", rows.iloc[:1])
-    return value(rows[column].iloc[0], "ms", source, formula=column)

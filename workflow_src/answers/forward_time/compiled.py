@@ -10,16 +10,7 @@ from workflow_src.answers.times import PhaseTimes, phase_times
 from workflow_src.common import words
 from workflow_src.common.case import COMPILED, EAGER, PHASES
 from workflow_src.common.units import MS_PER_S
-from workflow_src.render.value import (
-    Cell,
-    Joined,
-    Value,
-    computed,
-    difference,
-    ratio,
-    rows_of,
-    value,
-)
+from workflow_src.render.value import Cell, Joined, Value, cell_of, computed, difference, ratio
 
 
 @dataclass(frozen=True)
@@ -44,10 +35,7 @@ class Run:
 
     def cell(self, column: str, unit: str) -> Value | None:
         """A cell of its row of timings."""
-        if self.timed.empty or column not in self.timed:
-            return None
-        rows = rows_of("timings", self.timed.iloc[:1])
-        return value(self.timed[column].iloc[0], unit, rows, formula=column)
+        return cell_of(self.timed, "timings", column, unit)
 
 
 def compiled(tables: Tables) -> Compiled:

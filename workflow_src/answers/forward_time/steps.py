@@ -12,6 +12,7 @@ from workflow_src.render.value import (
     Ranged,
     Rows,
     Value,
+    cell_of,
     computed,
     difference,
     median,
@@ -40,7 +41,7 @@ def _row(tables: Tables, case: CaseKey) -> dict[str, Cell]:
     for phase, found in times.items():
         row[words.PHASES[phase]] = _timed(found, timed[phase])
         row[f"{words.PHASES[phase]}: device"] = found.busy
-    step, before = (_cell(timed[phase], "mean_ms") for phase in (STEP, BACKWARD))
+    step, before = (cell_of(timed[phase], "timings", "mean_ms") for phase in (STEP, BACKWARD))
     row["optimizer: difference"] = difference(step, before, "difference of the means")
     row["optimizer: device"] = optimizer_ms(tables, times[STEP])
     return row
@@ -50,12 +51,14 @@ def optimizer_ms(tables: Tables, step: PhaseTimes) -> Value | None:
     """The device time (ms) of a training step's optimizer: a median over captured steps."""
     rows = tables.of("ranges", step.case.case, STEP)
     mine = rows[rows["path"] == OPTIMIZER] if step.busy else rows.iloc[:0]
-    return median(_cell(mine.loc[[line]], "busy_ms", "ranges") for line in mine.index)
+    return median(cell_of(mine.loc[[line]], "ranges", "busy_ms") for line in mine.index)
 
 
 def _count(timed: pd.DataFrame) -> Cell:
     """How many steps were timed: "10", or of several processes "3 x 10"."""
-    every, processes = (_cell(timed, name, unit="count") for name in ("samples", "processes"))
+    every, processes = (
+        cell_of(timed, "timings", name, "count") for name in ("samples", "processes")
+    )
     if every is None or processes is None or processes.number <= 1:
         return every
     each = computed(every.number / processes.number, "count", "steps / processes", every, processes)
@@ -71,7 +74,7 @@ def _timed(times: PhaseTimes, timed: pd.DataFrame) -> Cell:
         source = rows_of("timings", timed)
         pairs = zip(told.split(";"), str(timed[STDS].iloc[0]).split(";"), strict=True)
         return Joined(tuple(_both(*pair, source) for pair in pairs), ", ")
-    mean = _cell(timed, "mean_ms")
+    mean = cell_of(timed, "timings", "mean_ms")
     return Ranged(Joined((mean, _std(timed)), PLUS_MINUS), times.fastest, times.slowest)
 
 
@@ -85,15 +88,8 @@ def _both(mean: str, std: str, source: Rows) -> Cell:
 
 def _std(timed: pd.DataFrame) -> Value | None:
     """The standard deviation within a process: of several, the median one's share of the mean."""
-    mean, cv = _cell(timed, "mean_ms"), _cell(timed, "within_cv", unit="")
+    mean = cell_of(timed, "timings", "mean_ms")
+    cv = cell_of(timed, "timings", "within_cv", "")
     if mean is None or cv is None:
-        return _cell(timed, "std_ms", unit="std_ms")
+        return cell_of(timed, "timings", "std_ms", "std_ms")
     return computed(mean.number * cv.number, "std_ms", "mean_ms * within_cv", mean, cv)
-
-
-def _cell(
-    rows: pd.DataFrame, column: str, table: str = "timings", unit: str = "ms"
-) -> Value | None:
-    if rows.empty or column not in rows:
-        return None
-    return value(rows[column].iloc[0], unit, rows_of(table, rows.iloc[:1]), formula=column)
