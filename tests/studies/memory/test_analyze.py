@@ -2,7 +2,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.studies.memory.records import ABOUT, record
-from tests.studies.tables import filled, joined, printed
+from tests.studies.tables import NO_CEILINGS, filled, joined, printed
 from workflow_src.model.saved_tensors import attention_tensors, feed_forward_tensors
 from workflow_src.studies.memory import analyze
 from workflow_src.studies.memory.headline import headline
