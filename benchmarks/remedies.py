@@ -75,11 +75,17 @@ def with_plain(timings: pd.DataFrame, levers: pd.DataFrame) -> pd.DataFrame:
 
 
 def compared(predicted: pd.DataFrame, measured: pd.DataFrame) -> pd.DataFrame:
-    """Predictions beside measurements, with the error as a share of the plain step."""
+    """Predictions beside measurements, with errors as shares of the plain step and of what is left.
+
+    plain_device_ms: the device's work without remedies, which a graph leaves as it is.
+    """
     both = predicted[predicted["status"] == "ok"].merge(measured, on=KEYS)
     both = both[both["phase"].isin(PHASES)]
-    return both.assign(
-        error=(both["predicted_ms"] - both["measured_ms"]) / both["plain_ms"],
+    whole = predicted[predicted["remedies"] == "graph"].set_index(["case", "phase"])["device_ms"]
+    off_ms = both["predicted_ms"] - both["measured_ms"]
+    return both.join(whole.rename("plain_device_ms"), on=["case", "phase"]).assign(
+        error=off_ms / both["plain_ms"],
+        error_left=off_ms / both["measured_ms"],
         inside=both["measured_ms"].between(both["low_ms"], both["high_ms"]),
         width=(both["high_ms"] - both["low_ms"]) / both["plain_ms"],
         developed=both["case"].map(lambda case: any(part in case for part in DEVELOPED)),
@@ -95,7 +101,11 @@ def scored(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
         error_p80=lambda each: each.abs().quantile(0.8),
         bias="median",
     )
-    scores: pd.DataFrame = off.join(groups[["inside"]].mean())
+    left = groups["error_left"].agg(
+        median_left=lambda each: each.abs().median(),
+        left_p80=lambda each: each.abs().quantile(0.8),
+    )
+    scores: pd.DataFrame = off.join(left).join(groups[["inside"]].mean())
     return scores.join(groups[["width"]].median())
 
 
@@ -150,8 +160,10 @@ def of_blind(folder: Path) -> Iterator[tuple[str, pd.DataFrame]]:
             steps = PlainPoint.of(result["point"], timed_beside(point_rows, walls)).steps()
             for phase in PHASES:
                 about = {"case": case, "phase": phase, "remedies": remedies, "status": "ok"}
-                low, usual, high = steps[phase].predicted(remedies.split("+")).time_ms
+                prediction = steps[phase].predicted(remedies.split("+"))
+                low, usual, high = prediction.time_ms
                 times = {"predicted_ms": usual, "low_ms": low, "high_ms": high}
+                times["device_ms"] = prediction.device_ms
                 found.append(about | {"plain_ms": steps[phase].plain_ms} | times)
     yield "blind", compared(pd.DataFrame(found), keyed).assign(developed=False)
 

@@ -66,10 +66,14 @@ def main() -> None:
     parser.add_argument("captures", nargs="+", type=Path)
     parser.add_argument("--step", default="", help="the name of the range that is a step")
     parser.add_argument("--each", action="store_true", help="print each step")
+    parser.add_argument("--output", type=Path, help="a CSV of the steps")
     arguments = parser.parse_args()
     table = pd.concat([steps_of(path, arguments.step) for path in arguments.captures])
     if arguments.each:
         print(table.to_string(index=False, float_format="{:.4f}".format))
+    if arguments.output:
+        arguments.output.parent.mkdir(parents=True, exist_ok=True)
+        table.to_csv(arguments.output, index=False)
     error = table["error"].astype(float).abs()
     print(
         f"{len(table)} steps of {table['capture'].nunique()} captures: median error "

@@ -14,7 +14,7 @@ rule capture_export:
     log:
         "results/captures/{capture}/export.log",
     params:
-        capture=dag.captures.file,
+        capture=dag.captures.argument,
         unnamed=dag.captures.unnamed,
         code=dag.code("captures.export"),
     message:
@@ -55,7 +55,7 @@ rule capture_tables:
     log:
         "results/captures/{capture}/tables.log",
     params:
-        capture=dag.captures.readable,
+        capture=dag.captures.arguments,
         unnamed=dag.captures.unnamed,
         folder=output_folder,
         options=dag.captures.options,
@@ -80,7 +80,7 @@ rule capture_timeline:
     log:
         "results/captures/{capture}/step.log",
     params:
-        capture=dag.captures.readable,
+        capture=dag.captures.arguments,
         unnamed=dag.captures.unnamed,
         options=dag.captures.options,
         code=dag.code("cli.capture_timeline"),

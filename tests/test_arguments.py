@@ -60,6 +60,7 @@ FOR_STAGES_ONLY = {
     "workflow_src.common.obituary",
     "workflow_src.studies.ranks.rank",
     "workflow_src.studies.ranks.read_traces",
+    "workflow_src.studies.warmup.read_capture",
 }
 """Programs that only stages start, with a command or a text of any kind, or a job that they write.
 """
@@ -206,7 +207,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         # The published run lacks the tables that were added since.
         if published.exists() and not (results / "tables" / f"{table}.csv").exists():
             (results / "tables" / f"{table}.csv").write_bytes(published.read_bytes())
-    write_parts(results)
+    write_parts(results, drawn=False)
     write_captured(["--capture", str(SLEEPY), "--output", str(here / "captured")])
     files = {
         "c.kineto.json.gz": packed(TRACE),
@@ -364,13 +365,30 @@ def refused(
     return said[0]
 
 
+def to_run(action: argparse.Action, values: Iterator[str]) -> Iterator[str]:
+    """The first value that the argument's type refuses, and all that it lets pass.
+
+    argparse says of each refusal the same, with the type's sentence.
+    """
+    seen = False
+    for value in values:
+        try:
+            (action.type or str)(value)  # type: ignore[operator]
+        except argparse.ArgumentTypeError as error:
+            assert "\n" not in str(error)
+            if seen:
+                continue
+            seen = True
+        yield value
+
+
 @pytest.mark.parametrize("module", commands())
 def test_nonsense_gets_one_sentence_that_names_the_argument(
     module: str, place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for form in forms(parser_of(module)):
         for action in form.actions:
-            for value in place.nonsense(action):
+            for value in to_run(action, place.nonsense(action)):
                 given = place.command(module, form, action, value)
                 said = refused(place, module, given, "", capsys)
                 assert name_of(action) in said or (value and value in said), (given, said)
@@ -506,14 +524,12 @@ def stage(module: str, *given: str, folder: Path = ROOT) -> subprocess.Completed
 @pytest.mark.parametrize(
     ("module", "given", "said"),
     [
-        ("measure.benchmark", ["--case", "{}", "--output", "o"], "--case: the key 'attention' is"),
         ("plan.write_plan", ["--settings", "x", "--output", "o"], "--settings: 'x' is not JSON"),
         (
             "answers.top_kernel.answer",
             ["--tables", "missing"],
             "--tables: 'missing' does not exist",
         ),
-        ("cli.cross_check", ["--results", "."], "--output"),
     ],
 )
 def test_a_process_of_its_own_says_the_same(

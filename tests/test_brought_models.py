@@ -90,6 +90,19 @@ def test_a_brought_model_has_ranges_operators_and_flops_and_obeys_the_laws(
     assert broken.empty, broken.to_string()
 
 
+def test_a_layer_that_is_one_operator_to_torchs_counter_is_not_held_against_it(
+    tmp_path: Path,
+) -> None:
+    """Of 2 x 6 elements of 16: to 16 four times, to the 6 of a row, to 32 and back."""
+    case = case_of("evaluating")
+    tables = made(case, tmp_path)
+    alignment = tables["alignment"].set_index("phase")
+    assert alignment.loc["forward", "flops"] == 2 * 12 * 16 * (4 * 16 + 2 * 6 + 2 * 32)
+    assert alignment["flops_counted"].isna().tolist() == [True, False, False]
+    assert set(tables["operators"]["family"]) & {"unknown"} == set()
+    assert check(joined(tables, case, tmp_path)).empty
+
+
 def test_a_product_that_autocast_wraps_is_one_call(tmp_path: Path) -> None:
     case = case_of("twins", precision="bf16")
     tables = made(case, tmp_path)

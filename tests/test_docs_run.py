@@ -17,9 +17,8 @@ HERE = (
     r"make (report|status|unlock|assemble|rewrite)",
     r'make (status|assemble) CONFIG="suite=assignment"',
     r'make status CONFIG="suite=assignment_2026 cluster=true .*"',
-    r"snakemake -n",
-    r"snakemake --cores 1 report\.md( --config tag=after-upgrade)?",
-    r"snakemake --cores 1 results/quickstart/(answers/case|timelines)/mini-ctx128-fp32\.(md|svg)",
+    r"snakemake --cores 1 report\.md --config tag=after-upgrade",
+    r"snakemake --cores 1 results/quickstart/timelines/mini-ctx128-fp32\.svg",
     r"python -m workflow_src\.cli\.status --config suite=assignment steps=20",
     r"(OMP_NUM_THREADS=1 )?python -m benchmarks\.(silent_ranges|module_ranges)",
     r"python -m benchmarks\.remedies --blind benchmarks/remedies_blind/\w+",
@@ -51,8 +50,13 @@ SLURM = "test_slurm.py::test_measurements_run_through_slurm_each_on_a_gpu_of_its
 RUN_SUITE = "test_workflow.py::test_one_command_answers_all_questions_and_a_second_run_does_nothing"
 
 BY_TESTS = {
+    r"snakemake (-n|--cores 1 report\.md)": RUN_SUITE,
+    r"snakemake --cores 1 results/quickstart/answers/case/mini-ctx128-fp32\.md": (
+        "test_workflow.py::test_the_answers_for_one_case_need_no_other_case"
+    ),
     r"snakemake --cores 1 report\.md -R benchmark capture ceilings study_point": (
-        "test_environment.py::test_all_of_it_is_measured_again_in_one_command"
+        "test_environment.py"
+        "::test_what_was_measured_with_another_torch_is_measured_again_in_one_command"
     ),
     r"make compare( A=results/before B=results/after| A=examples/h200 B=examples/h100)?": GATE,
     r"make compare A=results/captures/before-train B=results/captures/after-train": (

@@ -95,7 +95,12 @@ def test_the_id_is_in_what_is_measured_and_nothing_that_it_is_made_from(
     host = host_of(tmp_path, monkeypatch, etc=MACHINE, boot=BOOT)
     found = measured_alone("t", {"device": "cpu"}, "phases", dict)
     assert found["environment"]["host_id"] == host
-    table = case_tables.environment(found, "torch 2").to_csv()
+    gpu = found["environment"] | {"device_name": "GPU-1"}
+    tables = [
+        case_tables.environment(each, "torch 2") for each in (found, found | {"environment": gpu})
+    ]
+    assert tables[0]["gpu_id"].tolist() == [""] and len(tables[1]["gpu_id"][0]) == 8
+    table = tables[0].to_csv()
     assert pd.read_csv(io.StringIO(table), dtype="str")["host_id"].tolist() == [host]
     assert not [word for word in (MACHINE, BOOT) if word in table or word in json.dumps(found)]
 
@@ -177,9 +182,9 @@ def test_this_machine_is_described_as_results_describe_it() -> None:
     assert here["cpu"] == {columns.cpu_model()}
 
 
-def measured_with(project: Project, torch: str) -> None:
-    """Let the benchmarks have been measured with another torch, without becoming newer."""
-    for path in (project.folder / "results/smoke/benchmark").glob("*.json"):
+def measured_with(project: Project, torch: str, cases: str = "*") -> None:
+    """Let benchmarks have been measured with another torch, without becoming newer."""
+    for path in (project.folder / "results/smoke/benchmark").glob(f"{cases}.json"):
         times = path.stat()
         result = json.loads(path.read_text())
         result["environment"]["torch"] = torch
@@ -205,12 +210,14 @@ def test_results_of_another_torch_are_kept_and_not_added_to(project: Project) ->
 
 
 @pytest.mark.workflow
-def test_all_of_it_is_measured_again_in_one_command(project: Project) -> None:
-    measured_with(project, "1.0")
-    joined = "results/smoke/tables/timings.csv"
-    assert "note:" in project.run("-n", joined)
-    project.run(joined, "-R", "benchmark", "capture", "ceilings", "study_point")
-    assert "note:" not in project.run("-n", joined)
+def test_what_was_measured_with_another_torch_is_measured_again_in_one_command(
+    project: Project,
+) -> None:
+    measured_with(project, "1.0", "tiny-ctx16-fp32")
+    target = "results/smoke/benchmark/tiny-ctx16-fp32.json"
+    assert "note:" in project.run("-n", target)
+    project.run(target, "-R", "benchmark", "capture", "ceilings", "study_point")
+    assert "note:" not in project.run("-n", target)
 
 
 @pytest.mark.workflow

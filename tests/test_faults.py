@@ -222,17 +222,6 @@ def test_a_killed_benchmark_says_that_memory_ran_out(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.workflow
-def test_running_out_of_memory_on_a_cpu_is_told_in_the_report(project: Project) -> None:
-    """What a report says of it is in tests/report; here is what it is made from."""
-    project.edit("config.yaml", "contexts: [16, 32]", "contexts: [16, 2048]")
-    limited = (*SUITE, "memory_limit_gib=0.5", "device=cpu", "profiler=torch")
-    project.run("results/smoke/answers/a.md", "--config", *limited)
-    assert "OOM" in (project.folder / "results/smoke/answers/a.md").read_text()
-    timings = (project.folder / "results/smoke/tables/timings.csv").read_text()
-    assert "CPU out of memory" in timings
-
-
 @pytest.mark.nsys
 @requires_nsys
 @pytest.mark.parametrize("damage", ["cut", "overwritten", "empty", "foreign"])
@@ -265,8 +254,6 @@ TRACE_EVENTS = [event for event in TRACE["traceEvents"] if event["cat"] == "user
 def test_a_full_disk_gives_a_one_sentence_error_and_leaves_no_partial_files(tmp_path: Path) -> None:
     capture_file = kineto_file(tmp_path)
     with mounted(tmp_path / "full") as full:
-        rows = json.loads(stage("cli.print_cases")[1].splitlines()[0])
-        assert rows["case"] == "tiny-ctx32-fp32"
         planned = stage("captures.export_case", "--capture", capture_file, "--output", full / "e")
         assert "free some space and run again" in sentence(planned)
         assert list(full.iterdir()) == []

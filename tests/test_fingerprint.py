@@ -3,9 +3,6 @@
 import ast
 import dis
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import CodeType
@@ -14,6 +11,7 @@ import pytest
 from coverage import Coverage
 
 from tests.package import STAGES, copy_package, hash_of, read_again
+from tests.workflow import served_stage
 from workflow_src.dag.start import make_dag
 from workflow_src.plan.code import Code, code_under
 from workflow_src.plan.config import load
@@ -215,9 +213,9 @@ def precision_point() -> dict[str, object]:
 
 
 RUNS: dict[str, Callable[[], list[str]]] = {
-    "benchmark": lambda: ["--case", json.dumps(ROW), "--output", "b.json"],
-    "capture": lambda: ["--case", json.dumps(ROW), "--output", "c.kineto.json.gz"],
-    "precision point": lambda: ["--point", json.dumps(precision_point()), "--output", "p.json"],
+    "benchmark": lambda: ["--case", json.dumps(ROW)],
+    "capture": lambda: ["--case", json.dumps(ROW)],
+    "precision point": lambda: ["--point", json.dumps(precision_point())],
 }
 
 
@@ -228,11 +226,10 @@ def executed(folder: Path, stage: str) -> dict[str, set[int]]:
         f"[run]\nsource = {ROOT / 'workflow_src'}\nparallel = True\npatch = subprocess\n"
         f"data_file = {folder / 'data'}\nconcurrency = thread\n"
     )
-    command = [sys.executable, "-m", "coverage", "run", "--rcfile", str(config)]
-    command += ["-m", f"workflow_src.{STAGES[stage]}", *RUNS[stage]()]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+    output = f"--output={folder / 'made.kineto.json.gz'}"
+    command = (str(config), f"workflow_src.{STAGES[stage]}", *RUNS[stage](), output)
+    status, said = served_stage(ROOT, "tests.under_coverage", *command)
+    assert status == 0, said
     coverage = Coverage(data_file=str(folder / "data"), config_file=str(config))
     coverage.combine()
     data = coverage.get_data()

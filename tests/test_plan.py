@@ -119,11 +119,7 @@ def test_a_missing_device_or_profiler_is_refused_before_measuring(
         plan(tmp_path, **changes)
 
 
-def test_the_commands_print_rows_and_write_plan_csv(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "workflow_src.cli.print_cases"]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    rows = [json.loads(line) for line in printed.splitlines()]
-    assert [row["case"] for row in rows] == plan(tmp_path).case_ids
+def test_the_command_writes_plan_csv(tmp_path: Path) -> None:
     output = tmp_path / "plan.csv"
     settings = json.dumps(dict(plan(tmp_path).settings))
     command = [sys.executable, "-m", "workflow_src.plan.write_plan"]
@@ -204,6 +200,13 @@ def test_threads_of_a_cpu_are_chosen_once_and_are_no_concern_of_a_gpu(
     has(monkeypatch, gpus=["GPU-1"], nsys="/bin/nsys")
     on_gpu = plan(tmp_path, device="cuda", cpu_threads=2)
     assert "cpu_threads" not in on_gpu.benchmark_row(on_gpu.case_ids[0])
+
+
+def test_a_limit_of_memory_is_in_what_each_case_is_measured_by(tmp_path: Path) -> None:
+    limited = plan(tmp_path, memory_limit_gib=2)
+    (case, *_) = limited.case_ids
+    for row in (limited.benchmark_row(case), limited.capture_row(case)):
+        assert row["memory_limit_gib"] == 2
 
 
 def test_threads_on_a_cluster_are_named(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ RED, TURNED = "\x1b[31mred", "a\u202eb"
     [
         (RED, "␛[31mred"),
         (TURNED, "a<U+202E>b"),
+        ("a\u061c\u200fb", "a<U+061C><U+200F>b"),
         ("a\nb\x7f\x85", "a␊b␡<U+0085>"),
         ("\ud800", "\\ud800"),
         (b"\xff", "\\xff"),

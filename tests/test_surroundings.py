@@ -38,11 +38,11 @@ def usual(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return tables(tmp_path_factory.mktemp("usual"))
 
 
-@pytest.mark.parametrize(("name", "letters"), [("tr_TR", "ISO-8859-9"), ("de_DE", "ISO-8859-1")])
-def test_tables_are_the_same_in_locales_with_other_letters_and_decimal_commas(
-    tmp_path: Path, usual: dict[str, bytes], name: str, letters: str
+def test_tables_are_the_same_in_a_locale_with_other_letters_and_decimal_commas(
+    tmp_path: Path, usual: dict[str, bytes]
 ) -> None:
     """Files are UTF-8 there, too, and an I in lower case is an i."""
+    name, letters = "tr_TR", "ISO-8859-9"
     make = ["localedef", "-i", name, "-f", letters, str(tmp_path / name)]
     if not shutil.which("localedef") or subprocess.run(make, capture_output=True).returncode:
         pytest.skip(f"the locale {name} can't be made on this machine")

@@ -13,6 +13,7 @@ import pytest
 
 from tests.slurm import Process, wait_until
 from workflow_src.captures.capture import RANGES, WORK, Capture, frame
+from workflow_src.captures.recording import Recording
 from workflow_src.common.atomic_write import partial_folder, write_json, write_whole
 from workflow_src.common.case import CASE_COLUMNS, PHASES, TABLES
 from workflow_src.common.errors import TraceError
@@ -53,7 +54,7 @@ def test_a_planned_case_without_tables_is_not_measured(tmp_path: Path) -> None:
 
 def captured(total_ns: int) -> CaseCapture:
     ranges, work = (frame(names, {name: [] for name in names}) for names in (RANGES, WORK))
-    capture = Capture("nsys", "2025.3", ranges, work, total_ns)
+    capture = Capture(ranges, work, total_ns, recording=Recording("nsys", "2025.3"))
     return CaseCapture(capture, ranges, work, attributed(Capture.unreadable("made here"), None))
 
 

@@ -1,4 +1,4 @@
-"""One's own loop, in one process or under torchrun: DDP, FSDP2, compile, checkpointing."""
+"""One's own loop, in one process or under torchrun: DDP, FSDP2, compile, checkpointing, graphs."""
 
 import argparse
 import os
@@ -10,6 +10,7 @@ from profile_ranges import Capture
 from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
+HOW = ("plain", "checkpoint", "compile", "graphs", "ddp", "fsdp")
 CUDA, RANK = torch.cuda.is_available(), int(os.environ.get("LOCAL_RANK", 0))
 
 
@@ -19,6 +20,8 @@ def wrapped(network: torch.nn.Module, how: str) -> torch.nn.Module:
         network.gradient_checkpointing_enable()
     elif how == "compile":
         return torch.compile(network)
+    elif how == "graphs":
+        return torch.compile(network, mode="reduce-overhead")
     elif how == "ddp":
         return DistributedDataParallel(network)
     elif how == "fsdp":
@@ -31,7 +34,7 @@ def wrapped(network: torch.nn.Module, how: str) -> torch.nn.Module:
 def main() -> None:
     """Train for one epoch."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--how", choices=["plain", "checkpoint", "compile", "ddp", "fsdp"])
+    parser.add_argument("--how", choices=HOW)
     how = parser.parse_args().how
     device = torch.device("cuda", RANK) if CUDA else torch.device("cpu")
     if CUDA:

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Captures each of these scripts by nsys and by torch.profiler: bash try.sh OUT [JOBS]
+# Captures each of these scripts by nsys and by torch.profiler: bash try.sh OUT [JOBS] [NAMES]
+# NAMES is a pattern of those to try, such as 'compile|graphs'; graphs is also tried by node.
 # Needs torch, transformers, pytorch-lightning and accelerate; nothing is downloaded. OUT gets a
 # folder of each run with its capture and its log. Each may take LIMIT seconds (60). With 2 GPUs,
 # or none, those of two processes are tried, too.
@@ -20,11 +21,14 @@ try() { # NUMBER PROFILER NAME PROCESSES SCRIPT [ARGUMENT...]
     export CUDA_VISIBLE_DEVICES=0
   fi
   mkdir -p "$run" && cd "$run" || return
-  if [ "$profiler" = nsys ]; then
-    launch=(nsys profile -t cuda,nvtx -s none --cpuctxsw=none -c cudaProfilerApi
-      --capture-range-end=stop --force-overwrite=true -o "$run/capture" "${launch[@]}")
-  else
+  local flags=()
+  [ "$profiler" = nodes ] && flags=(--cuda-graph-trace=node)
+  if [ "$profiler" = torch ]; then
     export CAPTURE=$run
+  else
+    launch=(nsys profile -t cuda,nvtx -s none --cpuctxsw=none -c cudaProfilerApi
+      --capture-range-end=stop "${flags[@]}" --force-overwrite=true -o "$run/capture"
+      "${launch[@]}")
   fi
   timeout -s INT -k 10 "${LIMIT:-60}" "${launch[@]}" >"$run/log" 2>&1 &&
     { [ "$profiler" = torch ] || nsys export --type sqlite --force-overwrite=true \
@@ -36,8 +40,10 @@ export -f try
 
 number=0
 while read -r runs; do
-  for profiler in nsys torch; do
-    [ "$profiler:$GPUS" = nsys:0 ] && continue
+  [[ $runs =~ ^(${3:-.*})\  ]] || continue
+  for profiler in nsys nodes torch; do
+    [ "$GPUS" = 0 ] && [ "$profiler" != torch ] && continue
+    [ "$profiler" = nodes ] && [[ $runs != graphs* ]] && continue
     [ "$GPUS" = 1 ] && [[ $runs == *" 2 "* ]] && continue
     echo "$((number += 1)) $profiler $runs"
   done
@@ -45,6 +51,7 @@ done <<'RUNS' | xargs -P "${2:-5}" -I{} bash -c 'try {}'
 own_loop 1 own_loop.py
 checkpoint 1 own_loop.py --how checkpoint
 compile 1 own_loop.py --how compile
+graphs 1 own_loop.py --how graphs
 ddp 2 own_loop.py --how ddp
 fsdp 2 own_loop.py --how fsdp
 trainer 1 hf_trainer.py

@@ -79,6 +79,13 @@ def tagger(device):
     return Workload(Tagger().to(device), (x,), lambda model, x: model(x).pow(2).mean())
 
 
+def evaluating(device):
+    """A layer that torch does as one operator in the forward pass, which has no gradients."""
+    model = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True).eval().to(device)
+    x = torch.randn(2, 6, 16, device=device)
+    return Workload(model, (x,), lambda model, x: model(x).pow(2).mean())
+
+
 def adagrad(device):
     model = nn.Linear(2, 3).to(device)
     optimizer = torch.optim.Adagrad(model.parameters())

@@ -74,7 +74,7 @@ def capture(given: list[Range], launched: list[Work]) -> Capture:
         "missing": [NO_CALL if w.launch is None else "" for w in launched],
     }
     total = sum(w.length for w in launched)
-    return Capture("nsys", "", frame(RANGES, range_rows), frame(WORK, work_rows), total)
+    return Capture(frame(RANGES, range_rows), frame(WORK, work_rows), total)
 
 
 def expected(given: list[Range], trees: list[int], work: Work, tree: int) -> Range | str | None:

@@ -1,7 +1,9 @@
 """Files that can't be read end in one sentence that names them, whatever their content."""
 
+import bz2
 import gzip
 import json
+import lzma
 import shutil
 import sqlite3
 import sys
@@ -18,6 +20,7 @@ from hypothesis import strategies as st
 from benchmarks.damaged_captures import tried
 from tests.captures.building import Export, busy, event, launched, tables_in
 from tests.test_fuzz import CELLS, changed_json, damaged, ends_well, few, folder
+from workflow_src.captures.files import content
 from workflow_src.captures.reading import read
 from workflow_src.common.errors import TraceError
 from workflow_src.placing.attributed import attributed
@@ -57,6 +60,17 @@ def export(tmp_path: Path) -> Export:
         ("c.sqlite", SQLITE + b"garbage", "is not .*; export or copy it again"),
         ("c.sqlite.gz", gzip.compress(SQLITE * 99, mtime=0)[:-9], "is cut off.; export or"),
         ("c.json.gz", b"\x1f\x8b" + b"damaged", "is not a capture .*; copy it again, or"),
+        ("c.json.gz", gzip.compress(b"[]")[:-8] + bytes(8), "incorrect data check.; copy it again"),
+        ("c.json", b"<html>\n404", r"begins with '<html>\\n404'; give"),
+        ("c.json.gz", gzip.compress(gzip.compress(b"[]")), "compressed by gzip twice, .*unpack it"),
+        (
+            "c.json",
+            b"PK\3\4" + b"zip",
+            "compressed by zip, which isn't read: unpack it, or use gzip",
+        ),
+        ("c.json.xz", lzma.compress(b"[]"), "compressed by xz"),
+        ("c.json.bz2", bz2.compress(b"[]"), "compressed by bzip2"),
+        ("c.json.zst", b"\x28\xb5\x2f\xfd" + b"[]", "compressed by Zstandard"),
     ],
 )
 def test_a_file_of_another_kind_is_named_with_what_is_wrong(
@@ -67,6 +81,29 @@ def test_a_file_of_another_kind_is_named_with_what_is_wrong(
     with pytest.raises(TraceError, match=said) as caught:
         read(path)
     assert str(path) in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "cut_off"),
+    [
+        (b"".join(gzip.compress(b"[]"[n : n + 1]) for n in range(2)), 0),
+        (gzip.compress(b"") * 3000 + gzip.compress(b"[]"), 0),
+        (gzip.compress(b"[]") + bytes(2**17), 0),
+        (gzip.compress(b"[]") + b"garbage", 1),
+    ],
+)
+def test_a_gzip_file_may_have_many_members_and_zeros_after_them(
+    tmp_path: Path, data: bytes, cut_off: int
+) -> None:
+    (tmp_path / "c.json.gz").write_bytes(data)
+    found = content(tmp_path / "c.json.gz")
+    assert (found.text, found.whole) == ("[]", not cut_off)
+
+
+def test_a_link_to_itself_is_named(tmp_path: Path) -> None:
+    (tmp_path / "c.json").symlink_to("c.json")
+    with pytest.raises(TraceError, match=r"c\.json: it can't be read \(Too many levels of symbol"):
+        read(tmp_path / "c.json")
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
@@ -117,6 +154,11 @@ def test_a_folder_that_cannot_be_read_is_named_with_what_to_do(
 
 def test_columns_are_found_whatever_their_case(export: Export) -> None:
     export.sql("ALTER TABLE NVTX_EVENTS RENAME COLUMN globalTid TO GlobalTID")
+    assert busy(export.tables()) == {"step": 1}
+
+
+def test_tables_of_others_may_have_any_name(export: Export) -> None:
+    export.sql('CREATE TABLE "a""; DROP TABLE StringIds; --" (x INTEGER)')
     assert busy(export.tables()) == {"step": 1}
 
 

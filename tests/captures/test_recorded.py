@@ -55,7 +55,7 @@ def test_views_are_read_as_tables_are(tmp_path: Path) -> None:
     export.range("step", 0, 100)
     export.work(10, 7)
     export.work(20, 5)
-    for table in ("CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_KERNEL"):
+    for table in ("CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_KERNEL", "NVTX_EVENTS"):
         export.sql(f"ALTER TABLE {table} RENAME TO old_{table[-6:]}")
         export.sql(f"CREATE VIEW {table} AS SELECT * FROM old_{table[-6:]}")
     assert busy(export.tables()) == {"step": 12}

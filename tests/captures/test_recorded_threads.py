@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from workflow_src.captures.capture import Capture
+from workflow_src.captures.capture import Capture, Threads
 from workflow_src.captures.domains import choose
 from workflow_src.captures.reading import read
 from workflow_src.common.nesting import NOWHERE
@@ -102,10 +102,9 @@ def test_two_trainers_have_the_same_and_their_own_kernels() -> None:
 def test_any_evidence_alone_places_the_same(recorded: tuple[str, Capture, Placed]) -> None:
     """Without names of threads, without flows, and with calls that take turns alone."""
     _, capture, placed = recorded
-    nameless = replace(capture, threads=capture.threads.iloc[:0])
-    flowless = replace(capture, flows=capture.flows.iloc[:0])
-    for less in (nameless, flowless, replace(flowless, threads=nameless.threads)):
-        found = placed_by(less)
+    told = capture.threads
+    for less in (Threads(flows=told.flows), Threads(names=told.names), Threads()):
+        found = placed_by(replace(capture, threads=less))
         assert np.array_equal(found.work["range"], placed.work["range"])
         pd.testing.assert_series_equal(found.ranges["parent"], placed.ranges["parent"])
 

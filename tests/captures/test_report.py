@@ -247,7 +247,9 @@ def test_files_have_names_and_bad_ones_a_sentence(
     assert list(files) == ["b", "c-d"]
     options = captures_of([], None, ["a b", "c"]).options
     assert options == "--fold= --step= '--domains=a b,c'"
+    (tmp_path / "odd\udcff.json").touch()
     for patterns, fold, sentence in (
+        (["*.json"], "", r"captures: odd\\udcff.json: a name that isn't UTF-8; rename it"),
         (["other"], "", "'other' isn't a file, nor a folder that nsys exported, and as a pattern"),
         (["b.json", "./b.json"], "", "captures: b.json and ./b.json have one name, b.json,"),
         ([], "(", "capture_fold: '\\(' is no regular expression"),
@@ -272,6 +274,18 @@ def test_a_file_with_braces_in_its_name_is_read_and_its_changes_are_seen(
         assert captures.readable(wildcards) == captures.files[name]
         seen[name] = (captures.inputs(wildcards), captures.unnamed(wildcards))
     assert seen == {"a-b-": ([], [7]), "c-d-": ([], [7]), "e": (["e.json"], [])}
+
+
+def test_no_command_takes_a_name_for_an_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("-o.json", "--p.nsys-rep"):
+        (tmp_path / name).touch()
+    captures = captures_of(["*"], None)
+    trace, report = SimpleNamespace(capture="o"), SimpleNamespace(capture="p")
+    assert captures.arguments(trace) == ["./-o.json"] and captures.inputs(trace) == ["-o.json"]
+    assert captures.argument(report) == "./--p.nsys-rep"
 
 
 @pytest.mark.parametrize(

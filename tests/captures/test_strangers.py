@@ -153,7 +153,7 @@ def test_kernels_of_one_time_and_launch_are_one_unless_their_nodes_differ(tmp_pa
     export.sql("ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL ADD COLUMN graphNodeId INTEGER")
     name = export.string("gemm")
     export.call(0, 7)
-    for node in (1, 2, 2):
+    for node in (1, 2, 2, None, None):
         export.work(None, number=7, start=5, demangledName=name, graphNodeId=node)
     found = export.tables()
-    assert found["kernels"]["activities"].tolist() == [2] and notes(found) == {"twice": 1}
+    assert found["kernels"]["activities"].tolist() == [3] and notes(found) == {"twice": 2}

@@ -23,7 +23,7 @@ from tests.captures.building import (
     unplaced,
 )
 from tests.examples import costly
-from workflow_src.captures.capture import Capture, calls_frame
+from workflow_src.captures.capture import Capture, Threads, calls_frame
 from workflow_src.placing import placing
 from workflow_src.placing.placing import OWN_THREAD
 from workflow_src.placing.threads import helped
@@ -266,13 +266,13 @@ def made(
     numbers = {name: work[source].to_numpy() for name, source in sources.items()}
     numbers |= {"thread": work["thread"].to_numpy(), "correlation": np.arange(len(work))}
     return Capture(
-        "made",
-        "",
         spans.assign(domain="default", process=1),
         work.assign(end_ns=work["launch_end_ns"], duration_ns=1, missing="", kind="kernel"),
         len(work),
         calls_frame(["api"] * len(work), [""] * len(work), numbers),
-        threads=pd.DataFrame({"process": 1, "thread": list(names), "name": list(names.values())}),
+        threads=Threads(
+            pd.DataFrame({"process": 1, "thread": list(names), "name": list(names.values())})
+        ),
     )
 
 

@@ -43,15 +43,16 @@ def test_names_of_machines_stay_at_home(read):
     assert "secret" not in str(settings(read(Sample())).to_numpy())
 
 
+@pytest.mark.parametrize(("column", "row"), [("host_id", "hosts"), ("gpu_id", "GPUs")])
 @pytest.mark.parametrize(
     ("ids", "said"),
     [(("1e5", "1e5"), 1), (("1e5", "100000"), 2), (("1e5", ""), None), ((None, None), None)],
 )
-def test_hosts_are_counted_where_each_case_tells_its_own(read, ids, said):
+def test_hosts_and_gpus_are_counted_where_each_case_tells_its_own(read, column, row, ids, said):
     """By ids as texts: some look like numbers, such as 1e5 and 100000."""
-    known = [{} if name is None else {"host_id": name} for name in ids]
+    known = [{} if name is None else {column: name} for name in ids]
     first, second = Sample(environment=known[0]), Sample(context=256, environment=known[1])
-    found = dict(settings(read(first, second)).to_numpy().tolist()).get("hosts")
+    found = dict(settings(read(first, second)).to_numpy().tolist()).get(row)
     assert (found.number if found else None) == said
 
 

@@ -19,8 +19,11 @@ TEMPLATES = ROOT / "report_templates"
 SETTINGS = ("suite=small", "memory_limit_gib=32", "studies=[mlp, levers]", "tag=mine")
 
 
-def write_parts(results: Path) -> None:
-    """Write the answers, the cards and the figures of the tables in results/tables."""
+BLANK = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>'
+
+
+def write_parts(results: Path, drawn: bool = True) -> None:
+    """Write the answers, the cards and the figures of results/tables; `drawn`: no blank ones."""
     tables = results / "tables"
     for question, asked in QUESTIONS.items():
         room = f"workflow_src.answers.{asked.room}"
@@ -31,18 +34,18 @@ def write_parts(results: Path) -> None:
     written = cards.cards(Tables.read(tables, CARDS.tables, CARDS.optional), TEMPLATES)
     written.write(results / "answers", "cards")
     for name in FIGURES:
-        svg = figures.figure(figures.read(tables, name), name, "its log")
+        svg = figures.figure(figures.read(tables, name), name, "its log") if drawn else BLANK
         write_text(results / "figures" / f"{name}.svg", svg)
 
 
 def write_report(
-    folder: Path, *samples: Sample, sections: tuple[Path, ...] = ()
+    folder: Path, *samples: Sample, sections: tuple[Path, ...] = (), drawn: bool = True
 ) -> tuple[str, str]:
     """Write the report of samples; report.md with the appendix, and report.html."""
     results = folder / "results" / "mine"
     write_tables(results / "tables", *samples)
     write_plan(results)
-    write_parts(results)
+    write_parts(results, drawn)
     return assemble(folder, sections)
 
 

@@ -6,7 +6,6 @@ from workflow_src.placing.kernel_words import (
     built_for,
     changes_type,
     layout,
-    optimizer_of,
     tile,
     what,
 )
@@ -91,11 +90,3 @@ def test_the_tile_and_the_capability_in_a_kernels_name(
 )
 def test_copies_that_change_the_type(name: str, casts: bool) -> None:
     assert changes_type(name) == casts
-
-
-def test_kernels_tell_which_of_torchs_adam_runs() -> None:
-    foreach = "void at::native::<unnamed>::multi_tensor_apply_kernel<TensorListMetadata<(int)2>>"
-    fused = "void multi_tensor_apply_kernel<FusedOptimizerTensorListMetadata, FusedAdamMathFunctor>"
-    assert optimizer_of(["aten::mul_", foreach]) == "foreach"
-    assert optimizer_of([foreach, fused]) == optimizer_of(["aten::_fused_adamw_"]) == "fused"
-    assert optimizer_of(["aten::mul_", "aten::addcdiv_"]) == optimizer_of([]) == ""

@@ -61,6 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--tables", type=existing_folder, required=True, help="folder of CSVs")
     given = parser.parse_args(arguments)
     tables = Tables.read(given.tables, CARDS.tables, CARDS.optional)
+    tables = tables.with_studies(given.tables, CARDS.studies)
     cards(tables, given.templates, given.log).write(given.output, NAME)
 
 

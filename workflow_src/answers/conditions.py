@@ -129,9 +129,18 @@ def hosts(tables: Tables) -> Value | None:
 
     None unless each row of environments.csv tells its own; older tables don't.
     """
+    return _different(tables, "host_id")
+
+
+def gpus(tables: Tables) -> Value | None:
+    """On how many GPUs the cases ran, likewise."""
+    return _different(tables, "gpu_id")
+
+
+def _different(tables: Tables, column: str) -> Value | None:
     rows = tables["environments"]
-    found = [str(cell) for cell in rows.get("host_id", ())]
+    found = [str(cell) for cell in rows.get(column, ())]
     if not found or not all(found):
         return None
     source = rows_of("environments", rows)
-    return Value(len(set(found)), "count", (source,), "different values of host_id")
+    return Value(len(set(found)), "count", (source,), f"different values of {column}")

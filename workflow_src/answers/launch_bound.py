@@ -26,14 +26,11 @@ FEWEST_EACH = 10
 class Limit:
     """The device time per kernel, in us, below which a phase is launch-bound.
 
-    phases: from how many of the run it was derived, and `right`: how many of them lie on their
-    side; None if it is the constant. nearly: from this share of the plain time on, the device works
-    for nearly all of it. usual: the constant.
+    nearly: from this share of the plain time on, the device works for nearly all of it. usual: the
+    limit of runs that can't tell.
     """
 
     us: Value
-    phases: Value | None = None
-    right: Value | None = None
     nearly: Value = NEARLY
     usual: Value = USUAL
 
@@ -79,9 +76,7 @@ def split(phases: Iterable[tuple[Value, Value]]) -> Limit:
     below, above = (ordered[place][0].number for place in (best - 1, best))
     sources = [value for phase in ordered for value in phase]
     us = computed((below * above) ** 0.5, "us", "separates best the phases", *sources)
-    every = computed(len(ordered), "count", "phases", *sources)
-    right = computed(len(ordered) - wrong[best], "count", "phases on their side", *sources)
-    return Limit(us or USUAL, every, right)
+    return Limit(us or USUAL)
 
 
 def _wrong(waits: Sequence[bool], place: int) -> int:

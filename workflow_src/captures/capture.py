@@ -115,7 +115,7 @@ NOTES = {
         "in it stands for a number"
     ),
     "folded names": (
-        "names that differ from many others in one path by numbers alone; they are one path, with "
+        "names that differ from many others by numbers alone; they are one, with "
         "* for each number, and capture_fold= (--fold= by hand) keeps them apart"
     ),
     "many paths": (
@@ -184,6 +184,19 @@ def left_out_notes(counts: Mapping[str, Sequence[int]]) -> tuple[Note, ...]:
 
 
 @dataclass(frozen=True)
+class Threads:
+    """What is said of threads.
+
+    names: a row per name of a thread, with THREADS; a profiler may give several.
+    flows: a row per operator of backward on a thread, with FLOWS: when it began, and the thread of
+    the forward operator that it differentiates.
+    """
+
+    names: pd.DataFrame = field(default_factory=lambda: empty(THREADS))
+    flows: pd.DataFrame = field(default_factory=lambda: empty(FLOWS))
+
+
+@dataclass(frozen=True)
 class Capture:
     """One capture.
 
@@ -197,30 +210,21 @@ class Capture:
     copies: a row per copy or set, with COPIES: its row in `work`; direction (HtoD, DtoH, DtoD,
     PtoP, HtoH, SET, or UNKNOWN_TEXT); source and target memory (PAGEABLE, pinned, device, managed,
     or UNKNOWN_TEXT; a set has no source); bytes, or UNKNOWN.
-    threads: a row per name of a thread, with THREADS; a profiler may give several.
-    flows: a row per operator of backward on a thread, with FLOWS: when it began, and the thread of
-    the forward operator that it differentiates.
     """
 
-    profiler: str
-    version: str
     ranges: pd.DataFrame
     work: pd.DataFrame
     total_ns: int
     calls: pd.DataFrame = field(default_factory=lambda: calls_frame([], [], {}))
     copies: pd.DataFrame = field(default_factory=lambda: copies_frame({}))
-    threads: pd.DataFrame = field(
-        default_factory=lambda: frame(THREADS, {name: [] for name in THREADS})
-    )
-    flows: pd.DataFrame = field(default_factory=lambda: frame(FLOWS, {name: [] for name in FLOWS}))
+    threads: Threads = field(default_factory=Threads)
     notes: tuple[Note, ...] = ()
     recording: Recording = field(default_factory=Recording)
 
     @classmethod
     def unreadable(cls, why: str) -> "Capture":
         """One without anything but the note that it can't be read."""
-        ranges, work = (frame(names, {name: [] for name in names}) for names in (RANGES, WORK))
-        return cls("", "", ranges, work, 0, notes=(Note(UNREADABLE, 1, why),))
+        return cls(empty(RANGES), empty(WORK), 0, notes=(Note(UNREADABLE, 1, why),))
 
     @property
     def processes(self) -> list[int]:
@@ -250,6 +254,11 @@ def frame(columns: Iterable[str], rows: Mapping[str, Any]) -> pd.DataFrame:
         return pd.Series(rows[name], dtype=object if name in TEXTS else "int64", copy=False)
 
     return pd.DataFrame({name: typed(name) for name in columns}, copy=False)
+
+
+def empty(columns: Iterable[str]) -> pd.DataFrame:
+    """A frame with these columns and no row."""
+    return frame(columns, {name: [] for name in columns})
 
 
 def calls_frame(kinds: Any, names: Any, numbers: Mapping[str, Integers]) -> pd.DataFrame:

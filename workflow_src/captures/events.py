@@ -24,6 +24,9 @@ START = re.compile(rb'"traceEvents"\s*:\s*\[|^\s*\[')
 LONGEST = 2**26
 """Bytes before the list of events, or of an event: there are a few thousand."""
 
+SHOWN = 30
+"""Letters shown of a text of another kind, such as a page that says why there is no file."""
+
 OVERLAP = 2**10
 """Bytes searched again, as the beginning of the list may lie in two parts."""
 
@@ -164,7 +167,10 @@ def _each(text: str, decoder: json.JSONDecoder) -> Events:
     """The events of a text that isn't JSON as a whole: each one that is."""
     begin = re.search(START.pattern.decode(), text)
     if not begin:
-        raise TraceError(f"it is neither an export of nsys nor a trace of torch.profiler; {GIVE}")
+        raise TraceError(
+            "it is neither an export of nsys nor a trace of torch.profiler, and begins with "
+            f"{text[:SHOWN]!r}; {GIVE}"
+        )
     between = re.compile(NEXT.pattern.decode())
     at, bad, cut_off, found = begin.end(), 0, False, []
     while True:

@@ -17,7 +17,18 @@ from workflow_src.common.errors import TraceError
 from workflow_src.common.units import GIB
 
 GZIP, SQLITE = b"\x1f\x8b", b"SQLite format 3\0"
-CHUNK, BLOCK = 2**20, 2**22
+CHUNK, BLOCK = 2**16, 2**22
+"""Bytes that are read of a compressed file at a time, and of what is in a file."""
+
+OTHERWISE = {
+    GZIP: "gzip twice",
+    b"PK\3\4": "zip",
+    b"\xfd7zXZ\0": "xz",
+    b"BZh": "bzip2",
+    b"\x28\xb5\x2f\xfd": "Zstandard",
+}
+"""How a file is compressed that isn't read, by its first bytes, gzip alone taken off."""
+
 GIVE = (
     "give an SQLite export of nsys (nsys export --type sqlite), or a trace that torch.profiler "
     "exported"
@@ -51,6 +62,8 @@ def is_sqlite(path: Path) -> bool:
         head = next(filter(None, _decompressed(path, len(SQLITE))), b"")
     if not head:
         raise TraceError(f"the file is empty; {AGAIN}")
+    if how := next((how for start, how in OTHERWISE.items() if head.startswith(start)), ""):
+        raise TraceError(f"it is compressed by {how}, which isn't read: unpack it, or use gzip")
     if head.startswith((b"{", b"[")) and _has_json_lines(path):
         raise TraceError(f"it holds JSON lines, which aren't read; {GIVE}")
     return head.startswith(SQLITE)
@@ -67,26 +80,50 @@ def _has_json_lines(path: Path) -> bool:
 
 
 def _decompressed(path: Path, most: int = BLOCK) -> Iterator[bytes]:
-    """What a gzip file holds, in parts of at most `most` bytes, whatever it unpacks to.
+    """What a gzip file holds, in parts of at least `most` bytes but for the last one.
 
-    EOFError at the end of one that was cut off; TraceError beyond the limit.
+    After what can be read of one that was cut off, EOFError, and of a damaged one zlib.error;
+    TraceError beyond the limit.
     """
     allowed = UNPACKED_BYTES.get()
-    total = 0
+    total, part = 0, bytearray()
+    try:
+        for piece in _pieces(path, most):
+            total += len(piece)
+            if total > allowed:
+                raise TraceError(_too_large(allowed))
+            part += piece
+            if len(part) >= most:
+                yield bytes(part)
+                part.clear()
+    except (EOFError, zlib.error):
+        yield bytes(part)
+        raise
+    yield bytes(part)
+
+
+def _pieces(path: Path, most: int) -> Iterator[bytes]:
+    """What a gzip file holds, by at most `most` bytes, whatever it unpacks to.
+
+    It may have several members and, as gzip(1) says, zeros after them.
+    """
     with path.open("rb") as file:
-        packed = file.read(CHUNK)
-        while packed:
+        packed = b""
+        while packed := packed or file.read(CHUNK):
+            packed = packed.lstrip(b"\0")
             inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
-            while not inflater.eof:
-                part = inflater.decompress(packed, most)
-                if not (part or packed):
+            while packed and not inflater.eof:
+                yield from _inflated(inflater, packed, most)
+                packed = inflater.unused_data if inflater.eof else file.read(CHUNK)
+                if not (packed or inflater.eof):
                     raise EOFError("its compressed data is cut off")
-                total += len(part)
-                if total > allowed:
-                    raise TraceError(_too_large(allowed))
-                yield part
-                packed = b"" if inflater.eof else inflater.unconsumed_tail or file.read(CHUNK)
-            packed = inflater.unused_data or file.read(CHUNK)
+
+
+def _inflated(inflater: "zlib._Decompress", packed: bytes, most: int) -> Iterator[bytes]:
+    """What some compressed bytes add, by at most `most` bytes."""
+    while piece := inflater.decompress(packed, most):
+        yield piece
+        packed = inflater.unconsumed_tail
 
 
 def _too_large(allowed: float) -> str:
@@ -116,6 +153,8 @@ def content(path: Path) -> Content:
     try:
         parts.extend(map(decode, blocks(path)))
     except (EOFError, zlib.error):
+        if not any(parts):
+            raise
         whole = False
     return Content("".join([*parts, decode(b"", final=True)]), whole)
 

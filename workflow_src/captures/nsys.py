@@ -17,6 +17,7 @@ from workflow_src.captures.capture import (
     WORK,
     Capture,
     Note,
+    Threads,
     as_small,
     frame,
     joined_copies,
@@ -27,7 +28,7 @@ from workflow_src.captures.exported import Exported, exported, table_notes
 from workflow_src.captures.launches import Launches, launches, that_launched
 from workflow_src.captures.nsys_calls import NamedCalls, calls_table, read_calls, read_overheads
 from workflow_src.captures.nsys_ranges import NEVER, Ranges, read_ranges
-from workflow_src.captures.nsys_recording import PRODUCT, facts, recording
+from workflow_src.captures.nsys_recording import recording
 from workflow_src.captures.nsys_threads import thread_names
 from workflow_src.captures.nsys_work import Worked, column, read_work
 from workflow_src.captures.plausible import Window, of_work, window
@@ -109,14 +110,12 @@ def _capture(found: Exported, launched: _Launched) -> Capture:
     ranges = ranges.closed(max(last, _last(ranges)))
     shown = _shown([ranges.thread >> 24, column(parts, "globalPid") >> 24])
     return Capture(
-        "nsys",
-        facts(found).get(PRODUCT, "unknown"),
         frame(RANGES, _range_rows(ranges, shown)),
         frame(WORK, _work_rows(parts, launched.launches, shown)),
         sum(part.total_ns for part in parts),
         launched.calls.assign(process=_as_shown(launched.calls["process"].to_numpy(), shown)),
         joined_copies([(part.copies, len(part.names)) for part in parts]),
-        threads=thread_names(found, shown),
+        threads=Threads(thread_names(found, shown)),
         notes=_notes(ranges, unclosed, launched) + table_notes(found),
         recording=launched.recording,
     )

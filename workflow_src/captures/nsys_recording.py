@@ -33,6 +33,8 @@ def recording(found: Exported, api: NamedCalls, launched: Launches) -> Recording
     texts, about = messages(found), facts(found)
     launching = launches_work(api.names)
     return Recording(
+        "nsys",
+        about.get(PRODUCT, "unknown"),
         about.get(SCHEMA, ""),
         tracing(texts, about.get(PRODUCT, "")),
         dropped(texts) if texts else None,

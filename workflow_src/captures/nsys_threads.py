@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import THREADS, UNKNOWN, frame
+from workflow_src.captures.capture import THREADS, UNKNOWN, empty, frame
 from workflow_src.captures.exported import Exported
 from workflow_src.captures.store import Wanted
 
@@ -16,7 +16,7 @@ def thread_names(found: Exported, shown: dict[int, int]) -> pd.DataFrame:
     shown: the number to show for each process, by nsys's own.
     """
     if not {NAME, THREAD} <= set(found.tables.get(TABLE, ())):
-        return frame(THREADS, {name: [] for name in THREADS})
+        return empty(THREADS)
     wanted = [Wanted(column, UNKNOWN, UNKNOWN) for column in (NAME, THREAD)]
     number, thread = found.store.integers(TABLE, wanted)
     own = np.isin(thread >> 24, list(shown)) & (thread != UNKNOWN)

@@ -9,7 +9,7 @@ from workflow_src.captures.capture import Capture
 from workflow_src.captures.exported import NotExportedError
 from workflow_src.captures.files import AGAIN, GIVE, database, is_sqlite
 from workflow_src.captures.store import Store
-from workflow_src.common.errors import TraceError
+from workflow_src.common.errors import ADVICE, TraceError
 from workflow_src.common.nsys_folder import table_files
 from workflow_src.common.reading import reading
 
@@ -23,6 +23,10 @@ def read(path: Path) -> Capture:
             return _read(path)
     except NotExportedError:
         raise
+    except OSError as error:
+        if error.errno in ADVICE:
+            raise
+        raise TraceError(f"{path}: it can't be read ({error.strerror}); {GIVE}") from error
     except TraceError as error:
         said = str(error)
         raise TraceError(said if str(path) in said else f"{path}: {said}") from error

@@ -11,11 +11,13 @@ HARDWARE, SOFTWARE = "hardware", "software"
 class Recording:
     """How a capture was recorded; "" and None for what the file doesn't say.
 
-    schema: the version of the export's tables; tracing: HARDWARE or SOFTWARE; dropped: events that
-    the profiler says it lost; launches: calls that launch work; unanswered: those of them without
-    an activity of their number.
+    profiler: "nsys" or "torch", and its version; schema: the version of the export's tables;
+    tracing: HARDWARE or SOFTWARE; dropped: events that the profiler says it lost; launches: calls
+    that launch work; unanswered: those of them without an activity of their number.
     """
 
+    profiler: str = ""
+    version: str = ""
     schema: str = ""
     tracing: str = ""
     dropped: int | None = None
@@ -28,6 +30,8 @@ def together(parts: Sequence[Recording]) -> Recording:
     schemas, tracings = ({each.schema for each in parts}, {each.tracing for each in parts})
     counts = [each.dropped for each in parts if each.dropped is not None]
     return Recording(
+        parts[0].profiler,
+        parts[0].version,
         schemas.pop() if len(schemas) == 1 else "",
         tracings.pop() if len(tracings) == 1 else "",
         sum(counts) if len(counts) == len(parts) else None,

@@ -1,5 +1,6 @@
 """An nsys export in an SQLite database."""
 
+import itertools
 import math
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -10,12 +11,20 @@ from pathlib import Path
 import numpy as np
 
 from workflow_src.captures.capture import LATEST_NS
-from workflow_src.captures.files import connected
+from workflow_src.captures.files import AGAIN, connected
 from workflow_src.captures.store import Among, Wanted
+from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
 
 JOINED = 2**18
 """Rows whose numbers are joined as text at a time: few megabytes."""
+
+STEPS, STEPS_PER_BYTE = 10**8, 1000
+"""The most steps of SQLite's machine on a file: some seconds, and a hundred times what tables take,
+which have tens of bytes a row."""
+
+EVERY = 10**6
+"""Steps after which they are counted."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +94,8 @@ class Database:
 
     def values(self, table: str, column: str, among: Among | None = None) -> list[object]:
         """A column, whatever its type; None where it is missing."""
-        row = "0" if table in self.views else "rowid"
-        query = f'SELECT "{column}" FROM "{table}" WHERE {_where(among)} ORDER BY {row}'
+        order = "" if table in self.views else "ORDER BY rowid"
+        query = f'SELECT "{column}" FROM "{table}" WHERE {_where(among)} {order}'
         return [value for (value,) in self.connection.execute(query)]
 
     def duration_ns(self, table: str, start: str, end: str) -> int:
@@ -110,10 +119,14 @@ class Database:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Database]:
-    """The tables of an SQLite file, which is only read."""
-    with connected(path) as connection:
+    """The tables of an SQLite file, which is only read.
+
+    Raises TraceError where a view, as a few bytes can define one, has far more rows than the file.
+    """
+    with connected(path) as connection, _within_steps(connection, path.stat().st_size):
         query = "SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view')"
-        types = dict(connection.execute(query).fetchall())
+        # nsys has no such name, and others need not be asked for.
+        types = {name: kind for name, kind in connection.execute(query) if '"' not in name}
         rows = [
             (name, column, declared)
             for name in types
@@ -125,6 +138,22 @@ def opened(path: Path) -> Iterator[Database]:
         views = frozenset(name for name in types if types[name] == "view")
         integers = frozenset((name, column) for name, column, kind in rows if kind == "INTEGER")
         yield Database(path, connection, columns, views, integers)
+
+
+@contextmanager
+def _within_steps(connection: sqlite3.Connection, size_bytes: int) -> Iterator[None]:
+    most = (STEPS + STEPS_PER_BYTE * size_bytes) // EVERY
+    counted = itertools.count()
+    connection.set_progress_handler(lambda: next(counted) >= most, EVERY)
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if next(counted) <= most:
+            raise
+        raise TraceError(
+            f"its tables take more than {most * EVERY:.0e} steps of SQLite to read, far more than "
+            f"a file of this size: a view in it has too many rows; {AGAIN}, with tables alone"
+        ) from error
 
 
 def _numbers(text: bytes) -> Indices:

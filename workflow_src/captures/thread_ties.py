@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import FLOWS, THREADS, UNKNOWN, frame, printable
+from workflow_src.captures.capture import FLOWS, THREADS, UNKNOWN, Threads, frame, printable
 from workflow_src.captures.event_columns import NOT_A_TIME, integer, integers, times
 from workflow_src.captures.events import Event
 
@@ -37,12 +37,14 @@ class Ties:
         if flows:
             self.ends.append(_ends(flows))
 
-    def threads(self) -> pd.DataFrame:
-        """The names of threads, with THREADS."""
+    @property
+    def threads(self) -> Threads:
+        """What they tell."""
         columns = zip(*self.names, strict=True) if self.names else ([], [], [])
-        return frame(THREADS, dict(zip(THREADS, map(list, columns), strict=True)))
+        names = frame(THREADS, dict(zip(THREADS, map(list, columns), strict=True)))
+        return Threads(names, self._flows())
 
-    def flows(self) -> pd.DataFrame:
+    def _flows(self) -> pd.DataFrame:
         """The flows that have both ends in one process, with FLOWS."""
         ends = pd.concat([_ends([]), *self.ends], ignore_index=True)
         ends = ends[(ends["number"] != UNKNOWN) & (ends["start_ns"] != NOT_A_TIME)]

@@ -91,15 +91,12 @@ def read(path: Path) -> Capture:
     every = _calls(calls, _pageable(copies, work), overheads)
     total, spans = int(table["duration_ns"].sum()), frame(RANGES, _range_rows(ranges))
     return Capture(
-        "torch",
-        "",
         spans,
         table,
         total,
         every,
         copies,
-        found.ties.threads(),
-        found.ties.flows(),
+        found.ties.threads,
         notes,
         done.recording,
     )
@@ -191,6 +188,7 @@ def _device_rows(work: Columns, calls: Columns, ranges: Columns) -> _Done:
     }
     launching = launches_work(pd.Categorical(calls.names))
     made = Recording(
+        "torch",
         launches=int((launching & launched.outermost).sum()),
         unanswered=int((launching & launched.unanswered).sum()),
     )

@@ -68,8 +68,8 @@ def _on_one_line(numbers: str) -> str:
     return "[" + ", ".join(numbers.strip("[]").replace(",", " ").split()) + "]"
 
 
-_FORMULA = re.compile(r"[=+\-@\t\r](?!$|\d*\.?\d+(?:[eE][+-]?\d+)?$)")
-"""The beginning of a text that a spreadsheet computes, and that is no number."""
+_FORMULA = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20](?!$|\d*\.?\d+(?:[eE][+-]?\d+)?$)")
+"""The beginning, also in full width, of a text that a spreadsheet computes and is no number."""
 
 
 def write_csv(path: Path, table: "pd.DataFrame") -> None:

@@ -1,5 +1,6 @@
 """The columns that describe the environment of a measurement."""
 
+import hashlib
 import platform
 
 MEASURED_WITH = ("gpu", "cpu", "cpu_threads", "driver", "cuda", "torch")
@@ -16,6 +17,13 @@ POWER_CAP = "power cap"
 
 HOST_SPEEDS = {"host_launch_us": "a launch", "host_operation_us": "an eager operation"}
 """What each measure of the host's speed is the time of."""
+
+
+def gpu_id(uuid: str) -> str:
+    """8 hex digits that differ from GPU to GPU, from which its UUID can't be found; "" of a CPU."""
+    if not uuid or uuid == "cpu":
+        return ""
+    return hashlib.sha256(f"transformer-step-time GPU\n{uuid}".encode()).hexdigest()[:8]
 
 
 def cpu_model() -> str:

@@ -8,6 +8,11 @@ GROUPED = frozenset(("aten::_grouped_mm", "aten::_scaled_grouped_mm"))
 
 MULTIPLYING = PRODUCTS | GROUPED
 
+LAYERS = frozenset(
+    f"aten::{name}" for name in ("_native_multi_head_attention", "_transformer_encoder_layer_fwd")
+)
+"""Operators that do a whole layer, as nn.TransformerEncoderLayer has it done without gradients."""
+
 CALLING = frozenset(f"aten::{name}" for name in ("linear", "matmul", "einsum"))
 """Operators that multiply by calling one of PRODUCTS."""
 

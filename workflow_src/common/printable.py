@@ -1,12 +1,10 @@
 """Text from elsewhere, such as names in captures, as a terminal or a page may show it."""
 
+TURNING = (0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))
 SHOWN = {
     **{code: chr(0x2400 + code) for code in range(0x20)},
     0x7F: chr(0x2421),
-    **{
-        code: f"<U+{code:04X}>"
-        for code in (*range(0x80, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
-    },
+    **{code: f"<U+{code:04X}>" for code in (*range(0x80, 0xA0), *TURNING)},
 }
 """What stands for control characters and for those that change the direction of what follows: their
 pictures, as U+241B for an escape character, or their code points."""

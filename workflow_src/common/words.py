@@ -17,7 +17,7 @@ STATES = {
     "not_comparable": "not comparable",
     "fused": "fused",
     "not_told_apart": "not told apart",
-    "no_attention": "not measured",
+    "no_attention": "no attention",
     "not_known": "not known",
     "": DASH,
 }

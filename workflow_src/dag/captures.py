@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from workflow_src.common.nsys_folder import table_files
+from workflow_src.common.printable import printable
 from workflow_src.common.torch_ranks import jobs
 from workflow_src.dag.paths import PAGE, ROOT_FILES, TEMPLATES, another_run, made_for_another
 from workflow_src.dag.wildcards import Wildcards, known
@@ -30,6 +31,8 @@ ENDS = (SUFFIXES, re.compile(r"\.gz\Z"), re.compile(r"(?!)"))
 REPORT_OF_NSYS = ".nsys-rep"
 UNNAMED = re.compile("[{}<>]")
 """What an input's name can't have: Snakemake puts something else in its place."""
+SURROGATE = re.compile(r"[\ud800-\udfff]")
+"""What stands for the bytes of a file's name that aren't UTF-8: Snakemake can't write it."""
 UNREADABLE = "unreadable"
 """The note in notes.csv of a capture that can't be read, which is about why."""
 
@@ -71,6 +74,14 @@ class Captures:
         is_report = self.file(wildcards).endswith(REPORT_OF_NSYS)
         exported = f"{RESULTS}/{wildcards.capture}/export.sqlite"
         return (exported,) if is_report else self.files[wildcards.capture]
+
+    def argument(self, wildcards: Wildcards) -> str:
+        """The first file of a capture as a command takes it."""
+        return _no_option(self.file(wildcards))
+
+    def arguments(self, wildcards: Wildcards) -> list[str]:
+        """What the tables of a capture are read from as a command takes it."""
+        return [_no_option(path) for path in self.readable(wildcards)]
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
         """Its files: all of a folder, whose own time doesn't tell that one of them changed.
@@ -170,11 +181,18 @@ def captures_of(
             )
         found[pattern] = [pattern]
     files = dict.fromkeys(path.rstrip("/") for paths in found.values() for path in paths)
+    if odd := next((file for file in files if SURROGATE.search(file)), ""):
+        raise ConfigError(f"captures: {printable(odd)}: a name that isn't UTF-8; rename it")
     given = tuple(f"--{name}={value:g}" for name, value in (limits or {}).items() if value)
     named = _of_jobs(names_of(list(files)))
     for name in step_ms if isinstance(step_ms, Mapping) else ():
         known("capture_step_ms", name, named)
     return Captures(named, fold or "", tuple(domains), step or "", step_ms or {}, given)
+
+
+def _no_option(path: str) -> str:
+    """A path that no command takes for an option."""
+    return f"./{path}" if path.startswith("-") else path
 
 
 def _fitting(pattern: str) -> list[str]:

@@ -63,7 +63,38 @@ def _attention_backward(gradient: Shape, q: Shape, k: Shape, v: Shape, *_: Any, 
     return int(sdpa_backward_flop_count(gradient, q, k, v))
 
 
+def _convolution_backward(
+    gradient: Shape, given: Shape, weight: Shape, *more: Any, **__: Any
+) -> int:
+    """Of the input's gradient, of the weight's, or of both: as many as the convolution had.
+
+    Each element of the side that it reads (transposed) or makes meets a weight's kernel for each
+    channel of a group. torch's counter has the weight's gradient of every channel with every other
+    one, whatever the groups.
+    """
+    *_, transposed, _, _, wanted = more
+    shape = given if transposed else gradient
+    return int(sum(wanted[:2])) * 2 * shape[0] * prod(shape[2:]) * prod(weight)
+
+
+def _self_attention(
+    given: Shape, _key: Shape, _value: Shape, width: int, _heads: int, *rest: Any, **__: Any
+) -> int:
+    """Of the products of a layer of attention with itself; given: (batch, T, width)."""
+    weights = sum(prod(shape) for shape in (rest[0], rest[2]))
+    return int(2 * prod(given[:-1]) * (weights + 2 * given[-2] * width))
+
+
+def _encoder_layer(given: Shape, width: int, heads: int, *rest: Any, **__: Any) -> int:
+    """Of that and of the two layers that follow it."""
+    attention = _self_attention(given, given, given, width, heads, *rest)
+    return attention + int(2 * prod(given[:-1]) * sum(prod(shape) for shape in rest[11:15:2]))
+
+
 ADDED: dict[str, Callable[..., int]] = {
+    "convolution_backward": _convolution_backward,
+    "_native_multi_head_attention": _self_attention,
+    "_transformer_encoder_layer_fwd": _encoder_layer,
     "_grouped_mm": _grouped,
     "_scaled_grouped_mm": _grouped,
     "_cudnn_rnn": _rnn(1),
@@ -75,4 +106,4 @@ ADDED: dict[str, Callable[..., int]] = {
     "_scaled_dot_product_flash_attention_for_cpu": _attention,
     "_scaled_dot_product_flash_attention_for_cpu_backward": _attention_backward,
 }
-"""FLOPs of operators that torch's counter (2.13) lacks, from the shapes of their inputs."""
+"""FLOPs of operators that torch's counter (2.13) lacks or has wrong, by their inputs' shapes."""

@@ -63,13 +63,19 @@ def placed_case(capture: Capture) -> CaseCapture:
 def require_complete(case: CaseCapture) -> None:
     """Raise TraceError unless the capture's closing range is there, and all of it could be read."""
     capture, names = case.capture, case.capture.ranges["name"]
-    by = f"{capture.profiler} {capture.version}"
+    by = f"{capture.recording.profiler} {capture.recording.version}"
     if not (names == END_OF_CAPTURE).any():
         raise TraceError(
             f"the capture was cut short: its closing range {END_OF_CAPTURE!r} is not among the "
             f"{len(names)} ranges that {by} kept{_unseen(capture)}; {CAPTURE_AGAIN}, with a "
             "profiler no older than the CUDA libraries it has to understand"
         )
+    require_whole(capture)
+
+
+def require_whole(capture: Capture) -> None:
+    """Raise TraceError if something of the capture could not be read."""
+    by = f"{capture.recording.profiler} {capture.recording.version}"
     for note in capture.notes:
         if note.code in LOST:
             raise TraceError(f"{note.count} {note.code} in the capture by {by}; {CAPTURE_AGAIN}")
@@ -77,10 +83,10 @@ def require_complete(case: CaseCapture) -> None:
 
 def _unseen(capture: Capture) -> str:
     """Why an old nsys has no range at all."""
-    year = capture.version[:4]
-    if len(capture.ranges) or capture.profiler != "nsys" or not year.isdigit() or int(year) >= 2024:
+    by = capture.recording
+    year = by.version[:4]
+    if len(capture.ranges) or by.profiler != "nsys" or not year.isdigit() or int(year) >= 2024:
         return ""
     return (
-        f" (nsys {capture.version} does not see the nvtx package 0.2.12 and later: install nvtx "
-        "0.2.11)"
+        f" (nsys {by.version} does not see the nvtx package 0.2.12 and later: install nvtx 0.2.11)"
     )

@@ -24,31 +24,6 @@ UNKNOWN = "unknown"
 
 _GRADIENT = re.compile(r"(aten::\w+?)_(?:double_)?backward(?:_\w+)?$")
 
-FAMILIES = {
-    "gemm": "matrix multiplications, matrix-vector products and their split-K reductions",
-    "convolution": "convolutions and their gradients, by whatever method",
-    "attention": "fused attention (flash, memory-efficient, cuDNN), forward and backward",
-    "softmax": "softmax and its gradient, except log-softmax",
-    "normalization": "layer, RMS, batch and group norm that run as one kernel",
-    "recurrent": "recurrent layers (LSTM, GRU), but for products that run as kernels of their own",
-    "pooling": "pooling, interpolation and grid sampling",
-    "loss": "cross-entropy: log-softmax and negative log-likelihood, and other losses",
-    "optimizer": "fused and foreach optimizer steps; single-operator AdamW is elementwise",
-    "embedding": "row lookup (index_select) and the gradient of the table",
-    "indexing": "gather, scatter, advanced indexing, sorting",
-    "reduction": "sums, means, maxima, scans",
-    "elementwise": "pointwise arithmetic and comparisons",
-    "copy": "copies, dtype conversions, concatenation",
-    "fill": "constants and ranges written to memory",
-    "random": "random numbers and dropout",
-    "compiled": "code that torch.compile generated and whose name doesn't say what it does",
-    "communication": "collectives between devices",
-    "bookkeeping": "CPU only: allocation, views, metadata, autograd bookkeeping; computes nothing",
-    UNKNOWN: "no rule matches the name",
-}
-"""Every family and what it contains."""
-
-
 RULES = Path(__file__).with_name("families.csv")
 
 

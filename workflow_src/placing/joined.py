@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import UNKNOWN, Capture, Note, joined_copies
+from workflow_src.captures.capture import UNKNOWN, Capture, Note, Threads, joined_copies
 from workflow_src.captures.reading import read
 from workflow_src.captures.recording import together
 from workflow_src.common.errors import TraceError
@@ -55,15 +55,19 @@ def joined(captures: Sequence[Capture], ranks: Sequence[Rank]) -> Capture:
     ]
     tables = {
         name: pd.concat([getattr(part, name) for part in parts], ignore_index=True)
-        for name in ("ranges", "work", "calls", "threads", "flows")
+        for name in ("ranges", "work", "calls")
     }
+    threads = Threads(
+        pd.concat([part.threads.names for part in parts], ignore_index=True),
+        pd.concat([part.threads.flows for part in parts], ignore_index=True),
+    )
     notes = (Note("ranks", len(parts), f"of {ranks[0].world_size}"), *_notes(parts))
     total = sum(part.total_ns for part in parts)
     tables["calls"] = tables["calls"].astype(dict.fromkeys(("kind", "name"), "category"))
     copies = joined_copies([(part.copies, len(part.work)) for part in parts])
     recording = together([part.recording for part in parts])
-    return replace(
-        parts[0], **tables, total_ns=total, copies=copies, notes=notes, recording=recording
+    return Capture(
+        **tables, total_ns=total, copies=copies, threads=threads, notes=notes, recording=recording
     )
 
 
@@ -75,6 +79,7 @@ def _collective_ends(work: pd.DataFrame) -> Indices:
 
 def _as_rank(capture: Capture, rank: int, ahead_ns: int) -> Capture:
     """A capture whose process is its rank, by a clock that isn't ahead."""
+    flows = capture.threads.flows
     own = [process for process in capture.processes if process != UNKNOWN]
     if len(own) > 1:
         raise TraceError(f"the trace of rank {rank} holds {len(own)} processes: give it alone")
@@ -83,8 +88,10 @@ def _as_rank(capture: Capture, rank: int, ahead_ns: int) -> Capture:
         ranges=_moved(capture.ranges, rank, ahead_ns),
         work=_moved(capture.work, rank, ahead_ns),
         calls=_moved(capture.calls, rank, ahead_ns),
-        threads=_of_rank(capture.threads, rank),
-        flows=_of_rank(capture.flows, rank).assign(start_ns=capture.flows["start_ns"] - ahead_ns),
+        threads=Threads(
+            _of_rank(capture.threads.names, rank),
+            _of_rank(flows, rank).assign(start_ns=flows["start_ns"] - ahead_ns),
+        ),
     )
 
 

@@ -1,7 +1,6 @@
 """What a kernel or operator does, in words, and how it multiplies, from its name."""
 
 import re
-from collections.abc import Iterable
 from functools import cache
 
 MATRIX_PRODUCT = "matrix product"
@@ -50,8 +49,6 @@ _OPERATIONS = {
 _INDUCTOR = re.compile(r"^triton_[a-z]{3}_fused_(\w+?)(?:_\d+)?$")
 """A kernel that torch.compile generated, named after the operations that it fuses."""
 
-_FUSED_ADAM = re.compile(r"(?i)fused_?adam")
-_FOREACH = re.compile(r"multi_tensor_apply|aten::_foreach_")
 
 _LAYOUT = re.compile(r"(?:gemm_.*_|_)([nt])([nt])(?:_n_|_align|$|_v\d|_splitK)")
 _NVJET_LAYOUT = re.compile(r"nvjet_.*_([NT])([NT])[NT]$")
@@ -83,14 +80,6 @@ def what(name: str, short_name: str, family: str) -> str:
 def changes_type(name: str) -> bool:
     """Whether a kernel casts; of a CPU's operators, whether it copies: its name tells no more."""
     return name == "aten::copy_" or any(pattern.search(name) for pattern, _ in _COPIES)
-
-
-def optimizer_of(names: Iterable[str]) -> str:
-    """Which of torch's Adam runs in kernels or operators: "fused", "foreach", or "" for neither."""
-    found = " ".join(names)
-    if _FUSED_ADAM.search(found):
-        return "fused"
-    return "foreach" if _FOREACH.search(found) else ""
 
 
 def tile(name: str) -> str:

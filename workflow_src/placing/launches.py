@@ -9,6 +9,7 @@ from workflow_src.captures.capture import OVERHEAD
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.units import NS_PER_US
+from workflow_src.placing.range_times import whole_steps
 
 SHORT_US = (5, 10)
 """Kernels shorter than these are counted."""
@@ -35,11 +36,6 @@ LAUNCH_COLUMNS = (
     "empty_queue_share",
     *DEPTHS,
 )
-
-
-def _steps(ranges: pd.DataFrame) -> pd.DataFrame:
-    """The ranges that are whole steps, in the order in which they began."""
-    return ranges[(ranges["phase"] != "") & (ranges["parent"] == NOWHERE)].sort_values("start_ns")
 
 
 def _in_steps(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
@@ -93,7 +89,7 @@ def launches(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
     depth_median and depth_max of the queue that a launch found, and the share of launches that
     found it empty; depth_tenth_{n}: its mean depth in the n-th tenth of a step's time on the host.
     """
-    steps = _steps(ranges)
+    steps = whole_steps(ranges)
     launched = _in_steps(ranges, activities)
     depth = queue_depths(launched["launch_ns"].to_numpy(), launched["start_ns"].to_numpy())
     launched = launched.assign(depth=depth, delay=launched["start_ns"] - launched["launch_end_ns"])
@@ -135,7 +131,7 @@ def api_calls(ranges: pd.DataFrame, calls: pd.DataFrame) -> pd.DataFrame:
 
     phase, steps, kind (see call_kinds), name, calls and total_ns over all steps.
     """
-    steps = _steps(ranges)
+    steps = whole_steps(ranges)
     calls = calls[calls["kind"] != OVERHEAD]
     begins = calls["start_ns"].to_numpy()
     at = np.searchsorted(steps["start_ns"].to_numpy(), begins, side="right") - 1

@@ -34,6 +34,7 @@ from workflow_src.captures.call_kinds import BLOCKING
 from workflow_src.captures.capture import OVERHEAD, PAGEABLE_COPY
 from workflow_src.common.intervals import Indices, Union, in_time
 from workflow_src.common.nesting import NOWHERE
+from workflow_src.placing.range_times import whole_steps
 
 CAUSES = ("launch", "synchronization", "queued", "tail", "profiler", "unexplained")
 """Why the device was idle; the table has a column idle_{cause}_ns for each."""
@@ -222,7 +223,7 @@ def ledger(ranges: pd.DataFrame, activities: pd.DataFrame, calls: pd.DataFrame) 
     step, as in other tables, where activities that run at the same time all count.
     Without API calls in the capture the causes are missing.
     """
-    steps = ranges[(ranges["phase"] != "") & (ranges["parent"] == NOWHERE)]
+    steps = whole_steps(ranges)
     has_calls = bool((calls["kind"] != OVERHEAD).any())
     return step_ledger(steps, Device.of(activities, calls), has_calls)[list(LEDGER_COLUMNS)]
 

@@ -13,7 +13,7 @@ import pandas as pd
 from workflow_src.captures.capture import Note
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.placing.shapes import with_shapes
+from workflow_src.placing.shapes import alike, shapes
 
 
 def escaped(name: str) -> str:
@@ -24,8 +24,8 @@ def escaped(name: str) -> str:
 OF_WORK = ("path", "device", "start_ns", "end_ns", "duration_ns", "wait_ns")
 
 MANY = 32
-"""Ranges of this many names, in one path, may differ by numbers alone; of more, they are one path.
-A reader needs each of a few layers, but none of the calls that emit_nvtx numbers."""
+"""This many names may differ by numbers alone; of more, all are one. A reader needs each of a few
+layers, but none of the calls that emit_nvtx numbers."""
 
 
 AT_ONCE = 2**18
@@ -52,63 +52,48 @@ def paths_of(ranges: pd.DataFrame, fold_numbers: bool = False) -> Paths:
 
     fold_numbers: whether ranges that differ by numbers alone are one path if they are MANY.
     """
-    name, names = pd.factorize(ranges["name"].to_numpy(dtype=object), sort=True)
+    folding = Folding.of(ranges["name"].to_numpy(dtype=object), fold_numbers)
     parent, process = ranges["parent"].to_numpy(), ranges["process"].to_numpy()
     code, processes = pd.factorize(process, sort=True)
-    folding = _Folding.of(names, fold_numbers)
     depth, of_range = _depths(parent), np.full(len(ranges), NOWHERE)
     keys = [np.empty((3, 0), np.int64)]
     count = 0
     for level in range(1, int(depth.max(initial=0)) + 1):
         rows = np.flatnonzero(depth == level)
         above = np.where(level == 1, -1 - code[rows], of_range[parent[rows]])
-        inverse, found = folding.distinct(above, name[rows])
+        inverse, pairs = pd.factorize(above * len(folding.names) + folding.name[rows], sort=True)
         of_range[rows] = count + inverse
+        found = np.stack(np.divmod(pairs, len(folding.names)))
         keys.append(np.vstack([found, np.full(found.shape[1], level)]))
         count += found.shape[1]
     return _written(folding, processes, np.hstack(keys), of_range)
 
 
 @dataclass(frozen=True)
-class _Folding:
-    """Which names are one in paths. names: all, then shapes of these; shape: the row of each's.
+class Folding:
+    """The names of ranges: each different one, and the number of each range's.
 
-    folded: rows of the names that became their shape.
+    notes: how many were folded.
     """
 
     names: npt.NDArray[np.object_]
-    shape: Indices
-    folded: list[Indices]
+    name: Indices
+    notes: tuple[Note, ...] = ()
 
     @classmethod
-    def of(cls, names: npt.NDArray[np.object_], fold_numbers: bool) -> "_Folding":
-        if fold_numbers and len(names) > MANY:
-            return cls(*with_shapes(names), [])
-        return cls(names, np.arange(len(names)), [])
-
-    def distinct(self, above: Indices, name: Indices) -> tuple[Indices, Indices]:
-        """The row of each pair among the distinct ones, and these: of path above and of name."""
-        row, pairs = self._pairs(above, name)
-        group, _ = pd.factorize(pairs[0] * len(self.names) + self.shape[pairs[1]])
-        many = np.bincount(group, minlength=1)[group] > MANY
-        if not many.any():
-            return row, pairs
-        self.folded.append(pairs[1][many])
-        again, found = self._pairs(pairs[0], np.where(many, self.shape[pairs[1]], pairs[1]))
-        return again[row], found
-
-    def _pairs(self, above: Indices, name: Indices) -> tuple[Indices, Indices]:
-        row, keys = pd.factorize(above * len(self.names) + name, sort=True)
-        return row, np.stack(np.divmod(keys, len(self.names)))
-
-    @property
-    def notes(self) -> tuple[Note, ...]:
-        """How many names were folded, and what one became."""
-        rows = np.concatenate([np.empty(0, np.int64), *self.folded])
-        if not len(rows):
-            return ()
-        example = f"{self.names[rows[0]]} as {self.names[self.shape[rows[0]]]}"
-        return (Note("folded names", len(rows), example),)
+    def of(cls, names: npt.NDArray[np.object_], fold_numbers: bool) -> "Folding":
+        """The names, those that differ by numbers alone as one where they are MANY."""
+        name, different = pd.factorize(names, sort=True)
+        if not fold_numbers or len(different) <= MANY:
+            return cls(different, name)
+        folded = np.flatnonzero(alike(different) > MANY)
+        if not len(folded):
+            return cls(different, name)
+        written = different.copy()
+        written[folded] = shapes(different[folded])
+        number, fewer = pd.factorize(written, sort=True)
+        example = f"{different[folded[0]]} as {written[folded[0]]}"
+        return cls(fewer, number[name], (Note("folded names", len(folded), example),))
 
 
 def _depths(parent: Indices) -> Indices:
@@ -121,7 +106,7 @@ def _depths(parent: Indices) -> Indices:
     return depth
 
 
-def _written(folding: _Folding, processes: Indices, keys: Indices, of_range: Indices) -> Paths:
+def _written(folding: Folding, processes: Indices, keys: Indices, of_range: Indices) -> Paths:
     """Paths from rows of the one above (or -1 minus its process's), name and depth."""
     parts = [escaped(name) for name in folding.names]
     text: list[str] = []

@@ -26,6 +26,11 @@ def number_steps(ranges: pd.DataFrame) -> pd.DataFrame:
     return ranges.assign(phase=phase, step=step)
 
 
+def whole_steps(ranges: pd.DataFrame) -> pd.DataFrame:
+    """The ranges with `phase` that are whole steps, in the order in which they began."""
+    return ranges[(ranges["phase"] != "") & (ranges["parent"] == NOWHERE)].sort_values("start_ns")
+
+
 def device_times(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
     """Placed ranges with `busy_ns` and `span_ns`, activities of inner ranges included.
 

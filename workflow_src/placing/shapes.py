@@ -23,6 +23,9 @@ _NUMBER = re.compile(
     r"|\d+(?:\.\d+)*(?![A-Za-z\d])"
 )
 
+_CALL = re.compile(r"\b(?:seq|op_id) = \d")
+"""In the names of emit_nvtx's ranges: a number that no other call has."""
+
 
 def shape(name: str) -> str:
     """A name with ANY for each number: "step 3" and "step 4" are both "step *"."""
@@ -35,10 +38,11 @@ def shapes(names: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
     return np.array([shape(name) for name in distinct], dtype=object)[code]
 
 
-def with_shapes(names: npt.NDArray[np.object_]) -> tuple[npt.NDArray[np.object_], Indices]:
-    """Distinct names, then those shapes that aren't among them; and the row of each one's shape."""
-    alike = [shape(name) for name in names]
-    row = {name: number for number, name in enumerate(dict.fromkeys([*names, *alike]))}
-    shape_of = [row[each] for each in alike]
-    more = range(len(names), len(row))
-    return np.array(list(row), dtype=object), np.array([*shape_of, *more], dtype=np.int64)
+def alike(names: npt.NDArray[np.object_]) -> Indices:
+    """How many of these names differ from each one by numbers alone, itself included.
+
+    Those that emit_nvtx numbers count as alike.
+    """
+    numbered = np.array([_CALL.search(name) is not None for name in names], dtype=bool)
+    group, _ = pd.factorize(np.where(numbered, "", shapes(names)))
+    return np.bincount(group)[group]

@@ -49,15 +49,14 @@ class ThreadRows:
     @cached_property
     def names(self) -> dict[Thread, list[str]]:
         """What each thread is called: a profiler may give several names."""
-        names = self.capture.threads["name"].to_numpy()
-        return {
-            key: names[rows].tolist() for key, rows in rows_by(self.capture.threads[THREAD]).items()
-        }
+        named = self.capture.threads.names
+        names = named["name"].to_numpy()
+        return {key: names[rows].tolist() for key, rows in rows_by(named[THREAD]).items()}
 
     @cached_property
     def flows(self) -> dict[Thread, pd.DataFrame]:
         """The flows to each thread from others, in order."""
-        flows = self.capture.flows
+        flows = self.capture.threads.flows
         flows = flows[flows["thread"] != flows["forward_thread"]].sort_values("start_ns")
         return {thread: flows.iloc[rows] for thread, rows in rows_by(flows[THREAD]).items()}
 

@@ -9,6 +9,9 @@ from workflow_src.answers.tables import Tables
 from workflow_src.common import words
 from workflow_src.render.value import Cell
 
+NAMED = 3
+"""Cases measured at the same time that are named: on a host of several GPUs they are many."""
+
 
 def warnings(tables: Tables) -> pd.DataFrame:
     """A row per case with a warning; without columns that say nothing of any."""
@@ -30,9 +33,16 @@ def _row(of: Conditions) -> dict[str, Cell]:
         "other processes": recorded.others,
         "load per core": recorded.load,
         "loss not finite in": _phases(recorded.not_finite) or None,
-        "measured meanwhile": of.meanwhile or None,
+        "measured meanwhile": _first(of.meanwhile) or None,
         "operators took longer than the plain step in": _phases(of.disturbed or "") or None,
     }
+
+
+def _first(cases: str) -> str:
+    """The first NAMED of several cases, and how many more there are."""
+    names = cases.split("; ")
+    more = len(names) - NAMED
+    return "; ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _phases(codes: str) -> str:

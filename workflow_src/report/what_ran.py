@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.answers.conditions import elsewhere, hosts
+from workflow_src.answers.conditions import elsewhere, gpus, hosts
 from workflow_src.answers.doubts import environments
 from workflow_src.answers.times import PhaseTimes
 from workflow_src.common import words
@@ -94,6 +94,7 @@ def settings(run: Run) -> pd.DataFrame:
         **{said: recorded(plan, name) for name, said in PLANNED.items()},
         "measured on": _days(table),
         "hosts": hosts(run.tables),
+        "GPUs": gpus(run.tables),
         "cases under torch.compile, so without ranges of modules": _compiled(table),
         "a launch on the host, us: median (least to most)": spread(
             each.launch_us for each in of_cases

@@ -108,6 +108,21 @@ def grouped(every: Iterable[Line], *columns: str) -> list[list[Line]]:
     return list(found.values())
 
 
+PROCESSES, PERCENTILES = ("fastest_process_ms", "slowest_process_ms"), ("p20_ms", "p80_ms")
+"""The ends of what a time was: of single processes, and of samples."""
+
+
+def differ(one: Line, other: Line | None, ends: tuple[str, str]) -> bool:
+    """Whether two times differ by more than either does in itself: their ends don't overlap.
+
+    True where one has no such ends.
+    """
+    if other is None or not (one.has(*ends) and other.has(*ends)):
+        return True
+    (low, high), (least, most) = (map(line.amount, ends) for line in (one, other))
+    return high < least or low > most
+
+
 def unmeasured(every: Iterable[Line], name: Callable[[Line], str]) -> pd.DataFrame:
     """A row per name, state and reason of lines that weren't measured, and how many they are."""
     found: dict[tuple[str, str, str], list[Rows]] = {}

@@ -118,7 +118,7 @@ REGISTRY: Mapping[str, Study[Any]] = {
     ),
     "accounting": Study(
         "Accounting: FLOPs, memory, utilization and the roofline",
-        "How right are formulas for FLOPs and memory, and how near to its best is the machine?",
+        "How right are formulas for FLOPs and memory, and what rate does a whole pass reach?",
         accounting_result,
         accounting_headline,
         draw_accounting,

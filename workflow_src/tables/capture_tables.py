@@ -217,7 +217,8 @@ def summary(found: Attributed, step_counts: "pd.Series[int]") -> pd.DataFrame:
         rows[-1]["steps"] = int(step_counts.get(process, 0))
     every = _totals(work, streams, ranges)
     rows.append({"process": "all", "main_thread": None, **every, "steps": step_counts.sum()})
-    about = {"profiler": found.capture.profiler, "version": found.capture.version}
+    by = found.capture.recording
+    about = {"profiler": by.profiler, "version": by.version}
     table = pd.DataFrame(rows).astype({"main_thread": "Int64"})
     steps_of = table.pop("steps")
     return table.assign(**about, steps=steps_of, steps_by=found.ranged.steps.rule.value)

@@ -11,7 +11,7 @@ import pandas as pd
 from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_folder
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.case import TABLES
-from workflow_src.common.environment import HOST_SPEEDS, POWER_CAP
+from workflow_src.common.environment import HOST_SPEEDS, POWER_CAP, gpu_id
 from workflow_src.common.errors import CAPTURE_AGAIN, StageError, TraceError, one_sentence, remake
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.reading import reading
@@ -106,7 +106,7 @@ def capture_table(case: CaseCapture, kernels: pd.DataFrame, stats_ns: int | None
             + CAPTURE_AGAIN
         )
     row = {
-        "profiler": case.capture.profiler,
+        "profiler": case.capture.recording.profiler,
         "total_ns": total_ns,
         "attributed_ns": attributed_ns,
         "outside_ns": outside_ns,
@@ -190,7 +190,9 @@ def environment(result: dict[str, Any], profiler_version: str) -> pd.DataFrame:
         if not isinstance(value, list)
     }
     when = {key: result[key] for key in ("started_at", "ended_at")}
-    row = result["environment"] | {"profiler_version": profiler_version} | readings | when
+    about = {"profiler_version": profiler_version}
+    about["gpu_id"] = gpu_id(result["environment"].get("device_name", ""))
+    row = result["environment"] | about | readings | when
     return pd.DataFrame([row | doubts(result) | _told(result["phases"])])
 
 
@@ -230,9 +232,9 @@ def case_tables(
     require_complete(case)
     capture, ranges, activities = case.capture, case.ranges, case.work
     kernels = named(kernels_table(ranges, activities), rules)
-    by_nsys = capture.profiler == "nsys"
+    by_nsys = capture.recording.profiler == "nsys"
     stats_ns = stats_total_ns(export / "cuda_gpu_kern_sum.csv") if by_nsys else None
-    return benchmark_tables(benchmark, capture.version, ranges, activities, rules) | {
+    return benchmark_tables(benchmark, capture.recording.version, ranges, activities, rules) | {
         "ranges": ranges_table(ranges),
         "kernels": kernels,
         "captures": capture_table(case, kernels, stats_ns).assign(

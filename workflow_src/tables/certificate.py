@@ -13,14 +13,12 @@ import pandas as pd
 from workflow_src.captures.capture import IMPOSSIBLE, OVERHEAD, REUSED_NUMBERS, TWICE
 from workflow_src.common.intervals import Union
 from workflow_src.common.nesting import NOWHERE
+from workflow_src.common.thresholds import OUTSIDE_LIMIT
 from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.per_step import InSteps
 
 FEW = 0.01
 """The share up to which what is lost, or doesn't come out whole, changes no answer."""
-
-OUTSIDE = 0.001
-"""The share of device time outside of ranges up to which answers that rest on them are whole."""
 
 TRIED = ("3",)
 """Major versions of nsys's tables that this reader was tried with, up to 3.27."""
@@ -72,7 +70,8 @@ MEANINGS = {
     Check.TWICE: "Each is counted once; two profilers, or a file joined to itself, write them.",
     Check.IMPOSSIBLE: "They are left out: a clock was set, or a duration overflowed.",
     Check.REUSED: "Which of the launches it was is told by time, or isn't: ranks may be merged.",
-    Check.UNANSWERED: "Kernels were lost, or these calls recorded a graph, which launches nothing.",
+    Check.UNANSWERED: "Kernels were lost, ran after the window, or these calls recorded a graph, "
+    "which launches nothing.",
     Check.UNLAUNCHED: "They have no path; they were launched before the window, or calls were "
     "lost.",
     Check.EARLY: "The clocks of host and device are apart, so that delays and idle time are wrong.",
@@ -235,7 +234,7 @@ def _covered(found: Attributed, in_steps: InSteps, steps: pd.DataFrame) -> list[
         _told(
             Check.RANGES,
             _Count(placed, total),
-            Verdict.DOUBT if outside is not None and outside > OUTSIDE else Verdict.OK,
+            Verdict.DOUBT if outside is not None and outside > OUTSIDE_LIMIT else Verdict.OK,
         ),
         _told(Check.STEPS, _Count(in_them, total), Verdict.OK),
         _count(Check.IDLE_STEPS, empty),

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from workflow_src.common.case import AnyCase, Brought
-from workflow_src.common.operators import GROUPED, MULTIPLYING
+from workflow_src.common.operators import GROUPED, LAYERS, MULTIPLYING
 from workflow_src.model.flops import MATMUL_COMPONENTS, forward_work
 from workflow_src.tables.traffic import PLAIN
 
@@ -108,8 +108,11 @@ def expected_flops(case: AnyCase, phase: str) -> int | None:
 
 
 def counted_flops(recorded: Mapping[str, Any]) -> int | None:
-    """FLOPs of a recorded phase's matrix products by torch's counter; None if it didn't count."""
+    """FLOPs of a recorded phase's matrix products by torch's counter; None if it didn't count.
+
+    Nor if it counted a whole layer as one, of whose products the profiler has each.
+    """
     flops: Mapping[str, int] | None = recorded.get("counted", {}).get("flops")
-    if flops is None:
+    if flops is None or not LAYERS.isdisjoint(flops):
         return None
     return sum(number for name, number in flops.items() if name in MULTIPLYING)

@@ -17,6 +17,7 @@ from workflow_src.placing.case_capture import CaseCapture, read_case
 from workflow_src.placing.families import families
 from workflow_src.placing.kernel_names import short_names
 from workflow_src.placing.ledger import ELSEWHERE, Device, idle_parts
+from workflow_src.placing.range_times import whole_steps
 
 UNKNOWN_CAUSE = "cause not recorded"
 """The cause of idle time in captures without API calls, such as those of a CPU."""
@@ -74,7 +75,7 @@ def timeline_of(case: CaseCapture, rules: pd.DataFrame | None = None) -> Timelin
     found = components([*ranges["path"].unique(), ""])
     named = {path: component.name for path, component in found.items()}
     ranges = ranges.assign(component=ranges["path"].map(named))
-    steps = ranges[(ranges["phase"] != "") & (ranges["parent"] == NOWHERE)]
+    steps = whole_steps(ranges)
     has_calls = bool((calls["kind"] != OVERHEAD).any())
     idle = idle_gaps(steps, Device.of(case.work, calls), has_calls)
     return Timeline(ranges, _placed(ranges, case.work, named, rules), idle)

@@ -1,5 +1,7 @@
 """What comes first of savings with given intervals, by hand: the plain time is 100 ms."""
 
+from dataclasses import replace
+
 import pytest
 
 from workflow_src.answers.change_first.saving import Interval, Saving, choice, merged, saving
@@ -29,6 +31,12 @@ G, B, BOTH = "graph", "bf16", "bf16+graph"
         pytest.param({G: (60, 59, 61), B: (70, 61, 79)}, [G, B], G, id="they touch"),
         pytest.param({G: (60, 59, 61), B: (50, 20, 120)}, [G, B], G, id="more, but unsure"),
         pytest.param({G: (60, 59, 61), B: (99, 50, 150)}, [G], G, id="less and unsure"),
+        pytest.param(
+            {G: (60, 59, 75), "sdpa": (78, 77, 79), B: (80, 70, 90)},
+            [G, "sdpa", B],
+            G,
+            id="between",
+        ),
         pytest.param({G: (99, 97, 101), B: (120, 90, 140)}, [], "", id="nothing sure"),
         pytest.param({G: (60, 59, 61), BOTH: (20, 19, 21)}, [G], BOTH, id="together"),
         pytest.param({B: (120, 110, 130), BOTH: (20, 19, 21)}, [], BOTH, id="only together"),
@@ -52,6 +60,17 @@ def test_what_was_measured_counts_and_keeps_its_prediction_beside_it() -> None:
     assert [each.measured for each in found] == [False, True]
     assert found[1].time.middle.number == 20
     assert found[1].predicted == both.time and found[0].predicted is None
+
+
+def test_savings_of_two_moments_compare_by_what_is_left_of_the_plain_time_of_each() -> None:
+    """60 of 100 ms are more than 70 of 200; and no prediction stands beside another moment's."""
+    own = of("sdpa", 60, 59, 61)
+    other = saving(["graph"], ms(200, 200, 200), ms(70, 70, 70), True)
+    assert other
+    assert choice([own, other]).first == other
+    studied = replace(other, studied=True)
+    (found,) = merged([studied], [of("graph", 50, 49, 51, False)])
+    assert found == studied
 
 
 def test_a_saving_reaches_from_the_worst_to_the_best_of_both_sides() -> None:

@@ -38,6 +38,13 @@ def test_a_difference_of_two_percent_is_none(ms: float, gained: int, lost: int) 
     assert (len(rows.gained), len(rows.lost)) == (gained, lost)
 
 
+def test_a_difference_within_the_spread_of_samples_is_none() -> None:
+    """As in small's forward + backward on the H200s: 56.5 against 51.5 to 57.5 ms."""
+    ends = {"p20_ms": 51.5, "p80_ms": 57.5}
+    rows = found(timed("fp32", 56.5), timed("tf32", 60.0), timed("bf16", 55.0, **ends))
+    assert [pair.against for pair in rows.gained] == ["tf32"] and not rows.lost
+
+
 def test_scores_alone_are_no_model_and_what_failed_is_no_pair() -> None:
     scores = {"measurement": "scores"}
     rows = found(

@@ -1,13 +1,10 @@
-from pathlib import Path
-
 import pytest
 
-from tests.simulated_gpu import MAIN, Recording
+from tests.studies.warmup.first_steps import capture
 from workflow_src.studies.warmup import analyze as warmup
 from workflow_src.studies.warmup import cause as cause_of
-from workflow_src.studies.warmup.host_time import (
-    CATEGORIES,
-)
+from workflow_src.studies.warmup.host_time import CATEGORIES
+from workflow_src.studies.warmup.read_capture import kept
 
 MS = 1_000_000
 
@@ -15,33 +12,9 @@ MS = 1_000_000
 ABOUT = {"config": "t", "size": "t", "context": 8, "batch": 1, "phase": "forward"}
 
 
-LAUNCH, MALLOC, WAIT = "cudaLaunchKernel_v7000", "cudaMalloc_v3020", "cudaDeviceSynchronize_v3020"
-
-
-OTHER = MAIN + 1
-"""Another thread of the process, such as autograd's."""
-
-
-def capture(folder: Path, steps: int = 4) -> Path:
-    """An export with steps of 1,000 ns: a launch each, whose first takes longer, and a wait."""
-    recording = Recording()
-    now = 0
-    for phase, kernel in (("forward", "k"), ("forward_backward", "l")):
-        for number in range(steps):
-            took = 600 if number == 0 else 10 + number
-            recording.range(phase, now, now + 1_000)
-            recording.range("forward", now + 50, now + 900)  # The model's own, inside the step.
-            recording.kernel((now + 100, now + 100 + took), (now + 800, now + 850), kernel)
-            recording.call(WAIT, now + 800, now + 900)
-            number_of = recording.names["cudaLaunchKernel_v7000"]
-            recording.calls.append((now + 90, now + 95, OTHER, None, number_of))
-            now += 2_000
-    return recording.write(folder) / "trace.sqlite"
-
-
 def test_what_is_derived_of_a_capture_and_of_trials(tmp_path):
     about = {key: ABOUT[key] for key in ("config", "size", "context", "batch")}
-    traced = about | cause_of.traced_row(capture(tmp_path), 4)
+    traced = about | {"sweep": "traced"} | kept(capture(tmp_path), cause_of.PHASES, 4)
     timed = trials("forward", 0, "EAGER", [30, 12, 10, 10])
     rows = warmup.derive({"cause": True}, [traced, timed])
     whole, first = rows[:2]

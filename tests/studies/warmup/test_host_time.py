@@ -12,7 +12,7 @@ from workflow_src.studies.warmup.host_time import (
     sorted_calls,
     split,
 )
-from workflow_src.studies.warmup.nsys_export import recorded
+from workflow_src.studies.warmup.read_capture import recorded
 
 
 @pytest.mark.parametrize(

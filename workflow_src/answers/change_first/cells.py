@@ -1,7 +1,9 @@
 """How savings are printed: predicted ones with a sign before them, those of one process marked."""
 
+from collections.abc import Sequence
+
 from workflow_src.answers.change_first.saving import Choice, Interval, Saving
-from workflow_src.render.value import Cell, Joined, Marked, Ranged, count
+from workflow_src.render.value import Cell, Joined, Marked, Ranged, count, median
 
 PREDICTED = "\N{ALMOST EQUAL TO}"
 """Stands before what the model predicts."""
@@ -12,7 +14,7 @@ ALONE = "\N{SUPERSCRIPT ONE}"
 NOTHING_SURE = "no sure saving"
 UNDECIDED = "undecided:"
 
-AT_MOST = 2
+AT_MOST = 3
 """So many are named where it is undecided which comes first; all are in the case's own table."""
 
 
@@ -26,6 +28,17 @@ def signed(saving: Saving, cell: Cell) -> Cell:
     if not saving.measured:
         return Joined((PREDICTED, cell), " ")
     return Marked(cell, ALONE) if saving.alone else cell
+
+
+def of_several(savings: Sequence[Saving], cell: Cell) -> Cell:
+    """A cell of several savings, with the sign of predictions if one of them is such."""
+    guessed = any(not each.measured for each in savings)
+    return Joined((PREDICTED, cell), " ") if guessed else cell
+
+
+def middle(savings: Sequence[Saving]) -> Cell:
+    """The median share of some savings."""
+    return of_several(savings, median(each.share.middle for each in savings))
 
 
 def share(saving: Saving) -> Cell:
@@ -45,11 +58,16 @@ def first(choice: Choice) -> Cell:
     return Joined((UNDECIDED, shares), " ") if len(choice.contenders) > 1 else shares
 
 
-def best(choice: Choice) -> Cell:
-    """The best combination with its share and its time; None where one remedy alone is the best."""
-    if choice.best is None or choice.best.single:
+def best(choice: Choice, headed: str = "") -> Cell:
+    """The best combination with its share and its time; None where one remedy alone is the best.
+
+    Its name is left out if it is the one that the cell is `headed` by.
+    """
+    found = choice.best
+    if found is None or found.single:
         return None
-    return Joined((share(choice.best), Joined((choice.best.time.middle, "ms"), " ")), ", ")
+    saved = signed(found, found.share.middle) if name(found) == headed else share(found)
+    return Joined((saved, Joined((_of_its_moment(found, found.time.middle), "ms"), " ")), ", ")
 
 
 def whole(saving: Saving | None) -> Cell:
@@ -57,10 +75,15 @@ def whole(saving: Saving | None) -> Cell:
     if saving is None:
         return None
     guess = saving.predicted
-    told = [signed(saving, ranged(saving.time)), saving.share.middle]
+    told = [_of_its_moment(saving, signed(saving, ranged(saving.time))), saving.share.middle]
     if guess:
         told.append(Joined((PREDICTED, ranged(guess)), " "))
     return Joined(tuple(told), "; ")
+
+
+def _of_its_moment(saving: Saving, time: Cell) -> Cell:
+    """A time; beside one of a study, the plain time of the same minutes."""
+    return Joined((time, saving.plain), " of ") if saving.studied else time
 
 
 def ranged(interval: Interval) -> Ranged:
@@ -70,5 +93,8 @@ def ranged(interval: Interval) -> Ranged:
 
 def times(savings: tuple[Saving, ...]) -> Cell:
     """All of one phase: remedies and the time with them."""
-    said = (Joined((name(each), signed(each, each.time.middle)), " ") for each in savings)
+    said = (
+        Joined((name(each), _of_its_moment(each, signed(each, each.time.middle))), " ")
+        for each in savings
+    )
     return Joined(tuple(said), ", ") if savings else None

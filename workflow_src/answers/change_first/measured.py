@@ -1,7 +1,7 @@
 """What remedies were measured to save: by a replay, in another case, and in the study levers."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -11,7 +11,7 @@ from workflow_src.answers.conditions import elsewhere
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes
 from workflow_src.common.case import ATTENTIONS, COMPILED, EXECUTIONS, OPTIMIZERS, PRECISIONS
-from workflow_src.render.value import Value, computed, rows_of, value
+from workflow_src.render.value import Value, rows_of, value
 
 Times = Mapping[tuple[CaseKey, str], PhaseTimes]
 """The times of cases by case and phase."""
@@ -58,7 +58,7 @@ def measured(run: Run, case: CaseKey, phase: str) -> Iterator[Saving]:
     if plain is None:
         return
     yield from _replay(run, times, plain)
-    yield from _studied(run.tables, times, plain)
+    yield from _studied(run.tables, times)
     yield from _in_other_cases(run, times, plain)
 
 
@@ -112,8 +112,8 @@ def remedies_of(other: CaseKey, case: CaseKey, phase: str) -> tuple[str, ...]:
     return touching(found, phase)
 
 
-def _studied(tables: Tables, times: PhaseTimes, plain: Interval) -> Iterator[Saving]:
-    """The study's variants; it has plain times of its own, so that only shares carry over.
+def _studied(tables: Tables, times: PhaseTimes) -> Iterator[Saving]:
+    """The study's variants, of its own plain time, which it took in the same minutes.
 
     Left out are variants whose gradients aren't finite, and more batches in a step, which save no
     time of the same step.
@@ -132,7 +132,7 @@ def _studied(tables: Tables, times: PhaseTimes, plain: Interval) -> Iterator[Sav
         alone = bool(pd.concat([variant, rows[rows["variant"] == PLAIN]])["processes"].min() < 2)
         found = own and time and saving(names, own, time, True, alone)
         if found:
-            yield _of_plain(found, plain)
+            yield replace(found, studied=True)
 
 
 def _interval(rows: pd.DataFrame) -> Interval | None:
@@ -143,17 +143,3 @@ def _interval(rows: pd.DataFrame) -> Interval | None:
     source = rows_of(LEVERS, rows.iloc[:1])
     middle, low, high = (value(rows[name].iloc[0], "ms", source, formula=name) for name in columns)
     return Interval(middle, low or middle, high or middle) if middle else None
-
-
-def _of_plain(found: Saving, plain: Interval) -> Saving:
-    """A saving of the study's plain time as one of the same share of the case's."""
-    ends = (found.time.middle, found.time.low, found.time.high)
-    own = found.time.middle.number / (1 - found.share.middle.number)
-    middle, low, high = (_scaled(each, own, plain.middle) for each in ends)
-    return Saving(found.remedies, Interval(middle, low, high), found.share, True, found.alone)
-
-
-def _scaled(time: Value, own: float, plain: Value) -> Value:
-    ms = time.number / own * plain.number
-    made = computed(ms, "ms", "time / the study's plain time * plain time", time, plain)
-    return made or time

@@ -1,7 +1,7 @@
 """(f): what each remedy saves, alone and with others, and what comes first in each case."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pandas as pd
@@ -11,8 +11,8 @@ from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.change_first import cells
 from workflow_src.answers.change_first.first import First, OfPhase, firsts
 from workflow_src.answers.change_first.predicted import TABLE
-from workflow_src.answers.change_first.saving import Saving, rank
-from workflow_src.answers.change_first.summary import against_predictions, summary
+from workflow_src.answers.change_first.saving import Choice, rank
+from workflow_src.answers.change_first.summary import against_predictions, alone, summary
 from workflow_src.answers.conditions import undisturbed
 from workflow_src.answers.example import example
 from workflow_src.answers.left_out import left_out, without_disturbed
@@ -20,10 +20,7 @@ from workflow_src.answers.matrix import by_precision, matrices
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common import words
 from workflow_src.common.case import PHASES
-from workflow_src.render.value import Cell, Joined, Ranged, Value, count, median
-
-TOGETHER = "together"
-"""Stands in the corner of a matrix of combinations."""
+from workflow_src.render.value import Cell, Joined, Ranged, Value, count
 
 
 @dataclass(frozen=True)
@@ -49,7 +46,8 @@ class ChangeFirst:
 
     phase: the longest of which anything is known, in the words of sentences.
     matrices: of it, by precision: what comes first, then the best combinations.
-    tables: a row per remedy and phase; predicted against measured times; all of one case.
+    tables: a row per remedy and phase; per single remedy; predicted against measured times; all of
+        one case.
     predictions: whether the run has any.
     """
 
@@ -84,6 +82,7 @@ def result(tables: Tables) -> ChangeFirst:
         matrices=in_pairs(tables.cases, mine) if shown else (),
         tables={
             "summary": summary(columns, list(dict.fromkeys([*shown[:1], *shown[-1:]]))),
+            "alone": alone(columns, longest),
             "predicted": against_predictions([cases[case] for case in counted], shown),
             "example": by_hand(cases[chosen]) if chosen else pd.DataFrame(),
         },
@@ -109,31 +108,37 @@ def counted_first(phases: Sequence[OfPhase]) -> Counts:
         first={name: among(plain, [name == each for each in names]) for name in order},
         undecided=among(plain, [len(each.contenders) > 1 for each in chosen]).holds,
         none=among(plain, [not each.contenders for each in chosen]).holds,
-        saved=middle(top),
-        best=middle([each.best for each in chosen if each.best]),
+        saved=cells.middle(top),
+        best=cells.middle([each.best for each in chosen if each.best]),
     )
-
-
-def middle(savings: Sequence[Saving]) -> Cell:
-    """The median share of some savings, with the sign of predictions if one of them is such."""
-    found = median(each.share.middle for each in savings)
-    guessed = any(not each.measured for each in savings)
-    return Joined((cells.PREDICTED, found), " ") if guessed else found
 
 
 def in_pairs(
     cases: Sequence[CaseKey], phases: Mapping[CaseKey, OfPhase]
 ) -> tuple[pd.DataFrame, ...]:
     """Of each precision what comes first, by size and context, and the best combinations."""
-    alone = matrices(cases, lambda case: first_cell(phases[case]))
-    together = {
-        frame.columns[0]: frame.rename(
-            columns={frame.columns[0]: f"{frame.columns[0]}, {TOGETHER}"}
-        )
-        for frame in matrices(cases, lambda case: cells.best(phases[case].choice))
+    leading = matrices(cases, lambda case: first_cell(phases[case]))
+    usual = {
+        name: usual_best(phases[case].choice for case in mine)
+        for name, mine in by_precision(cases).items()
     }
-    pairs = ((frame, together.get(frame.columns[0])) for frame in alone)
-    return tuple(frame for pair in pairs for frame in pair if frame is not None)
+    best = matrices(cases, lambda case: cells.best(phases[case].choice, usual[case.precision]))
+    together = {frame.columns[0]: frame for frame in best}
+    found = []
+    for frame in leading:
+        corner = str(frame.columns[0])
+        found.append(frame)
+        if corner in together:
+            heading = f"{corner}, with {usual[corner.split(',')[0]]}"
+            found.append(together[corner].rename(columns={corner: heading}))
+    return tuple(found)
+
+
+def usual_best(choices: Iterable[Choice]) -> str:
+    """The name of the combination that is the best in most cases; "" without any."""
+    best = (each.best for each in choices)
+    names = Counter(cells.name(each) for each in best if each and not each.single)
+    return max(names, key=lambda each: names[each], default="")
 
 
 def first_cell(phase: OfPhase) -> Cell:
@@ -165,9 +170,9 @@ def opening(columns: Mapping[str, Sequence[First]], phase: str) -> tuple[Opening
     saved: dict[str, Cell] = {}
     for name, cases in columns.items():
         chosen = [each.phases[phase].choice for each in cases]
-        alone = middle([each.contenders[0] for each in chosen if each.contenders])
-        together = middle([each.best for each in chosen if each.best])
+        single = cells.middle([each.contenders[0] for each in chosen if each.contenders])
+        together = cells.middle([each.best for each in chosen if each.best])
         if together:
-            saved[name] = Joined((alone, together), "; ")
+            saved[name] = Joined((single, together), "; ")
     label = f"(f) {words.PHASES_IN_PROSE[phase]} saved by the best remedy; by the best combination"
     return (OpeningRow(label, saved),) if saved else ()

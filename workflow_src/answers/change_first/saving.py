@@ -21,20 +21,29 @@ class Interval:
 class Saving:
     """What some remedies save of one phase.
 
-    time: in ms with the remedies.
+    plain, time: in ms without and with the remedies.
     share: of the plain time that they save; below 0 where the phase takes longer.
     measured: False where the step's model predicted it.
     alone: whether a time behind it is of one process only, so that its interval is the run's own
         spread between processes.
+    studied: whether a study timed both, at another moment than the case was timed.
     predicted: the time (ms) that the model predicts where it was measured, too.
     """
 
     remedies: tuple[str, ...]
+    plain: Value
     time: Interval
     share: Interval
     measured: bool
     alone: bool = False
+    studied: bool = False
     predicted: Interval | None = None
+
+    @property
+    def relative(self) -> Interval:
+        """The time over its plain time, by which savings of two moments compare."""
+        times = (self.time.middle, self.time.low, self.time.high)
+        return Interval(*(_over(each, self.plain) for each in times))
 
     @property
     def single(self) -> bool:
@@ -62,7 +71,12 @@ def saving(
     middle, low, high = shares
     if middle is None or low is None or high is None:
         return None
-    return Saving(in_order(remedies), time, Interval(middle, low, high), measured, alone)
+    share = Interval(middle, low, high)
+    return Saving(in_order(remedies), plain.middle, time, share, measured, alone)
+
+
+def _over(time: Value, plain: Value) -> Value:
+    return replace(time, number=time.number / plain.number, unit="times")
 
 
 def _share(plain: Value, time: Value) -> Value | None:
@@ -88,14 +102,15 @@ def touching(remedies: Iterable[str], phase: str) -> tuple[str, ...]:
 def merged(measured: Iterable[Saving], predicted: Iterable[Saving]) -> tuple[Saving, ...]:
     """Each combination once, those of fewer remedies first: the first that was measured counts.
 
-    A prediction stands in only where nothing was measured, and beside the measured time elsewhere.
+    A prediction stands in only where nothing was measured, and beside the measured time elsewhere:
+    not beside a study's, which has predictions of its own from its own plain time.
     """
     guessed: dict[tuple[str, ...], Saving] = {}
     for each in predicted:
         guessed.setdefault(each.remedies, each)
     found: dict[tuple[str, ...], Saving] = {}
     for each in measured:
-        guess = guessed.get(each.remedies)
+        guess = None if each.studied else guessed.get(each.remedies)
         found.setdefault(each.remedies, replace(each, predicted=guess.time if guess else None))
     every = guessed | found
     return tuple(sorted(every.values(), key=lambda each: rank(each.remedies)))
@@ -129,11 +144,12 @@ def choice(savings: Iterable[Saving]) -> Choice:
 
     First is the single remedy that saves most of those whose interval's low end is above 0. Another
     contends with it if its interval of time overlaps that one's, and it surely saves something or
-    its median saves more. All savings are of one plain time, whose spread is theirs in common: so
-    times with remedies are compared, not savings.
+    its median saves more; and so do all that surely save more than one that contends. The spread of
+    the plain time is theirs in common: so times with remedies are compared, over their plain time,
+    and not savings.
     """
     every = list(savings)
-    sure = sorted((each for each in every if each.sure), key=_ms)
+    sure = sorted((each for each in every if each.sure), key=_rest)
     singles = [each for each in sure if each.single]
     if not singles:
         return Choice((), sure[0] if sure else None)
@@ -141,14 +157,17 @@ def choice(savings: Iterable[Saving]) -> Choice:
     others = [
         each
         for each in every
-        if each.single and each is not top and (each.sure or _ms(each) < _ms(top))
+        if each.single and each is not top and (each.sure or _rest(each) < _rest(top))
     ]
-    rivals = (each for each in sorted(others, key=_ms) if overlap(each.time, top.time))
-    return Choice((top, *rivals), sure[0])
+    rivals = [each for each in others if overlap(each.relative, top.relative)]
+    last = max(map(_rest, rivals), default=0.0)
+    rivals += [each for each in singles[1:] if each not in rivals and _rest(each) < last]
+    return Choice((top, *sorted(rivals, key=_rest)), sure[0])
 
 
-def _ms(saving: Saving) -> float:
-    return saving.time.middle.number
+def _rest(saving: Saving) -> float:
+    """What is left of the plain time."""
+    return saving.relative.middle.number
 
 
 def overlap(one: Interval, other: Interval) -> bool:

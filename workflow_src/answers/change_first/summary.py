@@ -9,7 +9,8 @@ from workflow_src.answers.change_first import cells
 from workflow_src.answers.change_first.first import First, OfPhase
 from workflow_src.answers.change_first.saving import Saving, overlap, rank
 from workflow_src.common import words
-from workflow_src.render.value import Cell, Joined, ratio, spread
+from workflow_src.common.remedies import REMEDIES
+from workflow_src.render.value import Cell, Joined, count, ratio, spread
 
 Remedies = tuple[str, ...]
 
@@ -32,17 +33,31 @@ def known(phases: Sequence[OfPhase]) -> list[Remedies]:
     return sorted(every, key=rank)
 
 
+def alone(columns: Mapping[str, Sequence[First]], phase: str) -> pd.DataFrame:
+    """The median share of a phase that each remedy saves by itself: a row each."""
+    lines: list[list[Cell]] = []
+    for name in REMEDIES:
+        of_name = [
+            [saving for each in cases if (saving := each.phases[phase].by((name,)))]
+            for cases in columns.values()
+        ]
+        if any(of_name):
+            lines.append([name, *map(cells.middle, of_name)])
+    return pd.DataFrame(lines, columns=[words.PHASES[phase], *columns], dtype="object")
+
+
 def _of_remedies(remedies: Remedies, cases: Sequence[OfPhase]) -> Cell:
-    """Of the cases in which they were measured, or of all predictions if they were in none."""
+    """What they save where they are known; if that isn't everywhere, in how many cases."""
     found = [saving for each in cases if (saving := each.by(remedies))]
     if not found:
         return None
-    measured = [each for each in found if each.measured]
-    shares = spread(each.share.middle for each in measured or found)
-    said: Cell = shares if measured else Joined((cells.PREDICTED, shares), " ")
+    said = cells.of_several(found, spread(each.share.middle for each in found))
+    plain = [each.times.plain for each in cases if each.savings]
+    if len(found) < len(plain):
+        number = count((each.share.middle for each in found), "cases of which it is known")
+        said = Joined((said, " (n = ", number, ")"), "")
     if len(remedies) > 1:
         return said
-    plain = [each.times.plain for each in cases if each.savings]
     is_first = [_is_first(each, remedies) for each in cases if each.savings]
     return Joined((said, among(plain, is_first).cell), "; first in ")
 

@@ -15,7 +15,7 @@ from workflow_src.render.value import Value, computed, median, ratio, rows_of, v
 class Spread:
     """How far single processes are from the median, as shares of the time beyond device time.
 
-    Device time repeats within 1 % from process to process; what the host adds to it does not.
+    Device time repeats within about 1 % from process to process; what the host adds to it doesn't.
     """
 
     below: Value

@@ -9,6 +9,7 @@ from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes, phase_times
 from workflow_src.common import words
 from workflow_src.common.case import COMPILED, EAGER, PHASES
+from workflow_src.common.units import MS_PER_S
 from workflow_src.render.value import (
     Cell,
     Joined,
@@ -19,8 +20,6 @@ from workflow_src.render.value import (
     rows_of,
     value,
 )
-
-S_PER_MS = 1e-3
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,7 @@ def _row(before: Run, run: Run) -> dict[str, Cell]:
         "device, ms": Joined((before.times.busy, run.times.busy)),
         "kernels": Joined((before.kernels, run.kernels)),
         "peak memory, GiB": Joined((before.times.peak_memory, run.times.peak_memory)),
-        "to compile, s": ms and computed(ms.number * S_PER_MS, "s", "ms / 1000", ms),
+        "to compile, s": ms and computed(ms.number / MS_PER_S, "s", "ms / 1000", ms),
         "pays after": _steps(ms, saved),
         "graphs": run.cell("graphs", "count"),
         "breaks": run.cell("graph_breaks", "count"),

@@ -147,16 +147,15 @@ def summary(columns: dict[str, list[PhaseTimes]], bound: Collection[CaseKey]) ->
         "profiled / plain, over all pairs of processes": [
             spread([pair for each in mine for pair in each.pairs]) for mine in columns.values()
         ],
+        "profiled / plain, processes at different minutes": [
+            spread([ratio(each.profiled, each.plain, "times") for each in mine if each.comparable])
+            for mine in columns.values()
+        ],
         "replayed / device time": [
             spread([replay_over_device(each) for each in mine]) for mine in columns.values()
         ],
         "share of the plain time that a replay saves": [
             spread([each.saved for each in mine]) for mine in columns.values()
-        ],
-        "cases of several processes": [_several(mine) for mine in columns.values()],
-        "slowest process over fastest": [
-            spread([ratio(each.slowest, each.fastest, "times") for each in mine])
-            for mine in columns.values()
         ],
     }
     lines = [[name, *cells] for name, cells in rows.items() if any(cells)]
@@ -178,10 +177,6 @@ def by_hand(times: PhaseTimes) -> pd.DataFrame:
 
 def _among_launched(mine: Sequence[PhaseTimes], bound: Collection[CaseKey]) -> Cell:
     return among([each.busy for each in mine], [each.case in bound for each in mine]).cell
-
-
-def _several(mine: Sequence[PhaseTimes]) -> Cell:
-    return among([each.plain for each in mine], [each.processes > 1 for each in mine]).cell
 
 
 def opening(columns: dict[str, list[PhaseTimes]]) -> tuple[OpeningRow, ...]:

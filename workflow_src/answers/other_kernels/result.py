@@ -25,6 +25,7 @@ from workflow_src.answers.other_kernels.passes import (
 from workflow_src.answers.other_kernels.weight_casts import weight_casts
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common import words
+from workflow_src.common.thresholds import SAME_SHARE_WITHIN
 from workflow_src.placing.kernel_words import TO_BF16, TO_FP16
 from workflow_src.render.value import Cell, Joined, Value, median, spread
 
@@ -32,9 +33,6 @@ __all__ = ["ComponentShare", "OtherKernels", "components_of_case", "result"]
 
 MOST = 0.5
 """Above this share of device time, all else takes more than matrix products."""
-
-MATTERS = 0.01
-"""Parts below this share in every column aren't shown: a reader couldn't gain from them."""
 
 
 NARROWING = (TO_BF16, TO_FP16)
@@ -160,7 +158,9 @@ def shares(
         name: max((e.number for e in mine if e), default=0.0) for name, mine in found.items()
     }
     ordered = order(names) if order else sorted(names, key=lambda name: (-largest[name], name))
-    rows: list[list[Cell]] = [[name, *found[name]] for name in ordered if largest[name] >= MATTERS]
+    rows: list[list[Cell]] = [
+        [name, *found[name]] for name in ordered if largest[name] >= SAME_SHARE_WITHIN
+    ]
     return pd.DataFrame(rows, columns=["besides matrix products", *columns], dtype="object")
 
 

@@ -249,7 +249,16 @@ def cell(case: SoftmaxCase) -> Cell:
 def flop_matrices(timed: Mapping[CaseKey, SoftmaxCase]) -> tuple[pd.DataFrame, ...]:
     """The ratio of FLOPs by case, once for all precisions, since none of them changes it."""
     first = {replace(case, case="", precision="FLOPs"): each for case, each in timed.items()}
-    return matrices(tuple(first), lambda case: first[case].flop_ratio)
+    every = matrices(tuple(first), lambda case: first[case].flop_ratio)
+    return tuple(map(_in_one_column, every))
+
+
+def _in_one_column(matrix: pd.DataFrame) -> pd.DataFrame:
+    """A matrix with one column for all contexts, if none of them changes a row's value."""
+    numbers = ([each and each.number for each in row] for row in matrix.iloc[:, 1:].to_numpy())
+    if len(matrix.columns) < 3 or any(len(set(row)) > 1 for row in numbers):
+        return matrix
+    return matrix.iloc[:, :2].set_axis([matrix.columns[0], "each context"], axis=1)
 
 
 def flops_of(cases: Sequence[SoftmaxCase]) -> Cell:

@@ -15,7 +15,7 @@ class Verdict(StrEnum):
         "Backward's top kernel has the same whole name in {same}."
     )
     BY_PRECISION = (
-        "By device time, the forward pass's top kernel differs between precisions ({leaders}). "
+        "By device time, the forward pass's top kernel is most often, by precision, {leaders}. "
         "Backward's top kernel has the same whole name in {same} cases."
     )
     MIXED = (

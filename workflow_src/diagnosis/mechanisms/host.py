@@ -12,6 +12,7 @@ import pandas as pd
 
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW_NS
 from workflow_src.diagnosis.changes import DropGap, DropLaunches, MakeAsynchronous
+from workflow_src.diagnosis.facts import LARGE
 from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
 from workflow_src.diagnosis.host_gaps import host_gaps, paths_in_gaps
 from workflow_src.diagnosis.recording import LAUNCH
@@ -36,9 +37,6 @@ HELD_SHARE = 0.5
 LONG_STALL = 0.25
 """A stall takes at least this share of a step; shorter ones are the host's luck, or the
 profiler's."""
-
-LARGE = 20
-"""Gaps of a place are large if they are so many times as long as the median gap of all."""
 
 LONGEST_LIKE = 3
 """Between parts of a step, such as before the optimizer, the host has more to do; a gap there is

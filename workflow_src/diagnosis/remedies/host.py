@@ -34,11 +34,11 @@ USUAL_NS = Span(5_000.0, 15_000.0, 35_000.0)
 """The host's time for a launch where no case of the run is launch-bound: what those of
 examples/h100 and examples/h200 show, whose hosts differ by so much."""
 
-TIMES_FORWARD = {BACKWARD: Span(0.85, 1.45, 2.15), OPTIMIZER: Span(0.2, 0.5, 1.2)}
-"""The host's time for a launch in other passes, over that in the same case's forward pass. Set by
-eye: of 33 launch-bound cases of examples/h100 and examples/h200, the median is 1.45 (5th and 95th
-percentile 0.81 and 1.96) and 0.61 (0.27 and 1.95), of which the highest have updates that the
-device holds up."""
+TIMES_FORWARD = {BACKWARD: Span(0.76, 1.45, 2.0), OPTIMIZER: Span(0.28, 0.71, 1.96)}
+"""The host's time for a launch in other passes, over that in the same case's forward pass, both of
+them launch-bound, in examples/h100 and examples/h200 (benchmarks.remedies_unsure). Backward: the
+median and the 2.5th and 97.5th percentiles of 33 cases. Optimizer: the median of 9, too few for
+percentiles, and Student's interval for one more, on a logarithmic scale."""
 
 SLOWEST = 2.0
 """No host launches in more than so many times the most that launch-bound cases show."""

@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import hypot
 
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.changes import Plan
-from workflow_src.diagnosis.remedies.effects import About, Trial, applied
+from workflow_src.diagnosis.remedies.effects import applied
 from workflow_src.diagnosis.remedies.host import Hosts, time_ns, with_host
+from workflow_src.diagnosis.remedies.phase import About
 from workflow_src.diagnosis.remedies.span import Ends, Span, interval
+from workflow_src.diagnosis.remedies.trial import Trial
 from workflow_src.diagnosis.remedies.work import PASSES
 from workflow_src.diagnosis.replay import changed, replayed
 
@@ -18,6 +21,11 @@ MEASURED = 0.02
 REPEATED = 0.005
 """A plain step that the device sets the pace of is repeated no better, relatively: medians of its
 blocks in one process differ by 0.1 to 1 %."""
+
+REMOVED_UNSURE = 0.09
+HOST_UNSURE = 0.6
+"""How far predictions were off beyond what else is uncertain of them, as shares of the device's
+work that goes, and of the time in which the device would not work (benchmarks.remedies_unsure)."""
 
 LUCK_WIDER = 2.0
 """Another process lies between the fastest and the slowest of three as often as not: 95 % take an
@@ -70,11 +78,19 @@ class PlainStep:
         """With remedies, in their order. Raises NotKnownError if one's effect can't be told."""
         usual = self._trial(remedies, {})
         quantities = [*sorted(usual.asked), *self._uncertain("graph" in remedies)]
-        time = interval(lambda ends: self._time_ms(remedies, ends), quantities, REPEATED)
         bare = applied(self._started(Plan.of(self.about.step.recording), {}), remedies)
         device_ms = float(bare.plan.duration_ns[~bare.plan.dropped].sum()) / NS_PER_MS
+        usual_ms = replayed(usual.plan).step_ns / NS_PER_MS
+        unsure_ms = self._unsure_ms(usual_ms, device_ms, "graph" in remedies)
+        time = interval(lambda ends: self._time_ms(remedies, ends), quantities, unsure_ms)
         launches = int((bare.plan.gap_ns > 0).sum()) + bare.extra_launches
         return Prediction(time, device_ms, launches)
+
+    def _unsure_ms(self, usual_ms: float, device_ms: float, graph: bool) -> float:
+        """How far a time with remedies may be off if all quantities are certain."""
+        removed_ms = abs(float(self.about.step.work["device_ms"].sum()) - device_ms)
+        host_ms = 0.0 if graph and self.about.update_in_graph else max(0.0, usual_ms - device_ms)
+        return hypot(REPEATED * usual_ms, REMOVED_UNSURE * removed_ms, HOST_UNSURE * host_ms)
 
     def _uncertain(self, graph: bool) -> list[str]:
         """The uncertain quantities of the plain step itself."""

@@ -11,7 +11,6 @@ import pandas as pd
 from workflow_src.common.case import COMPILED, PHASES
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.remedies.combinations import COMPILE, combinations
-from workflow_src.diagnosis.remedies.effects import About, NotKnownError
 from workflow_src.diagnosis.remedies.host import (
     GAP_NS,
     Hosts,
@@ -22,10 +21,12 @@ from workflow_src.diagnosis.remedies.host import (
     unsure_ms,
     usual_hosts,
 )
+from workflow_src.diagnosis.remedies.phase import About
 from workflow_src.diagnosis.remedies.predict import PlainStep, Prediction, luck
 from workflow_src.diagnosis.remedies.rates import Rates, rates_of
 from workflow_src.diagnosis.remedies.span import Span
 from workflow_src.diagnosis.remedies.steps import launched
+from workflow_src.diagnosis.remedies.trial import NotKnownError
 from workflow_src.diagnosis.remedies.work import NO_HOST, OPTIMIZER, PASSES, work_of
 
 Row = dict[str, object]

@@ -33,15 +33,15 @@ def around(usual: float, share: float) -> Span:
     return Span(usual * (1 - share), usual, usual * (1 + share))
 
 
-def interval(time: Callable[[Ends], float], quantities: Sequence[str], repeated: float) -> Span:
-    """A time with its 95 % interval, which is `repeated` (a share of it) if all else is certain.
+def interval(time: Callable[[Ends], float], quantities: Sequence[str], unsure: float) -> Span:
+    """A time with its 95 % interval, which is `unsure` either way if all quantities are certain.
 
     Each quantity is moved to both of its ends, the time is computed again, and the differences are
     added as the root of the sum of their squares (S. J. Kline and F. A. McClintock, "Describing
     uncertainties in single-sample experiments", Mechanical Engineering 75, 1953).
     """
     usual = time({})
-    below = above = (repeated * usual) ** 2
+    below = above = unsure**2
     for name in quantities:
         off = [time({name: end}) - usual for end in (-1, 1)]
         below, above = below + min(0.0, *off) ** 2, above + max(0.0, *off) ** 2

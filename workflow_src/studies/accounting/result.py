@@ -74,6 +74,7 @@ def _sizes(found: Sequence[Phase], rules: Mapping[str, Value | None]) -> pd.Data
         row: dict[str, Cell] = {
             "size": size,
             "precision": precision,
+            "context": known.line.whole("context") if (known := step or forward) else None,
             "6ND / step's FLOPs": rules.get(size),
             "step's peak memory, GiB": (step.peak or step.line.state) if step else None,
             "predicted": step.predicted if step else None,

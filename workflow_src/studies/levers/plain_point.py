@@ -10,8 +10,8 @@ import pandas as pd
 
 from workflow_src.common.case import PHASES, Case
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.remedies.effects import CAST_BYTES, About, Beside
 from workflow_src.diagnosis.remedies.host import GAP_NS, Told, host_span, solved, unsure_ms
+from workflow_src.diagnosis.remedies.phase import CAST_BYTES, About, Beside
 from workflow_src.diagnosis.remedies.predict import PlainStep, luck
 from workflow_src.diagnosis.remedies.rates import NO_PRODUCTS, Rates
 from workflow_src.diagnosis.remedies.span import Span, around

@@ -24,9 +24,8 @@ from workflow_src.studies.levers.steps import (
     cases,
     is_plain,
     steps_of,
-    told_apart,
 )
-from workflow_src.studies.lines import Line, in_gib, lines, shown, unmeasured
+from workflow_src.studies.lines import PROCESSES, Line, differ, in_gib, lines, shown, unmeasured
 
 KINDS = ("core", "products", "casts", "pointwise")
 """The kinds of the device's work that older predictions tell apart, besides the optimizer's."""
@@ -126,7 +125,7 @@ def _saves(step: Step) -> Cell:
         return None
     if step.broken:
         return NOT_FINITE
-    apart = told_apart(step.line, step.plain)
+    apart = differ(step.line, step.plain, PROCESSES)
     return step.saved if apart or not step.saved else Marked(step.saved, UNTOLD)
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from workflow_src.common.words import in_words
 from workflow_src.render.value import Value, complement, difference, ratio
 from workflow_src.studies.levers.points import PLAIN, STACK, stack
-from workflow_src.studies.lines import Line, grouped
+from workflow_src.studies.lines import PROCESSES, Line, differ, grouped
 
 STEP = "train_step"
 
@@ -89,18 +89,6 @@ def _not_finite(line: Line) -> bool:
     return line.text("error_state") == "ok" and line.value("gradients_error", "share") is None
 
 
-def told_apart(one: Line, other: Line | None) -> bool:
-    """Whether two steps differ by more than processes do among themselves.
-
-    Where both ran in several, the medians of theirs must not overlap.
-    """
-    columns = ("fastest_process_ms", "slowest_process_ms")
-    if other is None or not (one.has(*columns) and other.has(*columns)):
-        return True
-    (low, high), (least, most) = (map(line.amount, columns) for line in (one, other))
-    return high < least or low > most
-
-
 @dataclass(frozen=True)
 class Case:
     """The training steps of a case: the plain one, and those with remedies."""
@@ -117,7 +105,9 @@ class Case:
     @property
     def first(self) -> Step | None:
         """The remedy that alone saves most; None if none is shown to save WORTH."""
-        apart = [each for each in self.alone if told_apart(each.line, each.plain) and each.saved]
+        apart = [
+            each for each in self.alone if differ(each.line, each.plain, PROCESSES) and each.saved
+        ]
         best = max(apart, key=_saving, default=None)
         return best if best and _saving(best) >= WORTH else None
 
@@ -126,7 +116,7 @@ class Case:
         """Whether no other remedy's processes overlap with those of the one that saves most."""
         best = self.first
         others = [each for each in self.alone if each is not best]
-        return best is None or all(told_apart(each.line, best.line) for each in others)
+        return best is None or all(differ(each.line, best.line, PROCESSES) for each in others)
 
     @property
     def stacked(self) -> list[Step]:

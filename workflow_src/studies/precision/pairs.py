@@ -7,7 +7,7 @@ from typing import final
 from workflow_src.common import words
 from workflow_src.common.units import US_PER_MS
 from workflow_src.render.value import Value, computed, ratio
-from workflow_src.studies.lines import Line
+from workflow_src.studies.lines import PERCENTILES, Line, differ
 from workflow_src.studies.precision.points import AUTOCAST
 
 SCORES = "scores"
@@ -22,11 +22,21 @@ MEASUREMENTS = {
 @final
 @dataclass(frozen=True)
 class Pair:
-    """One measurement of one size: how many times as fast it is under autocast as in `against`."""
+    """One measurement of one size: how many times as fast it is under autocast as in full."""
 
-    against: str
+    full: Line
     autocast: Line
     speedup: Value
+
+    @property
+    def against(self) -> str:
+        """The full precision."""
+        return self.full.text("precision")
+
+    @property
+    def apart(self) -> bool:
+        """Whether the two times differ by more than their samples do."""
+        return differ(self.full, self.autocast, PERCENTILES)
 
     @property
     def size(self) -> str:
@@ -68,7 +78,7 @@ def pairs(speed: Iterable[Line]) -> list[Pair]:
         if full.text("precision") != AUTOCAST and (cast := _cast(full, timed)):
             times = full.value("median_ms", "ms"), cast.value("median_ms", "ms")
             if speedup := ratio(*times, "times", "full precision / autocast"):
-                found.append(Pair(full.text("precision"), cast, speedup))
+                found.append(Pair(full, cast, speedup))
     return found
 
 

@@ -18,7 +18,8 @@ class Precision:
     """What the study found.
 
     `best`: the comparison of a model under autocast with full precision that gains most; `gained`
-    and `lost`: those that gain or lose over SAME_WITHIN; `gains`: how many gain, by full precision.
+    and `lost`: those that gain or lose over SAME_WITHIN, with samples that don't overlap; `gains`:
+    how many gain, by full precision.
     `speedups` has a row per size, `sums` one per way to add, `norms` per LayerNorm, `types` per
     tensor, `times` per timing.
     """
@@ -44,11 +45,12 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Precision:
     )
     found = pairs(speed)
     models = [pair for pair in found if pair.measurement != SCORES]
-    gained = [pair for pair in models if pair.speedup.number > 1 + SAME_WITHIN]
+    apart = [pair for pair in models if pair.apart]
+    gained = [pair for pair in apart if pair.speedup.number > 1 + SAME_WITHIN]
     return Precision(
         best=max(models, key=lambda pair: pair.speedup.number, default=None),
         gained=tuple(gained),
-        lost=tuple(pair for pair in models if pair.speedup.number < 1 - SAME_WITHIN),
+        lost=tuple(pair for pair in apart if pair.speedup.number < 1 - SAME_WITHIN),
         gains=gains(models, gained),
         speedups=speedups(models),
         sums=shown([_sum(line) for line in sums if line.ok]),

@@ -1,19 +1,17 @@
 """Measures a point by several ranks, each a process, and reads what their traces tell."""
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import torch
 
-from workflow_src.common.errors import StageError
-from workflow_src.common.subprocesses import how_it_ended, run_tied
 from workflow_src.measure.oom import Row
 from workflow_src.studies.models import with_known_sizes
 from workflow_src.studies.ranks.launch import run_ranks
 from workflow_src.studies.ranks.points import ALL_REDUCE, POINT
+from workflow_src.studies.reader import run_reader
 from workflow_src.studies.run_point import main
 from workflow_src.studies.study import Point
 
@@ -72,13 +70,7 @@ def with_traces(rows: list[Row], folder: Path) -> list[Row]:
     """The rows, with what their traces in the folder say, if there are any."""
     if not any(folder.glob("*.json.gz")):
         return rows
-    output = folder / "traces.json"
-    ended = run_tied(
-        [sys.executable, "-m", READER, "--folder", str(folder), "--output", str(output)]
-    )
-    if ended.returncode:
-        raise StageError(f"the reader of traces {how_it_ended(ended.returncode)}")
-    found = json.loads(output.read_text(encoding="utf-8"))
+    found = run_reader(READER, ["--folder", str(folder)], folder / "traces.json")
     return [row | found.get(row.get("way"), {}) for row in rows]
 
 

@@ -23,9 +23,9 @@ from workflow_src.measure.windows import nsys_window
 from workflow_src.measure.workload import Workload
 from workflow_src.model.ranges import range_
 from workflow_src.studies.models import case_of, with_known_sizes
+from workflow_src.studies.reader import run_reader
 from workflow_src.studies.run_point import point_of
 from workflow_src.studies.study import Point, Row
-from workflow_src.studies.warmup.nsys_export import recorded
 from workflow_src.studies.warmup.points import EAGER, LAZY, POINT
 
 PHASES = ("forward", "forward_backward")
@@ -34,6 +34,8 @@ TRIALS = ((LAZY, False), (LAZY, True), (EAGER, True))
 
 Where that step starts cuBLAS itself, EAGER has all of cuBLAS's code loaded in it.
 """
+
+READER = "workflow_src.studies.warmup.read_capture"
 
 LOADING = "CUDA_MODULE_LOADING"
 """The environment variable by which CUDA chooses; it is read when CUDA starts."""
@@ -67,20 +69,18 @@ def _traced(point: Point) -> Row:
             capture = Path(folder, "first.nsys-rep")
             given = _program(point, Path(folder, "steps.json"))
             nsys_cli.profile(capture, given, point["device"], os_tracing=False)
-            database = capture.with_suffix(".sqlite")
-            nsys_cli.export_sqlite(capture, database)
-            return traced_row(database, point["steps"])
+            export = capture.with_suffix(".sqlite")
+            nsys_cli.export_sqlite(capture, export)
+            return {"sweep": "traced"} | read_export(export, point["steps"])
     except TraceError as error:
         return {"sweep": "traced", "status": "skipped", "reason": str(error)}
 
 
-def traced_row(database: Path, steps: int) -> Row:
-    """The row of an export. Raises TraceError unless it has `steps` steps of each phase."""
-    found = recorded(database, PHASES)
-    for phase, mine in found["steps"].items():
-        if len(mine) != steps:
-            raise TraceError(f"nsys recorded {len(mine)} of {steps} steps of {phase}")
-    return {"sweep": "traced", "status": "ok", "reason": ""} | found
+def read_export(export: Path, steps: int) -> Row:
+    """What a point keeps of an export, or why there is nothing: see read_capture.recorded."""
+    asked = ["--export", str(export), "--steps", str(steps), "--phases", *PHASES]
+    found: Row = run_reader(READER, asked, export.with_suffix(".json"))
+    return found
 
 
 def _loading(point: Point) -> list[Row]:

@@ -1,6 +1,6 @@
 """What the host does during the steps of a capture: its time split by the CUDA calls in progress.
 
-The steps and calls are those that a point keeps; see `nsys_export.recorded`.
+The steps and calls are those that a point keeps; see `read_capture.recorded`.
 """
 
 from collections import Counter

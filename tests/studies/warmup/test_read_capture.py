@@ -1,71 +1,53 @@
 import json
-from pathlib import Path
+import sqlite3
+from contextlib import closing
 
-import pytest
-
-from tests.simulated_gpu import MAIN, Recording
-from workflow_src.common.errors import TraceError
+from tests.simulated_gpu import Recording
+from tests.studies.warmup.first_steps import LAUNCH, WAIT, capture
 from workflow_src.studies.warmup import cause as cause_of
-from workflow_src.studies.warmup.host_time import (
-    split,
-)
-from workflow_src.studies.warmup.nsys_export import recorded
-
-LAUNCH, MALLOC, WAIT = "cudaLaunchKernel_v7000", "cudaMalloc_v3020", "cudaDeviceSynchronize_v3020"
-
-
-OTHER = MAIN + 1
-"""Another thread of the process, such as autograd's."""
-
-
-def capture(folder: Path, steps: int = 4) -> Path:
-    """An export with steps of 1,000 ns: a launch each, whose first takes longer, and a wait."""
-    recording = Recording()
-    now = 0
-    for phase, kernel in (("forward", "k"), ("forward_backward", "l")):
-        for number in range(steps):
-            took = 600 if number == 0 else 10 + number
-            recording.range(phase, now, now + 1_000)
-            recording.range("forward", now + 50, now + 900)  # The model's own, inside the step.
-            recording.kernel((now + 100, now + 100 + took), (now + 800, now + 850), kernel)
-            recording.call(WAIT, now + 800, now + 900)
-            number_of = recording.names["cudaLaunchKernel_v7000"]
-            recording.calls.append((now + 90, now + 95, OTHER, None, number_of))
-            now += 2_000
-    return recording.write(folder) / "trace.sqlite"
+from workflow_src.studies.warmup.host_time import split
+from workflow_src.studies.warmup.read_capture import kept, recorded
 
 
 def test_a_point_keeps_the_steps_and_calls_of_an_export(tmp_path):
-    row = cause_of.traced_row(capture(tmp_path), 4)
+    row = cause_of.read_export(capture(tmp_path), 4)
     assert json.loads(json.dumps(row)) == row
     starts = range(0, 16_000, 2_000)
     ranges = [[start, start + 1_000] for start in starts]
     assert row["steps"] == {"forward": ranges[:4], "forward_backward": ranges[4:]}
-    launch = "cudaLaunchKernel_v7000"
     assert row["calls"] == [
-        {"name": launch, "kernels": ["k"]},
+        {"name": LAUNCH, "kernels": ["k"]},
         {"name": WAIT, "kernels": []},
-        {"name": launch, "kernels": ["l"]},
-        {"name": launch, "kernels": []},
+        {"name": LAUNCH, "kernels": ["l"]},
+        {"name": LAUNCH, "kernels": []},
     ]
     main, other = row["threads"]
     assert main["call"] == [0, 1] * 4 + [2, 1] * 4
     assert main["later_ns"] == [100, *[700, 1_300] * 7, 700]
     assert main["took_ns"][:4] == [600, 100, 11, 100]
     assert other == {"call": [3] * 8, "later_ns": [90, *[2_000] * 7], "took_ns": [5] * 8}
-    with pytest.raises(TraceError, match="nsys recorded 4 of 6 steps of forward"):
-        cause_of.traced_row(tmp_path / "trace.sqlite", 6)
+
+
+def test_a_point_says_why_it_keeps_no_steps(tmp_path):
+    export = capture(tmp_path)
+    fewer = {"status": "skipped", "reason": "nsys recorded 4 of 6 steps of forward"}
+    assert kept(export, cause_of.PHASES, 6) == fewer
+    with closing(sqlite3.connect(export)) as connection, connection:
+        connection.execute("UPDATE NVTX_EVENTS SET end = NULL WHERE start > 14000")
+    assert kept(export, cause_of.PHASES, 4)["reason"].startswith("nsys recorded a range without an")
+    with closing(sqlite3.connect(export)) as connection, connection:
+        connection.execute("UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET start = NULL WHERE start < 200")
+    assert "2 bad calls in the capture" in kept(export, cause_of.PHASES, 4)["reason"]
     (tmp_path / "empty.sqlite").write_bytes(b"")
-    with pytest.raises(TraceError, match="no such table: NVTX_EVENTS"):
-        cause_of.traced_row(tmp_path / "empty.sqlite", 6)
+    assert "empty" in kept(tmp_path / "empty.sqlite", cause_of.PHASES, 4)["reason"]
 
 
 def test_what_a_point_keeps_is_split_into_a_row_per_phase_and_step(tmp_path):
-    rows = split(cause_of.traced_row(capture(tmp_path), 4))
+    rows = split(kept(capture(tmp_path), cause_of.PHASES, 4))
     assert [(row["phase"], row["step"]) for row in rows] == [
         (phase, step) for phase in ("forward", "forward_backward") for step in range(4)
     ]
-    assert {(row["sweep"], row["status"], row["reason"]) for row in rows} == {("traced", "ok", "")}
+    assert {(row["status"], row["reason"]) for row in rows} == {("ok", "")}
     first, second = rows[:2]
     assert first["wall_ns"] == 1_000 and first["kernels"] == 1
     assert first["ns"] == {

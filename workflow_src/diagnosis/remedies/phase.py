@@ -1,0 +1,131 @@
+"""What is known of a case's phase before any remedy: its step, its products and their casts."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.common.intervals import Indices
+from workflow_src.diagnosis.changes import Factors, Mask
+from workflow_src.diagnosis.remedies.rates import Rates, is_product
+from workflow_src.diagnosis.remedies.span import Span
+from workflow_src.diagnosis.remedies.steps import Launched
+from workflow_src.diagnosis.remedies.work import CORE_PRODUCT, FORWARD, PRODUCT
+
+CAST_BYTES = 6
+"""Per element: a cast between float32 and bf16 reads one and writes the other."""
+
+CAST_ACTIVATIONS = Span(0.3, 0.6, 1.0)
+"""Of the inputs and results of linear layers, how many are cast: some are in bf16 already."""
+
+
+class Core(NamedTuple):
+    """Attention written out: its products forward, their FLOPs, and how many layers have it."""
+
+    products: Mask
+    flops: float
+    layers: int
+
+
+@dataclass(frozen=True)
+class Products:
+    """Rows of work that multiply, and the time (ms) of each in another precision, with casts.
+
+    A column per end of the span, so that -1 is the last: usual, most, least.
+    """
+
+    rows: Indices
+    ms: Factors
+    casts_ms: Factors
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What was measured beside a plain step, and takes the place of what its tables tell.
+
+    core: what attention's core takes in another precision, of its present time, by precision and
+    pass; attention_ms: fused attention in all layers, likewise; cast_bytes: of weights and
+    activations under autocast, by pass.
+    """
+
+    core: Mapping[tuple[str, str], Span] = field(default_factory=dict)
+    attention_ms: Mapping[tuple[str, str], Span] = field(default_factory=dict)
+    cast_bytes: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class About:
+    """What is known of a case's phase.
+
+    tokens: of a batch; parameters: 0 if it isn't known; update_in_graph: whether a graph holds
+    AdamW written out, too, which counts its steps on the host: its time is that of a replay.
+    """
+
+    step: Launched
+    rates: Rates
+    precision: str
+    optimizer: str
+    tokens: int
+    parameters: float
+    update_in_graph: bool = True
+    beside: Beside = Beside()
+
+    @cached_property
+    def core(self) -> "Core | None":
+        """Attention's core; None if no range is it."""
+        step, work = self.step, self.step.work
+        products = step.of("kind", CORE_PRODUCT) & step.of("pass", FORWARD)
+        if not products.any():
+            return None
+        table = work.loc[products, ["m", "n", "k", "matrices", "launches"]].astype("float64")
+        flops = 2.0 * float(table.prod(axis=1).sum())
+        return Core(products, flops, int(table["launches"].max()))
+
+    @cached_property
+    def _products(self) -> dict[str, "Products"]:
+        return {}
+
+    def products(self, precision: str) -> "Products":
+        """What its products would take in another precision."""
+        if precision not in self._products:
+            rows = np.flatnonzero(is_product(self.step.work))
+            given = [self.step.work.iloc[row] for row in rows]
+            about = (self.precision, precision, self.tokens)
+            ms = [self.rates.product_ms(row, *about) for row in given]
+            casts = [_casts_ms(self, row) for row in given]
+            self._products[precision] = Products(rows, _by_end(ms), _by_end(casts))
+        return self._products[precision]
+
+
+def _by_end(spans: Sequence[Span]) -> Factors:
+    return np.array([[each.at(end) for end in (0, 1, -1)] for each in spans]).reshape(-1, 3)
+
+
+def _casts_ms(about: About, row: pd.Series) -> Span:
+    """Casts to and from bf16 beside a product: its weight's and some of its activations'."""
+    each = CAST_BYTES * row["launches"] / about.rates.copy_bytes_per_ms
+    m, n, k, matrices = (float(row[name]) for name in ("m", "n", "k", "matrices"))
+    if not m:
+        return _share_of_casts_ms(about, row)
+    if row["kind"] == CORE_PRODUCT:
+        wide = matrices * m * (k if row["leaf"] == "values" else 0.0)
+        return Span(0.5, 1.0, 1.2).times(each * wide)
+    if row["pass"] == FORWARD:
+        return Span(*(each * (n * k + share * m * k) for share in CAST_ACTIVATIONS))
+    if k == about.tokens:
+        return Span(0.8, 1.0, 1.2).times(each * m * n)
+    return CAST_ACTIVATIONS.times(each * m * n)
+
+
+def _share_of_casts_ms(about: About, row: pd.Series) -> Span:
+    """Of the casts beside products whose sizes aren't known, by their time."""
+    name, work = row["pass"], about.step.work
+    if row["kind"] == CORE_PRODUCT or name not in about.beside.cast_bytes:
+        return Span(0.0, 0.0, 0.0)
+    alike = work[(work["pass"] == name) & (work["kind"] == PRODUCT)]
+    share = row["device_ms"] / alike["device_ms"].sum()
+    ms = share * about.beside.cast_bytes[name] / about.rates.copy_bytes_per_ms
+    return Span(0.6, 1.0, 1.4).times(ms)
