@@ -25,7 +25,6 @@ from workflow_src.tables.laws import LAWS, READ, check, read_tables
 from workflow_src.tables.operators import in_steps
 
 ROOT = Path(__file__).parent.parent
-PUBLISHED = H200 / "tables"
 EXPORTS = ROOT / "tests" / "data" / "nsys"
 
 TINY = ("tiny", 128, 512, 2, 4, 10_000, 4, 64)
@@ -75,9 +74,9 @@ def test_tables_of_recorded_captures_obey_all_laws(made: Callable[[str], Path], 
         assert set(each.compared(tables)["case"]) == {name}, f"{each.name} compares nothing"
 
 
-def test_tables_of_a_published_run_on_a_gpu_obey_all_laws() -> None:
-    """Those of the run on H200s are older than the laws: see OLD."""
-    tables = read_tables(H100 / "tables")
+@pytest.mark.parametrize("run", [H100, H200], ids=["H100", "H200"])
+def test_tables_of_published_runs_on_gpus_obey_all_laws(run: Path) -> None:
+    tables = read_tables(run / "tables")
     assert check(tables).to_dict("records") == []
     for each in LAWS:
         assert len(each.compared(tables)), f"{each.name} compares nothing"
@@ -201,28 +200,6 @@ def test_what_only_one_table_has_is_a_violation(made: Callable[[str], Path]) -> 
         "records"
     )
     assert (row["left"], row["right"], row["difference"]) == (3, 0, 3)
-
-
-OLD = {
-    # They have no captured_path: the time of gradients stands in forward's ranges alone.
-    "operators = kernels, by path and family": 6227,
-    "operators = kernels, calls": 6223,
-    # Paths were those of the record, which lost ranges in 12 cases.
-    "operators = kernels, forward by path and family": 553,
-    "operators: paths are ranges": 55,
-    # Bytes lay with the first activity of a call, which may be a memset.
-    "operators: setting memory moves no bytes of others": 20,
-    "operators: products have bytes": 25,
-    "operators = products, bytes": 25,
-}
-"""Violations in the published tables, which older code made from captures that no longer exist."""
-
-
-def test_the_published_tables_violate_only_what_older_code_did() -> None:
-    found = check(read_tables(PUBLISHED))
-    assert found["law"].value_counts().to_dict() == OLD
-    lost = found[found["law"] == "operators = kernels, forward by path and family"]
-    assert lost["case"].nunique() == 12
 
 
 def verified(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:

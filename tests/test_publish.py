@@ -17,7 +17,9 @@ from workflow_src.captures.reading import read
 from workflow_src.cli.publish import clean_export, public_tables, publish
 from workflow_src.common.atomic_write import write_csv, write_json
 from workflow_src.common.case import PHASES, TABLES
+from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW_NS
 from workflow_src.dag.start import make_dag
+from workflow_src.diagnosis.replay import TOLERANCE
 from workflow_src.measure import machine
 from workflow_src.placing.case_capture import read_case, require_complete
 from workflow_src.placing.families import load_rules
@@ -195,6 +197,18 @@ def test_the_readmes_say_how_far_backward_is_from_single_threaded_autograd() -> 
     for readme in ("README.md", "examples/h200/README.md"):
         text = (ROOT / readme).read_text()
         assert said in text and f"{len(table)} pairs" in text
+
+
+def test_the_benchmarks_say_how_near_replayed_steps_of_the_suite_come() -> None:
+    steps = pd.read_csv(ROOT / "examples" / "h200" / "checks" / "replayed_steps.csv")
+    steps["error"] = (steps["replayed_ns"] / steps["recorded_ns"] - 1).abs()
+    text = (ROOT / "benchmarks" / "README.md").read_text()
+    assert f"has all {len(steps)}." in text
+    bound = steps["device_us_per_activity"] < LAUNCH_BOUND_BELOW_NS / 1000
+    for _, rows in steps.groupby(["range", bound]):
+        error, cases = rows["error"], rows["case"].nunique()
+        off = f"{error.median():.2%} | {error.max():.2%}".replace("%", " %")
+        assert f"| {cases} | {len(rows)} | {off} | {(error <= TOLERANCE).sum()} |" in text
 
 
 MEDIANS = re.compile(r"^\| medians of the cases of each precision .*\n(?:\|.*\n)+", re.MULTILINE)

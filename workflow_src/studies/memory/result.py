@@ -17,6 +17,7 @@ from workflow_src.studies.lines import (
     lines,
     out_of,
     shown,
+    spread,
     unmeasured,
 )
 
@@ -62,9 +63,10 @@ NEAR_LIMIT = 0.25
 class Peaks:
     """Peaks beside their predictions: by size, context and precision; of steps near the limit.
 
-    asked: each by what was asked for, handed out and reserved.
+    asked: each by what was asked for, handed out and reserved; batch: of every step.
     """
 
+    batch: Cell
     table: pd.DataFrame
     near: pd.DataFrame
     asked: pd.DataFrame
@@ -141,6 +143,7 @@ def _peaks(peaks: Sequence[Line]) -> Peaks:
     cases = grouped(peaks, "size", "context", "precision")
     near = [mine for mine in cases if any(map(_is_near, mine))]
     return Peaks(
+        batch=spread(line.value("batch", "count") for line in peaks),
         table=shown([_row(mine) for mine in cases if mine not in near]),
         near=shown([_limit(line) for mine in near for line in mine if _is_near(line)]),
         asked=shown([_asked(line) for line in peaks if line.has("requested_mib")]),
@@ -178,7 +181,6 @@ def _row(mine: Sequence[Line]) -> dict[str, Cell]:
     row: dict[str, Cell] = {
         "size": first.text("size"),
         "context": first.whole("context"),
-        "batch": first.whole("batch"),
         "precision": first.text("precision"),
     }
     for line in mine:
