@@ -72,7 +72,8 @@ class More(StrEnum):
     PROBLEM = "Not all could be diagnosed: {why}."
     WAITS = (
         "Process {process} waits for others in collectives for {waits} ms in all, {of_device} of "
-        "its device time. All tables but the one that compares processes count waiting as device time."
+        "its device time. All tables but the one that compares processes count waiting as device "
+        "time."
     )
 
 
