@@ -23,10 +23,11 @@ import sys
 
 sys.path.insert(0, workflow.basedir)
 from workflow_src.dag.paths import input_folder, output_folder
-from workflow_src.dag.start import make_dag, readable, require_own_folder
+from workflow_src.dag.start import make_dag, readable, require_own_folder, require_room
 from workflow_src.plan.suites import CASE_PATTERN
 
 require_own_folder(workflow)
+require_room()
 
 
 configfile: readable("config.yaml")

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.workflow import ROOT, SUITE, Project, make_project
+from tests.workflow import ROOT, SUITE, Project
 
 pytestmark = pytest.mark.workflow
 
@@ -164,12 +164,6 @@ def draw(table: pd.DataFrame) -> Figure:
 }
 
 
-@pytest.fixture
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A working copy."""
-    return make_project(tmp_path_factory.mktemp("adding"))
-
-
 def add_question(project: Project) -> None:
     folder = project.folder / "workflow_src" / "answers" / "kernel_count"
     folder.mkdir()
@@ -212,20 +206,24 @@ def _text(project: Project, file: str) -> str:
 
 
 def test_adding_a_question_a_study_and_a_size(project: Project) -> None:
+    """To a finished run, of which nothing is measured again."""
     add_question(project)
     add_study(project)
     micro = "  micro: {d_model: 16, d_ff: 32, layers: 1, heads: 2}"
     project.edit("config.yaml", "\nsizes:\n", f"\nsizes:\n{micro}\n")
-    project.edit("config.yaml", "smoke:\n    sizes: [tiny]", "smoke:\n    sizes: [micro]")
-    project.edit("config.yaml", "contexts: [16, 32]", "contexts: [16]")
+    project.log.unlink()
     project.run("--config", *SUITE, "studies=[addition]")
+    measured = [stage for stage in project.stages() if stage.endswith(("benchmark", "measure"))]
+    assert measured == ["workflow_src.studies.addition.measure"]
     report = (project.folder / "report.md").read_text()
     values = json.loads((project.folder / "results/smoke/answers/g.json").read_text())["values"]
     assert "## (g) How many?" in report and "Kernels were counted." in report
-    (count,) = (each["value"] for each in values)
-    assert count > 0
-    assert re.search(rf"^\| micro-ctx16-fp32 +\| +{count} \|$", report, flags=re.MULTILINE)
+    assert len(values) == 2 and all(each["value"] > 0 for each in values)
+    for case, each in zip(("tiny-ctx16-fp32", "tiny-ctx32-fp32"), values, strict=True):
+        assert re.search(rf"^\| {case} +\| +{each['value']} \|$", report, flags=re.MULTILINE)
     assert "### An addition" in report and "Each takes" in report
+    project.edit("config.yaml", "smoke:\n    sizes: [tiny]", "smoke:\n    sizes: [tiny, micro]")
+    project.run("results/smoke/benchmark/micro-ctx16-fp32.json")
 
 
 def test_files_named_in_the_checklists_exist() -> None:

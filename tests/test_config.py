@@ -169,9 +169,11 @@ def test_a_key_that_is_there_twice_is_refused(tmp_path: Path) -> None:
         ("steps: 1_0", "steps: YAML reads 1_0 as 10; allowed: "),
         ("memory_limit_gib: 1:30.5", "memory_limit_gib: YAML reads 1:30.5 as 90.5; allowed: "),
         ("suites: {s: {sizes: [tiny], contexts: [16, 020]}}", "contexts: YAML reads 020 as 16; "),
+        ("axes: {act: [relu, off]}", "act: YAML reads off as false; allowed: true, false, or text"),
+        ("tag: Yes", "tag: YAML reads Yes as true; allowed: "),
     ],
 )
-def test_a_number_that_yaml_reads_otherwise_than_it_looks_is_refused(
+def test_a_value_that_yaml_reads_otherwise_than_it_looks_is_refused(
     tmp_path: Path, line: str, said: str
 ) -> None:
     path = tmp_path / "config.yaml"
@@ -183,8 +185,10 @@ def test_a_number_that_yaml_reads_otherwise_than_it_looks_is_refused(
 
 def test_numbers_as_everybody_reads_them_are_allowed(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
-    path.write_text("{a: 0, b: -10, c: 0.5, d: 1.5e+3, e: .5, f: '010', g: 0x10, h: x_1}\n")
-    assert list(read_yaml(path).values()) == [0, -10, 0.5, 1500, 0.5, "010", 16, "x_1"]
+    path.write_text(
+        "{a: 0, b: -10, c: 0.5, d: 1.5e+3, e: .5, f: '010', g: 0x10, h: x_1, i: True}\n"
+    )
+    assert list(read_yaml(path).values()) == [0, -10, 0.5, 1500, 0.5, "010", 16, "x_1", True]
 
 
 def test_an_empty_file_is_refused_in_one_sentence(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ SMALL = {
     # Reads the processes, and draws no pairs of runs.
     r"json$": "json --per-run",
     r"OMP_NUM_THREADS=1 ": "",
-    r"module_ranges$": "module_ranges --pairs 2 --steps 1",
+    r"module_ranges$": "module_ranges --pairs 1 --steps 1",
 }
 """What is replaced in them; the settings of the smoke suite stand in the project's config.yaml."""
 

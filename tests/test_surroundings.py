@@ -130,3 +130,18 @@ def test_a_disk_that_stays_full_leaves_what_was_made_and_then_goes_on(tmp_path: 
         (results / "rest").unlink()
         project.run(plan)
         assert (project.folder / plan).exists() and log.exists()
+
+
+@needs_root
+@pytest.mark.workflow
+def test_a_full_folder_for_temporary_files_ends_the_workflow_in_one_sentence(
+    tmp_path: Path,
+) -> None:
+    project = make_project(tmp_path / "project")
+    with mounted(tmp_path / "full", "64k") as full:
+        environment = os.environ | {"TMPDIR": str(full)}
+        _, printed = snakemake(["--cores=1", PLAN.format(tag="smoke")], project.folder, environment)
+    assert printed.splitlines()[-1] == (
+        f"{full}: No space left on device; free some space, or set TMPDIR to a folder with more"
+    )
+    assert project.results() == set()

@@ -4,6 +4,10 @@ Writes a row per recorded loop: the rank of its fault's mechanism among this pro
 the labels of other tools that claim a cause. `nsys analyze` and nsys-ai read exports of nsys.
 torch's pattern matcher can't read a recording: it looks at a live run on the machine's device, of
 small loops on a CPU, and only of faults that one of its patterns is about and of two clean loops.
+
+Needs nsys (2023.4 or later) on the path, nsys-ai (`pip install nsys-ai`, in an environment of its
+own), and torch here; a folder has nsys/, torch/ and measured.csv, as benchmarks.planted.record
+writes them.
 """
 
 import argparse

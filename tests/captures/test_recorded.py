@@ -24,6 +24,7 @@ DATA = Path(__file__).parents[1] / "data" / "captures"
         ("llama.sqlite.gz", 61_646_199, 0, 4),
         ("graph.sqlite.gz", 24_865_066, 0, 3),
         ("graph.json.gz", 16_497_271, 0, 3),
+        ("graph_nodes.sqlite.gz", 809_820, 0, 3),
         ("ddp.sqlite.gz", 100_145_349, 0, 10),
         ("streams.sqlite.gz", 4_172_615, 205_444, 7),
         ("streams.json.gz", 2_589_399, 0, 6),
@@ -40,6 +41,15 @@ def test_all_device_time_is_accounted_for(
     assert tables["unplaced"]["busy_ns"].sum() == unplaced_ns
     assert len(tables["paths"]) == paths
     assert sum(busy(tables).values()) + unplaced_ns == total_ns
+
+
+def test_a_graphs_nodes_are_what_the_step_is_without_it_and_no_finding_takes_them_for_one() -> None:
+    """The first node fills gradients with zeros; all nodes have one launch, the graph's."""
+    tables = tables_in(DATA / "graph_nodes.sqlite.gz", diagnosed=True)
+    kernels = tables["kernels"]
+    replayed = kernels[kernels["path"] == "step/replay"]
+    assert replayed.groupby("kind")["activities"].sum().to_dict() == {"kernel": 3 * 68, "set": 3}
+    assert "zero_fills" not in set(tables["findings"]["mechanism"])
 
 
 def test_parts_of_a_table_make_up_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:

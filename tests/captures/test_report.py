@@ -74,7 +74,7 @@ def test_a_recorded_capture_says_where_its_device_time_lies(
                 (Verdict.FINDING, ""),
                 (More.PROFILED, ""),
                 (More.SEVERAL, ""),
-                (More.WAITS, "for 41.3 ms, 58 % of"),
+                (More.WAITS, "for 41.3 ms in all, 58 % of"),
             ],
         ),
         ("ddp.sqlite.gz", "train", [(Verdict.NOT_NAMED, "name train,"), (More.WAITS, "58 %")]),

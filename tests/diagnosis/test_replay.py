@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.diagnosis.models import Call, Model
+from tests.examples import costly
 from workflow_src.common.errors import TraceError
 from workflow_src.diagnosis.changes import (
     Change,
@@ -178,6 +179,7 @@ CALL = st.builds(
 )
 
 
+@costly
 @given(st.lists(CALL, min_size=2, max_size=12), st.integers(1, 4), st.data())
 def test_nothing_that_is_taken_away_makes_a_step_longer(
     calls: list[Call], queue: int, data: st.DataObject

@@ -71,8 +71,8 @@ class More(StrEnum):
     )
     PROBLEM = "Not all could be diagnosed: {why}."
     WAITS = (
-        "Process {process} waits for others in collectives for {waits} ms, {of_device} of its "
-        "device time. All tables but the one that compares processes count waiting as device time."
+        "Process {process} waits for others in collectives for {waits} ms in all, {of_device} of "
+        "its device time. All tables but the one that compares processes count waiting as device time."
     )
 
 

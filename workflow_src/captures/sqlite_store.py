@@ -3,7 +3,7 @@
 import itertools
 import math
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,27 +64,35 @@ class Database:
         """The columns of some rows after others.
 
         Values are looked at one by one only where some aren't numbers. In a column declared to hold
-        integers, SQLite stores all that could be taken for one as one.
+        integers, SQLite stores all that could be taken for one as one, but for bytes, even digits.
+        Of times, whose sums must be right, the greatest value tells: bytes come after all else.
         """
         declared = all((table, each.column) in self.declared for each in wanted)
         forms = (_present, _integer) if declared else (_integer,)
-        queries = [self._query(table, [form(each) for each in wanted], where) for form in forms]
+        queries = [self._query(table, wanted, form, where) for form in forms]
         last: float = -math.inf
         while True:
             for query in queries:
-                rows, at, *texts = self.connection.execute(query, (last,)).fetchone()
+                rows, at, *found = self.connection.execute(query, (last,)).fetchone()
                 if not rows:
                     return
+                texts, greatest = found[: len(wanted)], found[len(wanted) :]
                 parts = [_numbers(text) for text in texts]
-                if all(len(part) == rows for part in parts):
+                bytes_too = any(isinstance(value, bytes) for value in greatest)
+                if not bytes_too and all(len(part) == rows for part in parts):
                     break
             last = at
             yield parts
 
-    def _query(self, table: str, columns: Sequence[str], where: str) -> str:
-        """How many of the next rows there are, the last one, and columns joined by commas."""
-        inner = ", ".join(f"{column} AS c{n}" for n, column in enumerate(columns))
-        outer = ", ".join(f"CAST(group_concat(c{n}) AS BLOB)" for n in range(len(columns)))
+    def _query(
+        self, table: str, wanted: Sequence[Wanted], form: Callable[[Wanted], str], where: str
+    ) -> str:
+        """How many of the next rows there are, the last one, columns joined by commas, and the
+        greatest value of each that holds times."""
+        inner = ", ".join(f"{form(each)} AS c{n}" for n, each in enumerate(wanted))
+        joined = [f"CAST(group_concat(c{n}) AS BLOB)" for n in range(len(wanted))]
+        times = [n for n, each in enumerate(wanted) if each.no_integer == -LATEST_NS]
+        outer = ", ".join([*joined, *(f"max(c{n})" for n in times)])
         # A view has no rowid: its rows are joined at once, as if all had the same.
         row, limit = ("0", -1) if table in self.views else ("rowid", JOINED)
         return (

@@ -1,8 +1,11 @@
 """What the Snakefile does first: checks that end with one sentence, and then the DAG."""
 
+import errno
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from workflow_src.dag.dag import Dag, dag_of
@@ -12,6 +15,9 @@ from workflow_src.plan.suites import make_plan
 from workflow_src.plan.targets import unknown_case
 from workflow_src.plan.unfinished import lost
 from workflow_src.studies.study import STUDIES
+
+MODEL_BYTES = 2**18
+"""More than the scheduler's model of some hundred jobs takes."""
 
 
 def require_own_folder(workflow: Any) -> None:
@@ -40,6 +46,23 @@ def _require_project_folder(folder: str) -> None:
             f"snakemake runs in {Path.cwd()}, but all paths are relative to the project's folder: "
             f"cd {folder}, without -d and -s; results of separate runs have separate tags there"
         )
+
+
+def require_room() -> None:
+    """Exit with a sentence if the folder of temporary files is full.
+
+    Snakemake's scheduler writes its model there, and ends in a traceback if it can't.
+    """
+    folder = os.environ.get("TMPDIR") or "/tmp"
+    try:
+        with TemporaryFile(dir=folder) as file:
+            file.write(bytes(MODEL_BYTES))
+            file.flush()
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise SystemExit(
+                f"{folder}: {error.strerror}; free some space, or set TMPDIR to a folder with more"
+            ) from None
 
 
 def readable(path: str) -> str:

@@ -114,9 +114,12 @@ class Subject:
 
     @cached_property
     def launched(self) -> "pd.Series[str]":
-        """What each call launched, by the name of its first activity; else the call's own name."""
-        first = self.work.drop_duplicates("call").set_index("call")["name"]
-        return first.reindex(self.calls.index).fillna(self.calls["name"]).astype(object)
+        """What each call launched, by the name of its activity; else the call's own name.
+
+        So that of a call that launched several: a CUDA graph isn't one of the kernels in it.
+        """
+        only = self.work.drop_duplicates("call", keep=False).set_index("call")["name"]
+        return only.reindex(self.calls.index).fillna(self.calls["name"]).astype(object)
 
     @cached_property
     def loop_thread(self) -> int:

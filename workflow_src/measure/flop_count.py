@@ -88,7 +88,8 @@ def _self_attention(
 def _encoder_layer(given: Shape, width: int, heads: int, *rest: Any, **__: Any) -> int:
     """Of that and of the two layers that follow it."""
     attention = _self_attention(given, given, given, width, heads, *rest)
-    return attention + int(2 * prod(given[:-1]) * sum(prod(shape) for shape in rest[11:15:2]))
+    hidden = sum(prod(shape) for shape in rest[11:15:2])
+    return int(attention + 2 * prod(given[:-1]) * hidden)
 
 
 ADDED: dict[str, Callable[..., int]] = {

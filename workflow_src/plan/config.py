@@ -200,7 +200,7 @@ def _stem(workload: str) -> str:
 
 
 class _Strict(yaml.SafeLoader):
-    """YAML in which a key that is there twice is an error, or a number not read as usual."""
+    """YAML in which a key that is there twice is an error, or a value not read as it looks."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         """A mapping. Raises yaml.YAMLError for a key that it names twice."""
@@ -219,6 +219,11 @@ class _Strict(yaml.SafeLoader):
             raise ConfigError(
                 f"{key}: YAML reads {node.value} as {self.construct_object(node)}; allowed: a "
                 "number in digits without a 0 in front, a colon or an underscore, or text in quotes"
+            )
+        if kind == "bool" and node.value.lower() not in ("true", "false"):
+            raise ConfigError(
+                f"{key}: YAML reads {node.value} as {str(self.construct_object(node)).lower()}; "
+                "allowed: true, false, or text in quotes"
             )
 
 

@@ -1,8 +1,5 @@
 """What is derived of a measured point: formulas and rates, by hand."""
 
-import subprocess
-import sys
-
 import pytest
 
 from tests.studies.accounting.points import (
@@ -16,7 +13,6 @@ from tests.studies.accounting.points import (
     activity,
     derived,
 )
-from tests.workflow import ROOT
 from workflow_src.model.flops import matmul_flops
 from workflow_src.model.memory_formulas import model_row, peak_bytes, phase_flops
 from workflow_src.studies.accounting import analyze as accounting
@@ -92,20 +88,3 @@ def test_what_ran_out_of_memory_keeps_its_formulas() -> None:
     assert [row["status"] for row in parts] == ["oom"] * 7
     assert all(row["flops"] > 0 and "busy_ms" not in row for row in parts)
     assert "tflop_per_s" not in last
-
-
-def imported_by(module: str) -> set[str]:
-    """The modules that a fresh Python has imported after `module`."""
-    code = f"import sys, {module}; print(*sys.modules)"
-    ended = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    return set(ended.stdout.split())
-
-
-def test_formulas_are_no_part_of_what_is_measured() -> None:
-    formulas = {"workflow_src.model.memory_formulas", "workflow_src.model.flops"}
-    measuring = imported_by("workflow_src.studies.accounting.measure")
-    assert measuring.isdisjoint(formulas | {"pandas", "workflow_src.placing.families"})
-    deriving = imported_by("workflow_src.studies.accounting.analyze")
-    assert formulas <= deriving and "torch" not in deriving

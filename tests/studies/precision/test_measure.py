@@ -1,6 +1,3 @@
-import subprocess
-import sys
-
 import pandas as pd
 import torch
 
@@ -63,18 +60,3 @@ def test_a_model_that_does_not_fit_leaves_the_scores(monkeypatch):
     found = [(row["measurement"], row["status"]) for row in rows]
     assert found == [("forward", "oom"), ("forward_backward", "skipped"), ("scores", "ok")]
     assert rows[0]["reason"] == "CUDA out of memory"
-
-
-def imported_by(module: str) -> set[str]:
-    """The modules that a fresh Python has imported after `module`."""
-    code = f"import sys, {module}; print(*sys.modules)"
-    ended = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    return set(ended.stdout.split())
-
-
-def test_measuring_and_deriving_keep_apart():
-    measuring = imported_by("workflow_src.studies.precision.measure")
-    assert measuring.isdisjoint({"pandas", "workflow_src.placing.families"})
-    assert "torch" not in imported_by("workflow_src.studies.precision.analyze")

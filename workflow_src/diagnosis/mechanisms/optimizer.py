@@ -26,7 +26,8 @@ def _stretches(subject: Subject) -> list[pd.DataFrame]:
     """The loop's elementwise launches between products in a range, where they are many."""
     calls = own_launches(subject, True)
     calls = calls[calls["kind"] == LAUNCH]
-    family = subject.work.drop_duplicates("call").set_index("call")["family"].astype(object)
+    only = subject.work.drop_duplicates("call", keep=False)
+    family = only.set_index("call")["family"].astype(object)
     calls = calls.assign(family=family.reindex(calls.index))
     product = calls["family"].isin(PRODUCTS)
     alone = ~calls["path_text"].isin(calls.loc[product, "path_text"])
