@@ -2,7 +2,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.studies.memory.records import ABOUT, record
-from tests.studies.tables import filled, joined, printed
+from tests.studies.tables import NO_CEILINGS, filled, joined, printed
 from workflow_src.model.saved_tensors import attention_tensors, feed_forward_tensors
 from workflow_src.studies.memory import analyze
 from workflow_src.studies.memory.headline import headline
@@ -47,8 +47,19 @@ def test_predictions_of_what_fits_are_scored(tmp_path: Path) -> None:
     found = result(table, table[:0])
     said = headline(found)
     assert said.verdict.name == "BOTH"
-    assert found.peaks["training step, GiB"].tolist() == ["OOM"]
+    assert found.peaks.table["training step, GiB"].tolist() == ["OOM"]
     assert [cell.number for cell in found.fits.cells] == [1, 2]  # type: ignore[union-attr]
+
+
+def test_what_nearly_fills_the_device_stands_apart(tmp_path: Path) -> None:
+    """A step predicted to take 80 % of what is free is near the limit, and one of 50 % isn't."""
+    (step,) = derive([peak("train_step", 1.0)])
+    for share, near in ((0.5, 0), (0.8, 1)):
+        free = step["predicted_peak_mib"] / share
+        room = {"measurement": "device", "available_mib": free, "status": "ok", "reason": ""}
+        rows = [room, peak("train_step", 1.0)]
+        found = result(joined(tmp_path, lambda _, rows: derive(rows), rows), NO_CEILINGS).peaks
+        assert (len(found.near), len(found.table)) == (near, 1 - near)
 
 
 def test_a_record_becomes_stretches_allocations_and_sizes() -> None:

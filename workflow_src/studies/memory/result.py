@@ -17,6 +17,7 @@ from workflow_src.studies.lines import (
     lines,
     out_of,
     shown,
+    spread,
     unmeasured,
 )
 
@@ -54,19 +55,34 @@ class Block:
     handout: pd.DataFrame
 
 
+NEAR_LIMIT = 0.25
+"""A step is near the limit if it is predicted to take what there is, within this share."""
+
+
+@dataclass(frozen=True)
+class Peaks:
+    """Peaks beside their predictions: by size, context and precision; of steps near the limit.
+
+    asked: each by what was asked for, handed out and reserved; batch: of every step.
+    """
+
+    batch: Cell
+    table: pd.DataFrame
+    near: pd.DataFrame
+    asked: pd.DataFrame
+
+
 @dataclass(frozen=True)
 class Memory:
     """What the study found.
 
     off: by how much predicted peaks are off, without sign; fits: how many predictions of what fits
-    are right, of all; asked: each peak by what was asked for, handed out and reserved; on_cpu:
-    whether anything was measured without an allocator.
+    are right, of all; on_cpu: whether anything was measured without an allocator.
     """
 
     off: tuple[Value, ...]
     fits: Cell
-    peaks: pd.DataFrame
-    asked: pd.DataFrame
+    peaks: Peaks
     recorded: Recorded
     block: Block
     missing: pd.DataFrame
@@ -83,8 +99,7 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Memory:
     return Memory(
         off=tuple(absolute(value) for value in off if value),
         fits=out_of(_predictions(right), _predictions(foretold)),
-        peaks=shown([_row(mine) for mine in grouped(peaks, "size", "context", "precision")]),
-        asked=shown([_asked(line) for line in peaks if line.has("requested_mib")]),
+        peaks=_peaks(peaks),
         recorded=Recorded(
             stages=shown([_stage(mine) for mine in grouped(_of(every, "segment"), *RECORD)]),
             allocations=shown([_allocation(line) for line in _of(every, "allocation")]),
@@ -124,13 +139,48 @@ def _predictions(found: Sequence[Line]) -> list[Value]:
     return [value for value in values if value]
 
 
+def _peaks(peaks: Sequence[Line]) -> Peaks:
+    cases = grouped(peaks, "size", "context", "precision")
+    near = [mine for mine in cases if any(map(_is_near, mine))]
+    return Peaks(
+        batch=spread(line.value("batch", "count") for line in peaks),
+        table=shown([_row(mine) for mine in cases if mine not in near]),
+        near=shown([_limit(line) for mine in near for line in mine if _is_near(line)]),
+        asked=shown([_asked(line) for line in peaks if line.has("requested_mib")]),
+    )
+
+
+def _is_near(line: Line) -> bool:
+    share = _of_free(line)
+    return share is not None and abs(share.number - 1) <= NEAR_LIMIT
+
+
+def _of_free(line: Line) -> Value | None:
+    """The predicted peak over what the device had free."""
+    free = line.value("available_mib", "MiB")
+    return ratio(line.value("predicted_peak_mib", "MiB"), free, "share", "predicted / free")
+
+
+def _limit(line: Line) -> dict[str, Cell]:
+    """A phase that nearly fills the device."""
+    return {
+        "size": line.text("size"),
+        "context": line.whole("context"),
+        "precision": line.text("precision"),
+        "phase": PHASES.get(line.text("phase"), line.text("phase")),
+        "predicted, GiB": gib(line, "predicted_peak_mib"),
+        "of what is free": _of_free(line),
+        "peak, GiB": gib(line, "peak_mib") if line.ok else line.state,
+        "reserved for it": gib(line, "reserved_mib"),
+    }
+
+
 def _row(mine: Sequence[Line]) -> dict[str, Cell]:
     """A size at a context in a precision: measured and predicted peaks of its phases."""
     first = mine[0]
     row: dict[str, Cell] = {
         "size": first.text("size"),
         "context": first.whole("context"),
-        "batch": first.whole("batch"),
         "precision": first.text("precision"),
     }
     for line in mine:
