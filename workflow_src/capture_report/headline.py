@@ -7,9 +7,9 @@ from markupsafe import Markup
 
 from workflow_src.capture_report.result import Captured
 from workflow_src.diagnosis.words import NOTHING
+from workflow_src.paper.show import Headline
+from workflow_src.paper.value import Cell
 from workflow_src.placing.steps import REPEATED
-from workflow_src.render.show import Headline
-from workflow_src.render.value import Cell
 
 WAITS = 0.05
 """The share of a process's device time from which on its waiting for others is worth a sentence."""
