@@ -23,7 +23,7 @@ from workflow_src.answers.cards import cards
 from workflow_src.answers.figures import draw
 from workflow_src.answers.questions import FIGURES, QUESTIONS
 from workflow_src.answers.tables import Tables
-from workflow_src.render.drawing import svg
+from workflow_src.paper.drawing import svg
 from workflow_src.studies.registry import REGISTRY
 
 TEMPLATES = ROOT / "report_templates"

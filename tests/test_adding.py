@@ -18,7 +18,7 @@ import pandas as pd
 
 from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.tables import CaseKey, Tables
-from workflow_src.render.value import Value, rows_of, value
+from workflow_src.paper.value import Value, rows_of, value
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def _rows(tables: Tables, case: CaseKey) -> Value | None:
 from enum import StrEnum
 
 from workflow_src.answers.kernel_count.result import KernelCount
-from workflow_src.render.show import Headline
+from workflow_src.paper.show import Headline
 
 
 class Verdict(StrEnum):
@@ -116,7 +116,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from workflow_src.render.value import Value
+from workflow_src.paper.value import Value
 from workflow_src.studies.lines import lines
 
 
@@ -135,7 +135,7 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Addition:
 
 from enum import StrEnum
 
-from workflow_src.render.show import Headline
+from workflow_src.paper.show import Headline
 from workflow_src.studies.addition.result import Addition
 
 
@@ -154,7 +154,7 @@ def headline(result: Addition) -> Headline:
 import pandas as pd
 from matplotlib.figure import Figure
 
-from workflow_src.render.drawing import nothing
+from workflow_src.paper.drawing import nothing
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -11,7 +11,7 @@ import pytest
 from tests.captures.building import Export
 from tests.captures.test_joined import rank_file
 from workflow_src.cli.capture_timeline import main
-from workflow_src.render.svg import COLORS
+from workflow_src.paper.svg import COLORS
 from workflow_src.timeline.formats import DEVICE, HOST, IDLE, SCHEMA
 from workflow_src.timeline.picture import CAUSE_COLORS, OTHERS
 

@@ -6,10 +6,10 @@ import pandas as pd
 import pytest
 
 from workflow_src.common.words import DASH
-from workflow_src.render.page_table import MARK, taken_out
-from workflow_src.render.rows import Axes
-from workflow_src.render.show import Printer
-from workflow_src.render.value import Cell, Joined, Marked, Rows, Value
+from workflow_src.paper.page_table import MARK, taken_out
+from workflow_src.paper.rows import Axes
+from workflow_src.paper.show import Printer
+from workflow_src.paper.value import Cell, Joined, Marked, Rows, Value
 
 MS = Value(1.5, "ms", (Rows("timings", (2,)),))
 

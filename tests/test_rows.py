@@ -2,7 +2,7 @@
 
 import pytest
 
-from workflow_src.render.rows import Axes, row_axes, sort_keys
+from workflow_src.paper.rows import Axes, row_axes, sort_keys
 
 PLAN = [
     {"case": f"{size}-{context}", "size": size, "context": context, "batch": 4, "precision": "fp32"}

@@ -235,11 +235,11 @@ BEHAVIOR = [
         id="a color of a figure",
     ),
     pytest.param(
-        "render/drawing.py", '"#4477AA"', '"#4477AB"', {"figure"} | SECTIONS,
+        "paper/drawing.py", '"#4477AA"', '"#4477AB"', {"figure"} | SECTIONS,
         id="a color of all figures",
     ),
     pytest.param(
-        "render/show.py", 'f"{percent:.1f} %"', 'f"{percent:.2f} %"',
+        "paper/show.py", 'f"{percent:.1f} %"', 'f"{percent:.2f} %"',
         ANSWERS | SECTIONS | {"figure", "report"}, id="how a share is formatted",
     ),
     pytest.param("report/what_ran.py", "SHOWN = 4", "SHOWN = 5", {"report"},

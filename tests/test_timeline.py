@@ -13,10 +13,10 @@ import pandas as pd
 import pytest
 
 from workflow_src.captures.capture import calls_frame
+from workflow_src.paper.flame import Chart, flame
+from workflow_src.paper.svg import COLORS, merged
 from workflow_src.placing.case_capture import CaseCapture, placed_case, read_case
 from workflow_src.placing.ledger import ledger
-from workflow_src.render.flame import Chart, flame
-from workflow_src.render.svg import COLORS, merged
 from workflow_src.tables.case_tables import kernels_table
 from workflow_src.timeline.formats import DEVICE, HOST, IDLE, SCHEMA
 from workflow_src.timeline.make import main

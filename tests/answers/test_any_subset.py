@@ -12,7 +12,7 @@ from tests.answers.subsets import ROOT, empty, subset
 from workflow_src.answers.answer import answer
 from workflow_src.answers.questions import QUESTIONS
 from workflow_src.answers.tables import Tables
-from workflow_src.render.texts import Texts
+from workflow_src.paper.texts import Texts
 
 SEEDS = (2, 4, 5, 9, 17, 20, 21)
 """Of the first 25, a few quick ones that take 99 % of the branches that all of them take."""

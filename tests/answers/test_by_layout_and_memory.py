@@ -10,7 +10,7 @@ from workflow_src.answers.other_kernels.passes import Pass
 from workflow_src.answers.other_kernels.weight_casts import weight_casts
 from workflow_src.answers.softmax.memory import bandwidth, moved
 from workflow_src.answers.tables import CaseKey, Tables
-from workflow_src.render.show import Printer
+from workflow_src.paper.show import Printer
 
 CASE = CaseKey("a", "small", 128, 4, "bf16", "naive", "adamw", "cuda")
 TO_BF16 = "vectorized_elementwise(bfloat16_copy)"

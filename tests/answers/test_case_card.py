@@ -29,7 +29,7 @@ from workflow_src.answers.times import OTHER_KERNELS, PhaseTimes, phase_times
 from workflow_src.answers.utilization import mfu, utilization
 from workflow_src.common.case import CASE_COLUMNS
 from workflow_src.common.words import DASH
-from workflow_src.render.show import Printer
+from workflow_src.paper.show import Printer
 
 TEMPLATES = ROOT / "report_templates"
 SHORT, LONG = Sample(), Sample(context=256)

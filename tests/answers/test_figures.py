@@ -12,7 +12,7 @@ from tests.synthetic_tables import Sample, grid, write_tables
 from workflow_src.answers import figures
 from workflow_src.answers.forward_time.figure import draw as draw_forward_time
 from workflow_src.answers.questions import FIGURES
-from workflow_src.render.html import inline_figures
+from workflow_src.paper.html import inline_figures
 
 
 def draw(folder: Path, name: str, *samples: Sample) -> str:

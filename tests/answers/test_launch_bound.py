@@ -11,7 +11,7 @@ from workflow_src.answers.forward_time.result import result
 from workflow_src.answers.launch_bound import kernel_us, limit, split
 from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import phase_times
-from workflow_src.render.value import Value
+from workflow_src.paper.value import Value
 
 WAITS, FULL = 0.5, 0.99
 

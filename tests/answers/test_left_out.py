@@ -15,7 +15,7 @@ from workflow_src.answers.answer import answer
 from workflow_src.answers.questions import QUESTIONS
 from workflow_src.answers.tables import Tables
 from workflow_src.common.case import PHASES
-from workflow_src.render.value import Joined, Value
+from workflow_src.paper.value import Joined, Value
 
 TEMPLATES = Path(__file__).parent.parent.parent / "report_templates"
 

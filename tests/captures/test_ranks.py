@@ -7,7 +7,7 @@ import pytest
 
 from tests.captures.building import Export, notes, tables_in
 from workflow_src.capture_report.rank_result import rank_times
-from workflow_src.render.show import Printer
+from workflow_src.paper.show import Printer
 
 DATA = Path(__file__).parents[1] / "data" / "captures"
 REDUCE, GATHER = "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "ncclDevKernel_AllGather_RING_LL"

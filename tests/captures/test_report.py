@@ -22,8 +22,8 @@ from workflow_src.common.asked import asked_of
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import TraceError
 from workflow_src.dag.captures import captures_of, name_of, names_of
+from workflow_src.paper.show import Printer
 from workflow_src.plan.config import ConfigError
-from workflow_src.render.show import Printer
 from workflow_src.tables import capture_tables as tables
 
 DATA = ROOT / "tests" / "data" / "captures"

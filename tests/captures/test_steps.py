@@ -18,10 +18,10 @@ from tests.captures.building import (
 )
 from workflow_src.capture_report.step_result import step_times
 from workflow_src.captures.reading import read
+from workflow_src.paper.show import Printer
 from workflow_src.placing.attributed import attributed
 from workflow_src.placing.ledger import ALL_CAUSES
 from workflow_src.placing.steps import Rule
-from workflow_src.render.show import Printer
 from workflow_src.tables.capture_tables import placed_tables
 
 DATA = Path(__file__).parents[1] / "data" / "captures"

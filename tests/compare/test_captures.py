@@ -12,7 +12,7 @@ from workflow_src.compare import compare_captures, gate
 from workflow_src.compare.captures import CapturesCompared, read_capture
 from workflow_src.compare.captures_headline import STATUSES, Verdict, headline
 from workflow_src.compare.change import Verdict as OfTime
-from workflow_src.render.show import Printer
+from workflow_src.paper.show import Printer
 from workflow_src.tables import capture_tables as tables
 
 RECORDED = ROOT / "tests" / "data" / "captures"

@@ -27,8 +27,8 @@ from workflow_src.compare.result import compare as compare_runs
 from workflow_src.compare.runs import read_run, read_samples
 from workflow_src.compare.work import Kind as OfKernel
 from workflow_src.compare.work import step_changes
-from workflow_src.render.show import Printer
-from workflow_src.render.texts import Texts
+from workflow_src.paper.show import Printer
+from workflow_src.paper.texts import Texts
 
 TEMPLATES = ROOT / "report_templates"
 RECORDED = ROOT / "tests" / "data" / "compare"

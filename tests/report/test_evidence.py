@@ -1,6 +1,6 @@
 """The sources of the page's numbers: one line per set of rows, with files, lines and formulas."""
 
-from workflow_src.render.value import Rows, Value
+from workflow_src.paper.value import Rows, Value
 from workflow_src.report.evidence import evidence
 
 

@@ -5,7 +5,7 @@ import pytest
 from tests.synthetic_tables import FORWARD, Sample, write_tables
 from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import phase_times
-from workflow_src.render.show import Headline, Printer
+from workflow_src.paper.show import Headline, Printer
 from workflow_src.report.headline import Verdict, headline, precisions
 
 OTHERS = {"forward_backward": (37.0, 20.0, 36.0), "train_step": (51.0, 20.0, 50.0)}

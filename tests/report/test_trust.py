@@ -7,7 +7,7 @@ from tests.report.written import write_plan
 from tests.synthetic_tables import Sample, write_tables
 from workflow_src.answers.tables import Tables, read_table
 from workflow_src.common.atomic_write import write_csv
-from workflow_src.render.show import Printer
+from workflow_src.paper.show import Printer
 from workflow_src.report.parts import Part, Printed
 from workflow_src.report.run import OPTIONAL, REPORT_TABLES, Run
 from workflow_src.report.trust import BEYOND, trust

@@ -7,7 +7,7 @@ import pytest
 
 from tests.report.test_trust import NOTHING, read
 from tests.synthetic_tables import Sample
-from workflow_src.render.show import Printer
+from workflow_src.paper.show import Printer
 from workflow_src.report.what_ran import incomplete, recorded, settings, sizes, what_ran
 
 __all__ = ["read"]

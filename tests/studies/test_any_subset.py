@@ -9,8 +9,8 @@ import pytest
 
 from tests.answers.test_any_subset import check as check_text
 from tests.studies.subsets import ROOT, recorded, subset
-from workflow_src.render.drawing import svg
-from workflow_src.render.texts import Texts
+from workflow_src.paper.drawing import svg
+from workflow_src.paper.texts import Texts
 from workflow_src.studies.registry import REGISTRY
 from workflow_src.studies.section import StudyTables, section
 from workflow_src.studies.study import STUDIES

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from workflow_src.render.value import Cell, Joined, Value, count
+from workflow_src.paper.value import Cell, Joined, Value, count
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from typing import Protocol, TypeVar
 
 from workflow_src.answers.questions import QUESTIONS
 from workflow_src.answers.tables import Tables
-from workflow_src.render.chapter import Chapter, Words
-from workflow_src.render.show import Headline, Printer
-from workflow_src.render.value import Cell
+from workflow_src.paper.chapter import Chapter, Words
+from workflow_src.paper.show import Headline, Printer
+from workflow_src.paper.value import Cell
 
 
 @dataclass(frozen=True)

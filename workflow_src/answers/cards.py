@@ -9,12 +9,12 @@ from workflow_src.answers.questions import CARDS
 from workflow_src.answers.tables import Tables
 from workflow_src.common.arguments import existing_folder
 from workflow_src.common.errors import attempt, one_sentence
-from workflow_src.render.chapter import as_json, not_written
-from workflow_src.render.markdown import escape
-from workflow_src.render.show import Printer
-from workflow_src.render.stage import chapter_parser
-from workflow_src.render.templates import render
-from workflow_src.render.texts import Texts, for_programs
+from workflow_src.paper.chapter import as_json, not_written
+from workflow_src.paper.markdown import escape
+from workflow_src.paper.show import Printer
+from workflow_src.paper.stage import chapter_parser
+from workflow_src.paper.templates import render
+from workflow_src.paper.texts import Texts, for_programs
 
 TEMPLATE = "case_card.md.j2"
 WORDS = "card_words.md.j2"

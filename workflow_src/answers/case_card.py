@@ -17,7 +17,7 @@ from workflow_src.answers.times import PhaseTimes
 from workflow_src.answers.top_kernel.top import BACKWARD, TopKernel, top_of_case
 from workflow_src.common import words
 from workflow_src.common.case import PHASES
-from workflow_src.render.value import Cell, Joined, Ranged
+from workflow_src.paper.value import Cell, Joined, Ranged
 
 FORWARD = PHASES[0]
 

@@ -7,7 +7,7 @@ import pandas as pd
 from workflow_src.answers.tables import Tables
 from workflow_src.common.case import PHASES
 from workflow_src.common.components import COMPONENTS, Component, told_apart
-from workflow_src.render.value import Value, rows_of, value
+from workflow_src.paper.value import Value, rows_of, value
 
 
 def components(paths: Iterable[str]) -> dict[str, Component]:

@@ -12,7 +12,7 @@ from workflow_src.answers.kernels import device_ms
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common.case import PHASES
 from workflow_src.common.thresholds import MATCH_WITHIN
-from workflow_src.render.value import Value, cell_of, rows_of
+from workflow_src.paper.value import Value, cell_of, rows_of
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import pandas as pd
 from workflow_src.answers.tables import Tables
 from workflow_src.common.environment import HOST_SPEEDS
 from workflow_src.common.thresholds import BUSY_LOAD, HOST_CHANGED
-from workflow_src.render.value import Rows, Value, computed, ratio, value
+from workflow_src.paper.value import Rows, Value, computed, ratio, value
 
 
 class Warned(StrEnum):

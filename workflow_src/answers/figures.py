@@ -16,7 +16,7 @@ from workflow_src.answers.tables import Tables
 from workflow_src.common.arguments import Parser, existing_folder, new_file
 from workflow_src.common.atomic_write import write_text
 from workflow_src.common.errors import one_sentence
-from workflow_src.render.drawing import drawn
+from workflow_src.paper.drawing import drawn
 
 DRAW: dict[str, Callable[[Tables], Figure]] = {
     "step_parts": step_parts.draw,

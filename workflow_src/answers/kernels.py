@@ -10,8 +10,8 @@ from workflow_src.answers.components import with_components
 from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import captured_state
 from workflow_src.common.units import NS_PER_MS
+from workflow_src.paper.value import Value, ratio, rows_of, value
 from workflow_src.placing import kernel_words
-from workflow_src.render.value import Value, ratio, rows_of, value
 
 PRODUCTS = frozenset({"gemm", "attention"})
 """The families that multiply matrices: plain products, and fused attention's kernels."""

@@ -13,7 +13,7 @@ from workflow_src.answers.times import PhaseTimes, phase_times
 from workflow_src.common.case import PHASES
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW_NS, NEARLY_ALL_DEVICE
 from workflow_src.common.units import NS_PER_US, US_PER_MS
-from workflow_src.render.value import Value, computed, ratio
+from workflow_src.paper.value import Value, computed, ratio
 
 NEARLY = Value(NEARLY_ALL_DEVICE, "share", ())
 USUAL = Value(LAUNCH_BOUND_BELOW_NS / NS_PER_US, "us", ())

@@ -8,7 +8,7 @@ from workflow_src.answers.conditions import undisturbed
 from workflow_src.answers.doubts import Warned
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common import words
-from workflow_src.render.value import Joined, Value, rows_of
+from workflow_src.paper.value import Joined, Value, rows_of
 
 NOTHING_KNOWN = "nothing known of it"
 """Of a case that was measured and captured, but doesn't tell what the answer asks for."""

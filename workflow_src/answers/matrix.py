@@ -7,7 +7,7 @@ import pandas as pd
 from workflow_src.answers.tables import CaseKey
 from workflow_src.common.case import CASE_COLUMNS, MAIN
 from workflow_src.common.words import DASH, STATES
-from workflow_src.render.value import Cell
+from workflow_src.paper.value import Cell
 
 OTHERS = tuple(name for name in CASE_COLUMNS[1:] if name not in MAIN)
 """The axes that stand in a matrix's corner where they vary; the precision always does."""

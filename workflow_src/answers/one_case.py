@@ -12,8 +12,8 @@ from workflow_src.common.arguments import Parser, existing_file, existing_folder
 from workflow_src.common.atomic_write import write_text
 from workflow_src.common.errors import StageError, one_sentence, remake
 from workflow_src.common.schema import one_of
-from workflow_src.render.show import Printer
-from workflow_src.render.templates import render
+from workflow_src.paper.show import Printer
+from workflow_src.paper.templates import render
 
 
 def planned(path: Path, case: str) -> CaseKey:

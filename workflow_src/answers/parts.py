@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from workflow_src.render.value import Cell, Value
+from workflow_src.paper.value import Cell, Value
 
 
 @dataclass(frozen=True)

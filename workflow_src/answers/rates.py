@@ -4,7 +4,7 @@ from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import PhaseTimes
 from workflow_src.answers.utilization import product_flops
 from workflow_src.common.units import FLOP_PER_TFLOP, MS_PER_S
-from workflow_src.render.value import Cell, Value, cell_of, computed
+from workflow_src.paper.value import Cell, Value, cell_of, computed
 
 PARAMETERS = "parameters, millions"
 TOKENS = "tokens per second"

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 
 from workflow_src.answers.tables import CaseKey
 from workflow_src.common import words
-from workflow_src.render.drawing import facets
+from workflow_src.paper.drawing import facets
 
 OTHER_COLOR = "#BBBBBB"
 

@@ -8,8 +8,8 @@ from workflow_src.answers.questions import QUESTIONS
 from workflow_src.answers.tables import Tables
 from workflow_src.common.arguments import existing_folder
 from workflow_src.common.errors import one_sentence
-from workflow_src.render.show import Headline
-from workflow_src.render.stage import chapter_parser, write
+from workflow_src.paper.show import Headline
+from workflow_src.paper.stage import chapter_parser, write
 
 
 def read(folder: Path, question: str) -> Tables:

@@ -14,7 +14,7 @@ from workflow_src.common.thresholds import (
     SPREAD_BEYOND,
 )
 from workflow_src.common.units import MIB_PER_GIB, NS_PER_MS
-from workflow_src.render.value import (
+from workflow_src.paper.value import (
     Ranged,
     Value,
     cell_of,

@@ -7,7 +7,7 @@ from workflow_src.answers.times import PhaseTimes
 from workflow_src.common.datasheets import peak_tflop_per_s
 from workflow_src.common.thresholds import WORKING_FULLY
 from workflow_src.common.units import FLOP_PER_TFLOP, MS_PER_S
-from workflow_src.render.value import Value, computed, ratio, rows_of, value
+from workflow_src.paper.value import Value, computed, ratio, rows_of, value
 
 NOT_PRODUCTS = frozenset({"softmax"})
 """The components of work.csv that multiply no matrices."""

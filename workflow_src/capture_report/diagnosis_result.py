@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from workflow_src.common.table_schema import Column, columns
-from workflow_src.render.markdown import records
-from workflow_src.render.value import Cell, Rows, Value, difference, rows_of, value
+from workflow_src.paper.markdown import records
+from workflow_src.paper.value import Cell, Rows, Value, difference, rows_of, value
 
 Tables = Mapping[str, pd.DataFrame]
 

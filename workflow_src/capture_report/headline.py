@@ -7,9 +7,9 @@ from markupsafe import Markup
 
 from workflow_src.capture_report.result import Captured
 from workflow_src.diagnosis.words import NOTHING
+from workflow_src.paper.show import Headline
+from workflow_src.paper.value import Cell
 from workflow_src.placing.steps import REPEATED
-from workflow_src.render.show import Headline
-from workflow_src.render.value import Cell
 
 WAITS = 0.05
 """The share of a process's device time from which on its waiting for others is worth a sentence."""
@@ -72,7 +72,8 @@ class More(StrEnum):
     PROBLEM = "Not all could be diagnosed: {why}."
     WAITS = (
         "Process {process} waits for others in collectives for {waits} ms in all, {of_device} of "
-        "its device time. All tables but the one that compares processes count waiting as device time."
+        "its device time. All tables but the one that compares processes count waiting as device "
+        "time."
     )
 
 

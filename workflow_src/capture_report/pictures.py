@@ -7,10 +7,10 @@ import pandas as pd
 from markupsafe import Markup
 
 from workflow_src.capture_report.result import Captured
-from workflow_src.render.flame import Chart, Times, flame
-from workflow_src.render.html import figure
-from workflow_src.render.markdown import escape
-from workflow_src.render.svg import milliseconds
+from workflow_src.paper.flame import Chart, Times, flame
+from workflow_src.paper.html import figure
+from workflow_src.paper.markdown import escape
+from workflow_src.paper.svg import milliseconds
 
 SLASH = "\N{DIVISION SLASH}"
 """Stands for a slash in a range's name where "/" separates names."""

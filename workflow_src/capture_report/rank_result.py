@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from workflow_src.capture_report.shown import most
-from workflow_src.render.value import Cell, Value, ratio, rows_of
+from workflow_src.paper.value import Cell, Value, ratio, rows_of
 
 INSIDE = r"(?<!\\)/"
 """Found in paths of ranges that lie in other ranges."""

@@ -24,11 +24,11 @@ from workflow_src.common.arguments import Parser, existing_folder, new_file
 from workflow_src.common.asked import noted
 from workflow_src.common.atomic_write import write_text
 from workflow_src.common.errors import TraceError, one_sentence
-from workflow_src.render.chapter import Chapter, Words
-from workflow_src.render.html import make_html
-from workflow_src.render.markdown import escape
-from workflow_src.render.show import Printer
-from workflow_src.render.templates import render
+from workflow_src.paper.chapter import Chapter, Words
+from workflow_src.paper.html import make_html
+from workflow_src.paper.markdown import escape
+from workflow_src.paper.show import Printer
+from workflow_src.paper.templates import render
 
 FRAME = "captures.md.j2"
 """Stands around the sections of all captures."""

@@ -19,9 +19,9 @@ from workflow_src.capture_report.work_result import (
 from workflow_src.captures.capture import NO_KERNELS, OPERATOR, UNREADABLE
 from workflow_src.common.errors import TraceError
 from workflow_src.common.read_table import read_table
+from workflow_src.paper.markdown import records
+from workflow_src.paper.value import Cell, Rows, Value, ratio, rows_of, value
 from workflow_src.placing.per_step import PER_STEP
-from workflow_src.render.markdown import records
-from workflow_src.render.value import Cell, Rows, Value, ratio, rows_of, value
 
 ALL = "all"
 """The process of the row of summary.csv that has the totals."""

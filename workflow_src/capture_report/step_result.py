@@ -6,10 +6,10 @@ import pandas as pd
 
 from workflow_src.capture_report.shown import most
 from workflow_src.common.units import NS_PER_MS
+from workflow_src.paper.markdown import records
+from workflow_src.paper.value import Cell, Rows, Value, ratio, rows_of, value
 from workflow_src.placing.ledger import ALL_CAUSES
 from workflow_src.placing.per_step import PER_STEP
-from workflow_src.render.markdown import records
-from workflow_src.render.value import Cell, Rows, Value, ratio, rows_of, value
 
 PARTS = {
     "wall_ns": "whole step",

@@ -6,8 +6,8 @@ import pandas as pd
 
 from workflow_src.capture_report.shown import PAGE
 from workflow_src.common.units import NS_PER_MS
+from workflow_src.paper.value import Cell, Rows, Value, ratio, rows_of
 from workflow_src.placing.per_step import PER_STEP
-from workflow_src.render.value import Cell, Rows, Value, ratio, rows_of
 
 
 def ms_of(ns: "pd.Series[int]", source: Rows) -> Value:

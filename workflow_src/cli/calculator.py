@@ -13,7 +13,7 @@ from workflow_src.common.arguments import Parser, count, not_negative, positive,
 from workflow_src.common.units import GIB
 from workflow_src.model.estimates import largest_parameters, train_seconds
 from workflow_src.model.memory_formulas import STATE_BYTES
-from workflow_src.render.markdown import number
+from workflow_src.paper.markdown import number
 
 DAY_S = 86_400
 

@@ -12,8 +12,8 @@ from workflow_src.common.units import NS_PER_MS
 from workflow_src.compare.captures_steps import StepsCompared, compare_steps
 from workflow_src.compare.change import PLAIN_BEYOND, Change, Kind, apart
 from workflow_src.compare.work import kind_of
+from workflow_src.paper.value import Cell, Value
 from workflow_src.placing.kernel_names import distinct_names, short_names
-from workflow_src.render.value import Cell, Value
 
 READ = (
     "paths", "kernels", "steps", "summary", "notes",

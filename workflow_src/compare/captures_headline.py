@@ -7,8 +7,8 @@ from workflow_src.compare.captures_steps import StepsCompared
 from workflow_src.compare.change import DEVICE_BEYOND, Kind
 from workflow_src.compare.change import Verdict as OfTime
 from workflow_src.compare.headline import SAME_STATUS, SLOWER_STATUS, UNKNOWN_STATUS
-from workflow_src.render.show import Headline
-from workflow_src.render.value import Cell, Value
+from workflow_src.paper.show import Headline
+from workflow_src.paper.value import Cell, Value
 
 
 class Verdict(StrEnum):

@@ -18,8 +18,8 @@ from workflow_src.compare.headline import STATUSES, Verdict, headline
 from workflow_src.compare.page import comparison_parser, write
 from workflow_src.compare.result import SHOWN, Comparison, compare
 from workflow_src.compare.runs import Run, read_run
-from workflow_src.render.chapter import Chapter, Words
-from workflow_src.render.show import Printer
+from workflow_src.paper.chapter import Chapter, Words
+from workflow_src.paper.show import Printer
 
 Runs = tuple[Run, Run]
 

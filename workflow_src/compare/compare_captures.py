@@ -18,8 +18,8 @@ from workflow_src.compare.captures_headline import STATUSES, Verdict, headline
 from workflow_src.compare.gate import usage_status
 from workflow_src.compare.page import comparison_parser, write
 from workflow_src.compare.result import SHOWN
-from workflow_src.render.chapter import Chapter, Words
-from workflow_src.render.show import Printer
+from workflow_src.paper.chapter import Chapter, Words
+from workflow_src.paper.show import Printer
 
 Captures = tuple[Captured, Captured]
 

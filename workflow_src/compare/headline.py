@@ -6,8 +6,8 @@ from workflow_src.common import words
 from workflow_src.compare.change import DEVICE_BEYOND, Change, PhaseChange
 from workflow_src.compare.change import Verdict as OfPhase
 from workflow_src.compare.result import Comparison, near_one
-from workflow_src.render.show import Headline
-from workflow_src.render.value import Cell, Value
+from workflow_src.paper.show import Headline
+from workflow_src.paper.value import Cell, Value
 
 SAME_STATUS, SLOWER_STATUS, USAGE_STATUS, UNKNOWN_STATUS = 0, 1, 2, 3
 

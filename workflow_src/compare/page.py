@@ -8,8 +8,8 @@ import pandas as pd
 
 from workflow_src.common.arguments import Parser, existing_folder, new_folder
 from workflow_src.common.atomic_write import write_csv, write_json, write_text
-from workflow_src.render.html import make_html
-from workflow_src.render.texts import Texts
+from workflow_src.paper.html import make_html
+from workflow_src.paper.texts import Texts
 
 
 def comparison_parser(prog: str, description: str | None, a: str, b: str) -> Parser:

@@ -17,7 +17,7 @@ from workflow_src.compare.plain import fewest_processes
 from workflow_src.compare.resampling import geometric_mean
 from workflow_src.compare.runs import Run
 from workflow_src.compare.work import KernelChange, StepChange, kernel_changes, step_changes
-from workflow_src.render.value import Cell, Joined, Value
+from workflow_src.paper.value import Cell, Joined, Value
 
 SHOWN = 20
 """Rows of a table in Markdown; CSVs and the page have all."""

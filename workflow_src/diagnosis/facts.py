@@ -104,11 +104,13 @@ def _deviations(part: pd.DataFrame, what: str, recording: Recording) -> pd.DataF
     inside = part[part["step"] >= 0]
     sums = inside.pivot_table("ns", "step", "path", "sum", fill_value=0) / NS_PER_MS
     sums = sums.reindex(range(len(recording.steps)), fill_value=0)
-    table = sums.melt(ignore_index=False, value_name="ms").reset_index().assign(what=what)
-    table["median_ms"] = table["path"].map(sums.median())
+    ms = sums.to_numpy(dtype=np.float64)
+    median = np.median(ms, axis=0)
     limit = DIFFERS * recording.steps["time_ns"].median() / NS_PER_MS
-    differs = (table["ms"] - table["median_ms"]).abs() > limit
-    return table.loc[differs, ["step", "path", "what", "ms", "median_ms"]]
+    # By path, then by step; with very many paths, pandas' melt takes a frame for each.
+    path, step = np.nonzero((np.abs(ms - median) > limit).T)
+    differing = {"step": step, "path": sums.columns[path], "what": what, "ms": ms[step, path]}
+    return pd.DataFrame(differing | {"median_ms": median[path]})
 
 
 def _calls(recording: Recording, paths: Texts) -> pd.DataFrame:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from workflow_src.diagnosis.finding import Finding
+from workflow_src.diagnosis.finding import MECHANISMS, Finding
 
 LINES = Path(__file__).with_name("mechanisms.csv")
 
@@ -17,6 +17,10 @@ PLAIN_WITHOUT = (
     " (as recorded); without it a plain step takes {without_ms:.2f} ms instead of {step_ms:.2f} ms"
 )
 """The same where the time of a step without a profiler is known, in which the fact takes less."""
+
+LIMIT = "; a host that took no time, a limit, would leave {without_ms:.2f} of {step_ms:.2f} ms"
+PLAIN_LIMIT = f" (as recorded){LIMIT}"
+"""The same of what holds of a whole program, and can only be made less."""
 
 FEW = 10
 """Mean counts below this have a decimal if they aren't whole."""
@@ -52,8 +56,9 @@ def headline(finding: Finding, step_ms: float, plain: bool = False) -> str:
     fact = words()[finding.key].fact.format(where=where, calls=_count(place.calls), **times)
     if finding.saves_ms != finding.saves_ms:
         return f"{fact}."
-    ending = PLAIN_WITHOUT if plain else WITHOUT
-    return f"{fact}{ending.format(without_ms=step_ms - finding.saves_ms, step_ms=step_ms)}."
+    general = MECHANISMS[finding.key].general
+    ending = (LIMIT, PLAIN_LIMIT) if general else (WITHOUT, PLAIN_WITHOUT)
+    return f"{fact}{ending[plain].format(without_ms=step_ms - finding.saves_ms, step_ms=step_ms)}."
 
 
 def _count(calls: float) -> str:

@@ -4,7 +4,7 @@ import pandas as pd
 
 from workflow_src.answers.tables import Tables
 from workflow_src.common.ceilings import RATES
-from workflow_src.render.value import Cell, Rows, value
+from workflow_src.paper.value import Cell, Rows, value
 
 KINDS = {"bandwidth": "memory", "compute": "matrix product", "exponential": "exponentials"}
 """What each kind of ceiling is of; rows of other kinds are none."""

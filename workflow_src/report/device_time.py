@@ -11,7 +11,7 @@ import pandas as pd
 
 from workflow_src.answers.tables import Tables
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.render.flame import Times
+from workflow_src.paper.flame import Times
 
 BACKWARD = "/backward"
 

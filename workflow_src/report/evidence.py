@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from workflow_src.render.value import Rows, Value
+from workflow_src.paper.value import Rows, Value
 
 SHOWN = 20
 """The most line numbers and formulas that are listed."""

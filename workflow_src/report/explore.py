@@ -11,8 +11,8 @@ from markupsafe import Markup
 
 from workflow_src.answers.matrix import heading
 from workflow_src.common.case import LATER
-from workflow_src.render.page_table import PageCell, PageTable
-from workflow_src.render.value import Value
+from workflow_src.paper.page_table import PageCell, PageTable
+from workflow_src.paper.value import Value
 from workflow_src.report.commands import options, without_studies
 from workflow_src.report.evidence import evidence
 from workflow_src.report.run import Run

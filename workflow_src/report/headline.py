@@ -13,8 +13,8 @@ from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes
 from workflow_src.common.case import PRECISIONS
 from workflow_src.common.thresholds import MATCH_WITHIN
-from workflow_src.render.show import Headline
-from workflow_src.render.value import Cell, Value, count, median, ratio
+from workflow_src.paper.show import Headline
+from workflow_src.paper.value import Cell, Value, count, median, ratio
 
 PHASE = "forward"
 

@@ -13,8 +13,8 @@ from workflow_src.answers.times import PhaseTimes
 from workflow_src.common import words
 from workflow_src.common.case import LATER, NAMES, OWN
 from workflow_src.common.environment import SAME_EVERYWHERE
-from workflow_src.render.show import Headline
-from workflow_src.render.value import Cell, Joined, Rows, Value, merged, ratio, rows_of
+from workflow_src.paper.show import Headline
+from workflow_src.paper.value import Cell, Joined, Rows, Value, merged, ratio, rows_of
 from workflow_src.report.headline import headline
 from workflow_src.report.parts import Part
 from workflow_src.report.run import Run

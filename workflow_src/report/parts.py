@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from workflow_src.common.errors import StageError, remake
 from workflow_src.common.reading import reading
-from workflow_src.render.value import Rows, Value
+from workflow_src.paper.value import Rows, Value
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from workflow_src.common import words
 from workflow_src.common.case import PHASES
 from workflow_src.common.components import COMPONENTS
 from workflow_src.common.errors import StageError
-from workflow_src.render.flame import Chart, Times, flame
-from workflow_src.render.html import figure
-from workflow_src.render.markdown import escape
-from workflow_src.render.svg import milliseconds
+from workflow_src.paper.flame import Chart, Times, flame
+from workflow_src.paper.html import figure
+from workflow_src.paper.markdown import escape
+from workflow_src.paper.svg import milliseconds
 from workflow_src.report.device_time import device_time
 
 

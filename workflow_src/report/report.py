@@ -20,11 +20,11 @@ from workflow_src.common.asked import noted
 from workflow_src.common.atomic_write import write_text
 from workflow_src.common.case import is_brought
 from workflow_src.common.errors import one_sentence
-from workflow_src.render.html import make_html
-from workflow_src.render.markdown import records
-from workflow_src.render.page_table import PageTable
-from workflow_src.render.show import Printer
-from workflow_src.render.templates import render
+from workflow_src.paper.html import make_html
+from workflow_src.paper.markdown import records
+from workflow_src.paper.page_table import PageTable
+from workflow_src.paper.show import Printer
+from workflow_src.paper.templates import render
 from workflow_src.report import commands, explore, pictures
 from workflow_src.report.ceilings import ceilings
 from workflow_src.report.opening import medians, opening

@@ -11,7 +11,7 @@ from workflow_src.answers.doubts import Warned, environments
 from workflow_src.answers.tables import Tables
 from workflow_src.common.case import is_brought
 from workflow_src.common.thresholds import HOST_CHANGED, MATCH_WITHIN, OUTSIDE_LIMIT, SLOWER_HOST
-from workflow_src.render.value import Cell, Joined, Marked, Rows, Value, rows_of, value
+from workflow_src.paper.value import Cell, Joined, Marked, Rows, Value, rows_of, value
 from workflow_src.report.opening import spread
 from workflow_src.report.run import Run
 

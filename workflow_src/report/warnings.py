@@ -7,7 +7,7 @@ import pandas as pd
 from workflow_src.answers.conditions import Conditions, conditions
 from workflow_src.answers.tables import Tables
 from workflow_src.common import words
-from workflow_src.render.value import Cell
+from workflow_src.paper.value import Cell
 
 NAMED = 3
 """Cases measured at the same time that are named: on a host of several GPUs they are many."""

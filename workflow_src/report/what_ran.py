@@ -12,8 +12,8 @@ from workflow_src.answers.times import PhaseTimes
 from workflow_src.common import words
 from workflow_src.common.case import Case, is_brought
 from workflow_src.model.flops import parameter_count
-from workflow_src.render.markdown import escape
-from workflow_src.render.value import Cell, Joined, Rows, Value, rows_of, spread, value
+from workflow_src.paper.markdown import escape
+from workflow_src.paper.value import Cell, Joined, Rows, Value, rows_of, spread, value
 from workflow_src.report.run import Run
 
 SIZE = ("d_model", "d_ff", "layers", "heads")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from workflow_src.common.thresholds import HOST_CHANGED
-from workflow_src.render.value import Value
+from workflow_src.paper.value import Value
 from workflow_src.studies.lines import lines
 
 TIMES = ("median_ms", "plain_ms")

@@ -8,8 +8,8 @@ import pandas as pd
 
 from workflow_src.common import words
 from workflow_src.common.units import MIB_PER_GIB
-from workflow_src.render.show import FORMATS
-from workflow_src.render.value import (
+from workflow_src.paper.show import FORMATS
+from workflow_src.paper.value import (
     Cell,
     Joined,
     Ranged,

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 import pandas as pd
 from matplotlib.figure import Figure
 
-from workflow_src.render.show import Headline
+from workflow_src.paper.show import Headline
 from workflow_src.studies.accounting.figure import draw as draw_accounting
 from workflow_src.studies.accounting.headline import headline as accounting_headline
 from workflow_src.studies.accounting.result import result as accounting_result

@@ -10,9 +10,9 @@ from workflow_src.common.arguments import existing_file, new_file
 from workflow_src.common.atomic_write import write_text
 from workflow_src.common.errors import one_sentence
 from workflow_src.common.study_table import read_study
-from workflow_src.render.chapter import Chapter
-from workflow_src.render.drawing import drawn
-from workflow_src.render.stage import chapter_parser, write
+from workflow_src.paper.chapter import Chapter
+from workflow_src.paper.drawing import drawn
+from workflow_src.paper.stage import chapter_parser, write
 from workflow_src.studies.conditions import conditions
 from workflow_src.studies.registry import REGISTRY
 

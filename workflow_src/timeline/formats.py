@@ -12,7 +12,7 @@ import pandas as pd
 from workflow_src.common import words
 from workflow_src.common.case import PHASES
 from workflow_src.common.units import NS_PER_US
-from workflow_src.render.markdown import records
+from workflow_src.paper.markdown import records
 from workflow_src.timeline.steps import Timeline
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"

@@ -8,8 +8,7 @@ import pandas as pd
 from workflow_src.answers.components import in_model_order
 from workflow_src.common import words
 from workflow_src.common.case import PHASES
-from workflow_src.placing.ledger import ELSEWHERE
-from workflow_src.render.svg import (
+from workflow_src.paper.svg import (
     COLORS,
     EMPTY_HEIGHT,
     LEFT,
@@ -22,6 +21,7 @@ from workflow_src.render.svg import (
     palette,
     picture,
 )
+from workflow_src.placing.ledger import ELSEWHERE
 from workflow_src.timeline.steps import UNKNOWN_CAUSE, Timeline
 
 CAUSE_COLORS = {

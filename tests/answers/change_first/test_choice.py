@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from workflow_src.answers.change_first.saving import Interval, Saving, choice, merged, saving
-from workflow_src.render.value import Value
+from workflow_src.paper.value import Value
 
 
 def ms(middle: float, low: float, high: float) -> Interval:

@@ -12,8 +12,8 @@ from workflow_src.answers.change_first.headline import Verdict, headline
 from workflow_src.answers.change_first.result import ChangeFirst, Counts, result
 from workflow_src.common.case import PHASES
 from workflow_src.common.words import PHASES_IN_PROSE
-from workflow_src.render.show import Printer
-from workflow_src.render.value import Value
+from workflow_src.paper.show import Printer
+from workflow_src.paper.value import Value
 
 NAMES = ("the forward pass", "the forward and backward pass", "the training step")
 

@@ -14,7 +14,7 @@ from workflow_src.answers.change_first.headline import Verdict, headline
 from workflow_src.answers.change_first.result import result
 from workflow_src.answers.tables import Tables
 from workflow_src.common.case import PHASES
-from workflow_src.render.show import Printer
+from workflow_src.paper.show import Printer
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from workflow_src.answers.forward_time.compiled import Compiled, compiled
 from workflow_src.answers.softmax.result import softmax_of_case
 from workflow_src.answers.tables import Tables
 from workflow_src.common.words import DASH
-from workflow_src.render.show import Printer
+from workflow_src.paper.show import Printer
 
 NAMES = ("timings", "ranges", "captures", "kernels", "work")
 

@@ -9,7 +9,7 @@ from workflow_src.answers.forward_time.result import result
 from workflow_src.answers.forward_time.steps import steps
 from workflow_src.answers.tables import Tables
 from workflow_src.common.words import DASH
-from workflow_src.render.show import Printer
+from workflow_src.paper.show import Printer
 from workflow_src.tables.timings import timings
 
 NAMES = ("timings", "ranges", "captures")

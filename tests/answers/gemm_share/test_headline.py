@@ -7,8 +7,8 @@ import pytest
 from tests.answers.subsets import empty
 from workflow_src.answers.gemm_share.headline import Verdict, headline
 from workflow_src.answers.gemm_share.result import GemmShare, result
-from workflow_src.render.show import Printer
-from workflow_src.render.value import Value
+from workflow_src.paper.show import Printer
+from workflow_src.paper.value import Value
 
 
 def found(compared: int, falling: int, by_optimizer: int, by_backward: int) -> GemmShare:

@@ -9,7 +9,7 @@ from workflow_src.answers.gemm_share.figure import draw
 from workflow_src.answers.gemm_share.layouts import by_layout
 from workflow_src.answers.gemm_share.result import GemmShare, parts_of_case, result
 from workflow_src.answers.tables import Tables
-from workflow_src.render.show import Printer
+from workflow_src.paper.show import Printer
 
 
 @pytest.fixture

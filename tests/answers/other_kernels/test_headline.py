@@ -8,8 +8,8 @@ from tests.answers.subsets import empty
 from workflow_src.answers.among import Among
 from workflow_src.answers.other_kernels.headline import Verdict, headline
 from workflow_src.answers.other_kernels.result import result
-from workflow_src.render.show import Printer
-from workflow_src.render.value import Value
+from workflow_src.paper.show import Printer
+from workflow_src.paper.value import Value
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from workflow_src.answers import stage
 from workflow_src.answers.figures import draw
 from workflow_src.answers.other_kernels.result import components_of_case, result
 from workflow_src.answers.tables import Tables
-from workflow_src.render.show import Printer
+from workflow_src.paper.show import Printer
 
 CAST: Kernel = ("forward/block/attention/qkv", "x bfloat16_copy_kernel", "copy", 6, 1_000_000)
 

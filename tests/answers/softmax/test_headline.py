@@ -8,8 +8,8 @@ from tests.answers.subsets import empty
 from workflow_src.answers.softmax.headline import Verdict, headline
 from workflow_src.answers.softmax.result import Softmax, SoftmaxCase, result
 from workflow_src.answers.tables import CaseKey
-from workflow_src.render.show import Printer
-from workflow_src.render.value import Value
+from workflow_src.paper.show import Printer
+from workflow_src.paper.value import Value
 
 
 def found(ratios: dict[str, float], longer: int = 0, fused: int = 0) -> Softmax:

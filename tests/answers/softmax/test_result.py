@@ -10,7 +10,7 @@ from workflow_src.answers.softmax.figure import draw
 from workflow_src.answers.softmax.result import Softmax, result, softmax_of_case
 from workflow_src.answers.tables import Tables
 from workflow_src.common.words import DASH
-from workflow_src.render.show import Printer
+from workflow_src.paper.show import Printer
 
 SOFTMAX = "forward/block/attention/softmax"
 

@@ -8,8 +8,8 @@ from tests.answers.subsets import empty
 from workflow_src.answers.among import Among
 from workflow_src.answers.top_kernel.headline import Verdict, headline
 from workflow_src.answers.top_kernel.result import Leader, TopKernels, result
-from workflow_src.render.show import Printer
-from workflow_src.render.value import Value
+from workflow_src.paper.show import Printer
+from workflow_src.paper.value import Value
 
 
 def among(holds: int, of: int) -> Among:

@@ -9,8 +9,8 @@ from workflow_src.answers.tables import Tables
 from workflow_src.answers.top_kernel.layer_calls import explained, in_layers
 from workflow_src.answers.top_kernel.products import product_words
 from workflow_src.answers.top_kernel.result import TopKernel, result, top_of_case
-from workflow_src.render.show import Printer
-from workflow_src.render.value import Value
+from workflow_src.paper.show import Printer
+from workflow_src.paper.value import Value
 
 SCORES = ("scores", "forward", (128, 128, 64, 48), "void gemm_long_name", 12, 4_000_000)
 VALUES = ("values", "forward", (128, 64, 128, 48), "void gemm_long_name", 12, 2_000_000)

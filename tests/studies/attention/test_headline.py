@@ -3,7 +3,7 @@
 import pytest
 
 from tests.studies.attention.test_result import CROSSING, found, pair
-from workflow_src.render.show import Printer
+from workflow_src.paper.show import Printer
 from workflow_src.studies.attention.headline import Verdict, headline
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.studies.tables import NO_CEILINGS, table
-from workflow_src.render.show import Printer
+from workflow_src.paper.show import Printer
 from workflow_src.studies.flash.headline import Verdict, headline
 from workflow_src.studies.flash.result import Flash, result
 

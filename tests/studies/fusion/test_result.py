@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from tests.studies.tables import printed, table
-from workflow_src.render.show import Printer
+from workflow_src.paper.show import Printer
 from workflow_src.studies.fusion.copies import LARGE
 from workflow_src.studies.fusion.result import Fusion, power, result
 

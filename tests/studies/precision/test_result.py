@@ -5,7 +5,7 @@ import pytest
 
 from tests.studies.tables import printed, table
 from workflow_src.common.words import DASH
-from workflow_src.render.show import Printer
+from workflow_src.paper.show import Printer
 from workflow_src.studies.precision.result import Precision, result
 
 

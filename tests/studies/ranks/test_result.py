@@ -5,7 +5,7 @@ from typing import Any
 from tests.studies.ranks.rows import collective, reduced, way
 from tests.studies.tables import cells, result_of
 from workflow_src.common.words import DASH
-from workflow_src.render.show import Printer
+from workflow_src.paper.show import Printer
 
 PEAKS: dict[str, Any] = {
     "before_optimizer_mib": 4096.0,

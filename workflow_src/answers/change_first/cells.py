@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from workflow_src.answers.change_first.saving import Choice, Interval, Saving
-from workflow_src.render.value import Cell, Joined, Marked, Ranged, count, median
+from workflow_src.paper.value import Cell, Joined, Marked, Ranged, count, median
 
 PREDICTED = "\N{ALMOST EQUAL TO}"
 """Stands before what the model predicts."""

@@ -5,8 +5,8 @@ from enum import StrEnum
 from workflow_src.answers.change_first.result import ChangeFirst
 from workflow_src.common.thresholds import MOSTLY
 from workflow_src.common.words import in_words
-from workflow_src.render.show import Headline
-from workflow_src.render.value import Cell, Joined
+from workflow_src.paper.show import Headline
+from workflow_src.paper.value import Cell, Joined
 
 
 class Verdict(StrEnum):

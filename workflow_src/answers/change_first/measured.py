@@ -11,7 +11,7 @@ from workflow_src.answers.conditions import elsewhere
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes
 from workflow_src.common.case import ATTENTIONS, COMPILED, EXECUTIONS, OPTIMIZERS, PRECISIONS
-from workflow_src.render.value import cell_of
+from workflow_src.paper.value import cell_of
 
 Times = Mapping[tuple[CaseKey, str], PhaseTimes]
 """The times of cases by case and phase."""

@@ -7,7 +7,7 @@ import pandas as pd
 
 from workflow_src.answers.change_first.saving import Interval, Saving, saving, touching
 from workflow_src.answers.tables import CaseKey, Tables
-from workflow_src.render.value import cell_of
+from workflow_src.paper.value import cell_of
 
 TABLE = "remedies"
 

@@ -20,7 +20,7 @@ from workflow_src.answers.matrix import by_precision, corners, matrix
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common import words
 from workflow_src.common.case import PHASES
-from workflow_src.render.value import Cell, Joined, Ranged, Value, count
+from workflow_src.paper.value import Cell, Joined, Ranged, Value, count
 
 
 @dataclass(frozen=True)

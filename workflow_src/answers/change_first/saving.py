@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from workflow_src.common.case import OPTIMIZERS, PHASES
 from workflow_src.common.remedies import REMEDIES
-from workflow_src.render.value import Value, computed
+from workflow_src.paper.value import Value, computed
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from workflow_src.answers.change_first.first import First, OfPhase
 from workflow_src.answers.change_first.saving import Saving, overlap, rank
 from workflow_src.common import words
 from workflow_src.common.remedies import REMEDIES
-from workflow_src.render.value import Cell, Joined, count, ratio, spread
+from workflow_src.paper.value import Cell, Joined, count, ratio, spread
 
 Remedies = tuple[str, ...]
 

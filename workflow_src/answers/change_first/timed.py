@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from workflow_src.answers.change_first.saving import Interval
 from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import PhaseTimes
-from workflow_src.render.value import Value, cell_of, computed, median, ratio
+from workflow_src.paper.value import Value, cell_of, computed, median, ratio
 
 
 @dataclass(frozen=True)

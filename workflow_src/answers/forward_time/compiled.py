@@ -10,7 +10,7 @@ from workflow_src.answers.times import PhaseTimes, phase_times
 from workflow_src.common import words
 from workflow_src.common.case import COMPILED, EAGER, PHASES
 from workflow_src.common.units import MS_PER_S
-from workflow_src.render.value import Cell, Joined, Value, cell_of, computed, difference, ratio
+from workflow_src.paper.value import Cell, Joined, Value, cell_of, computed, difference, ratio
 
 
 @dataclass(frozen=True)

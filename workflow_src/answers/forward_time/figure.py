@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from workflow_src.answers.forward_time.result import PHASE
 from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import PhaseTimes, phase_times
-from workflow_src.render.drawing import (
+from workflow_src.paper.drawing import (
     context_axis,
     facets,
     label_left,
@@ -20,7 +20,7 @@ from workflow_src.render.drawing import (
     panels,
     styles,
 )
-from workflow_src.render.value import Value
+from workflow_src.paper.value import Value
 
 Look = tuple[str, str]
 """A color and a marker."""

@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 from workflow_src.answers.forward_time.result import ForwardTime
-from workflow_src.render.show import Headline
+from workflow_src.paper.show import Headline
 
 CLEARLY_MORE = 0.5
 """Agreement depends on the kernels if it is more frequent among long ones by this share."""

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from workflow_src.answers.conditions import elsewhere
-from workflow_src.render.value import Value, ratio, rows_of, value
+from workflow_src.paper.value import Value, ratio, rows_of, value
 
 TABLE = "studies/profiler"
 COLUMNS = frozenset(("case", "status", "plain_ms", "profiled_ms"))

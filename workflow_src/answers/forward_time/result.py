@@ -17,7 +17,7 @@ from workflow_src.answers.matrix import by_precision, matrices
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes, phase_times
 from workflow_src.common import words
-from workflow_src.render.value import Cell, Joined, Marked, Ranged, Value, median, ratio, spread
+from workflow_src.paper.value import Cell, Joined, Marked, Ranged, Value, median, ratio, spread
 
 PHASE = "forward"
 DOUBTFUL = "\N{REFERENCE MARK}"

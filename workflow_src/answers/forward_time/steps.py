@@ -6,7 +6,7 @@ from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes, phase_times
 from workflow_src.common import words
 from workflow_src.common.case import PHASES
-from workflow_src.render.value import (
+from workflow_src.paper.value import (
     Cell,
     Joined,
     Ranged,

@@ -10,7 +10,7 @@ from workflow_src.answers.kernels import PRODUCTS
 from workflow_src.answers.matrix import by_precision
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common.thresholds import SAME_SHARE_WITHIN
-from workflow_src.render.value import Cell, Joined, Value, median, ratio, rows_of, value
+from workflow_src.paper.value import Cell, Joined, Value, median, ratio, rows_of, value
 
 PHASE = "forward_backward"
 

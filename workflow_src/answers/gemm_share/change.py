@@ -8,7 +8,7 @@ from workflow_src.answers.kernels import captured, device_ms, multiplies, produc
 from workflow_src.answers.parts import Part
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common.thresholds import SAME_SHARE_WITHIN
-from workflow_src.render.value import Value, computed, ratio
+from workflow_src.paper.value import Value, computed, ratio
 
 BEFORE, AFTER = "forward", "train_step"
 FORWARD, BACKWARD, OPTIMIZER = "forward", "backward", "optimizer"

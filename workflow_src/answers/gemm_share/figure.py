@@ -11,7 +11,7 @@ from workflow_src.answers.share_bars import Bar, by_facet, shown, stack, togethe
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common import words
 from workflow_src.common.case import PHASES
-from workflow_src.render.drawing import legend_of, nothing
+from workflow_src.paper.drawing import legend_of, nothing
 
 # After Paul Tol's "muted" scheme, distinguishable with any color vision.
 FAMILY_COLORS = {

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from workflow_src.answers.gemm_share.result import GemmShare
 from workflow_src.common.thresholds import MOSTLY
-from workflow_src.render.show import Headline
+from workflow_src.paper.show import Headline
 
 
 class Verdict(StrEnum):

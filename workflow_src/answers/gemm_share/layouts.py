@@ -8,7 +8,7 @@ from workflow_src.answers.conditions import undisturbed
 from workflow_src.answers.matrix import by_precision
 from workflow_src.answers.tables import Tables
 from workflow_src.common.units import FLOP_PER_TFLOP, MS_PER_S
-from workflow_src.render.value import Cell, Joined, Value, median, rows_of, value
+from workflow_src.paper.value import Cell, Joined, Value, median, rows_of, value
 
 PHASE = "train_step"
 FORWARD = "forward"

@@ -26,7 +26,7 @@ from workflow_src.answers.matrix import by_precision, matrices
 from workflow_src.answers.parts import Part, parts_table
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common import words
-from workflow_src.render.value import Cell, Joined, Value, count, median
+from workflow_src.paper.value import Cell, Joined, Value, count, median
 
 WHOLE = "whole step"
 

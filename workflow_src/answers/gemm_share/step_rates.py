@@ -7,7 +7,7 @@ from workflow_src.answers.utilization import mfu
 from workflow_src.common.case import PHASES
 from workflow_src.common.units import FLOP_PER_TFLOP
 from workflow_src.common.words import STATES
-from workflow_src.render.value import Cell, Joined, Value, computed
+from workflow_src.paper.value import Cell, Joined, Value, computed
 
 STEP = PHASES[-1]
 

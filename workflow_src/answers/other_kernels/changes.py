@@ -10,7 +10,7 @@ from workflow_src.answers.among import among
 from workflow_src.answers.other_kernels.passes import Pass
 from workflow_src.answers.tables import CaseKey
 from workflow_src.common.thresholds import SAME_SHARE_WITHIN
-from workflow_src.render.value import Cell, median, ratio
+from workflow_src.paper.value import Cell, median, ratio
 
 TIMES = {
     "matrix products": "products_ms",

@@ -9,7 +9,7 @@ from workflow_src.answers.other_kernels.passes import PHASE, components, forward
 from workflow_src.answers.share_bars import Bar, by_facet, shown, stack, together
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common.components import COMPONENTS
-from workflow_src.render.drawing import legend_of, nothing
+from workflow_src.paper.drawing import legend_of, nothing
 
 PRODUCTS = "matrix products"
 OTHERS = "other components"

@@ -17,8 +17,8 @@ from workflow_src.answers.kernels import (
 )
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common.components import COMPONENTS
+from workflow_src.paper.value import Value, complement
 from workflow_src.placing.kernel_words import CASTS
-from workflow_src.render.value import Value, complement
 
 PHASE = "forward"
 

@@ -26,8 +26,8 @@ from workflow_src.answers.other_kernels.weight_casts import weight_casts
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common import words
 from workflow_src.common.thresholds import SAME_SHARE_WITHIN
+from workflow_src.paper.value import Cell, Joined, Value, median, spread
 from workflow_src.placing.kernel_words import TO_BF16, TO_FP16
-from workflow_src.render.value import Cell, Joined, Value, median, spread
 
 __all__ = ["ComponentShare", "OtherKernels", "components_of_case", "result"]
 

@@ -3,8 +3,8 @@
 from workflow_src.answers.other_kernels.passes import PHASE, Pass
 from workflow_src.answers.tables import Tables
 from workflow_src.common import words
+from workflow_src.paper.value import Cell, Joined, ratio, rows_of, value
 from workflow_src.placing.kernel_words import changes_type
-from workflow_src.render.value import Cell, Joined, ratio, rows_of, value
 
 COPY = "aten::copy_"
 

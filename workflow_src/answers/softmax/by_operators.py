@@ -9,7 +9,7 @@ from math import prod
 import pandas as pd
 
 from workflow_src.common.operators import PRODUCTS, SOFTMAX_FLOPS
-from workflow_src.render.value import Value, rows_of, value
+from workflow_src.paper.value import Value, rows_of, value
 
 SOFTMAX, CALLER = "aten::_softmax", "aten::softmax"
 """The operator, and what calls it, which is an activity of its own on a CPU."""

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from workflow_src.answers.softmax.result import SoftmaxCase, softmax_of_case
 from workflow_src.answers.tables import Tables
-from workflow_src.render.drawing import (
+from workflow_src.paper.drawing import (
     context_axis,
     facets,
     label_left,
@@ -19,7 +19,7 @@ from workflow_src.render.drawing import (
     panels,
     styles,
 )
-from workflow_src.render.value import Value
+from workflow_src.paper.value import Value
 
 TIME, FLOPS = "-", ":"
 """The styles of the two ratios' lines."""

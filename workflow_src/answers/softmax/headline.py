@@ -5,8 +5,8 @@ from enum import StrEnum
 from workflow_src.answers.softmax.result import NO_ATTENTION, Softmax
 from workflow_src.common.case import ATTENTIONS
 from workflow_src.common.thresholds import MOSTLY
-from workflow_src.render.show import Headline
-from workflow_src.render.value import Cell
+from workflow_src.paper.show import Headline
+from workflow_src.paper.value import Cell
 
 
 class Verdict(StrEnum):

@@ -5,7 +5,7 @@ import pandas as pd
 from workflow_src.answers.tables import Tables
 from workflow_src.common.operators import PRODUCTS
 from workflow_src.common.units import MS_PER_S
-from workflow_src.render.value import Value, rows_of, value
+from workflow_src.paper.value import Value, rows_of, value
 
 BYTES_PER_GB = 1e9
 

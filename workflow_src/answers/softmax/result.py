@@ -19,7 +19,7 @@ from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common import words
 from workflow_src.common.case import COMPILED
 from workflow_src.common.components import COMPONENTS
-from workflow_src.render.value import (
+from workflow_src.paper.value import (
     Cell,
     Joined,
     Value,

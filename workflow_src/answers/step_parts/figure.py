@@ -19,8 +19,8 @@ from workflow_src.answers.step_parts.parts import (
 )
 from workflow_src.answers.tables import Tables
 from workflow_src.common import words
-from workflow_src.render.drawing import facets, nothing
-from workflow_src.render.markdown import number
+from workflow_src.paper.drawing import facets, nothing
+from workflow_src.paper.markdown import number
 
 # After Paul Tol's "muted" scheme, distinguishable with any color vision; idle time is pale.
 COLORS = {

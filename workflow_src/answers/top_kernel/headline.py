@@ -3,8 +3,8 @@
 from enum import StrEnum
 
 from workflow_src.answers.top_kernel.result import TopKernels
-from workflow_src.render.show import Headline
-from workflow_src.render.value import Cell, Joined
+from workflow_src.paper.show import Headline
+from workflow_src.paper.value import Cell, Joined
 
 
 class Verdict(StrEnum):

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from workflow_src.answers.kernels import PRODUCTS, calls, grouped
-from workflow_src.render.value import Cell, Joined, Value, computed
+from workflow_src.paper.value import Cell, Joined, Value, computed
 
 FEW = 2
 """The most calls that backward may have besides the layers': the output head's gradients."""

@@ -10,8 +10,8 @@ from workflow_src.answers.kernels import calls, device_ms, grouped, multiplies, 
 from workflow_src.answers.top_kernel.layer_calls import explained, in_layers
 from workflow_src.common import words
 from workflow_src.common.operators import CALLING, GROUPED
-from workflow_src.render.markdown import joined
-from workflow_src.render.value import Cell, Value, ratio, rows_of, value
+from workflow_src.paper.markdown import joined
+from workflow_src.paper.value import Cell, Value, ratio, rows_of, value
 
 FORWARD = "forward"
 HEAD = "head"

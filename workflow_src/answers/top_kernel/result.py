@@ -20,8 +20,8 @@ from workflow_src.answers.top_kernel.top import (
     top_of_case,
 )
 from workflow_src.common import words
+from workflow_src.paper.value import Cell, Joined, Value, total
 from workflow_src.placing.kernel_words import MATRIX_PRODUCT
-from workflow_src.render.value import Cell, Joined, Value, total
 
 __all__ = ["TopKernel", "TopKernels", "result", "top_of_case"]
 

@@ -16,7 +16,7 @@ from workflow_src.answers.kernels import (
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.top_kernel.layer_calls import explained, in_layers, where
 from workflow_src.answers.top_kernel.products import FORWARD, Product, top_product
-from workflow_src.render.value import Cell
+from workflow_src.paper.value import Cell
 
 BACKWARD = "backward"
 

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from workflow_src.render.drawing import LINE_COLORS, MARKERS, label_left, legend_of, nothing
+from workflow_src.paper.drawing import LINE_COLORS, MARKERS, label_left, legend_of, nothing
 from workflow_src.studies.accounting.roofline import Ceilings, Component, ceilings, components
 from workflow_src.studies.accounting.work import FORMULA, SHAPES
 from workflow_src.studies.lines import lines

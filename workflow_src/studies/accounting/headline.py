@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
-from workflow_src.render.show import Headline
-from workflow_src.render.value import Cell, Joined, Value
+from workflow_src.paper.show import Headline
+from workflow_src.paper.value import Cell, Joined, Value
 from workflow_src.studies.accounting.result import Accounting
 from workflow_src.studies.lines import spread
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from workflow_src.common.ceilings import over_ceiling
 from workflow_src.common.thresholds import WORKING_FULLY
-from workflow_src.render.value import Cell, Marked, Value, ratio, total
+from workflow_src.paper.value import Cell, Marked, Value, ratio, total
 from workflow_src.studies.accounting.roofline import TERA, Ceilings, rate
 from workflow_src.studies.lines import Line, change, gib
 

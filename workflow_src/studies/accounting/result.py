@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from workflow_src.common.words import PHASES
-from workflow_src.render.value import Cell, Value, ratio
+from workflow_src.paper.value import Cell, Value, ratio
 from workflow_src.studies.accounting.phases import Phase, marked, phases, rule
 from workflow_src.studies.accounting.roofline import (
     Ceilings,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workflow_src.common.components import COMPONENTS
-from workflow_src.render.value import Value, computed, ratio
+from workflow_src.paper.value import Value, computed, ratio
 from workflow_src.studies.lines import Line
 
 TERA, GIGA = 1e12, 1e9

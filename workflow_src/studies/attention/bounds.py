@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from workflow_src.render.value import Cell, Value, computed
+from workflow_src.paper.value import Cell, Value, computed
 from workflow_src.studies.attention.passes import name
 from workflow_src.studies.lines import Line, grouped, shown
 

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from workflow_src.render.drawing import (
+from workflow_src.paper.drawing import (
     LINE_COLORS,
     MARKERS,
     context_axis,

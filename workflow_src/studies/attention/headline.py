@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from workflow_src.render.show import Headline
+from workflow_src.paper.show import Headline
 from workflow_src.studies.attention.result import Against, Attention
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from workflow_src.render.value import Cell, Joined, Value, computed
+from workflow_src.paper.value import Cell, Joined, Value, computed
 from workflow_src.studies.lines import Line, grouped, shown
 
 

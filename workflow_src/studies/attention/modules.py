@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from workflow_src.paper.value import Cell, Joined, Value, merged, ratio, total
 from workflow_src.placing.kernel_names import NO_KERNEL
-from workflow_src.render.value import Cell, Joined, Value, merged, ratio, total
 from workflow_src.studies.attention.passes import Both, both, name
 from workflow_src.studies.attention.points import VERSIONS
 from workflow_src.studies.lines import Line, grouped, shown

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from workflow_src.render.value import Value, ratio, total
+from workflow_src.paper.value import Value, ratio, total
 from workflow_src.studies.lines import Line, grouped
 
 NAMES = {

@@ -8,7 +8,7 @@ from typing import final
 import pandas as pd
 
 from workflow_src.common import words
-from workflow_src.render.value import Cell, Joined, Value, computed, ratio
+from workflow_src.paper.value import Cell, Joined, Value, computed, ratio
 from workflow_src.studies.attention.bounds import Bounds, bounds
 from workflow_src.studies.attention.loop_table import loops
 from workflow_src.studies.attention.modules import Modules, modules

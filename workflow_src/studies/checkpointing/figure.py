@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 
 from workflow_src.common.components import PER_BLOCK
 from workflow_src.common.units import MIB_PER_GIB
-from workflow_src.render.drawing import (
+from workflow_src.paper.drawing import (
     LINE_COLORS,
     MARKERS,
     label_left,

@@ -2,8 +2,8 @@
 
 from enum import StrEnum
 
-from workflow_src.render.show import Headline
-from workflow_src.render.value import Cell, Joined
+from workflow_src.paper.show import Headline
+from workflow_src.paper.value import Cell, Joined
 from workflow_src.studies.checkpointing.result import Best, Checkpointing, blocks
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from workflow_src.common.components import PER_BLOCK
-from workflow_src.render.value import Cell, Joined, Value, computed, difference, ratio, total
+from workflow_src.paper.value import Cell, Joined, Value, computed, difference, ratio, total
 from workflow_src.studies.lines import (
     Line,
     absolute,

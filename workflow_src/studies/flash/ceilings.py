@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from workflow_src.common.units import FLOP_PER_TFLOP, MS_PER_S
-from workflow_src.render.value import Cell, Value, computed, ratio
+from workflow_src.paper.value import Cell, Value, computed, ratio
 from workflow_src.studies.attention.bounds import rate
 from workflow_src.studies.flash.named import PHASES, name
 from workflow_src.studies.lines import Line, grouped, shown

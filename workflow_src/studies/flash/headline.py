@@ -3,8 +3,8 @@
 from enum import StrEnum
 
 from workflow_src.common import words
-from workflow_src.render.show import Headline
-from workflow_src.render.value import Cell
+from workflow_src.paper.show import Headline
+from workflow_src.paper.value import Cell
 from workflow_src.studies.flash.named import name
 from workflow_src.studies.flash.result import Contest, Flash, ms
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from workflow_src.render.value import Cell, Ranged, Value, ratio
+from workflow_src.paper.value import Cell, Ranged, Value, ratio
 from workflow_src.studies.flash.named import name
 from workflow_src.studies.lines import Line, grouped, shown
 

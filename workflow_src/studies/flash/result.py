@@ -8,7 +8,7 @@ import pandas as pd
 
 from workflow_src.common import words
 from workflow_src.common.case import names_code
-from workflow_src.render.value import Cell, Joined, Value, merged, ratio
+from workflow_src.paper.value import Cell, Joined, Value, merged, ratio
 from workflow_src.studies.flash.ceilings import ceilings_table
 from workflow_src.studies.flash.memory import memory_table
 from workflow_src.studies.flash.named import PHASES, name

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from workflow_src.common.units import MIB
-from workflow_src.render.value import Value
+from workflow_src.paper.value import Value
 from workflow_src.studies.lines import Line
 
 L2_MIB = {"NVIDIA H100 80GB HBM3": 50, "NVIDIA H200": 50}

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from workflow_src.render.drawing import LINE_COLORS, MARKERS, label_left, legend_of, nothing
+from workflow_src.paper.drawing import LINE_COLORS, MARKERS, label_left, legend_of, nothing
 from workflow_src.studies.fusion.points import IMPLEMENTATIONS
 from workflow_src.studies.fusion.result import NAMES, OPERATIONS, largest, power
 from workflow_src.studies.lines import Line, lines

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from workflow_src.render.value import Cell, Joined, Value, ratio
+from workflow_src.paper.value import Cell, Joined, Value, ratio
 from workflow_src.studies.fusion.copies import LARGE, bandwidth, cached
 from workflow_src.studies.lines import Line, grouped, lines, out_of, shown, spread, unmeasured
 

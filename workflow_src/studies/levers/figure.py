@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from workflow_src.render.drawing import LINE_COLORS, label_left, legend_of, nothing
+from workflow_src.paper.drawing import LINE_COLORS, label_left, legend_of, nothing
 from workflow_src.studies.levers.steps import Step, added, cases
 from workflow_src.studies.lines import lines
 

@@ -2,8 +2,8 @@
 
 from enum import StrEnum
 
-from workflow_src.render.show import Headline
-from workflow_src.render.value import Joined
+from workflow_src.paper.show import Headline
+from workflow_src.paper.value import Joined
 from workflow_src.studies.levers.result import Levers
 from workflow_src.studies.lines import spread
 

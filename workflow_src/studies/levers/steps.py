@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from workflow_src.common.words import in_words
-from workflow_src.render.value import Value, complement, difference, ratio
+from workflow_src.paper.value import Value, complement, difference, ratio
 from workflow_src.studies.levers.points import PLAIN, STACK, stack
 from workflow_src.studies.lines import PROCESSES, Line, differ, grouped
 

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from workflow_src.render.drawing import LINE_COLORS, MARKERS, context_axis, log_values, nothing
+from workflow_src.paper.drawing import LINE_COLORS, MARKERS, context_axis, log_values, nothing
 from workflow_src.studies.matmul.analyze import DIVISORS, divisor
 from workflow_src.studies.matmul.products import Product, measured, more_waves, products
 from workflow_src.studies.matmul.tiles import TILE

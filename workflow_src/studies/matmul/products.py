@@ -7,8 +7,8 @@ from itertools import pairwise
 import pandas as pd
 
 from workflow_src.common.thresholds import WAITS_BELOW
+from workflow_src.paper.value import Value, computed, ratio
 from workflow_src.placing.kernel_words import built_for
-from workflow_src.render.value import Value, computed, ratio
 from workflow_src.studies.lines import Line, lines
 from workflow_src.studies.matmul.points import PRECISIONS
 from workflow_src.studies.matmul.waves import covered

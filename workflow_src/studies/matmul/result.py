@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from workflow_src.common.datasheets import peak_tflop_per_s
-from workflow_src.render.value import (
+from workflow_src.paper.value import (
     Cell,
     Joined,
     Marked,

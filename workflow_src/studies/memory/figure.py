@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from workflow_src.common.components import COMPONENTS
 from workflow_src.common.units import MIB_PER_GIB
-from workflow_src.render.drawing import LINE_COLORS, label_left, legend_of, nothing
+from workflow_src.paper.drawing import LINE_COLORS, label_left, legend_of, nothing
 from workflow_src.studies.lines import Line, grouped, lines
 from workflow_src.studies.memory.result import KINDS, PARTS, RECORD
 

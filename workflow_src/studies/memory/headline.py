@@ -2,8 +2,8 @@
 
 from enum import StrEnum
 
-from workflow_src.render.show import Headline
-from workflow_src.render.value import Value
+from workflow_src.paper.show import Headline
+from workflow_src.paper.value import Value
 from workflow_src.studies.memory.result import Memory
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from workflow_src.common.components import COMPONENTS
 from workflow_src.common.words import PHASES
-from workflow_src.render.value import Cell, Joined, Value, ratio
+from workflow_src.paper.value import Cell, Joined, Value, ratio
 from workflow_src.studies.lines import (
     Line,
     absolute,

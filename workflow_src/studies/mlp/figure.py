@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from workflow_src.common.thresholds import WAITS_BELOW
-from workflow_src.render.drawing import (
+from workflow_src.paper.drawing import (
     LINE_COLORS,
     MARKERS,
     context_axis,
@@ -16,7 +16,7 @@ from workflow_src.render.drawing import (
     log_values,
     nothing,
 )
-from workflow_src.render.value import Value
+from workflow_src.paper.value import Value
 from workflow_src.studies.lines import lines
 from workflow_src.studies.mlp.points import BASE
 from workflow_src.studies.mlp.result import Scaled, Width, scaled, widths

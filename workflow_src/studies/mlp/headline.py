@@ -3,8 +3,8 @@
 from enum import StrEnum
 
 from workflow_src.common.thresholds import WAITS_BELOW
-from workflow_src.render.show import Headline
-from workflow_src.render.value import Value
+from workflow_src.paper.show import Headline
+from workflow_src.paper.value import Value
 from workflow_src.studies.lines import spread
 from workflow_src.studies.mlp.result import Mlp
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from workflow_src.common.thresholds import WAITS_BELOW
-from workflow_src.render.value import Cell, Ranged, Value, computed, ratio
+from workflow_src.paper.value import Cell, Ranged, Value, computed, ratio
 from workflow_src.studies.lines import Line, lines, shown, unmeasured
 from workflow_src.studies.mlp.points import BASE
 

@@ -4,8 +4,8 @@ from enum import StrEnum
 
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW_NS
 from workflow_src.common.units import NS_PER_US
-from workflow_src.render.show import Headline
-from workflow_src.render.value import Value
+from workflow_src.paper.show import Headline
+from workflow_src.paper.value import Value
 from workflow_src.studies.precision.result import Precision
 
 

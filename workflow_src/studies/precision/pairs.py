@@ -6,7 +6,7 @@ from typing import final
 
 from workflow_src.common import words
 from workflow_src.common.units import US_PER_MS
-from workflow_src.render.value import Value, computed, ratio
+from workflow_src.paper.value import Value, computed, ratio
 from workflow_src.studies.lines import PERCENTILES, Line, differ
 from workflow_src.studies.precision.points import AUTOCAST
 

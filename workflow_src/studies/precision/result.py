@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from workflow_src.render.value import Cell, Joined
+from workflow_src.paper.value import Cell, Joined
 from workflow_src.studies.lines import Line, lines, out_of, shown, unmeasured
 from workflow_src.studies.precision.pairs import MEASUREMENTS, SCORES, Pair, pairs
 

@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from workflow_src.render.drawing import LINE_COLORS, nothing
+from workflow_src.paper.drawing import LINE_COLORS, nothing
 from workflow_src.studies.profiler.result import result
 
 

@@ -2,8 +2,8 @@
 
 from enum import StrEnum
 
-from workflow_src.render.show import Headline
-from workflow_src.render.value import median
+from workflow_src.paper.show import Headline
+from workflow_src.paper.value import median
 from workflow_src.studies.lines import out_of, spread
 from workflow_src.studies.profiler.result import Profiler
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from workflow_src.render.value import Cell, Value, ratio
+from workflow_src.paper.value import Cell, Value, ratio
 from workflow_src.studies.lines import Line, grouped, lines, ranged, shown, spread, unmeasured
 
 FEWEST = 3

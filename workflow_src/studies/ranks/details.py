@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from workflow_src.common.datasheets import LINKS_GB_PER_S
-from workflow_src.render.value import Cell, Joined, computed
+from workflow_src.paper.value import Cell, Joined, computed
 from workflow_src.studies.lines import Line, grouped, in_gib, shown, spread
 from workflow_src.studies.ranks.points import MB
 from workflow_src.studies.ranks.way import NAMES, PEAKS, Way, both_columns, case_name, off

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from workflow_src.common.datasheets import LINKS_GB_PER_S
-from workflow_src.render.drawing import LINE_COLORS, legend_of, nothing
+from workflow_src.paper.drawing import LINE_COLORS, legend_of, nothing
 from workflow_src.studies.lines import Line, lines
 from workflow_src.studies.ranks.points import ALL_REDUCE, MB
 from workflow_src.studies.ranks.way import Way, ways_of

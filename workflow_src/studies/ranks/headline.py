@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from enum import StrEnum
 
-from workflow_src.render.show import Headline
-from workflow_src.render.value import Cell, Joined
+from workflow_src.paper.show import Headline
+from workflow_src.paper.value import Cell, Joined
 from workflow_src.studies.lines import spread
 from workflow_src.studies.ranks.result import Ranks
 from workflow_src.studies.ranks.way import Way

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from workflow_src.render.value import Cell, Joined, Ranged, Value
+from workflow_src.paper.value import Cell, Joined, Ranged, Value
 from workflow_src.studies.lines import Line, in_gib, lines, out_of, shown, unmeasured
 from workflow_src.studies.ranks.details import Details, details
 from workflow_src.studies.ranks.points import ALL_REDUCE

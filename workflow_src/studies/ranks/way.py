@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workflow_src.common.thresholds import WORKING_FULLY
-from workflow_src.render.value import Value, computed, ratio
+from workflow_src.paper.value import Value, computed, ratio
 from workflow_src.studies.lines import Line, grouped
 from workflow_src.studies.ranks.points import WAYS
 

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from workflow_src.common import words
-from workflow_src.render.drawing import LINE_COLORS, label_left, legend_of, log_values, nothing
+from workflow_src.paper.drawing import LINE_COLORS, label_left, legend_of, log_values, nothing
 from workflow_src.studies.lines import Line, grouped, lines
 
 ACROSS = 4

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from workflow_src.common import words
-from workflow_src.render.value import Cell, Value, difference, median, ratio
+from workflow_src.paper.value import Cell, Value, difference, median, ratio
 from workflow_src.studies.lines import Line, grouped, lines, shown, unmeasured
 from workflow_src.studies.warmup.trials import CHANGES, saved_by, trials
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from workflow_src.common import words
-from workflow_src.render.value import Cell, Joined, Value, count, difference, median, ratio
+from workflow_src.paper.value import Cell, Joined, Value, count, difference, median, ratio
 from workflow_src.studies.lines import Line, grouped, ranged, shown
 from workflow_src.studies.warmup.points import EAGER, LAZY
 

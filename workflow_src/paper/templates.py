@@ -16,7 +16,7 @@ from jinja2.bccache import Bucket
 
 from workflow_src.common.errors import StageError
 from workflow_src.common.reading import reading
-from workflow_src.render.show import Headline, Printer
+from workflow_src.paper.show import Headline, Printer
 
 
 class _Compiled(BytecodeCache):

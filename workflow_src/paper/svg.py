@@ -11,7 +11,7 @@ from itertools import count
 from markupsafe import escape
 
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.render.markdown import number
+from workflow_src.paper.markdown import number
 
 WIDTH, LEFT = 1000, 90
 """Width of a picture, and of the labels of its lanes."""

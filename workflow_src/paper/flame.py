@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from workflow_src.render.svg import (
+from workflow_src.paper.svg import (
     COLORS,
     EMPTY_HEIGHT,
     LEFT,

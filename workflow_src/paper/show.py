@@ -11,10 +11,10 @@ from markupsafe import Markup
 from tabulate import tabulate
 
 from workflow_src.common.words import DASH
-from workflow_src.render.markdown import calls, escape, literal, number, precise, whole
-from workflow_src.render.page_table import PageCell, PageTable
-from workflow_src.render.prose import inline
-from workflow_src.render.value import Cell, Joined, Marked, Ranged, Value
+from workflow_src.paper.markdown import calls, escape, literal, number, precise, whole
+from workflow_src.paper.page_table import PageCell, PageTable
+from workflow_src.paper.prose import inline
+from workflow_src.paper.value import Cell, Joined, Marked, Ranged, Value
 
 ARROW = "\N{RIGHTWARDS ARROW}"
 

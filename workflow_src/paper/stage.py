@@ -4,7 +4,7 @@ import argparse
 from typing import TypeVar
 
 from workflow_src.common.arguments import Parser, existing_folder
-from workflow_src.render.chapter import Chapter
+from workflow_src.paper.chapter import Chapter
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from workflow_src.render.rows import Axes, row_axes, sort_keys
+from workflow_src.paper.rows import Axes, row_axes, sort_keys
 
 MARK = "@@table "
 """What the line of a table begins with; the bracket that follows is escaped in all other text."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workflow_src.common.atomic_write import write_text
-from workflow_src.render.value import Value
+from workflow_src.paper.value import Value
 
 
 @dataclass(frozen=True)

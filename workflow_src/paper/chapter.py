@@ -9,9 +9,9 @@ from typing import Generic, TypeVar
 from markupsafe import Markup
 
 from workflow_src.common.errors import attempt
-from workflow_src.render.show import Headline, Printer
-from workflow_src.render.templates import render
-from workflow_src.render.texts import Texts, for_programs
+from workflow_src.paper.show import Headline, Printer
+from workflow_src.paper.templates import render
+from workflow_src.paper.texts import Texts, for_programs
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -20,7 +20,7 @@ class Rows:
 class Value:
     """A finite number with its unit and its sources.
 
-    `unit` is a key of `render.show.FORMATS`. `formula` says in a few literal words how the number
+    `unit` is a key of `paper.show.FORMATS`. `formula` says in a few literal words how the number
     follows from its rows ("median over steps", "busy / plain"), for whoever computes it again.
     """
 

@@ -12,9 +12,9 @@ from markupsafe import Markup
 
 from workflow_src.common.errors import StageError, remake
 from workflow_src.common.reading import reading
-from workflow_src.render.page_table import PageTable, taken_out
-from workflow_src.render.prose import Prose
-from workflow_src.render.rows import Axes
+from workflow_src.paper.page_table import PageTable, taken_out
+from workflow_src.paper.prose import Prose
+from workflow_src.paper.rows import Axes
 
 HINT = "Point at a box, tap it, or choose it by the arrows up and down: it says more here."
 TELLING = Markup(
