@@ -29,6 +29,7 @@ READ = (
 )
 """The tables that answers read."""
 DESCRIBED = [each for name in READ for each in columns(name).values()]
+TEXTS = frozenset(each.column for each in DESCRIBED if each.is_text)
 FILLED = frozenset(each.column for each in DESCRIBED if each.check == "filled")
 
 
@@ -153,7 +154,8 @@ def _uncaptured(tables: dict[str, pd.DataFrame], case: str) -> dict[str, pd.Data
 
 def _scaled(draw: random.Random, table: pd.DataFrame, cases: list[str]) -> pd.DataFrame:
     """The table with all times of each case scaled, differently in each table."""
-    columns = [c for c in table.columns if c.endswith(tuple(f"_{unit}" for unit in TIMES))]
+    times = table.columns[table.columns.str.endswith(tuple(f"_{unit}" for unit in TIMES))]
+    columns = [column for column in times if column not in TEXTS]
     if "case" not in table or not columns or draw.random() < 0.7:
         return table
     factors = {case: 10 ** draw.uniform(-1, 1) for case in cases}

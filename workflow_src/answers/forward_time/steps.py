@@ -69,13 +69,19 @@ def _timed(times: PhaseTimes, timed: pd.DataFrame) -> Cell:
     """Mean and standard deviation, of each process if they are told apart; or why there is none."""
     if times.state != "ok":
         return words.STATES[times.state]
-    told = str(timed[MEANS].iloc[0]) if MEANS in timed else ""
-    if ";" in told:
+    if pairs := _told_apart(timed):
         source = rows_of("timings", timed)
-        pairs = zip(told.split(";"), str(timed[STDS].iloc[0]).split(";"), strict=True)
         return Joined(tuple(_both(*pair, source) for pair in pairs), ", ")
     mean = cell_of(timed, "timings", "mean_ms")
     return Ranged(Joined((mean, _std(timed)), PLUS_MINUS), times.fastest, times.slowest)
+
+
+def _told_apart(timed: pd.DataFrame) -> list[tuple[str, str]]:
+    """Mean and standard deviation of each of several processes; none if either isn't told."""
+    means, stds = (
+        str(timed[name].iloc[0]).split(";") if name in timed else [] for name in (MEANS, STDS)
+    )
+    return list(zip(means, stds, strict=True)) if len(means) == len(stds) > 1 else []
 
 
 def _both(mean: str, std: str, source: Rows) -> Cell:
