@@ -182,10 +182,10 @@ def _among_launched(mine: Sequence[PhaseTimes], bound: Collection[CaseKey]) -> C
 def opening(columns: dict[str, list[PhaseTimes]]) -> tuple[OpeningRow, ...]:
     """The rows of (a) in the report's table of medians."""
     rows: dict[str, dict[str, Cell]] = {
-        "(a) forward passes as long under the profiler, within 10 %": {
+        "(a) forward as long under the profiler, within 10 %": {
             name: agreement(mine).cell for name, mine in columns.items()
         },
-        "forward pass: the device works for": {
+        "forward: the device works for": {
             name: median(each.working for each in mine) for name, mine in columns.items()
         },
     }

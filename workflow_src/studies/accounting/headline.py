@@ -13,17 +13,16 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentences."""
 
     BOTH = (
-        "Predicted peak memory is off by at most {off}. Where the device works for 90 % of a "
-        "forward pass or more, the pass does its products' FLOPs at {used} of a reference "
-        "product's rate."
+        "Predicted peak memory is off by at most {off}. A forward pass for 90 % of which the device "
+        "works does its products' FLOPs at {used} of a reference product's rate."
     )
     MEMORY = (
         "Predicted peak memory is off by at most {off}. No forward pass is known to keep the "
         "device working for 90 % of its time, so none is held against the machine's rates."
     )
     RATES = (
-        "Where the device works for 90 % of a forward pass or more, the pass does its products' "
-        "FLOPs at {used} of a reference product's rate. No peak memory was measured."
+        "A forward pass for 90 % of which the device works does its products' FLOPs at {used} of a "
+        "reference product's rate. No peak memory was measured."
     )
     FORMULAS = (
         "Nothing was measured that a formula predicts: by the rule 6ND, a training step has "
