@@ -13,8 +13,8 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentences."""
 
     BOTH = (
-        "Predicted peak memory is off by at most {off}. A forward pass for 90 % of which the device "
-        "works does its products' FLOPs at {used} of a reference product's rate."
+        "Predicted peak memory is off by at most {off}. A forward pass for 90 % of which the "
+        "device works does its products' FLOPs at {used} of a reference product's rate."
     )
     MEMORY = (
         "Predicted peak memory is off by at most {off}. No forward pass is known to keep the "
