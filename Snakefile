@@ -23,11 +23,10 @@ import sys
 
 sys.path.insert(0, workflow.basedir)
 from workflow_src.dag.paths import input_folder, output_folder
-from workflow_src.dag.start import make_dag, readable, require_own_folder, require_room
+from workflow_src.dag.start import make_dag, readable, require_place
 from workflow_src.plan.suites import CASE_PATTERN
 
-require_own_folder(workflow)
-require_room()
+require_place(workflow)
 
 
 configfile: readable("config.yaml")

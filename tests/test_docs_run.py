@@ -169,6 +169,8 @@ LACKING = {
     r"python -m benchmarks\.product_kinds": "a GPU",
     r"python -m benchmarks\.record_suite --plan .*": "a GPU",
     r"python -m benchmarks\.levers_blind( --output FOLDER)?": "a GPU",
+    r"python -m benchmarks\.measure_suite( --folder .*)?": "GPUs",
+    r"python -m benchmarks\.remedies_unsure( ROWS\.csv --hosts .*)?": "minutes",
     r"python -m benchmarks\.remedies examples/.*": "minutes",
     r"python -m benchmarks\.planted\.other_tools .*": "recordings from a GPU, and nsys-ai",
     r"--config suite=assignment 'studies=\[profiler, warmup\]'": "a GPU, and minutes",

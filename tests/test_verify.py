@@ -61,11 +61,16 @@ def test_a_plan_read_back_is_the_plan_that_was_written(tmp_path: Path) -> None:
 
 
 def test_published_backward_agrees_with_single_threaded_autograd() -> None:
+    """That of the run of which these were timed so, and that of the cases published since."""
     published = pd.read_csv(PUBLISHED / "checks" / "single_threaded.csv")
+    ratio = published["backward_ms"] / published["single_threaded_ms"]
+    assert ratio.to_numpy() == pytest.approx(published["ratio"].to_numpy(), rel=1e-9)
+    assert ((ratio - 1).abs() < 0.03).all()
     kernels = pd.read_csv(PUBLISHED / "tables" / "kernels.csv", keep_default_na=False)
-    for row in published.to_dict("records"):
+    again = published[published["case"].isin(kernels["case"])]
+    assert len(again) == 116
+    for row in again.to_dict("records"):
         found = compare(row["case"], kernels, {row["phase"]: row["single_threaded_ms"]}).iloc[0]
-        assert found["backward_ms"] == pytest.approx(row["backward_ms"], rel=1e-9)
         assert found["ratio"] == pytest.approx(1, abs=0.03)
 
 
@@ -73,7 +78,7 @@ def test_published_tables_account_for_every_nanosecond() -> None:
     tables = PUBLISHED / "tables"
     captures = pd.read_csv(tables / "captures.csv").set_index("case")
     kernels = pd.read_csv(tables / "kernels.csv", keep_default_na=False)
-    assert len(captures) == 60
+    assert len(captures) == 58
     assert (captures["attributed_ns"] + captures["outside_ns"] == captures["total_ns"]).all()
     by_case = kernels.groupby("case")["busy_ns"].sum()
     assert (by_case.reindex(captures.index) == captures["total_ns"]).all()

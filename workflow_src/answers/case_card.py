@@ -9,6 +9,7 @@ from workflow_src.answers.change_first import cells
 from workflow_src.answers.change_first.first import First, OfPhase, first_of_case
 from workflow_src.answers.gemm_share.result import parts_of_case
 from workflow_src.answers.kernels import captured, product_share
+from workflow_src.answers.launch_bound import kernel_us
 from workflow_src.answers.other_kernels.result import components_of_case
 from workflow_src.answers.rates import rates
 from workflow_src.answers.softmax.result import FUSED, softmax_of_case
@@ -36,7 +37,8 @@ PRODUCT = "top matrix product: calls, share"
 BACKWARDS = "top single kernel of backward: calls, share of backward"
 PARTS = "parts of device time, ms"
 SOFTMAX = "softmax / (QK^T + AV): time, FLOPs"
-REFERENCE = "products' rate / a reference product's"
+KERNELS = "device time per kernel, us"
+REFERENCE = "products' FLOPs over the time of all / a reference product's rate"
 MFU = "model FLOPs utilization (MFU), of the datasheet's peak"
 FIRST = "what to change first: it saves; best together"
 WITH = "with each remedy, ms"
@@ -86,6 +88,7 @@ def _column(tables: Tables, case: CaseKey, found: OfPhase) -> dict[str, Cell]:
         PROFILED: times.profiled,
         DEVICE: times.busy,
         WORKING: times.working,
+        KERNELS: kernel_us(tables, times),
         REPLAYED: times.replayed or _replay_state(times),
         IDLE: _idle(times),
         CLOCK: Joined((times.clock, times.power), "; ") if times.clock else None,

@@ -20,10 +20,14 @@ MODEL_BYTES = 2**18
 """More than the scheduler's model of some hundred jobs takes."""
 
 
-def require_own_folder(workflow: Any) -> None:
-    """Exit with a sentence unless Snakemake's `workflow` is the project's own, in its folder."""
+def require_place(workflow: Any) -> None:
+    """Exit with a sentence unless Snakemake's `workflow` can run where it does.
+
+    It has to be the project's own, in its folder, with room for temporary files.
+    """
     _require_no_module(workflow.modifier_stack, workflow.current_basedir)
     _require_project_folder(workflow.basedir)
+    _require_room()
 
 
 def _require_no_module(snakefiles: Sequence[object], folder: object) -> None:
@@ -48,7 +52,7 @@ def _require_project_folder(folder: str) -> None:
         )
 
 
-def require_room() -> None:
+def _require_room() -> None:
     """Exit with a sentence if the folder of temporary files is full.
 
     Snakemake's scheduler writes its model there, and ends in a traceback if it can't.

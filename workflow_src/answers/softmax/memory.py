@@ -8,6 +8,8 @@ from workflow_src.common.units import MS_PER_S
 from workflow_src.paper.value import Value, rows_of, value
 
 BYTES_PER_GB = 1e9
+READ_AND_WRITTEN = ("copy", "scale", "triad")
+"""The measurements of memory's rate that read and write, by name in ceilings.csv."""
 
 
 def moved(scores: pd.DataFrame, values: pd.DataFrame) -> Value | None:
@@ -25,9 +27,12 @@ def moved(scores: pd.DataFrame, values: pd.DataFrame) -> Value | None:
 
 
 def bandwidth(tables: Tables) -> Value | None:
-    """The best rate (GB/s) of memory that was measured for the run; None without ceilings.csv."""
+    """The best rate (GB/s) of memory, both read and written; None without ceilings.csv.
+
+    What only writes is faster, and no product does.
+    """
     ceilings = tables["ceilings"]
-    memory = ceilings[ceilings["kind"] == "bandwidth"]
+    memory = ceilings[(ceilings["kind"] == "bandwidth") & ceilings["name"].isin(READ_AND_WRITTEN)]
     best = pd.to_numeric(memory["best_gb_per_s"], errors="coerce").dropna()
     if best.empty:
         return None

@@ -11,7 +11,8 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentence."""
 
     PREDICTED = (
-        "No number of blocks per checkpoint needs less memory than the predicted one: {choices}. "
+        "Of the numbers of blocks per checkpoint tried none needs less memory than the predicted "
+        "one: {choices}. "
         "Predicted peaks are off by at most {off}."
     )
     OTHERWISE = (

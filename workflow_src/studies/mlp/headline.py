@@ -17,8 +17,8 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentence."""
 
     FOLLOWS = (
-        "Yes, from dim {low} to {high}: {flops} the FLOPs take {step} as long, and device time is "
-        "{working} of the step."
+        "Yes, by about as much: from dim {low} to {high}, {flops} the FLOPs take {step} as long, "
+        "and device time is {working} of the step."
     )
     LESS = (
         "By less, from dim {low} to {high}: {flops} the FLOPs take {step} as long, and device time "

@@ -21,12 +21,12 @@ class Verdict(StrEnum):
         "batch (off by {error} of them at most)."
     )
     LITTLE = (
-        "Little, where the device sets the pace and hides it: a step takes {least} as long as "
-        "without communication at best ({best}), and {most} at worst ({worst})."
+        "Little, where the device sets the pace and it is hidden: a step takes {least} as long as "
+        "without communication at best ({best}); at worst {most} ({worst})."
     )
     MUCH = (
-        "Much, even where the device sets the pace and hides it: a step takes {least} as long as "
-        "without communication at best ({best}), and {most} at worst ({worst})."
+        "Much, even where the device sets the pace and it is hidden: a step takes {least} as long "
+        "as without communication at best ({best}); at worst {most} ({worst})."
     )
     WAITS = (
         "That can't be told: without communication, the device works for {working} of the step, "

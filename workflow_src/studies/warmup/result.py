@@ -127,8 +127,9 @@ def _phase(group: Sequence[Line], tried: Sequence[float]) -> dict[str, Cell]:
     runs = [run for run in group if run.ok]
     first = median(run.value("first_step_ms", "ms") for run in runs)
     settled = median(run.value("settled_ms", "ms") for run in runs)
+    settling = [run for run in runs if run.has("settled_after_steps")]
     means: dict[str, Cell] = {
-        f"mean after {steps:.0f}": median(excess(run) for run in runs if _steps(run) == steps)
+        f"mean after {steps:.0f}": median(excess(run) for run in settling if _steps(run) == steps)
         for steps in tried
     }
     cells: dict[str, Cell] = {
