@@ -40,14 +40,18 @@ def test_casts_of_weights_are_those_of_matrices() -> None:
 
 
 def test_products_are_held_against_the_best_rate_of_memory() -> None:
-    """0.3 and 0.1 GB in 0.2 ms are 2,000 GB/s; a mask in their ranges isn't theirs."""
+    """0.3 and 0.1 GB in 0.2 ms are 2,000 GB/s; a mask in their ranges isn't theirs.
+
+    Nor is the rate of what only writes.
+    """
     product = {"operator": "aten::bmm", "busy_ms_per_step": 0.1}
     scores = operators({**product, "bytes_per_step": 3e8}, {**product, "operator": "aten::mul"})
     values = operators({**product, "bytes_per_step": 1e8})
     found = moved(scores.fillna(0), values)
     assert found and found.number == pytest.approx(2000)
-    rates_of = pd.DataFrame({"kind": ["bandwidth"] * 2, "best_gb_per_s": [3000.0, 2900.0]})
-    best = bandwidth(Tables({"ceilings": rates_of}))
+    measured = {"scale": 3000.0, "copy": 2900.0, "write": 3500.0}
+    rows = {"name": measured.keys(), "best_gb_per_s": measured.values()}
+    best = bandwidth(Tables({"ceilings": pd.DataFrame(rows).assign(kind="bandwidth")}))
     assert best and best.number == 3000
     for unknown in (float("nan"), 0):
         assert moved(scores.assign(bytes_per_step=unknown), values) is None
