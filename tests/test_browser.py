@@ -94,8 +94,11 @@ def open_page(windows: Callable[..., Any], report: Path) -> Callable[..., Any]:
         page.wrong, page.requests = [], []
         page.emulate_media(media="null")
         page.set_viewport_size({"width": width, "height": height})
+        scripts = options.get("java_script_enabled", True)
+        if scripts:  # A window that is resized while a page loads moves what is in it.
+            page.wait_for_function("width => innerWidth === width", arg=width)
         page.goto(of.as_uri() + place)
-        if options.get("java_script_enabled", True):
+        if scripts:
             page.wait_for_selector(READY, state="attached")
         return page
 
