@@ -214,6 +214,15 @@ def test_launches_set_the_pace_of_small_kernels_alone(tmp_path: Path) -> None:
     assert found.saves_ms == pytest.approx((27 * 60 - 60 - 27 * 4) / 1000, rel=0.1)
 
 
+def test_no_fault_stands_out_where_launches_alone_set_the_pace(tmp_path: Path) -> None:
+    program = training_loop(tmp_path, takes=3)
+    (said,) = diagnosis_tables(program.attributed())["findings"]["headline"]
+    assert said.startswith("No fault stands out. Launches set the pace of")
+    faulty = training_loop(tmp_path, takes=3, data=sleeps(4000))
+    loader, launches = diagnosis_tables(faulty.attributed())["findings"]["headline"]
+    assert launches.startswith("Launches set the pace of") and "No fault" not in loader
+
+
 def test_what_the_device_hides_costs_nothing_and_is_not_named(tmp_path: Path) -> None:
     # The device takes 27 * 201 us of a step, the host with its loader 27 * 60 + 3,500.
     diagnosis = diagnosed(training_loop(tmp_path, takes=200, data=sleeps(3500)))
@@ -256,7 +265,7 @@ def test_each_mechanism_has_its_words_and_its_lines_in_the_docs() -> None:
     documented = Path("docs/findings.md").read_text()
     for key, each in words().items():
         assert f"`{key}`" in documented
-        filled = headline(Finding(key, Found("step/a", 1, 1, 1, (), ""), 1, 1), 3, plain=True)
+        filled = headline(Finding(key, Found("step/a", 1, 1, 1, (), ""), 1, 1), 3, True, False)
         assert len(filled.split()) <= 45, filled
         assert each.remedy.endswith(".")
 

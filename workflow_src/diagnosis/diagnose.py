@@ -9,7 +9,7 @@ from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis import mechanisms as _registered  # noqa: F401
 from workflow_src.diagnosis.changes import Change, DropGap, Plan
 from workflow_src.diagnosis.finding import MECHANISMS, Finding, Found, Subject, example_of
-from workflow_src.diagnosis.plain import SLOWEST, plain
+from workflow_src.diagnosis.plain import WITHOUT_PROFILER, plain
 from workflow_src.diagnosis.recording import Recording
 from workflow_src.diagnosis.replay import Bounds, bounds
 
@@ -59,7 +59,7 @@ def diagnose(subject: Subject, plain_ns: float | None = None) -> Diagnosis:
         step_ms = subject.step_ns / NS_PER_MS
         return Diagnosis(tuple(facts), step_ms, False, subject.bounds)
     running_ns = _running_ns(recording, [found for _, found in places])
-    slowest = SLOWEST.get(subject.attributed.capture.recording.profiler, 1.0)
+    slowest = WITHOUT_PROFILER.get(subject.attributed.capture.recording.profiler, 1.0)
     host = [] if plain_ns is None else [plain(recording, plain_ns, running_ns, slowest)]
     step_ns = subject.step_with(*host)
     candidates = [

@@ -17,7 +17,7 @@ CLOSE = 0.002
 NOISE = 0.15
 """Steps of one program differ by so much between two runs, by their copies and by their host."""
 
-SLOWEST = {"nsys": 0.8, "torch": 0.65}
+WITHOUT_PROFILER = {"nsys": 0.8, "torch": 0.65}
 """The host's time without a profiler over that with it, at most: of 13 recorded loops of
 benchmarks/planted in which launches set the pace, by profiler (0.40 to 0.81 with a median of 0.58;
 0.29 to 0.64 with one of 0.41)."""

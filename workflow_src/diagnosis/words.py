@@ -22,6 +22,9 @@ LIMIT = "; a host that took no time, a limit, would leave {without_ms:.2f} of {s
 PLAIN_LIMIT = f" (as recorded){LIMIT}"
 """The same of what holds of a whole program, and can only be made less."""
 
+NO_FAULT = "No fault stands out. "
+"""Stands before that where nothing else was found."""
+
 FEW = 10
 """Mean counts below this have a decimal if they aren't whole."""
 
@@ -45,10 +48,11 @@ def words() -> dict[str, Words]:
     return {str(key): Words(name, fact, remedy) for key, name, fact, remedy in lines}
 
 
-def headline(finding: Finding, step_ms: float, plain: bool = False) -> str:
+def headline(finding: Finding, step_ms: float, plain: bool = False, others: bool = True) -> str:
     """One sentence: what is wrong, where, and the time of a step with and without it.
 
     plain: whether step_ms, and what is saved of it, are of a step without a profiler.
+    others: whether something was found that doesn't hold of a whole program.
     """
     place = finding.place
     where = f"`{place.where}`" if place.where else "no range"
@@ -57,8 +61,10 @@ def headline(finding: Finding, step_ms: float, plain: bool = False) -> str:
     if finding.saves_ms != finding.saves_ms:
         return f"{fact}."
     general = MECHANISMS[finding.key].general
-    ending = (LIMIT, PLAIN_LIMIT) if general else (WITHOUT, PLAIN_WITHOUT)
-    return f"{fact}{ending[plain].format(without_ms=step_ms - finding.saves_ms, step_ms=step_ms)}."
+    ending = ((LIMIT, PLAIN_LIMIT) if general else (WITHOUT, PLAIN_WITHOUT))[plain]
+    start = NO_FAULT if general and not others else ""
+    told = ending.format(without_ms=step_ms - finding.saves_ms, step_ms=step_ms)
+    return f"{start}{fact}{told}."
 
 
 def _count(calls: float) -> str:

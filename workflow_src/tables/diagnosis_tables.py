@@ -17,7 +17,7 @@ from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.communication import buckets
 from workflow_src.diagnosis.diagnose import Diagnosis, diagnose
 from workflow_src.diagnosis.facts import copies, differing_steps, host_gaps, waits
-from workflow_src.diagnosis.finding import Finding, Subject
+from workflow_src.diagnosis.finding import MECHANISMS, Finding, Subject
 from workflow_src.diagnosis.idle_causes import idle_causes
 from workflow_src.diagnosis.recording import Recording
 from workflow_src.diagnosis.words import headline, words
@@ -118,11 +118,12 @@ def _diagnosed(subject: Subject, plain_ns: float | None) -> tuple[Diagnosis, str
 
 def _findings(diagnosis: Diagnosis, plain: bool) -> pd.DataFrame:
     """A row per finding, in their order, with its words; plain: as in the table `diagnoses`."""
-    rows = [_finding(finding, diagnosis.step_ms, plain) for finding in diagnosis.findings]
-    return pd.DataFrame(rows)
+    others = any(not MECHANISMS[each.key].general for each in diagnosis.findings)
+    step_ms = diagnosis.step_ms
+    return pd.DataFrame([_finding(each, step_ms, plain, others) for each in diagnosis.findings])
 
 
-def _finding(finding: Finding, step_ms: float, plain: bool) -> dict[str, object]:
+def _finding(finding: Finding, step_ms: float, plain: bool, others: bool) -> dict[str, object]:
     said, place = words()[finding.key], finding.place
     quoted = replace(finding, place=replace(place, where=_quotable(place.where)))
     return {
@@ -135,7 +136,7 @@ def _finding(finding: Finding, step_ms: float, plain: bool) -> dict[str, object]
         "step_ms": step_ms,
         "saves_ms": finding.saves_ms,
         "saves_with_above_ms": finding.saves_with_above_ms,
-        "headline": headline(quoted, step_ms, plain),
+        "headline": headline(quoted, step_ms, plain, others),
         "remedy": said.remedy,
         "evidence": place.evidence,
         "example": _quotable(_short(finding.example)),

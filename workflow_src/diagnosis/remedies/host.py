@@ -28,17 +28,18 @@ LAUNCH_BOUND = 0.7
 """A pass is launch-bound if its device time is less than this share of the host's."""
 
 GAP_NS = 1_500
-"""Between two kernels of a stream, each launched by itself (examples/h200: 1.3 to 1.9 us)."""
+"""Between two kernels of a stream, each launched by itself (1.3 to 1.9 us, examples/h200 of
+6a6a4d6)."""
 
 USUAL_NS = Span(5_000.0, 15_000.0, 35_000.0)
 """The host's time for a launch where no case of the run is launch-bound: what those of
-examples/h100 and examples/h200 show, whose hosts differ by so much."""
+examples/h100 and examples/h200 of 6a6a4d6 show, whose hosts differ by so much."""
 
 TIMES_FORWARD = {BACKWARD: Span(0.76, 1.45, 2.0), OPTIMIZER: Span(0.28, 0.71, 1.96)}
 """The host's time for a launch in other passes, over that in the same case's forward pass, both of
-them launch-bound, in examples/h100 and examples/h200 (benchmarks.remedies_unsure). Backward: the
-median and the 2.5th and 97.5th percentiles of 33 cases. Optimizer: the median of 9, too few for
-percentiles, and Student's interval for one more, on a logarithmic scale."""
+them launch-bound, in examples/h100 and examples/h200 of 6a6a4d6 (benchmarks.remedies_unsure).
+Backward: the median and the 2.5th and 97.5th percentiles of 33 cases. Optimizer: the median of 9,
+too few for percentiles, and Student's interval for one more, on a logarithmic scale."""
 
 SLOWEST = 2.0
 """No host launches in more than so many times the most that launch-bound cases show."""

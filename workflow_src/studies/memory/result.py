@@ -161,13 +161,25 @@ def _of_free(line: Line) -> Value | None:
     return ratio(line.value("predicted_peak_mib", "MiB"), free, "share", "predicted / free")
 
 
-def _limit(line: Line) -> dict[str, Cell]:
-    """A phase that nearly fills the device."""
+def _of_case(line: Line) -> dict[str, Cell]:
     return {
         "size": line.text("size"),
         "context": line.whole("context"),
         "precision": line.text("precision"),
-        "phase": PHASES.get(line.text("phase"), line.text("phase")),
+    }
+
+
+def _phase_name(line: Line) -> str:
+    return PHASES.get(line.text("phase"), line.text("phase"))
+
+
+def _of_phase(line: Line) -> dict[str, Cell]:
+    return _of_case(line) | {"phase": _phase_name(line)}
+
+
+def _limit(line: Line) -> dict[str, Cell]:
+    """A phase that nearly fills the device."""
+    return _of_phase(line) | {
         "predicted, GiB": gib(line, "predicted_peak_mib"),
         "of what is free": _of_free(line),
         "peak, GiB": gib(line, "peak_mib") if line.ok else line.state,
@@ -177,14 +189,9 @@ def _limit(line: Line) -> dict[str, Cell]:
 
 def _row(mine: Sequence[Line]) -> dict[str, Cell]:
     """A size at a context in a precision: measured and predicted peaks of its phases."""
-    first = mine[0]
-    row: dict[str, Cell] = {
-        "size": first.text("size"),
-        "context": first.whole("context"),
-        "precision": first.text("precision"),
-    }
+    row = _of_case(mine[0])
     for line in mine:
-        name = PHASES.get(line.text("phase"), line.text("phase"))
+        name = _phase_name(line)
         row[f"{name}, GiB"] = gib(line, "peak_mib") if line.ok else line.state
         row[f"{name}, predicted"] = gib(line, "predicted_peak_mib")
     return row
@@ -192,11 +199,7 @@ def _row(mine: Sequence[Line]) -> dict[str, Cell]:
 
 def _asked(line: Line) -> dict[str, Cell]:
     """A peak in MiB: predicted, asked for, handed out in blocks, and reserved for those."""
-    return {
-        "size": line.text("size"),
-        "context": line.whole("context"),
-        "precision": line.text("precision"),
-        "phase": PHASES.get(line.text("phase"), line.text("phase")),
+    return _of_phase(line) | {
         "predicted, MiB": line.value("predicted_peak_mib", "hundredths"),
         "asked for": line.value("requested_mib", "hundredths"),
         "handed out": line.value("peak_mib", "hundredths"),
