@@ -80,6 +80,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Scheduling(config, log)
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name parameters of bytes by their place: workers must collect the same names."""
+    return argname if isinstance(val, bytes) else None
+
+
 COSTLY = ("workflow", "nsys", "browser", "snakemake7")
 """Marks of tests that start other programs."""
 

@@ -1,7 +1,6 @@
 """Files that can't be read end in one sentence that names them, whatever their content."""
 
 import bz2
-import gzip
 import json
 import lzma
 import shutil
@@ -18,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.damaged_captures import tried
-from tests.captures.building import Export, busy, event, launched, tables_in
+from tests.captures.building import Export, busy, event, launched, packed, tables_in
 from tests.test_fuzz import CELLS, changed_json, damaged, ends_well, few, folder
 from workflow_src.captures.files import content
 from workflow_src.captures.reading import read
@@ -45,7 +44,7 @@ def export(tmp_path: Path) -> Export:
     [
         ("c.sqlite", b"", "is empty; export or copy it again"),
         ("c.json", b"", "is empty; export or copy it again"),
-        ("c.json.gz", gzip.compress(b"", mtime=0), "is empty; export or copy it again"),
+        ("c.json.gz", packed(b""), "is empty; export or copy it again"),
         ("c.json", b"{}", "of traceEvents; give an SQLite"),
         ("c.json", b'{"traceEvents": {}}', "of traceEvents; give an SQLite"),
         ("c.json", b"3", "of traceEvents; give an SQLite"),
@@ -58,11 +57,11 @@ def export(tmp_path: Path) -> Export:
         ("c.json", b'{"data": []}\n{"Type": 1}\n', "holds JSON lines, .*nsys export --type sqlite"),
         ("c.nsys-rep", b"binary", "export it first"),
         ("c.sqlite", SQLITE + b"garbage", "is not .*; export or copy it again"),
-        ("c.sqlite.gz", gzip.compress(SQLITE * 99, mtime=0)[:-9], "is cut off.; export or"),
+        ("c.sqlite.gz", packed(SQLITE * 99)[:-9], "is cut off.; export or"),
         ("c.json.gz", b"\x1f\x8b" + b"damaged", "is not a capture .*; copy it again, or"),
-        ("c.json.gz", gzip.compress(b"[]")[:-8] + bytes(8), "incorrect data check.; copy it again"),
+        ("c.json.gz", packed(b"[]")[:-8] + bytes(8), "incorrect data check.; copy it again"),
         ("c.json", b"<html>\n404", r"begins with '<html>\\n404'; give"),
-        ("c.json.gz", gzip.compress(gzip.compress(b"[]")), "compressed by gzip twice, .*unpack it"),
+        ("c.json.gz", packed(packed(b"[]")), "compressed by gzip twice, .*unpack it"),
         (
             "c.json",
             b"PK\3\4" + b"zip",
@@ -86,10 +85,10 @@ def test_a_file_of_another_kind_is_named_with_what_is_wrong(
 @pytest.mark.parametrize(
     ("data", "cut_off"),
     [
-        (b"".join(gzip.compress(b"[]"[n : n + 1]) for n in range(2)), 0),
-        (gzip.compress(b"") * 3000 + gzip.compress(b"[]"), 0),
-        (gzip.compress(b"[]") + bytes(2**17), 0),
-        (gzip.compress(b"[]") + b"garbage", 1),
+        (b"".join(packed(b"[]"[n : n + 1]) for n in range(2)), 0),
+        (packed(b"") * 3000 + packed(b"[]"), 0),
+        (packed(b"[]") + bytes(2**17), 0),
+        (packed(b"[]") + b"garbage", 1),
     ],
 )
 def test_a_gzip_file_may_have_many_members_and_zeros_after_them(
@@ -173,12 +172,12 @@ def test_a_database_of_another_kind_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["c?d#.sqlite", "c%20.sqlite.gz"])
 def test_names_of_files_may_hold_anything(export: Export, tmp_path: Path, name: str) -> None:
     data = export.write().read_bytes()
-    (tmp_path / name).write_bytes(gzip.compress(data, mtime=0) if name.endswith("gz") else data)
+    (tmp_path / name).write_bytes(packed(data) if name.endswith("gz") else data)
     assert busy(tables_in(tmp_path / name)) == {"step": 1}
 
 
 def test_a_compressed_export_leaves_nothing_behind(export: Export, tmp_path: Path) -> None:
-    data = gzip.compress(export.write().read_bytes())
+    data = packed(export.write().read_bytes())
     export.path.unlink()
     (tmp_path / "c.sqlite.gz").write_bytes(data[:100] + data[100:])
     read(tmp_path / "c.sqlite.gz")
@@ -201,7 +200,7 @@ def test_a_randomly_damaged_trace(content: bytes) -> None:
 
 
 @few
-@given(damaged(gzip.compress(json.dumps(TRACE).encode(), mtime=0)))
+@given(damaged(packed(json.dumps(TRACE).encode())))
 def test_a_randomly_damaged_compressed_trace(content: bytes) -> None:
     tabulated(lambda path: path.write_bytes(content), "c.json.gz")
 
