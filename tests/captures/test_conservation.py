@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,7 +13,7 @@ from tests.examples import costly
 from workflow_src.captures.capture import RANGES, UNKNOWN, WORK, Capture, frame
 from workflow_src.captures.launches import NO_CALL
 from workflow_src.common.nesting import NOWHERE, nest, nest_overlapping, tree
-from workflow_src.placing.attributed import attributed
+from workflow_src.placing.attributed import Attributed, attributed
 from workflow_src.placing.ledger import ALL_CAUSES
 from workflow_src.placing.placing import WHOLE
 from workflow_src.tables.capture_tables import placed_tables
@@ -97,30 +98,32 @@ def expected(given: list[Range], trees: list[int], work: Work, tree: int) -> Ran
 
 @costly
 @given(ranges, works)
-def test_all_device_time_is_in_a_path_or_has_a_reason(
+def test_device_time_is_conserved_and_lies_where_a_search_finds_it(
     given: list[Range], launched: list[Work]
 ) -> None:
-    found = attributed(capture(given, launched), None)
+    found = attributed(capture(given, launched), None, step="a")
     tables = placed_tables(found)
+    all_is_in_a_path_or_has_a_reason(tables, given, launched)
+    each_step_is_device_work_and_idle_time_by_cause(tables["steps"], tables["idle"], given)
+    each_launch_lies_in_the_range_that_a_search_finds(found, given, launched)
+
+
+def all_is_in_a_path_or_has_a_reason(
+    tables: dict[str, pd.DataFrame], given: list[Range], launched: list[Work]
+) -> None:
     placed = round(tables["paths"]["own_ms"].sum() * 1e6)
     assert placed + sum(unplaced(tables).values()) == sum(w.length for w in launched)
-    assert tables["kernels"]["activities"].sum() + tables["unplaced"]["activities"].sum() == len(
-        launched
-    )
+    counts = [tables[name]["activities"].sum() for name in ("kernels", "unplaced")]
+    assert sum(counts) == len(launched)
     assert "" not in unplaced(tables)
     assert (tables["paths"]["busy_union_ms"] <= tables["paths"]["busy_ms"]).all()
     assert tables["paths"]["instances"].sum() >= len(given)
 
 
-@costly
-@given(ranges, works)
-def test_each_step_is_device_work_and_idle_time_by_cause(
-    given: list[Range], launched: list[Work]
+def each_step_is_device_work_and_idle_time_by_cause(
+    steps: pd.DataFrame, idle: pd.DataFrame, given: list[Range]
 ) -> None:
-    tables = placed_tables(attributed(capture(given, launched), None, step="a"))
-    steps, idle = tables["steps"], tables["idle"]
-    named = sorted(r.end - r.start for r in given if r.name == "a")
-    assert sorted(steps["wall_ns"]) == named
+    assert sorted(steps["wall_ns"]) == sorted(r.end - r.start for r in given if r.name == "a")
     assert (steps["device_active_ns"] + steps["idle_ns"] == steps["wall_ns"]).all()
     known = steps.dropna()
     assert (sum(known[f"idle_{cause}_ns"] for cause in ALL_CAUSES) == known["idle_ns"]).all()
@@ -132,38 +135,25 @@ def test_each_step_is_device_work_and_idle_time_by_cause(
         assert row["idle_ns"] == row["own_idle_ns"] + inside.sum()
 
 
-@costly
-@given(ranges, works)
-def test_each_launch_belongs_where_a_search_finds_it(
-    given: list[Range], launched: list[Work]
+def each_launch_lies_in_the_range_that_a_search_finds(
+    found: Attributed, given: list[Range], launched: list[Work]
 ) -> None:
-    found = attributed(capture(given, launched), None)
-    trees = found.placed.ranges["tree"].tolist()[: len(given)]
+    """And in all ranges around that one, which are open, too."""
+    placed = found.placed.ranges
+    trees = placed["tree"].tolist()[: len(given)]
     rows = found.work[["range", "tree"]].to_numpy().tolist()
     for (row, placed_with), work in zip(rows, launched, strict=True):
         wanted = expected(given, trees, work, placed_with)
         if wanted is None or wanted == WHOLE:
             assert (row == NOWHERE) == (wanted is None)
             continue
-        assert isinstance(wanted, Range)
-        here = found.placed.ranges.iloc[row]
+        assert isinstance(wanted, Range) and work.launch is not None
+        here = placed.iloc[row]
         assert (here["start_ns"], here["end_ns"]) == (wanted.start, wanted.end)
         assert (here["process"], here["thread"]) == wanted.thread
-
-
-@costly
-@given(ranges, works)
-def test_all_ranges_of_a_path_are_open_at_the_launch(
-    given: list[Range], launched: list[Work]
-) -> None:
-    found = attributed(capture(given, launched), None)
-    rows = found.placed.ranges
-    for row, work in zip(found.work["range"], launched, strict=True):
-        at = int(row)
-        while at != NOWHERE and rows["name"][at] != WHOLE:
-            assert work.launch is not None
-            assert rows["start_ns"][at] <= work.launch < rows["end_ns"][at]
-            at = int(rows["parent"][at])
+        while row != NOWHERE:
+            assert placed["start_ns"][row] <= work.launch < placed["end_ns"][row]
+            row = int(placed["parent"][row])
 
 
 @given(ranges)

@@ -50,8 +50,6 @@ def test_the_order_of_rows_changes_nothing(tmp_path: Path, source: object) -> No
     assert callable(source)
     database = source(tmp_path)
     expected = written(database, tmp_path / "tables")
-    for seed in range(2):
-        other = tmp_path / f"{seed}.sqlite"
-        shutil.copy(database, other)
-        shuffle(other, seed)
-        assert written(other, tmp_path / f"tables {seed}") == expected
+    other = shutil.copy(database, tmp_path / "other.sqlite")
+    shuffle(other, seed=0)
+    assert written(other, tmp_path / "other tables") == expected

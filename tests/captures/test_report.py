@@ -2,7 +2,9 @@
 
 import os
 import shutil
+from collections.abc import Callable
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,6 +18,7 @@ from tests.workflow import ROOT, SUITE, Project, make_project
 from workflow_src.capture_report import report
 from workflow_src.capture_report.headline import More, Verdict, Where, headlines, where
 from workflow_src.capture_report.result import Captured, captured, read_tables
+from workflow_src.capture_report.shown import SHOWN
 from workflow_src.captures import export
 from workflow_src.common import nsys_cli
 from workflow_src.common.asked import asked_of
@@ -23,6 +26,7 @@ from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import TraceError
 from workflow_src.dag.captures import captures_of, name_of, names_of
 from workflow_src.paper.show import Printer
+from workflow_src.placing.paths import MANY
 from workflow_src.plan.config import ConfigError
 from workflow_src.tables import capture_tables as tables
 
@@ -30,65 +34,71 @@ DATA = ROOT / "tests" / "data" / "captures"
 TEMPLATES = ROOT / "report_templates"
 
 
-def found(tmp_path: Path, capture: Path, step: str = "") -> Captured:
-    """What is said of a capture, by way of its CSVs."""
-    folder = tmp_path / capture.name.partition(".")[0]
+def written(folder: Path, capture: Path, step: str = "") -> Path:
+    """The folder of a capture's CSVs."""
+    folder = folder / capture.name.partition(".")[0]
     for name, table in tables_in(capture, step=step, diagnosed=True).items():
         write_csv(folder / f"{name}.csv", table)
+    return folder
+
+
+def found(tmp_path: Path, capture: Path, step: str = "") -> Captured:
+    """What is said of a capture, by way of its CSVs."""
+    folder = written(tmp_path, capture, step)
     return captured(folder.name, read_tables(folder))
 
 
-@pytest.mark.parametrize(
-    ("capture", "verdict", "total", "said"),
-    [
-        ("gpt2_modules.sqlite.gz", Where.PLACED, 55.735302, "step/backward, with 56 %"),
-        ("streams.sqlite.gz", Where.PARTLY, 4.172615, "95 % lie in ranges"),
-        ("vit.sqlite.gz", Where.NOWHERE, 24.970772, ""),
-    ],
-)
-def test_a_recorded_capture_says_where_its_device_time_lies(
-    tmp_path: Path, capture: str, verdict: Where, total: float, said: str
-) -> None:
-    of = found(tmp_path, DATA / capture)
-    chosen = where(of)
-    assert chosen.verdict is verdict and of.total.number == pytest.approx(total)
-    assert said in chosen.text(Printer())
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Path]:
+    """The folder of a recorded capture's tables, made once."""
+
+    @cache
+    def folder(name: str, step: str) -> Path:
+        return written(tmp_path_factory.mktemp("recorded"), DATA / name, step)
+
+    return folder
+
+
+GPT2, DDP, VIT = "gpt2_modules.sqlite.gz", "ddp.sqlite.gz", "vit.sqlite.gz"
+SEVERAL = [(More.PROFILED, ""), (More.SEVERAL, "")]
 
 
 @pytest.mark.parametrize(
-    ("capture", "step", "said"),
+    ("capture", "step", "verdict", "lies", "said"),
     [
         (
-            "gpt2_modules.sqlite.gz",
-            "",
-            [
-                (Verdict.FINDING, "Chains of elementwise"),
-                (More.PROFILED, ""),
-                (More.SEVERAL, ""),
-            ],
+            GPT2, "", Where.PLACED, "step/backward, with 56 %",
+            [(Verdict.FINDING, "Chains of elementwise"), *SEVERAL],
         ),
         (
-            "ddp.sqlite.gz",
-            "",
-            [
-                (Verdict.FINDING, ""),
-                (More.PROFILED, ""),
-                (More.SEVERAL, ""),
-                (More.WAITS, "for 41.3 ms in all, 58 % of"),
-            ],
+            DDP, "", Where.PLACED, "is step/backward, with 79 %",
+            [(Verdict.FINDING, ""), *SEVERAL, (More.WAITS, "for 41.3 ms in all, 58 % of")],
         ),
-        ("ddp.sqlite.gz", "train", [(Verdict.NOT_NAMED, "name train,"), (More.WAITS, "58 %")]),
-        ("graph.json.gz", "", [(Verdict.NO_STEPS, "repeats 3 times")]),
-        ("vit.sqlite.gz", "", [(Verdict.NO_RANGES, "its 25.0 ms of device time are one row")]),
-        ("profiler_step_cpu.json.gz", "", [(Verdict.CANT_TELL, "hold no API call. What holds")]),
+        (
+            DDP, "train", Where.PLACED, "",
+            [(Verdict.NOT_NAMED, "name train,"), (More.WAITS, "58 %")],
+        ),
+        ("graph.json.gz", "", Where.PLACED, "", [(Verdict.NO_STEPS, "repeats 3 times")]),
+        ("streams.sqlite.gz", "", Where.PARTLY, "95 % lie in ranges", None),
+        (
+            VIT, "", Where.NOWHERE, "",
+            [(Verdict.NO_RANGES, "its 25.0 ms of device time are one row")],
+        ),
+        (
+            "profiler_step_cpu.json.gz", "", Where.PLACED, "",
+            [(Verdict.CANT_TELL, "hold no API call. What holds")],
+        ),
     ],
-)
-def test_a_recorded_capture_says_what_is_wrong_or_why_that_cannot_be_said(
-    tmp_path: Path, capture: str, step: str, said: list[tuple[StrEnum, str]]
-) -> None:
-    of = found(tmp_path, DATA / capture, step)
-    for chosen, (verdict, words) in zip(headlines(of), said, strict=True):
-        assert chosen.verdict is verdict and words in chosen.text(Printer())
+)  # fmt: skip
+def test_a_recorded_capture_says_where_its_time_lies_and_what_is_wrong_or_why_it_cannot(
+    recorded: Callable[[str, str], Path], capture: str, step: str, verdict: Where, lies: str,
+    said: list[tuple[StrEnum, str]] | None,
+) -> None:  # fmt: skip
+    folder = recorded(capture, step)
+    of = captured(folder.name, read_tables(folder))
+    assert where(of).verdict is verdict and lies in where(of).text(Printer())
+    for chosen, (expected, words) in zip(headlines(of), said, strict=True) if said else ():
+        assert chosen.verdict is expected and words in chosen.text(Printer())
 
 
 def loop(folder: Path, sleeps_us: int) -> Path:
@@ -162,10 +172,11 @@ def test_a_capture_without_device_work_says_so(tmp_path: Path) -> None:
     assert headlines(found(tmp_path, export.write()))[0].verdict is Verdict.NO_WORK
 
 
-def test_ranks_are_apart_and_waiting_for_each_other_is_communication(tmp_path: Path) -> None:
-    of = found(tmp_path, DATA / "ddp.sqlite.gz")
+def test_ranks_are_apart_and_waiting_for_each_other_is_communication(
+    recorded: Callable[[str, str], Path],
+) -> None:
+    of = captured("ddp", read_tables(recorded(DDP, "")))
     assert len(of.processes) == 2 and set(of.paths["process"]) == set(of.processes["process"])
-    assert "is step/backward, with 79 %" in where(of).text(Printer()), "of both together"
     first = of.families.iloc[0]
     assert first["family"] == "communication" and first["device, ms"].number == pytest.approx(
         49.7, 0.01
@@ -173,26 +184,25 @@ def test_ranks_are_apart_and_waiting_for_each_other_is_communication(tmp_path: P
 
 
 def test_the_markdown_of_many_processes_is_short_and_the_page_has_all(tmp_path: Path) -> None:
+    """Without API calls, a step of each process has three rows."""
     export = Export(tmp_path)
-    for process in range(1, 11):
-        for start in (0, 100, 200):
-            export.range("step", start, start + 100, process=process)
-            export.work(start, 10, process=process)
-    capture = export.write()
-    found(tmp_path, capture)
-    folder = tmp_path / capture.name.partition(".")[0]
+    processes = SHOWN // 3 + 1
+    for process in range(processes):
+        export.range("step", 0, 100, process=process)
+        export.work(0, 10, process=process)
+    export.sql("DROP TABLE CUPTI_ACTIVITY_KIND_RUNTIME")
+    folder = written(tmp_path, export.write(), "step")
     texts = report.section(folder, tmp_path).texts(read_tables(folder), TEMPLATES, linked=False)
-    short, whole = texts.markdown, texts.page
-    assert (short.count("| whole step"), whole.count('"whole step"')) == (8, 10)
-    row = next(line for line in short.splitlines() if line.startswith("| step "))
-    assert [cell.strip() for cell in row.split("|")[1:3]] == ["step", "10"]
+    counts = texts.markdown.count("| whole step"), texts.page.count('"whole step"')
+    assert counts == (SHOWN // 3, processes)
+    row = next(line for line in texts.markdown.splitlines() if line.startswith("| step "))
+    assert [cell.strip() for cell in row.split("|")[1:3]] == ["step", f"{processes}"]
 
 
-def test_the_report_has_each_capture_and_no_empty_table(tmp_path: Path) -> None:
-    folders = []
-    for name in ("gpt2_modules", "graph", "vit"):
-        found(tmp_path, DATA / f"{name}.sqlite.gz")
-        folders.append(str(tmp_path / name))
+def test_the_report_has_each_capture_and_no_empty_table(
+    tmp_path: Path, recorded: Callable[[str, str], Path]
+) -> None:
+    folders = [str(recorded(name, "")) for name in (GPT2, "graph.sqlite.gz", VIT)]
     texts = tmp_path / "report.md", tmp_path / "report.html"
     given = ["--tables", *folders, "--templates", str(TEMPLATES), "--asked", "a1"]
     report.main([*given, "--markdown", str(texts[0]), "--html", str(texts[1])])
@@ -334,38 +344,57 @@ def test_a_report_that_cannot_be_exported_is_named_with_what_to_do(
         tables_in(database)
 
 
+def with_layers(folder: Path) -> Path:
+    """Three steps of 1 ms, each with more layers than are shown one by one."""
+    export, us = Export(folder, "layers.sqlite"), 1000
+    for begin in range(0, 3000 * us, 1000 * us):
+        export.range("step", begin, begin + 1000 * us)
+        for number in range(MANY + 1):
+            at = begin + 30 * us * number
+            export.range(f"layer_{number}", at, at + 30 * us)
+            export.work(at + us, 20 * us)
+    return export.write()
+
+
 @pytest.mark.workflow
 def test_captures_are_reported_in_place_of_a_suite_and_back(tmp_path: Path) -> None:
     project: Project = make_project(tmp_path)
     theirs = tmp_path / "theirs"
     theirs.mkdir()
-    for name in ("gpt2_modules.sqlite.gz", "streams.json.gz"):
-        (theirs / name).symlink_to(DATA / name)
+    (theirs / "layers.sqlite").symlink_to(with_layers(tmp_path))
     for rank in (0, 1):
         rank_file(theirs, rank)
     (theirs / "bad.sqlite").write_text("hello")
-    words = ("report.md", "--config", f"captures=[{theirs}/*]")
+    os.mkfifo(tmp_path / "pipe.json")
+    bad = {
+        "bad": "neither an export of nsys nor a trace of torch.profiler",
+        "pipe": "it is neither a file nor a folder",
+        "gone": "No such file or directory",
+    }
+    words = ("report.md", "--config", f"captures=[{theirs}/*, pipe.json, gone.json]")
     said = project.run(*words)
-    assert said.count("\nCapture bad could not be read: ") == 1 == said.count("\nCapture ")
     text = (project.folder / "report.md").read_text()
-    assert "neither an export of nsys nor a trace of torch.profiler" in text
-    again = {"capture_tables": 1, "capture_timeline": 1, "captures_report": 1}
+    for name, why in bad.items():
+        assert f"\nCapture {name} could not be read: " in said
+        assert why in text.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+    assert said.count("\nCapture ") == len(bad)
+    again = {"capture_tables": 3, "capture_timeline": 3, "captures_report": 1}
     assert project.stale(*words) == again, "tried again"
     mended = Export(tmp_path)
     mended.work(0)
     shutil.copy(mended.write(), theirs / "bad.sqlite")
+    words = ("report.md", "--config", f"captures=[{theirs}/*]")
     project.run(*words)
-    assert "## gpt2_modules\n" in text and "## streams\n" in text
-    assert "## job.rank0-and-1-more\n" in text
-    assert "transformer/transformer.h/transformer.h.mlp" in text, "layers are folded"
-    assert "](results/captures/gpt2_modules/step.svg)" in text
-    assert ">step: step 1, 44.0 ms in the capture<" in (project.folder / "report.html").read_text()
+    text = (project.folder / "report.md").read_text()
+    assert "## bad\n" in text and "## job.rank0-and-1-more\n" in text
+    assert "step/layer\\_\\*" in text, "layers are folded"
+    assert "](results/captures/layers/step.svg)" in text
+    assert ">step: step 1, 1.00 ms in the capture<" in (project.folder / "report.html").read_text()
     assert project.stale(*words) == {}
-    assert project.stale(*words, "capture_fold=")["capture_tables"] == 4, "names stay as they are"
-    compared = "/with/".join(["results/captures/gpt2_modules"] * 2)
+    compared = "/with/".join(["results/captures/layers"] * 2)
     project.run(f"results/compare/{compared}/compare.md")
     said = (project.folder / "results/compare" / compared / "compare.md").read_text()
     assert "No difference shown" in said
     assert project.stale("report.md", "--config", *SUITE)["report"] == 1
-    only = ("report.md", "--config", f"captures=[{theirs}/streams.json.gz]")
+    only = ("report.md", "--config", f"captures=[{theirs}/layers.sqlite]")
     assert project.stale(*only) == {"captures_report": 1}

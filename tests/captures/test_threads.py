@@ -277,8 +277,7 @@ def made(
 
 
 @costly
-@given(st.lists(backwards(), min_size=1, max_size=3))
-@pytest.mark.parametrize("name", ["pt_autograd_0", "python3"])
+@given(st.sampled_from(["pt_autograd_0", "python3"]), st.lists(backwards(), min_size=1, max_size=3))
 def test_backward_on_its_own_thread_is_placed_as_on_the_calling_one(
     name: str, steps: list[list[tuple[str, int]]]
 ) -> None:
