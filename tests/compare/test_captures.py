@@ -1,5 +1,7 @@
 """Two captures of other programs compared: what changed, by how much, and the gate's status."""
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,24 +21,30 @@ RECORDED = ROOT / "tests" / "data" / "captures"
 MS = 1_000_000
 
 
-def tabulated(
-    folder: Path, name: str, works: dict[str, int], steps: int = 3, processes: int = 1
-) -> Path:
+@pytest.fixture(scope="module")
+def tabulated(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Tables of a capture whose steps launch kernels, each for some ms in a range of its name."""
-    export = Export(folder, f"{name}.sqlite")
-    for process in range(1, processes + 1):
-        for step in range(steps):
-            start = step * 1000 * MS
-            export.range("step", start, start + 900 * MS, process=process)
-            for place, (kernel, ms) in enumerate(works.items()):
-                at = start + 100 * MS * place
-                export.range(f"in {kernel}", at, at + 100 * MS, process=process)
-                text = export.string(kernel)
-                export.work(at + 1, ms * MS, process=process, demangledName=text)
-    export.write()
-    given = ["--capture", str(export.path), "--output", str(folder / name)]
-    tables.main(given)
-    return folder / name
+
+    @cache
+    def made(works: tuple[tuple[str, int], ...], steps: int, processes: int) -> Path:
+        export = Export(tmp_path_factory.mktemp("captures"))
+        for process in range(1, processes + 1):
+            for step in range(steps):
+                start = step * 1000 * MS
+                export.range("step", start, start + 900 * MS, process=process)
+                for place, (kernel, ms) in enumerate(works):
+                    at = start + 100 * MS * place
+                    export.range(f"in {kernel}", at, at + 100 * MS, process=process)
+                    text = export.string(kernel)
+                    export.work(at + 1, ms * MS, process=process, demangledName=text)
+        path = export.write()
+        tables.main(["--capture", str(path), "--output", str(path.parent / "tables")])
+        return path.parent / "tables"
+
+    def of(works: dict[str, int], steps: int = 3, processes: int = 1) -> Path:
+        return made(tuple(works.items()), steps, processes)
+
+    return of
 
 
 def compared(a: Path, b: Path) -> CapturesCompared:
@@ -47,9 +55,11 @@ def text_of(found: CapturesCompared) -> str:
     return compare_captures.COMPARISON.worded((), found, ROOT / "report_templates").markdown
 
 
-def test_paths_and_kernels_have_times_of_a_step_and_what_is_new_or_gone(tmp_path: Path) -> None:
-    a = tabulated(tmp_path, "a", {"gemm": 10, "softmax": 20, "old": 4})
-    b = tabulated(tmp_path, "b", {"gemm": 10, "softmax": 30, "new": 2}, steps=4)
+def test_paths_and_kernels_have_times_of_a_step_and_what_is_new_or_gone(
+    tabulated: Callable[..., Path],
+) -> None:
+    a = tabulated({"gemm": 10, "softmax": 20, "old": 4})
+    b = tabulated({"gemm": 10, "softmax": 30, "new": 2}, steps=4)
     found = compared(a, b)
     assert found.step == "step" and found.device is not None
     assert (found.device.a_ms, found.device.b_ms) == (34, 42)
@@ -69,10 +79,10 @@ def test_paths_and_kernels_have_times_of_a_step_and_what_is_new_or_gone(tmp_path
     assert found.kernels["change_ms"].sum() == found.device.b_ms - found.device.a_ms
 
 
-def test_kernels_of_one_short_name_are_told_apart(tmp_path: Path) -> None:
+def test_kernels_of_one_short_name_are_told_apart(tabulated: Callable[..., Path]) -> None:
     add = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<{}> >(int)"
-    a = tabulated(tmp_path, "a", {add.format("float"): 10})
-    b = tabulated(tmp_path, "b", {add.format("c10::BFloat16"): 5})
+    a = tabulated({add.format("float"): 10})
+    b = tabulated({add.format("c10::BFloat16"): 5})
     assert compared(a, b).kernels_table["kernel"].tolist() == [
         "vectorized_elementwise(add): float", "vectorized_elementwise(add): BFloat16"
     ]  # fmt: skip
@@ -90,18 +100,18 @@ def test_kernels_of_one_short_name_are_told_apart(tmp_path: Path) -> None:
     ],
 )
 def test_each_verdict_and_its_status(
-    tmp_path: Path, before: dict, after: dict, verdict: Verdict, status: int,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, tabulated: Callable[..., Path], before: dict, after: dict, verdict: Verdict,
+    status: int, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    a, b = tabulated(tmp_path, "a", **before), tabulated(tmp_path, "b", **after)
-    assert headline(compared(a, b)).verdict is verdict
-    out = tmp_path / "out"
-    given = ["--templates", str(ROOT / "report_templates"), "--output", str(out)]
+    a, b = tabulated(**before), tabulated(**after)
+    found = headline(compared(a, b))
+    assert found.verdict is verdict
+    given = ["--templates", str(ROOT / "report_templates"), "--output", str(tmp_path)]
     compare_captures.main(["--a", str(a), "--b", str(b), *given])
-    said = str(headline(compared(a, b)).text(Printer()))
-    assert said in (out / "compare.md").read_text() and said in (out / "compare.json").read_text()
-    assert gate.read_verdict(out / "compare.json") == (status, said)
-    assert {path.name for path in out.iterdir()} == {
+    said = str(found.text(Printer()))
+    assert said in (tmp_path / "compare.md").read_text()
+    assert gate.read_verdict(tmp_path / "compare.json") == (status, said)
+    assert {path.name for path in tmp_path.iterdir()} == {
         "compare.md", "compare.html", "compare.json", "paths.csv", "kernels.csv", "findings.csv",
         "host.csv",
     }  # fmt: skip
