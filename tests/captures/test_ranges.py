@@ -2,13 +2,12 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tests.captures.building import Export, busy, notes, unplaced
 from workflow_src.captures.launches import BEFORE, NO_CALL, NO_CALLS, NO_NUMBER
 from workflow_src.common.errors import TraceError
-from workflow_src.common.nesting import DEEPEST, flattened
+from workflow_src.common.nesting import DEEPEST
 from workflow_src.placing.placing import NO_RANGE, OWN_THREAD, WHOLE
 
 
@@ -19,7 +18,7 @@ def export(tmp_path: Path) -> Export:
 
 def test_a_launch_belongs_to_the_innermost_open_range(export: Export) -> None:
     export.range("step", 0, 100)
-    export.range("forward", 10, 50)
+    export.range("forward", 10, 50, registered=True)
     for moment, length in ((5, 1), (10, 2), (49, 4), (50, 8), (100, 16)):
         export.work(moment, length)
     tables = export.tables()
@@ -97,12 +96,6 @@ def test_marks_are_no_ranges_and_imported_ranges_are(export: Export) -> None:
     assert busy(tables) == {"step": 0, "step/imported": 1} and notes(tables) == {}
 
 
-def test_registered_strings_are_names(export: Export) -> None:
-    export.range("step", 0, 100, registered=True)
-    export.work(20, 1)
-    assert busy(export.tables()) == {"step": 1} and notes(export.tables()) == {}
-
-
 def test_ranges_that_were_never_closed_end_with_the_capture(export: Export) -> None:
     export.range("program", 0, None)
     export.range("step", 10, 50)
@@ -130,23 +123,6 @@ def test_of_overlapping_ranges_the_latest_begun_that_is_open_counts(export: Expo
     assert busy(tables) == {"a": 1, "b": 2 + 8, "b/c": 4}
     assert unplaced(tables) == {NO_RANGE: 16}
     assert notes(tables) == {"overlapping": 1}
-
-
-def test_pipelined_batches_that_overlap_keep_what_is_inside_them(export: Export) -> None:
-    export.range("program", 0, 300)
-    export.range("batch 1", 0, 100, ended_on=1)
-    export.range("batch 2", 80, 200, ended_on=1)
-    export.range("forward", 20, 70)
-    export.range("forward", 110, 190)
-    for moment, length in ((30, 1), (75, 2), (90, 4), (120, 8), (250, 16)):
-        export.work(moment, length)
-    assert busy(export.tables()) == {
-        "program": 16,
-        "program/batch 1": 2,
-        "program/batch 1/forward": 1,
-        "program/batch 2": 4,
-        "program/batch 2/forward": 8,
-    }
 
 
 def test_ranges_of_no_length_are_instances_without_work(export: Export) -> None:
@@ -233,19 +209,13 @@ def test_processes_are_apart_although_their_numbers_are_the_same(export: Export)
     export.work(20, 2, process=2, number=5, device=1)
     export.work(None, 4, process=1, number=6, start=50)
     export.call(30, 6, process=2)
-    tables = export.tables()
-    assert busy(tables) == {"first": 1, "second": 2}
-    assert unplaced(tables) == {NO_CALL: 4}
-    assert tables["summary"]["process"].tolist() == ["1", "2", "all"]
-    assert tables["summary"]["devices"].tolist() == [1, 1, 2]
-
-
-def test_a_process_without_device_work_is_listed(export: Export) -> None:
     export.range("idle", 0, 100, process=4)
-    export.work(10, 1, process=1)
     tables = export.tables()
-    assert tables["summary"]["total_ns"].tolist() == [1, 0, 1]
-    assert busy(tables) == {WHOLE: 1, "idle": 0}
+    assert busy(tables) == {"first": 1, "second": 2, "idle": 0}
+    assert unplaced(tables) == {NO_CALL: 4}
+    assert tables["summary"]["process"].tolist() == ["1", "2", "4", "all"]
+    assert tables["summary"]["devices"].tolist() == [1, 1, 0, 2]
+    assert tables["summary"]["total_ns"].tolist() == [5, 2, 0, 7]
 
 
 def test_processes_of_two_hosts_with_the_same_id_stay_apart(export: Export) -> None:
@@ -292,13 +262,6 @@ def test_a_program_that_forgets_to_close_its_ranges_does_not_fill_the_memory(
     assert busy(tables)[f"{deepest}/forward"] == 1_000 - DEEPEST + 2
     assert tables["paths"]["instances"].sum() == 2_000
     assert notes(tables) == {"unclosed": 1_000, "too deep": 2 * (1_000 - DEEPEST) + 1}
-
-
-def test_as_deep_as_the_limit_nothing_is_flattened() -> None:
-    parent = np.arange(-1, DEEPEST)
-    found, count = flattened(parent)
-    assert count == 1 and found.tolist() == [*range(-1, DEEPEST - 1), DEEPEST - 2]
-    assert flattened(parent[:-1])[1] == 0 and len(flattened(parent[:0])[0]) == 0
 
 
 def test_work_that_starts_before_its_launch_is_counted_and_noted(export: Export) -> None:

@@ -5,13 +5,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.captures.building import Export, busy, notes, tables_in, unplaced
+from tests.captures.building import Export, busy, tables_in, unplaced
 from workflow_src.captures import sqlite_store
-from workflow_src.captures.domains import DEFAULT
 from workflow_src.captures.reading import read
 from workflow_src.common.case import PHASES
 from workflow_src.placing.case_capture import read_case
-from workflow_src.placing.placing import OWN_THREAD, WHOLE
 from workflow_src.tables.case_tables import kernels_table, ranges_table
 
 DATA = Path(__file__).parents[1] / "data" / "captures"
@@ -93,12 +91,6 @@ def test_named_domains_and_started_ranges_are_kept() -> None:
     assert tables_in(DATA / "llama.sqlite.gz")["paths"].equals(tables["paths"])
 
 
-def test_all_21_ranges_can_be_asked_for() -> None:
-    tables = tables_in(DATA / "llama.sqlite.gz", "trainer", "CCCL")
-    assert tables["paths"]["instances"].sum() == 21 and "notes" in tables
-    assert notes(tables) == {"turns": 3093}
-
-
 def test_a_librarys_ranges_on_autograds_thread_lie_below_backward() -> None:
     """CCCL's three ranges a step once sent all that backward launched outside of them nowhere."""
     tables = tables_in(DATA / "llama.sqlite.gz", "trainer", "CCCL")
@@ -106,61 +98,6 @@ def test_a_librarys_ranges_on_autograds_thread_lie_below_backward() -> None:
     held = sum(ns for path, ns in busy(tables).items() if path.startswith(backward))
     assert unplaced(tables) == {} and held == 224_037
     assert busy(tables)["train step é\\/1/bwd"] == 39_060_342 - held
-
-
-def test_whole_graphs_are_in_their_launchs_path() -> None:
-    tables = tables_in(DATA / "graph.sqlite.gz")
-    graphs = tables["kernels"][tables["kernels"]["kind"] == "graph"]
-    assert graphs[["path", "activities", "busy_ns"]].to_numpy().tolist() == [
-        ["step/replay", 3, 24_380_162]
-    ]
-    assert notes(tables) == {"whole graphs": 3}
-    assert "--cuda-graph-trace=node" in tables["notes"]["meaning"][0]
-
-
-def test_graphs_recorded_by_their_kernels_have_none_as_a_whole() -> None:
-    tables = tables_in(DATA / "graph.json.gz")
-    assert busy(tables)["step/replay"] == 16_178_714 and notes(tables) == {}
-
-
-def test_two_ranks_of_one_file_stay_apart() -> None:
-    tables = tables_in(DATA / "ddp.sqlite.gz")
-    summary = tables["summary"].set_index("process")
-    assert summary["total_ns"].to_dict() == {
-        "3997": 71_054_976,
-        "3998": 29_090_373,
-        "all": 100_145_349,
-    }
-    steps = tables["paths"][tables["paths"]["path"] == "step"]
-    assert steps["instances"].tolist() == [3, 3]
-    families = tables["families"].set_index(["process", "path", "family"])["activities"]
-    assert families[3997, "step/backward", "communication"] == 21
-    assert families[3998, "step/backward", "communication"] == 21
-    assert notes(tables) == {"libraries": 43, "turns": 3150}, "NCCL's own ranges don't count"
-
-
-def test_a_loaders_ranges_are_a_tree_of_their_own() -> None:
-    """One copy's range began before the window opened: the file doesn't have it."""
-    tables = tables_in(DATA / "streams.sqlite.gz")
-    rows = tables["paths"].set_index("path")
-    assert rows.loc["load", ["instances", "activities"]].tolist() == [3, 2]
-    assert busy(tables)["step/wait for data"] == 0
-    assert unplaced(tables) == {OWN_THREAD: 205_444}
-    assert tables["summary"]["streams"].iloc[-1] == 2
-
-
-def test_without_any_range_there_is_one_row() -> None:
-    tables = tables_in(DATA / "vit.sqlite.gz")
-    assert busy(tables) == {WHOLE: 24_970_772}
-    assert tables["summary"]["ranges"].tolist() == [0, 0]
-
-
-def test_ranges_that_torch_made_for_itself_are_not_the_programs() -> None:
-    domains = tables_in(DATA / "streams.json.gz")["domains"]
-    expected = pd.DataFrame(
-        {"domain": [DEFAULT, "torch"], "ranges": [12, 4], "is_library": [False, True]}
-    ).assign(counts=[True, False])
-    pd.testing.assert_frame_equal(domains, expected, check_dtype=False)
 
 
 @pytest.mark.parametrize(

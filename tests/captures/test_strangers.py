@@ -45,18 +45,6 @@ def test_what_is_there_is_counted_once_and_the_rest_told(
     assert not {"no work", "bad calls", "bad ranges"} & set(notes(found))
 
 
-@pytest.mark.parametrize("end", [b"15", b"15,16", 15.5, "late"])
-def test_an_end_that_is_no_integer_leaves_its_row_out(tmp_path: Path, end: object) -> None:
-    """Bytes stay bytes in a column of integers, and digits of bytes join as those of numbers do."""
-    export = Export(tmp_path)
-    export.range("step", 0, 100)
-    for start in (5, 40):
-        export.work(start, 10)
-    export.sql("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = ? WHERE start < 40", end)
-    tables = export.tables()
-    assert busy(tables) == {"step": 10} and notes(tables)["bad work"] == 1
-
-
 def test_an_npus_events_are_named_and_not_taken_for_nothing() -> None:
     found = tables_in(STRANGERS / "s_ascend.json")
     assert notes(found)["unread events"] == 6

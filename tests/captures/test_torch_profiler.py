@@ -18,8 +18,7 @@ from tests.captures.building import (
     unplaced,
 )
 from workflow_src.captures.event_columns import nanoseconds
-from workflow_src.captures.launches import NO_CALL, SHARED
-from workflow_src.placing.placing import WHOLE
+from workflow_src.captures.launches import SHARED
 
 STEP = event("user_annotation", "step", 0, 100)
 
@@ -74,16 +73,6 @@ def test_a_kernel_belongs_to_the_range_open_at_its_launch(tmp_path: Path, name: 
     assert found["summary"]["devices"].tolist() == [1, 1]
 
 
-def test_a_list_of_events_is_a_trace(tmp_path: Path) -> None:
-    path = trace_file(tmp_path, json.dumps([STEP, *launched(1, 5)]))
-    assert busy(tables_in(path)) == {"step": 1_000}
-
-
-def test_numbers_with_powers_of_ten_are_read(tmp_path: Path) -> None:
-    text = json.dumps([STEP, *launched(1, 5, 7777)]).replace("7777", "1.505e2")
-    assert busy(tables_in(trace_file(tmp_path, text))) == {"step": 150_500}
-
-
 @pytest.mark.parametrize("length", [-1, None, "long", True, float("inf")])
 def test_one_kernel_of_bad_length_is_left_out_and_counted(tmp_path: Path, length: Any) -> None:
     bad = event("kernel", "bad", 20, length, args={"correlation": 1})
@@ -128,11 +117,6 @@ def test_an_event_with_a_bad_escape_is_left_out_and_counted(tmp_path: Path) -> N
     assert notes(found) == {"bad events": 1} and busy(found) == {"step": 5_000}
 
 
-def test_control_characters_in_names_are_read_and_shown_as_their_pictures(tmp_path: Path) -> None:
-    text = whole_text().replace('"step"', '"st\tep\n\\u001b[31m\\u202e"')
-    assert busy(tables_in(trace_file(tmp_path, text))) == {"st␉ep␊␛[31m<U+202E>": 6_000}
-
-
 def test_bytes_that_are_no_utf8_and_half_characters_are_read(tmp_path: Path) -> None:
     text = json.dumps([STEP | {"name": "\ud800"}, *launched(1, 5)])
     found = tables_in(trace_file(tmp_path, text))
@@ -144,16 +128,6 @@ def test_events_that_are_no_objects_are_counted(tmp_path: Path) -> None:
     metadata = {"ph": "M", "name": "process_name"}
     found = tables(tmp_path, STEP, 3, None, "x", metadata, {"a": 1}, *launched(1, 5))
     assert busy(found) == {"step": 1_000} and notes(found)["bad events"] >= 3
-
-
-def test_without_ranges_all_work_is_in_one_path(tmp_path: Path) -> None:
-    found = tables(tmp_path, *launched(1, 5), *launched(2, 8, 2))
-    assert busy(found) == {WHOLE: 3_000}
-
-
-def test_a_kernel_without_its_call_has_its_reason(tmp_path: Path) -> None:
-    found = tables(tmp_path, STEP, *launched(1, 5), *launched(2, 6)[1:])
-    assert busy(found) == {"step": 1_000} and unplaced(found) == {NO_CALL: 1_000}
 
 
 def test_numbers_that_processes_share_lead_nowhere(tmp_path: Path) -> None:

@@ -102,9 +102,11 @@ def test_families_of_a_path_include_its_inner_ranges(export: Export) -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", ["end = start - 1", "end = NULL", "start = 'soon'", "end = 1e300"]
+    "damage",
+    ["end = start - 1", "end = NULL", "start = 'soon'", "end = 1e300", "end = x'33362c34'"],
 )
 def test_one_activity_with_a_bad_time_is_left_out_and_counted(export: Export, damage: str) -> None:
+    """Bytes stay bytes in a column of integers, and `36,4` joins as numbers of two rows would."""
     export.range("step", 0, 100)
     export.work(10, 1)
     export.work(20, 2)
