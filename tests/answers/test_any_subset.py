@@ -14,8 +14,8 @@ from workflow_src.answers.questions import QUESTIONS
 from workflow_src.answers.tables import Tables
 from workflow_src.paper.texts import Texts
 
-SEEDS = (2, 4, 5, 9, 17, 20, 21)
-"""Of the first 25, a few quick ones that take 99 % of the branches that all of them take."""
+SEEDS = (2, 9, 17, 21)
+"""Of the first 25, a few quick ones that take nearly all branches that all of them take."""
 FORBIDDEN = re.compile(r"\bnan\b|\bNone\b|\binf\b|<NA>|Value\(|\{\w+\}")
 EMPTY = re.compile(r"^#+ [^\n]*\n+(?=#|\Z)|\*\*\s*\*\*|^[^\n|#]*:\n*\Z", re.MULTILINE)
 

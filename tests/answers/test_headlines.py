@@ -1,0 +1,100 @@
+"""A test per verdict of (b) to (e): which one follows from the numbers that a result counts."""
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.answers.subsets import empty
+from workflow_src.answers.among import Among
+from workflow_src.answers.questions import QUESTIONS
+from workflow_src.answers.softmax.result import SoftmaxCase
+from workflow_src.answers.tables import CaseKey
+from workflow_src.answers.top_kernel.result import Leader
+from workflow_src.paper.show import Printer
+from workflow_src.paper.value import Value
+
+
+def among(holds: int, of: int) -> Among:
+    return Among(Value(holds, "count", ()), Value(of, "count", ()))
+
+
+def leading(*leaders: tuple[str, str, int, int], both: int) -> Mapping[str, object]:
+    """(b): precisions, what leads there, in how many cases of how many; cases with backward."""
+    each = {name: Leader(what, among(holds, of)) for name, what, holds, of in leaders}
+    alike = sum(holds for _, what, holds, _ in leaders if what == leaders[0][1])
+    of = sum(of for *_, of in leaders)
+    every = Leader(leaders[0][1], among(alike, of)) if leaders else None
+    return {"leader": every, "leaders": each, "same": among(0, both)}
+
+
+def no_product(over: int, of: int, leader: str) -> Mapping[str, object]:
+    """(c): in how many cases over half is no product, and which component leads."""
+    medians = {name: Value(0.5, "share", ()) for name in ("fp32", "tf32", "bf16")}
+    counted = among(over, of)
+    return {"over_half": counted, "leads": counted, "leader": leader, "medians": medians}
+
+
+def falling(compared: int, falls: int, by_optimizer: int, by_backward: int) -> Mapping[str, object]:
+    """(d): in how many cases the share falls, and which part of the step takes more of it."""
+    counts = {"compared": compared, "falling": falls, "known": by_optimizer + by_backward}
+    counts |= {"by_optimizer": by_optimizer, "by_backward": by_backward, "rising": 0}
+    return {name: Value(number, "count", ()) for name, number in counts.items()}
+
+
+def held(longer: int = 0, fused: int = 0, **ratios: float) -> Mapping[str, object]:
+    """(e): medians by precision of ten cases, in how many of which softmax takes longer."""
+    counts = {"compared": 10 if ratios else 0, "longer": longer, "counted": 10, "more": 10}
+    medians = {name: Value(number, "times", ()) for name, number in ratios.items()}
+    about = {"ratios": medians, "flops": Value(0.02, "times", ()), "fused": fused}
+    return {name: Value(number, "count", ()) for name, number in counts.items()} | about
+
+
+APART = SoftmaxCase(CaseKey("c", "gpt2", 0, 0, "fp32", "eager", "own", "cpu"), "ok")
+"""A case that was measured beside other work."""
+
+TF32, CAST = ("tf32", "matrix product", 20, 20), ("bf16", "cast to bf16", 13, 20)
+
+
+@pytest.mark.parametrize(
+    ("question", "values", "verdict"),
+    [
+        ("b", leading(("fp32", "matrix product", 1, 1), both=1), "ONE_KIND"),
+        ("b", leading(("fp32", "sum", 2, 2), ("bf16", "sum", 4, 4), both=6), "ONE_KIND"),
+        ("b", leading(("fp32", "matrix product", 20, 20), TF32, CAST, both=60), "BY_PRECISION"),
+        ("b", leading(("fp32", "sum", 3, 4), ("bf16", "sum", 2, 4), both=8), "MIXED"),
+        ("b", leading(("fp32", "sum", 3, 4), ("bf16", "mean", 2, 4), both=0), "FORWARD_ALONE"),
+        ("b", leading(both=0), "CANT_TELL"),
+        ("c", no_product(34, 60, "softmax"), "MOST"),
+        ("c", no_product(1, 1, "softmax"), "MOST"),
+        ("c", no_product(0, 20, "softmax"), "LESS"),
+        ("c", no_product(0, 2, ""), "NOTHING"),
+        ("c", no_product(0, 0, ""), "CANT_TELL"),
+        ("d", falling(20, 19, 15, 4), "FALLS_BY_OPTIMIZER"),
+        ("d", falling(20, 19, 4, 15), "FALLS_BY_BACKWARD"),
+        ("d", falling(20, 19, 10, 9), "FALLS"),
+        ("d", falling(1, 1, 0, 0), "FALLS"),
+        ("d", falling(20, 10, 10, 0), "DEPENDS"),
+        ("d", falling(20, 0, 0, 0), "RISES_OR_SAME"),
+        ("d", falling(0, 0, 0, 0), "CANT_TELL"),
+        ("e", held(fp32=1.2, tf32=2.8, bf16=7.8, longer=9), "LONGER_BY_PRECISION"),
+        ("e", held(fp32=1.2, longer=10), "LONGER"),
+        ("e", held(fp32=0.8, bf16=4.0, longer=5), "BY_PRECISION"),
+        ("e", held(fp32=0.8, bf16=0.9, longer=2), "OFTEN_SHORTER"),
+        ("e", held(fp32=1.1, longer=6), "OFTEN_SHORTER"),
+        ("e", held(fused=3), "FUSED"),
+        ("e", held(), "CANT_TELL"),
+        ("e", held() | {"cases": (APART,)}, "CANT_TELL"),
+        ("e", held(fused=3) | {"cases": (APART,)}, "CANT_TELL"),
+    ],
+)
+def test_the_verdict_follows_from_what_is_counted(
+    question: str, values: Mapping[str, Any], verdict: str
+) -> None:
+    room = f"workflow_src.answers.{QUESTIONS[question].room}"
+    nothing = importlib.import_module(f"{room}.result").result(empty())
+    said = importlib.import_module(f"{room}.headline").headline(replace(nothing, **values))
+    assert said.verdict.name == verdict
+    assert len(str(said.text(Printer())).split()) <= 45
