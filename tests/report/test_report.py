@@ -1,7 +1,6 @@
 """The whole report: what is in it, how long it is, and that each number has a source."""
 
 import html
-import json
 import re
 import shutil
 from functools import partial
@@ -163,28 +162,15 @@ def test_the_page_is_self_contained(plain):
     assert "default-src 'none'" in page
 
 
-def test_the_example_stands_beside_the_opening(reported):
-    _, page = reported(SAMPLE, Sample(context=256), Sample(context=512))
-    first = page[page.index('<section id="card"') :].partition("</section>")[0]
-    assert "<h3" in first and "small-ctx256-fp32" in first
-
-
 def test_an_answer_that_could_not_be_written_is_named_with_its_log(plain, tmp_path):
     shutil.copytree(plain[0], tmp_path, dirs_exist_ok=True)
     broken = answer("c", lambda tables: tables["none"], headline)
     failed = broken.written({}, TEMPLATES, "results/mine/logs/answers/c.log")
     failed.write(tmp_path / "results/mine/answers", "c")
     text, _ = assemble(tmp_path)
-    opening = text[: text.index("\n## (a)")]
-    assert "**Missing:** (c)" in opening and "`results/mine/logs/answers/c.log`" in opening
+    assert "**Missing:** (c)" in opening(text)
+    assert "`results/mine/logs/answers/c.log`" in opening(text)
     assert "\n## (d) " in text
-
-
-def test_on_a_cpu_the_first_line_says_that_operators_take_the_place_of_kernels(reported, plain):
-    text, _ = reported(Sample(device="cpu"))
-    assert "operators take the place of kernels" in text.splitlines()[0]
-    _, on_gpu, _ = plain
-    assert "operators" not in on_gpu.splitlines()[0] and "Some GPU" in on_gpu.splitlines()[0]
 
 
 def test_the_command_for_other_studies_keeps_the_settings_of_the_run(plain):
@@ -197,51 +183,52 @@ def test_names_of_machines_stay_at_home(plain):
     assert all("secret" not in made for made in plain[1:])
 
 
-def test_warnings_are_counted_in_the_opening_and_listed_in_the_appendix(reported):
-    hot = Sample(size="medium", environment={"throttled": "power cap", "gpu": "Other"})
-    text, _ = reported(SAMPLE, hot)
-    opening = text[: text.index("\n## (a)")]
-    assert "(results/mine/appendix.md#warnings): 1 of 2." in opening
-    assert "Cases differ in `gpu`" in opening
-    warned = text[text.index("\n## Warnings") :]
-    assert re.search(r"\| medium-ctx128-fp32 +\| device throttled +\| power cap +\|", warned)
-
-
 PLAIN = "so plain times of different cases may not compare"
+HERE, THERE = {"host_id": "0a1b2c3d"}, {"host_id": "4e5f6a7b"}
 
 
-@pytest.mark.parametrize(
-    ("hosts", "other", "said"),
-    [
-        (("0a1b2c3d", "4e5f6a7b"), {}, f"> Cases ran on 2 hosts, {PLAIN}; device times do."),
-        (("0a1b2c3d", "4e5f6a7b"), {"gpu": "Other"}, f"> Cases ran on 2 hosts, {PLAIN}."),
-        (("0a1b2c3d", "0a1b2c3d"), {}, None),
-        (("0a1b2c3d", None), {}, None),
-    ],
-)
-def test_several_hosts_are_a_doubt(reported, hosts, other, said):
-    known = [{} if host is None else {"host_id": host} for host in hosts]
+def opening(text: str) -> str:
+    return text[: text.index("\n## (a)")]
+
+
+def test_several_hosts_are_a_doubt_and_the_example_stands_beside_the_opening(reported):
     text, page = reported(
-        Sample(environment=known[0]), Sample(context=256, environment=known[1] | other)
+        Sample(environment=HERE),
+        Sample(context=256, environment=THERE),
+        Sample(context=512, environment=HERE),
     )
-    opening = text[: text.index("\n## (a)")].splitlines()
-    assert [line for line in opening if "hosts" in line] == ([said] if said else [])
-    assert ("Doubts." in text) == bool(said) and ("Doubts." in page) == bool(said)
-    assert bool(re.search(r"(?m)^\| hosts ", text)) == (None not in hosts)
+    assert f"> Cases ran on 2 hosts, {PLAIN}; device times do.\n" in opening(text)
+    assert "Doubts." in text and "Doubts." in page
+    assert re.search(r"(?m)^\| hosts ", text)
+    first = page[page.index('<section id="card"') :].partition("</section>")[0]
+    assert "<h3" in first and "small-ctx256-fp32" in first
 
 
-def test_on_a_cpu_no_time_compares_with_that_of_another_host(reported):
-    known = [{"host_id": host} for host in ("0a1b2c3d", "4e5f6a7b")]
+def test_without_a_doubt_none_is_told(plain):
+    assert all("Doubts." not in made and "hosts" not in opening(plain[1]) for made in plain[1:])
+
+
+def test_on_a_cpu_operators_take_the_place_of_kernels_and_hosts_do_not_compare(reported, plain):
     first, second = (
         Sample(device="cpu", context=context, environment=host)
-        for context, host in zip((128, 256), known, strict=True)
+        for context, host in zip((128, 256), (HERE, THERE), strict=True)
     )
-    assert f"> Cases ran on 2 hosts, {PLAIN}.\n" in reported(first, second)[0]
+    text, _ = reported(first, second)
+    assert "operators take the place of kernels" in text.splitlines()[0]
+    assert f"> Cases ran on 2 hosts, {PLAIN}.\n" in text
+    _, on_gpu, _ = plain
+    assert "operators" not in on_gpu.splitlines()[0] and "Some GPU" in on_gpu.splitlines()[0]
 
 
-def test_oom_is_shown_with_its_reason(reported):
+def test_warnings_are_counted_in_the_opening_and_listed_with_what_is_missing(reported):
+    hot = THERE | {"throttled": "power cap", "gpu": "Other"}
     oom = {"train_step": ("oom", "CUDA out of memory")}
-    text, _ = reported(Sample(status=oom), Sample(context=256))
+    text, _ = reported(Sample(environment=HERE, status=oom), Sample(size="medium", environment=hot))
+    assert "(results/mine/appendix.md#warnings): 1 of 2." in opening(text)
+    assert "Cases differ in `gpu`" in opening(text)
+    assert f"> Cases ran on 2 hosts, {PLAIN}.\n" in opening(text)
+    warned = text[text.index("\n## Warnings") :]
+    assert re.search(r"\| medium-ctx128-fp32 +\| device throttled +\| power cap +\|", warned)
     missing = text[text.index("\n## What is missing") :]
     assert re.search(r"\| training step +\| OOM +\| OOM +\| CUDA out of memory", missing)
 
@@ -260,7 +247,8 @@ def test_nothing_measured_still_gives_a_report(reported):
     assert "Cases: 0" in text and page.endswith("</html>\n")
 
 
-def test_a_studys_section_its_long_tables_and_values_are_in_the_report(reported, tmp_path):
+def test_a_studys_section_its_long_tables_and_values_are_in_the_report(plain, tmp_path):
+    shutil.copytree(plain[0], tmp_path, dirs_exist_ok=True)
     folder = tmp_path / "results/mine/sections"
     key = "studies/matmul-3"
     for form, text in {
@@ -275,7 +263,7 @@ def test_a_studys_section_its_long_tables_and_values_are_in_the_report(reported,
     write_json(folder / "matmul.json", {"title": "Products", "headline": "", "values": [value]})
     points = pd.DataFrame({"point": ["sizes", "fine"], "status": ["ok", "ok"]})
     write_text(tmp_path / "results/mine/tables/studies/matmul.csv", points.to_csv(index=False))
-    text, page = reported(SAMPLE, sections=(folder / "matmul.md",))
+    text, page = assemble(tmp_path, (folder / "matmul.md",))
     assert "Best is 778." in text and "\n## Products: tables" in text
     assert f'<tr id="{key}">' in page and "tables/studies/matmul.csv: 3" in page
     assert "<code>snakemake --cores 1 results/mine/studies/matmul/fine.json" in page
@@ -292,8 +280,3 @@ def test_fewer_than_110_lines_of_script_are_our_own():
 
 def test_the_published_page_is_small_enough_to_be_mailed():
     assert (PUBLISHED / "report.html").stat().st_size < 6e6
-
-
-def test_a_part_is_read_as_it_was_written(plain):
-    said = json.loads((plain[0] / "results/mine/answers/a.json").read_text())
-    assert {"title", "headline", "opening", "values"} <= set(said)

@@ -8,6 +8,7 @@ import pytest
 from tests.report.test_trust import NOTHING, read
 from tests.synthetic_tables import Sample
 from workflow_src.paper.show import Printer
+from workflow_src.report.opening import several_hosts
 from workflow_src.report.what_ran import incomplete, recorded, settings, sizes, what_ran
 
 __all__ = ["read"]
@@ -52,8 +53,11 @@ def test_hosts_and_gpus_are_counted_where_each_case_tells_its_own(read, column, 
     """By ids as texts: some look like numbers, such as 1e5 and 100000."""
     known = [{} if name is None else {column: name} for name in ids]
     first, second = Sample(environment=known[0]), Sample(context=256, environment=known[1])
-    found = dict(settings(read(first, second)).to_numpy().tolist()).get(row)
+    run = read(first, second)
+    found = dict(settings(run).to_numpy().tolist()).get(row)
     assert (found.number if found else None) == said
+    doubted = several_hosts(run.tables)
+    assert (doubted is not None) == (row == "hosts" and said == 2)
 
 
 def test_studies_of_hosts_on_which_no_case_ran_are_named(read, tmp_path):

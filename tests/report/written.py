@@ -38,15 +38,13 @@ def write_parts(results: Path, drawn: bool = True) -> None:
         write_text(results / "figures" / f"{name}.svg", svg)
 
 
-def write_report(
-    folder: Path, *samples: Sample, sections: tuple[Path, ...] = (), drawn: bool = True
-) -> tuple[str, str]:
+def write_report(folder: Path, *samples: Sample, drawn: bool = True) -> tuple[str, str]:
     """Write the report of samples; report.md with the appendix, and report.html."""
     results = folder / "results" / "mine"
     write_tables(results / "tables", *samples)
     write_plan(results)
     write_parts(results, drawn)
-    return assemble(folder, sections)
+    return assemble(folder)
 
 
 def assemble(folder: Path, sections: tuple[Path, ...] = ()) -> tuple[str, str]:
