@@ -15,6 +15,7 @@ from workflow_src.answers.answer import answer
 from workflow_src.answers.questions import QUESTIONS
 from workflow_src.answers.tables import Tables
 from workflow_src.common.case import PHASES
+from workflow_src.paper.show import Printer
 from workflow_src.paper.value import Joined, Value
 
 TEMPLATES = Path(__file__).parent.parent.parent / "report_templates"
@@ -119,3 +120,24 @@ def test_no_sentence_denies_what_the_table_beside_it_has(tmp_path: Path, state: 
         # Of shorter phases, (f) knows what could be saved of them.
         told = question not in why or (question, state) == ("f", "one phase skipped")
         assert told == (verdict not in ("CANT_TELL", "DISTURBED", "IN_DOUBT")), (question, text)
+
+
+@pytest.mark.parametrize(
+    ("question", "both", "step_alone"),
+    [
+        ("a", "OOM", "12.0 → 12.0 → 12.6"),
+        ("b", "OOM", "matrix product: 24, 60 %"),
+        ("c", "OOM", "40 %: softmax 30 %"),
+        ("d", "OOM", "60 % → OOM"),
+        ("e", "OOM", "0.50 x"),
+        ("f", "OOM", "OOM"),
+    ],
+)
+def test_a_phase_that_did_not_run_says_why_in_its_cell(
+    tmp_path: Path, question: str, both: str, step_alone: str
+) -> None:
+    gone = [dict.fromkeys(phases, ("oom", "CUDA out of memory")) for phases in (PHASES, PHASES[2:])]
+    lost = [Sample(context=256 + n, status=status) for n, status in enumerate(gone)]
+    result, *_ = answered(question, read(tmp_path, Sample(replayed_ms={"train_step": 40.0}), *lost))
+    cells = result.matrices[0].iloc[0, 2:]
+    assert [str(Printer()(cell)) for cell in cells] == [both, step_alone]

@@ -94,17 +94,25 @@ class Export:
         tid = global_id(process, thread)
         self.insert("ThreadNames", nameId=self.string(name), globalTid=tid)
 
-    def call(self, launch: int, number: int, thread: int = 1, process: int = 1) -> None:
-        tid = global_id(process, thread)
-        values = dict(start=launch, end=launch + 1, globalTid=tid, correlationId=number, nameId=0)
+    def api(
+        self, name: str | None, start: int, end: int, number: int = 0, thread: int = 1,
+        process: int = 1,
+    ) -> None:  # fmt: skip
+        """A call of the API; what has its number is what it launched."""
+        values = dict(start=start, end=end, globalTid=global_id(process, thread))
+        name_id = 0 if name is None else self.string(name)
+        values |= dict(correlationId=number, nameId=name_id)
         self.insert("CUPTI_ACTIVITY_KIND_RUNTIME", **values)
+
+    def call(self, launch: int, number: int, thread: int = 1, process: int = 1) -> None:
+        """A call without a name, of 1 ns."""
+        self.api(None, launch, launch + 1, number, thread, process)
 
     def wait(
         self, start: int, end: int, thread: int = 1, name: str = "cudaStreamSynchronize_v3020"
     ) -> None:
         """A call that launches nothing; its name says whether it waits."""
-        values = dict(start=start, end=end, globalTid=global_id(1, thread), correlationId=0)
-        self.insert("CUPTI_ACTIVITY_KIND_RUNTIME", **values, nameId=self.string(name))
+        self.api(name, start, end, thread=thread)
 
     def work(
         self, launch: int | None, length: int | None = 10, kind: str = "KERNEL", thread: int = 1,

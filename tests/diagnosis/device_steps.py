@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
-from tests.captures.building import Export, global_id
+from tests.captures.building import Export
 from workflow_src.diagnosis import mechanisms as _registered  # noqa: F401
 from workflow_src.diagnosis.finding import MECHANISMS, Found, Subject
 from workflow_src.diagnosis.replay import replay
@@ -42,26 +41,20 @@ class DeviceSteps(Export):
                     at += 2 * US
                 for name in filter(None, path.split("/")):
                     self.range(name, first, at)
-            self._call("cudaDeviceSynchronize", at, free + US)
+            self.api("cudaDeviceSynchronize", at, free + US, self.calls)
             self.range("step", begin, free + US)
             at = free + 2 * US
         return self
 
-    def _call(self, name: str, start: int, end: int) -> None:
-        values = dict(start=start, end=end, correlationId=self.calls, nameId=self.string(name))
-        self.insert("CUPTI_ACTIVITY_KIND_RUNTIME", **values, globalTid=global_id(1, 1))
-
     def _launched(self, at: int, start: int, name: str, length: float, begins: bool) -> int:
         """Launch a kernel, by a call of its own if it begins one; when it ends."""
         number = self.calls + begins
-        self.work(None, int(length * US), number=number, start=start, **self._named(name))
+        named = self.string(name)
+        self.work(None, int(length * US), number=number, start=start, demangledName=named)
         self.calls = number
         if begins:
-            self._call("cudaLaunchKernel_v7000", at, at + US)
+            self.api("cudaLaunchKernel_v7000", at, at + US, number)
         return start + int(length * US)
-
-    def _named(self, name: str) -> dict[str, Any]:
-        return {"demangledName": self.string(name)}
 
 
 def subject(export: Export, process: int = 1) -> Subject:

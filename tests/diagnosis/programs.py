@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.captures.building import Export, global_id
+from tests.captures.building import Export
 from workflow_src.placing.attributed import Attributed, attributed
 
 US = 1000
@@ -55,9 +55,7 @@ class Program(Export):
         self.held += late + longer
         began = self.now + GAP + late
         self.now = max(began + cost + longer, until)
-        times = dict(start=int(began * US), end=int(self.now * US), correlationId=self.calls)
-        named = dict(nameId=self.string(name), globalTid=global_id(1, thread))
-        self.insert("CUPTI_ACTIVITY_KIND_RUNTIME", **times, **named)
+        self.api(name, int(began * US), int(self.now * US), self.calls, thread)
         return self.calls
 
     def launch(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.captures.building import Export, global_id
+from tests.captures.building import Export
 from tests.diagnosis.device_steps import Kernel, Savings, savings, savings_of, subject
 from workflow_src.diagnosis.communication import buckets
 
@@ -17,9 +17,7 @@ STEP, LATE = 600, 300
 
 def call(export: Export, process: int, name: str, start: int, end: int) -> None:
     export.calls += 1
-    numbers = dict(correlationId=export.calls, nameId=export.string(name))
-    at = dict(start=start * US, end=end * US, globalTid=global_id(process, process))
-    export.insert("CUPTI_ACTIVITY_KIND_RUNTIME", **at, **numbers)
+    export.api(name, start * US, end * US, export.calls, process, process)
 
 
 def launch(

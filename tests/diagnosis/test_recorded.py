@@ -1,6 +1,5 @@
 """What is learned of a step from a capture: exports made by hand, and real ones."""
 
-import gzip
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.captures.building import Export, global_id
+from tests.captures.building import Export
 from workflow_src.captures.reading import read
 from workflow_src.common.errors import TraceError
 from workflow_src.diagnosis.changes import DropGap, DropSynchronization, MakeAsynchronous, ScaleWork
@@ -38,10 +37,8 @@ class Program(Export):
         kind, length = more.pop("kind", "KERNEL"), more.pop("length", 10)
         for n in range(3):
             self.calls += 1
-            began = dict(start=n * LENGTH + int(start * US), end=n * LENGTH + int(end * US))
-            number = dict(correlationId=self.calls, nameId=self.string(name))
-            tid = global_id(1, thread)
-            self.insert("CUPTI_ACTIVITY_KIND_RUNTIME", **began, **number, globalTid=tid)
+            began, ended = (n * LENGTH + int(us * US) for us in (start, end))
+            self.api(name, began, ended, self.calls, thread)
             if at is not None:
                 begin, took = n * LENGTH + int(at * US), int(length * US)
                 self.work(None, took, kind, number=self.calls, start=begin, **more)
@@ -115,22 +112,21 @@ def test_a_stream_that_waits_for_an_event_starts_after_the_other(tmp_path: Path)
     assert recording.ties["after"].tolist() == [0, 2, 4]
 
 
-def test_an_activity_that_started_late_started_as_one_of_another_stream_ended(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    ("starts", "gap"),
+    [
+        pytest.param(413, 1, id="late, as the other one ended"),
+        pytest.param(405, -7, id="beside the last blocks of the other one"),
+    ],
+)
+def test_an_activity_is_tied_to_one_of_another_stream_that_ended_as_it_started(
+    tmp_path: Path, starts: int, gap: int
 ) -> None:
     program = Program(tmp_path).does(LAUNCH, 100, 110, at=112, length=300, stream=7)
-    recording = program.does(LAUNCH, 130, 140, at=413, length=100, stream=9).recording()
+    recording = program.does(LAUNCH, 130, 140, at=starts, length=100, stream=9).recording()
     assert recording.ties[["work", "after", "gap_ns"]].to_numpy().tolist() == [
-        [1, 0, US], [3, 2, US], [5, 4, US],
+        [1, 0, gap * US], [3, 2, gap * US], [5, 4, gap * US],
     ]  # fmt: skip
-
-
-def test_a_kernel_that_started_beside_the_last_blocks_of_another_one_is_tied_to_it(
-    tmp_path: Path,
-) -> None:
-    program = Program(tmp_path).does(LAUNCH, 100, 110, at=112, length=300, stream=7)
-    recording = program.does(LAUNCH, 130, 140, at=405, length=100, stream=9).recording()
-    assert recording.ties[["work", "after", "gap_ns"]].to_numpy()[0].tolist() == [1, 0, -7 * US]
 
 
 def test_a_kernel_that_had_no_room_beside_a_later_one_waits_as_long(tmp_path: Path) -> None:
@@ -163,10 +159,7 @@ def test_the_length_of_a_full_queue_is_learned_from_launches_that_it_holds_up(
             returned = max(returned, starts[n - 251])
         starts.append(1 + 5 * n)
         program.calls += 1
-        number = dict(correlationId=program.calls, nameId=program.string(LAUNCH))
-        times = dict(start=int(began * US), end=int(returned * US))
-        tid = global_id(1, 1)
-        program.insert("CUPTI_ACTIVITY_KIND_RUNTIME", **times, **number, globalTid=tid)
+        program.api(LAUNCH, int(began * US), int(returned * US), program.calls)
         program.work(None, 5 * US, number=program.calls, start=starts[-1] * US)
     recording = program.recording()
     assert recording.queue == 250
@@ -233,14 +226,9 @@ def test_steps_without_api_calls_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["gpt2_modules.sqlite.gz", "ddp.sqlite.gz", "graph.sqlite.gz", "graph.json.gz",
-             "sleepy.sqlite.gz", "streams.json.gz", "streams.sqlite.gz"],
-)  # fmt: skip
-def test_recorded_steps_are_replayed(name: str, tmp_path: Path) -> None:
-    path = DATA / name
-    if name.endswith(".sqlite.gz"):
-        path = tmp_path / name.removesuffix(".gz")
-        path.write_bytes(gzip.decompress((DATA / name).read_bytes()))
-    found = attributed(read(path), None, step="step")
+    "name", ["ddp.sqlite.gz", "graph.sqlite.gz", "graph.json.gz", "sleepy.sqlite.gz"]
+)
+def test_recorded_steps_are_replayed(name: str) -> None:
+    found = attributed(read(DATA / name), None, step="step")
     for process in found.capture.processes:
         assert check(recorded(found, process)).understood

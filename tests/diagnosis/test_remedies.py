@@ -6,9 +6,10 @@ from math import hypot
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import costly
 from workflow_src.diagnosis.remedies.combinations import combinations
 from workflow_src.diagnosis.remedies.host import time_ns
 from workflow_src.diagnosis.remedies.phase import About
@@ -147,7 +148,7 @@ OPERATOR = st.tuples(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@costly
 @given(st.lists(OPERATOR, min_size=1, max_size=6), st.floats(0.1, 100.0), st.floats(1.0, 1.1))
 def test_what_only_takes_work_away_never_lengthens_and_nothing_changes_nothing(
     rows: list[Operator], host_us: float, unexplained: float

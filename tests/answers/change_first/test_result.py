@@ -1,7 +1,5 @@
 """(f) against small tables done by hand: see tests/synthetic_tables.py for their times."""
 
-from pathlib import Path
-
 import pandas as pd
 import pytest
 
@@ -208,20 +206,6 @@ def test_on_a_busy_cpu_nothing_is_compared(read) -> None:
     busy = {"load_average_before": 9.0, "cpu_cores": 2}
     found = of(read(Sample(device="cpu", environment=busy)), "forward")
     assert (found.state, found.savings) == ("not_comparable", ())
-
-
-def test_what_did_not_run_says_so_and_is_not_counted(read, tmp_path: Path) -> None:
-    states = {"oom": "CUDA out of memory", "skipped": "too large"}
-    lost = [
-        Sample(context=256 * (2 + place), status={"train_step": (state, reason)})
-        for place, (state, reason) in enumerate(states.items())
-    ]
-    made = result(read(Sample(replayed_ms={"train_step": 40.0}), *lost))
-    assert made.phase == "training step"
-    assert made.counts.cases.number == 1
-    row = [str(Printer()(cell)) for cell in made.matrices[0].iloc[0]]
-    assert row == ["small", "graph 20 %¹", "OOM", "skipped"]
-    assert list(made.left_out["why"]) == ["OOM", "skipped"]
 
 
 def test_a_compiled_case_beside_an_eager_one_measures_the_remedy_that_was_predicted(read) -> None:

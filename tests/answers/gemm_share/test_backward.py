@@ -1,12 +1,10 @@
 """Backward by the component whose gradient it computes."""
 
 import pandas as pd
-import pytest
 
-from tests.published import H100
 from tests.studies.tables import printed
 from workflow_src.answers.gemm_share.backward import PHASE, by_component, gradients
-from workflow_src.answers.tables import CaseKey, Tables, read_table
+from workflow_src.answers.tables import CaseKey, Tables
 
 CASE = CaseKey("a", "small", 128, 4, "fp32", "naive", "adamw", "cuda")
 ROWS = [
@@ -38,16 +36,3 @@ def test_shares_are_of_gradients_by_component_whole_and_besides_products() -> No
 def test_without_operators_nothing_is_said() -> None:
     assert by_component(Tables({})).empty
     assert gradients(Tables({}), CASE).empty
-
-
-def test_gradients_are_nearly_all_of_backward_in_a_published_case() -> None:
-    """Attribution by ranges and by operators are independent of each other."""
-    found = {
-        name: read_table(H100 / "tables" / f"{name}.csv", name) for name in ("ranges", "operators")
-    }
-    case = "small-ctx128-fp32"
-    mine = found["ranges"]
-    steps = mine[(mine["case"] == case) & (mine["path"] == f"{PHASE}/backward")]
-    operators = Tables(found).of("operators", case, PHASE)
-    ms = operators[operators["forward_operator"] != ""]["busy_ms_per_step"].sum()
-    assert ms == pytest.approx(steps["busy_ms"].mean(), rel=0.01)

@@ -64,15 +64,6 @@ def test_without_a_range_of_the_optimizer_nothing_is_laid_to_it(read):
     assert counts(found) == (1, 0, 1, 0, 0)
 
 
-def test_a_phase_without_a_share_says_why(read):
-    late = {"train_step": ("oom", "")}
-    early = {phase: ("oom", "") for phase in ("forward", "forward_backward", "train_step")}
-    found = result(read(Sample(status=late), Sample(context=256, status=early)))
-    assert [printed(cell) for cell in found.matrices[0].iloc[0, 1:]] == ["60 % → OOM", "OOM"]
-    assert found.summary.empty
-    assert found.opening[0].cells == {"fp32": None}
-
-
 def test_a_layout_is_held_against_the_same_products_in_forward():
     """Forward takes 1 ms for 1 FLOP of `up`, and 10 for 1 of `down`, which has no gradient here."""
     rows = [

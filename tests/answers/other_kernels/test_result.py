@@ -81,16 +81,6 @@ def test_what_works_on_context_squared_grows_on_its_own(read):
     assert cells == ["fp32", "128 to 512", "16 x", "4.0 x", "5.0 x", "1 of 1"]
 
 
-def test_a_case_without_a_forward_pass_says_why(read):
-    found = result(read(Sample(), Sample(context=256, status={"forward": ("oom", "")})))
-    assert [printed(cell) for cell in found.matrices[0].iloc[0, 1:]] == [
-        "40 %: softmax 30 %",
-        "OOM",
-    ]
-    assert found.contexts.empty
-    assert len(found.every) == 1
-
-
 def test_the_figure_shows_products_and_the_components_that_matter(read):
     figure = draw(read(Sample()), "component_shares")
     entries = [text.get_text() for text in figure.legends[0].get_texts()]

@@ -153,14 +153,6 @@ def test_backward_is_held_against_forward_by_whole_name(read):
     assert printed(found.opening[0].cells["fp32"]) == "matrix product, 2 of 2"
 
 
-def test_a_case_without_a_forward_pass_says_why(read):
-    oom = {phase: ("oom", "") for phase in ("forward", "forward_backward", "train_step")}
-    found = result(read(Sample(), Sample(context=256, status=oom)))
-    assert printed(found.matrices[0].iloc[0, 1]) == "matrix product: 24, 60 %"
-    assert printed(found.matrices[0].iloc[0, 2]) == "OOM"
-    assert len(found.every) == 4
-
-
 def test_without_a_range_of_backward_there_is_no_top_kernel_of_it(read):
     kernels = {"forward": FORWARD, "forward_backward": BACKWARD[:1]}
     found = result(read(Sample(kernels=kernels)))
