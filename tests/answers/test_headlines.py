@@ -1,4 +1,4 @@
-"""A test per verdict of (b) to (e): which one follows from the numbers that a result counts."""
+"""A test per verdict of (b) to (f): which one follows from the numbers that a result counts."""
 
 import importlib
 from collections.abc import Mapping
@@ -9,6 +9,7 @@ import pytest
 
 from tests.answers.subsets import empty
 from workflow_src.answers.among import Among
+from workflow_src.answers.change_first.result import Counts
 from workflow_src.answers.questions import QUESTIONS
 from workflow_src.answers.softmax.result import SoftmaxCase
 from workflow_src.answers.tables import CaseKey
@@ -52,6 +53,15 @@ def held(longer: int = 0, fused: int = 0, **ratios: float) -> Mapping[str, objec
     return {name: Value(number, "count", ()) for name, number in counts.items()} | about
 
 
+def first(cases: Mapping[str, int], undecided: int = 0, none: int = 0) -> Mapping[str, object]:
+    """(f): in how many cases each remedy comes first, or none does."""
+    every = Value(sum(cases.values()) + undecided + none, "count", ())
+    ranked = {name: Among(Value(number, "count", ()), every) for name, number in cases.items()}
+    lost = {name: Value(n, "count", ()) for name, n in (("undecided", undecided), ("none", none))}
+    saved = Value(0.25, "share", ())
+    return {"counts": Counts(cases=every, first=ranked, saved=saved, best=saved, **lost)}
+
+
 APART = SoftmaxCase(CaseKey("c", "gpt2", 0, 0, "fp32", "eager", "own", "cpu"), "ok")
 """A case that was measured beside other work."""
 
@@ -88,6 +98,11 @@ TF32, CAST = ("tf32", "matrix product", 20, 20), ("bf16", "cast to bf16", 13, 20
         ("e", held(), "CANT_TELL"),
         ("e", held() | {"cases": (APART,)}, "CANT_TELL"),
         ("e", held(fused=3) | {"cases": (APART,)}, "CANT_TELL"),
+        ("f", first({"graph": 3, "bf16": 1}), "FIRST"),
+        ("f", first({"graph": 7, "bf16": 2}, undecided=1, none=2), "DEPENDS"),
+        ("f", first({}, undecided=2, none=1), "UNDECIDED"),
+        ("f", first({}, none=4), "NOTHING"),
+        ("f", first({}), "CANT_TELL"),
     ],
 )
 def test_the_verdict_follows_from_what_is_counted(

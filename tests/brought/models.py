@@ -13,6 +13,12 @@ import tests.brought.course_model as annotated_model
 from workflow_src.workload import Workload, range_
 
 
+def mean_square(device, model, *shape):
+    """A model that is given random numbers, and whose loss is the mean square of what it returns."""
+    x = torch.randn(*shape, device=device)
+    return Workload(model.to(device), (x,), lambda model, x: model(x).float().pow(2).mean())
+
+
 def mlp(device, width=16, batch=4, precision="fp32"):
     model = nn.Sequential(nn.Linear(8, width), nn.ReLU(), nn.Linear(width, 3)).to(device)
     x, y = torch.randn(batch, 8, device=device), torch.randint(3, (batch,), device=device)
@@ -44,8 +50,7 @@ class Twins(nn.Module):
 
 
 def twins(device):
-    x = torch.randn(4, 8, device=device)
-    return Workload(Twins().to(device), (x,), lambda model, x: model(x).float().sum())
+    return mean_square(device, Twins(), 4, 8)
 
 
 class Experts(nn.Module):
@@ -61,8 +66,7 @@ class Experts(nn.Module):
 
 
 def experts(device):
-    x = torch.randn(16, 8, device=device)
-    return Workload(Experts().to(device), (x,), lambda model, x: model(x).pow(2).mean())
+    return mean_square(device, Experts(), 16, 8)
 
 
 class Tagger(nn.Module):
@@ -75,15 +79,13 @@ class Tagger(nn.Module):
 
 
 def tagger(device):
-    x = torch.randn(5, 3, 8, device=device)
-    return Workload(Tagger().to(device), (x,), lambda model, x: model(x).pow(2).mean())
+    return mean_square(device, Tagger(), 5, 3, 8)
 
 
 def evaluating(device):
     """A layer that torch does as one operator in the forward pass, which has no gradients."""
-    model = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True).eval().to(device)
-    x = torch.randn(2, 6, 16, device=device)
-    return Workload(model, (x,), lambda model, x: model(x).pow(2).mean())
+    layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+    return mean_square(device, layer.eval(), 2, 6, 16)
 
 
 def adagrad(device):
@@ -202,8 +204,7 @@ class Noisy(nn.Module):
 
 
 def noisy(device):
-    x = torch.randn(3, 4, device=device)
-    return Workload(Noisy().to(device), (x,), lambda model, x: model(x).sum())
+    return mean_square(device, Noisy(), 3, 4)
 
 
 class Annotated(nn.Module):
@@ -220,25 +221,20 @@ class Annotated(nn.Module):
 
 
 def with_nvtx(device):
-    x = torch.randn(3, 4, device=device)
-    return Workload(Annotated().to(device), (x,), lambda model, x: model(x).sum())
+    return mean_square(device, Annotated(), 3, 4)
 
 
 def compiled(device):
     model = nn.Sequential(nn.Linear(4, 4), nn.ReLU()).to(device)
-    x = torch.randn(3, 4, device=device)
-    whole = torch.compile(model, backend="aot_eager")
-    return Workload(whole, (x,), lambda model, x: model(x).sum())
+    return mean_square(device, torch.compile(model, backend="aot_eager"), 3, 4)
 
 
 def frozen(device):
-    model = nn.Linear(4, 4).to(device).requires_grad_(False)
-    return Workload(model, (torch.randn(3, 4, device=device),), lambda model, x: model(x).sum())
+    return mean_square(device, nn.Linear(4, 4).requires_grad_(False), 3, 4)
 
 
 def raising(device):
-    model = nn.Linear(2, 2).to(device)
-    return Workload(model, (torch.randn(3, 5, device=device),), lambda model, x: model(x).sum())
+    return mean_square(device, nn.Linear(2, 2), 3, 5)
 
 
 def refusing(device):

@@ -8,7 +8,7 @@ from tests.captures.building import Export, busy, notes, unplaced
 from workflow_src.captures.launches import BEFORE, NO_CALL, NO_CALLS, NO_NUMBER
 from workflow_src.common.errors import TraceError
 from workflow_src.common.nesting import DEEPEST
-from workflow_src.placing.placing import NO_RANGE, OWN_THREAD, WHOLE
+from workflow_src.placing.placing import NO_RANGE, WHOLE
 
 
 @pytest.fixture
@@ -158,28 +158,6 @@ def test_names_of_any_kind_give_different_paths(export: Export) -> None:
     expected = {"é\\/1", "a", "a\\/b", "a\\\\", "日本␊語", "", "(whole)", "a/b"}
     assert set(busy(export.tables())) == expected
     assert export.tables()["summary"]["ranges"].tolist() == [8, 8]
-
-
-def test_a_thread_with_ranges_is_its_own_tree(export: Export) -> None:
-    export.range("step", 0, 100, thread=1)
-    export.range("wait", 20, 60, thread=1)
-    export.range("load", 30, 50, thread=2)
-    export.work(35, 16, thread=1)
-    export.work(40, 1, thread=2)
-    export.work(55, 2, thread=2)
-    export.work(55, 4, thread=3)
-    tables = export.tables()
-    assert busy(tables) == {"step": 0, "step/wait": 4 + 16, "load": 1}
-    assert unplaced(tables) == {OWN_THREAD: 2}
-
-
-def test_the_main_thread_is_the_first_one_whoever_has_more_ranges(export: Export) -> None:
-    """A loader with many ranges was once lent what autograd launched."""
-    export.range("step", 0, 100, thread=1)
-    for start in range(0, 100, 10):
-        export.range("load", start, start + 9, thread=3)
-    export.work(55, 1, thread=9)
-    assert busy(export.tables()) == {"load": 0, "step": 1}
 
 
 def test_without_ranges_on_the_first_thread_it_is_the_one_with_most(export: Export) -> None:

@@ -218,3 +218,16 @@ def test_a_compiled_case_beside_an_eager_one_measures_the_remedy_that_was_predic
     assert found["compile"].measured and found["compile"].time.middle.number == 40.0
     assert found["compile"].predicted and found["compile"].predicted.middle.number == 42.0
     assert not any(each.measured for each in of(tables, "train_step", 1).savings)
+
+
+@pytest.mark.parametrize("longest", range(len(PHASES)))
+def test_sentences_name_the_longest_phase_of_which_anything_is_known(read, longest: int) -> None:
+    """A replay takes half as long."""
+    oom = {phase: ("oom", "CUDA out of memory") for phase in PHASES[longest + 1 :]}
+    plain = {"forward": 24.0, "forward_backward": 72.0, "train_step": 100.0}
+    replayed = {phase: plain[phase] / 2 for phase in PHASES[: longest + 1]}
+    tables = read(Sample(status=oom, median_ms=plain, replayed_ms=replayed))
+    written = answer("f", result, headline).texts(tables, ROOT / "report_templates").markdown
+    name = ("the forward pass", "the forward and backward pass", "the training step")[longest]
+    assert f"**In {name}, a CUDA graph comes first in 1 of 1 cases and saves 50 %" in written
+    assert f"\nWhat comes first in {name} and the share" in written
