@@ -210,7 +210,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     write_parts(results, drawn=False)
     write_captured(["--capture", str(SLEEPY), "--output", str(here / "captured")])
     files = {
-        "c.kineto.json.gz": packed(TRACE),
+        "c.kineto.json.gz": packed(json.dumps(TRACE).encode()),
         "b.json": json.dumps(RESULT).encode(),
         "plan.csv": PLAN.encode(),
         "report.md": b"# A report\n",
