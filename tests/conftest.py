@@ -60,6 +60,8 @@ TOGETHER = {
     "tests/test_arguments.py": "arguments",
     "tests/test_browser.py": "browser",
     "tests/test_nsys.py": "nsys",
+    "tests/test_operators.py": "operators",
+    "tests/test_own_model.py": "own model",
 }
 """Tests that run one after another in one process: they share a cluster, or a costly fixture."""
 

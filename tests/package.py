@@ -105,5 +105,6 @@ def move(root: Path, old: str, new: str) -> None:
         whole = f"from {old_parent} import {old_name}\n"
         moved = text.replace(whole, f"from {new_parent} import {new_name} as {old_name}\n")
         moved = moved.replace(old, new)
-        ast.parse(moved)
-        path.write_text(moved)
+        if moved != text:
+            ast.parse(moved)
+            path.write_text(moved)

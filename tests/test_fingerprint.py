@@ -240,6 +240,16 @@ def executed(folder: Path, stage: str) -> dict[str, set[int]]:
     }
 
 
+def executed_by_stages(folder: Path) -> dict[str, dict[str, set[int]]]:
+    """The lines of each module that real runs execute, by the stage that executes them."""
+    found: dict[str, dict[str, set[int]]] = {}
+    for stage in RUNS:
+        (folder / stage).mkdir()
+        for file, lines in executed(folder / stage, stage).items():
+            found.setdefault(file, {})[stage] = lines
+    return found
+
+
 def functions_run(tree: ast.Module, lines: set[int]) -> Iterator[ast.FunctionDef]:
     """The functions and methods of a module with an executed line in their body."""
     for node in ast.walk(tree):
@@ -289,31 +299,35 @@ def mutants(source: str, lines: set[int]) -> Iterator[tuple[str, str]]:
                 statement.value = value
 
 
-@pytest.mark.parametrize("stage", RUNS)
-def test_changing_any_executed_definition_changes_the_fingerprint(
-    tmp_path: Path, stage: str
-) -> None:
-    ran = executed(tmp_path, stage)
+def test_changing_any_executed_definition_changes_the_fingerprint(tmp_path: Path) -> None:
     root = copy_package(tmp_path / "copy")
-    entry, code = Ref("run", f"workflow_src.{STAGES[stage]}"), Code(root)
-    before, found = hash_of(entry, code), reached(entry, code)
-    assert before == fingerprint(entry.module, root=root)
-    count, unseen = 0, []
-    for file, lines in ran.items():
+    code = Code(root)
+    entries = {stage: Ref("run", f"workflow_src.{STAGES[stage]}") for stage in RUNS}
+    before = {stage: hash_of(entry, code) for stage, entry in entries.items()}
+    assert before == {s: fingerprint(each.module, root=root) for s, each in entries.items()}
+    found = {stage: reached(entry, code) for stage, entry in entries.items()}
+    count, unseen = dict.fromkeys(RUNS, 0), []
+    for file, ran in executed_by_stages(tmp_path).items():
         path = root / "workflow_src" / file
         source = path.read_text()
         module = ".".join(("workflow_src", *Path(file).with_suffix("").parts))
         module = module.removesuffix(".__init__")
-        for name, mutant in mutants(source, lines):
+        tried: dict[tuple[str, str], list[str]] = {}
+        for stage, lines in ran.items():
+            for each in mutants(source, lines):
+                tried.setdefault(each, []).append(stage)
+        for (name, mutant), stages in tried.items():
             path.write_text(mutant)
             again = read_again(code, module)
-            count += 1
-            if count % 100 == 1:
-                same = hash_of(entry, again) == hash_of(entry, Code(root))
-                assert same, "reading all of it again says the same"
-            # What is reached is hashed with its own parts, so this is enough for another hash.
-            if all(again.parts(ref) == code.parts(ref) for ref in found if ref.module == module):
-                unseen.append(f"{file}: {name}")
-            path.write_text(source)
-    assert count > 30, ran
+            for stage in stages:
+                count[stage] += 1
+                if count[stage] % 100 == 1:
+                    same = hash_of(entries[stage], again) == hash_of(entries[stage], Code(root))
+                    assert same, "reading all of it again says the same"
+                # What is reached is hashed with its own parts, so this is enough for another hash.
+                refs = [ref for ref in found[stage] if ref.module == module]
+                if all(again.parts(ref) == code.parts(ref) for ref in refs):
+                    unseen.append(f"{stage}: {file}: {name}")
+        path.write_text(source)
+    assert min(count.values()) > 30, count
     assert not unseen
