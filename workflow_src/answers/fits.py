@@ -1,7 +1,7 @@
 """Which GPU holds what a step takes at its peak, by the sizes that GPUs are sold in."""
 
 from workflow_src.common.units import GIB
-from workflow_src.paper.value import Cell, Joined, Value
+from workflow_src.paper.value import Cell, Joined, Value, computed
 
 SOLD_GB = (16, 24, 40, 80, 141, 192)
 BYTES_PER_GB = 10**9
@@ -14,14 +14,11 @@ def holds(peak: Value, size: int) -> bool:
     return peak.number * GIB <= size * BYTES_PER_GB
 
 
-def least_gb(peak: Value) -> int | None:
-    """The smallest size that holds so many GiB; None if none does."""
-    return next((size for size in SOLD_GB if holds(peak, size)), None)
-
-
 def with_gpu(peak: Value | None) -> Cell:
     """A peak in GiB, and the smallest GPU that holds it: "17.3; 24 GB"."""
     if peak is None:
         return None
-    size = least_gb(peak)
-    return Joined((peak, f"{size} GB" if size else f"none of {SOLD_GB[-1]} GB"), "; ")
+    size = next((size for size in SOLD_GB if holds(peak, size)), None)
+    formula = "the least size sold that holds it"
+    gpu = Joined((computed(size, "count", formula, peak), "GB"), " ") if size else "none sold"
+    return Joined((peak, gpu), "; ")

@@ -31,7 +31,7 @@ CAPPED = "\N{SECTION SIGN}"
 class ForwardTime:
     """What (a) found.
 
-    `graphs` have device time per kernel, profiled over plain time and what a replay as a CUDA graph
+    `passes` have device time per kernel, profiled over plain time and what a replay as a CUDA graph
     saves. `every`: all compared cases; `bound`: the
     launch-bound ones, by the run's `limit`; `long`: those of longer kernels. `matrices` have
     device, plain and profiled time in a cell, `summary` a row per quantity and a column per
@@ -49,7 +49,7 @@ class ForwardTime:
     example: pd.DataFrame
     opening: tuple[OpeningRow, ...]
     left_out: pd.DataFrame = field(default_factory=pd.DataFrame)
-    graphs: tuple[pd.DataFrame, ...] = ()
+    passes: tuple[pd.DataFrame, ...] = ()
     steps: pd.DataFrame = field(default_factory=pd.DataFrame)
     compiled: Compiled = NOT_COMPILED
 
@@ -79,7 +79,7 @@ def result(tables: Tables) -> ForwardTime:
         example=by_hand(times[chosen]) if chosen else pd.DataFrame(),
         opening=opening(columns),
         left_out=left_out(tables, {case: _why_not(each) for case, each in times.items()}),
-        graphs=matrices(tables.cases, lambda case: kernels_cell(times[case], us[case])),
+        passes=matrices(tables.cases, lambda case: kernels_cell(times[case], us[case])),
         steps=steps(tables),
         compiled=compiled(tables),
     )
@@ -137,7 +137,7 @@ def kernels_cell(times: PhaseTimes, us: Value | None) -> Cell:
     """Device time per kernel, the profiled time over the plain one, and what a replay saves."""
     profiled = ratio(times.profiled, times.plain, "times") if times.comparable else None
     cells = (us, profiled, saved_cell(times))
-    return Joined(cells, " / ") if any(cells) else None
+    return Joined(cells, " / ") if us or cells[-1] else None
 
 
 def replay_over_device(times: PhaseTimes) -> Value | None:
