@@ -14,22 +14,25 @@ from workflow_src.answers import cards, one_case
 from workflow_src.answers.case_card import (
     FIRST,
     IDLE,
+    MEMORY,
     MFU,
+    OVERHEAD,
     PARTS,
     PLAIN,
     REPLAYED,
-    WITH,
     WORKING,
     case_card,
 )
+from workflow_src.answers.fits import with_gpu
 from workflow_src.answers.questions import CARDS
 from workflow_src.answers.rates import FLOPS, PARAMETERS, RATE, SAMPLES, TOKENS
 from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import OTHER_KERNELS, PhaseTimes, phase_times
-from workflow_src.answers.utilization import mfu, utilization
+from workflow_src.answers.utilization import mfu, mfu_by_factors, utilization
 from workflow_src.common.case import CASE_COLUMNS
 from workflow_src.common.words import DASH
 from workflow_src.paper.show import Printer
+from workflow_src.paper.value import Value
 
 TEMPLATES = ROOT / "report_templates"
 SHORT, LONG = Sample(), Sample(context=256)
@@ -72,7 +75,9 @@ def test_a_card_has_what_was_measured_of_each_phase(tmp_path: Path) -> None:
     assert case_card(tables, tables.cases[0]).notes == (("forward as a CUDA graph", OTHER_KERNELS),)
     assert said[PARTS][1] == "forward 6.00, backward 14.0"
     assert said[FIRST] == [DASH, "graph 25 %¹", DASH]
-    assert said[WITH] == [DASH, "graph 27.0¹", DASH]
+    assert said["with graph"] == [DASH, "27.0 (27.0 to 27.0)¹; 25 %", DASH]
+    assert said[OVERHEAD][0] == "1.1 x; 2 and 10"
+    assert said[MEMORY][0] == "0.977; 16 GB"
     assert said[WORKING] == ["100 %", "56 %", "40 %"]
     assert not {IDLE, MFU} & set(said), "rows without any value"
 
@@ -133,6 +138,29 @@ def test_mfu_is_of_the_datasheet_s_peak_wherever_the_device_waits_or_not(tmp_pat
     assert found and found.number == pytest.approx(0.8 / 67)
     other = read(tmp_path, replace(sample, environment={"gpu": "Some GPU"}))
     assert mfu(other, times(other, 12.5, "forward")) is None
+
+
+def test_mfu_is_the_product_of_three_shares(tmp_path: Path) -> None:
+    """The device works for 12 of 24 ms, for 1/2 in products, which do 10^10 FLOPs in 6 ms.
+
+    That is 1.67 of the datasheet's 67 TFLOP/s.
+    """
+    sample = Sample(
+        work={"head": (10**10, 1)},
+        environment={"gpu": "NVIDIA H200"},
+        times_ms=Sample().times_ms | {"forward": (25.0, 12.0, 12.0)},
+    )
+    tables = read(tmp_path, sample)
+    half = Value(0.5, "share", ())
+    found = mfu_by_factors(tables, times(tables, 24.0), half)
+    assert str(Printer()(found)) == "0.6 % = 50 % x 50 % x 2.5 %"
+    assert mfu_by_factors(tables, times(tables, 24.0), None) == mfu(tables, times(tables, 24.0))
+
+
+def test_a_peak_is_held_by_the_least_gpu_of_as_many_bytes() -> None:
+    """80 GB are 74.5 GiB; more than the largest has none."""
+    peaks = {74.5: "74.5; 80 GB", 74.6: "74.6; 141 GB", 400.0: "400; none sold"}
+    assert {gib: str(Printer()(with_gpu(Value(gib, "GiB", ())))) for gib in peaks} == peaks
 
 
 def test_cards_of_any_subset_are_written(capsys: pytest.CaptureFixture[str]) -> None:

@@ -44,6 +44,27 @@ def test_warnings_follow_from_codes_and_numbers(cells, warned):
     assert measured(**cells).warnings == warned
 
 
+@pytest.mark.parametrize(
+    ("recorded", "during", "warned"),
+    [
+        ("", ("0.58", "0"), (Warned.THROTTLED,)),
+        ("power cap", ("0", "0"), ()),
+        ("heat", ("0", "0"), (Warned.THROTTLED,)),
+        ("power cap", ("", "", ""), (Warned.THROTTLED,)),
+    ],
+)
+def test_power_throttles_a_case_if_it_limits_the_clock_during_steps(
+    tmp_path, recorded, during, warned
+):
+    """A reading before or after a case counts only where none was taken during its steps."""
+    write_tables(tmp_path, Sample(environment={"throttled": recorded}))
+    timings = pd.read_csv(tmp_path / "timings.csv")
+    shares = [*during, "0"][: len(timings)]
+    timings.assign(power_capped_share=shares).to_csv(tmp_path / "timings.csv", index=False)
+    (found,) = conditions(Tables.read(tmp_path, ("timings",), ("environments",)))
+    assert found.warnings == warned
+
+
 def test_a_change_of_the_hosts_speed_is_the_same_either_way():
     slower, faster = measured(host_launch_us_after="6"), measured(host_launch_us_before="6.9")
     assert slower.recorded.changed.number == 1.5 == pytest.approx(faster.recorded.changed.number)

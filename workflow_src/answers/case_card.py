@@ -7,6 +7,8 @@ import pandas as pd
 from workflow_src.answers import utilization
 from workflow_src.answers.change_first import cells
 from workflow_src.answers.change_first.first import First, OfPhase, first_of_case
+from workflow_src.answers.fits import with_gpu
+from workflow_src.answers.forward_time import pairs
 from workflow_src.answers.gemm_share.result import parts_of_case
 from workflow_src.answers.kernels import captured, product_share
 from workflow_src.answers.launch_bound import kernel_us
@@ -18,18 +20,30 @@ from workflow_src.answers.times import PhaseTimes
 from workflow_src.answers.top_kernel.top import BACKWARD, TopKernel, top_of_case
 from workflow_src.common import words
 from workflow_src.common.case import PHASES
-from workflow_src.paper.value import Cell, Joined, Ranged
+from workflow_src.paper.value import (
+    Cell,
+    Joined,
+    Ranged,
+    Value,
+    cell_of,
+    count,
+    ratio,
+    rows_of,
+    spread,
+)
 
 FORWARD = PHASES[0]
 
 PLAIN = "plain Python, ms: median (fastest to slowest process)"
 PROFILED = "under the profiler, ms"
+OVERHEAD = "under the profiler / plain Python; steps of each"
+PAIRS = "the same, over pairs of processes: median (least to most); pairs"
 DEVICE = "device time, ms"
 WORKING = "device time / plain Python"
 REPLAYED = "replayed as a CUDA graph, ms"
 IDLE = "idle under the profiler, ms: waits for a launch / between queued kernels / other"
-CLOCK = "SM clock meanwhile, MHz: median (least to most); power, W"
-MEMORY = "peak memory, GiB"
+CLOCK = "SM clock meanwhile, MHz: median (least to most); power, W; readings with the clock capped"
+MEMORY = "peak memory, GiB; GPU that holds it"
 PRODUCTS = "matrix products' share of device time"
 TOP = "top single kernel: calls, share"
 BESIDES = "most time besides matrix products: calls, share"
@@ -39,9 +53,8 @@ PARTS = "parts of device time, ms"
 SOFTMAX = "softmax / (QK^T + AV): time, FLOPs"
 KERNELS = "device time per kernel, us"
 REFERENCE = "products' FLOPs over the time of all / a reference product's rate"
-MFU = "model FLOPs utilization (MFU), of the datasheet's peak"
+MFU = "model FLOPs utilization (MFU) = device works x products' share x products' rate / peak"
 FIRST = "what to change first: it saves; best together"
-WITH = "with each remedy, ms"
 """The table's rows."""
 
 
@@ -66,7 +79,8 @@ def case_card(tables: Tables, case: CaseKey, first: First | None = None) -> Case
     phases = (first or first_of_case(tables, case)).phases
     columns = [_column(tables, case, phases[phase]) for phase in PHASES]
     rows = {name: [column[name] for column in columns] for name in columns[0]}
-    lines = [[name, *cells] for name, cells in rows.items() if any(cells) or name == PLAIN]
+    lines = [[name, *found] for name, found in rows.items() if any(found) or name == PLAIN]
+    lines += cells.by_remedy([phases[phase].savings for phase in PHASES])
     headings = [case.case, *(words.PHASES[phase] for phase in PHASES)]
     shares = sorted(components_of_case(tables, case), key=lambda each: -each.share.number)
     components = tuple(Joined((each.name, each.share), " ") for each in shares)
@@ -86,13 +100,15 @@ def _column(tables: Tables, case: CaseKey, found: OfPhase) -> dict[str, Cell]:
     return {
         PLAIN: Ranged(times.plain, times.fastest, times.slowest) if times.plain else _state(times),
         PROFILED: times.profiled,
+        OVERHEAD: _overhead(tables, times),
+        PAIRS: _pairs(tables, times) if phase == FORWARD else None,
         DEVICE: times.busy,
         WORKING: times.working,
         KERNELS: kernel_us(tables, times),
         REPLAYED: times.replayed or _replay_state(times),
         IDLE: _idle(times),
-        CLOCK: Joined((times.clock, times.power), "; ") if times.clock else None,
-        MEMORY: times.peak_memory,
+        CLOCK: Joined((times.clock, times.power, times.capped), "; ") if times.clock else None,
+        MEMORY: with_gpu(times.peak_memory),
         PRODUCTS: product_share(rows),
         **_tops(top_of_case(tables, case, phase)),
         BACKWARDS: _backwards(tables, case) if phase == "forward_backward" else None,
@@ -100,14 +116,37 @@ def _column(tables: Tables, case: CaseKey, found: OfPhase) -> dict[str, Cell]:
         SOFTMAX: _softmax(tables, case) if phase == FORWARD else None,
         **rates(tables, times),
         REFERENCE: utilization.utilization(tables, times),
-        MFU: utilization.mfu(tables, times),
+        MFU: utilization.mfu_by_factors(tables, times, product_share(rows)),
         FIRST: _first(found),
-        WITH: cells.times(found.savings),
     }
 
 
 def _state(times: PhaseTimes) -> Cell:
     return words.STATES[times.state] if times.state != "ok" else None
+
+
+def _overhead(tables: Tables, times: PhaseTimes) -> Cell:
+    """How many times as long a captured step takes as a plain one, and how many of each there are.
+
+    The two are of different processes at different minutes.
+    """
+    over = ratio(times.profiled, times.plain, "times") if times.comparable else None
+    if over is None:
+        return None
+    captured_steps = tables.of("ranges", times.case.case, times.phase)
+    whole = captured_steps[captured_steps["path"] == times.phase]
+    timed = cell_of(
+        tables.of("timings", times.case.case, times.phase), "timings", "samples", "count"
+    )
+    steps = Value(len(whole), "count", (rows_of("ranges", whole),), "captured steps")
+    return Joined((over, Joined((steps, timed), " and ")), "; ")
+
+
+def _pairs(tables: Tables, times: PhaseTimes) -> Cell:
+    """The same by pairs of processes of the study profiler; None where it didn't pair the case."""
+    table = tables.frames.get(pairs.TABLE, pd.DataFrame())
+    found = pairs.pairs(table, times.case.case, tables.of("environments", times.case.case))
+    return Joined((spread(found), count(found, "pairs")), "; ") if found else None
 
 
 def _replay_state(times: PhaseTimes) -> Cell:

@@ -1,14 +1,16 @@
 """What may have disturbed a case, as its machine recorded it: all doubts of a row, in one place."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 import pandas as pd
 
 from workflow_src.answers.tables import Tables
-from workflow_src.common.environment import HOST_SPEEDS
+from workflow_src.common.case import PHASES
+from workflow_src.common.environment import HOST_SPEEDS, POWER_CAP
 from workflow_src.common.thresholds import BUSY_LOAD, HOST_CHANGED
-from workflow_src.paper.value import Rows, Value, computed, ratio, value
+from workflow_src.paper.value import Rows, Value, cell_of, computed, ratio, value
 
 
 class Warned(StrEnum):
@@ -36,11 +38,13 @@ OF_THE_HOST = frozenset({Warned.BUSY, Warned.HOST_CHANGED})
 class Environment:
     """A row of environments.csv, all of whose cells are text, and its line.
 
-    What wasn't recorded is None, or "" for a text.
+    What wasn't recorded is None, or "" for a text. capped: by phase the share of readings during
+    its steps in which the driver lowered the clock for power; None if none were taken.
     """
 
     cells: "pd.Series[str]"
     number: int
+    capped: Mapping[str, Value] | None = None
 
     def text(self, column: str) -> str:
         """A cell; "" without that column."""
@@ -52,8 +56,12 @@ class Environment:
 
     @property
     def throttled(self) -> str:
-        """The driver's reasons."""
-        return self.text("throttled")
+        """The driver's reasons; for power during steps only, where it was read during them."""
+        reasons = set(self.text("throttled").split("; ")) - {""}
+        if self.capped is not None:
+            limited = any(share.number > 0 for share in self.capped.values())
+            reasons = reasons - {POWER_CAP} | ({POWER_CAP} if limited else set())
+        return "; ".join(sorted(reasons))
 
     @property
     def others(self) -> Value | None:
@@ -118,18 +126,31 @@ class Environment:
 
 def environments(tables: Tables) -> tuple[Environment, ...]:
     """The rows of environments.csv."""
-    rows = tables["environments"]
-    return tuple(Environment(rows.loc[number], int(number)) for number in rows.index)
+    return _environments(tables, tables["environments"])
 
 
 def recorded_warnings(tables: Tables, case: str) -> frozenset[Warned]:
     """The warnings that a case's row of environments.csv gives; none without a row."""
-    rows = tables.of("environments", case)
-    return frozenset(
-        warning
-        for number in rows.index
-        for warning in Environment(rows.loc[number], int(number)).warnings
+    every = _environments(tables, tables.of("environments", case))
+    return frozenset(warning for each in every for warning in each.warnings)
+
+
+def _environments(tables: Tables, rows: pd.DataFrame) -> tuple[Environment, ...]:
+    return tuple(
+        Environment(row, int(str(number)), _capped(tables, str(row["case"])))
+        for number, row in rows.iterrows()
     )
+
+
+def _capped(tables: Tables, case: str) -> Mapping[str, Value] | None:
+    """By phase the share of readings with the clock lowered for power; None without readings."""
+    shares = {
+        phase: cell_of(
+            tables.of("timings", case, phase), "timings", "power_capped_share", "share", "readings"
+        )
+        for phase in PHASES
+    }
+    return {phase: share for phase, share in shares.items() if share} or None
 
 
 def _most(values: list[Value | None]) -> Value | None:

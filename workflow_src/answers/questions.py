@@ -84,7 +84,7 @@ CARDS = Question(
     "One case at a time",
     ("timings", "ranges", "kernels", "captures", "work"),
     optional=("ledger", "products", "environments", "ceilings", "operators", "remedies"),
-    studies=("levers",),
+    studies=("levers", "profiler"),
 )
 """The table of each case: not a question, but made from tables in the same way."""
 

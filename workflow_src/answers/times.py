@@ -59,7 +59,8 @@ class PhaseTimes:
     several. `profiled`, `busy` and `span` are medians over the captured steps: the step on the
     host's clock, the sum of its device work, and that work from its first start to its last end.
     `replayed` is the phase as a CUDA graph, `saved_least` and `saved_most` the shares that a replay
-    saves in single processes. `clock` (MHz) and `power` (W) are the GPU's while the phase ran.
+    saves in single processes. `clock` (MHz) and `power` (W) are the GPU's while the phase ran,
+    `capped` is the share of readings in which the driver lowered the clock for power.
     `pairs`: how many times as long a step takes with the profiler, of each pair of processes.
     """
 
@@ -85,6 +86,7 @@ class PhaseTimes:
     doubt: Doubt | None
     clock: Ranged | None = None
     power: Value | None = None
+    capped: Value | None = None
     pairs: tuple[Value, ...] = ()
 
     @property
@@ -165,6 +167,7 @@ def phase_times(tables: Tables, case: CaseKey, phase: str) -> PhaseTimes:
         doubt=None,
         clock=_clock(timed),
         power=cell_of(timed, "timings", "power_w", "W", "median of readings"),
+        capped=cell_of(timed, "timings", "power_capped_share", "share", "of readings"),
     )
     doubt = _doubt(found, timed, recorded_warnings(tables, case.case))
     return _of_same_kernels(replace(found, doubt=doubt))

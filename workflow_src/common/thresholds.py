@@ -50,9 +50,12 @@ OUTSIDE_LIMIT = 0.001
 """The share of a capture's device time that may lie outside all ranges: more could change a share
 in a table, which has two digits."""
 
-SAME_SHARE_WITHIN = 0.01
-"""Shares of device time that differ by at most this are the same: it is how well shares repeat, and
-a part of a step that gains less isn't worth a reader's time."""
+SHARES_REPEAT_WITHIN = 0.01
+"""Shares of device time that differ by at most this are the same: so well do shares repeat."""
+
+LEAST_SHARE_SHOWN = 0.01
+"""A part of less than this share of device time in every column has no row in a table of medians:
+what it gains isn't worth a reader's time."""
 
 MOSTLY = 0.75
 """A headline says of several cases what holds in at least this share of them, and in how many."""

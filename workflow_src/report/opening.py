@@ -57,12 +57,13 @@ class Doubts:
 class Opening:
     """What stands before the answers, beside the table of medians.
 
-    `axes` are (name, values) of what ran.
+    `measured`: how many of the cases were, where not all. `axes` are (name, values) of what ran.
     """
 
     devices: str
     on_cpu: bool
     cases: Value
+    measured: Value | None
     axes: tuple[tuple[str, str], ...]
     headline: Headline
     doubts: Doubts
@@ -75,6 +76,9 @@ def opening(run: Run) -> Opening:
         devices=devices(tables),
         on_cpu=bool(tables.cases) and all(case.on_cpu for case in tables.cases),
         cases=case_count(tables),
+        measured=measured
+        if (measured := measured_count(tables)).number < len(tables.cases)
+        else None,
         axes=axes(tables),
         headline=headline(tables, run.times),
         doubts=doubts(run),
@@ -98,6 +102,13 @@ def case_count(tables: Tables) -> Value:
     ]
     sources = merged(rows for rows in tabled if rows.numbers)
     return Value(len(tables.cases), "count", sources, "cases")
+
+
+def measured_count(tables: Tables) -> Value:
+    """How many cases ran: those that environments.csv has a row of."""
+    rows = tables["environments"].drop_duplicates("case")
+    sources = (rows_of("environments", rows),) if len(rows) else ()
+    return Value(len(rows), "count", sources, "cases that ran")
 
 
 def axes(tables: Tables) -> tuple[tuple[str, str], ...]:
@@ -143,12 +154,12 @@ def doubts(run: Run) -> Doubts:
 
 
 def warned(tables: Tables, warnings: Iterable[Warned]) -> Cell:
-    """How many of the cases have one of some warnings; None if none has."""
+    """How many of the measured cases have one of some warnings; None if none has."""
     found = [each.case for each in conditions(tables) if set(each.warnings) & set(warnings)]
     if not found:
         return None
     number = Value(len(found), "count", (_environments(tables, found),), "cases with a warning")
-    return Joined((number, case_count(tables)), by=" of ")
+    return Joined((number, measured_count(tables)), by=" of ")
 
 
 def _environments(tables: Tables, cases: Sequence[str]) -> Rows:

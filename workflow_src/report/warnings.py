@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import pandas as pd
 
 from workflow_src.answers.conditions import Conditions, conditions
+from workflow_src.answers.doubts import Environment
 from workflow_src.answers.tables import Tables
 from workflow_src.common import words
-from workflow_src.paper.value import Cell
+from workflow_src.paper.value import Cell, Joined
 
 NAMED = 3
 """Cases measured at the same time that are named: on a host of several GPUs they are many."""
@@ -25,6 +26,7 @@ def _row(of: Conditions) -> dict[str, Cell]:
         "case": of.case,
         "warnings": "; ".join(of.warnings),
         "why throttled": recorded.throttled or None,
+        "readings with the clock capped for power": _capped(recorded),
         "host's speed changed, at most": recorded.changed,
         "processes with a change": recorded.value("host_changed_processes", "count"),
         "a launch before, us": recorded.launch_us,
@@ -36,6 +38,13 @@ def _row(of: Conditions) -> dict[str, Cell]:
         "measured meanwhile": _first(of.meanwhile) or None,
         "operators took longer than the plain step in": _phases(of.disturbed or "") or None,
     }
+
+
+def _capped(recorded: Environment) -> Cell:
+    """The phases in which power limited the clock, each with the share of its readings."""
+    shares = (recorded.capped or {}).items()
+    said = [Joined((words.PHASES[name], share), " ") for name, share in shares if share.number]
+    return Joined(tuple(said), ", ") if said else None
 
 
 def _first(cases: str) -> str:

@@ -42,6 +42,9 @@ PLANNED = {
 }
 """The columns of the plan that are shown, with what they are called."""
 
+NO_RESULT = "the run has no result of it, and allow_missing lets it be left out"
+"""Why a phase has no time or capture, where nothing that was recorded says so."""
+
 SHOWN = 4
 """A setting with more values is shown by its smallest and largest."""
 
@@ -170,4 +173,5 @@ def _lacking(times: PhaseTimes) -> list[Cell]:
     if times.complete:
         return []
     states = [words.STATES[state] for state in (times.state, times.profiled_state)]
-    return [times.case.case, words.PHASES[times.phase], *states, times.reason or None]
+    reason = times.reason or (NO_RESULT if words.STATES["not_measured"] in states else None)
+    return [times.case.case, words.PHASES[times.phase], *states, reason]

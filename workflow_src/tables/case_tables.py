@@ -121,8 +121,8 @@ def capture_table(case: CaseCapture, kernels: pd.DataFrame, stats_ns: int | None
 def doubts(result: dict[str, Any]) -> dict[str, Any]:
     """What may have disturbed a measurement, as codes and numbers; limits are its readers' affair.
 
-    throttled: the driver's reasons, among those during steps all but the limit of power, which a
-    device that is busy enough always meets (see timings.csv); other_processes_most: on the device
+    throttled: the driver's reasons but for the limit of power where readings during steps tell of
+    that by phase (see timings.csv); other_processes_most: on the device
     at one time; host_change_most: how many times as long as before something took on the host after
     a process measured, or the other way around; host_changed_processes: in how many of them by more
     than HOST_CHANGED.
@@ -132,8 +132,13 @@ def doubts(result: dict[str, Any]) -> dict[str, Any]:
     states = [part[when] for part in around for when in whens if when in part]
     changes = host_changes(around)
     reasons = {why for state in states for why in state.get("throttle", [])}
+    readings = [
+        why for row in result.get("phases", {}).values() for *_, why in row.get("readings", ())
+    ]
+    during = {reason for why in readings for reason in why}
+    reasons = (reasons | during) - ({POWER_CAP} if readings else set())
     return {
-        "throttled": "; ".join(sorted(reasons | _limits_during(result))),
+        "throttled": "; ".join(sorted(reasons)),
         "other_processes_most": max(state.get("other_processes", 0) for state in states),
         "host_change_most": max(changes, default=None),
         "host_changed_processes": sum(change > HOST_CHANGED for change in changes),
@@ -149,12 +154,6 @@ def _told(phases: dict[str, Any]) -> dict[str, Any]:
     wrong = "; ".join(phase for phase, held in finite.items() if not held)
     found = {"loss_not_finite": wrong} if finite else {}
     return found | ({"compiled": any(compiled)} if compiled else {})
-
-
-def _limits_during(result: dict[str, Any]) -> set[str]:
-    """What limited the clock during steps, but for power."""
-    rows = [row for row in result.get("phases", {}).values() if "readings" in row]
-    return {why for row in rows for *_, found in row["readings"] for why in found} - {POWER_CAP}
 
 
 def host_changes(around: list[dict[str, Any]]) -> list[float]:

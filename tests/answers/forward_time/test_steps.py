@@ -82,6 +82,6 @@ def test_what_replays_save_is_shown_by_case_where_any_was_measured(tmp_path: Pat
     )
     for name, samples in (("replayed", [sample]), ("not", [Sample()])):
         folder = write_tables(tmp_path / name, *samples)
-        graphs = result(Tables.read(folder, NAMES)).graphs
-        said = [str(Printer()(cell)) for table in graphs for cell in table.iloc[0, 1:]]
-        assert said == (["25 %"] if name == "replayed" else [])
+        passes = result(Tables.read(folder, NAMES)).passes
+        said = [str(Printer()(cell)) for table in passes for cell in table.iloc[0, 1:]]
+        assert said == ([f"{DASH} / 1.1 x / 25 %"] if name == "replayed" else [])

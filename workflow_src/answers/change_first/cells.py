@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from workflow_src.answers.change_first.saving import Choice, Interval, Saving
+from workflow_src.answers.change_first.saving import Choice, Interval, Saving, rank
 from workflow_src.paper.value import Cell, Joined, Marked, Ranged, count, median
 
 PREDICTED = "\N{ALMOST EQUAL TO}"
@@ -91,10 +91,11 @@ def ranged(interval: Interval) -> Ranged:
     return Ranged(interval.middle, interval.low, interval.high)
 
 
-def times(savings: tuple[Saving, ...]) -> Cell:
-    """All of one phase: remedies and the time with them."""
-    said = (
-        Joined((name(each), _of_its_moment(each, signed(each, each.time.middle))), " ")
-        for each in savings
-    )
-    return Joined(tuple(said), ", ") if savings else None
+def by_remedy(phases: Sequence[Sequence[Saving]]) -> list[list[Cell]]:
+    """A line per remedy or combination: its name, and of the savings of each phase all of its."""
+    known = [{each.remedies: each for each in savings} for savings in phases]
+    every = dict.fromkeys(remedies for phase in known for remedies in phase)
+    return [
+        [f"with {'+'.join(remedies)}", *(whole(phase.get(remedies)) for phase in known)]
+        for remedies in sorted(every, key=rank)
+    ]

@@ -11,16 +11,15 @@ from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.change_first import cells
 from workflow_src.answers.change_first.first import First, OfPhase, firsts
 from workflow_src.answers.change_first.predicted import TABLE
-from workflow_src.answers.change_first.saving import Choice, rank
+from workflow_src.answers.change_first.saving import Choice
 from workflow_src.answers.change_first.summary import against_predictions, alone, summary
 from workflow_src.answers.conditions import undisturbed
-from workflow_src.answers.example import example
 from workflow_src.answers.left_out import left_out, without_disturbed
 from workflow_src.answers.matrix import by_precision, corners, matrix
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common import words
 from workflow_src.common.case import PHASES
-from workflow_src.paper.value import Cell, Joined, Ranged, Value, count
+from workflow_src.paper.value import Cell, Joined, Value, count
 
 
 @dataclass(frozen=True)
@@ -46,8 +45,7 @@ class ChangeFirst:
 
     phase: the longest of which anything is known, in the words of sentences.
     matrices: of it, by precision: what comes first, then the best combinations.
-    tables: a row per remedy and phase; per single remedy; predicted against measured times; all of
-        one case.
+    tables: a row per remedy and phase; per single remedy; predicted against measured times.
     predictions: whether the run has any.
     """
 
@@ -74,7 +72,6 @@ def result(tables: Tables) -> ChangeFirst:
         precision: [cases[case] for case in group]
         for precision, group in by_precision(counted).items()
     }
-    chosen = example(tables)
     counts = counted_first([mine[case] for case in counted])
     return ChangeFirst(
         phase=words.PHASES_IN_PROSE[longest],
@@ -84,7 +81,6 @@ def result(tables: Tables) -> ChangeFirst:
             "summary": summary(columns, list(dict.fromkeys([*shown[:1], *shown[-1:]]))),
             "alone": alone(columns, longest),
             "predicted": against_predictions([cases[case] for case in counted], shown),
-            "example": by_hand(cases[chosen]) if chosen else pd.DataFrame(),
         },
         predictions=not tables[TABLE].empty,
         opening=opening(columns, longest),
@@ -143,23 +139,6 @@ def first_cell(phase: OfPhase) -> Cell:
     if phase.savings:
         return cells.first(phase.choice) or cells.NOTHING_SURE
     return words.STATES.get(phase.state)
-
-
-def by_hand(first: First) -> pd.DataFrame:
-    """All that is known of one case: times in ms, and the shares that are saved."""
-    phases = [each for each in first.phases.values() if each.savings]
-    headings = [first.case.case, *(words.PHASES[each.times.phase] for each in phases)]
-    lines: list[list[Cell]] = [["plain Python", *(plain(each) for each in phases)]]
-    every = dict.fromkeys(each.remedies for phase in phases for each in phase.savings)
-    for remedies in sorted(every, key=rank):
-        lines.append(["+".join(remedies), *(cells.whole(each.by(remedies)) for each in phases)])
-    return pd.DataFrame(lines if phases else [], columns=headings, dtype="object")
-
-
-def plain(phase: OfPhase) -> Cell:
-    """The plain time, of several processes with the fastest and the slowest."""
-    times = phase.times
-    return Ranged(times.plain, times.fastest, times.slowest) if times.plain else None
 
 
 def opening(columns: Mapping[str, Sequence[First]], phase: str) -> tuple[OpeningRow, ...]:

@@ -23,13 +23,16 @@ PHASE = "forward"
 DOUBTFUL = "\N{REFERENCE MARK}"
 BOUND = "\N{DAGGER}"
 """Stands behind the plain time of launch-bound cases."""
+CAPPED = "\N{SECTION SIGN}"
+"""Stands behind the plain time of cases whose clock the driver lowered for power."""
 
 
 @dataclass(frozen=True)
 class ForwardTime:
     """What (a) found.
 
-    `graphs` have what a replay as a CUDA graph saves. `every`: all compared cases; `bound`: the
+    `passes` have device time per kernel, profiled over plain time and what a replay as a CUDA graph
+    saves. `every`: all compared cases; `bound`: the
     launch-bound ones, by the run's `limit`; `long`: those of longer kernels. `matrices` have
     device, plain and profiled time in a cell, `summary` a row per quantity and a column per
     precision. `marks`: all that cells have.
@@ -46,7 +49,7 @@ class ForwardTime:
     example: pd.DataFrame
     opening: tuple[OpeningRow, ...]
     left_out: pd.DataFrame = field(default_factory=pd.DataFrame)
-    graphs: tuple[pd.DataFrame, ...] = ()
+    passes: tuple[pd.DataFrame, ...] = ()
     steps: pd.DataFrame = field(default_factory=pd.DataFrame)
     compiled: Compiled = NOT_COMPILED
 
@@ -76,7 +79,7 @@ def result(tables: Tables) -> ForwardTime:
         example=by_hand(times[chosen]) if chosen else pd.DataFrame(),
         opening=opening(columns),
         left_out=left_out(tables, {case: _why_not(each) for case, each in times.items()}),
-        graphs=matrices(tables.cases, lambda case: saved_cell(times[case])),
+        passes=matrices(tables.cases, lambda case: kernels_cell(times[case], us[case])),
         steps=steps(tables),
         compiled=compiled(tables),
     )
@@ -117,7 +120,9 @@ def cell(times: PhaseTimes, bound: bool) -> Cell:
 
 def marks(times: PhaseTimes, bound: bool) -> str:
     """The marks of a plain time."""
-    return (BOUND if bound else "") + ("" if times.comparable else DOUBTFUL)
+    capped = times.capped is not None and times.capped.number > 0
+    signs = {BOUND: bound, CAPPED: capped, DOUBTFUL: not times.comparable}
+    return "".join(sign for sign, there in signs.items() if there)
 
 
 def saved_cell(times: PhaseTimes) -> Cell:
@@ -126,6 +131,13 @@ def saved_cell(times: PhaseTimes) -> Cell:
         return words.STATES[times.replay_state] if times.replay_state not in ("", "ok") else None
     ends = (times.saved_least, times.saved_most)
     return Joined(ends, by=" to ") if all(ends) else times.saved
+
+
+def kernels_cell(times: PhaseTimes, us: Value | None) -> Cell:
+    """Device time per kernel, the profiled time over the plain one, and what a replay saves."""
+    profiled = ratio(times.profiled, times.plain, "times") if times.comparable else None
+    cells = (us, profiled, saved_cell(times))
+    return Joined(cells, " / ") if us or cells[-1] else None
 
 
 def replay_over_device(times: PhaseTimes) -> Value | None:

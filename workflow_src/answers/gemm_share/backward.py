@@ -9,7 +9,7 @@ from workflow_src.answers.conditions import undisturbed
 from workflow_src.answers.kernels import PRODUCTS
 from workflow_src.answers.matrix import by_precision
 from workflow_src.answers.tables import CaseKey, Tables
-from workflow_src.common.thresholds import SAME_SHARE_WITHIN
+from workflow_src.common.thresholds import LEAST_SHARE_SHOWN
 from workflow_src.paper.value import Cell, Joined, Value, median, ratio, rows_of, value
 
 PHASE = "forward_backward"
@@ -29,7 +29,7 @@ def by_component(tables: Tables) -> pd.DataFrame:
     rows: list[list[Cell]] = []
     for name in in_model_order(names):
         shares = [_shares(mine, name) for mine in columns.values()]
-        if any(whole and whole.number >= SAME_SHARE_WITHIN for whole, _ in shares):
+        if any(whole and whole.number >= LEAST_SHARE_SHOWN for whole, _ in shares):
             rows.append([name, *(Joined(both, " / ") if all(both) else None for both in shares)])
     return pd.DataFrame(rows, columns=["component", *columns], dtype="object")
 

@@ -7,7 +7,7 @@ import pandas as pd
 from workflow_src.answers.kernels import captured, device_ms, multiplies, product_share
 from workflow_src.answers.parts import Part
 from workflow_src.answers.tables import CaseKey, Tables
-from workflow_src.common.thresholds import SAME_SHARE_WITHIN
+from workflow_src.common.thresholds import SHARES_REPEAT_WITHIN
 from workflow_src.paper.value import Value, computed, ratio
 
 BEFORE, AFTER = "forward", "train_step"
@@ -49,13 +49,13 @@ class Change:
 
     @property
     def falls(self) -> bool:
-        """Whether the share falls by more than SAME_SHARE_WITHIN."""
-        return self.points is not None and self.points.number < -SAME_SHARE_WITHIN
+        """Whether the share falls by more than SHARES_REPEAT_WITHIN."""
+        return self.points is not None and self.points.number < -SHARES_REPEAT_WITHIN
 
     @property
     def rises(self) -> bool:
-        """Whether the share rises by more than SAME_SHARE_WITHIN."""
-        return self.points is not None and self.points.number > SAME_SHARE_WITHIN
+        """Whether the share rises by more than SHARES_REPEAT_WITHIN."""
+        return self.points is not None and self.points.number > SHARES_REPEAT_WITHIN
 
     @property
     def more_by_optimizer(self) -> bool | None:

@@ -1,5 +1,6 @@
 """What a training step of each case works on, how fast, and how much memory it takes."""
 
+from workflow_src.answers.fits import holds
 from workflow_src.answers.rates import FLOPS, RATE, rates
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import phase_times
@@ -7,9 +8,12 @@ from workflow_src.answers.utilization import mfu
 from workflow_src.common.case import PHASES
 from workflow_src.common.units import FLOP_PER_TFLOP
 from workflow_src.common.words import STATES
-from workflow_src.paper.value import Cell, Joined, Value, computed
+from workflow_src.paper.value import Cell, Joined, Marked, Value, computed
 
 STEP = PHASES[-1]
+MARKED_GB = 80
+OVER = "\N{DOUBLE DAGGER}"
+"""Stands behind a peak that a GPU of MARKED_GB doesn't hold."""
 
 
 def step_cell(tables: Tables, case: CaseKey) -> Cell:
@@ -19,8 +23,13 @@ def step_cell(tables: Tables, case: CaseKey) -> Cell:
         return STATES[times.state]
     made = rates(tables, times)
     tera = _tera(made[FLOPS])
-    cells = (tera, made[RATE], mfu(tables, times), times.peak_memory)
+    cells = (tera, made[RATE], mfu(tables, times), _marked(times.peak_memory))
     return Joined(cells, " / ") if any(cells) else None
+
+
+def _marked(peak: Value | None) -> Cell:
+    """A peak, marked if a GPU of MARKED_GB doesn't hold it."""
+    return Marked(peak, OVER) if peak and not holds(peak, MARKED_GB) else peak
 
 
 def _tera(flops: Cell) -> Value | None:

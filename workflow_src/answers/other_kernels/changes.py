@@ -9,7 +9,7 @@ import pandas as pd
 from workflow_src.answers.among import among
 from workflow_src.answers.other_kernels.passes import Pass
 from workflow_src.answers.tables import CaseKey
-from workflow_src.common.thresholds import SAME_SHARE_WITHIN
+from workflow_src.common.thresholds import SHARES_REPEAT_WITHIN
 from workflow_src.paper.value import Cell, median, ratio
 
 TIMES = {
@@ -100,5 +100,5 @@ def _ends(passes: Sequence[Pass]) -> list[tuple[Pass, Pass]]:
 def _rising(pairs: Sequence[tuple[Pass, Pass]]) -> Cell:
     """In how many series the share besides products rises."""
     shares = [(a.others_share, b.others_share) for a, b in pairs]
-    rising = [bool(a and b and b.number - a.number > SAME_SHARE_WITHIN) for a, b in shares]
+    rising = [bool(a and b and b.number - a.number > SHARES_REPEAT_WITHIN) for a, b in shares]
     return among([b for _, b in shares], rising).cell

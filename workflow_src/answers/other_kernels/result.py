@@ -25,7 +25,8 @@ from workflow_src.answers.other_kernels.passes import (
 from workflow_src.answers.other_kernels.weight_casts import weight_casts
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common import words
-from workflow_src.common.thresholds import SAME_SHARE_WITHIN
+from workflow_src.common.components import COMPONENTS
+from workflow_src.common.thresholds import LEAST_SHARE_SHOWN
 from workflow_src.paper.value import Cell, Joined, Value, median, spread
 from workflow_src.placing.kernel_words import TO_BF16, TO_FP16
 
@@ -34,6 +35,21 @@ __all__ = ["ComponentShare", "OtherKernels", "components_of_case", "result"]
 MOST = 0.5
 """Above this share of device time, all else takes more than matrix products."""
 
+
+COMPILE, SDPA = "compile", "sdpa, compile"
+TRIED = {
+    COMPONENTS[name].name: remedies
+    for names, remedies in (
+        (("scores", "softmax", "values"), SDPA),
+        (("norm", "rotary", "feed_forward", "block"), COMPILE),
+    )
+    for name in names
+}
+"""The remedies of (f) that leave out or fuse what a component runs besides products.
+
+Fused attention takes the place of scores, mask, softmax and values; the others' elementwise kernels
+and reductions are what a compiler fuses. Of casts of weights it leaves one kernel each.
+"""
 
 NARROWING = (TO_BF16, TO_FP16)
 """What autocast's casts of a product's inputs do."""
@@ -159,7 +175,7 @@ def shares(
     }
     ordered = order(names) if order else sorted(names, key=lambda name: (-largest[name], name))
     rows: list[list[Cell]] = [
-        [name, *found[name]] for name in ordered if largest[name] >= SAME_SHARE_WITHIN
+        [name, *found[name]] for name in ordered if largest[name] >= LEAST_SHARE_SHOWN
     ]
     return pd.DataFrame(rows, columns=["besides matrix products", *columns], dtype="object")
 
@@ -167,8 +183,13 @@ def shares(
 def by_component(columns: Mapping[str, Sequence[Pass]]) -> pd.DataFrame:
     """The shares of components, and below them that of all together."""
     parts = shares(columns, lambda each: each.by_component, in_model_order)
+    tried = [TRIED.get(name) for name in parts.iloc[:, 0]]
+    if any(tried):
+        parts["tried in (f)"] = pd.Series(tried, parts.index, dtype="object")
     together = [spread(each.others_share for each in mine) for mine in columns.values()]
-    last = pd.DataFrame([["together: median (least to most)", *together]], columns=parts.columns)
+    rest = [None] * (len(parts.columns) - len(together) - 1)
+    label = "together: median (least to most)"
+    last = pd.DataFrame([[label, *together, *rest]], columns=parts.columns)
     return pd.concat([parts, last.astype("object")]) if any(together) else parts
 
 

@@ -16,7 +16,6 @@ from workflow_src.studies.lines import (
     lines,
     out_of,
     shown,
-    spread,
     unmeasured,
 )
 
@@ -46,7 +45,7 @@ class Checkpointing:
 
     off: by how much predicted peaks are off, without sign; fits: how many predictions of what fits
     are right, of all; best: of each model, the choice of least peak, predicted and measured;
-    models: what was trained, and of how many steps each time is the median.
+    models: what was trained.
     """
 
     off: tuple[Value, ...]
@@ -81,13 +80,12 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Checkpointing:
 
 
 def _model(mine: Sequence[Line]) -> Cell:
-    """ "xl-2026: 32 blocks, context 2048, batch 4, fp32, steps timed: 1"."""
-    line, samples = mine[0], spread(each.value("samples", "count") for each in mine)
+    """ "xl-2026: 32 blocks, context 2048, batch 4, fp32"."""
+    line = mine[0]
     parts: tuple[Cell, ...] = (
         Joined((line.whole("layers"), "blocks"), by=" "),
         *(Joined((name, line.whole(name)), by=" ") for name in ("context", "batch")),
         line.text("precision"),
-        Joined(("steps timed", samples), by=": "),
     )
     return Joined((line.text("size"), Joined(parts, by=", ")), by=": ")
 
@@ -143,6 +141,7 @@ def _flat(line: Line) -> dict[str, Cell]:
         "peak, GiB": gib(line, "peak_mib") if line.ok else line.state,
         "predicted": gib(line, "predicted_peak_mib"),
         "step, ms": ms,
+        "n": line.value("samples", "count") if line.ok else None,
         "FLOPs repeated": ratio(again, flops, "share", "recomputed / FLOPs of a step"),
         "products, of the fastest one's rate": _utilization(flops, ms, best),
         "with those repeated": _utilization(total([flops, again]), ms, best),
