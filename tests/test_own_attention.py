@@ -49,9 +49,31 @@ def forward_only(q, k, v):
 
 in_c = torch._C._nn.scaled_dot_product_attention
 
+def flag_by_name(q, k, v, scale=None, *, causal=False): return flagged(q, k, v, causal)
+def unmasked(q, k, v, mask=None): return flagged(q, k, v)
+def pair(q, k, v): return attention(q, k, v), None
+
+class FlagLate(torch.autograd.Function):
+    @staticmethod
+    def forward(context, q, k, v, scale, is_causal): ...
+
+class FlagFourth(torch.autograd.Function):
+    @staticmethod
+    def forward(context, q, k, v, is_causal): return flagged(q, k, v, is_causal)
+
+class FlagFourthWithoutContext(torch.autograd.Function):
+    @staticmethod
+    def forward(q, k, v, is_causal): return flagged(q, k, v, is_causal)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output): ...
+
+class Module(torch.nn.Module): ...
+
 def flag_first(is_causal, q, k, v): ...
 def narrow(q, k, v): return q[..., :1]
 def breaks(q, k, v): raise KeyError("mask")
+def on_cpu(q, k, v): raise RuntimeError("0 active drivers ([]). There should only be one.")
 def two(q, k): ...
 """
 
@@ -119,7 +141,7 @@ def test_two_files_of_one_name_are_refused(mine: Path) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("name", ["attention", "with_heads", "flagged", TILES])
+@pytest.mark.parametrize("name", ["attention", "with_heads", "flagged", "flag_by_name", TILES])
 def test_a_right_one_is_right_in_every_layout_and_type(
     name: str, dtype: torch.dtype, mine: Path
 ) -> None:
@@ -135,9 +157,17 @@ def test_a_right_one_is_right_in_every_layout_and_type(
     ("name", "said"),
     [
         ("late", "on (batch, T, d) or (batch, heads, T, d) its error is 0.35 in out, "),
-        ("narrow", "the output is of shape (2, 2, 64, 1), and q of shape (2, 2, 64, 16)"),
-        ("breaks", "it raised KeyError: 'mask'"),
-        ("flag_first", "'is_causal' must be the fourth parameter, after q, k and v"),
+        ("unmasked", "is allowed, but it is right without a causal mask"),
+        ("narrow", "T, d) the output is of shape (2, 2, 64, 1), and q of shape (2, 2, 64, 16)"),
+        ("pair", "on (batch, T, d) the output is tuple, and q of shape (4, 64, 16)"),
+        ("breaks", "it raised KeyError: 'mask' (mine.py, line "),
+        (
+            "on_cpu",
+            "Triton found no GPU: on a CPU, set the environment variable TRITON_INTERPRET=1",
+        ),
+        ("flag_first", "got multiple values for argument 'is_causal'"),
+        ("FlagLate", "'is_causal' must be the fourth parameter, after q, k and v"),
+        ("Module", "a class must be a torch.autograd.Function"),
         ("gone", "the file has no function 'gone'"),
         ("in_c", "its error is"),
     ],
@@ -149,7 +179,12 @@ def test_a_wrong_one_is_one_sentence_that_says_how_far_off_it_is(
     with pytest.raises(StageError) as error:
         checked(f"{mine}:{name}", context, 16, "cpu", torch.bfloat16)
     assert str(error.value).startswith(f"{mine}:{name}: ") and said in str(error.value)
-    assert name != "late" or "where 0.031 is allowed" in str(error.value)
+    assert name != "late" or str(error.value).endswith("where 0.031 is allowed")
+
+
+@pytest.mark.parametrize("name", ["forward_only", "FlagFourth", "FlagFourthWithoutContext"])
+def test_one_without_a_backward_pass_is_checked_forward(name: str, mine: Path) -> None:
+    assert list(checked(f"{mine}:{name}", 64, 16, "cpu", torch.float32).errors) == ["out"]
 
 
 def case(attention: str, precision: str = "fp32") -> Case:
@@ -170,7 +205,6 @@ def test_a_model_with_it_has_the_logits_and_gradients_of_the_written_out_one(
 
 
 def test_one_without_a_backward_pass_is_no_part_of_a_model(mine: Path) -> None:
-    assert list(checked(f"{mine}:forward_only", 64, 16, "cpu", torch.float32).errors) == ["out"]
     with pytest.raises(StageError, match="it has no backward pass"):
         own_core(case(f"{mine}:forward_only"))
 

@@ -26,6 +26,11 @@ NOT_THEIRS = {"workflow_src", "site-packages"}
 
 MOST_SAID = 300
 
+TRITON_LACKS_DRIVER = "0 active drivers"
+NO_GPU_FOR_TRITON = (
+    " Triton found no GPU: on a CPU, set the environment variable TRITON_INTERPRET=1"
+)
+
 HINTS = {
     ("batch", "dict"): (
         "; a model that takes the dict itself has the batch (batch,), and for one that takes its "
@@ -51,7 +56,7 @@ def blamed(case: AnyCase, what: str) -> Iterator[None]:
         where = case.brought_code
         if not where or out_of_memory(error):
             raise
-        place = _place(where, error)
+        place = place_of(where, error)
         if not place and not isinstance(case, Brought):
             raise
         raise wrong(where, f"{what} raised {in_words(error)}{place}") from error
@@ -60,6 +65,7 @@ def blamed(case: AnyCase, what: str) -> Iterator[None]:
 def in_words(error: Exception) -> str:
     """An exception's kind and what it says, shortened."""
     said = " ".join(str(error).split())[:MOST_SAID]
+    said += NO_GPU_FOR_TRITON if TRITON_LACKS_DRIVER in said else ""
     return type(error).__name__ + (f": {said}" if said else "")
 
 
@@ -68,7 +74,7 @@ def wrong(where: str, why: str) -> StageError:
     return StageError(f"{where}: {why}")
 
 
-def _place(where: str, error: BaseException) -> str:
+def place_of(where: str, error: BaseException) -> str:
     """The innermost line of the file, or of what lies beside it, that led to an error."""
     folder = _file(where).resolve().parent
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
@@ -100,7 +106,7 @@ def function_of(where: str) -> Callable[..., Any]:
     except Exception as error:
         if out_of_memory(error):
             raise
-        said = f"importing the file raised {in_words(error)}{_place(where, error)}"
+        said = f"importing the file raised {in_words(error)}{place_of(where, error)}"
         raise wrong(where, said) from error
     found: Callable[..., Any] | None = getattr(module, name, None)
     if not callable(found):

@@ -7,12 +7,14 @@ import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
 from workflow_src.common.case import Case
-from workflow_src.measure.brought import function_of, in_words, wrong
+from workflow_src.common.errors import StageError
+from workflow_src.measure.brought import function_of, in_words, place_of, wrong
 from workflow_src.measure.oom import out_of_memory
 from workflow_src.measure.precision import AUTOCAST
 from workflow_src.model.ranges import range_
@@ -48,19 +50,29 @@ def allowed_error(dtype: torch.dtype) -> float:
 def loaded(where: str) -> Core:
     """The function, or the `apply` of a torch.autograd.Function, at file.py:name.
 
-    It is called with q, k and v and, if it has a parameter of CAUSAL, True at its place. Raises
+    It is called with q, k and v and, if it has a parameter of CAUSAL, True for it. Raises
     StageError if the file can't be run, or what it has there can't be called so.
     """
     found = function_of(where)
-    is_function = isinstance(found, type) and issubclass(found, torch.autograd.Function)
-    call: Core = getattr(found, "apply", found) if is_function else found
-    declared = getattr(found, "forward", found) if is_function else found
-    names = [name for name in _parameters(declared) if name != "ctx"]
-    after = next((names.index(name) for name in CAUSAL if name in names), None)
+    if not isinstance(found, type):
+        flag = next((name for name in CAUSAL if name in _parameters(found)), None)
+        return partial(found, **{flag: True}) if flag else found
+    if not issubclass(found, torch.autograd.Function):
+        raise wrong(where, "a class must be a torch.autograd.Function; of a module, name an object")
+    return _applied(where, found)
+
+
+def _applied(where: str, function: type[torch.autograd.Function]) -> Core:
+    """The `apply` of a Function, which takes no arguments by name."""
+    names = _parameters(function.forward)
+    has_context = function.setup_context is torch.autograd.Function.setup_context
+    after = next((at for at, name in enumerate(names[has_context:]) if name in CAUSAL), None)
+    call: Core = function.apply
     if after is None:
         return call
     if after != 3:
-        raise wrong(where, f"{names[after]!r} must be the fourth parameter, after q, k and v")
+        flag = names[has_context:][after]
+        raise wrong(where, f"{flag!r} must be the fourth parameter, after q, k and v")
     return lambda q, k, v: call(q, k, v, True)  # type: ignore[call-arg]
 
 
@@ -76,11 +88,19 @@ def folded(core: Core) -> Core:
     """A core of (batch, T, d), on (batch, heads, T, d): heads count as members of the batch."""
 
     def run(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        out = core(*(each.flatten(0, 1) for each in (q, k, v)))
-        whole: Tensor = out.unflatten(0, q.shape[:2])
+        flat = [each.flatten(0, 1) for each in (q, k, v)]
+        whole: Tensor = _of_shape(core(*flat), flat[0]).unflatten(0, q.shape[:2])
         return whole
 
     return run
+
+
+def _of_shape(out: object, q: Tensor) -> Tensor:
+    """What a core returned. Raises StageError if that isn't a tensor of the shape of q."""
+    if isinstance(out, Tensor) and out.shape == q.shape:
+        return out
+    kind = f"of shape {tuple(out.shape)}" if isinstance(out, Tensor) else type(out).__name__
+    raise StageError(f"the output is {kind}, and q of shape {tuple(q.shape)}")
 
 
 LAYOUTS: dict[str, Callable[[Core], Core]] = {
@@ -111,24 +131,26 @@ def random_inputs(context: int, d: int, device: str, dtype: torch.dtype) -> Inpu
     return Inputs(*(each.transpose(1, 2) for each in drawn))
 
 
-def written_out(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """softmax(q k^T / sqrt(d)) v of each position and the ones before it, by torch's operators."""
-    future = torch.ones(q.shape[-2], q.shape[-2], dtype=torch.bool, device=q.device).triu(1)
-    scores = (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(future, -math.inf)
+def written_out(q: Tensor, k: Tensor, v: Tensor, is_causal: bool = True) -> Tensor:
+    """softmax(q k^T / sqrt(d)) v by torch's operators, of each position and the ones before it.
+
+    Of all positions, unless causal.
+    """
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    if is_causal:
+        future = torch.ones(q.shape[-2], q.shape[-2], dtype=torch.bool, device=q.device).triu(1)
+        scores = scores.masked_fill(future, -math.inf)
     return scores.softmax(-1) @ v
 
 
 def outcome(core: Core, inputs: Inputs) -> dict[str, Tensor]:
     """`out` and, unless the core has no backward pass, its gradients `dq`, `dk` and `dv`.
 
-    Raises ValueError for an output of another shape.
+    Raises StageError for an output of another shape.
     """
     given = (inputs.q, inputs.k, inputs.v)
     leaves = [each.detach().clone(memory_format=torch.preserve_format) for each in given]
-    out = core(*(each.requires_grad_() for each in leaves))
-    if not isinstance(out, Tensor) or out.shape != inputs.q.shape:
-        kind = f"of shape {tuple(out.shape)}" if isinstance(out, Tensor) else type(out).__name__
-        raise ValueError(f"the output is {kind}, and q of shape {tuple(inputs.q.shape)}")
+    out = _of_shape(core(*(each.requires_grad_() for each in leaves)), inputs.q)
     found = {"out": out.detach()}
     if not out.requires_grad:
         return found
@@ -140,11 +162,11 @@ def outcome(core: Core, inputs: Inputs) -> dict[str, Tensor]:
     return found | dict(zip(("dq", "dk", "dv"), gradients, strict=True))
 
 
-def relative_errors(core: Core, inputs: Inputs) -> dict[str, float]:
+def relative_errors(core: Core, inputs: Inputs, is_causal: bool = True) -> dict[str, float]:
     """The norm of the error over that of what is right, of each tensor of `outcome`."""
     found = outcome(core, inputs)
     exact = Inputs(*(each.double() for each in vars(inputs).values()))
-    right = outcome(written_out, exact)
+    right = outcome(partial(written_out, is_causal=is_causal), exact)
     return {
         name: float((tensor.double() - right[name]).norm() / right[name].norm())
         for name, tensor in found.items()
@@ -168,17 +190,28 @@ def checked(where: str, context: int, d: int, device: str, dtype: torch.dtype) -
     tried: dict[str, list[str]] = {}
     inputs = random_inputs(min(context, CONTEXT), d, device, dtype)
     for layout, arranged in LAYOUTS.items():
-        try:
-            errors = relative_errors(arranged(core), inputs)
-            why = off(errors, allowed_error(dtype))
-        except Exception as error:
-            if out_of_memory(error):
-                raise
-            why = f"it raised {in_words(error)}"
+        errors, why = _judged(where, arranged(core), inputs)
         if not why:
             return Checked(arranged(core), errors)
         tried.setdefault(why, []).append(layout)
     raise wrong(where, "; ".join(f"on {' or '.join(on)} {why}" for why, on in tried.items()))
+
+
+def _judged(where: str, core: Core, inputs: Inputs) -> tuple[dict[str, float], str]:
+    """The relative errors of what a file has, and what is wrong with it; "" if nothing is."""
+    allowed = allowed_error(inputs.q.dtype)
+    try:
+        errors = relative_errors(core, inputs)
+        why = off(errors, allowed)
+        if why and not off(relative_errors(core, inputs, is_causal=False), allowed):
+            why += ", but it is right without a causal mask"
+    except StageError as error:
+        return {}, str(error)
+    except Exception as error:
+        if out_of_memory(error):
+            raise
+        return {}, f"it raised {in_words(error)}{place_of(where, error)}"
+    return errors, why
 
 
 def off(errors: dict[str, float], allowed: float) -> str:

@@ -77,6 +77,14 @@ def test_a_context_that_ran_out_of_memory_says_so_beside_those_that_did_not() ->
     ]
 
 
+def test_one_that_is_not_right_says_so_beside_those_that_are_timed() -> None:
+    other = check("mine.py:other_precision", "failed") | {"precision": "fp32"}
+    rows = [both(FLASH, 128, 1.0), both(OWN, 128, 2.0), check("mine.py:wrong", "failed"), other]
+    made = found(*rows).contexts
+    assert list(made.columns) == ["context", "SDPA flash", "mine.tiles", "mine.wrong"]
+    assert SHOW(made["mine.wrong"][0]) == "not right"
+
+
 def test_the_slowest_ceiling_of_a_pass_limits_it() -> None:
     ceilings = table(
         {"kind": "compute", "precision": "bf16", "best_tflop_per_s": 100, "is_ceiling": True},

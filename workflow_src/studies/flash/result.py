@@ -80,7 +80,7 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Flash:
         shape=_shape(here),
         contests=tuple(filter(None, (_in_phase(here, phase) for phase in SHOWN_PHASES))),
         wrong=next((name(line) for line in checks if _is_wrong(line)), ""),
-        contexts=shown([_context(mine) for mine in _in_order(here, "context")]),
+        contexts=shown([_context(mine, checks) for mine in _in_order(here, "context")]),
         times=shown([_every_phase(mine) for mine in _in_order(timed, *SHAPE)]),
         checks=shown([_check(mine) for mine in _in_order(checks, "precision", "implementation")]),
         memory=memory_table(timed),
@@ -155,10 +155,12 @@ def _in_order(every: Sequence[Line], *columns: str) -> list[list[Line]]:
     return sorted(grouped(every, *columns), key=place)
 
 
-def _context(mine: Sequence[Line]) -> dict[str, Cell]:
-    """A row of the section's table: forward and both passes of each implementation."""
-    row: dict[str, Cell] = {"context": mine[0].whole("context")}
-    return row | _by_implementation(mine, SHOWN_PHASES)
+def _context(mine: Sequence[Line], checks: Sequence[Line]) -> dict[str, Cell]:
+    """A row of the section's table: forward and both passes; of one's own that is wrong, that."""
+    times = {"context": mine[0].whole("context")} | _by_implementation(mine, SHOWN_PHASES)
+    at = mine[0].text("precision")
+    wrong = [line for line in checks if _is_wrong(line) and line.text("precision") == at]
+    return times | {name(line): "not right" for line in wrong if name(line) not in times}
 
 
 def _every_phase(mine: Sequence[Line]) -> dict[str, Cell]:
