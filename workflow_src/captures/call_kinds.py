@@ -18,7 +18,7 @@ KINDS = {
 """What an API call does, by the first pattern found in its name; anything else is "other"."""
 
 OF_OTHERS = {
-    "load": r"Library|Module|(?:Kernel|Func)(?:Get|Set|Load)|GetKernel|GetFunc",
+    "load": r"Library|Module(?!Launch)|(?:Kernel|Func)(?:Get|Set|Load)|GetKernel|GetFunc",
     "map": r"MemAddress|MemMap|MemSetAccess|MemUnmap",
 }
 """What calls of kind "other" do, where that matters: load and look up code, map memory."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from workflow_src.captures.capture import COPY, KERNEL, SET
+from workflow_src.captures.domains import DEFAULT, torch_domain
 from workflow_src.captures.event_columns import Columns
 from workflow_src.captures.events import NOT_IN_PARTS, Event, in_parts, one_by_one
 from workflow_src.captures.files import blocks, content
@@ -23,8 +24,10 @@ KINDS = {
 }
 """The kind of a device's work, by category, of any vendor (Kineto's ActivityType.cpp)."""
 
+ANNOTATION, OLD_OPERATOR = "user_annotation", "Operator"
+
 PARTS = {
-    "user_annotation": "range",
+    ANNOTATION: "range",
     **dict.fromkeys(KINDS, "work"),
     **dict.fromkeys(("runtime", "driver"), "call"),
     "overhead": "overhead",
@@ -81,7 +84,7 @@ def parts_of(lists: Iterable[list[Event]], wanted: tuple[str, ...]) -> Parts:
         by_category, tying = defaultdict(list), list[Event]()
         for event in events:
             if event.ph == LASTING:
-                by_category[event.cat].append(event)
+                by_category[_category(event)].append(event)
             elif event.ph is None:
                 bad += 1
             elif event.ph in TYING:
@@ -102,6 +105,13 @@ def parts_of(lists: Iterable[list[Event]], wanted: tuple[str, ...]) -> Parts:
         columns[part].append(Columns.between(events, pairs.start[rows], pairs.end[rows], names))
     joined = {part: Columns.joined(some) for part, some in columns.items()}
     return Parts(joined, ties, bad, pairs.stray, unread, False)
+
+
+def _category(event: Event) -> str | None:
+    """An event's category; until torch 1.11 torch's own annotations had that of operators."""
+    if event.cat == OLD_OPERATOR and torch_domain(str(event.name)) != DEFAULT:
+        return ANNOTATION
+    return event.cat
 
 
 def part_of(category: str | None) -> str | None:

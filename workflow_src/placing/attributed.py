@@ -31,6 +31,7 @@ from workflow_src.placing.steps import (
     choose_steps,
     is_profilers,
 )
+from workflow_src.placing.updates import between_updates
 from workflow_src.placing.work_names import work_names
 
 TOO_MANY = 2000
@@ -38,6 +39,9 @@ TOO_MANY = 2000
 
 SEVERAL = 2
 """ProfilerStep ranges, from which on they are taken for steps: one is a session without any."""
+
+OTHERS_BEFORE = (Rule.NUMBERED, Rule.CALLED, Rule.NONE)
+"""How steps may have been found where torch.profiler's own come before."""
 
 PROFILER_STEPS = "ProfilerStep"
 """The domain of torch.profiler's steps where they count, unlike its other ranges."""
@@ -117,16 +121,24 @@ def attributed(
 def ranges_and_steps(
     capture: Capture, domains: tuple[str, ...] | None, fold: str | None, step: str
 ) -> Ranged:
-    """Place a capture's work; if no program's ranges are steps, in torch.profiler's own, too."""
+    """Place a capture's work; if no program's ranges are steps, in torch.profiler's own, too.
+
+    Failing these, in what lies between updates.
+    """
     ranges, numbered = folded(capture.ranges, fold or ""), fold != ""
     found = _ranged(capture, choose(ranges, domains), numbered, step)
-    wanted = PROFILERS.match(step) if step else found.steps.rule in (Rule.NUMBERED, Rule.NONE)
+    wanted = PROFILERS.match(step) if step else found.steps.rule in OTHERS_BEFORE
+    if domains is not None or not wanted:
+        return found
     profilers = is_profilers(ranges["name"].to_numpy(dtype=object))
     profilers &= ranges["domain"].map(is_library).to_numpy(dtype=bool)
-    if domains is not None or not wanted or profilers.sum() < SEVERAL:
-        return found
-    own = ranges.assign(domain=ranges["domain"].mask(profilers, PROFILER_STEPS))
-    return _ranged(capture, choose(own, None), numbered, step)
+    if profilers.sum() >= (1 if step else SEVERAL):
+        own = ranges.assign(domain=ranges["domain"].mask(profilers, PROFILER_STEPS))
+        return _ranged(capture, choose(own, None), numbered, step)
+    if found.steps.rule == Rule.NONE and len(updates := between_updates(ranges)):
+        own = pd.concat([ranges, updates], ignore_index=True)
+        return _ranged(capture, choose(own, None), numbered, step)
+    return found
 
 
 def _ranged(capture: Capture, chosen: Chosen, numbered: bool, step: str) -> Ranged:

@@ -7,6 +7,9 @@ Steps are found by the first of these rules that finds any, unless a name is ask
 2. ProfilerStep#N, which torch.profiler pushes for each step of its own. They count as ranges then,
    and as steps however few they are.
 3. As 1, for ranges whose names differ by numbers alone: "iteration 3" (see `shapes`).
+4. Those of a main thread that are named as steps and numbered, wherever they are and whatever works
+   besides: "Warm-up Step 3". Of several such names, that with most work.
+5. What lies between a thread's updates by torch's optimizer (see `updates`).
 """
 
 import re
@@ -27,6 +30,7 @@ from workflow_src.placing.ledger import Device, step_ledger
 from workflow_src.placing.paths import Paths
 from workflow_src.placing.placing import Placed
 from workflow_src.placing.shapes import shapes
+from workflow_src.placing.updates import BETWEEN_UPDATES
 
 REPEATED = 3
 """Outermost ranges of one name, from which on they may be steps: two may be a warm-up and a run."""
@@ -43,6 +47,10 @@ OF_WORK = ("start_ns", "end_ns", "launch_ns", "launch_end_ns")
 STEP_COLUMNS = ("process", "path", *OF_STEP[1:])
 
 
+CALLED = re.compile(r"(?i)(?<![a-z])(step|iteration|iter|batch)[^a-z]*\*\Z")
+"""The shape of a range that is named as a step and numbered."""
+
+
 class Rule(StrEnum):
     """How steps were found, in words of the report."""
 
@@ -50,6 +58,8 @@ class Rule(StrEnum):
     REPEATED = "the outermost range that repeats"
     PROFILERS = "torch.profiler's ProfilerStep"
     NUMBERED = "outermost ranges that differ by a number"
+    CALLED = "ranges named as steps, with a number"
+    UPDATES = "from one optimizer's update to the next"
     NONE = "not found"
 
 
@@ -78,9 +88,12 @@ def choose_steps(placed: Placed, named: str, numbered: bool) -> StepRanges:
         (Rule.REPEATED, False): lambda: _repeated(placed, name),
         (Rule.PROFILERS, True): lambda: is_profilers(name),
         (Rule.NUMBERED, True): lambda: _repeated(placed, shapes(name)),
+        (Rule.CALLED, True): lambda: _called(placed, shapes(name)),
+        (Rule.UPDATES, False): lambda: name == BETWEEN_UPDATES,
     }
     for (rule, alike), find in rules.items():
-        applies = (rule == Rule.NAMED) == bool(named) and (numbered or rule != Rule.NUMBERED)
+        by_number = rule in (Rule.NUMBERED, Rule.CALLED)
+        applies = (rule == Rule.NAMED) == bool(named) and (numbered or not by_number)
         if applies and (is_step := find()).any():
             return StepRanges(rule, is_step, alike)
     return StepRanges(Rule.NONE, np.zeros(len(name), dtype=bool), alike=False)
@@ -108,6 +121,16 @@ def _repeated(placed: Placed, names: npt.NDArray[np.object_]) -> npt.NDArray[np.
         start, end = (ranges.loc[its, name].to_numpy() for name in ("start_ns", "end_ns"))
         found[its] = Union.of(start, end).total() >= NEARLY_ALL * (end - start).sum()
     return found
+
+
+def _called(placed: Placed, names: npt.NDArray[np.object_]) -> npt.NDArray[np.bool_]:
+    """Which ranges of a main thread are named as steps, of the name with most work."""
+    ranges = placed.ranges
+    main = ranges["process"].map(placed.main_threads) == ranges["thread"]
+    found = np.array([bool(CALLED.search(name)) for name in names], dtype=bool) & main.to_numpy()
+    busy = ranges.loc[found, "busy_ns"].groupby(names[found]).agg(["sum", "size"])
+    busy = busy[(busy["size"] >= REPEATED) & (busy["sum"] > 0)]
+    return found & (names == busy["sum"].idxmax()) if len(busy) else np.zeros_like(found)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW_NS
 from workflow_src.diagnosis.changes import DropGap, DropLaunches, MakeAsynchronous
 from workflow_src.diagnosis.facts import LARGE
 from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
-from workflow_src.diagnosis.host_gaps import host_gaps, paths_in_gaps
+from workflow_src.diagnosis.host_gaps import host_gaps, paths_in_gaps, spent_in_loader
 from workflow_src.diagnosis.recording import LAUNCH
 from workflow_src.diagnosis.transfers import TO_DEVICE, transfers
 
@@ -62,8 +62,18 @@ class _Gaps:
 
 
 def _gaps(subject: Subject) -> _Gaps:
+    """All but those that torch's DataLoader is known to take."""
     table = subject.cached(host_gaps)
-    return _Gaps(table, float(table["gap_ns"].median()))
+    median_ns = float(table["gap_ns"].median())
+    return _Gaps(table[~spent_in_loader(subject, rows_of(table))], median_ns)
+
+
+def _of_loader(subject: Subject) -> pd.DataFrame:
+    """The large gaps that torch's DataLoader takes, however few steps have any."""
+    table = subject.cached(host_gaps)
+    median_ns = table["gap_ns"].median()
+    long = table["gap_ns"] > LARGE * median_ns
+    return table[long & spent_in_loader(subject, rows_of(table))].assign(like_ns=median_ns)
 
 
 def _stretched(subject: Subject, gaps: _Gaps) -> pd.DataFrame:
@@ -185,6 +195,9 @@ def _at_step_begin(subject: Subject, rows: pd.DataFrame) -> bool:
 def find_slow_loader(subject: Subject) -> list[Found]:
     """A long gap of the host in the range that fetches a batch, or before the batch is sent."""
     found = []
+    if len(rows := _of_loader(subject)):
+        where = common_path(paths_in_gaps(subject, rows_of(rows)))
+        found.append(_found(subject, rows, rows["like_ns"], where))
     for rows in _large(subject):
         where, loading = _is_loading(subject, rows)
         if loading:
@@ -205,8 +218,11 @@ def find_host_gaps(subject: Subject) -> list[Found]:
 
 @mechanism("crowded_cores")
 def find_crowded_cores(subject: Subject) -> list[Found]:
-    """Launches that take long without waiting for anything, in places that change."""
-    calls = subject.calls[subject.calls["kind"] == LAUNCH]
+    """Launches that take long without waiting for anything, in places that change.
+
+    A kernel's first launch may load its code.
+    """
+    calls = subject.calls[subject.launched.duplicated() & (subject.calls["kind"] == LAUNCH)]
     calls = calls[~calls["beside"]]
     usual = calls.groupby("name")["cost_ns"].transform("median")
     slow = calls[calls["cost_ns"] > LARGE * usual]
