@@ -110,14 +110,18 @@ def derive(point: Point, rows: list[Row]) -> list[Row]:
 if __name__ == "__main__":
     join_points.main(derive)
 ''',
-    "result": '''"""What an addition takes."""
+    "chapter": '''"""What an addition takes."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 import pandas as pd
 
+from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Value
 from workflow_src.studies.lines import lines
+
+TITLE, QUESTION = "An addition", "How long?"
 
 
 @dataclass(frozen=True)
@@ -130,13 +134,6 @@ class Addition:
 def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Addition:
     """What the table says."""
     return Addition(lines(table, "addition")[0].value("each_ms", "ms"))
-''',
-    "headline": '''"""The verdict on an addition."""
-
-from enum import StrEnum
-
-from workflow_src.paper.show import Headline
-from workflow_src.studies.addition.result import Addition
 
 
 class Verdict(StrEnum):
@@ -191,13 +188,12 @@ def add_study(project: Project) -> None:
     template.write_text("An addition by itself.\n")
     project.edit("workflow_src/studies/study.py", '"levers",\n)', '"levers",\n    "addition",\n)')
     imports = "".join(
-        f"from workflow_src.studies.addition import {name} as addition_{name}\n"
-        for name in ("figure", "headline", "result")
+        f"from workflow_src.studies.addition import {name} as {alias}\n"
+        for name, alias in {"chapter": "addition", "figure": "addition_figure"}.items()
     )
-    before = "from workflow_src.studies.attention.figure"
+    before = "from workflow_src.studies.attention import chapter"
     project.edit("workflow_src/studies/registry.py", before, imports + before)
-    functions = "addition_result.result, addition_headline.headline, addition_figure.draw"
-    row = f'    "addition": Study("An addition", "How long?", {functions}),\n}}\n"""The studies'
+    row = '    "addition": Study(addition, addition_figure.draw),\n}\n"""The studies'
     project.edit("workflow_src/studies/registry.py", '}\n"""The studies', row)
 
 

@@ -19,7 +19,7 @@ DEVICE = f"{change.DEVICE_BEYOND * 100:.0f} %"
     [
         (WAITS, "report_templates/studies/matmul.md.j2"),
         (MATCH, "workflow_src/answers/forward_time/headline.py"),
-        (FULLY, "workflow_src/studies/accounting/headline.py"),
+        (FULLY, "workflow_src/studies/accounting/chapter.py"),
         (FULLY, "report_templates/studies/accounting.md.j2"),
         (FULLY, "report_templates/studies/ranks.md.j2"),
         (FULLY, "report_templates/card_words.md.j2"),

@@ -53,12 +53,12 @@ def table_of(rows: Rows) -> pd.DataFrame:
 
 def result_of(study: str, rows: Rows) -> Any:
     """What a study finds in these rows."""
-    return REGISTRY[study].result(table_of(rows), NO_CEILINGS)
+    return REGISTRY[study].chapter.result(table_of(rows), NO_CEILINGS)
 
 
 def verdict_of(study: str, rows: Rows) -> tuple[str, str]:
     """The verdict's name and sentence."""
-    headline = REGISTRY[study].headline(result_of(study, rows))
+    headline = REGISTRY[study].chapter.headline(result_of(study, rows))
     return headline.verdict.name, str(headline.text(Printer()))
 
 

@@ -47,7 +47,7 @@ def test_a_section_is_written_with_its_page_its_tables_and_its_numbers(
     assert found["appendix.md"].startswith("## Operator fusion")
     said = json.loads(found["json"])
     assert (said["study"], said["verdict"], said["title"]) == (
-        "fusion", "pays", REGISTRY["fusion"].title,
+        "fusion", "pays", REGISTRY["fusion"].chapter.TITLE,
     )  # fmt: skip
     assert f"**{said['headline']}**" in found["md"]
     assert found == run(monkeypatch, tmp_path, csv, "--ceilings", str(ceilings))
@@ -60,8 +60,7 @@ def test_a_defect_leaves_a_section_that_says_so_and_a_log(
     def broken(table: pd.DataFrame, ceilings: pd.DataFrame) -> None:
         raise KeyError("whole")
 
-    fusion = replace(REGISTRY["fusion"], result=broken)
-    monkeypatch.setattr(section, "REGISTRY", {**REGISTRY, "fusion": fusion})
+    monkeypatch.setattr(REGISTRY["fusion"].chapter, "result", broken)
     found = run(monkeypatch, tmp_path, H200 / "tables/studies/fusion.csv")
     assert "could not be written: see `logs/fusion.log`" in found["md"] == found["page.md"]
     assert found["appendix.md"] == "" and json.loads(found["json"])["verdict"] == "failed"

@@ -34,10 +34,10 @@ def section(study: str, picture: str) -> Chapter[StudyTables, object]:
     studies/_section.md.j2 stands around studies/{study}.md.j2. All templates know the title, the
     question, the conditions, and the path of the picture.
     """
-    asked = REGISTRY[study]
-    named = {"study": study, "title": asked.title, "question": asked.question}
+    asked = REGISTRY[study].chapter
+    named = {"study": study, "title": asked.TITLE, "question": asked.QUESTION}
     return Chapter(
-        heading=f"### {asked.title}",
+        heading=f"### {asked.TITLE}",
         template=f"studies/{study}",
         frame="studies/_section",
         result=lambda tables: asked.result(tables.table, tables.ceilings),

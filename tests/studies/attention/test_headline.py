@@ -4,7 +4,7 @@ import pytest
 
 from tests.studies.attention.test_result import CROSSING, found, pair
 from workflow_src.paper.show import Printer
-from workflow_src.studies.attention.headline import Verdict, headline
+from workflow_src.studies.attention.chapter import Verdict, headline
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from workflow_src.placing.families import load_rules
 from workflow_src.plan.config import load
 from workflow_src.studies.attention import analyze as attention
 from workflow_src.studies.attention import points, task
+from workflow_src.studies.attention.chapter import result
 from workflow_src.studies.attention.measure import measure
 from workflow_src.studies.attention.plain import shapes
-from workflow_src.studies.attention.result import result
 from workflow_src.studies.join_points import table_rows
 
 SETTINGS = load(ROOT / "config.yaml")

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from tests.studies.tables import printed, table
-from workflow_src.studies.attention.result import Attention, result
+from workflow_src.studies.attention.chapter import Attention, result
 
 OOM = {"status": "oom", "reason": "full", "median_ms": None, "peak_mib": None}
 

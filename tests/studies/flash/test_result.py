@@ -6,8 +6,7 @@ import pytest
 
 from tests.studies.tables import NO_CEILINGS, table
 from workflow_src.paper.show import Printer
-from workflow_src.studies.flash.headline import Verdict, headline
-from workflow_src.studies.flash.result import Flash, result
+from workflow_src.studies.flash.chapter import Flash, Verdict, headline, result
 
 OWN, FLASH, NAIVE = "mine.py:tiles", "sdpa_flash", "naive"
 SHOW = Printer()

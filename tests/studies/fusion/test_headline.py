@@ -3,7 +3,7 @@
 import pytest
 
 from tests.studies.fusion.test_result import found, timed
-from workflow_src.studies.fusion.headline import Verdict, headline
+from workflow_src.studies.fusion.chapter import Verdict, headline
 
 
 @pytest.mark.parametrize(

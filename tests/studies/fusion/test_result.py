@@ -5,8 +5,8 @@ import pytest
 
 from tests.studies.tables import printed, table
 from workflow_src.paper.show import Printer
+from workflow_src.studies.fusion.chapter import Fusion, power, result
 from workflow_src.studies.fusion.copies import LARGE
-from workflow_src.studies.fusion.result import Fusion, power, result
 
 
 def timed(

@@ -5,9 +5,8 @@ from tests.studies.memory.records import ABOUT, record
 from tests.studies.tables import NO_CEILINGS, filled, joined, printed
 from workflow_src.model.saved_tensors import attention_tensors, feed_forward_tensors
 from workflow_src.studies.memory import analyze
-from workflow_src.studies.memory.headline import headline
+from workflow_src.studies.memory.chapter import headline, result
 from workflow_src.studies.memory.measure import measure_case, measure_saved
-from workflow_src.studies.memory.result import result
 from workflow_src.studies.models import case_of
 from workflow_src.studies.study import Row
 

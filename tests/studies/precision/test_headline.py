@@ -4,7 +4,7 @@ import pytest
 
 from tests.studies.precision.test_result import found, timed
 from workflow_src.paper.show import Printer
-from workflow_src.studies.precision.headline import Verdict, headline
+from workflow_src.studies.precision.chapter import Verdict, headline
 
 
 @pytest.mark.parametrize(

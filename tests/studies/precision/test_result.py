@@ -6,7 +6,7 @@ import pytest
 from tests.studies.tables import printed, table
 from workflow_src.common.words import DASH
 from workflow_src.paper.show import Printer
-from workflow_src.studies.precision.result import Precision, result
+from workflow_src.studies.precision.chapter import Precision, result
 
 
 def timed(precision: str, ms: float | None, **other: object) -> dict[str, object]:

@@ -9,8 +9,7 @@ import pytest
 from tests.studies.tables import NO_CEILINGS, printed, table, verdict_of
 from workflow_src.answers.forward_time.pairs import pairs as pairs_of
 from workflow_src.studies.profiler.analyze import derive
-from workflow_src.studies.profiler.headline import Verdict
-from workflow_src.studies.profiler.result import result
+from workflow_src.studies.profiler.chapter import Verdict, result
 
 POINT = {"case": "tiny-ctx32-fp32", "size": "tiny", "context": 32, "precision": "fp32"}
 MS = 1_000_000

@@ -6,8 +6,7 @@ import pytest
 from tests.studies.tables import table
 from tests.studies.warmup.test_result import run
 from workflow_src.paper.show import Printer
-from workflow_src.studies.warmup.headline import Verdict, headline
-from workflow_src.studies.warmup.result import result
+from workflow_src.studies.warmup.chapter import Verdict, headline, result
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 
 from tests.studies.tables import printed, table
 from workflow_src.common.words import DASH
-from workflow_src.studies.warmup.result import WarmUp, result
+from workflow_src.studies.warmup.chapter import WarmUp, result
 
 
 def run(warmup_steps: int, mean: float, **other: object) -> dict[str, object]:

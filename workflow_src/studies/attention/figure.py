@@ -15,8 +15,8 @@ from workflow_src.paper.drawing import (
     log_values,
     nothing,
 )
+from workflow_src.studies.attention.chapter import shown_passes
 from workflow_src.studies.attention.passes import Both
-from workflow_src.studies.attention.result import shown_passes
 from workflow_src.studies.lines import lines
 
 

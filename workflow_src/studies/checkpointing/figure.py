@@ -18,7 +18,7 @@ from workflow_src.paper.drawing import (
     log_values,
     nothing,
 )
-from workflow_src.studies.checkpointing.result import WAYS
+from workflow_src.studies.checkpointing.chapter import WAYS
 from workflow_src.studies.lines import Line, grouped, lines
 
 

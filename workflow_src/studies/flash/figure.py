@@ -18,8 +18,8 @@ from workflow_src.paper.drawing import (
     nothing,
 )
 from workflow_src.studies.flash.ceilings import tflop_per_s
+from workflow_src.studies.flash.chapter import shown_lines
 from workflow_src.studies.flash.named import name
-from workflow_src.studies.flash.result import shown_lines
 from workflow_src.studies.lines import Line, lines
 
 DRAWN = ("forward", "forward_backward")

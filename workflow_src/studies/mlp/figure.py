@@ -18,8 +18,8 @@ from workflow_src.paper.drawing import (
 )
 from workflow_src.paper.value import Value
 from workflow_src.studies.lines import lines
+from workflow_src.studies.mlp.chapter import Scaled, Width, scaled, widths
 from workflow_src.studies.mlp.points import BASE
-from workflow_src.studies.mlp.result import Scaled, Width, scaled, widths
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from workflow_src.paper.drawing import LINE_COLORS, nothing
-from workflow_src.studies.profiler.result import result
+from workflow_src.studies.profiler.chapter import result
 
 
 def draw(table: pd.DataFrame) -> Figure:

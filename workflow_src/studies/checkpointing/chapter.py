@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import pandas as pd
 
 from workflow_src.common.components import PER_BLOCK
+from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Cell, Joined, Value, computed, difference, ratio, total
 from workflow_src.studies.lines import (
     Line,
@@ -18,6 +20,9 @@ from workflow_src.studies.lines import (
     shown,
     unmeasured,
 )
+
+TITLE = "Checkpointing: memory saved, and what is computed twice for it"
+QUESTION = "How many blocks should a checkpoint cover, and what does it cost?"
 
 SAME_WITHIN = 0.01
 """Peaks that differ by less are equal: the allocator rounds by as much."""
@@ -190,3 +195,41 @@ def _besides(line: Line, column: str) -> Value | None:
 def _name(line: Line) -> str:
     way = "nested" if line.true("nested") else f"{line.whole('sublayers')} sublayers per checkpoint"
     return f"{line.text('size')}, {line.whole('layers')} blocks, {way}"
+
+
+class Verdict(StrEnum):
+    """The verdicts, each with its sentence."""
+
+    PREDICTED = (
+        "Of the numbers of blocks per checkpoint tried none needs less memory than the predicted "
+        "one: {choices}. "
+        "Predicted peaks are off by at most {off}."
+    )
+    OTHERWISE = (
+        "Another number of blocks per checkpoint than the predicted one can need least memory: "
+        "{choices}. Predicted peaks are off by at most {off}."
+    )
+    PEAKS = "Predicted peaks are off by at most {off}; no choice of checkpoints ran."
+    CANT_TELL = "That can't be told: no step with checkpoints ran."
+
+
+def headline(result: Checkpointing) -> Headline:
+    """The verdict on a result, with its numbers."""
+    verdict = _verdict(result)
+    most = max(result.off, key=lambda value: value.number, default=None)
+    choices = Joined(tuple(_choice(each) for each in result.best), by=", ")
+    return Headline(verdict, verdict.value, {"choices": choices, "off": most})
+
+
+def _choice(best: Best) -> Cell:
+    """A model, and its blocks per checkpoint of least peak."""
+    line = best.predicted if best.predicted and best.right else best.measured
+    return Joined((line.text("size"), blocks(line)), by=" ")
+
+
+def _verdict(result: Checkpointing) -> Verdict:
+    if not result.off:
+        return Verdict.CANT_TELL
+    if not result.best:
+        return Verdict.PEAKS
+    return Verdict.PREDICTED if all(each.right for each in result.best) else Verdict.OTHERWISE

@@ -3,11 +3,13 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import final
 
 import pandas as pd
 
 from workflow_src.common import words
+from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Cell, Joined, Value, computed, ratio
 from workflow_src.studies.attention.bounds import Bounds, bounds
 from workflow_src.studies.attention.loop_table import loops
@@ -15,6 +17,9 @@ from workflow_src.studies.attention.modules import Modules, modules
 from workflow_src.studies.attention.passes import Both, both, fastest, name
 from workflow_src.studies.attention.points import SHOWN_HEAD_SIZE
 from workflow_src.studies.lines import Line, grouped, lines, shown, unmeasured
+
+TITLE = "Attention: written out, compiled and fused, over context and head size"
+QUESTION = "Which attention is fastest at which context, and what does it do to memory?"
 
 PHASES = ("forward", "backward")
 
@@ -206,3 +211,46 @@ def _named(line: Line) -> str:
     phase = line.text("phase")
     known = (name(line), words.PHASES.get(phase, phase), line.text("sweep"))
     return ", ".join(filter(None, known))
+
+
+class Verdict(StrEnum):
+    """The verdicts, each with its sentence."""
+
+    FASTER = (
+        "At context {context}, the longest at which the written-out version ran, {best} is "
+        "{speedup} as fast, in {time} against {naive_time} ms for both passes, with {memory} "
+        "against {naive_memory} MiB of memory."
+    )
+    NONE_FASTER = (
+        "At context {context}, the longest at which the written-out version ran, nothing measured "
+        "is clearly faster than its {naive_time} ms for both passes."
+    )
+    NO_WRITTEN_OUT = (
+        "The written-out version has no time of both passes; at context {context}, the longest "
+        "measured, {best} takes the least: {time} ms."
+    )
+    CANT_TELL = "No attention was measured in both passes, so which is fastest can't be told."
+
+
+def headline(result: Attention) -> Headline:
+    """The verdict on a result, with its numbers."""
+    against, verdict = result.against, _verdict(result.against)
+    naive = against and against.naive
+    slots = {
+        "context": against and against.context,
+        "best": against and against.best.name,
+        "speedup": against and against.speedup,
+        "time": against and against.best.total,
+        "memory": against and against.best.memory,
+        "naive_time": naive and naive.total,
+        "naive_memory": naive and naive.memory,
+    }
+    return Headline(verdict, verdict.value, slots)
+
+
+def _verdict(against: Against | None) -> Verdict:
+    if against is None:
+        return Verdict.CANT_TELL
+    if against.naive is None:
+        return Verdict.NO_WRITTEN_OUT
+    return Verdict.FASTER if against.apart else Verdict.NONE_FASTER

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import pandas as pd
 
 from workflow_src.common.datasheets import peak_tflop_per_s
+from workflow_src.paper.show import Headline
 from workflow_src.paper.value import (
     Cell,
     Joined,
@@ -21,6 +23,9 @@ from workflow_src.studies.lines import Line, ranged, shown, unmeasured
 from workflow_src.studies.matmul.analyze import DIVISORS
 from workflow_src.studies.matmul.points import PRECISIONS
 from workflow_src.studies.matmul.products import Product, changes, measured, products
+
+TITLE = "Matrix multiplication: rate over size, and the cost of awkward sizes"
+QUESTION = "How fast are square matrix products, and what does an awkward size cost?"
 
 FINE = {"edge": "across", "past_edge": "just past"}
 """The sweeps around an edge of waves, in words."""
@@ -205,3 +210,58 @@ def _name(line: Line) -> str:
     n = line.whole("n")
     about = f"{line.text('precision')} {line.text('sweep').replace('_', ' ')}"
     return f"{about}, n = {n}" if n else about
+
+
+DROP = 0.05
+"""A rate that is lower by at least this share counts as lower: equal products differ by as much."""
+
+
+class Verdict(StrEnum):
+    """The verdicts, each with its sentences."""
+
+    OLDER_KERNELS = (
+        "The fastest product reaches {rate} TFLOP/s ({precision}, n = {n}). In {fine}, sizes whose "
+        "rows are no multiple of 16 bytes take kernels of older GPUs ({older} in place of {newer}) "
+        "and reach a median of {unaligned} TFLOP/s, others {aligned}."
+    )
+    SLOWER = (
+        "The fastest product reaches {rate} TFLOP/s ({precision}, n = {n}). In {fine}, sizes whose "
+        "rows are no multiple of 16 bytes reach a median of {unaligned} TFLOP/s, others {aligned}."
+    )
+    NOT_SLOWER = (
+        "The fastest product reaches {rate} TFLOP/s ({precision}, n = {n}). In {fine}, sizes whose "
+        "rows are no multiple of 16 bytes lose less than 5 %: they reach a median of {unaligned} "
+        "TFLOP/s, others {aligned}."
+    )
+    RATES = (
+        "The fastest product reaches {rate} TFLOP/s ({precision}, n = {n}). What an awkward size "
+        "costs can't be told."
+    )
+    CANT_TELL = "No product was measured."
+
+
+def headline(result: Matmul) -> Headline:
+    """The verdict on a result, with its numbers."""
+    verdict, best, rows = _verdict(result), result.fastest, result.alignment
+    slots = {
+        "rate": best.rate if best else None,
+        "precision": best.precision if best else None,
+        "n": best.n if best else None,
+        "fine": rows.precision,
+        "aligned": rows.aligned,
+        "unaligned": rows.unaligned,
+        "older": rows.older,
+        "newer": rows.newer,
+    }
+    return Headline(verdict, verdict.value, slots)
+
+
+def _verdict(result: Matmul) -> Verdict:
+    lost = result.alignment.lost
+    if result.fastest is None:
+        return Verdict.CANT_TELL
+    if lost is None:
+        return Verdict.RATES
+    if lost.number < DROP:
+        return Verdict.NOT_SLOWER
+    return Verdict.OLDER_KERNELS if result.alignment.older else Verdict.SLOWER

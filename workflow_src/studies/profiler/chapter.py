@@ -2,11 +2,25 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import pandas as pd
 
-from workflow_src.paper.value import Cell, Value, ratio
-from workflow_src.studies.lines import Line, grouped, lines, ranged, shown, spread, unmeasured
+from workflow_src.paper.show import Headline
+from workflow_src.paper.value import Cell, Value, median, ratio
+from workflow_src.studies.lines import (
+    Line,
+    grouped,
+    lines,
+    out_of,
+    ranged,
+    shown,
+    spread,
+    unmeasured,
+)
+
+TITLE = "Profiler: what watching costs"
+QUESTION = "How much longer does a forward pass take because it is profiled?"
 
 FEWEST = 3
 """With fewer pairs, that all lie on one side says little."""
@@ -65,3 +79,32 @@ def _row(pairs: Pairs) -> dict[str, Cell]:
         "times as long, median of pairs (least to most)": ranged(pairs.ratios),
         "longer in each pair": "yes" if pairs.slower else "not shown",
     }
+
+
+class Verdict(StrEnum):
+    """The verdicts, each with its sentence."""
+
+    COSTS = (
+        "Cases in which the profiler makes the forward pass longer in each pair of processes: "
+        "{slower}; there by a median of {times}."
+    )
+    NOT_SHOWN = "In no case does the profiler make the pass longer in each of three or more pairs."
+    CANT_TELL = "No pair of processes was measured."
+
+
+def headline(result: Profiler) -> Headline:
+    """The verdict on a result, with its numbers."""
+    medians = [median(each.ratios) for each in result.cases]
+    slower = [each for each, case in zip(medians, result.cases, strict=True) if case.slower]
+    slots = {
+        "slower": out_of([each for each in slower if each], [each for each in medians if each]),
+        "times": spread(slower),
+    }
+    verdict = _verdict(result)
+    return Headline(verdict, verdict.value, slots)
+
+
+def _verdict(result: Profiler) -> Verdict:
+    if not result.cases:
+        return Verdict.CANT_TELL
+    return Verdict.COSTS if any(each.slower for each in result.cases) else Verdict.NOT_SHOWN

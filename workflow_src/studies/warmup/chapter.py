@@ -2,13 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import pandas as pd
 
 from workflow_src.common import words
+from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Cell, Value, difference, median, ratio
 from workflow_src.studies.lines import Line, grouped, lines, shown, unmeasured
 from workflow_src.studies.warmup.trials import CHANGES, saved_by, trials
+
+TITLE = "Warm-up: what the first steps of a process cost"
+QUESTION = (
+    "How much slower are the first steps of a process, and how many must an average leave out?"
+)
 
 MEAN_WITHIN = 0.05
 """A warm-up is enough if no mean then exceeds a settled step by more than this share.
@@ -182,3 +189,42 @@ def _steps(run: Line) -> float:
 def _excess(run: Line) -> float:
     found = excess(run)
     return found.number if found else 0.0
+
+
+class Verdict(StrEnum):
+    """The verdicts, each with its sentence."""
+
+    ALWAYS = (
+        "Even with the fewest warm-up steps tried, {fewest}, no mean is over 5 % above a settled "
+        "step."
+    )
+    ENOUGH = (
+        "Warm-up steps after which no mean is over 5 % above a settled step: {enough}. With fewer, "
+        "one is {worst} above it ({where})."
+    )
+    NOT_ENOUGH = (
+        "After each number of warm-up steps tried, some mean is over 5 % above a settled step: "
+        "with {most}, one is {worst} above it ({where})."
+    )
+    CANT_TELL = "No measured run settles, so how many steps to leave out can't be told."
+
+
+def headline(result: WarmUp) -> Headline:
+    """The verdict on a result, with its numbers."""
+    worst, verdict = result.worst, _verdict(result)
+    slots = {
+        "fewest": result.fewest,
+        "enough": result.enough,
+        "worst": worst and excess(worst),
+        "most": worst and worst.value("warmup_steps", "count"),
+        "where": worst and name(worst),
+    }
+    return Headline(verdict, verdict.value, slots)
+
+
+def _verdict(result: WarmUp) -> Verdict:
+    if result.fewest is None:
+        return Verdict.CANT_TELL
+    if result.enough is None:
+        return Verdict.NOT_ENOUGH
+    return Verdict.ENOUGH if result.worst else Verdict.ALWAYS

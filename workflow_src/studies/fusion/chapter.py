@@ -2,12 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import pandas as pd
 
+from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Cell, Joined, Value, ratio
 from workflow_src.studies.fusion.copies import LARGE, bandwidth, cached
 from workflow_src.studies.lines import Line, grouped, lines, out_of, shown, spread, unmeasured
+
+TITLE = "Operator fusion: GeLU and softmax, written out and as one kernel"
+QUESTION = "What does an operation gain from one kernel instead of one per step of its formula?"
 
 NAMES = {
     "copy": "copy",
@@ -205,3 +210,35 @@ def power(elements: float) -> str:
     """A number of elements as text, as a power of two if it is one: 2^20."""
     found = int(elements)
     return f"2^{found.bit_length() - 1}" if found and found & (found - 1) == 0 else f"{found:,}"
+
+
+class Verdict(StrEnum):
+    """The verdicts, each with its sentence."""
+
+    PAYS = "One kernel ({kernel}) is faster than one per step of the formula, by {gains}."
+    PARTLY = (
+        "One kernel ({kernel}) isn't always faster than one per step of the formula; times as "
+        "fast: {gains}."
+    )
+    DOESNT = (
+        "One kernel ({kernel}) isn't faster than one per step of the formula; times as fast: "
+        "{gains}."
+    )
+    CANT_TELL = (
+        "No operation was measured both written out and as one kernel, so what that gains can't "
+        "be told."
+    )
+
+
+def headline(result: Fusion) -> Headline:
+    """The verdict on a result, with its numbers."""
+    verdict = _verdict([speedup.number for speedup in result.speedups])
+    return Headline(verdict, verdict.value, {"kernel": result.kernel, "gains": result.gains})
+
+
+def _verdict(speedups: list[float]) -> Verdict:
+    if not speedups:
+        return Verdict.CANT_TELL
+    if min(speedups) > 1 + SAME_WITHIN:
+        return Verdict.PAYS
+    return Verdict.PARTLY if max(speedups) > 1 + SAME_WITHIN else Verdict.DOESNT

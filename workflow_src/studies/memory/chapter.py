@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import pandas as pd
 
 from workflow_src.common.components import COMPONENTS
 from workflow_src.common.words import PHASES
+from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Cell, Joined, Value, ratio
 from workflow_src.studies.lines import (
     Line,
@@ -20,6 +22,9 @@ from workflow_src.studies.lines import (
     spread,
     unmeasured,
 )
+
+TITLE = "Memory: what is held when, by what, and what fits"
+QUESTION = "How much memory does a training step take at its peak, where, and for what?"
 
 KINDS = {
     "parameters": "parameters",
@@ -310,3 +315,31 @@ def _name(line: Line) -> str:
     told = ("size", "context", "precision", "heads", "phase")
     found = [line.text(column).removesuffix(".0").replace("_", " ") for column in told]
     return " ".join(filter(None, found))
+
+
+class Verdict(StrEnum):
+    """The verdicts, each with its sentence."""
+
+    BOTH = (
+        "Predicted peak memory is off by at most {off}; of predictions whether a phase fits in "
+        "the device's memory, {fits} are right."
+    )
+    PEAKS = "Predicted peak memory is off by at most {off}."
+    FITS = "Of predictions whether a phase fits in the device's memory, {fits} are right."
+    CANT_TELL = "That can't be told: no peak was measured."
+
+
+def headline(result: Memory) -> Headline:
+    """The verdict on a result, with its numbers."""
+    verdict = _verdict(result)
+    return Headline(verdict, verdict.value, {"off": _most(result.off), "fits": result.fits})
+
+
+def _most(off: tuple[Value, ...]) -> Value | None:
+    return max(off, key=lambda value: value.number, default=None)
+
+
+def _verdict(result: Memory) -> Verdict:
+    if result.off:
+        return Verdict.BOTH if result.fits else Verdict.PEAKS
+    return Verdict.FITS if result.fits else Verdict.CANT_TELL

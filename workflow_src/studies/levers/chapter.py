@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import pandas as pd
 
 from workflow_src.common.words import PHASES
+from workflow_src.paper.show import Headline
 from workflow_src.paper.value import (
     Cell,
     Joined,
@@ -25,7 +27,21 @@ from workflow_src.studies.levers.steps import (
     is_plain,
     steps_of,
 )
-from workflow_src.studies.lines import PROCESSES, Line, differ, in_gib, lines, shown, unmeasured
+from workflow_src.studies.lines import (
+    PROCESSES,
+    Line,
+    differ,
+    in_gib,
+    lines,
+    shown,
+    spread,
+    unmeasured,
+)
+
+TITLE = "What to change first: remedies predicted, tried, and scored"
+QUESTION = (
+    "Which change to a training step pays, what pays after it, and how well was it predicted?"
+)
 
 KINDS = ("core", "products", "casts", "pointwise")
 """The kinds of the device's work that older predictions tell apart, besides the optimizer's."""
@@ -204,3 +220,54 @@ def _unpredicted(every: Sequence[Line]) -> pd.DataFrame:
 def _name(line: Line) -> str:
     """A line's case and remedies, in words."""
     return f"{line.text('case')}, {Step(line, None).words}"
+
+
+MOSTLY = 0.9
+"""Intervals of 95 % are borne out if this share of the times lies inside: of twenty, one or two may
+not."""
+
+
+class Verdict(StrEnum):
+    """The verdicts, each with its sentences."""
+
+    FORETOLD = (
+        "By medians, {first} saves most alone; at best a step is {saved} shorter. {inside} of "
+        "{judged} times lie in their predicted 95 % interval, of a median width of {width} of the "
+        "plain step."
+    )
+    MISSED = (
+        "By medians, {first} saves most alone; at best a step is {saved} shorter. Only {inside} of "
+        "{judged} times lie in their predicted 95 % interval, of a median width of {width} of the "
+        "plain step."
+    )
+    UNPREDICTED = (
+        "By medians, {first} saves most alone; at best a step is {saved} shorter. No step has both "
+        "a time and a prediction."
+    )
+    NOTHING = "No remedy alone is shown to save 3 % of a plain training step or more."
+    CANT_TELL = "That can't be told: no plain training step was measured beside one with a remedy."
+
+
+def headline(result: Levers) -> Headline:
+    """The verdict on a result, with its numbers."""
+    verdict = _verdict(result)
+    first = dict.fromkeys(case.first.words for case in result.cases if case.first)
+    slots = {
+        "first": Joined(tuple(first), by=" or "),
+        "saved": spread(case.least.saved for case in result.cases if case.first and case.least),
+        "inside": result.inside,
+        "judged": result.judged,
+        "width": result.width,
+    }
+    return Headline(verdict, verdict.value, slots)
+
+
+def _verdict(result: Levers) -> Verdict:
+    if not any(each.saved for case in result.cases for each in case.steps):
+        return Verdict.CANT_TELL
+    if not any(case.first for case in result.cases):
+        return Verdict.NOTHING
+    judged = result.judged.number
+    if not judged:
+        return Verdict.UNPREDICTED
+    return Verdict.FORETOLD if result.inside.number >= MOSTLY * judged else Verdict.MISSED
