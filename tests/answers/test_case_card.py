@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from tests.answers.reading import row_of
 from tests.answers.subsets import ROOT, empty, subset
 from tests.answers.test_any_subset import check
 from tests.synthetic_tables import Sample, write_tables
@@ -29,7 +30,6 @@ from workflow_src.answers.times import OTHER_KERNELS, PhaseTimes, phase_times
 from workflow_src.answers.utilization import mfu, utilization
 from workflow_src.common.case import CASE_COLUMNS
 from workflow_src.common.words import DASH
-from workflow_src.paper.show import Printer
 
 TEMPLATES = ROOT / "report_templates"
 SHORT, LONG = Sample(), Sample(context=256)
@@ -44,7 +44,7 @@ def read(folder: Path, *samples: Sample) -> Tables:
 def rows(tables: Tables, place: int = 0) -> dict[str, list[str]]:
     """The printed cells of a case's card by row."""
     table = case_card(tables, tables.cases[place]).table
-    return {name: [str(Printer()(cell)) for cell in cells] for name, *cells in table.to_numpy()}
+    return {name: row_of(cells) for name, *cells in table.to_numpy()}
 
 
 def test_a_card_of_a_brought_model_says_how_much_it_works_on_and_how_fast(tmp_path: Path) -> None:
