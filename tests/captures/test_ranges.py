@@ -61,15 +61,17 @@ def test_domains_of_one_thread_make_one_tree(export: Export) -> None:
     assert busy(export.tables("trainer", "default")) == {"step": 0, "step/forward": 1}
 
 
-@pytest.mark.parametrize("library", ["CCCL", "NCCL", "cuBLAS", "cuDNN"])
-def test_a_librarys_domain_is_told_from_the_users(export: Export, library: str) -> None:
-    export.domain(3, library)
+def test_a_librarys_domain_is_told_from_the_users(export: Export) -> None:
+    libraries = ["CCCL", "NCCL", "cuBLAS", "cuDNN"]
     export.range("step", 0, 100)
-    export.range("inner", 10, 50, domain=3)
+    for number, library in enumerate(libraries, start=1):
+        export.domain(number, library)
+        export.range(f"in {library}", 10 * number, 10 * number + 9, domain=number)
     export.work(20, 1)
-    assert busy(export.tables()) == {"step": 1}
-    assert notes(export.tables()) == {"libraries": 1}
-    assert busy(export.tables("default", library)) == {"step": 0, "step/inner": 1}
+    tables = export.tables()
+    assert busy(tables) == {"step": 1} and notes(tables) == {"libraries": 4}
+    assert tables["domains"].query("is_library")["domain"].tolist() == libraries
+    assert busy(export.tables("default", "NCCL")) == {"step": 0, "step/in NCCL": 1}
 
 
 def test_a_domain_without_a_name_is_the_users(export: Export) -> None:
