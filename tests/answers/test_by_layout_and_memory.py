@@ -5,12 +5,12 @@ from collections.abc import Mapping
 import pandas as pd
 import pytest
 
+from tests.answers.reading import printed
 from workflow_src.answers.gemm_share.layouts import rates
 from workflow_src.answers.other_kernels.passes import Pass
 from workflow_src.answers.other_kernels.weight_casts import weight_casts
 from workflow_src.answers.softmax.memory import bandwidth, moved
 from workflow_src.answers.tables import CaseKey, Tables
-from workflow_src.paper.show import Printer
 
 CASE = CaseKey("a", "small", 128, 4, "bf16", "naive", "adamw", "cuda")
 TO_BF16 = "vectorized_elementwise(bfloat16_copy)"
@@ -36,7 +36,7 @@ def test_casts_of_weights_are_those_of_matrices() -> None:
     )
     kernels = pd.DataFrame({"busy_ns": [20_000_000], "steps": [2]})
     found = weight_casts(Tables({"operators": rows}), Pass(CASE, "ok", kernels))
-    assert str(Printer()(found)) == "1.00 ms, 10 %"
+    assert printed(found) == "1.00 ms, 10 %"
 
 
 def test_products_are_held_against_the_best_rate_of_memory() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from tests.answers.reading import printed, row_of
 from tests.answers.subsets import ROOT, empty, subset
 from tests.answers.test_any_subset import check
 from tests.synthetic_tables import Sample, write_tables
@@ -31,7 +32,6 @@ from workflow_src.answers.times import OTHER_KERNELS, PhaseTimes, phase_times
 from workflow_src.answers.utilization import mfu, mfu_by_factors, utilization
 from workflow_src.common.case import CASE_COLUMNS
 from workflow_src.common.words import DASH
-from workflow_src.paper.show import Printer
 from workflow_src.paper.value import Value
 
 TEMPLATES = ROOT / "report_templates"
@@ -47,7 +47,7 @@ def read(folder: Path, *samples: Sample) -> Tables:
 def rows(tables: Tables, place: int = 0) -> dict[str, list[str]]:
     """The printed cells of a case's card by row."""
     table = case_card(tables, tables.cases[place]).table
-    return {name: [str(Printer()(cell)) for cell in cells] for name, *cells in table.to_numpy()}
+    return {name: row_of(cells) for name, *cells in table.to_numpy()}
 
 
 def test_a_card_of_a_brought_model_says_how_much_it_works_on_and_how_fast(tmp_path: Path) -> None:
@@ -153,14 +153,14 @@ def test_mfu_is_the_product_of_three_shares(tmp_path: Path) -> None:
     tables = read(tmp_path, sample)
     half = Value(0.5, "share", ())
     found = mfu_by_factors(tables, times(tables, 24.0), half)
-    assert str(Printer()(found)) == "0.6 % = 50 % x 50 % x 2.5 %"
+    assert printed(found) == "0.6 % = 50 % x 50 % x 2.5 %"
     assert mfu_by_factors(tables, times(tables, 24.0), None) == mfu(tables, times(tables, 24.0))
 
 
 def test_a_peak_is_held_by_the_least_gpu_of_as_many_bytes() -> None:
     """80 GB are 74.5 GiB; more than the largest has none."""
     peaks = {74.5: "74.5; 80 GB", 74.6: "74.6; 141 GB", 400.0: "400; none sold"}
-    assert {gib: str(Printer()(with_gpu(Value(gib, "GiB", ())))) for gib in peaks} == peaks
+    assert {gib: printed(with_gpu(Value(gib, "GiB", ()))) for gib in peaks} == peaks
 
 
 def test_cards_of_any_subset_are_written(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,14 +2,13 @@
 
 import pytest
 
-from tests.synthetic_tables import Sample, write_tables
+from tests.answers.reading import reading
+from tests.synthetic_tables import Sample
 from tests.workflow import ROOT
-from workflow_src.answers import stage
 from workflow_src.answers.answer import answer
 from workflow_src.answers.forward_time.headline import Verdict, headline
 from workflow_src.answers.forward_time.result import result
 from workflow_src.answers.launch_bound import kernel_us, limit, split
-from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import phase_times
 from workflow_src.paper.value import Value
 
@@ -44,12 +43,7 @@ def test_the_limit_puts_fewest_phases_on_the_wrong_side(
     assert found.us.number == pytest.approx(us)
 
 
-@pytest.fixture
-def read(tmp_path):
-    def reading(*samples: Sample) -> Tables:
-        return stage.read(write_tables(tmp_path, *samples), "a")
-
-    return reading
+read = reading("a")
 
 
 def of_kernels(us: float, profiled: float, **about: object) -> Sample:

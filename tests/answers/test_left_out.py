@@ -9,13 +9,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from tests.answers.reading import row_of
 from tests.answers.test_any_subset import check
 from tests.synthetic_tables import Sample, write_tables
 from workflow_src.answers.answer import answer
 from workflow_src.answers.questions import QUESTIONS
 from workflow_src.answers.tables import Tables
 from workflow_src.common.case import PHASES
-from workflow_src.paper.show import Printer
 from workflow_src.paper.value import Joined, Value
 
 TEMPLATES = Path(__file__).parent.parent.parent / "report_templates"
@@ -140,4 +140,4 @@ def test_a_phase_that_did_not_run_says_why_in_its_cell(
     lost = [Sample(context=256 + n, status=status) for n, status in enumerate(gone)]
     result, *_ = answered(question, read(tmp_path, Sample(replayed_ms={"train_step": 40.0}), *lost))
     cells = result.matrices[0].iloc[0, 2:]
-    assert [str(Printer()(cell)) for cell in cells] == [both, step_alone]
+    assert row_of(cells) == [both, step_alone]

@@ -14,7 +14,7 @@ from workflow_src.workload import Workload, range_
 
 
 def mean_square(device, model, *shape):
-    """A model that is given random numbers, and whose loss is the mean square of what it returns."""
+    """A model given random numbers, whose loss is the mean square of what it returns."""
     x = torch.randn(*shape, device=device)
     return Workload(model.to(device), (x,), lambda model, x: model(x).float().pow(2).mean())
 

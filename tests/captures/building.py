@@ -3,13 +3,25 @@
 import gzip
 import json
 import sqlite3
+from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import Capture
+from workflow_src.captures.capture import (
+    RANGES,
+    UNKNOWN,
+    WORK,
+    Capture,
+    Threads,
+    calls_frame,
+    frame,
+)
+from workflow_src.captures.launches import NO_CALL
 from workflow_src.captures.nsys_ranges import DOMAIN, PUSH_POP, START_END
 from workflow_src.captures.reading import read
 from workflow_src.placing.attributed import attributed
@@ -144,6 +156,78 @@ class Export:
 
     def tables(self, *domains: str) -> dict[str, pd.DataFrame]:
         return placed_tables(attributed(self.read(), domains or None))
+
+
+@dataclass(frozen=True)
+class Range:
+    """A range of a thread, which has the numbers of its process and its own."""
+
+    name: str
+    start: int
+    end: int
+    thread: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Work:
+    """A kernel, and when which thread launched it; None if no call did."""
+
+    launch: int | None
+    length: int
+    thread: tuple[int, int]
+    device: int = 0
+
+
+def capture_of(
+    ranges: Sequence[Range], work: Sequence[Work], names: Mapping[int, str] | None = None
+) -> Capture:
+    """A capture; each kernel starts a bit later than the one before. `names`: of threads."""
+    range_rows = {
+        "name": [r.name for r in ranges],
+        "domain": ["default"] * len(ranges),
+        "start_ns": [r.start for r in ranges],
+        "end_ns": [r.end for r in ranges],
+        "process": [r.thread[0] for r in ranges],
+        "thread": [r.thread[1] for r in ranges],
+    }
+    starts = [(50 if w.launch is None else w.launch) + n for n, w in enumerate(work)]
+    launches = [UNKNOWN if w.launch is None else w.launch for w in work]
+    work_rows = {
+        "kind": ["kernel"] * len(work),
+        "name": ["gemm"] * len(work),
+        "start_ns": starts,
+        "end_ns": [start + w.length for start, w in zip(starts, work, strict=True)],
+        "duration_ns": [w.length for w in work],
+        "process": [w.thread[0] for w in work],
+        "device": [w.device for w in work],
+        "stream": [0] * len(work),
+        "launch_ns": launches,
+        "launch_end_ns": launches,
+        "thread": [UNKNOWN if w.launch is None else w.thread[1] for w in work],
+        "missing": [NO_CALL if w.launch is None else "" for w in work],
+    }
+    calls = [w for w in work if w.launch is not None]
+    numbers = {
+        "start_ns": [w.launch for w in calls],
+        "end_ns": [w.launch + 1 for w in calls if w.launch is not None],
+        "process": [w.thread[0] for w in calls],
+        "thread": [w.thread[1] for w in calls],
+        "correlation": range(len(calls)),
+    }
+    threads = [
+        {"process": 1, "thread": thread, "name": name} for thread, name in (names or {}).items()
+    ]
+    return Capture(
+        frame(RANGES, range_rows),
+        frame(WORK, work_rows),
+        sum(w.length for w in work),
+        calls_frame(
+            ["api"] * len(calls),
+            [""] * len(calls),
+            {k: np.array(v, dtype="int64") for k, v in numbers.items()},
+        ),
+        threads=Threads(pd.DataFrame(threads, columns=["process", "thread", "name"])),
+    )
 
 
 def busy(tables: dict[str, pd.DataFrame], column: str = "own_ms") -> dict[str, int]:

@@ -1,17 +1,14 @@
 """Whatever the ranges and launches: device time is conserved, and lies where a search says."""
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.captures.building import unplaced
+from tests.captures.building import Range, Work, capture_of, unplaced
 from tests.examples import costly
-from workflow_src.captures.capture import RANGES, UNKNOWN, WORK, Capture, frame
-from workflow_src.captures.launches import NO_CALL
 from workflow_src.common.nesting import NOWHERE, nest, nest_overlapping, tree
 from workflow_src.placing.attributed import Attributed, attributed
 from workflow_src.placing.ledger import ALL_CAUSES
@@ -20,22 +17,6 @@ from workflow_src.tables.capture_tables import placed_tables
 
 TIMES = st.integers(0, 40)
 THREADS = st.tuples(st.sampled_from([1, 2]), st.sampled_from([1, 2, 3]))
-
-
-@dataclass(frozen=True)
-class Range:
-    name: str
-    start: int
-    end: int
-    thread: tuple[int, int]
-
-
-@dataclass(frozen=True)
-class Work:
-    launch: int | None
-    length: int
-    thread: tuple[int, int]
-    device: int
 
 
 ranges = st.lists(
@@ -48,34 +29,6 @@ ranges = st.lists(
 works = st.lists(
     st.builds(Work, st.none() | TIMES, st.integers(0, 9), THREADS, st.integers(0, 1)), max_size=12
 )
-
-
-def capture(given: list[Range], launched: list[Work]) -> Capture:
-    range_rows = {
-        "name": [r.name for r in given],
-        "domain": ["default"] * len(given),
-        "start_ns": [r.start for r in given],
-        "end_ns": [r.end for r in given],
-        "process": [r.thread[0] for r in given],
-        "thread": [r.thread[1] for r in given],
-    }
-    starts = [(50 if w.launch is None else w.launch) + n for n, w in enumerate(launched)]
-    work_rows = {
-        "kind": ["kernel"] * len(launched),
-        "name": ["gemm"] * len(launched),
-        "start_ns": starts,
-        "end_ns": [start + w.length for start, w in zip(starts, launched, strict=True)],
-        "duration_ns": [w.length for w in launched],
-        "process": [w.thread[0] for w in launched],
-        "device": [w.device for w in launched],
-        "stream": [0] * len(launched),
-        "launch_ns": [UNKNOWN if w.launch is None else w.launch for w in launched],
-        "launch_end_ns": [UNKNOWN if w.launch is None else w.launch for w in launched],
-        "thread": [UNKNOWN if w.launch is None else w.thread[1] for w in launched],
-        "missing": [NO_CALL if w.launch is None else "" for w in launched],
-    }
-    total = sum(w.length for w in launched)
-    return Capture(frame(RANGES, range_rows), frame(WORK, work_rows), total)
 
 
 def expected(given: list[Range], trees: list[int], work: Work, tree: int) -> Range | str | None:
@@ -101,7 +54,7 @@ def expected(given: list[Range], trees: list[int], work: Work, tree: int) -> Ran
 def test_device_time_is_conserved_and_lies_where_a_search_finds_it(
     given: list[Range], launched: list[Work]
 ) -> None:
-    found = attributed(capture(given, launched), None, step="a")
+    found = attributed(capture_of(given, launched), None, step="a")
     tables = placed_tables(found)
     all_is_in_a_path_or_has_a_reason(tables, given, launched)
     each_step_is_device_work_and_idle_time_by_cause(tables["steps"], tables["idle"], given)

@@ -61,15 +61,17 @@ def test_domains_of_one_thread_make_one_tree(export: Export) -> None:
     assert busy(export.tables("trainer", "default")) == {"step": 0, "step/forward": 1}
 
 
-@pytest.mark.parametrize("library", ["CCCL", "NCCL", "cuBLAS", "cuDNN"])
-def test_a_librarys_domain_is_told_from_the_users(export: Export, library: str) -> None:
-    export.domain(3, library)
+def test_a_librarys_domain_is_told_from_the_users(export: Export) -> None:
+    libraries = ["CCCL", "NCCL", "cuBLAS", "cuDNN"]
     export.range("step", 0, 100)
-    export.range("inner", 10, 50, domain=3)
+    for number, library in enumerate(libraries, start=1):
+        export.domain(number, library)
+        export.range(f"in {library}", 10 * number, 10 * number + 9, domain=number)
     export.work(20, 1)
-    assert busy(export.tables()) == {"step": 1}
-    assert notes(export.tables()) == {"libraries": 1}
-    assert busy(export.tables("default", library)) == {"step": 0, "step/inner": 1}
+    tables = export.tables()
+    assert busy(tables) == {"step": 1} and notes(tables) == {"libraries": 4}
+    assert tables["domains"].query("is_library")["domain"].tolist() == libraries
+    assert busy(export.tables("default", "NCCL")) == {"step": 0, "step/in NCCL": 1}
 
 
 def test_a_domain_without_a_name_is_the_users(export: Export) -> None:
@@ -161,13 +163,13 @@ def test_names_of_any_kind_give_different_paths(export: Export) -> None:
 
 
 def test_without_ranges_on_the_first_thread_it_is_the_one_with_most(export: Export) -> None:
-    export.range("load", 0, 100, thread=3)
-    export.range("step", 0, 50, thread=2)
-    export.range("step", 50, 100, thread=2)
+    export.range("load", 0, 100, thread=2)
+    export.range("step", 0, 50, thread=3)
+    export.range("step", 50, 100, thread=3)
     export.work(60, 1, thread=9)
     tables = export.tables()
     assert busy(tables) == {"load": 0, "step": 1}
-    assert tables["summary"]["main_thread"][0] == 2
+    assert tables["summary"]["main_thread"][0] == 3
 
 
 def test_a_library_thread_whose_ranges_do_not_count_has_no_tree(export: Export) -> None:

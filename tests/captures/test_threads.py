@@ -5,14 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.captures.building import (
     Export,
+    Range,
+    Work,
     busy,
+    capture_of,
     event,
     flow,
     launched,
@@ -23,7 +25,7 @@ from tests.captures.building import (
     unplaced,
 )
 from tests.examples import costly
-from workflow_src.captures.capture import Capture, Threads, calls_frame
+from workflow_src.captures.capture import Capture
 from workflow_src.placing import placing
 from workflow_src.placing.placing import OWN_THREAD
 from workflow_src.placing.threads import helped
@@ -235,45 +237,25 @@ def backwards(draw: st.DrawFn) -> list[tuple[str, int]]:
 
 def trained(steps: list[list[tuple[str, int]]], helper: int, name: str) -> Capture:
     """Steps whose backwards are done by a thread."""
-    ranges: list[tuple[str, int, int, int]] = []
-    launches: list[tuple[int, int]] = []
+    ranges: list[Range] = []
+    launches: list[Work] = []
     at = 0
     for step in steps:
         begin, pushed = at, []
-        launches.append((at + 1, TRAINER))
+        launches.append(Work(at + 1, 1, (1, TRAINER)))
         at += 10
         for kind, number in step:
             at += 3
             if kind == "launch":
-                launches.append((at, helper))
+                launches.append(Work(at, 1, (1, helper)))
             elif kind == "push":
                 pushed.append((f"hook {number}", at))
             else:
-                ranges.append((*pushed.pop(), at, helper))
-        ranges += [("backward", begin + 5, at + 5, TRAINER), ("step", begin, at + 8, TRAINER)]
+                ranges.append(Range(*pushed.pop(), at, (1, helper)))
+        ranges.append(Range("backward", begin + 5, at + 5, (1, TRAINER)))
+        ranges.append(Range("step", begin, at + 8, (1, TRAINER)))
         at += 10
-    return made(ranges, launches, {helper: name})
-
-
-def made(
-    ranges: list[tuple[str, int, int, int]], launches: list[tuple[int, int]], names: dict[int, str]
-) -> Capture:
-    """A capture of one process with ranges (name, start, end, thread), launches (time, thread)."""
-    spans = pd.DataFrame(ranges, columns=["name", "start_ns", "end_ns", "thread"])
-    work = pd.DataFrame(launches, columns=["launch_ns", "thread"])
-    work = work.assign(launch_end_ns=work["launch_ns"] + 1, start_ns=work["launch_ns"], process=1)
-    sources = {"start_ns": "launch_ns", "end_ns": "launch_end_ns", "process": "process"}
-    numbers = {name: work[source].to_numpy() for name, source in sources.items()}
-    numbers |= {"thread": work["thread"].to_numpy(), "correlation": np.arange(len(work))}
-    return Capture(
-        spans.assign(domain="default", process=1),
-        work.assign(end_ns=work["launch_end_ns"], duration_ns=1, missing="", kind="kernel"),
-        len(work),
-        calls_frame(["api"] * len(work), [""] * len(work), numbers),
-        threads=Threads(
-            pd.DataFrame({"process": 1, "thread": list(names), "name": list(names.values())})
-        ),
-    )
+    return capture_of(ranges, launches, {helper: name})
 
 
 @costly

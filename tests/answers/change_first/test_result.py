@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 
+from tests.answers.reading import printed, row_of
 from tests.synthetic_tables import Sample, write_tables
 from tests.workflow import ROOT
 from workflow_src.answers import stage
@@ -12,7 +13,6 @@ from workflow_src.answers.change_first.headline import Verdict, headline
 from workflow_src.answers.change_first.result import result
 from workflow_src.answers.tables import Tables
 from workflow_src.common.case import PHASES
-from workflow_src.paper.show import Printer
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ def test_the_study_levers_gives_times_beside_its_own_plain_time_where_its_number
     share = found.savings[0].share
     assert share.low.number == pytest.approx(1 - 66 / 90)
     assert not found.savings[0].alone
-    (together,) = (str(Printer()(each)) for each in result(tables).matrices[1].iloc[0, 1:])
+    (together,) = (printed(each) for each in result(tables).matrices[1].iloc[0, 1:])
     assert together == "70 %, 30.0 of 100 ms", (
         "the plain time stands beside, which isn't the case's"
     )
@@ -153,12 +153,10 @@ def test_a_measured_time_stands_before_what_was_predicted_of_it(read) -> None:
     assert known(found) == {"fused": (45.0, 44.0, 46.0), "graph": (40.0, 40.0, 40.0)}
     assert [each.measured for each in found.savings] == [False, True]
     made = result(tables)
-    printed = [
-        [str(Printer()(cell)) for cell in row] for row in made.tables["predicted"].to_numpy()
-    ]
-    assert printed == [["training step", "graph", "0.875 x", "0 of 1"]]
+    compared = [row_of(row) for row in made.tables["predicted"].to_numpy()]
+    assert compared == [["training step", "graph", "0.875 x", "0 of 1"]]
     (row,) = made.matrices[0].to_numpy()
-    assert [str(Printer()(cell)) for cell in row] == ["small", "graph 20 %¹"]
+    assert row_of(row) == ["small", "graph 20 %¹"]
 
 
 def test_overlapping_remedies_are_undecided_and_combinations_stand_in_their_own_table(read) -> None:
@@ -170,20 +168,20 @@ def test_overlapping_remedies_are_undecided_and_combinations_stand_in_their_own_
     )
     made = result(read(Sample(), remedies=guessed))
     alone, together = made.matrices
-    assert str(Printer()(alone.iloc[0, 1])) == "undecided: graph ≈ 20 % or sdpa ≈ 14 %"
+    assert printed(alone.iloc[0, 1]) == "undecided: graph ≈ 20 % or sdpa ≈ 14 %"
     assert together.columns[0] == "fp32, with sdpa+graph"
-    assert str(Printer()(together.iloc[0, 1])) == "≈ 40 %, 30.0 ms"
+    assert printed(together.iloc[0, 1]) == "≈ 40 %, 30.0 ms"
     said = headline(made)
     assert said.verdict is Verdict.UNDECIDED
     (row,) = made.opening
-    assert str(Printer()(row.cells["fp32"])) == "≈ 20 %; ≈ 40 %"
+    assert printed(row.cells["fp32"]) == "≈ 20 %; ≈ 40 %"
 
 
 def test_of_many_undecided_remedies_three_are_named(read) -> None:
     names = ("bf16", "tf32", "sdpa", "compile", "foreach")
     rows = [(each, 40.0 + place, 30.0, 49.0) for place, each in enumerate(names)]
     made = result(read(Sample(), remedies=predictions(Sample(), *rows)))
-    said = str(Printer()(made.matrices[0].iloc[0, 1]))
+    said = printed(made.matrices[0].iloc[0, 1])
     assert said == "undecided: bf16 ≈ 20 % or tf32 ≈ 18 % or sdpa ≈ 16 % or 2 more"
 
 

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
+from tests.answers.reading import row_of
 from tests.synthetic_tables import FORWARD, Sample, tables
 from workflow_src.answers.forward_time.compiled import Compiled, compiled
 from workflow_src.answers.softmax.result import softmax_of_case
 from workflow_src.answers.tables import Tables
 from workflow_src.common.words import DASH
-from workflow_src.paper.show import Printer
 
 NAMES = ("timings", "ranges", "captures", "kernels", "work")
 
@@ -27,7 +27,7 @@ def read(tmp_path: Path, *samples: Sample, **columns: object) -> Tables:
 
 
 def cells(found: Compiled, row: int) -> list[str]:
-    return [str(Printer()(cell)) for cell in found.phases.iloc[row]]
+    return row_of(found.phases.iloc[row])
 
 
 def test_a_compiled_case_stands_beside_the_eager_one(tmp_path: Path) -> None:

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pandas as pd
 
+from tests.answers.reading import printed, row_of
 from tests.synthetic_tables import Sample, tables, write_tables
 from workflow_src.answers.forward_time.result import result
 from workflow_src.answers.forward_time.steps import steps
 from workflow_src.answers.tables import Tables
 from workflow_src.common.words import DASH
-from workflow_src.paper.show import Printer
 from workflow_src.tables.timings import timings
 
 NAMES = ("timings", "ranges", "captures")
@@ -29,7 +29,7 @@ def table(tmp_path: Path, sample: Sample, **columns: object) -> pd.DataFrame:
 
 def cells(found: pd.DataFrame) -> list[str]:
     """The one row as the report prints it."""
-    return [str(Printer()(cell)) for cell in found.iloc[0]]
+    return row_of(found.iloc[0])
 
 
 def test_one_process_has_its_mean_and_deviation_beside_device_time(tmp_path: Path) -> None:
@@ -83,5 +83,5 @@ def test_what_replays_save_is_shown_by_case_where_any_was_measured(tmp_path: Pat
     for name, samples in (("replayed", [sample]), ("not", [Sample()])):
         folder = write_tables(tmp_path / name, *samples)
         passes = result(Tables.read(folder, NAMES)).passes
-        said = [str(Printer()(cell)) for table in passes for cell in table.iloc[0, 1:]]
+        said = [printed(cell) for table in passes for cell in table.iloc[0, 1:]]
         assert said == ([f"{DASH} / 1.1 x / 25 %"] if name == "replayed" else [])

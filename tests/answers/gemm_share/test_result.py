@@ -3,25 +3,13 @@
 import pandas as pd
 import pytest
 
-from tests.synthetic_tables import BACKWARD, FORWARD, Sample, write_tables
-from workflow_src.answers import stage
+from tests.answers.reading import printed, reading
+from tests.synthetic_tables import BACKWARD, FORWARD, Sample
 from workflow_src.answers.gemm_share.figure import draw
 from workflow_src.answers.gemm_share.layouts import by_layout
 from workflow_src.answers.gemm_share.result import GemmShare, parts_of_case, result
-from workflow_src.answers.tables import Tables
-from workflow_src.paper.show import Printer
 
-
-@pytest.fixture
-def read(tmp_path):
-    def reading(*samples: Sample) -> Tables:
-        return stage.read(write_tables(tmp_path, *samples), "d")
-
-    return reading
-
-
-def printed(cell: object) -> str:
-    return str(Printer()(cell))
+read = reading("d")
 
 
 def counts(found: GemmShare) -> tuple[float, ...]:

@@ -2,26 +2,15 @@
 
 import pytest
 
-from tests.synthetic_tables import FORWARD, Kernel, Sample, write_tables
-from workflow_src.answers import stage
+from tests.answers.reading import printed, reading, row_of
+from tests.synthetic_tables import FORWARD, Kernel, Sample
 from workflow_src.answers.figures import draw
 from workflow_src.answers.other_kernels.result import components_of_case, result
-from workflow_src.answers.tables import Tables
-from workflow_src.paper.show import Printer
 
 CAST: Kernel = ("forward/block/attention/qkv", "x bfloat16_copy_kernel", "copy", 6, 1_000_000)
 
 
-@pytest.fixture
-def read(tmp_path):
-    def reading(*samples: Sample) -> Tables:
-        return stage.read(write_tables(tmp_path, *samples), "c")
-
-    return reading
-
-
-def printed(cell: object) -> str:
-    return str(Printer()(cell))
+read = reading("c")
 
 
 def scaled(products: float, square: float, rest: float) -> dict[str, list[Kernel]]:
@@ -71,13 +60,13 @@ def test_precisions_are_compared_between_cases_alike_in_all_else(read):
     """A quarter of the products' time; 4 ms of all else become 8, and 1 ms of casts joins them."""
     faster = {"forward": [*scaled(0.25, 2, 2)["forward"], CAST]}
     found = result(read(Sample(), Sample(precision="bf16", kernels=faster))).precisions
-    assert [printed(cell) for cell in found["bf16, of fp32's time"]] == ["25 %", "225 %", "200 %"]
+    assert row_of(found["bf16, of fp32's time"]) == ["25 %", "225 %", "200 %"]
 
 
 def test_what_works_on_context_squared_grows_on_its_own(read):
     longest = Sample(context=512, kernels=scaled(4, 16, 5))
     found = result(read(Sample(), Sample(context=256, kernels=scaled(2, 4, 2)), longest)).contexts
-    cells = [printed(cell) for cell in found.iloc[0]]
+    cells = row_of(found.iloc[0])
     assert cells == ["fp32", "128 to 512", "16 x", "4.0 x", "5.0 x", "1 of 1"]
 
 

@@ -3,24 +3,18 @@
 import pandas as pd
 import pytest
 
+from tests.answers.reading import printed, reading, row_of
 from tests.synthetic_tables import FORWARD, Kernel, Sample, write_tables
 from workflow_src.answers import stage
 from workflow_src.answers.softmax.by_operators import alike, attention, ms_of
 from workflow_src.answers.softmax.figure import draw
 from workflow_src.answers.softmax.result import Softmax, result, softmax_of_case
-from workflow_src.answers.tables import Tables
 from workflow_src.common.words import DASH
-from workflow_src.paper.show import Printer
 
 SOFTMAX = "forward/block/attention/softmax"
 
 
-@pytest.fixture
-def read(tmp_path):
-    def reading(*samples: Sample) -> Tables:
-        return stage.read(write_tables(tmp_path, *samples), "e")
-
-    return reading
+read = reading("e")
 
 
 def sample(kernels: list[Kernel], **about: object) -> Sample:
@@ -32,7 +26,7 @@ def sample(kernels: list[Kernel], **about: object) -> Sample:
 def row(found: Softmax, name: str) -> list[str]:
     """A row of the table of medians, as printed."""
     rows = found.summary[found.summary["medians"] == name]
-    return [str(Printer()(cell)) for cell in rows.iloc[0, 1:]]
+    return row_of(rows.iloc[0, 1:])
 
 
 def test_softmax_is_held_against_the_products_kernels_alone(read):
@@ -44,7 +38,7 @@ def test_softmax_is_held_against_the_products_kernels_alone(read):
     assert case.flop_ratio.number == pytest.approx(8 / 80)
     found = result(tables)
     assert (found.longer.number, found.more.number) == (0, 1)
-    assert [str(Printer()(line.cells["fp32"])) for line in found.opening] == ["0.50 x", "0.10 x"]
+    assert [printed(line.cells["fp32"]) for line in found.opening] == ["0.50 x", "0.10 x"]
 
 
 def test_the_steps_of_softmax_are_named_in_their_order(read):
@@ -89,7 +83,7 @@ def test_fused_attention_cannot_be_told_apart(read):
     tables = read(Sample(attention="sdpa"), Sample(context=256, status={"forward": ("oom", "")}))
     found = result(tables)
     assert [case.state for case in found.cases] == ["fused", "oom"]
-    assert [str(Printer()(matrix.iloc[0, 1])) for matrix in found.matrices] == ["fused", "OOM"]
+    assert [printed(matrix.iloc[0, 1]) for matrix in found.matrices] == ["fused", "OOM"]
     assert found.summary.empty
     assert not found.ratios
 

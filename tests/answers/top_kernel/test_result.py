@@ -3,13 +3,12 @@
 import pandas as pd
 import pytest
 
-from tests.synthetic_tables import BACKWARD, FORWARD, Sample, write_tables
-from workflow_src.answers import stage
+from tests.answers.reading import printed, reading
+from tests.synthetic_tables import BACKWARD, FORWARD, Sample
 from workflow_src.answers.tables import Tables
 from workflow_src.answers.top_kernel.layer_calls import explained, in_layers
 from workflow_src.answers.top_kernel.products import product_words
 from workflow_src.answers.top_kernel.result import TopKernel, result, top_of_case
-from workflow_src.paper.show import Printer
 from workflow_src.paper.value import Value
 
 SCORES = ("scores", "forward", (128, 128, 64, 48), "void gemm_long_name", 12, 4_000_000)
@@ -17,16 +16,7 @@ VALUES = ("values", "forward", (128, 64, 128, 48), "void gemm_long_name", 12, 2_
 SAME = [("forward_backward/backward", *row[1:]) for row in FORWARD]
 
 
-@pytest.fixture
-def read(tmp_path):
-    def reading(*samples: Sample) -> Tables:
-        return stage.read(write_tables(tmp_path, *samples), "b")
-
-    return reading
-
-
-def printed(cell: object) -> str:
-    return str(Printer()(cell))
+read = reading("b")
 
 
 def top(tables: Tables, part: str) -> TopKernel:
