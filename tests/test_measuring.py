@@ -146,14 +146,6 @@ def test_only_tf32_enables_tf32() -> None:
         assert torch.backends.cuda.matmul.allow_tf32 is allowed
 
 
-def test_release_frees_gradients_and_optimizer_state() -> None:
-    workload = Workload(CASE)
-    workload.train_step()
-    workload.release()
-    assert not workload.optimizer.state
-    assert all(p.grad is None for p in workload.model.parameters())
-
-
 def test_a_benchmark_keeps_every_raw_sample_after_the_warm_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
