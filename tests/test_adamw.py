@@ -70,15 +70,6 @@ def test_the_name_chooses_the_implementation() -> None:
     assert chosen["fused"].defaults["fused"] and not chosen["fused"].defaults["foreach"]
 
 
-def test_all_three_have_the_same_settings() -> None:
-    for name in OPTIMIZERS:
-        defaults = build_optimizer(name, parameters()).defaults
-        assert defaults["lr"] == 1e-3
-        assert defaults["betas"] == (0.9, 0.999)
-        assert defaults["eps"] == 1e-8
-        assert defaults["weight_decay"] == 0.01
-
-
 def test_an_unknown_optimizer_is_refused() -> None:
     with pytest.raises(ValueError, match="'sgd'"):
         build_optimizer("sgd", parameters())
@@ -90,22 +81,6 @@ def test_an_unknown_optimizer_is_refused() -> None:
 def test_settings_out_of_range_are_refused(settings: dict[str, object]) -> None:
     with pytest.raises(ValueError):
         AdamW(parameters(), **settings)  # type: ignore[arg-type]
-
-
-def test_weight_decay_with_a_zero_gradient_shrinks_a_parameter() -> None:
-    parameter = nn.Parameter(torch.tensor([2.0], dtype=torch.float64))
-    parameter.grad = torch.zeros_like(parameter)
-    AdamW([parameter], lr=0.5, weight_decay=0.1).step()
-    assert parameter.item() == pytest.approx(2.0 * (1 - 0.5 * 0.1), rel=1e-15)
-
-
-def test_the_first_step_has_the_length_of_the_learning_rate() -> None:
-    parameter = nn.Parameter(torch.zeros(2, dtype=torch.float64))
-    parameter.grad = torch.tensor([3.0, -0.25], dtype=torch.float64)
-    AdamW([parameter], lr=0.01, eps=0.0).step()
-    torch.testing.assert_close(
-        parameter.data, torch.tensor([-0.01, 0.01], dtype=torch.float64), rtol=1e-12, atol=0
-    )
 
 
 def test_the_step_count_is_a_python_number() -> None:

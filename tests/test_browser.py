@@ -15,7 +15,7 @@ from tests.synthetic_tables import grid
 pytestmark = pytest.mark.browser
 
 READY = "#filters:not([inert])"
-WIDTHS = (390, 820, 1280)
+WIDTHS = (390, 1280)
 TABLE = "b-the-top-kernel-of-each-case-and-part"
 CASES = "cases-their-files-and-commands"
 

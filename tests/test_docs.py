@@ -8,7 +8,6 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator
 from functools import cache
@@ -18,7 +17,7 @@ from typing import Any
 import pytest
 
 from tests.test_arguments import Form, forms, parser_of
-from tests.workflow import ROOT, make_project
+from tests.workflow import ROOT, make_project, snakemake
 from workflow_src.cli.settings import configured
 from workflow_src.plan.suites import make_plan
 
@@ -192,8 +191,6 @@ def test_the_documented_targets_are_those_of_the_rules(tmp_path: Path) -> None:
     finally:
         os.chdir(here)
     assert len(targets) > 2 and again
-    words = [sys.executable, "-m", "snakemake", "-n", "--cores", "1", *sorted(targets)]
-    ended = subprocess.run(
-        [*words, "-R", *sorted(again)], cwd=project.folder, capture_output=True, text=True
-    )
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+    words = ["-n", "--cores", "1", *sorted(targets), "-R", *sorted(again)]
+    status, printed = snakemake(words, project.folder, os.environ)
+    assert status == 0, printed

@@ -31,10 +31,10 @@ SMALL = {
     r"^make": "make -o .venv/installed",
     # The same without and with it, as the project's settings are those of the smoke suite.
     r"(assemble|status)$": r'\1 CONFIG="suite=assignment"',
-    r"suite=assignment\b": "suite=smoke",
+    r"suite=assignment(_2026)?\b": "suite=smoke",
     # One case is measured anew.
     r"report\.md --config tag=after-upgrade": (
-        "results/after-upgrade/tables/mini-ctx128-fp32/timings.csv --config tag=after-upgrade"
+        "results/after-upgrade/benchmark/mini-ctx128-fp32.json --config tag=after-upgrade"
     ),
     "results/quickstart": "results/smoke",
     "mini-ctx128-fp32": "tiny-ctx16-fp32",

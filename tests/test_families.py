@@ -44,10 +44,6 @@ def test_every_real_name_has_the_expected_precision() -> None:
     assert wrong.empty, wrong[["name", "precision_ran", "found"]].to_string()
 
 
-def test_every_rule_says_why() -> None:
-    assert (load_rules()["why"] != "").all()
-
-
 REVERSED = load_rules().iloc[::-1]
 
 SUM = "at::native::func_wrapper_t<float, at::native::sum_functor<float, float, float>>"
@@ -65,18 +61,6 @@ ORDERED = {
 def test_rule_order_decides(name: str, family: str) -> None:
     assert one(name) == family
     assert one(name, REVERSED) != family
-
-
-@pytest.mark.parametrize(
-    ("name", "wrongly"),
-    [
-        ("fmha_cutlassF_bf16_aligned_64x64_rf_sm80", "gemm"),
-        ("void cublasLt::splitKreduce_kernel<32, 16, int, float, float>", "reduction"),
-    ],
-)
-def test_reversed_rules_get_it_wrong(name: str, wrongly: str) -> None:
-    assert one(name) != wrongly
-    assert one(name, REVERSED) == wrongly
 
 
 @pytest.mark.parametrize("flag", ["false", "(bool)0", "0"])

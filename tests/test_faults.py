@@ -224,20 +224,17 @@ def test_a_killed_benchmark_says_that_memory_ran_out(tmp_path: Path) -> None:
 
 @pytest.mark.nsys
 @requires_nsys
-@pytest.mark.parametrize("damage", ["cut", "overwritten", "empty", "foreign"])
-def test_a_damaged_nsys_report_gives_a_one_sentence_error(tmp_path: Path, damage: str) -> None:
+def test_a_damaged_nsys_report_gives_a_one_sentence_error(tmp_path: Path) -> None:
     good, bad = tmp_path / "good.nsys-rep", tmp_path / "bad.nsys-rep"
     nsys_cli.profile(good, ["true"], "cpu", os_tracing=False)
     content = good.read_bytes()
-    half = len(content) // 2
-    damages = {"cut": content[:half], "overwritten": content[:200] + b"\xff" * (len(content) - 200)}
-    bad.write_bytes(damages.get(damage, b"" if damage == "empty" else b"a report of its own"))
-    said = sentence(stage("captures.export_case", "--capture", bad, "--output", tmp_path / "e"))
-    assert (
-        said.startswith("bad.nsys-rep: nsys export failed")
-        and "run the same command again with -R " in said
-    )
-    assert not (tmp_path / "e").exists()
+    half, overwritten = content[: len(content) // 2], b"\xff" * (len(content) - 200)
+    for damaged in (half, content[:200] + overwritten, b"", b"a report of its own"):
+        bad.write_bytes(damaged)
+        said = sentence(stage("captures.export_case", "--capture", bad, "--output", tmp_path / "e"))
+        assert said.startswith("bad.nsys-rep: nsys export failed")
+        assert "run the same command again with -R " in said
+        assert not (tmp_path / "e").exists()
 
 
 def kineto_file(folder: Path) -> Path:

@@ -16,7 +16,6 @@ from workflow_src.model import ranges
 from workflow_src.model.adamw import build_optimizer
 from workflow_src.model.attention import MultiHeadAttention, attention_core, written_out_softmax
 from workflow_src.model.feed_forward import SwiGLU
-from workflow_src.model.flops import parameter_count
 from workflow_src.model.loss import cross_entropy
 from workflow_src.model.normalization import RMSNorm
 from workflow_src.model.rotary import RotaryEmbedding
@@ -74,11 +73,6 @@ def test_rms_norm_computes_in_float32_and_casts_back() -> None:
     torch.testing.assert_close(out, torch.ones(1, 8, dtype=torch.float16))
 
 
-def test_rms_norm_eps_dominates_near_zero() -> None:
-    x = torch.full((1, 8), 1e-4)
-    torch.testing.assert_close(RMSNorm(8)(x), x / math.sqrt(1e-8 + 1e-5))
-
-
 # --- rotary
 
 
@@ -91,22 +85,6 @@ def test_rotary_is_multiplication_by_a_complex_phase() -> None:
     expected = torch.view_as_real(pairs * torch.polar(torch.ones_like(angles), angles))
     turned = RotaryEmbedding(context, d_head)(x)
     torch.testing.assert_close(turned, expected.flatten(-2).float())
-
-
-def test_rotary_preserves_the_first_position_and_all_norms() -> None:
-    x = normal(2, 9, 8)
-    turned = RotaryEmbedding(9, 8)(x)
-    torch.testing.assert_close(turned[:, 0], x[:, 0])
-    torch.testing.assert_close(turned.norm(dim=-1), x.norm(dim=-1))
-
-
-@settings(deadline=None)
-@given(st.integers(0, 20), st.integers(0, 20), st.integers(0, 20))
-def test_rotary_product_depends_only_on_distance(first: int, second: int, shift: int) -> None:
-    rotary = RotaryEmbedding(41, 8)
-    q, k = rotary(normal(1, 8).expand(41, 8)), rotary(normal(1, 8, seed=1).expand(41, 8))
-    here, there = q[first] @ k[second], q[first + shift] @ k[second + shift]
-    torch.testing.assert_close(here, there, atol=1e-5, rtol=1e-4)
 
 
 def test_rotary_keeps_a_lower_precision() -> None:
@@ -300,14 +278,6 @@ def test_a_token_changes_no_earlier_logits(attention: str, position: int, shift:
     before, after = model(tokens), model(changed)
     torch.testing.assert_close(after[:, :position], before[:, :position])
     assert not torch.allclose(after[:, position], before[:, position])
-
-
-@pytest.mark.parametrize("attention", ON_CPU)
-def test_parameter_count_has_a_closed_form(attention: str) -> None:
-    case = small_case(attention=attention)
-    model = build_model(case)
-    assert sum(p.numel() for p in model.parameters()) == parameter_count(case)
-    assert set(model.state_dict()) == {name for name, _ in model.named_parameters()}
 
 
 def test_buffers_are_made_once_and_shared_by_all_blocks() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.test_processes import phase, result
+from tests.test_processes import phase
 from workflow_src.common.case import PHASES, Case
 from workflow_src.measure import alone, benchmark, replay
 from workflow_src.measure.cuda_graph import NotCapturableError, first_error, summary
@@ -258,10 +258,6 @@ def test_replays_of_several_processes_keep_their_process() -> None:
     said = "CUDA out of memory (in 1 of 2 processes)"
     assert found["samples_ns"] == [10, 20]
     assert found["replay"] == {"status": "oom", "reason": said}
-
-
-def test_processes_without_replay_are_merged_as_before() -> None:
-    assert "replay" not in merged([result(0, 10), result(1, 20)])["phases"]["forward"]
 
 
 def test_known_samples_of_a_replay_give_exact_numbers() -> None:

@@ -79,8 +79,9 @@ ON_A_CLUSTER = {"--profile", "--cluster", "--executor"}
 _servers: list["subprocess.Popen[str]"] = []
 _sockets = TemporaryDirectory()
 _starting = threading.Lock()
-"""Held by the thread that starts the server of stages: stories are told in threads."""
-_mine = threading.local()
+"""Held by the thread that starts a server: stories are told in threads."""
+_idle: list["subprocess.Popen[str]"] = []
+"""Servers of snakemake that answer no request."""
 
 
 def snakemake(
@@ -88,22 +89,28 @@ def snakemake(
 ) -> tuple[int, str]:
     """The exit status of a snakemake with `arguments`, and all that it printed.
 
-    A process of its own, forked from this thread's server (see snakemake_server.py).
+    A process of its own, forked from a server that is idle (see snakemake_server.py).
     """
-    if not hasattr(_mine, "server"):
-        command = [sys.executable, "-P", str(ROOT / "tests" / "snakemake_server.py")]
-        pipe = subprocess.PIPE
-        _mine.server = subprocess.Popen(command, cwd="/", stdin=pipe, stdout=pipe, text=True)
-        _servers.append(_mine.server)
+    with _starting:
+        server = _idle.pop() if _idle else _snakemake_server()
+    assert server.stdin is not None and server.stdout is not None
     with NamedTemporaryFile() as output:
         request = {"arguments": list(arguments), "folder": str(folder), "output": output.name}
         print(
             json.dumps(request | {"environment": dict(environment)}),
-            file=_mine.server.stdin,
+            file=server.stdin,
             flush=True,
         )
-        status = int(_mine.server.stdout.readline())
+        status = int(server.stdout.readline())
+        _idle.append(server)
         return status, output.read().decode(errors="replace")
+
+
+def _snakemake_server() -> "subprocess.Popen[str]":
+    command = [sys.executable, "-P", str(ROOT / "tests" / "snakemake_server.py")]
+    pipe = subprocess.PIPE
+    _servers.append(subprocess.Popen(command, cwd="/", stdin=pipe, stdout=pipe, text=True))
+    return _servers[-1]
 
 
 def run_and_wait(
