@@ -19,7 +19,6 @@ from workflow_src.common.case import Case
 from workflow_src.measure.benchmark import benchmark
 from workflow_src.placing.case_capture import read_case
 from workflow_src.placing.families import families
-from workflow_src.tables import law
 from workflow_src.tables.case_tables import case_tables
 from workflow_src.tables.laws import LAWS, READ, check, read_tables
 from workflow_src.tables.operators import in_steps
@@ -181,7 +180,7 @@ def test_a_law_fails_on_a_table_that_was_tampered_with(
     tables = read_tables(made("tiny-ctx64-fp32"))
     table, change = TAMPERED[name]
     change(tables[table])
-    found = law.check(tables, [each for each in LAWS if each.name == name])
+    found = check(tables, [each for each in LAWS if each.name == name])
     assert set(found["case"]) == {"tiny-ctx64-fp32"}
 
 

@@ -55,14 +55,9 @@ def conditions(tables: Tables) -> tuple[Conditions, ...]:
     for row, others in zip(environments(tables), meanwhile, strict=True):
         case = row.text("case")
         rows = (tables.of(name, case) for name in ("environments", "captures"))
-        captured_us = _captured_us(tables, case)
+        captured_us = cell_of(tables.of("captures", case), "captures", "host_operation_us", "us")
         cases.append(Conditions(row, others, phases.get(case), captured_us, elsewhere(*rows)))
     return tuple(cases)
-
-
-def _captured_us(tables: Tables, case: str) -> Value | None:
-    """An eager operation right before the capture; older tables don't tell."""
-    return cell_of(tables.of("captures", case), "captures", "host_operation_us", "us")
 
 
 def elsewhere(rows: pd.DataFrame, others: pd.DataFrame) -> bool:

@@ -5,12 +5,14 @@ All times are integer nanoseconds. A process or thread of -1 is unknown.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from workflow_src.captures.recording import Recording
+from workflow_src.common.csv_rows import csv_rows
 from workflow_src.common.intervals import Integers
 from workflow_src.common.printable import printable as printable
 
@@ -67,95 +69,7 @@ IMPOSSIBLE, TWICE, REUSED_NUMBERS = "impossible", "twice", "reused numbers"
 NO_KERNELS = "no kernels"
 """Notes of events that can't be so, and of a capture whose kernels the profiler didn't record."""
 
-NOTES = {
-    UNREADABLE: "the capture can't be read",
-    "unclosed": "ranges that were never closed; they are taken to end with the capture",
-    "overlapping": (
-        "ranges that begin inside another one and outlast it; a launch belongs to the latest begun "
-        "of the ranges that are open, with those that hold it from its beginning to its end"
-    ),
-    "too deep": "ranges nested more than 100 deep; they are taken to lie at that depth",
-    "crossing": "ranges that end on another thread; they belong to the thread that began them",
-    "libraries": (
-        "ranges of libraries' own domains, which don't count; capture_domains (--domains by hand) "
-        "names all that count instead"
-    ),
-    "not asked for": "ranges of domains that --domains leaves out",
-    "whole graphs": (
-        "CUDA graphs recorded as one activity each, in the path of their launch; to see their "
-        "kernels, capture again with --cuda-graph-trace=node"
-    ),
-    "bad ranges": "ranges without a beginning or a thread, or that end before they begin: left out",
-    "bad work": "device activities without a time, or that end before they begin: left out",
-    "early": (
-        "activities that start before the call that launched them: their times, or the profiler's "
-        "clocks, are wrong"
-    ),
-    "bad calls": "API calls without a time: left out",
-    "endless calls": (
-        "API calls without an end, or that end before they begin: they are taken to end where they "
-        "begin"
-    ),
-    IMPOSSIBLE: (
-        "events that can't have been then: over a day from the middle of the capture or, of a "
-        "device, over a minute before or after all API calls; left out, in no total"
-    ),
-    TWICE: "events that stand in the file twice, equal in all that is read of them: counted once",
-    "bad events": "events that can't be read, or end without having begun: left out",
-    "cut off": "the file ends in the middle; events up to there are read",
-    "lost names": "names whose text the file lacks; they are given by number",
-    "other table": "table of another name, read for the one expected",
-    "unread tables": "activities in tables that this reader doesn't know, not in any total",
-    "unread events": (
-        "events of a category that this reader doesn't know, or of none, as other profilers write "
-        "for a device's work: in no total"
-    ),
-    "no step": (
-        "no range that counts has the name that capture_step (--step by hand) gives; a * "
-        "in it stands for a number"
-    ),
-    "folded names": (
-        "names that differ from many others by numbers alone; they are one, with "
-        "* for each number, and capture_fold= (--fold= by hand) keeps them apart"
-    ),
-    "many paths": (
-        "range paths, too many to read: capture_fold (--fold by hand) is a pattern of what is left "
-        "out of names, so that ranges that differ by it are one path"
-    ),
-    "no work": "the capture holds no device activity",
-    NO_KERNELS: (
-        "calls that launch work, in a capture without a table of kernels, as tracing by hardware "
-        "leaves behind where the window closes before the program ends: capture again with "
-        "--trace=cuda-sw,nvtx"
-    ),
-    "lent": (
-        "activities launched on autograd's threads, by the names, flows or ranges of these: they "
-        "lie in what was open on the thread that called backward"
-    ),
-    "turns": (
-        "activities launched on threads that make calls only while another one waits in a range, "
-        "as autograd's do: they lie in what was open on that one"
-    ),
-    "assumed": (
-        "activities launched on threads without ranges of the program, of which nothing says whom "
-        "they work for: they are taken to lie in what was open on the main thread"
-    ),
-    "shared": (
-        "ranges and launches of a thread that works for several others, of which two waited at the "
-        "time: they are taken to belong to the one for which it did more until one went on"
-    ),
-    "unmatched": (
-        "kernels of collectives that don't come in the same order in all processes, or don't end "
-        "together: how long they waited for each other isn't told"
-    ),
-    "ranks": "ranks of one job, each traced by itself and joined: processes have their numbers",
-    REUSED_NUMBERS: (
-        "activities whose launch has the number of other launches in its process: each belongs to "
-        "the latest of them before it or, where one is left without any, to none; traces of "
-        "several ranks under one process number are like that: give each by itself"
-    ),
-    "several processes": "launches whose number processes share, so that no process is known",
-}
+NOTES = {row["note"]: row["meaning"] for row in csv_rows(Path(__file__).with_name("notes.csv"))}
 """What is said of a capture, by code; a note gives the count, and names where it helps."""
 
 

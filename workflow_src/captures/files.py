@@ -91,7 +91,10 @@ def _decompressed(path: Path, most: int = BLOCK) -> Iterator[bytes]:
         for piece in _pieces(path, most):
             total += len(piece)
             if total > allowed:
-                raise TraceError(_too_large(allowed))
+                raise TraceError(
+                    f"it unpacks to more than {allowed / GIB:.3g} GiB; if that is right, allow "
+                    f"more: --config {UNPACKED}=... (--{UNPACKED_OPTION} by hand)"
+                )
             part += piece
             if len(part) >= most:
                 yield bytes(part)
@@ -113,24 +116,12 @@ def _pieces(path: Path, most: int) -> Iterator[bytes]:
             packed = packed.lstrip(b"\0")
             inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
             while packed and not inflater.eof:
-                yield from _inflated(inflater, packed, most)
+                while piece := inflater.decompress(packed, most):
+                    yield piece
+                    packed = inflater.unconsumed_tail
                 packed = inflater.unused_data if inflater.eof else file.read(CHUNK)
                 if not (packed or inflater.eof):
                     raise EOFError("its compressed data is cut off")
-
-
-def _inflated(inflater: "zlib._Decompress", packed: bytes, most: int) -> Iterator[bytes]:
-    """What some compressed bytes add, by at most `most` bytes."""
-    while piece := inflater.decompress(packed, most):
-        yield piece
-        packed = inflater.unconsumed_tail
-
-
-def _too_large(allowed: float) -> str:
-    return (
-        f"it unpacks to more than {allowed / GIB:.3g} GiB; if that is right, allow more: "
-        f"--config {UNPACKED}=... (--{UNPACKED_OPTION} by hand)"
-    )
 
 
 def blocks(path: Path) -> Iterator[bytes]:

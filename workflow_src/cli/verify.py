@@ -9,8 +9,7 @@ import pandas as pd
 
 from workflow_src.common.arguments import Parser, existing_folder
 from workflow_src.common.errors import StageError, one_sentence
-from workflow_src.tables.law import Law, Tables
-from workflow_src.tables.laws import LAWS, read_tables
+from workflow_src.tables.laws import LAWS, Law, Tables, read_tables
 
 SHOWN = 3
 """So many violations of a law are printed, the largest first."""

@@ -126,15 +126,12 @@ def one_locked(names: Sequence[str], about: str, wait_s: float) -> Iterator[str]
             print(f"Waiting: {holders}", file=sys.stderr, flush=True)
             said, changed = holders, now
         if now - changed >= LONGEST_HOLD_S:
-            raise DeviceError(_held_too_long(holders))
+            raise DeviceError(
+                f"device: {holders}, and has been for {LONGEST_HOLD_S / 3600:g} h; if nothing is "
+                f"measured there, end that process, which lslocks names, or set {VARIABLE} to "
+                "another folder"
+            )
         time.sleep(POLL_S)
-
-
-def _held_too_long(holders: str) -> str:
-    return (
-        f"device: {holders}, and has been for {LONGEST_HOLD_S / 3600:g} h; if nothing is measured "
-        f"there, end that process, which lslocks names, or set {VARIABLE} to another folder"
-    )
 
 
 def _files(name: str) -> list[Path]:

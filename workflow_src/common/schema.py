@@ -41,17 +41,15 @@ def mapping_by(key: str, kinds: Mapping[str, Schema]) -> Schema:
     return mapping({key: choice(kinds)}) | {"allOf": conditions}
 
 
-def _is_integer(checker: object, value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
 @cache
 def _validator() -> Any:
     """The class of validators by which 2.0, unlike in JSON schema, is no integer."""
     # Importing it takes a tenth of a second, which commands without a file to check save.
     from jsonschema import Draft202012Validator, validators
 
-    types = Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer)
+    types = Draft202012Validator.TYPE_CHECKER.redefine(
+        "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
+    )
     return validators.extend(Draft202012Validator, type_checker=types)
 
 

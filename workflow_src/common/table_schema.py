@@ -4,11 +4,12 @@ tables.csv has a row per table, which says what a row of it is, and below it a r
 columns that several tables share are those of a table without a file: `case`, `study`, `capture`.
 """
 
-import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from workflow_src.common.csv_rows import csv_rows
 
 FILE = Path(__file__).with_name("tables.csv")
 
@@ -55,8 +56,7 @@ class Column:
 
 @cache
 def _rows() -> tuple[Column, ...]:
-    with FILE.open(encoding="utf-8", newline="") as file:
-        return tuple(Column(**row) for row in csv.DictReader(file))
+    return tuple(Column(**row) for row in csv_rows(FILE))
 
 
 def tables() -> Mapping[str, str]:

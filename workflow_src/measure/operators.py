@@ -110,13 +110,10 @@ def _launches(
         yield from ((call.name, call.innermost) for call in calls if not call.is_inner)
         return
     by_id = {call.event.correlation_id: call for call in calls}
-    found = [each for each in events if _is_activity(each)]
+    on_device = (each for each in events if each.device_type().name != "CPU")
+    found = (each for each in on_device if not each.is_user_annotation())
     for each in sorted(found, key=lambda each: each.start_ns()):
         yield each.name(), by_id.get(each.linked_correlation_id())
-
-
-def _is_activity(event: Any) -> bool:
-    return event.device_type().name != "CPU" and not event.is_user_annotation()
 
 
 def _values(events: Sequence[Any], calls: Sequence[Call]) -> dict[int, list[Any]]:

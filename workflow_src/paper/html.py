@@ -42,7 +42,9 @@ def inline_figures(body: str, folder: Path) -> str:
         with reading(path, "an SVG", remake(path), StageError):
             svg = path.read_text(encoding="utf-8")
             start = svg.index("<svg")
-        return figure(_own_ids(_slim(svg[start:]), path.stem), Markup(match["label"]))
+        # No other SVG of the page has its ids.
+        svg = re.sub(r'((?<!\w)id="|href="#|url\(#)', rf"\g<1>{path.stem}-", _slim(svg[start:]))
+        return figure(svg, Markup(match["label"]))
 
     return re.sub(r'<img alt="(?P<label>[^"]*)" src="(?P<target>[^"]+\.svg)" />', drawing, body)
 
@@ -66,16 +68,6 @@ def _slim(svg: str) -> str:
 
 def _rounded(number: re.Match[str]) -> str:
     return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
-
-
-def _own_ids(svg: str, name: str) -> str:
-    """An SVG whose ids no other SVG of the page has."""
-    return re.sub(r'((?<!\w)id="|href="#|url\(#)', rf"\g<1>{name}-", svg)
-
-
-def _as_code(link: re.Match[str]) -> str:
-    """A link to a file that the page's readers needn't have."""
-    return f"{link['text']} (<code>{link['target']}</code>)"
 
 
 def data_tables() -> tuple[Markup, Markup]:
@@ -125,7 +117,8 @@ def make_html(
     body = inline_figures(prose.body, folder)
     body = re.sub(r"<p>(<figure .*?</figure>)</p>", r"\1", body, flags=re.DOTALL)
     places = {**given, **made}
-    body = PLACE.sub(lambda place: str(places.get(place[1], place[0])), OUTWARD.sub(_as_code, body))
+    body = OUTWARD.sub(r"\g<text> (<code>\g<target></code>)", body)
+    body = PLACE.sub(lambda place: str(places.get(place[1], place[0])), body)
     style, program = data_tables() if 'class="long"' in body else (Markup(), Markup())
     title = next(line for line in text.splitlines() if line.startswith("# ")).lstrip("# ")
     return html_template(templates, "report.html.j2").render(

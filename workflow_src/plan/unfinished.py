@@ -1,29 +1,16 @@
 """What a run of snakemake that failed, was interrupted or was killed leaves to the next one."""
 
 import shlex
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
+from workflow_src.plan.progress import Job, Jobs
 from workflow_src.plan.times import output_of
 
 LOCKS = Path(".snakemake", "locks")
 STARTED = Path(".snakemake", "incomplete")
 """Relative to the project's folder, in which snakemake runs."""
-
-
-class Job(Protocol):
-    """A job of Snakemake's DAG."""
-
-    output: Iterable[object]
-
-
-class Jobs(Protocol):
-    """Snakemake's DAG."""
-
-    def needrun_jobs(self) -> Iterable[Job]:
-        """The jobs that were to run and haven't."""
 
 
 class Persistence(Protocol):

@@ -27,7 +27,11 @@ def evidence(values: Iterable[Value], results: str) -> tuple[Evidence, ...]:
         sources[value.key] = value.sources
         formulas.setdefault(value.key, {})[value.formula] = None
     return tuple(
-        Evidence(key, tuple(_lines(rows, results) for rows in found), tuple(_few(formulas[key])))
+        Evidence(
+            key,
+            tuple(_lines(rows, results) for rows in found),
+            tuple(islice(filter(None, formulas[key]), SHOWN)),
+        )
         for key, found in sources.items()
     )
 
@@ -36,12 +40,8 @@ def _lines(rows: Rows, results: str) -> str:
     """A file with its first line numbers, ranges of them as "3-7"."""
     shown = ", ".join(islice(_ranges(rows.numbers), SHOWN))
     total = len(rows.numbers)
-    return f"{file_of(rows.table, results)}: {shown}" + (f" ({total} lines)" if total > 1 else "")
-
-
-def file_of(table: str, results: str) -> str:
-    """The path of a table of a run."""
-    return f"{results}/plan.csv" if table == "plan" else f"{results}/tables/{table}.csv"
+    table = "plan" if rows.table == "plan" else f"tables/{rows.table}"
+    return f"{results}/{table}.csv: {shown}" + (f" ({total} lines)" if total > 1 else "")
 
 
 def _ranges(numbers: Iterable[int]) -> Iterator[str]:
@@ -52,7 +52,3 @@ def _ranges(numbers: Iterable[int]) -> Iterator[str]:
             first = ordered[start]
             yield str(first) if first == number else f"{first}-{number}"
             start = end + 1
-
-
-def _few(formulas: Iterable[str]) -> Iterator[str]:
-    return islice((formula for formula in formulas if formula), SHOWN)

@@ -6,11 +6,14 @@ A row per check, from what is read and placed of any capture, the suite's own or
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import IMPOSSIBLE, OVERHEAD, REUSED_NUMBERS, TWICE
+from workflow_src.captures.capture import IMPOSSIBLE, OVERHEAD, REUSED_NUMBERS, TWICE, early
+from workflow_src.captures.recording import Recording
+from workflow_src.common.csv_rows import csv_rows
 from workflow_src.common.intervals import Union
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.thresholds import OUTSIDE_LIMIT
@@ -62,29 +65,8 @@ class Check(StrEnum):
 
 
 MEANINGS = {
-    Check.DROPPED: "Lost events are in no table: times are too short, calls too few.",
-    Check.TRACING: "By hardware costs less time, but kernels are missing where the window closes "
-    "before the program ends; --trace=cuda-sw traces by software.",
-    Check.SCHEMA: "Another version may have what this reader doesn't know; it looks names up.",
-    Check.UNREAD: "They are in the notes, each with its reason, and in no table.",
-    Check.TWICE: "Each is counted once; two profilers, or a file joined to itself, write them.",
-    Check.IMPOSSIBLE: "They are left out: a clock was set, or a duration overflowed.",
-    Check.REUSED: "Which of the launches it was is told by time, or isn't: ranks may be merged.",
-    Check.UNANSWERED: "Kernels were lost, ran after the window, or these calls recorded a graph, "
-    "which launches nothing.",
-    Check.UNLAUNCHED: "They have no path; they were launched before the window, or calls were "
-    "lost.",
-    Check.EARLY: "The clocks of host and device are apart, so that delays and idle time are wrong.",
-    Check.OVERLAPPING: "Work launched while two are open lies in the later one, which is a guess: "
-    "coroutines, as asyncio's, can't be told apart.",
-    Check.SPAN: "Before and after, nothing is known of devices: a window that opened late or "
-    "closed early leaves little.",
-    Check.RANGES: "The rest has no path, so that answers by range are partial.",
-    Check.STEPS: "The rest is in no value per step: a warm-up, or steps that weren't found.",
-    Check.IDLE_STEPS: "The window closed while they ran, or kernels were lost.",
-    Check.PROCESSES: "Ranks that were traced without their kernels, or processes that have none.",
-    Check.WHOLE: "Steps differ, or some calls of one were lost: values per step are means.",
-    Check.OVERHEAD: "It is in the steps' times; without a profiler they are shorter.",
+    Check(row["check"]): row["meaning"]
+    for row in csv_rows(Path(__file__).with_name("certificate.csv"))
 }
 """What each check says, of any capture."""
 
@@ -112,8 +94,8 @@ def certificate(
     """
     lines = [
         *_recorded(found),
-        _share(Check.OVERHEAD, _overhead(found), FEW),
-        _share(Check.WHOLE, _not_whole(found, in_steps, launched), FEW),
+        _share(Check.OVERHEAD, _overhead(found)),
+        _share(Check.WHOLE, _not_whole(found, in_steps, launched)),
         *_covered(found, in_steps, steps),
     ]
     by_check = {check: rest for check, *rest in lines}
@@ -126,33 +108,30 @@ def doubts(found: Attributed) -> list[str]:
     return [check.value for check, *_, verdict in _recorded(found) if verdict == Verdict.DOUBT]
 
 
-Line = tuple[Check, str, str, str]
-
-
-def _line(check: Check, value: str, unit: str, verdict: Verdict) -> Line:
-    return check, value, unit, verdict.value
+Line = tuple[Check, str, str, Verdict]
+"""Check, value, unit and verdict."""
 
 
 def _recorded(found: Attributed) -> list[Line]:
     """The checks of what was recorded and read, whatever the program did."""
-    shares = {
-        Check.UNANSWERED: _unanswered(found),
-        Check.UNLAUNCHED: _unlaunched(found.work),
-        Check.EARLY: _early(found.work),
-    }
-    shown = [_share(check, count, FEW) for check, count in shares.items()]
-    return [*_facts(found), *_counts(found), *shown]
+    made, lost = found.capture.recording, found.work["missing"] != ""
+    return [
+        *_facts(made),
+        *_counts(found),
+        _share(Check.UNANSWERED, _Count(made.unanswered, made.launches)),
+        _share(Check.UNLAUNCHED, _Count(int(lost.sum()), len(lost))),
+        _share(Check.EARLY, _Count(early(found.work), int((~lost).sum()))),
+    ]
 
 
-def _facts(found: Attributed) -> list[Line]:
+def _facts(made: Recording) -> list[Line]:
     """What the profiler says of its recording."""
-    made = found.capture.recording
     major = made.schema.partition(".")[0]
     known = Verdict.OK if major in TRIED else Verdict.DOUBT
     return [
         _count(Check.DROPPED, made.dropped),
-        _line(Check.TRACING, made.tracing, "", Verdict.OK if made.tracing else Verdict.UNKNOWN),
-        _line(Check.SCHEMA, made.schema, "", known if made.schema else Verdict.UNKNOWN),
+        (Check.TRACING, made.tracing, "", Verdict.OK if made.tracing else Verdict.UNKNOWN),
+        (Check.SCHEMA, made.schema, "", known if made.schema else Verdict.UNKNOWN),
     ]
 
 
@@ -176,30 +155,20 @@ def _counts(found: Attributed) -> list[Line]:
 def _count(check: Check, number: int | None) -> Line:
     """A count that should be 0."""
     if number is None:
-        return _line(check, "", "", Verdict.UNKNOWN)
-    return _line(check, str(number), "count", Verdict.DOUBT if number else Verdict.OK)
+        return check, "", "", Verdict.UNKNOWN
+    return check, str(number), "count", Verdict.DOUBT if number else Verdict.OK
 
 
-def _share(check: Check, count: _Count, most: float) -> Line:
-    """A share that should be at most so large."""
+def _share(check: Check, count: _Count) -> Line:
+    """A share that should be at most FEW."""
+    return _told(check, count, doubted=count.share is not None and count.share > FEW)
+
+
+def _told(check: Check, count: _Count, doubted: bool = False) -> Line:
+    """A share, doubted or not where it is known."""
     if count.share is None:
-        return _line(check, "", "", Verdict.UNKNOWN)
-    verdict = Verdict.DOUBT if count.share > most else Verdict.OK
-    return _line(check, f"{count.share:.6g}", "share", verdict)
-
-
-def _unanswered(found: Attributed) -> _Count:
-    made = found.capture.recording
-    return _Count(made.unanswered, made.launches)
-
-
-def _unlaunched(work: pd.DataFrame) -> _Count:
-    return _Count(int((work["missing"] != "").sum()), len(work))
-
-
-def _early(work: pd.DataFrame) -> _Count:
-    launched = work["missing"] == ""
-    return _Count(int((launched & (work["start_ns"] < work["launch_ns"])).sum()), launched.sum())
+        return check, "", "", Verdict.UNKNOWN
+    return check, f"{count.share:.6g}", "share", Verdict.DOUBT if doubted else Verdict.OK
 
 
 def _overhead(found: Attributed) -> _Count:
@@ -230,23 +199,12 @@ def _covered(found: Attributed, in_steps: InSteps, steps: pd.DataFrame) -> list[
     without = set(found.capture.processes) - set(work["process"].unique().tolist())
     outside = _Count(total - placed, total).share
     return [
-        _told(Check.SPAN, _span(found), Verdict.OK),
-        _told(
-            Check.RANGES,
-            _Count(placed, total),
-            Verdict.DOUBT if outside is not None and outside > OUTSIDE_LIMIT else Verdict.OK,
-        ),
-        _told(Check.STEPS, _Count(in_them, total), Verdict.OK),
+        _told(Check.SPAN, _span(found)),
+        _told(Check.RANGES, _Count(placed, total), outside is not None and outside > OUTSIDE_LIMIT),
+        _told(Check.STEPS, _Count(in_them, total)),
         _count(Check.IDLE_STEPS, empty),
         _count(Check.PROCESSES, len(without)),
     ]
-
-
-def _told(check: Check, count: _Count, verdict: Verdict) -> Line:
-    """A share that is told, with this verdict where it is known."""
-    if count.share is None:
-        return _line(check, "", "", Verdict.UNKNOWN)
-    return _line(check, f"{count.share:.6g}", "share", verdict)
 
 
 def _span(found: Attributed) -> _Count:

@@ -115,11 +115,6 @@ def _unit_ns(wall: int) -> int:
     return max(wall // UNITS, 1)
 
 
-def _in_units(spans: Sequence[tuple[int, int]], unit_ns: int) -> list[tuple[int, int]]:
-    """Spans of nanoseconds in units, none of them narrower than one."""
-    return [(start // unit_ns, max(length // unit_ns, 1)) for start, length in spans]
-
-
 def _lanes(found: Timeline, step: pd.Series, colors: Mapping[str, str]) -> list[Lane]:
     """The lanes of one step, their times counted from its start."""
     ranges, work, idle = (
@@ -156,10 +151,12 @@ def _by(
 ) -> Iterator[Boxes]:
     """Rows with start_ns and end_ns as boxes, for each value of `column` in its color."""
     wall = int(step["end_ns"] - step["start_ns"])
+    unit_ns = _unit_ns(wall)
     for name, mine in rows.sort_values("start_ns").groupby(column, sort=False):
         starts, lengths = mine["start_ns"] - step["start_ns"], mine["end_ns"] - mine["start_ns"]
         spans = merged(zip(starts.tolist(), lengths.tolist(), strict=True), wall // RESOLUTION)
-        spans = _in_units(spans, _unit_ns(wall))
+        # None is narrower than a unit.
+        spans = [(start // unit_ns, max(length // unit_ns, 1)) for start, length in spans]
         text = f"{name}: {milliseconds(int(lengths.sum()))} in {len(mine)}"
         if "family" in mine:
             times = mine.groupby("family")["duration_ns"].sum().sort_values(ascending=False)

@@ -13,7 +13,7 @@ from workflow_src.answers.forward_time.pairs import TABLE, pairs
 from workflow_src.answers.forward_time.steps import steps
 from workflow_src.answers.launch_bound import Limit, kernel_us, limit
 from workflow_src.answers.left_out import NOTHING_KNOWN, left_out
-from workflow_src.answers.matrix import by_precision, matrices
+from workflow_src.answers.matrix import in_columns, matrices
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes, phase_times
 from workflow_src.common import words
@@ -61,10 +61,7 @@ def result(tables: Tables) -> ForwardTime:
     """
     times = {case: _times(tables, case) for case in tables.cases}
     cases, chosen = tuple(times.values()), example(tables)
-    columns = {
-        precision: [times[case] for case in mine]
-        for precision, mine in by_precision(tables.cases).items()
-    }
+    columns = in_columns(tables.cases, times)
     below, us = limit(tables), {each.case: kernel_us(tables, each) for each in cases}
     bound = {case for case in times if below.bound(us[case])}
     return ForwardTime(

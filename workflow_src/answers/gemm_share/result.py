@@ -22,7 +22,7 @@ from workflow_src.answers.gemm_share.layouts import layouts
 from workflow_src.answers.gemm_share.step_rates import step_cell
 from workflow_src.answers.kernels import captured, device_ms, product_share
 from workflow_src.answers.left_out import NOTHING_KNOWN, left_out, without_disturbed
-from workflow_src.answers.matrix import by_precision, matrices
+from workflow_src.answers.matrix import in_columns, matrices
 from workflow_src.answers.parts import Part, parts_table
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common import words
@@ -69,10 +69,7 @@ def result(tables: Tables) -> GemmShare:
     changes = {case: change(tables, case) for case in tables.cases}
     every, chosen = tuple(changes.values()), example(tables)
     counted = undisturbed(tables)
-    columns = {
-        precision: [changes[case] for case in mine]
-        for precision, mine in by_precision(counted).items()
-    }
+    columns = in_columns(counted, changes)
     compared = [changes[case] for case in counted if changes[case].points]
     known = [each for each in compared if each.falls and each.more_by_optimizer is not None]
     shared = any(each.forward or each.step for each in every)

@@ -10,7 +10,7 @@ from workflow_src.answers.conditions import undisturbed
 from workflow_src.answers.example import at_each_precision, example
 from workflow_src.answers.kernels import captured, device_ms
 from workflow_src.answers.left_out import left_out, without_disturbed
-from workflow_src.answers.matrix import by_precision, matrices
+from workflow_src.answers.matrix import in_columns, matrices
 from workflow_src.answers.parts import Part, parts_table
 from workflow_src.answers.softmax.by_operators import alike, attention, flop_ratio, ms_of
 from workflow_src.answers.softmax.memory import bandwidth, moved
@@ -108,10 +108,7 @@ def result(tables: Tables) -> Softmax:
     timed = {case: found for case, found in cases.items() if found.state == "ok"}
     counted = {case: timed[case] for case in undisturbed(tables) if case in timed}
     mine = {case: found for case, found in counted.items() if case.attention == "naive"} or counted
-    columns = {
-        precision: [mine[case] for case in some if case in mine]
-        for precision, some in by_precision(tables.cases).items()
-    }
+    columns = in_columns(tables.cases, mine)
     chosen, fused = example(tables), [c for c in cases.values() if c.state == FUSED]
     shown = {case.precision: cases[case].steps for case in at_each_precision(tables, chosen)}
     return Softmax(

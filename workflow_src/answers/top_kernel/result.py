@@ -10,7 +10,7 @@ from workflow_src.answers.among import Among, among
 from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.example import example
 from workflow_src.answers.left_out import NOTHING_KNOWN, left_out
-from workflow_src.answers.matrix import by_precision, matrices
+from workflow_src.answers.matrix import in_columns, matrices
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.top_kernel.products import FORWARD, Product
 from workflow_src.answers.top_kernel.top import (
@@ -68,10 +68,7 @@ def result(tables: Tables) -> TopKernels:
     """Answer (b) from timings, kernels, captures, ranges and, where there is any, products."""
     tops = {case: tops_of(tables, case) for case in tables.cases}
     states = {case: rows_of_part(tables, case, FORWARD)[0] for case in tables.cases}
-    columns = {
-        precision: [tops[case] for case in mine]
-        for precision, mine in by_precision(tables.cases).items()
-    }
+    columns = in_columns(tables.cases, tops)
     leaders = {name: leader(mine, FORWARD) for name, mine in columns.items()}
     chosen = example(tables)
     cells = {name: _cell(each) for name, each in leaders.items()}

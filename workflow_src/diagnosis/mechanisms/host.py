@@ -191,29 +191,30 @@ def _at_step_begin(subject: Subject, rows: pd.DataFrame) -> bool:
     return bool(after.sum() > rows["gap_ns"].sum() / 2)
 
 
+def _large_places(subject: Subject, loading: bool) -> list[Found]:
+    """The large gaps in which a batch is waited for, or all others."""
+    places = [(*_is_loading(subject, rows), rows) for rows in _large(subject)]
+    return [
+        _found(subject, rows, rows["like_ns"], where)
+        for where, is_loading, rows in places
+        if is_loading == loading
+    ]
+
+
 @mechanism("slow_loader")
 def find_slow_loader(subject: Subject) -> list[Found]:
     """A long gap of the host in the range that fetches a batch, or before the batch is sent."""
-    found = []
+    found = _large_places(subject, loading=True)
     if len(rows := _of_loader(subject)):
         where = common_path(paths_in_gaps(subject, rows_of(rows)))
-        found.append(_found(subject, rows, rows["like_ns"], where))
-    for rows in _large(subject):
-        where, loading = _is_loading(subject, rows)
-        if loading:
-            found.append(_found(subject, rows, rows["like_ns"], where))
+        found.insert(0, _found(subject, rows, rows["like_ns"], where))
     return found
 
 
 @mechanism("host_gap")
 def find_host_gaps(subject: Subject) -> list[Found]:
     """A long gap of the host, in each step, that isn't in the range that fetches a batch."""
-    found = []
-    for rows in _large(subject):
-        where, loading = _is_loading(subject, rows)
-        if not loading:
-            found.append(_found(subject, rows, rows["like_ns"], where))
-    return found
+    return _large_places(subject, loading=False)
 
 
 @mechanism("crowded_cores")

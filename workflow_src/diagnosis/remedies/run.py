@@ -194,13 +194,9 @@ class CaseOfRun:
         hosts = dict(self.hosts(usual))
         for name in PASSES:
             hosts.setdefault(name, Span(0.0, 0.0, 0.0))
-        spread = _luck(self.timing(phase))
-        return PlainStep(self.abouts[phase], self.plain_ms(phase), hosts, spread, graph_gap_ns)
-
-
-def _luck(row: dict[str, Any]) -> Span:
-    """How processes differ, as factors."""
-    return luck(float(row["median_ms"]), *_ends_ms(row))
+        plain_ms = self.plain_ms(phase)
+        spread = luck(plain_ms, *_ends_ms(self.timing(phase)))
+        return PlainStep(self.abouts[phase], plain_ms, hosts, spread, graph_gap_ns)
 
 
 def _ends_ms(row: dict[str, Any]) -> tuple[float, float]:
