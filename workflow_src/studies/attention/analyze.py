@@ -57,16 +57,12 @@ def kernel_count(row: Row) -> Row:
     Empty if not profiled, or if a profile recorded nothing. Backward's are those of forward and
     backward together minus those of forward.
     """
-    if not all(row[key] for key in RECORDS if key in row):
+    recorded = [row[key] for key in RECORDS if key in row]
+    if not recorded or not all(recorded):
         return {}
-    if "activities" in row:
-        done = working(row["activities"])
-        return {"kernels": calls(done), "busy_ms": busy_ns(done) / NS_PER_MS}
-    if "both_activities" in row:
-        both, forward = working(row["both_activities"]), working(row["forward_activities"])
-        busy_ms = (busy_ns(both) - busy_ns(forward)) / NS_PER_MS
-        return {"kernels": calls(both) - calls(forward), "busy_ms": busy_ms}
-    return {}
+    both, forward = working(recorded[0]), working(row.get("forward_activities", ()))
+    busy_ms = (busy_ns(both) - busy_ns(forward)) / NS_PER_MS
+    return {"kernels": calls(both) - calls(forward), "busy_ms": busy_ms}
 
 
 def kernel_rows(activities: Iterable[Row]) -> list[Row]:

@@ -14,12 +14,8 @@ DIVISORS = (32, 16, 8, 2, 1)
 
 def derive(point: Point, rows: list[Row]) -> list[Row]:
     """The rows with divisor; measured ones also with rate, kernel, tile, waves and busy time."""
-    return [row | _size(row) | _product(row) for row in rows]
-
-
-def _size(row: Row) -> Row:
-    """What a row's size means for alignment; empty for a row without a size."""
-    return {"divisor": divisor(row["n"])} if "n" in row else {}
+    sizes: list[Row] = [{"divisor": divisor(row["n"])} if "n" in row else {} for row in rows]
+    return [row | size | _product(row) for row, size in zip(rows, sizes, strict=True)]
 
 
 def _product(row: Row) -> Row:

@@ -35,6 +35,8 @@ TRIALS = ((LAZY, False), (LAZY, True), (EAGER, True))
 Where that step starts cuBLAS itself, EAGER has all of cuBLAS's code loaded in it.
 """
 
+CASE = ("size", "context", "batch")
+
 READER = "workflow_src.studies.warmup.read_capture"
 
 LOADING = "CUDA_MODULE_LOADING"
@@ -44,12 +46,7 @@ LOADING = "CUDA_MODULE_LOADING"
 def about(point: Point) -> Row:
     """What the rows of a point have in common."""
     case = case_of(point, point["size"], "fp32")
-    return {
-        "config": case.case,
-        "size": case.size,
-        "context": case.context,
-        "batch": case.batch,
-    }
+    return {"config": case.case} | {name: getattr(case, name) for name in CASE}
 
 
 def measure_cause(point: Point) -> list[Row]:
@@ -128,7 +125,9 @@ def run(point: Point) -> dict[str, Any]:
     workload.synchronize()
     build_ns = time.perf_counter_ns() - start
     if point.get("prepared"):
-        _start_cublas(workload.device)
+        # A product loads cuBLAS and makes its handle and workspace.
+        one = torch.ones(8, 8, device=workload.device)
+        (one @ one).sum().item()
 
     def step(phase: str) -> None:
         with range_(phase):
@@ -139,12 +138,6 @@ def run(point: Point) -> dict[str, Any]:
     with nsys_window(point["device"]):
         found = {phase: time_steps(partial(step, phase), wait, steps) for phase in PHASES}
     return {"build_ns": build_ns, "steps_ns": found}
-
-
-def _start_cublas(device: torch.device) -> None:
-    """Multiply two matrices, which loads cuBLAS and makes its handle and workspace."""
-    one = torch.ones(8, 8, device=device)
-    (one @ one).sum().item()
 
 
 def main() -> None:
