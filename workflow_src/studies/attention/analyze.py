@@ -6,7 +6,7 @@ from workflow_src.common.traffic import ELEMENT_BYTES
 from workflow_src.common.units import MIB, NS_PER_MS
 from workflow_src.studies import join_points
 from workflow_src.studies.attention.work import Shape, peak_bytes
-from workflow_src.studies.rows import busy_ns, calls
+from workflow_src.studies.rows import busy_ns, calls, summed
 from workflow_src.studies.study import Point, Row
 
 NO_WORK = "bookkeeping"
@@ -65,36 +65,29 @@ def kernel_count(row: Row) -> Row:
     return {"kernels": calls(both) - calls(forward), "busy_ms": busy_ms}
 
 
+KERNEL = {"kernel": "short_name", "family": "family"}
+
+
 def kernel_rows(activities: Iterable[Row]) -> list[Row]:
     """A row per kernel and operator that launched it, most time first.
 
     Each has its calls, busy time (ms) and share (0 to 1) of the total busy time.
     """
-    done = working(activities)
-    total = busy_ns(done)
-    grouped: dict[tuple[str, str, str], list[Row]] = {}
-    for activity in done:
-        key = (activity["operator"], activity["short_name"], activity["family"])
-        grouped.setdefault(key, []).append(activity)
-    found = [
-        {"operator": operator, "kernel": kernel, "family": family, "calls": calls(mine)}
-        | {"busy_ms": busy_ns(mine) / NS_PER_MS, "share": busy_ns(mine) / total}
-        for (operator, kernel, family), mine in grouped.items()
-    ]
-    return sorted(found, key=lambda row: float(row["busy_ms"]), reverse=True)
+    found = summed(working(activities), operator="operator", **KERNEL)
+    total = busy_ns(found)
+    shares = [_in_ms(row) | {"share": row["busy_ns"] / total} for row in found]
+    return sorted(shares, key=lambda row: float(row["busy_ms"]), reverse=True)
 
 
 def product_rows(activities: Iterable[Row]) -> list[Row]:
     """A row (sweep "plain_kernel") per range and kernel of a module: calls, busy time (ms)."""
-    grouped: dict[tuple[str, str, str], list[Row]] = {}
-    for activity in working(activities):
-        key = (activity["range"], activity["short_name"], activity["family"])
-        grouped.setdefault(key, []).append(activity)
-    return [
-        {"sweep": "plain_kernel", "product": product, "kernel": kernel, "family": family}
-        | {"calls": calls(mine), "busy_ms": busy_ns(mine) / NS_PER_MS}
-        for (product, kernel, family), mine in grouped.items()
-    ]
+    found = summed(working(activities), product="range", **KERNEL)
+    return [{"sweep": "plain_kernel"} | _in_ms(row) for row in found]
+
+
+def _in_ms(row: Row) -> Row:
+    kept = {key: cell for key, cell in row.items() if key != "busy_ns"}
+    return kept | {"busy_ms": row["busy_ns"] / NS_PER_MS}
 
 
 if __name__ == "__main__":

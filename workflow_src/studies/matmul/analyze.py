@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.placing.kernel_words import tile
 from workflow_src.studies import join_points
-from workflow_src.studies.matmul.waves import covered
+from workflow_src.studies.matmul.tiles import covered
 from workflow_src.studies.rows import busy_ns, calls
 from workflow_src.studies.study import Point, Row
 

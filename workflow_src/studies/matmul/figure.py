@@ -57,10 +57,10 @@ def draw_sizes(axes: Axes, rows: list[Product]) -> None:
 
 def draw_edge(axes: Axes, rows: list[Product]) -> None:
     """Rate across the assumed edge; lines mark it and where the tiles that ran take more waves."""
-    edge, tile = rows[0].line.whole("edge"), "x".join(map(str, TILE))
+    edge = rows[0].line.whole("edge")
     axes.plot(*_points(rows), color=LINE_COLORS[0], marker="o", label=rows[0].precision)
     if edge:
-        axes.axvline(edge, color="black", linestyle="--", label=f"edge of {tile}, n = {edge}")
+        axes.axvline(edge, color="black", linestyle="--", label=f"edge of {TILE}, n = {edge}")
     if rise := more_waves(rows):
         label = f"{rise.covered[1]} waves from n = {rise.n}"
         axes.axvline(rise.n or 0, color="black", linestyle=":", label=label)

@@ -11,7 +11,7 @@ from workflow_src.paper.value import Cell, Marked, Value, computed, ratio
 from workflow_src.placing.kernel_words import built_for
 from workflow_src.studies.lines import Line, lines
 from workflow_src.studies.matmul.points import PRECISIONS
-from workflow_src.studies.matmul.waves import covered
+from workflow_src.studies.matmul.tiles import covered
 
 APART = 0.05
 """Samples are unsteady if their 20th or 80th percentile is further from the median than this."""
