@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.answers.reading import printed
+from tests.answers.reading import printed, row_of
 from tests.answers.subsets import ROOT, empty, subset
 from tests.answers.test_any_subset import check
 from tests.synthetic_tables import Sample, write_tables

@@ -73,6 +73,22 @@ def panels(rows: Sequence[Row], columns: int = 3) -> tuple[Figure, Iterator[tupl
     return figure, iter(zip(headings, axes, strict=False))
 
 
+def row_of(
+    count: int, size: tuple[float, float], sharex: bool = False, sharey: bool = False
+) -> tuple[Figure, list[Axes]]:
+    """A figure with so many panels side by side; its size is in inches."""
+    figure = plt.figure(figsize=size, layout="constrained")
+    panels = figure.subplots(1, count, squeeze=False, sharex=sharex, sharey=sharey)
+    return figure, list(panels.flat)
+
+
+def bars(middle: Sequence[float], ends: Sequence[tuple[float, float]]) -> list[list[float]]:
+    """How far the ends of error bars are below and above the middle, as matplotlib takes them."""
+    pairs = list(zip(middle, ends, strict=True))
+    below = [max(0.0, at - low) for at, (low, _) in pairs]
+    return [below, [max(0.0, high - at) for at, (_, high) in pairs]]
+
+
 def nothing(message: str) -> Figure:
     """A figure with only a message that says why there is nothing to show."""
     figure = plt.figure(figsize=(6, 1.2))

@@ -6,7 +6,7 @@ import pandas as pd
 
 from workflow_src.common.thresholds import HOST_CHANGED
 from workflow_src.paper.value import Value
-from workflow_src.studies.lines import lines
+from workflow_src.studies.lines import lines, most, number
 
 TIMES = ("median_ms", "plain_ms")
 """The columns that hold a measured time, of which any study with times has one."""
@@ -34,8 +34,7 @@ def conditions(table: pd.DataFrame, study: str) -> Conditions:
         [value for line in every if (value := line.value(f"host_operation_us_{end}", "us"))]
         for end in ("least", "most")
     )
-    low = min(fastest, key=lambda value: value.number, default=None)
-    high = max(slowest, key=lambda value: value.number, default=None)
+    low, high = min(fastest, key=number, default=None), most(slowest)
     timed = any(line.has(column) for line in every for column in TIMES)
     changed = low is not None and high is not None and high.number > HOST_CHANGED * low.number
     return Conditions(tuple(attached), low, high, timed and changed)

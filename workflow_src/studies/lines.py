@@ -47,10 +47,13 @@ class Line:
         """A cell as a value; None where it is empty or no number."""
         return value(self.cells.get(column), unit, self.rows, formula=formula or column)
 
+    def measured(self, column: str, unit: str = "ms") -> Value | None:
+        """As `value`; None where the line wasn't measured."""
+        return self.value(column, unit) if self.ok else None
+
     def amount(self, column: str) -> float:
         """A cell as a number to draw or to sort by; 0 where it is empty."""
-        found = self.value(column, "")
-        return found.number if found else 0.0
+        return number(self.value(column, ""))
 
     def has(self, *columns: str) -> bool:
         """Whether all of these cells hold a number."""
@@ -60,6 +63,21 @@ class Line:
         """A cell with two others as its ends; None where it is empty."""
         found = self.value(middle, unit)
         return found and Ranged(found, self.value(low, unit), self.value(high, unit))
+
+    @property
+    def times(self) -> Cell:
+        """The median time (ms) with the 20th and the 80th percentile."""
+        return self.ranged("median_ms", "p20_ms", "p80_ms", "ms")
+
+    @property
+    def phase(self) -> str:
+        """The phase in words."""
+        return words.PHASES.get(self.text("phase"), self.text("phase"))
+
+    def named(self, *columns: str) -> str:
+        """What some cells say, one after another."""
+        found = (self.text(column).removesuffix(".0").replace("_", " ") for column in columns)
+        return " ".join(filter(None, found))
 
     def true(self, column: str) -> bool:
         """Whether a cell says so."""
@@ -90,6 +108,21 @@ def lines(table: pd.DataFrame, study: str) -> tuple[Line, ...]:
         Line(name, int(number), {str(key): cell for key, cell in row.items()})
         for number, row in zip(table.index, rows, strict=True)
     )
+
+
+def where(every: Iterable[Line], **cells: str) -> list[Line]:
+    """The lines with these texts in these columns."""
+    return [line for line in every if all(line.text(name) == cells[name] for name in cells)]
+
+
+def number(value: Value | None) -> float:
+    """A value as a number to draw or to sort by; 0 where it is missing."""
+    return value.number if value else 0.0
+
+
+def most(values: Iterable[Value | None]) -> Value | None:
+    """The largest of the values that are there."""
+    return max(filter(None, values), key=number, default=None)
 
 
 def shown(rows: Sequence[Mapping[str, Cell]]) -> pd.DataFrame:
@@ -164,6 +197,12 @@ def absolute(off: Value) -> Value:
     return Value(abs(off.number), "share", off.sources, f"|{off.formula}|")
 
 
+def joined(values: Iterable[Value | None]) -> Cell:
+    """Values with arrows between them; None without any."""
+    every = tuple(values)
+    return Joined(every) if any(every) else None
+
+
 def out_of(found: Sequence[Value], every: Sequence[Value]) -> Cell:
     """How many of all: "3 of 4", with the sources of all; None without any."""
     if not every:
@@ -174,7 +213,7 @@ def out_of(found: Sequence[Value], every: Sequence[Value]) -> Cell:
 
 def ranged(values: Sequence[Value]) -> Cell:
     """The median, with the least and the most of several; None without any."""
-    ends = sorted(values, key=lambda value: value.number)
+    ends = sorted(values, key=number)
     if len(ends) < 2:
         return ends[0] if ends else None
     return Ranged(median(values), ends[0], ends[-1])
@@ -182,7 +221,7 @@ def ranged(values: Sequence[Value]) -> Cell:
 
 def spread(values: Iterable[Value | None]) -> Cell:
     """The least to the most, or one of them if both look alike; None without any."""
-    ends = sorted((each for each in values if each), key=lambda value: value.number)
+    ends = sorted(filter(None, values), key=number)
     if not ends:
         return None
     low, high = ends[0], ends[-1]

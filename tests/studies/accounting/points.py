@@ -45,11 +45,11 @@ FORWARD = {"measurement": "component", "steps": 2} | SIZE | FINE
 CEILING = {"measurement": "ceiling", "precision": "fp32", "dtype": "float32"} | FINE
 
 PRODUCTS = [
-    CEILING | {"ceiling": "matmul 100", "side": 100, "samples_ns": [1_000_000]},
-    CEILING | {"ceiling": "matmul 200", "side": 200, "samples_ns": [4_000_000]},
+    CEILING | {"kind": "compute", "flops": 2 * 100**3, "samples_ns": [1_000_000]},
+    CEILING | {"kind": "compute", "flops": 2 * 200**3, "samples_ns": [4_000_000]},
 ]
 
-COPY = CEILING | {"ceiling": "copy", "elements": 1000, "samples_ns": [4_000]}
+COPY = CEILING | {"kind": "bandwidth", "bytes": 8000, "samples_ns": [4_000]}
 
 
 def activity(name: str, inside: str, busy_ns: int) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.studies.attention.test_result import found, pair
+from tests.studies.attention.test_chapter import found, pair
 from tests.studies.tables import printed, table
 from workflow_src.common.words import DASH
 from workflow_src.studies.attention.modules import calls_compared

@@ -7,6 +7,7 @@ from tests.studies.warmup.first_steps import capture
 from tests.workflow import ROOT
 from workflow_src.common.errors import TraceError
 from workflow_src.plan.config import load
+from workflow_src.studies import programs
 from workflow_src.studies.warmup import cause as cause_of
 from workflow_src.studies.warmup.measure import measure
 from workflow_src.studies.warmup.points import points
@@ -30,13 +31,17 @@ def test_the_cause_is_measured_by_one_program_under_nsys_and_without(monkeypatch
     def export(output, database):
         capture(database.parent, CAUSE["steps"]).rename(database)
 
+    read = programs.run_tied
+
     def run_tied(program):
+        if program[2] == cause_of.READER:
+            return read(program)
         ran.append((told(), program))
         times = {"forward": [3, 2], "forward_backward": [5, 4]}
         Path(program[-1]).write_text(json.dumps({"build_ns": 7, "steps_ns": times}))
         return subprocess.CompletedProcess(program, 0)
 
-    monkeypatch.setattr(cause_of, "run_tied", run_tied)
+    monkeypatch.setattr(programs, "run_tied", run_tied)
     monkeypatch.setattr(cause_of.nsys_cli, "profile", profile)
     monkeypatch.setattr(cause_of.nsys_cli, "export_sqlite", export)
     monkeypatch.delenv("CUDA_MODULE_LOADING", raising=False)
@@ -62,7 +67,7 @@ def test_a_program_that_fails_is_a_row(monkeypatch):
 
     monkeypatch.setattr(cause_of.nsys_cli, "profile", missing)
     ended = subprocess.CompletedProcess([], 3)
-    monkeypatch.setattr(cause_of, "run_tied", lambda program: ended)
+    monkeypatch.setattr(programs, "run_tied", lambda program: ended)
     rows = measure(CAUSE)
     assert [(row["sweep"], row["status"]) for row in rows] == [
         ("traced", "skipped"),

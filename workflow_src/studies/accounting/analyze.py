@@ -5,8 +5,6 @@ Formulas are evaluated here and not in measure, so that editing one makes no mea
 
 from collections import Counter
 
-import numpy as np
-
 from workflow_src.common.case import Case
 from workflow_src.common.ceilings import RATES, rate_of
 from workflow_src.common.units import MIB, NS_PER_MS
@@ -105,22 +103,10 @@ def _components(case: Case, row: Row) -> list[Row]:
 
 
 def _ceiling(row: Row) -> Row:
-    """A ceiling's rate: that of its fastest sample.
-
-    Points of earlier versions have only products and a copy, without their work; their rate is
-    that of the median, as they were published.
-    """
-    ran = "median_ms" in row
-    if "kind" in row:
-        rate = {RATES[row["kind"]][1]: rate_of(row, min(row["samples_ns"]))} if ran else {}
-        return row | rate
-    if "side" in row:
-        flops = 2 * row["side"] ** 3
-        rate = {"tflop_per_s": tflop_per_s(flops, row["median_ms"])} if ran else {}
-        return row | {"flops": flops} | rate
-    moved = 2 * row["elements"] * np.dtype(row["dtype"]).itemsize
-    rate = {"gb_per_s": moved / (row["median_ms"] * 1e6)} if ran else {}
-    return row | {"bytes": moved} | rate
+    """A ceiling's rate: that of its fastest sample."""
+    if "median_ms" not in row:
+        return row
+    return row | {RATES[row["kind"]][1]: rate_of(row, min(row["samples_ns"]))}
 
 
 if __name__ == "__main__":

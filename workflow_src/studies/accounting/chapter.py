@@ -10,13 +10,18 @@ from workflow_src.common.words import PHASES
 from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Cell, Joined, Value, ratio
 from workflow_src.studies.accounting.phases import Phase, marked, phases, rule
-from workflow_src.studies.accounting.roofline import (
-    Ceilings,
-    Component,
-    ceilings,
-    components,
+from workflow_src.studies.accounting.roofline import Ceilings, Component, ceilings, components
+from workflow_src.studies.lines import (
+    Line,
+    absolute,
+    gib,
+    lines,
+    most,
+    shown,
+    spread,
+    unmeasured,
+    where,
 )
-from workflow_src.studies.lines import Line, absolute, gib, lines, shown, spread, unmeasured
 
 TITLE = "Accounting: FLOPs, memory, utilization and the roofline"
 QUESTION = "How right are formulas for FLOPs and memory, and what rate does a whole pass reach?"
@@ -47,15 +52,12 @@ def result(table: pd.DataFrame, of_the_run: pd.DataFrame) -> Accounting:
     every = lines(table, "accounting")
     known = ceilings(every)
     found = phases(every, known)
-    models = [line for line in every if line.text("measurement") == "model"]
+    models = where(every, measurement="model")
     rules = {line.text("size"): rule(line, "step_rule_flops") for line in models}
-    forward = [each for each in found if each.name == "forward" and each.utilization]
-    used = {
-        name: tuple(
-            each.utilization for each in forward if each.key[1] == name and each.utilization
-        )
-        for name in dict.fromkeys(each.key[1] for each in forward)
-    }
+    used: dict[str, tuple[Value, ...]] = {}
+    for each in found:
+        if each.name == "forward" and each.utilization:
+            used[each.key[1]] = (*used.get(each.key[1], ()), each.utilization)
     return Accounting(
         rule=tuple(value for value in rules.values() if value),
         off=tuple(absolute(each.off) for each in found if each.off),
@@ -65,8 +67,10 @@ def result(table: pd.DataFrame, of_the_run: pd.DataFrame) -> Accounting:
         phases=shown([_phase(each) for each in found]),
         components=shown([_component(each) for each in components(every, known)]),
         roofs=shown([_roof(each) for each in known.values()]),
-        ceilings=shown([_ceiling(line) for line in every if _is_ceiling(line)]),
-        missing=unmeasured(every, _name),
+        ceilings=shown(
+            [_ceiling(line) for line in where(every, measurement="ceiling", status="ok")]
+        ),
+        missing=unmeasured(every, lambda line: line.named(*NAMED)),
     )
 
 
@@ -130,15 +134,10 @@ def _phase(each: Phase) -> dict[str, Cell]:
         "peak, GiB": each.peak or each.line.state,
         "predicted": each.predicted,
         "off by": each.off,
-        "median, ms": _time(each.line),
+        "median, ms": each.line.times if each.line.ok else None,
         "device works": each.working,
         "of a reference product": each.mfu,
     }
-
-
-def _time(line: Line) -> Cell:
-    """The median with its 20th and 80th percentile."""
-    return line.ranged("median_ms", "p20_ms", "p80_ms", "ms") if line.ok else None
 
 
 def _component(each: Component) -> dict[str, Cell]:
@@ -163,24 +162,18 @@ def _roof(each: Ceilings) -> dict[str, Cell]:
     }
 
 
-def _is_ceiling(line: Line) -> bool:
-    return line.text("measurement") == "ceiling" and line.ok
-
-
 def _ceiling(line: Line) -> dict[str, Cell]:
     return {
         "precision": line.text("precision"),
         "ceiling": line.text("ceiling"),
-        "median, ms (20th to 80th percentile)": _time(line),
+        "median, ms (20th to 80th percentile)": line.times,
         "fastest sample, TFLOP/s": line.value("tflop_per_s", "TFLOP/s"),
         "fastest sample, GB/s": line.value("gb_per_s", "GB/s"),
     }
 
 
-def _name(line: Line) -> str:
-    told = ("size", "precision", "measurement", "phase", "component", "ceiling")
-    found = [line.text(column).replace("_", " ") for column in told]
-    return " ".join(filter(None, found))
+NAMED = ("size", "precision", "measurement", "phase", "component", "ceiling")
+"""What tells a line that wasn't measured."""
 
 
 class Verdict(StrEnum):
@@ -208,22 +201,14 @@ class Verdict(StrEnum):
 def headline(result: Accounting) -> Headline:
     """The verdict on a result, with its numbers."""
     verdict = _verdict(result)
+    by_precision = result.utilization.items()
+    used = [Joined((name, spread(values)), by=" ") for name, values in by_precision]
     slots = {
-        "off": max(result.off, key=_number, default=None),
-        "used": _by_precision(result.utilization),
+        "off": most(result.off),
+        "used": Joined(tuple(used), by=", "),
         "rule": spread(result.rule),
     }
     return Headline(verdict, verdict.value, slots)
-
-
-def _number(value: Value) -> float:
-    return value.number
-
-
-def _by_precision(found: Mapping[str, Sequence[Value]]) -> Cell:
-    """ "fp32 53 % to 82 %, bf16 19 % to 29 %"."""
-    parts = [Joined((name, spread(values)), by=" ") for name, values in found.items()]
-    return Joined(tuple(parts), by=", ")
 
 
 def _verdict(result: Accounting) -> Verdict:

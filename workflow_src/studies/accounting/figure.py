@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 
-import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from workflow_src.paper.drawing import LINE_COLORS, MARKERS, label_left, legend_of, nothing
+from workflow_src.paper.drawing import LINE_COLORS, MARKERS, label_left, legend_of, nothing, row_of
 from workflow_src.studies.accounting.roofline import Ceilings, Component, ceilings, components
 from workflow_src.studies.accounting.work import FORMULA, SHAPES
 from workflow_src.studies.lines import lines
@@ -28,23 +27,15 @@ def draw(table: pd.DataFrame) -> Figure:
     found = {name: mine for name, mine in found.items() if mine}
     if not found:
         return nothing("no component of one kind of work was measured")
-    drawn, grid = plt.subplots(
-        1,
-        len(found),
-        figsize=(4.2 * len(found) + 1.6, 3.8),
-        squeeze=False,
-        sharex=True,
-        sharey=True,
-        layout="constrained",
-    )
+    drawn, grid = row_of(len(found), (4.2 * len(found) + 1.6, 3.8), sharex=True, sharey=True)
     names = list(dict.fromkeys(each.name for each in rows))
     sizes = list(dict.fromkeys(each.line.text("size") for each in rows))
-    for (precision, mine), axes in zip(found.items(), grid.flat, strict=True):
+    for (precision, mine), axes in zip(found.items(), grid, strict=True):
         _roof(axes, mine, known[precision])
         _points(axes, mine, names, sizes)
         axes.set_title(precision, fontsize=10)
         axes.set_xlabel(f"FLOPs per byte{_bytes_in_words(mine)}")
-    _keys(grid.flat[0], names, sizes)
+    _keys(grid[0], names, sizes)
     label_left(drawn, "TFLOP/s")
     legend_of(drawn)
     return drawn

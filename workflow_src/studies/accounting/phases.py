@@ -7,7 +7,7 @@ from workflow_src.common.ceilings import over_ceiling
 from workflow_src.common.thresholds import WORKING_FULLY
 from workflow_src.paper.value import Cell, Marked, Value, ratio, total
 from workflow_src.studies.accounting.roofline import TERA, Ceilings, rate
-from workflow_src.studies.lines import Line, change, gib
+from workflow_src.studies.lines import Line, change, gib, where
 
 BEYOND = " (c)"
 """Marks a share of a ceiling that exceeds it: it was read from a cache, or the ceiling is none."""
@@ -54,14 +54,13 @@ def marked(share: Value | None) -> Cell:
 
 def phases(every: Sequence[Line], known: Mapping[str, Ceilings]) -> list[Phase]:
     """The phases of all sizes, measured or not."""
-    mine = [line for line in every if line.text("measurement") == "phase"]
+    mine = where(every, measurement="phase")
     return [_read(line, known.get(line.text("precision"))) for line in mine]
 
 
 def _read(line: Line, limits: Ceilings | None) -> Phase:
     on_gpu = bool(line.text("gpu"))
-    ms = line.value("median_ms", "ms") if line.ok else None
-    busy = line.value("busy_ms", "ms") if line.ok and on_gpu else None
+    ms, busy = line.measured("median_ms"), line.measured("busy_ms") if on_gpu else None
     working = ratio(busy, ms, "share", "device time / time")
     peak = gib(line, "peak_mib") if line.ok else None
     predicted = gib(line, "predicted_peak_mib")

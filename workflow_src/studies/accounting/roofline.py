@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from workflow_src.common.components import COMPONENTS
 from workflow_src.paper.value import Value, computed, ratio
-from workflow_src.studies.lines import Line
+from workflow_src.studies.lines import Line, grouped, most, where
 
 TERA, GIGA = 1e12, 1e9
 
@@ -71,31 +71,23 @@ class Component:
 
 def ceilings(every: Sequence[Line]) -> dict[str, Ceilings]:
     """The ceilings by precision, of those that have any."""
-    mine = [line for line in every if line.text("measurement") == "ceiling" and line.ok]
-    names = dict.fromkeys(line.text("precision") for line in mine)
     return {
-        name: Ceilings(
-            name,
-            _fastest(_of(mine, name), "flops", "TFLOP/s", TERA),
-            _fastest(_of(mine, name), "bytes", "GB/s", GIGA),
+        mine[0].text("precision"): Ceilings(
+            mine[0].text("precision"),
+            _fastest(mine, "flops", "TFLOP/s", TERA),
+            _fastest(mine, "bytes", "GB/s", GIGA),
         )
-        for name in names
+        for mine in grouped(where(every, measurement="ceiling", status="ok"), "precision")
     }
-
-
-def _of(mine: Sequence[Line], precision: str) -> list[Line]:
-    return [
-        line
-        for line in mine
-        if line.text("precision") == precision and line.text("name") != WRITES_ALONE
-    ]
 
 
 def _fastest(mine: Sequence[Line], work: str, unit: str, scale: float) -> Value | None:
     """The highest rate of a kind of work by the median time."""
-    rates = [rate(line.value(work, ""), line.value("median_ms", "ms"), unit, scale)
-             for line in mine]  # fmt: skip
-    return max((each for each in rates if each), key=lambda each: each.number, default=None)
+    return most(
+        rate(line.value(work, ""), line.value("median_ms", "ms"), unit, scale)
+        for line in mine
+        if line.text("name") != WRITES_ALONE
+    )
 
 
 def rate(work: Value | None, ms: Value | None, unit: str, scale: float) -> Value | None:
@@ -110,28 +102,22 @@ def _scaled(value: Value | None, by: float) -> Value | None:
 
 def components(every: Sequence[Line], known: dict[str, Ceilings]) -> list[Component]:
     """The measured components of forward passes whose precision has both ceilings."""
-    mine = [line for line in every if line.text("measurement") == "component" and line.ok]
-    pairs = [(line, known.get(line.text("precision"))) for line in mine]
-    found = [_component(line, limits) for line, limits in pairs if limits and limits.ridge]
-    return [each for each in found if each]
+    mine = where(every, measurement="component", status="ok")
+    return list(
+        filter(None, (_component(line, known.get(line.text("precision"))) for line in mine))
+    )
 
 
-def _component(line: Line, limits: Ceilings) -> Component | None:
+def _component(line: Line, limits: Ceilings | None) -> Component | None:
     intensity, busy = line.value("flops_per_byte", ""), line.value("busy_ms", "ms")
     reached = rate(line.value("flops", "flops"), busy, "TFLOP/s", TERA)
-    if not (intensity and busy and reached and limits.ridge):
+    if not (limits and limits.ridge and intensity and busy and reached):
         return None
     by_bandwidth = intensity.number < limits.ridge.number
     lower = limits.bandwidth if by_bandwidth else limits.products
     share = reached.number / limits.roof(intensity.number)
     about = computed(share, "share", "rate / lower ceiling", reached, lower)
-    return Component(
-        line, intensity, busy, reached, by_bandwidth, about if of_one_kind(line) else None
-    )
-
-
-def of_one_kind(line: Line) -> bool:
-    """Whether all of a component's time is of work whose FLOPs or bytes are counted."""
     component, precision = line.text("component"), line.text("precision")
     alone = component in PRODUCTS_ALONE and precision in WITHOUT_CASTS
-    return alone or component in WITHOUT_PRODUCTS
+    of_one_kind = alone or component in WITHOUT_PRODUCTS
+    return Component(line, intensity, busy, reached, by_bandwidth, about if of_one_kind else None)

@@ -6,7 +6,7 @@ from workflow_src.common.traffic import ELEMENT_BYTES
 from workflow_src.common.units import MIB, NS_PER_MS
 from workflow_src.studies import join_points
 from workflow_src.studies.attention.work import Shape, peak_bytes
-from workflow_src.studies.rows import busy_ns, calls
+from workflow_src.studies.rows import busy_ns, calls, summed
 from workflow_src.studies.study import Point, Row
 
 NO_WORK = "bookkeeping"
@@ -57,16 +57,15 @@ def kernel_count(row: Row) -> Row:
     Empty if not profiled, or if a profile recorded nothing. Backward's are those of forward and
     backward together minus those of forward.
     """
-    if not all(row[key] for key in RECORDS if key in row):
+    recorded = [row[key] for key in RECORDS if key in row]
+    if not recorded or not all(recorded):
         return {}
-    if "activities" in row:
-        done = working(row["activities"])
-        return {"kernels": calls(done), "busy_ms": busy_ns(done) / NS_PER_MS}
-    if "both_activities" in row:
-        both, forward = working(row["both_activities"]), working(row["forward_activities"])
-        busy_ms = (busy_ns(both) - busy_ns(forward)) / NS_PER_MS
-        return {"kernels": calls(both) - calls(forward), "busy_ms": busy_ms}
-    return {}
+    both, forward = working(recorded[0]), working(row.get("forward_activities", ()))
+    busy_ms = (busy_ns(both) - busy_ns(forward)) / NS_PER_MS
+    return {"kernels": calls(both) - calls(forward), "busy_ms": busy_ms}
+
+
+KERNEL = {"kernel": "short_name", "family": "family"}
 
 
 def kernel_rows(activities: Iterable[Row]) -> list[Row]:
@@ -74,31 +73,21 @@ def kernel_rows(activities: Iterable[Row]) -> list[Row]:
 
     Each has its calls, busy time (ms) and share (0 to 1) of the total busy time.
     """
-    done = working(activities)
-    total = busy_ns(done)
-    grouped: dict[tuple[str, str, str], list[Row]] = {}
-    for activity in done:
-        key = (activity["operator"], activity["short_name"], activity["family"])
-        grouped.setdefault(key, []).append(activity)
-    found = [
-        {"operator": operator, "kernel": kernel, "family": family, "calls": calls(mine)}
-        | {"busy_ms": busy_ns(mine) / NS_PER_MS, "share": busy_ns(mine) / total}
-        for (operator, kernel, family), mine in grouped.items()
-    ]
-    return sorted(found, key=lambda row: float(row["busy_ms"]), reverse=True)
+    found = summed(working(activities), operator="operator", **KERNEL)
+    total = busy_ns(found)
+    shares = [_in_ms(row) | {"share": row["busy_ns"] / total} for row in found]
+    return sorted(shares, key=lambda row: float(row["busy_ms"]), reverse=True)
 
 
 def product_rows(activities: Iterable[Row]) -> list[Row]:
     """A row (sweep "plain_kernel") per range and kernel of a module: calls, busy time (ms)."""
-    grouped: dict[tuple[str, str, str], list[Row]] = {}
-    for activity in working(activities):
-        key = (activity["range"], activity["short_name"], activity["family"])
-        grouped.setdefault(key, []).append(activity)
-    return [
-        {"sweep": "plain_kernel", "product": product, "kernel": kernel, "family": family}
-        | {"calls": calls(mine), "busy_ms": busy_ns(mine) / NS_PER_MS}
-        for (product, kernel, family), mine in grouped.items()
-    ]
+    found = summed(working(activities), product="range", **KERNEL)
+    return [{"sweep": "plain_kernel"} | _in_ms(row) for row in found]
+
+
+def _in_ms(row: Row) -> Row:
+    kept = {key: cell for key, cell in row.items() if key != "busy_ns"}
+    return kept | {"busy_ms": row["busy_ns"] / NS_PER_MS}
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import pandas as pd
 
 from workflow_src.paper.value import Cell, Value, computed
 from workflow_src.studies.attention.passes import name
-from workflow_src.studies.lines import Line, grouped, shown
+from workflow_src.studies.lines import Line, grouped, shown, where
 
 FUSED = ("sdpa_efficient", "sdpa_flash", "sdpa_cudnn")
 """The implementations that compute causal attention in one kernel, without masked blocks."""
@@ -51,7 +51,7 @@ def bounds(cores: Sequence[Line], ceilings: Sequence[Line]) -> Bounds | None:
         equal_at=computed(
             flops_per_score / 4, "", "products / (4 exponentials)", products, exponentials
         ),
-        table=shown([_bound(_longest(mine), products, exponentials) for mine in sizes]),
+        table=shown([_bound(max(mine, key=_longest), products, exponentials) for mine in sizes]),
     )
 
 
@@ -60,17 +60,14 @@ NEEDED = ("median_ms", "batch", "heads", "context", "head_size")
 
 def rate(ceilings: Sequence[Line], kind: str, column: str, precision: str = "") -> Value | None:
     """The ceiling of a kind, of one precision if that is given; None without one."""
-    known = [line for line in ceilings if line.true("is_ceiling") and line.text("kind") == kind]
-    if precision:
-        known = [line for line in known if line.text("precision") == precision]
-    return next((rate for line in known if (rate := line.value(column, "")) and rate.number), None)
+    known = where(ceilings, kind=kind, **({"precision": precision} if precision else {}))
+    rates = (line.value(column, "") for line in known if line.true("is_ceiling"))
+    return next((rate for rate in rates if rate and rate.number), None)
 
 
-def _longest(mine: Sequence[Line]) -> Line:
-    """The fastest pass at the longest context."""
-    longest = max(line.amount("context") for line in mine)
-    here = [line for line in mine if line.amount("context") == longest]
-    return min(here, key=lambda line: line.amount("median_ms"))
+def _longest(line: Line) -> tuple[float, float]:
+    """What the fastest pass at the longest context has most of."""
+    return line.amount("context"), -line.amount("median_ms")
 
 
 def _bound(line: Line, products: Value, exponentials: Value) -> dict[str, Cell]:

@@ -8,7 +8,6 @@ from typing import final
 
 import pandas as pd
 
-from workflow_src.common import words
 from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Cell, Joined, Value, computed, ratio
 from workflow_src.studies.attention.bounds import Bounds, bounds
@@ -16,7 +15,7 @@ from workflow_src.studies.attention.loop_table import loops
 from workflow_src.studies.attention.modules import Modules, modules
 from workflow_src.studies.attention.passes import Both, both, fastest, name
 from workflow_src.studies.attention.points import SHOWN_HEAD_SIZE
-from workflow_src.studies.lines import Line, grouped, lines, shown, unmeasured
+from workflow_src.studies.lines import Line, grouped, lines, shown, unmeasured, where
 
 TITLE = "Attention: written out, compiled and fused, over context and head size"
 QUESTION = "Which attention is fastest at which context, and what does it do to memory?"
@@ -89,10 +88,10 @@ class Attention:
 def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Attention:
     """What the study's table says, and how near the run's ceilings fused passes come."""
     every = lines(table, "attention")
-    cores = [line for line in every if line.text("sweep") == "core"]
+    cores = where(every, sweep="core")
     measured = shown_passes(cores)
     head_size = measured[0].forward.text("head_size") if measured else ""
-    here = [line for line in cores if line.text("head_size") == head_size]
+    here = where(cores, head_size=head_size)
     return Attention(
         shape=shape(measured[0].forward) if measured else None,
         against=against(measured),
@@ -102,7 +101,7 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Attention:
             memory=memory(here, measured),
             launches=_pivot(here, ("context",), "kernels", "count"),
         ),
-        loops=loops([line for line in every if line.text("sweep") == "loop"]),
+        loops=loops(where(every, sweep="loop")),
         modules=modules(every),
         bounds=bounds(cores, lines(ceilings, "ceilings")),
         unmeasured=unmeasured(every, _named),
@@ -196,21 +195,15 @@ def _pivot(every: Sequence[Line], keys: Sequence[str], column: str, unit: str) -
 
 def _phases(mine: Sequence[Line], column: str, unit: str) -> Cell:
     phases = {line.text("phase"): line for line in mine}
-    cells = [
-        (line.value(column, unit) if line.ok else line.state)
-        if (line := phases.get(phase))
-        else None
-        for phase in PHASES
-    ]
+    both = [phases.get(phase) for phase in PHASES]
+    cells = [line and (line.value(column, unit) if line.ok else line.state) for line in both]
     if cells[0] == cells[1] and not isinstance(cells[0], Value):
         return cells[0]
     return cells[0] if "backward" not in phases else Joined(tuple(cells), by=" + ")
 
 
 def _named(line: Line) -> str:
-    phase = line.text("phase")
-    known = (name(line), words.PHASES.get(phase, phase), line.text("sweep"))
-    return ", ".join(filter(None, known))
+    return ", ".join(filter(None, (name(line), line.phase, line.text("sweep"))))
 
 
 class Verdict(StrEnum):

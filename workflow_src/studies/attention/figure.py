@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -10,14 +9,16 @@ from matplotlib.figure import Figure
 from workflow_src.paper.drawing import (
     LINE_COLORS,
     MARKERS,
+    bars,
     context_axis,
     legend_of,
     log_values,
     nothing,
+    row_of,
 )
 from workflow_src.studies.attention.chapter import shown_passes
 from workflow_src.studies.attention.passes import Both
-from workflow_src.studies.lines import lines
+from workflow_src.studies.lines import lines, where
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -26,10 +27,10 @@ def draw(table: pd.DataFrame) -> Figure:
     A line per implementation.
     """
     every = lines(table, "attention")
-    measured = shown_passes([line for line in every if line.text("sweep") == "core"])
+    measured = shown_passes(where(every, sweep="core"))
     if not measured:
         return nothing("no attention was measured in both phases")
-    drawn, (time, memory) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
+    drawn, (time, memory) = row_of(2, (10, 3.8))
     names = dict.fromkeys(each.name for each in measured)
     for name, color, marker in zip(names, LINE_COLORS, MARKERS, strict=False):
         mine = [each for each in measured if each.name == name]
@@ -65,14 +66,6 @@ def draw_memory(axes: Axes, mine: Sequence[Both], color: str, marker: str) -> No
 def draw_times(axes: Axes, mine: Sequence[Both], color: str, marker: str) -> None:
     """One implementation's times with their spread."""
     middle = [each.total.number for each in mine]
-    low = [max(0.0, each.total.number - each.fast) for each in mine]
-    high = [max(0.0, each.slow - each.total.number) for each in mine]
-    axes.errorbar(
-        [each.context for each in mine],
-        middle,
-        (low, high),
-        color=color,
-        marker=marker,
-        capsize=3,
-        label=mine[0].name,
-    )
+    ends = bars(middle, [(each.fast, each.slow) for each in mine])
+    contexts, label = [each.context for each in mine], mine[0].name
+    axes.errorbar(contexts, middle, ends, color=color, marker=marker, capsize=3, label=label)

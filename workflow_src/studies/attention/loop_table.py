@@ -30,7 +30,9 @@ def _row(mine: Sequence[Line]) -> dict[str, Cell]:
 
 def _whole(line: Line) -> Value | None:
     """What all passes of a loop take."""
-    mean, passes = line.value("mean_ms", "ms"), line.value("samples", "count")
-    if mean is None or passes is None or not line.ok:
-        return None
-    return computed(mean.number * passes.number, "ms", "mean x passes", mean, passes)
+    mean, passes = line.measured("mean_ms"), line.value("samples", "count")
+    return (
+        mean
+        and passes
+        and computed(mean.number * passes.number, "ms", "mean x passes", mean, passes)
+    )

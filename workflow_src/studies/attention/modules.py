@@ -10,7 +10,7 @@ from workflow_src.paper.value import Cell, Joined, Value, merged, ratio, total
 from workflow_src.placing.kernel_names import NO_KERNEL
 from workflow_src.studies.attention.passes import Both, both, name
 from workflow_src.studies.attention.points import VERSIONS
-from workflow_src.studies.lines import Line, grouped, shown
+from workflow_src.studies.lines import Line, grouped, joined, shown, where
 
 PRODUCTS = ("q", "k", "v", "qkv", "scores", "softmax", "values", "output")
 """The ranges of the plain module and of this project's, in the order in which they run."""
@@ -74,21 +74,16 @@ def _change(
         "context": context,
         "forward + backward, ms": Joined((before.total, after.total)),
         "times as fast": ratio(before.total, after.total, "times"),
-        "kernels": _if_any([each.kernels for each in versions]),
-        "device time, ms": _if_any(device),
-        "memory, MiB": _if_any([each.memory for each in versions]),
+        "kernels": joined(each.kernels for each in versions),
+        "device time, ms": joined(device),
+        "memory, MiB": joined(each.memory for each in versions),
     }
 
 
 def _device(each: Both, kernels: Sequence[Line]) -> Value | None:
     """The device time of a version's kernels; None without a profile, and on a CPU."""
-    key = each.forward.text("implementation"), each.context
-    mine = [line for line in kernels if (line.text("implementation"), line.whole("context")) == key]
+    mine = _of(each.forward, kernels, "implementation", "context")
     return total([k.value("busy_ms", "ms") for k in mine]) if each.forward.text("gpu") else None
-
-
-def _if_any(values: Sequence[Value | None]) -> Cell:
-    return Joined(tuple(values)) if any(values) else None
 
 
 def _kernels(mine: Sequence[Line]) -> pd.DataFrame:
@@ -116,9 +111,7 @@ def _largest(group: Sequence[Line]) -> float:
 
 def _versions(group: Sequence[Line]) -> dict[str, Cell]:
     """Calls, device time and its share, before -> after SDPA."""
-    versions = [
-        [line for line in group if line.text("implementation") == version] for version in VERSIONS
-    ]
+    versions = [where(group, implementation=version) for version in VERSIONS]
     return {
         heading: Joined(tuple(total([k.value(column, unit) for k in mine]) for mine in versions))
         for heading, column, unit in KERNEL_COLUMNS
@@ -193,26 +186,20 @@ def _pair(separate: Line, packed: Line, products: Sequence[Line]) -> dict[str, C
 
 def _working(module: Line, products: Sequence[Line]) -> Value | None:
     """The share of a module's time in which a GPU works; None without a profile."""
-    mine = [line for line in _at(module, products) if _is_of(module, line)]
+    mine = _of(module, products, "implementation", "batch", "context")
     busy = total([line.value("busy_ms", "ms") for line in mine])
     return ratio(busy, module.value("median_ms", "ms"), "share") if module.text("gpu") else None
 
 
-def _at(module: Line, products: Sequence[Line]) -> list[Line]:
-    return [line for line in products if _shape(line) == _shape(module)]
-
-
-def _shape(line: Line) -> tuple[float, float]:
-    return line.amount("batch"), line.amount("context")
-
-
-def _is_of(module: Line, line: Line) -> bool:
-    return line.text("implementation") == module.text("implementation")
+def _of(module: Line, kernels: Sequence[Line], *columns: str) -> list[Line]:
+    """The kernels that agree with a module in some columns."""
+    return where(kernels, **{column: module.text(column) for column in columns})
 
 
 def _by_product(module: Line, products: Sequence[Line]) -> pd.DataFrame:
     """The kernels of both modules at one shape, by product in the order in which they run."""
-    mine = [line for line in _at(module, products) if line.text("product") in PRODUCTS]
+    here = _of(module, products, "batch", "context")
+    mine = [line for line in here if line.text("product") in PRODUCTS]
     mine.sort(key=lambda line: PRODUCTS.index(line.text("product")))
     mine.sort(key=lambda line: line.text("implementation") != "plain")
     return shown(

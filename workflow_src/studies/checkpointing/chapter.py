@@ -11,15 +11,16 @@ from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Cell, Joined, Value, computed, difference, ratio, total
 from workflow_src.studies.lines import (
     Line,
-    absolute,
-    change,
     gib,
     grouped,
     lines,
-    out_of,
+    most,
+    number,
     shown,
     unmeasured,
+    where,
 )
+from workflow_src.studies.peaks import fits, off
 
 TITLE = "Checkpointing: memory saved, and what is computed twice for it"
 QUESTION = "How many blocks should a checkpoint cover, and what does it cost?"
@@ -66,15 +67,11 @@ class Checkpointing:
 def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Checkpointing:
     """What the study's table says."""
     every = lines(table, "checkpointing")
-    flat = [line for line in every if line.text("measurement") == "flat"]
-    nesting = [line for line in every if line.text("measurement") == "nesting"]
-    off = [_off(line) for line in every]
+    flat, nesting = (where(every, measurement=name) for name in ("flat", "nesting"))
     best = [found for mine in grouped(flat, "size") if (found := _best(mine))]
-    foretold = [line for line in every if line.text("fits_predicted") and _known(line)]
-    right = [line for line in foretold if line.ok == (line.text("fits_predicted") == "yes")]
     return Checkpointing(
-        off=tuple(absolute(value) for value in off if value),
-        fits=out_of(_predictions(right), _predictions(foretold)),
+        off=off(every),
+        fits=fits(every),
         best=tuple(best),
         models=Joined(tuple(_model(mine) for mine in grouped(flat, "size")), by="; "),
         flat=shown([_flat(line) for line in sorted(flat, key=_order)]),
@@ -100,21 +97,6 @@ def _order(line: Line) -> tuple[str, float]:
     return line.text("size"), line.amount("sublayers") or float("inf")
 
 
-def _off(line: Line) -> Value | None:
-    measured = line.value("peak_mib", "MiB") if line.ok else None
-    return change(line.value("predicted_peak_mib", "MiB"), measured)
-
-
-def _known(line: Line) -> bool:
-    """Whether it is known if a step fits: it ran, or ran out of memory."""
-    return line.ok or line.text("status") == "oom"
-
-
-def _predictions(found: Sequence[Line]) -> list[Value]:
-    values = [line.value("predicted_peak_mib", "MiB") for line in found]
-    return [value for value in values if value]
-
-
 def _best(mine: Sequence[Line]) -> Best | None:
     """The choice of least peak among the checkpointed ones of a model."""
     ran = [line for line in mine if line.ok and line.has("peak_mib") and line.amount("sublayers")]
@@ -138,7 +120,7 @@ def _flat(line: Line) -> dict[str, Cell]:
     """A choice: peak, time, and how fast its FLOPs are done, without and with those repeated."""
     flops = line.value("flops", "flops")
     again = line.value("recomputed_flops", "flops")
-    ms = line.value("median_ms", "ms") if line.ok else None
+    ms = line.measured("median_ms")
     best = line.value("product_tflop_per_s", "TFLOP/s")
     return {
         "size": line.text("size"),
@@ -156,11 +138,7 @@ def _flat(line: Line) -> dict[str, Cell]:
 def _utilization(flops: Value | None, ms: Value | None, best: Value | None) -> Value | None:
     """FLOPs over time, as a share of the fastest product's rate (Chowdhery et al. 2022, B)."""
     rate = ratio(flops, ms, "")
-    return (
-        ratio(computed(rate.number / 1e9, "", "FLOPs / time", rate), best, "share")
-        if rate
-        else None
-    )
+    return ratio(computed(number(rate) / 1e9, "", "FLOPs / time", rate), best, "share")
 
 
 WAYS = {(False, 0): "none", (False, PER_BLOCK): "each block", (True, 0): "nested"}
@@ -177,19 +155,17 @@ def _nested(mine: Sequence[Line]) -> dict[str, Cell]:
         peak = _besides(line, "peak_mib") if line.ok else line.state
         row[f"{way}, MiB"] = Joined((peak, _besides(line, "predicted_peak_mib")), by=" / ")
         if way != "none":
-            passes = line.value("attention_calls", "count") if line.ok else None
-            row[f"{way}, passes"] = Joined(
-                (passes, line.value("predicted_passes", "count")), by=" / "
-            )
-        row[f"{way}, ms"] = line.value("median_ms", "ms") if line.ok else None
+            passes = line.measured("attention_calls", "count")
+            both = passes, line.value("predicted_passes", "count")
+            row[f"{way}, passes"] = Joined(both, by=" / ")
+        row[f"{way}, ms"] = line.measured("median_ms")
     return row
 
 
 def _besides(line: Line, column: str) -> Value | None:
     """A peak without the weights and the optimizer's state, which grow with depth in any case."""
-    return difference(
-        line.value(column, "MiB"), line.value("weights_and_state_mib", "MiB"), "peak - 12 N"
-    )
+    steady = line.value("weights_and_state_mib", "MiB")
+    return difference(line.value(column, "MiB"), steady, "peak - 12 N")
 
 
 def _name(line: Line) -> str:
@@ -216,9 +192,8 @@ class Verdict(StrEnum):
 def headline(result: Checkpointing) -> Headline:
     """The verdict on a result, with its numbers."""
     verdict = _verdict(result)
-    most = max(result.off, key=lambda value: value.number, default=None)
     choices = Joined(tuple(_choice(each) for each in result.best), by=", ")
-    return Headline(verdict, verdict.value, {"choices": choices, "off": most})
+    return Headline(verdict, verdict.value, {"choices": choices, "off": most(result.off)})
 
 
 def _choice(best: Best) -> Cell:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 
-import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -17,32 +16,26 @@ from workflow_src.paper.drawing import (
     legend_of,
     log_values,
     nothing,
+    row_of,
 )
 from workflow_src.studies.checkpointing.chapter import WAYS
-from workflow_src.studies.lines import Line, grouped, lines
+from workflow_src.studies.lines import Line, grouped, lines, where
 
 
 def draw(table: pd.DataFrame) -> Figure:
     """A panel per model over blocks per checkpoint, and one over depth; lines are predictions."""
     every = [line for line in lines(table, "checkpointing") if line.has("predicted_peak_mib")]
-    flat = [
-        line for line in every if line.text("measurement") == "flat" and line.amount("sublayers")
-    ]
-    nesting = [line for line in every if line.text("measurement") == "nesting"]
-    panels: list[tuple[str, list[Line]]] = [
-        (mine[0].text("size"), mine) for mine in grouped(flat, "size")
-    ]
+    flat = [line for line in where(every, measurement="flat") if line.amount("sublayers")]
+    nesting, panels = where(every, measurement="nesting"), grouped(flat, "size")
     if not panels and not nesting:
         return nothing("nothing was measured with checkpoints")
     count = len(panels) + bool(nesting)
-    drawn, grid = plt.subplots(
-        1, count, figsize=(3.6 * count + 1.6, 3.2), squeeze=False, layout="constrained"
-    )
-    for (size, mine), axes in zip(panels, grid.flat, strict=False):
+    drawn, grid = row_of(count, (3.6 * count + 1.6, 3.2))
+    for mine, axes in zip(panels, grid, strict=False):
         _line(axes, mine, "each checkpoint", 0, lambda line: line.amount("sublayers") / PER_BLOCK)
-        _over(axes, "blocks per checkpoint", size)
+        _over(axes, "blocks per checkpoint", mine[0].text("size"))
     if nesting:
-        _depths(grid.flat[-1], nesting)
+        _depths(grid[-1], nesting)
     label_left(drawn, "peak memory, GiB")
     legend_of(drawn)
     return drawn
@@ -50,11 +43,8 @@ def draw(table: pd.DataFrame) -> Figure:
 
 def _depths(axes: Axes, nesting: Sequence[Line]) -> None:
     for place, ((nested, sublayers), name) in enumerate(WAYS.items()):
-        mine = [
-            line
-            for line in nesting
-            if line.true("nested") == nested and (line.whole("sublayers") or 0) == sublayers
-        ]
+        alike = [line for line in nesting if line.true("nested") == nested]
+        mine = [line for line in alike if line.amount("sublayers") == sublayers]
         if mine:
             label = {"none": "no checkpoint", "each block": "each checkpoint"}.get(name, name)
             color = {"none": 1, "each block": 0}.get(name, place)
@@ -74,13 +64,9 @@ def _line(
     ran = [line for line in mine if line.ok and line.has("peak_mib")]
     measured = [line.amount("peak_mib") / MIB_PER_GIB for line in ran]
     axes.plot(
-        [over(line) for line in ran],
-        measured,
-        color=shade,
-        marker=MARKERS[color],
-        linestyle="",
+        [over(line) for line in ran], measured, color=shade, marker=MARKERS[color], linestyle="",
         label=f"{label}, measured",
-    )
+    )  # fmt: skip
 
 
 def _over(axes: Axes, label: str, title: str) -> None:

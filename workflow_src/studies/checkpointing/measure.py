@@ -1,6 +1,6 @@
 """Measures peak memory and time of a training step over what is checkpointed as one."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -40,37 +40,29 @@ def measure(point: Point) -> list[Row]:
 
 def measure_flat(case: Case, point: Point) -> list[Row]:
     """A row per number of sublayers that are checkpointed as one; 0 for no checkpoints."""
-    free(case.device)
-    before = _before(case)
-    workload, built = build(case)
-    about = _about(case) | {"measurement": "flat", "nested": False}
-    return [
-        about | {"sublayers": number} | _row(workload, built, number, False, before, point)
-        for number in point["sublayers"]
-    ]
+    return _rows("flat", case, point, [(number, False) for number in point["sublayers"]])
 
 
 def measure_depth(case: Case, point: Point) -> list[Row]:
     """A row each of a model without checkpoints, with each block checkpointed, and with nesting."""
+    return _rows("nesting", case, point, [(0, False), (2, False), (0, True)])
+
+
+def _rows(
+    measurement: str, case: Case, point: Point, ways: Sequence[tuple[int, bool]]
+) -> list[Row]:
+    """A row per number of sublayers and whether they are nested, all of one model."""
     free(case.device)
-    before = _before(case)
+    before = allocated_before(case.device, torch.float32)
     workload, built = build(case)
-    about = _about(case) | {"measurement": "nesting"}
+    names = ("size", "layers", "context", "batch", "precision")
+    about = {name: getattr(case, name) for name in names} | {"measurement": measurement}
     return [
         about
         | {"sublayers": number, "nested": nested}
         | _row(workload, built, number, nested, before, point)
-        for number, nested in ((0, False), (2, False), (0, True))
+        for number, nested in ways
     ]
-
-
-def _before(case: Case) -> int:
-    return allocated_before(case.device, torch.float32)
-
-
-def _about(case: Case) -> Row:
-    names = ("size", "layers", "context", "batch", "precision")
-    return {name: getattr(case, name) for name in names}
 
 
 def _row(

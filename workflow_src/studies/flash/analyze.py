@@ -31,21 +31,16 @@ def derive(point: Point, rows: list[Row]) -> list[Row]:
     formulas predict (attention/work.py), whether it was measured or not.
     """
     checks = {_series(row): row for row in rows if row["sweep"] == CHECK}
-    return [_ordered(row | _known(row, checks[_series(row)])) for row in rows]
+    made = []
+    for row in rows:
+        told = {"products_in": products(row["precision"], checks[_series(row)].get("error_out"))}
+        first = {name: row.get(name) for name in (*IDENTITY, "phase", "memory_mib")}
+        made.append(first | row | told | (by_formula(row) if row["sweep"] != CHECK else {}))
+    return made
 
 
 def _series(row: Row) -> tuple[str, str, int]:
     return row["implementation"], row["precision"], row["head_size"]
-
-
-def _ordered(row: Row) -> Row:
-    first = {name: row.get(name) for name in (*IDENTITY, "phase", "memory_mib")}
-    return first | row
-
-
-def _known(row: Row, check: Row) -> Row:
-    products_in = products(row["precision"], check.get("error_out"))
-    return {"products_in": products_in} | (by_formula(row) if row["sweep"] != CHECK else {})
 
 
 def products(precision: str, error: float | None) -> str:

@@ -58,12 +58,12 @@ def limited(line: Line, ceilings: Sequence[Line]) -> tuple[str, Value | None]:
     Of the written-out forward pass it is memory, through which its scores go; "" without a ceiling.
     """
     ms = line.value("median_ms", "ms")
-    found = [(limit, at_ceiling(line, *each)) for limit, each in _limits(line, ceilings).items()]
-    known = [(limit, best) for limit, best in found if best]
+    limits = _limits(line, ceilings).items()
+    known = {limit: best for limit, each in limits if (best := at_ceiling(line, *each))}
     if not known or ms is None:
         return "", None
-    limit, best = max(known, key=lambda each: each[1].number)
-    return limit, ratio(best, ms, "share", "at ceiling / median")
+    limit = max(known, key=lambda limit: known[limit].number)
+    return limit, ratio(known[limit], ms, "share", "at ceiling / median")
 
 
 def _limits(line: Line, ceilings: Sequence[Line]) -> dict[str, tuple[str, float, Value | None]]:

@@ -14,7 +14,7 @@ from workflow_src.paper.value import Cell, Joined, Value, merged, ratio
 from workflow_src.studies.flash.ceilings import ceilings_table
 from workflow_src.studies.flash.memory import memory_table
 from workflow_src.studies.flash.named import PHASES, name
-from workflow_src.studies.lines import Line, grouped, lines, shown, spread
+from workflow_src.studies.lines import Line, grouped, lines, most, shown, spread, where
 
 TITLE = "An attention of one's own: right, and as fast as PyTorch's?"
 QUESTION = "How fast is an attention of one's own beside PyTorch's, and what limits them?"
@@ -78,15 +78,14 @@ class Flash:
 def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Flash:
     """What the study's table says, and how near the run's ceilings its passes come."""
     every = lines(table, "flash")
-    timed = [line for line in every if line.text("sweep") == "time"]
-    checks = [line for line in every if line.text("sweep") == "check"]
+    timed, checks = where(every, sweep="time"), where(every, sweep="check")
     here = shown_lines(timed)
     return Flash(
         shape=_shape(here),
         contests=tuple(filter(None, (_in_phase(here, phase) for phase in SHOWN_PHASES))),
         wrong=next((name(line) for line in checks if _is_wrong(line)), ""),
-        contexts=shown([_context(mine, checks) for mine in _in_order(here, "context")]),
-        times=shown([_every_phase(mine) for mine in _in_order(timed, *SHAPE)]),
+        contexts=_times(_in_order(here, "context"), SHAPE[2:], SHOWN_PHASES, checks),
+        times=_times(_in_order(timed, *SHAPE), SHAPE, PHASES),
         checks=shown([_check(mine) for mine in _in_order(checks, "precision", "implementation")]),
         memory=memory_table(timed),
         ceilings=ceilings_table(timed, lines(ceilings, "ceilings")),
@@ -110,10 +109,10 @@ def shown_lines(timed: Sequence[Line]) -> list[Line]:
     if not measured:
         return []
     precision = measured[0].text("precision")
-    sizes = {line.amount("head_size") for line in measured if line.text("precision") == precision}
+    sizes = {line.amount("head_size") for line in where(measured, precision=precision)}
     size = HEAD_SIZE if HEAD_SIZE in sizes else max(sizes)
     of_size = [line for line in timed if line.amount("head_size") == size]
-    return [line for line in of_size if line.text("precision") == precision]
+    return where(of_size, precision=precision)
 
 
 def _shape(here: Sequence[Line]) -> Shape | None:
@@ -126,14 +125,18 @@ def _shape(here: Sequence[Line]) -> Shape | None:
     return Shape(measured[0].text("precision"), head_size, batch, by, calls)
 
 
+def _is_own(line: Line) -> bool:
+    return names_code(line.text("implementation"))
+
+
 def _is_wrong(line: Line) -> bool:
-    return names_code(line.text("implementation")) and line.text("status") == "failed"
+    return line.text("status") == "failed" and _is_own(line)
 
 
 def _in_phase(here: Sequence[Line], phase: str) -> Contest | None:
     """One's own against PyTorch's in a phase; None without a time of PyTorch's."""
     measured = [line for line in here if line.ok and line.text("phase") == phase and ms(line)]
-    own = [line for line in measured if names_code(line.text("implementation"))]
+    own = [line for line in measured if _is_own(line)]
     others = [line for line in measured if line not in own]
     contexts = {line.amount("context") for line in others}
     both = contexts & {line.amount("context") for line in own}
@@ -160,30 +163,32 @@ def _in_order(every: Sequence[Line], *columns: str) -> list[list[Line]]:
     return sorted(grouped(every, *columns), key=place)
 
 
-def _context(mine: Sequence[Line], checks: Sequence[Line]) -> dict[str, Cell]:
-    """A row of the section's table: forward and both passes; of one's own that is wrong, that."""
-    times = {"context": mine[0].whole("context")} | _by_implementation(mine, SHOWN_PHASES)
-    at = mine[0].text("precision")
-    wrong = [line for line in checks if _is_wrong(line) and line.text("precision") == at]
-    return times | {name(line): "not right" for line in wrong if name(line) not in times}
+def _times(
+    groups: Sequence[Sequence[Line]],
+    columns: Sequence[str],
+    phases: Sequence[str],
+    checks: Sequence[Line] = (),
+) -> pd.DataFrame:
+    """A row per group, told by some columns: of each implementation, the times of phases.
 
-
-def _every_phase(mine: Sequence[Line]) -> dict[str, Cell]:
-    """A row of the long table: the three times of each implementation."""
-    row: dict[str, Cell] = {"precision": mine[0].text("precision")}
-    row |= {"d": mine[0].whole("head_size"), "context": mine[0].whole("context")}
-    return row | _by_implementation(mine, PHASES)
-
-
-def _by_implementation(mine: Sequence[Line], phases: Sequence[str]) -> dict[str, Cell]:
-    """The times of the phases in one cell; why there is none, once, if that is true of all."""
-    row: dict[str, Cell] = {}
-    for of_one in grouped(mine, "implementation"):
-        by_phase = {line.text("phase"): line for line in of_one}
-        cells = tuple(_cell(by_phase.get(phase)) for phase in phases)
-        alike = isinstance(cells[0], str) and len(set(cells)) == 1
-        row[name(of_one[0])] = cells[0] if alike else Joined(cells)
-    return row
+    They are in one cell; why there is none, once, if that is true of all. Of one's own that is
+    wrong, as the checks say, that.
+    """
+    rows = []
+    for mine in groups:
+        first, row = mine[0], dict[str, Cell]()
+        for column in columns:
+            told = first.text(column) if column == "precision" else first.whole(column)
+            row[column.replace("head_size", "d")] = told
+        for of_one in grouped(mine, "implementation"):
+            by_phase = {line.text("phase"): line for line in of_one}
+            cells = tuple(_cell(by_phase.get(phase)) for phase in phases)
+            alike = isinstance(cells[0], str) and len(set(cells)) == 1
+            row[name(of_one[0])] = cells[0] if alike else Joined(cells)
+        at = first.text("precision")
+        wrong = [line for line in checks if _is_wrong(line) and line.text("precision") == at]
+        rows.append(row | {name(line): "not right" for line in wrong if name(line) not in row})
+    return shown(rows)
 
 
 def _cell(line: Line | None) -> Cell:
@@ -194,8 +199,7 @@ def _check(mine: Sequence[Line]) -> dict[str, Cell]:
     """The largest errors of an implementation over head sizes, and the precision that they tell."""
     row: dict[str, Cell] = {"attention": name(mine[0]), "precision": mine[0].text("precision")}
     for tensor in ("out", "dq", "dk", "dv"):
-        errors = [line.value(f"error_{tensor}", "error") for line in mine if line.ok]
-        row[tensor] = max(filter(None, errors), key=lambda each: each.number, default=None)
+        row[tensor] = most(line.measured(f"error_{tensor}", "error") for line in mine)
     row["allowed"] = mine[0].value("error_allowed", "error")
     told = dict.fromkeys(line.text("products_in") for line in mine if line.text("products_in"))
     return row | {"products in": ", ".join(told) or None}
@@ -210,7 +214,7 @@ def _unmeasured(every: Sequence[Line]) -> pd.DataFrame:
             {
                 "attention": name(mine[0]),
                 "precision": mine[0].text("precision"),
-                "phase": words.PHASES.get(mine[0].text("phase"), mine[0].text("phase")) or None,
+                "phase": mine[0].phase or None,
                 "state": mine[0].state,
                 "why, the first time": mine[0].text("reason") or None,
                 "rows": Value(len(mine), "count", merged(line.rows for line in mine), "count"),

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -16,11 +15,12 @@ from workflow_src.paper.drawing import (
     legend_of,
     log_values,
     nothing,
+    row_of,
 )
 from workflow_src.studies.flash.ceilings import tflop_per_s
 from workflow_src.studies.flash.chapter import shown_lines
 from workflow_src.studies.flash.named import name
-from workflow_src.studies.lines import Line, lines
+from workflow_src.studies.lines import Line, lines, where
 
 DRAWN = ("forward", "forward_backward")
 NEEDED = ("median_ms", "flops", "context")
@@ -28,14 +28,14 @@ NEEDED = ("median_ms", "flops", "context")
 
 def draw(table: pd.DataFrame) -> Figure:
     """TFLOP/s of forward, and of both passes, over context: a line per implementation."""
-    timed = [line for line in lines(table, "flash") if line.text("sweep") == "time"]
-    here = [line for line in shown_lines(timed) if line.ok and line.has(*NEEDED)]
+    timed = shown_lines(where(lines(table, "flash"), sweep="time"))
+    here = [line for line in timed if line.ok and line.has(*NEEDED)]
     if not here:
         return nothing("no attention was measured")
-    figure, grid = plt.subplots(1, 2, figsize=(10, 3.8), sharey=True, layout="constrained")
+    figure, grid = row_of(2, (10, 3.8), sharey=True)
     styles = {each: number for number, each in enumerate(dict.fromkeys(map(name, here)))}
     for phase, axes in zip(DRAWN, grid, strict=True):
-        of_phase = [line for line in here if line.text("phase") == phase]
+        of_phase = where(here, phase=phase)
         for each, number in styles.items():
             _line(axes, [line for line in of_phase if name(line) == each], each, number)
         shape = f"{here[0].text('precision')}, head size {here[0].whole('head_size')}"
@@ -54,11 +54,5 @@ def _line(axes: Axes, mine: Sequence[Line], label: str, number: int) -> None:
     contexts, heights = zip(*sorted(rates), strict=True) if rates else ((), ())
     place = number % len(LINE_COLORS)
     style = "-" if number < len(LINE_COLORS) else "--"
-    axes.plot(
-        contexts,
-        heights,
-        color=LINE_COLORS[place],
-        marker=MARKERS[place],
-        linestyle=style,
-        label=label,
-    )
+    color, marker = LINE_COLORS[place], MARKERS[place]
+    axes.plot(contexts, heights, color=color, marker=marker, linestyle=style, label=label)

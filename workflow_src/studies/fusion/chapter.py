@@ -9,7 +9,18 @@ import pandas as pd
 from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Cell, Joined, Value, ratio
 from workflow_src.studies.fusion.copies import LARGE, bandwidth, cached
-from workflow_src.studies.lines import Line, grouped, lines, out_of, shown, spread, unmeasured
+from workflow_src.studies.lines import (
+    Line,
+    grouped,
+    lines,
+    most,
+    number,
+    out_of,
+    shown,
+    spread,
+    unmeasured,
+    where,
+)
 
 TITLE = "Operator fusion: GeLU and softmax, written out and as one kernel"
 QUESTION = "What does an operation gain from one kernel instead of one per step of its formula?"
@@ -55,6 +66,7 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Fusion:
     """What the study's table says."""
     every = [line for line in lines(table, "fusion") if line.text("operation") in OPERATIONS]
     ran = [line for line in every if line.ok]
+    own = [line for line in ran if line.text("implementation") != "copy"]
     operations = grouped(ran, "operation")
     known = {name: [speedups(largest(mine), name) for mine in operations] for name in ONE_KERNEL}
     kernel = next((name for name in ONE_KERNEL if any(known[name])), ONE_KERNEL[0])
@@ -70,7 +82,7 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Fusion:
         largest=at_largest(ran),
         goals=shown([_goal(mine) for mine in operations]),
         times=tuple(_times(mine) for mine in grouped(every, "operation")),
-        kinds=shown([_kind(mine) for mine in grouped(_own(ran), *KIND)]),
+        kinds=shown([_kind(mine) for mine in grouped(own, *KIND)]),
         unmeasured=unmeasured(every, lambda line: f"{_operation([line])}, {_name(line)}"),
     )
 
@@ -89,10 +101,11 @@ def largest(measured: Sequence[Line]) -> list[Line]:
 def speedups(measured: Sequence[Line], kernel: str, slow: str = "written_out") -> list[Value]:
     """The median of `slow` over that of `kernel`, at each shape that has both."""
     found = [
-        ratio(_median(mine, slow), _median(mine, kernel), "times", f"{slow} / {kernel}")
+        ratio(medians.get(slow), medians.get(kernel), "times", f"{slow} / {kernel}")
         for mine in grouped(measured, *SHAPE)
+        for medians in [{line.text("implementation"): line.measured("median_ms") for line in mine}]
     ]
-    return [value for value in found if value]
+    return list(filter(None, found))
 
 
 def at_largest(ran: Sequence[Line]) -> pd.DataFrame:
@@ -109,19 +122,17 @@ def at_largest(ran: Sequence[Line]) -> pd.DataFrame:
     ]
     rows: list[dict[str, Cell]] = []
     for name, words in NAMES.items():
-        cells = {_heading(mine): _reached(mine, name, rate) for mine in groups}
+        cells: dict[str, Cell] = {
+            f"{_operation(mine)} of {power(mine[0].amount('elements'))}, {mine[0].text('dtype')}":
+            _reached(where(mine, implementation=name), rate)
+            for mine in groups
+        }  # fmt: skip
         rows += [{"median, ms": words, **cells}] if any(cells.values()) else []
     return shown(rows)
 
 
-def _heading(mine: Sequence[Line]) -> str:
-    size = power(mine[0].amount("elements"))
-    return f"{_operation(mine)} of {size}, {mine[0].text('dtype')}"
-
-
-def _reached(mine: Sequence[Line], name: str, rate: Value | None) -> Cell:
+def _reached(here: Sequence[Line], rate: Value | None) -> Cell:
     """The times of an implementation over its shapes, and its shares of the best rate."""
-    here = [line for line in mine if line.text("implementation") == name]
     times = spread(line.value("median_ms", "ms") for line in here)
     rates = [line.value("achieved_gb_per_s", "GB/s") for line in here]
     shares = spread(ratio(each, rate, "share", "rate / best rate of memory") for each in rates)
@@ -131,19 +142,15 @@ def _reached(mine: Sequence[Line], name: str, rate: Value | None) -> Cell:
 def _goal(mine: Sequence[Line]) -> dict[str, Cell]:
     """How often Triton's kernel comes near a copy, and is slower than torch's own."""
     large = [line for line in mine if line.amount("elements") >= LARGE]
-    shares = [
-        share
-        for line in large
-        if line.text("implementation") == "triton"
-        if (share := line.value("share_of_copy", "share"))
-    ]
+    triton = where(large, implementation="triton")
+    shares = [share for line in triton if (share := line.value("share_of_copy", "share"))]
     against = speedups(large, "triton", "torch")
     slower = [value for value in against if value.number < 1 / (1 + SAME_WITHIN)]
     near = [share for share in shares if share.number >= NEAR_COPY]
     return {
         "Triton's": _operation(mine),
         "at least 90 % of a copy's rate in": out_of(near, shares),
-        "least share of a copy's rate": min(shares, key=lambda share: share.number, default=None),
+        "least share of a copy's rate": min(shares, key=number, default=None),
         "over 2 % slower than torch's own in": out_of(slower, against),
     }
 
@@ -179,23 +186,13 @@ def _time(line: Line) -> Cell:
 
 
 def _kind(mine: Sequence[Line]) -> dict[str, Cell]:
-    errors = [error for line in mine if (error := line.value("relative_error", "error"))]
     return {
         "operation": _operation(mine),
         "implementation": _name(mine[0]),
         "dtype": mine[0].text("dtype"),
-        "largest error": max(errors, key=lambda error: error.number, default=None),
+        "largest error": most(line.value("relative_error", "error") for line in mine),
         "launches": mine[0].value("kernels_launched", "count"),
     }
-
-
-def _own(ran: Sequence[Line]) -> list[Line]:
-    return [line for line in ran if line.text("implementation") != "copy"]
-
-
-def _median(mine: Sequence[Line], name: str) -> Value | None:
-    known = (line for line in mine if line.text("implementation") == name)
-    return next((line.value("median_ms", "ms") for line in known), None)
 
 
 def _operation(mine: Sequence[Line]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from workflow_src.common.units import MIB
 from workflow_src.paper.value import Value
-from workflow_src.studies.lines import Line
+from workflow_src.studies.lines import Line, most, where
 
 L2_MIB = {"NVIDIA H100 80GB HBM3": 50, "NVIDIA H200": 50}
 """Size of the L2 cache in MiB by the driver's name of the GPU, from NVIDIA's datasheets."""
@@ -32,9 +32,7 @@ def bandwidth(measured: Iterable[Line]) -> Value | None:
 
     Only copies of tensors that no cache holds count. Points of earlier versions have no ceiling.
     """
-    rates = []
-    for line in measured:
-        rates.append(line.value("ceiling_gb_per_s", "GB/s"))
-        if line.text("implementation") == "copy" and not cached(line):
-            rates.append(line.value("achieved_gb_per_s", "GB/s"))
-    return max((rate for rate in rates if rate), key=lambda rate: rate.number, default=None)
+    every = list(measured)
+    copies = [line for line in where(every, implementation="copy") if not cached(line)]
+    rates = [line.value("ceiling_gb_per_s", "GB/s") for line in every]
+    return most([*rates, *(line.value("achieved_gb_per_s", "GB/s") for line in copies)])

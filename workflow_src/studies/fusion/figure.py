@@ -11,7 +11,7 @@ from matplotlib.ticker import NullLocator
 from workflow_src.paper.drawing import LINE_COLORS, MARKERS, label_left, legend_of, nothing
 from workflow_src.studies.fusion.chapter import NAMES, OPERATIONS, largest, power
 from workflow_src.studies.fusion.points import IMPLEMENTATIONS
-from workflow_src.studies.lines import Line, lines
+from workflow_src.studies.lines import Line, lines, where
 
 DRAWN = ("elements", "columns", "achieved_gb_per_s")
 
@@ -33,8 +33,7 @@ def draw(table: pd.DataFrame) -> Figure:
     )
     for operation, line in zip(operations, grid, strict=True):
         for dtype, axes in zip(dtypes, line, strict=True):
-            mine = [line for line in measured if line.text("operation") == operation]
-            _panel(axes, [line for line in mine if line.text("dtype") == dtype], operation)
+            _panel(axes, where(measured, operation=operation, dtype=dtype), operation)
             axes.set_title(f"{OPERATIONS[operation]}, {dtype}", fontsize=10)
     label_left(drawn, "GB/s (one read, one write)")
     legend_of(drawn)
@@ -47,8 +46,7 @@ def _panel(axes: Axes, measured: Sequence[Line], operation: str) -> None:
     shown = measured if operation == "gelu" else largest(measured)
     names = list(NAMES)
     for name in IMPLEMENTATIONS[operation]:
-        mine = [line for line in shown if line.text("implementation") == name]
-        mine = sorted(mine, key=lambda line: line.amount(over))
+        mine = sorted(where(shown, implementation=name), key=lambda line: line.amount(over))
         if not mine:
             continue
         place = names.index(name) - 1

@@ -30,16 +30,9 @@ def derive(point: Point, rows: list[Row]) -> list[Row]:
         if row["measurement"] == "compile" and row["status"] == "ok":
             # Only the first process compiles: the others find the result in a cache on disk.
             extra["compile_s"] = extra.get("compile_s", 0.0) + row["samples_ns"][0] / 1e9
-    about = {
-        "case": case.case,
-        "size": case.size,
-        "context": case.context,
-        "precision": case.precision,
-        "device": case.device,
-        "variant": variant.name,
-        "remedies": "+".join(variant.remedies),
-        "batches": variant.batches,
-    }
+    told = ("case", "size", "context", "precision", "device")
+    about = {name: getattr(case, name) for name in told} | {"variant": variant.name}
+    about |= {"remedies": "+".join(variant.remedies), "batches": variant.batches}
     phases = [row for row in rows if row["measurement"] == "phase"]
     return [about | _phase(row, variant.batches) | extra for row in phases]
 
@@ -48,16 +41,12 @@ def _phase(row: Row, batches: int) -> Row:
     kept = {key: row[key] for key in ("phase", "status", "reason")}
     if row["status"] != "ok":
         return kept
-    numbers = {
-        "median_ms": row["median_ms"] / batches,
-        "p20_ms": row["p20_ms"] / batches,
-        "p80_ms": row["p80_ms"] / batches,
-        "samples": row["samples"],
-        **_processes(row, batches),
-        "peak_memory_mib": row["peak_memory_mib"],
-    }
+    times = {name: row[name] / batches for name in ("median_ms", "p20_ms", "p80_ms")}
     busy = busy_ns(row["activities"]) / NS_PER_MS / batches if row.get("activities") else None
-    return kept | numbers | {"device_ms": busy}
+    return (
+        kept | times | {"samples": row["samples"]} | _processes(row, batches)
+        | {"peak_memory_mib": row["peak_memory_mib"], "device_ms": busy}
+    )  # fmt: skip
 
 
 def _processes(row: Row, batches: int) -> Row:
@@ -80,33 +69,21 @@ def complete(table: pd.DataFrame, paths: Sequence[Path]) -> pd.DataFrame:
     unpredicted: why there are no predictions for a case, or a variant.
     """
     expected = _filled(read_predictions(paths))
-    by_key = {
-        (row["case"], row["variant"], row["phase"]): row
-        for row in expected
-        if row["status"] == "ok"
-    }
-    why_not = {
-        (row["case"], row["variant"]): {"unpredicted": row["reason"]}
-        for row in expected
-        if row["status"] != "ok"
-    }
-    rows = _filled(table)
-    plain = {
-        (row["case"], row["phase"]): row.get("median_ms") for row in rows if row["variant"] == PLAIN
-    }
-    return pd.DataFrame(
-        [
-            row
-            | scored(
-                row,
-                plain.get((row["case"], row["phase"])),
-                by_key.get((row["case"], row["variant"], row["phase"])),
-            )
-            | why_not.get((row["case"], None), {})
-            | why_not.get((row["case"], row["variant"]), {})
-            for row in rows
-        ]
-    )
+    by_key, why_not = {}, {}
+    for row in expected:
+        key = row["case"], row["variant"]
+        if row["status"] == "ok":
+            by_key[*key, row["phase"]] = row
+        else:
+            why_not[key] = {"unpredicted": row["reason"]}
+    rows, made = _filled(table), []
+    plain = {(row["case"], row["phase"]): row for row in rows if row["variant"] == PLAIN}
+    for row in rows:
+        case, variant, phase = (row[name] for name in ("case", "variant", "phase"))
+        plain_ms = plain.get((case, phase), {}).get("median_ms")
+        found = row | scored(row, plain_ms, by_key.get((case, variant, phase)))
+        made.append(found | why_not.get((case, None), {}) | why_not.get((case, variant), {}))
+    return pd.DataFrame(made)
 
 
 def _filled(table: pd.DataFrame) -> list[Row]:

@@ -6,7 +6,6 @@ from enum import StrEnum
 
 import pandas as pd
 
-from workflow_src.common.words import PHASES
 from workflow_src.paper.show import Headline
 from workflow_src.paper.value import (
     Cell,
@@ -19,17 +18,12 @@ from workflow_src.paper.value import (
     median,
     ratio,
 )
-from workflow_src.studies.levers.steps import (
-    STEP,
-    Case,
-    Step,
-    cases,
-    is_plain,
-    steps_of,
-)
+from workflow_src.studies.levers.steps import STEP, Case, Step, cases, is_plain, steps_of
 from workflow_src.studies.lines import (
     PROCESSES,
     Line,
+    absolute,
+    change,
     differ,
     in_gib,
     lines,
@@ -49,7 +43,10 @@ KINDS = ("core", "products", "casts", "pointwise")
 UNCLEAR, UNTOLD = " ≈", " °"
 """Marks of a remedy that others can't be told apart from, and of a saving that isn't shown."""
 
-NOT_FINITE = "not finite"
+NOT_FINITE, YES_OR_NO = "not finite", {True: "yes", False: "no", None: None}
+
+ROUNDED = ("rounded_gradients_error", "rounded_state")
+INTERVAL = ("predicted_ms", "predicted_low", "predicted_high")
 
 
 @dataclass(frozen=True)
@@ -91,7 +88,7 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Levers:
         phases=shown([_step(each) for each in others if each.ms]),
         expected=shown([row for each in steps if (row := _expected(each))]),
         unpredicted=_unpredicted(every),
-        missing=unmeasured(every, _name),
+        missing=unmeasured(every, lambda line: f"{line.text('case')}, {Step(line, None).words}"),
     )
 
 
@@ -101,9 +98,8 @@ def _count(steps: Sequence[Step]) -> Value:
 
 def _off(step: Step) -> Value | None:
     """By how much the device's predicted work is off, without sign."""
-    expected = step.line.value("predicted_device_ms", "ms")
-    off = ratio(expected, step.device_ms, "share", "|predicted / measured - 1|")
-    return off and computed(abs(off.number - 1), "share", off.formula, off)
+    off = change(step.line.value("predicted_device_ms", "ms"), step.device_ms)
+    return off and absolute(off)
 
 
 def _case(case: Case) -> dict[str, Cell]:
@@ -147,17 +143,15 @@ def _saves(step: Step) -> Cell:
 
 def _step(step: Step) -> dict[str, Cell]:
     """A phase of a case: measured, and predicted from the plain one."""
-    line, phase = step.line, step.line.text("phase")
+    line = step.line
     return {
         "case": line.text("case"),
         "with": step.words,
-        "phase": PHASES.get(phase, phase) if phase != STEP else None,
+        "phase": line.phase if line.text("phase") != STEP else None,
         "measured, ms (processes)": _time(step),
         "saves": _saves(step),
-        "predicted, ms (interval)": line.ranged(
-            "predicted_ms", "predicted_low", "predicted_high", "ms"
-        ),
-        "as predicted": _yes_or_no(step.predicted),
+        "predicted, ms (interval)": line.ranged(*INTERVAL, "ms"),
+        "as predicted": YES_OR_NO[step.predicted],
         "device time, ms": step.device_ms,
         "saves of it": None if is_plain(line) else step.device_saved,
         "predicted device time": line.value("predicted_device_ms", "ms"),
@@ -166,25 +160,19 @@ def _step(step: Step) -> dict[str, Cell]:
     }
 
 
-def _yes_or_no(said: bool | None) -> str | None:
-    return None if said is None else "yes" if said else "no"
-
-
 def _effect(step: Step) -> dict[str, Cell]:
     """Memory and the errors of results against float32, and the time of compiling."""
     more = step.over_plain("peak_memory_mib", "change")
-    change = more and computed(more.number - 1, "change", more.formula, more)
+    grown = more and computed(more.number - 1, "change", more.formula, more)
     peak = step.line.value("peak_memory_mib", "MiB")
     return {
         "case": step.line.text("case"),
         "with": step.words,
         "peak memory, GiB": in_gib(peak),
-        "against plain": None if is_plain(step.line) else change,
+        "against plain": None if is_plain(step.line) else grown,
         "largest error of logits": _error(step.line, "logits_error", "error_state"),
         "of gradients": _error(step.line, "gradients_error", "error_state"),
-        "of gradients, rounded as plain": _error(
-            step.line, "rounded_gradients_error", "rounded_state"
-        ),
+        "of gradients, rounded as plain": _error(step.line, *ROUNDED),
         "compiling, s": step.line.value("compile_s", "s"),
     }
 
@@ -215,11 +203,6 @@ def _unpredicted(every: Sequence[Line]) -> pd.DataFrame:
         for (case, words), said in why.items()
         if said
     ])  # fmt: skip
-
-
-def _name(line: Line) -> str:
-    """A line's case and remedies, in words."""
-    return f"{line.text('case')}, {Step(line, None).words}"
 
 
 MOSTLY = 0.9

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from workflow_src.paper.drawing import LINE_COLORS, label_left, legend_of, nothing
+from workflow_src.paper.drawing import LINE_COLORS, bars, label_left, legend_of, nothing
 from workflow_src.studies.levers.steps import Step, added, cases
 from workflow_src.studies.lines import lines
 
@@ -62,10 +62,9 @@ def _predicted(axes: Axes, rows: Sequence[Step]) -> None:
     if not expected:
         return
     middle, low, high, work = ([line.amount(c) for _, line in expected] for c in columns)
-    below = [max(0.0, ms - least) for ms, least in zip(middle, low, strict=True)]
-    above = [max(0.0, most - ms) for ms, most in zip(middle, high, strict=True)]
+    ends = list(zip(low, high, strict=True))
     axes.errorbar(
-        [at + BESIDE for at, _ in expected], middle, (below, above), color="black", marker="o",
+        [at + BESIDE for at, _ in expected], middle, bars(middle, ends), color="black", marker="o",
         markersize=4, elinewidth=1, capsize=2, linestyle="",
         label="predicted from the plain step, 95 %",
     )  # fmt: skip

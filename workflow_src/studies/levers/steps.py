@@ -7,7 +7,7 @@ from itertools import pairwise
 from workflow_src.common.words import in_words
 from workflow_src.paper.value import Value, complement, difference, ratio
 from workflow_src.studies.levers.points import PLAIN, STACK, stack
-from workflow_src.studies.lines import PROCESSES, Line, differ, grouped
+from workflow_src.studies.lines import PROCESSES, Line, differ, grouped, number, where
 
 STEP = "train_step"
 
@@ -35,24 +35,22 @@ class Step:
     @property
     def ms(self) -> Value | None:
         """The median time, per as many tokens as the plain batch has."""
-        return self.line.value("median_ms", "ms") if self.line.ok else None
+        return self.line.measured("median_ms")
 
     @property
     def saved(self) -> Value | None:
         """The share of the plain time that it saves."""
-        return self.line.value("saving_share", "share") if self.line.ok else None
+        return self.line.measured("saving_share", "share")
 
     @property
     def device_ms(self) -> Value | None:
         """The device's work."""
-        return self.line.value("device_ms", "ms") if self.line.ok else None
+        return self.line.measured("device_ms")
 
     def over_plain(self, column: str, unit: str) -> Value | None:
         """A cell over that of the plain step; None without one of the two."""
-        if self.plain is None or not (self.line.ok and self.plain.ok):
-            return None
-        mine, plain = self.line.value(column, unit), self.plain.value(column, unit)
-        return ratio(mine, plain, unit, f"{column} / the plain one's")
+        plain = self.plain and self.plain.measured(column, unit)
+        return ratio(self.line.measured(column, unit), plain, unit, f"{column} / the plain one's")
 
     @property
     def device_saved(self) -> Value | None:
@@ -80,9 +78,8 @@ class Step:
     def width(self) -> Value | None:
         """How wide the predicted interval is, as a share of the plain step."""
         high, low = (self.line.value(f"predicted_{end}", "ms") for end in ("high", "low"))
-        return ratio(
-            difference(high, low), self.line.value("plain_ms", "ms"), "share", "width / plain"
-        )
+        plain = self.line.value("plain_ms", "ms")
+        return ratio(difference(high, low), plain, "share", "width / plain")
 
 
 def _not_finite(line: Line) -> bool:
@@ -105,11 +102,9 @@ class Case:
     @property
     def first(self) -> Step | None:
         """The remedy that alone saves most; None if none is shown to save WORTH."""
-        apart = [
-            each for each in self.alone if differ(each.line, each.plain, PROCESSES) and each.saved
-        ]
-        best = max(apart, key=_saving, default=None)
-        return best if best and _saving(best) >= WORTH else None
+        worth = [each for each in self.alone if number(each.saved) >= WORTH]
+        apart = [each for each in worth if differ(each.line, each.plain, PROCESSES)]
+        return max(apart, key=lambda each: number(each.saved), default=None)
 
     @property
     def first_is_clear(self) -> bool:
@@ -124,10 +119,10 @@ class Case:
         about = self.steps[0].line if self.steps else self.plain.line if self.plain else None
         if about is None or about.text("device") not in STACK:
             return []
-        order = [each.name for each in stack(about.text("precision"), about.text("device"))]
-        every = [*([self.plain] if self.plain else []), *self.steps]
+        every = filter(None, (self.plain, *self.steps))
         found = {each.line.text("variant"): each for each in every if each.counts}
-        return [found[name] for name in order if name in found]
+        order = stack(about.text("precision"), about.text("device"))
+        return [found[each.name] for each in order if each.name in found]
 
     @property
     def gains(self) -> list[tuple[str, Value | None]]:
@@ -149,10 +144,6 @@ class Case:
         return [each for each in self.steps if each.predicted is not None]
 
 
-def _saving(step: Step) -> float:
-    return step.saved.number if step.saved else 0.0
-
-
 def added(before: Step, step: Step) -> str:
     """The remedies of a step beyond those of the one before it, in words."""
     return " + ".join(map(in_words, step.remedies[len(before.remedies) :]))
@@ -172,7 +163,7 @@ def is_plain(line: Line) -> bool:
 def cases(every: Sequence[Line]) -> list[Case]:
     """The training steps by case, in the order of the table."""
     found = []
-    for mine in grouped((line for line in every if line.text("phase") == STEP), "case"):
+    for mine in grouped(where(every, phase=STEP), "case"):
         steps = steps_of(mine)
         plain = next((each for each in steps if is_plain(each.line)), None)
         tried = tuple(each for each in steps if not is_plain(each.line))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.placing.kernel_words import tile
 from workflow_src.studies import join_points
-from workflow_src.studies.matmul.waves import covered
+from workflow_src.studies.matmul.tiles import covered
 from workflow_src.studies.rows import busy_ns, calls
 from workflow_src.studies.study import Point, Row
 
@@ -14,12 +14,8 @@ DIVISORS = (32, 16, 8, 2, 1)
 
 def derive(point: Point, rows: list[Row]) -> list[Row]:
     """The rows with divisor; measured ones also with rate, kernel, tile, waves and busy time."""
-    return [row | _size(row) | _product(row) for row in rows]
-
-
-def _size(row: Row) -> Row:
-    """What a row's size means for alignment; empty for a row without a size."""
-    return {"divisor": divisor(row["n"])} if "n" in row else {}
+    sizes: list[Row] = [{"divisor": divisor(row["n"])} if "n" in row else {} for row in rows]
+    return [row | size | _product(row) for row, size in zip(rows, sizes, strict=True)]
 
 
 def _product(row: Row) -> Row:

@@ -1,6 +1,6 @@
 """Study matmul: the rate of each product, and what sizes of unaligned rows lose."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -11,7 +11,6 @@ from workflow_src.paper.show import Headline
 from workflow_src.paper.value import (
     Cell,
     Joined,
-    Marked,
     Value,
     complement,
     computed,
@@ -19,8 +18,8 @@ from workflow_src.paper.value import (
     median,
     ratio,
 )
-from workflow_src.studies.lines import Line, ranged, shown, unmeasured
-from workflow_src.studies.matmul.analyze import DIVISORS
+from workflow_src.studies.lines import Line, number, ranged, shown, unmeasured
+from workflow_src.studies.matmul.analyze import DIVISORS, divisor
 from workflow_src.studies.matmul.points import PRECISIONS
 from workflow_src.studies.matmul.products import Product, changes, measured, products
 
@@ -66,26 +65,23 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Matmul:
     """What the study's table says; it isn't held against the run's ceilings."""
     found = products(table)
     by_size, fine = measured(found, "sizes"), measured(found, "divisibility")
+    by_divisor: dict[int, list[Product]] = {}
+    for each in fine:
+        by_divisor.setdefault(divisor(each.n or 1), []).append(each)
     return Matmul(
         fastest=max((each for each in found if each.n and each.rate), key=_rate, default=None),
         alignment=alignment(fine),
         rates=rates(found),
         best=shown([_best(mine) for mine in _by_precision(by_size)]),
         sizes=shown([_size(each, mine) for mine in _by_precision(by_size) for each in mine]),
-        divisors=shown(
-            [_divisor(n, mine) for n in DIVISORS if (mine := [p for p in fine if _of(p) == n])]
-        ),
+        divisors=shown([_divisor(n, mine) for n in DIVISORS if (mine := by_divisor.get(n))]),
         edge=shown([row for sweep in FINE for row in _edge(measured(found, sweep))]),
         missing=unmeasured((each.line for each in found), _name),
     )
 
 
 def _rate(product: Product) -> float:
-    return product.rate.number if product.rate else 0.0
-
-
-def _of(product: Product) -> int:
-    return next(each for each in DIVISORS if (product.n or 1) % each == 0)
+    return number(product.rate)
 
 
 def _by_precision(found: Sequence[Product]) -> list[list[Product]]:
@@ -127,8 +123,7 @@ def rates(found: Sequence[Product]) -> pd.DataFrame:
     for each in mine:
         if each.n:
             state = None if each.line.ok else each.line.state
-            cell = Marked(each.rate, f" ({each.mark})") if each.mark else each.rate
-            cells.setdefault(each.n, {})[each.precision] = cell or state
+            cells.setdefault(each.n, {})[each.precision] = each.marked or state
     skipped = {each.precision: each.line.state for each in mine if not each.n}
     return shown(
         [{"n": n} | {name: cells[n].get(name, skipped.get(name)) for name in names}
@@ -161,10 +156,8 @@ def _size(product: Product, mine: Sequence[Product]) -> dict[str, Cell]:
     return {
         "precision": product.precision,
         "n": product.n,
-        "median, ms (20th to 80th percentile)": product.line.ranged(
-            "median_ms", "p20_ms", "p80_ms", "ms"
-        ),
-        "TFLOP/s": Marked(product.rate, f" ({product.mark})") if product.mark else product.rate,
+        "median, ms (20th to 80th percentile)": product.line.times,
+        "TFLOP/s": product.marked,
         "of best": ratio(product.rate, best, "share", "rate / the precision's best"),
         "device time, ms": product.busy_ms,
         "name says": product.line.text("ran") or None,
@@ -172,22 +165,17 @@ def _size(product: Product, mine: Sequence[Product]) -> dict[str, Cell]:
     }
 
 
-def _divisor(divisor: int, mine: Sequence[Product]) -> dict[str, Cell]:
+def _divisor(largest: int, mine: Sequence[Product]) -> dict[str, Cell]:
     found, after = [each.rate for each in mine if each.rate], _named_after(mine)
+    tiles = {each.covered[0] for each in mine}
     return {
-        "largest that divides n": divisor,
+        "largest that divides n": largest,
         "sizes": count(found),
         "median, TFLOP/s (least to most)": ranged(found),
         "kernels named after": _capabilities(after) or None,
-        "tiles": _same(mine, lambda each: each.covered[0]),
+        "tiles": tiles.pop() if len(tiles) == 1 else None,
         "kernels": Joined(tuple(sorted({each.kernel for each in mine} - {""})), ", "),
     }
-
-
-def _same(mine: Sequence[Product], told: Callable[[Product], int | None]) -> int | None:
-    """What is told alike of all; None where it differs."""
-    found = {told(each) for each in mine}
-    return found.pop() if len(found) == 1 else None
 
 
 def _edge(mine: list[Product]) -> list[dict[str, Cell]]:

@@ -2,12 +2,18 @@
 
 from collections.abc import Callable, Sequence
 
-import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from workflow_src.paper.drawing import LINE_COLORS, MARKERS, context_axis, log_values, nothing
+from workflow_src.paper.drawing import (
+    LINE_COLORS,
+    MARKERS,
+    context_axis,
+    log_values,
+    nothing,
+    row_of,
+)
 from workflow_src.studies.matmul.analyze import DIVISORS, divisor
 from workflow_src.studies.matmul.products import Product, measured, more_waves, products
 from workflow_src.studies.matmul.tiles import TILE
@@ -24,13 +30,11 @@ def draw(table: pd.DataFrame) -> Figure:
     panels = [(each, rows) for name, each in drawers.items() if (rows := measured(found, name))]
     if not panels:
         return nothing("no product was measured")
-    drawn, grid = plt.subplots(
-        1, len(panels), figsize=(4.2 * len(panels), 3.6), squeeze=False, layout="constrained"
-    )
-    for axes, (drawer, rows) in zip(grid.flat, panels, strict=True):
+    drawn, grid = row_of(len(panels), (4.2 * len(panels), 3.6))
+    for axes, (drawer, rows) in zip(grid, panels, strict=True):
         drawer(axes, rows)
         axes.legend()
-    grid[0, 0].set_ylabel("TFLOP/s (of the median time)")
+    grid[0].set_ylabel("TFLOP/s (of the median time)")
     return drawn
 
 
@@ -53,10 +57,10 @@ def draw_sizes(axes: Axes, rows: list[Product]) -> None:
 
 def draw_edge(axes: Axes, rows: list[Product]) -> None:
     """Rate across the assumed edge; lines mark it and where the tiles that ran take more waves."""
-    edge, tile = rows[0].line.whole("edge"), "x".join(map(str, TILE))
+    edge = rows[0].line.whole("edge")
     axes.plot(*_points(rows), color=LINE_COLORS[0], marker="o", label=rows[0].precision)
     if edge:
-        axes.axvline(edge, color="black", linestyle="--", label=f"edge of {tile}, n = {edge}")
+        axes.axvline(edge, color="black", linestyle="--", label=f"edge of {TILE}, n = {edge}")
     if rise := more_waves(rows):
         label = f"{rise.covered[1]} waves from n = {rise.n}"
         axes.axvline(rise.n or 0, color="black", linestyle=":", label=label)

@@ -7,11 +7,11 @@ from itertools import pairwise
 import pandas as pd
 
 from workflow_src.common.thresholds import WAITS_BELOW
-from workflow_src.paper.value import Value, computed, ratio
+from workflow_src.paper.value import Cell, Marked, Value, computed, ratio
 from workflow_src.placing.kernel_words import built_for
 from workflow_src.studies.lines import Line, lines
 from workflow_src.studies.matmul.points import PRECISIONS
-from workflow_src.studies.matmul.waves import covered
+from workflow_src.studies.matmul.tiles import covered
 
 APART = 0.05
 """Samples are unsteady if their 20th or 80th percentile is further from the median than this."""
@@ -60,11 +60,10 @@ class Product:
         return not self.waits and any(each and abs(each.number - 1) > APART for each in shares)
 
     @property
-    def mark(self) -> str:
-        """What its rate is marked with; "" for nothing."""
-        if self.waits:
-            return WAITING
-        return UNSTEADY if self.unsteady else ""
+    def marked(self) -> Cell:
+        """Its rate, marked where it waited or is unsteady."""
+        mark = WAITING if self.waits else UNSTEADY if self.unsteady else ""
+        return Marked(self.rate, f" ({mark})") if mark else self.rate
 
     @property
     def aligned(self) -> bool:
@@ -96,11 +95,8 @@ def products(table: pd.DataFrame) -> list[Product]:
 
 
 def _product(line: Line) -> Product:
-    measured = {
-        name: line.value(name, unit) if line.ok else None
-        for name, unit in {"tflops": "TFLOP/s", "median_ms": "ms", "busy_ms": "ms"}.items()
-    }
-    return Product(line, line.whole("n"), *measured.values())
+    rate, times = line.measured("tflops", "TFLOP/s"), ("median_ms", "busy_ms")
+    return Product(line, line.whole("n"), rate, *(line.measured(time) for time in times))
 
 
 def measured(found: Iterable[Product], sweep: str) -> list[Product]:
@@ -121,8 +117,5 @@ def _change(rate: Value | None, before: Value | None) -> Value | None:
 
 def more_waves(found: list[Product]) -> Product | None:
     """The first size that takes more waves than the one before; None if that is never known."""
-    for before, each in pairwise(found):
-        few, many = before.covered[1], each.covered[1]
-        if few and many and many > few:
-            return each
-    return None
+    waves = [(before.covered[1], each) for before, each in pairwise(found)]
+    return next((each for few, each in waves if few and (each.covered[1] or 0) > few), None)

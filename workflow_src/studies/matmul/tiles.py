@@ -7,33 +7,43 @@ Multiplication Background User's Guide).
 
 from math import ceil
 
-TILE = (128, 256)
+TILE = "128x256"
 """The assumed tile, rows by columns; kernel names say which one ran."""
 
 ALIGNED = 8
 """Rows of a multiple of so many numbers of 16 bits start at multiples of 16 bytes."""
 
 
-def tiles(n: int) -> int:
-    """Number of tiles of shape TILE that cover an n x n matrix."""
-    return ceil(n / TILE[0]) * ceil(n / TILE[1])
+def sides(tile: str) -> tuple[int, int]:
+    """The shorter and the longer side of a tile, in numbers of the result."""
+    # A square product takes as many tiles of 128x256 as of 256x128.
+    shorter, longer = sorted(int(side) for side in tile.split("x"))
+    return shorter, longer
 
 
-def waves(n: int, multiprocessors: int) -> int:
-    """Number of waves in which `multiprocessors` process the tiles of an n x n matrix."""
-    return ceil(tiles(n) / multiprocessors)
+def covered(n: int, tile: str, multiprocessors: int | None) -> tuple[int | None, int | None]:
+    """How many tiles and waves an (n, n) result takes.
+
+    None where that isn't known: tiles without a tile, waves also without multiprocessors.
+    """
+    if not tile:
+        return None, None
+    shorter, longer = sides(tile)
+    tiles = ceil(n / shorter) * ceil(n / longer)
+    return tiles, ceil(tiles / multiprocessors) if multiprocessors else None
 
 
 def edges(multiprocessors: int, up_to: int) -> list[int]:
-    """Every n below `up_to` whose successor needs one more wave, in rising order."""
+    """Every n below `up_to` whose successor needs one more wave of TILE, in rising order."""
     # The number of tiles changes only past a multiple of a tile's shorter side.
-    steps = range(TILE[0], up_to, TILE[0])
-    return [n for n in steps if waves(n + 1, multiprocessors) > waves(n, multiprocessors)]
+    side = sides(TILE)[0]
+    waves = {n: covered(n, TILE, multiprocessors)[1] or 0 for n in range(side, up_to + side, side)}
+    return [n for n in range(side, up_to, side) if waves[n + side] > waves[n]]
 
 
 def edge_near(n: int, multiprocessors: int) -> int:
     """The edge nearest to `n`; in a tie, the smaller one."""
-    found = edges(multiprocessors, 4 * n + 4 * TILE[1] * multiprocessors)
+    found = edges(multiprocessors, 4 * n + 4 * sides(TILE)[1] * multiprocessors)
     return min(found, key=lambda edge: (abs(edge - n), edge))
 
 

@@ -7,21 +7,19 @@ from enum import StrEnum
 import pandas as pd
 
 from workflow_src.common.components import COMPONENTS
-from workflow_src.common.words import PHASES
 from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Cell, Joined, Value, ratio
 from workflow_src.studies.lines import (
     Line,
-    absolute,
-    change,
     gib,
     grouped,
     lines,
-    out_of,
+    most,
     shown,
     spread,
     unmeasured,
 )
+from workflow_src.studies.peaks import fits, off
 
 TITLE = "Memory: what is held when, by what, and what fits"
 QUESTION = "How much memory does a training step take at its peak, where, and for what?"
@@ -34,8 +32,6 @@ KINDS = {
     "temporaries": "temporaries",
 }
 """What memory is held for, in words."""
-
-PARTS = {"forward": "forward", "loss": "loss", "backward": "backward", "optimizer": "optimizer"}
 
 
 @dataclass(frozen=True)
@@ -97,25 +93,23 @@ class Memory:
 def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Memory:
     """What the study's table says."""
     every = lines(table, "memory")
-    peaks = _of(every, "peak")
-    off = [change(line.value("predicted_peak_mib", "MiB"), _peak(line)) for line in peaks]
-    foretold = [line for line in peaks if line.text("fits_predicted") and _known(line)]
-    right = [line for line in foretold if line.ok == (line.text("fits_predicted") == "yes")]
+    of = {mine[0].text("measurement"): mine for mine in grouped(every, "measurement")}
+    peaks = of.get("peak", [])
     return Memory(
-        off=tuple(absolute(value) for value in off if value),
-        fits=out_of(_predictions(right), _predictions(foretold)),
+        off=off(peaks),
+        fits=fits(peaks),
         peaks=_peaks(peaks),
         recorded=Recorded(
-            stages=shown([_stage(mine) for mine in grouped(_of(every, "segment"), *RECORD)]),
-            allocations=shown([_allocation(line) for line in _of(every, "allocation")]),
+            stages=shown([_stage(mine) for mine in grouped(of.get("segment", ()), *RECORD)]),
+            allocations=shown([_allocation(line) for line in of.get("allocation", ())]),
             sizes=shown([_size(line) for line in _sizes(every)]),
         ),
         block=Block(
-            totals=shown([_block(line) for line in _of(every, "block_saves")]),
-            contributors=shown([_contributor(line) for line in _of(every, "saved_tensor")]),
-            handout=shown([_handout(line) for line in _of(every, "handout")]),
+            totals=shown([_block(line) for line in of.get("block_saves", ())]),
+            contributors=shown([_contributor(line) for line in of.get("saved_tensor", ())]),
+            handout=shown([_handout(line) for line in of.get("handout", ())]),
         ),
-        missing=unmeasured([line for line in every if line.text("measurement") in MISSED], _name),
+        missing=unmeasured([*peaks, *of.get("block_saves", ())], lambda line: line.named(*NAMED)),
         on_cpu=any(not line.text("gpu") for line in every),
     )
 
@@ -123,25 +117,8 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Memory:
 RECORD = ("size", "context", "precision", "phase")
 """What a record is of."""
 
-MISSED = ("peak", "block_saves")
-
-
-def _of(every: Sequence[Line], measurement: str) -> list[Line]:
-    return [line for line in every if line.text("measurement") == measurement]
-
-
-def _peak(line: Line) -> Value | None:
-    return line.value("peak_mib", "MiB") if line.ok else None
-
-
-def _known(line: Line) -> bool:
-    """Whether it is known if a phase fits: it ran, or ran out of memory."""
-    return line.ok or line.text("status") == "oom"
-
-
-def _predictions(found: Sequence[Line]) -> list[Value]:
-    values = [line.value("predicted_peak_mib", "MiB") for line in found]
-    return [value for value in values if value]
+NAMED = ("size", "context", "precision", "heads", "phase")
+"""What tells a line that wasn't measured."""
 
 
 def _peaks(peaks: Sequence[Line]) -> Peaks:
@@ -174,12 +151,8 @@ def _of_case(line: Line) -> dict[str, Cell]:
     }
 
 
-def _phase_name(line: Line) -> str:
-    return PHASES.get(line.text("phase"), line.text("phase"))
-
-
 def _of_phase(line: Line) -> dict[str, Cell]:
-    return _of_case(line) | {"phase": _phase_name(line)}
+    return _of_case(line) | {"phase": line.phase}
 
 
 def _limit(line: Line) -> dict[str, Cell]:
@@ -196,9 +169,8 @@ def _row(mine: Sequence[Line]) -> dict[str, Cell]:
     """A size at a context in a precision: measured and predicted peaks of its phases."""
     row = _of_case(mine[0])
     for line in mine:
-        name = _phase_name(line)
-        row[f"{name}, GiB"] = gib(line, "peak_mib") if line.ok else line.state
-        row[f"{name}, predicted"] = gib(line, "predicted_peak_mib")
+        row[f"{line.phase}, GiB"] = gib(line, "peak_mib") if line.ok else line.state
+        row[f"{line.phase}, predicted"] = gib(line, "predicted_peak_mib")
     return row
 
 
@@ -238,14 +210,13 @@ def _component(line: Line) -> str:
 
 
 def _allocation(line: Line) -> dict[str, Cell]:
-    part = line.text("part")
     return {
         "size": line.text("size"),
         "context": line.whole("context"),
-        "recorded": PHASES.get(line.text("phase"), line.text("phase")),
+        "recorded": line.phase,
         "MiB each": line.value("mib", "MiB"),
         "in a step": line.value("calls", "count"),
-        "in": ", ".join(filter(None, (PARTS.get(part, part), _component(line)))),
+        "in": ", ".join(filter(None, (line.text("part"), _component(line)))),
         "line of code": line.text("line") or None,
         "kind": KINDS.get(line.text("kind"), line.text("kind")),
     }
@@ -311,12 +282,6 @@ def _handout(line: Line) -> dict[str, Cell]:
     }
 
 
-def _name(line: Line) -> str:
-    told = ("size", "context", "precision", "heads", "phase")
-    found = [line.text(column).removesuffix(".0").replace("_", " ") for column in told]
-    return " ".join(filter(None, found))
-
-
 class Verdict(StrEnum):
     """The verdicts, each with its sentence."""
 
@@ -332,11 +297,7 @@ class Verdict(StrEnum):
 def headline(result: Memory) -> Headline:
     """The verdict on a result, with its numbers."""
     verdict = _verdict(result)
-    return Headline(verdict, verdict.value, {"off": _most(result.off), "fits": result.fits})
-
-
-def _most(off: tuple[Value, ...]) -> Value | None:
-    return max(off, key=lambda value: value.number, default=None)
+    return Headline(verdict, verdict.value, {"off": most(result.off), "fits": result.fits})
 
 
 def _verdict(result: Memory) -> Verdict:

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from workflow_src.common.components import COMPONENTS
 from workflow_src.common.units import MIB_PER_GIB
 from workflow_src.paper.drawing import LINE_COLORS, label_left, legend_of, nothing
-from workflow_src.studies.lines import Line, grouped, lines
-from workflow_src.studies.memory.chapter import KINDS, PARTS, RECORD
+from workflow_src.studies.lines import Line, grouped, lines, where
+from workflow_src.studies.memory.chapter import KINDS, RECORD
 
 MOST = 3
 """Records that are drawn."""
@@ -24,17 +24,16 @@ NAMED_SHARE = 0.02
 def draw(table: pd.DataFrame) -> Figure:
     """A row per record: all of it with the parts of a step, and its last block with components."""
     every = [line for line in lines(table, "memory") if line.ok and line.has(*DRAWN)]
-    records = _chosen([line for line in every if line.text("measurement") == "segment"])
+    records = _chosen(where(every, measurement="segment"))
     if not records:
         return nothing("no allocations were recorded")
     drawn, grid = plt.subplots(
         len(records), 2, figsize=(10.6, 2.9 * len(records)), squeeze=False, layout="constrained"
     )
     for mine, (whole, close) in zip(records, grid, strict=True):
-        key = [mine[0].text(column) for column in RECORD]
-        block = [line for line in every if [line.text(column) for column in RECORD] == key]
+        key = {column: mine[0].text(column) for column in RECORD}
+        block = where(every, measurement="close", **key)
         _panel(whole, mine, _title(mine[0]), [_part(line) for line in mine])
-        block = [line for line in block if line.text("measurement") == "close"]
         _panel(close, block, "its last block", [_component(line) for line in block])
     label_left(drawn, "active memory, GiB")
     legend_of(drawn)
@@ -61,7 +60,7 @@ def _title(line: Line) -> str:
 def _part(line: Line) -> str:
     """The part of a step, but for the loss, which is over at once."""
     part = line.text("part")
-    return "" if part == "loss" else PARTS.get(part, "")
+    return part if part in ("forward", "backward", "optimizer") else ""
 
 
 def _component(line: Line) -> str:

@@ -3,13 +3,23 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import final
 
 import pandas as pd
 
 from workflow_src.common.thresholds import WAITS_BELOW
 from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Cell, Ranged, Value, computed, ratio
-from workflow_src.studies.lines import Line, lines, shown, spread, unmeasured
+from workflow_src.studies.lines import (
+    Line,
+    grouped,
+    lines,
+    number,
+    shown,
+    spread,
+    unmeasured,
+    where,
+)
 from workflow_src.studies.mlp.points import BASE
 
 TITLE = "MLP scaling: a step's time against its FLOPs"
@@ -38,10 +48,10 @@ class Width:
     @property
     def waits(self) -> bool:
         """Whether a GPU waits for launches, judged as its FLOPs are: by what it is of the step."""
-        share = self.working.number if self.working else 0.0
-        return not self.on_cpu and share < WAITS_BELOW
+        return not self.on_cpu and number(self.working) < WAITS_BELOW
 
 
+@final
 @dataclass(frozen=True)
 class Growth:
     """From the width `low` to `high`: how many times the FLOPs, the step and the device time are.
@@ -85,38 +95,28 @@ class Mlp:
 def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Mlp:
     """What the study's table says; it isn't held against the run's ceilings."""
     every = lines(table, "mlp")
-    part = {
-        name: [line for line in every if line.text("part") == name]
-        for name in ("scaling", "sweep", "operators")
-    }
-    found = widths(part["sweep"])
+    ran, found = where(every, status="ok"), widths(where(every, part="sweep"))
     return Mlp(
         widths=tuple(found),
         growth=growth(found),
-        most=max((w for w in found if w.working), key=_working, default=None),
+        most=max((w for w in found if w.working), key=lambda w: number(w.working), default=None),
         dims=_dims(found),
-        scaled=shown([_scaled(each) for each in scaled(part["scaling"])]),
-        operators=shown([_operator(line) for line in _longest(part["operators"])]),
+        scaled=shown([_scaled(each) for each in scaled(where(every, part="scaling"))]),
+        operators=shown([_operator(line) for line in _longest(where(ran, part="operators"))]),
         missing=unmeasured(every, _name),
     )
 
 
 def widths(sweep: Sequence[Line]) -> list[Width]:
     """The steps of the sweep over the width, the narrowest first."""
-    return sorted(
-        (_width(dim, line) for line in sweep if (dim := line.whole("dim"))),
-        key=lambda width: width.dim,
-    )
+    found = [_width(dim, line) for line in sweep if (dim := line.whole("dim"))]
+    return sorted(found, key=lambda width: width.dim)
 
 
 def _width(dim: int, line: Line) -> Width:
-    ms, busy = (line.value(c, "ms") if line.ok else None for c in ("median_ms", "busy_ms"))
+    ms, busy = line.measured("median_ms"), line.measured("busy_ms")
     working = ratio(busy, ms, "share", "device time / step")
     return Width(dim, ms, busy, working, line.state, line.text("device") == "cpu")
-
-
-def _working(width: Width) -> float:
-    return width.working.number if width.working else 0.0
 
 
 def growth(found: Sequence[Width]) -> Growth | None:
@@ -141,35 +141,30 @@ def _growth(low: Width, high: Width) -> Growth:
 def _dims(found: Sequence[Width]) -> pd.DataFrame:
     """A row per width, FLOPs and times over those of the base's width."""
     base = next((width for width in found if width.dim == BASE["dim"]), None)
-    over = {width.dim: _growth(base, width) if base else None for width in found}
     rows: list[dict[str, Cell]] = []
     for width in found:
-        grown = over[width.dim]
-        times: dict[str, Cell] = {
-            f"FLOPs over dim {BASE['dim']}'s": grown.flops if grown else None,
-            "step over": grown.step if grown else None,
-            "device time over": grown.busy if grown else None,
-        }
-        about: dict[str, Cell] = {
+        grown = _growth(base, width) if base else None
+        rows.append({
             "dim": width.dim,
             "step, ms": width.ms or width.state,
             "device time, ms": width.busy_ms,
             "device time / step": width.working,
-        }
-        rows.append(about | times)
+            f"FLOPs over dim {BASE['dim']}'s": grown and grown.flops,
+            "step over": grown and grown.step,
+            "device time over": grown and grown.busy,
+        })  # fmt: skip
     return shown(rows)
 
 
 def scaled(scaling: Sequence[Line]) -> list[Scaled]:
     """The base and each scaled size; without a measured base none has a ratio of times."""
-    axes = {line.text("axis"): line for line in scaling if line.ok}
-    base = axes["base"].value("median_ms", "ms") if "base" in axes else None
-    return [_ratios(line, base) for line in scaling]
+    bases = [line.measured("median_ms") for line in where(scaling, axis="base")]
+    return [_ratios(line, *bases[:1] or [None]) for line in scaling]
 
 
 def _ratios(line: Line, base: Value | None) -> Scaled:
     times = [
-        ratio(line.value(column, "ms") if line.ok else None, base, "times", f"{column} / base")
+        ratio(line.measured(column), base, "times", f"{column} / base")
         for column in ("median_ms", "p20_ms", "p80_ms")
     ]
     sizes = {axis: line.value(axis, "count") for axis in BASE}
@@ -190,7 +185,7 @@ def _scaled(each: Scaled) -> dict[str, Cell]:
     return sizes | {
         "scaled": each.axis,
         "by": each.line.whole("factor"),
-        "median, ms": each.line.value("median_ms", "ms") if each.line.ok else each.line.state,
+        "median, ms": each.line.measured("median_ms") or each.line.state,
         "FLOPs over the base's": each.flops,
         "time over the base's (20th to 80th percentile)": times,
         "time / FLOPs": ratio(each.time, each.flops, "times", "time / FLOPs"),
@@ -199,16 +194,11 @@ def _scaled(each: Scaled) -> dict[str, Cell]:
 
 def _longest(operators: Sequence[Line]) -> list[Line]:
     """Of each operation, the operators that take most, at most OPERATORS_SHOWN."""
-    found: dict[str, list[Line]] = {}
-    for line in operators:
-        if line.ok:
-            found.setdefault(line.text("operation"), []).append(line)
-    return [line for mine in found.values() for line in sorted(mine, key=_share)[:OPERATORS_SHOWN]]
-
-
-def _share(line: Line) -> float:
-    share = line.value("share", "share")
-    return -share.number if share else 0.0
+    return [
+        line
+        for mine in grouped(operators, "operation")
+        for line in sorted(mine, key=lambda line: -line.amount("share"))[:OPERATORS_SHOWN]
+    ]
 
 
 def _operator(line: Line) -> dict[str, Cell]:

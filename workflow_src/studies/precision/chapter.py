@@ -10,7 +10,7 @@ from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW_NS
 from workflow_src.common.units import NS_PER_US
 from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Cell, Joined, Value
-from workflow_src.studies.lines import Line, lines, out_of, shown, unmeasured
+from workflow_src.studies.lines import Line, lines, out_of, shown, unmeasured, where
 from workflow_src.studies.precision.pairs import MEASUREMENTS, SCORES, Pair, pairs
 
 TITLE = "Mixed precision: rounding, types and time"
@@ -46,10 +46,7 @@ class Precision:
 def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Precision:
     """What the study's table says."""
     every = lines(table, "precision")
-    sums, norms, types, speed = (
-        [line for line in every if line.text("part") == part]
-        for part in ("accumulation", "layer_norm", "dtypes", "speed")
-    )
+    ran, speed = where(every, status="ok"), where(every, part="speed")
     found = pairs(speed)
     models = [pair for pair in found if pair.measurement != SCORES]
     apart = [pair for pair in models if pair.apart]
@@ -60,9 +57,9 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Precision:
         lost=tuple(pair for pair in apart if pair.speedup.number < 1 - SAME_WITHIN),
         gains=gains(models, gained),
         speedups=speedups(models),
-        sums=shown([_sum(line) for line in sums if line.ok]),
-        norms=shown([_norm(line) for line in norms if line.ok]),
-        types=shown([_type(line) for line in types if line.ok]),
+        sums=shown([_sum(line) for line in where(ran, part="accumulation")]),
+        norms=shown([_norm(line) for line in where(ran, part="layer_norm")]),
+        types=shown([_type(line) for line in where(ran, part="dtypes")]),
         times=shown([_time(line, found) for line in speed]),
         unmeasured=unmeasured(every, _name),
     )
@@ -127,12 +124,11 @@ def _type(line: Line) -> dict[str, Cell]:
 def _time(line: Line, found: Sequence[Pair]) -> dict[str, Cell]:
     key = tuple(line.text(column) for column in ("size", "measurement", "precision"))
     mine = [p.speedup for p in found if (p.size, p.measurement, p.against) == key]
-    times = line.ranged("median_ms", "p20_ms", "p80_ms", "ms")
     return {
         "size": key[0],
         "measured": MEASUREMENTS.get(key[1], key[1]),
         "precision": key[2],
-        "median, ms": times if line.ok else line.state,
+        "median, ms": line.times if line.ok else line.state,
         "bf16's speed-up over it": mine[0] if mine else None,
         "device time / step": line.value("busy_share", "share"),
         "copies": line.value("copies", "count"),

@@ -8,15 +8,13 @@ from torch import Tensor, nn
 from workflow_src.measure.precision import AUTOCAST
 from workflow_src.studies.study import Point, Row
 
-
-def _variants() -> dict[str, tuple[torch.dtype, torch.dtype, bool]]:
-    """Dtypes of sum and addend, and whether the addend is first cast to the sum's dtype."""
-    return {
-        "fp32 into fp32": (torch.float32, torch.float32, False),
-        "fp16 into fp16": (torch.float16, torch.float16, False),
-        "fp16 into fp32": (torch.float32, torch.float16, False),
-        "fp16 cast to fp32 into fp32": (torch.float32, torch.float16, True),
-    }
+VARIANTS = {
+    "fp32 into fp32": (torch.float32, torch.float32, False),
+    "fp16 into fp16": (torch.float16, torch.float16, False),
+    "fp16 into fp32": (torch.float32, torch.float16, False),
+    "fp16 cast to fp32 into fp32": (torch.float32, torch.float16, True),
+}
+"""Dtypes of sum and addend, and whether the addend is first cast to the sum's dtype."""
 
 
 def accumulate(point: Point, total: torch.dtype, addend: torch.dtype, cast: bool) -> Row:
@@ -39,9 +37,8 @@ def accumulate(point: Point, total: torch.dtype, addend: torch.dtype, cast: bool
 def accumulation(point: Point) -> list[Row]:
     """A row per variant."""
     about = {"part": "accumulation", "device": point["device"], "status": "ok", "reason": ""}
-    return [
-        about | {"variant": name} | accumulate(point, *types) for name, types in _variants().items()
-    ]
+    variants = VARIANTS.items()
+    return [about | {"variant": name} | accumulate(point, *types) for name, types in variants]
 
 
 class Toy(nn.Module):

@@ -7,7 +7,7 @@ from typing import final
 from workflow_src.common import words
 from workflow_src.common.units import US_PER_MS
 from workflow_src.paper.value import Value, computed, ratio
-from workflow_src.studies.lines import PERCENTILES, Line, differ
+from workflow_src.studies.lines import PERCENTILES, Line, differ, where
 from workflow_src.studies.precision.points import AUTOCAST
 
 SCORES = "scores"
@@ -57,11 +57,8 @@ class Pair:
     @property
     def kernel_us(self) -> Value | None:
         """The device time per kernel under autocast, in us; None on a CPU."""
-        ms, kernels = (
-            self.autocast.value("busy_ms", "ms"),
-            self.autocast.value("activities", "count"),
-        )
-        each = None if self.busy is None else ratio(ms, kernels, "us")
+        ms = self.autocast.value("busy_ms", "ms") if self.busy else None
+        each = ratio(ms, self.autocast.value("activities", "count"), "us")
         return each and computed(each.number * US_PER_MS, "us", "device time / kernels", each)
 
     @property
@@ -73,20 +70,15 @@ class Pair:
 def pairs(speed: Iterable[Line]) -> list[Pair]:
     """A pair for each line under autocast and each full precision in which the same was timed."""
     timed = [line for line in speed if line.ok and line.text("measurement") in MEASUREMENTS]
+    casts = {_timed(line): line for line in reversed(where(timed, precision=AUTOCAST))}
     found = []
     for full in timed:
-        if full.text("precision") != AUTOCAST and (cast := _cast(full, timed)):
+        if full.text("precision") != AUTOCAST and (cast := casts.get(_timed(full))):
             times = full.value("median_ms", "ms"), cast.value("median_ms", "ms")
             if speedup := ratio(*times, "times", "full precision / autocast"):
                 found.append(Pair(full, cast, speedup))
     return found
 
 
-def _cast(full: Line, timed: Iterable[Line]) -> Line | None:
-    key = full.text("size"), full.text("measurement"), AUTOCAST
-    alike = (
-        line
-        for line in timed
-        if (line.text("size"), line.text("measurement"), line.text("precision")) == key
-    )
-    return next(alike, None)
+def _timed(line: Line) -> tuple[str, str]:
+    return line.text("size"), line.text("measurement")

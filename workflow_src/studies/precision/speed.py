@@ -40,8 +40,7 @@ def measure_case(case: Case, point: Point) -> Iterator[tuple[str, Row]]:
 
     yield from run_phases(case, run, PHASES)
     free(case.device)
-    alone = partial(_observe_scores, case, point)
-    row = attempt(alone, partial(free, case.device))
+    row = attempt(lambda: observe(scores(case), case, point, "scores"), partial(free, case.device))
     yield "scores", said(f"{case.case} scores", row)
 
 
@@ -52,10 +51,6 @@ def observe(call: Call, case: Case, point: Point, measurement: str) -> Row:
     if case.precision not in point["profiled"]:
         return {"samples_ns": samples}
     return {"samples_ns": samples, "activities": activities_of(call, case.device)}
-
-
-def _observe_scores(case: Case, point: Point) -> Row:
-    return observe(scores(case), case, point, "scores")
 
 
 def scores(case: Case) -> Call:

@@ -100,11 +100,6 @@ def headline(result: Profiler) -> Headline:
         "slower": out_of([each for each in slower if each], [each for each in medians if each]),
         "times": spread(slower),
     }
-    verdict = _verdict(result)
+    shown = Verdict.COSTS if slower else Verdict.NOT_SHOWN
+    verdict = shown if result.cases else Verdict.CANT_TELL
     return Headline(verdict, verdict.value, slots)
-
-
-def _verdict(result: Profiler) -> Verdict:
-    if not result.cases:
-        return Verdict.CANT_TELL
-    return Verdict.COSTS if any(each.slower for each in result.cases) else Verdict.NOT_SHOWN

@@ -2,8 +2,6 @@
 
 import json
 import os
-import sys
-from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,8 +9,6 @@ from typing import Any
 
 from workflow_src.common import nsys_cli
 from workflow_src.common.case import PHASES
-from workflow_src.common.errors import StageError
-from workflow_src.common.subprocesses import how_it_ended, run_tied
 from workflow_src.measure.phases import run_phases
 from workflow_src.measure.timing import time_steps
 from workflow_src.measure.windows import exported_torch_window, nsys_window
@@ -20,6 +16,7 @@ from workflow_src.measure.workload import Workload
 from workflow_src.model.ranges import range_
 from workflow_src.studies.models import case_of, with_known_sizes
 from workflow_src.studies.profiler.points import POINT
+from workflow_src.studies.programs import command_of, written_by
 from workflow_src.studies.run_point import main
 from workflow_src.studies.study import Point, Row
 
@@ -75,21 +72,14 @@ def in_pairs(point: Point) -> list[dict[str, Any]]:
 
 def in_process(point: Point, output: Path) -> dict[str, Any]:
     """The result of one process. Raises StageError if it fails; its message has been printed."""
-    module = "workflow_src.studies.profiler.measure"
-    command = [sys.executable, "-m", module, "--point", json.dumps(point), "--output", str(output)]
-    if point["profiled"] and point["profiler"] == "nsys":
-        nsys_cli.profile(output.with_suffix(".nsys-rep"), command, point["device"], False)
-    else:
-        run(command)
-    found: dict[str, Any] = json.loads(output.read_text(encoding="utf-8"))
+    program = "workflow_src.studies.profiler.measure", ["--point", json.dumps(point)], output
+    if not point["profiled"] or point["profiler"] != "nsys":
+        found: dict[str, Any] = written_by(*program, "a process of a pair")
+        return found
+    capture = output.with_suffix(".nsys-rep")
+    nsys_cli.profile(capture, command_of(*program), point["device"], False)
+    found = json.loads(output.read_text(encoding="utf-8"))
     return found
-
-
-def run(command: Sequence[str]) -> None:
-    """Run a command. Raises StageError if it fails."""
-    ended = run_tied(command)
-    if ended.returncode:
-        raise StageError(f"a process of a pair {how_it_ended(ended.returncode)}")
 
 
 if __name__ == "__main__":

@@ -7,18 +7,22 @@ from enum import StrEnum
 import pandas as pd
 
 from workflow_src.paper.show import Headline
-from workflow_src.paper.value import Cell, Joined, Ranged, Value
-from workflow_src.studies.lines import Line, in_gib, lines, out_of, shown, spread, unmeasured
+from workflow_src.paper.value import Cell, Joined, Value
+from workflow_src.studies.lines import (
+    Line,
+    in_gib,
+    lines,
+    most,
+    number,
+    out_of,
+    shown,
+    spread,
+    unmeasured,
+    where,
+)
 from workflow_src.studies.ranks.details import Details, details
 from workflow_src.studies.ranks.points import ALL_REDUCE
-from workflow_src.studies.ranks.way import (
-    NAMES,
-    PEAKS,
-    Way,
-    case_name,
-    off,
-    ways_of,
-)
+from workflow_src.studies.ranks.way import NAMES, PEAKS, Way, case_name, off, ways_of
 
 TITLE = "Two GPUs: what communication costs"
 QUESTION = "What does communication cost a training step on two GPUs, and what hides it?"
@@ -49,29 +53,21 @@ class Ranks:
 def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Ranks:
     """What the study's table says; it isn't held against the run's ceilings."""
     every = lines(table, "ranks")
-    of = {name: _of(every, name) for name in (ALL_REDUCE, "training", "collective")}
-    ways = ways_of(of["training"])
-    errors = [
-        error
-        for way in ways
-        if way.line.ok and (error := way.line.value("gradient_error", "error"))
-    ]
+    names = (ALL_REDUCE, "training", "collective")
+    reduced, trained, collectives = (where(every, measurement=name) for name in names)
+    ways = ways_of(trained)
     times = [each for way in ways if not way.waits and (each := off(way.line, "step_ms"))]
     peaks = [each for way in ways for name in PEAKS if (each := off(way.line, name))]
     return Ranks(
         ways=tuple(ways),
-        error=max(errors, key=lambda error: error.number, default=None),
+        error=most(way.line.measured("gradient_error", "error") for way in ways),
         working=_working(ways),
         foretold=out_of(_near(times), times),
         fitted=out_of(_near(peaks), peaks),
         steps=_steps(ways),
-        details=details(ways, of[ALL_REDUCE], of["collective"]),
-        missing=unmeasured([*of[ALL_REDUCE], *of["training"]], _name),
+        details=details(ways, reduced, collectives),
+        missing=unmeasured([*reduced, *trained], _name),
     )
-
-
-def _of(every: Sequence[Line], measurement: str) -> list[Line]:
-    return [line for line in every if line.text("measurement") == measurement]
 
 
 def _working(ways: Sequence[Way]) -> Cell:
@@ -87,25 +83,12 @@ def _steps(ways: Sequence[Way]) -> pd.DataFrame:
     for way in ways:
         row = rows.setdefault(way.name, {"gradients are averaged by": way.name})
         exposed, whole = (way.line.value(f"{n}_ms", "ms") for n in ("exposed", "communication"))
-        row[f"{way.case}, ms"] = _time(way)
-        hidden = exposed and whole and whole.number > 0
-        row[f"{way.case}: nothing hides, ms"] = (
-            Joined((exposed, whole), by=" of ") if hidden else None
-        )
-        row[f"{way.case}: peak, GiB"] = in_gib(_peak(way.line))
+        row[f"{way.case}, ms"] = way.line.times if way.ms else way.line.state
+        hidden = Joined((exposed, whole), by=" of ") if exposed and number(whole) else None
+        row[f"{way.case}: nothing hides, ms"] = hidden
+        # The larger of the peaks before and in the optimizer's part.
+        row[f"{way.case}: peak, GiB"] = in_gib(most(way.line.value(n, "MiB") for n in PEAKS[1:]))
     return shown(list(rows.values()))
-
-
-def _time(way: Way) -> Cell:
-    if way.ms is None:
-        return way.line.state
-    return Ranged(way.ms, way.line.value("p20_ms", "ms"), way.line.value("p80_ms", "ms"))
-
-
-def _peak(line: Line) -> Value | None:
-    """The larger of the peaks before and in the optimizer's part."""
-    found = [line.value(name, "MiB") for name in PEAKS[1:]]
-    return max((each for each in found if each), key=lambda each: each.number, default=None)
 
 
 def _near(offs: Sequence[Value]) -> list[Value]:
@@ -189,7 +172,7 @@ def _by_case(ways: Sequence[Way]) -> list[list[Way]]:
 
 
 def _over(way: Way) -> float:
-    return way.over.number if way.over else 0.0
+    return number(way.over)
 
 
 def _names(ways: Sequence[Way]) -> Cell:

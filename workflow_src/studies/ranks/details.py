@@ -7,7 +7,7 @@ import pandas as pd
 
 from workflow_src.common.datasheets import LINKS_GB_PER_S
 from workflow_src.paper.value import Cell, Joined, computed
-from workflow_src.studies.lines import Line, grouped, in_gib, shown, spread
+from workflow_src.studies.lines import Line, gib, grouped, joined, most, shown, spread
 from workflow_src.studies.ranks.points import MB
 from workflow_src.studies.ranks.way import NAMES, PEAKS, Way, both_columns, case_name, off
 
@@ -74,7 +74,7 @@ def _reduced(line: Line) -> dict[str, Cell]:
     share = computed(rate.number / link, "share", "bus / link", rate) if rate and link else None
     return {
         "all-reduce of, MB": size and computed(size.number / MB, "", "bytes", size),
-        "ms": line.ranged("median_ms", "p20_ms", "p80_ms", "ms"),
+        "ms": line.times,
         "algorithm bandwidth, GB/s": line.value("algorithm_gb_per_s", "GB/s"),
         "bus bandwidth, GB/s": rate,
         "of a link's": share,
@@ -86,8 +86,8 @@ def _predicted(way: Way) -> dict[str, Cell]:
     heads = ("communication, ms", "nothing hides, ms", "step, ms")
     cells: dict[str, Cell] = {"case": way.case, "way": way.name}
     for head, name in zip(heads, TIMES, strict=True):
-        both = [way.line.value(column, "ms") for column in reversed(both_columns(name))]
-        cells[head] = Joined(tuple(both)) if any(both) else None
+        columns = reversed(both_columns(name))
+        cells[head] = joined(way.line.value(column, "ms") for column in columns)
     cells["waits for the other, ms"] = way.line.value("wait_ms", "ms")
     cells["computes, ms"] = way.line.value("compute_ms", "ms")
     cells["recorded step, ms"] = way.line.value("recorded_ms", "ms")
@@ -99,9 +99,8 @@ def _peaks(way: Way) -> dict[str, Cell]:
     heads = ("initialized, GiB", "before the optimizer, GiB", "in it, GiB")
     cells: dict[str, Cell] = {"case": way.case, "way": way.name}
     for head, name in zip(heads, PEAKS, strict=True):
-        both = [in_gib(way.line.value(column, "MiB")) for column in reversed(both_columns(name))]
-        cells[head] = Joined(tuple(both)) if any(both) else None
-    return cells | {"held after initialization, GiB": in_gib(way.line.value("held_mib", "MiB"))}
+        cells[head] = joined(gib(way.line, column) for column in reversed(both_columns(name)))
+    return cells | {"held after initialization, GiB": gib(way.line, "held_mib")}
 
 
 def _collective(line: Line) -> dict[str, Cell]:
@@ -131,12 +130,6 @@ def _late(found: Sequence[Line]) -> Cell:
 def _errors(mine: Sequence[Line]) -> dict[str, Cell]:
     """The largest errors of a way, which every case checks with the same small model."""
     heads = {"gradients": "gradient_error", "parameters after a step": "parameter_error"}
-    found = {
-        head: [value for line in mine if (value := line.value(name, "error"))]
-        for head, name in heads.items()
-    }
-    most = {
-        head: max(values, key=lambda value: value.number, default=None)
-        for head, values in found.items()
-    }
-    return {"way": NAMES.get(mine[0].text("way"), mine[0].text("way")), **most}
+    way: dict[str, Cell] = {"way": NAMES.get(mine[0].text("way"), mine[0].text("way"))}
+    found = {head: most(line.value(n, "error") for line in mine) for head, n in heads.items()}
+    return way | found

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 
-import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from workflow_src.common.datasheets import LINKS_GB_PER_S
-from workflow_src.paper.drawing import LINE_COLORS, legend_of, nothing
-from workflow_src.studies.lines import Line, lines
+from workflow_src.paper.drawing import LINE_COLORS, legend_of, nothing, row_of
+from workflow_src.studies.lines import Line, lines, where
 from workflow_src.studies.ranks.points import ALL_REDUCE, MB
 from workflow_src.studies.ranks.way import Way, ways_of
 
@@ -17,21 +16,19 @@ from workflow_src.studies.ranks.way import Way, ways_of
 def draw(table: pd.DataFrame) -> Figure:
     """Bus bandwidth of all-reduces over their size, and per case the parts of each way's step."""
     every = [line for line in lines(table, "ranks") if line.ok]
-    reduced = [line for line in every if line.text("measurement") == ALL_REDUCE]
+    reduced = where(every, measurement=ALL_REDUCE)
     reduced = [line for line in reduced if line.has("bytes", "bus_gb_per_s")]
     cases: dict[str, list[Way]] = {}
-    for way in ways_of([line for line in every if line.text("measurement") == "training"]):
+    for way in ways_of(where(every, measurement="training")):
         if way.ms:
             cases.setdefault(way.case, []).append(way)
     panels = len(cases) + bool(reduced)
     if not panels:
         return nothing("nothing was measured")
-    drawn, axes = plt.subplots(
-        1, panels, figsize=(4.2 * panels, 3.4), squeeze=False, layout="constrained"
-    )
+    drawn, axes = row_of(panels, (4.2 * panels, 3.4))
     if reduced:
-        _bandwidth(axes[0][0], reduced)
-    for case, each in zip(cases.values(), axes[0][bool(reduced) :], strict=True):
+        _bandwidth(axes[0], reduced)
+    for case, each in zip(cases.values(), axes[bool(reduced) :], strict=True):
         _steps(each, case)
     legend_of(drawn)
     return drawn

@@ -9,9 +9,9 @@ import torch
 
 from workflow_src.measure.oom import Row
 from workflow_src.studies.models import with_known_sizes
+from workflow_src.studies.programs import written_by
 from workflow_src.studies.ranks.launch import run_ranks
 from workflow_src.studies.ranks.points import ALL_REDUCE, POINT
-from workflow_src.studies.reader import run_reader
 from workflow_src.studies.run_point import main
 from workflow_src.studies.study import Point
 
@@ -70,7 +70,9 @@ def with_traces(rows: list[Row], folder: Path) -> list[Row]:
     """The rows, with what their traces in the folder say, if there are any."""
     if not any(folder.glob("*.json.gz")):
         return rows
-    found = run_reader(READER, ["--folder", str(folder)], folder / "traces.json")
+    found = written_by(
+        READER, ["--folder", str(folder)], folder / "traces.json", "the reader of the capture"
+    )
     return [row | found.get(row.get("way"), {}) for row in rows]
 
 

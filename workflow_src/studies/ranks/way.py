@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from workflow_src.common.thresholds import WORKING_FULLY
 from workflow_src.paper.value import Value, computed, ratio
-from workflow_src.studies.lines import Line, grouped
+from workflow_src.studies.lines import Line, grouped, where
 from workflow_src.studies.ranks.points import WAYS
 
 NAMES = {
@@ -73,9 +73,11 @@ def ways_of(trained: Sequence[Line]) -> list[Way]:
 
 def _ways(case: Sequence[Line]) -> list[Way]:
     """The ways of one case in the order of WAYS, with how much longer than alone they take."""
-    times = {line.text("way"): line.value("median_ms", "ms") if line.ok else None for line in case}
+    times = {line.text("way"): line.measured("median_ms") for line in case}
     alone = times.get("alone")
-    working = next((_share(line, alone) for line in case if line.text("way") == "alone"), None)
+    computes = next((line.value("compute_ms", "ms") for line in where(case, way="alone")
+                     if line.text("gpu")), None)  # fmt: skip
+    working = ratio(computes, alone, "share", "computes / step")
     found = [
         Way(line, ms, ratio(ms, alone, "near_one", "step / step without communication"), working)
         for line in case
@@ -83,12 +85,6 @@ def _ways(case: Sequence[Line]) -> list[Way]:
     ]
     order = {name: place for place, name in enumerate(WAYS)}
     return sorted(found, key=lambda way: order.get(way.line.text("way"), len(order)))
-
-
-def _share(line: Line, alone: Value | None) -> Value | None:
-    """The share of a GPU's step in which its device computes."""
-    computes = line.value("compute_ms", "ms") if line.text("gpu") else None
-    return ratio(computes, alone, "share", "computes / step")
 
 
 def case_name(line: Line) -> str:

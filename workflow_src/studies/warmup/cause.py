@@ -1,7 +1,6 @@
 """Why first steps are slow: CUDA calls under nsys, and a trial with all code loaded before."""
 
 import json
-import sys
 import tempfile
 import time
 from functools import partial
@@ -15,7 +14,6 @@ from workflow_src.common.arguments import Parser, new_file
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.environment_variables import environment_variables
 from workflow_src.common.errors import StageError, TraceError
-from workflow_src.common.subprocesses import how_it_ended, run_tied
 from workflow_src.measure.machine import use_threads
 from workflow_src.measure.memory_limit import limited_memory
 from workflow_src.measure.timing import time_steps
@@ -23,7 +21,7 @@ from workflow_src.measure.windows import nsys_window
 from workflow_src.measure.workload import Workload
 from workflow_src.model.ranges import range_
 from workflow_src.studies.models import case_of, with_known_sizes
-from workflow_src.studies.reader import run_reader
+from workflow_src.studies.programs import command_of, written_by
 from workflow_src.studies.run_point import point_of
 from workflow_src.studies.study import Point, Row
 from workflow_src.studies.warmup.points import EAGER, LAZY, POINT
@@ -35,6 +33,8 @@ TRIALS = ((LAZY, False), (LAZY, True), (EAGER, True))
 Where that step starts cuBLAS itself, EAGER has all of cuBLAS's code loaded in it.
 """
 
+CASE = ("size", "context", "batch")
+
 READER = "workflow_src.studies.warmup.read_capture"
 
 LOADING = "CUDA_MODULE_LOADING"
@@ -44,12 +44,7 @@ LOADING = "CUDA_MODULE_LOADING"
 def about(point: Point) -> Row:
     """What the rows of a point have in common."""
     case = case_of(point, point["size"], "fp32")
-    return {
-        "config": case.case,
-        "size": case.size,
-        "context": case.context,
-        "batch": case.batch,
-    }
+    return {"config": case.case} | {name: getattr(case, name) for name in CASE}
 
 
 def measure_cause(point: Point) -> list[Row]:
@@ -67,8 +62,8 @@ def _traced(point: Point) -> Row:
     try:
         with tempfile.TemporaryDirectory() as folder, environment_variables({LOADING: LAZY}):
             capture = Path(folder, "first.nsys-rep")
-            given = _program(point, Path(folder, "steps.json"))
-            nsys_cli.profile(capture, given, point["device"], os_tracing=False)
+            program = command_of(__name__, *_given(point, Path(folder, "steps.json")))
+            nsys_cli.profile(capture, program, point["device"], os_tracing=False)
             export = capture.with_suffix(".sqlite")
             nsys_cli.export_sqlite(capture, export)
             return {"sweep": "traced"} | read_export(export, point["steps"])
@@ -79,7 +74,8 @@ def _traced(point: Point) -> Row:
 def read_export(export: Path, steps: int) -> Row:
     """What a point keeps of an export, or why there is nothing: see read_capture.recorded."""
     asked = ["--export", str(export), "--steps", str(steps), "--phases", *PHASES]
-    found: Row = run_reader(READER, asked, export.with_suffix(".json"))
+    to = export.with_suffix(".json")
+    found: Row = written_by(READER, asked, to, "the reader of the capture")
     return found
 
 
@@ -105,17 +101,14 @@ def _timed(point: Point, mode: str) -> list[Row]:
 def _run(point: Point, mode: str) -> dict[str, Any]:
     """What the program writes. Raises StageError if it fails."""
     with tempfile.TemporaryDirectory() as folder, environment_variables({LOADING: mode}):
-        output = Path(folder, "steps.json")
-        status = run_tied(_program(point, output)).returncode
-        if status:
-            raise StageError(f"the program {how_it_ended(status)}")
-        found: dict[str, Any] = json.loads(output.read_text(encoding="utf-8"))
+        given = _given(point, Path(folder, "steps.json"))
+        found: dict[str, Any] = written_by(__name__, *given, "the program")
         return found
 
 
-def _program(point: Point, output: Path) -> list[str]:
-    given = ["--point", json.dumps(dict(point)), "--output", str(output)]
-    return [sys.executable, "-m", __name__, *given]
+def _given(point: Point, output: Path) -> tuple[list[str], Path]:
+    """What this program is given to run as one of its own."""
+    return ["--point", json.dumps(dict(point))], output
 
 
 def run(point: Point) -> dict[str, Any]:
@@ -128,7 +121,9 @@ def run(point: Point) -> dict[str, Any]:
     workload.synchronize()
     build_ns = time.perf_counter_ns() - start
     if point.get("prepared"):
-        _start_cublas(workload.device)
+        # A product loads cuBLAS and makes its handle and workspace.
+        one = torch.ones(8, 8, device=workload.device)
+        (one @ one).sum().item()
 
     def step(phase: str) -> None:
         with range_(phase):
@@ -139,12 +134,6 @@ def run(point: Point) -> dict[str, Any]:
     with nsys_window(point["device"]):
         found = {phase: time_steps(partial(step, phase), wait, steps) for phase in PHASES}
     return {"build_ns": build_ns, "steps_ns": found}
-
-
-def _start_cublas(device: torch.device) -> None:
-    """Multiply two matrices, which loads cuBLAS and makes its handle and workspace."""
-    one = torch.ones(8, 8, device=device)
-    (one @ one).sum().item()
 
 
 def main() -> None:

@@ -29,12 +29,9 @@ def derive(rows: Iterable[Row]) -> list[Row]:
                 traced.setdefault(step["phase"], []).append(step)
         else:
             times = _times([ns / NS_PER_MS for ns in row["steps_ns"]])
-            found.append(_unlisted(row) | times | {"build_ms": row["build_ns"] / NS_PER_MS})
+            kept = {key: row[key] for key in row if key not in ("steps_ns", "build_ns")}
+            found.append(kept | times | {"build_ms": row["build_ns"] / NS_PER_MS})
     return [part for steps in traced.values() for part in _parts(steps)] + found
-
-
-def _unlisted(row: Row) -> Row:
-    return {key: value for key, value in row.items() if key not in ("steps_ns", "build_ns")}
 
 
 def _times(steps: Sequence[float]) -> Row:

@@ -6,10 +6,9 @@ from enum import StrEnum
 
 import pandas as pd
 
-from workflow_src.common import words
 from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Cell, Value, difference, median, ratio
-from workflow_src.studies.lines import Line, grouped, lines, shown, unmeasured
+from workflow_src.studies.lines import Line, grouped, lines, number, shown, unmeasured, where
 from workflow_src.studies.warmup.trials import CHANGES, saved_by, trials
 
 TITLE = "Warm-up: what the first steps of a process cost"
@@ -72,7 +71,7 @@ class WarmUp:
 def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> WarmUp:
     """What the study's table says."""
     every = lines(table, "warmup")
-    runs = [line for line in every if not line.text("sweep")]
+    runs = where(every, sweep="")
     settling = [run for run in runs if run.has("settled_after_steps") and excess(run)]
     enough = fewest_enough(settling)
     fewest = min(settling, key=_steps, default=None)
@@ -88,19 +87,16 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> WarmUp:
 
 
 def _cause(every: Sequence[Line]) -> Cause:
-    found = trials([line for line in every if line.text("sweep") == "loading"])
-    traced = [line for line in every if line.text("sweep") == "traced"]
-    parts = shown([_part(line) for line in traced])
+    found = trials(where(every, sweep="loading"))
+    parts = shown([_part(line) for line in where(every, sweep="traced")])
     return Cause(parts, found, *(saved_by(found, change) for change in CHANGES))
 
 
 def excess(run: Line) -> Value | None:
     """The share by which a run's mean is above its settled step; None if it wasn't measured."""
-    mean, settled = run.value("mean_ms", "ms"), run.value("settled_ms", "ms")
-    known = run.ok and run.has("warmup_steps")
-    return (
-        ratio(difference(mean, settled), settled, "change", "mean / settled - 1") if known else None
-    )
+    mean, settled = run.measured("mean_ms"), run.measured("settled_ms")
+    above = difference(mean, settled) if run.has("warmup_steps") else None
+    return ratio(above, settled, "change", "mean / settled - 1")
 
 
 def fewest_enough(runs: Sequence[Line]) -> Value | None:
@@ -157,7 +153,7 @@ def _run(line: Line) -> dict[str, Cell]:
         "warm-up steps": line.value("warmup_steps", "count"),
         "first step, ms": line.value("first_step_ms", "ms") if line.ok else line.state,
         "settled step, ms": line.value("settled_ms", "ms"),
-        "median, ms": line.ranged("median_ms", "p20_ms", "p80_ms", "ms"),
+        "median, ms": line.times,
         "mean, ms": line.value("mean_ms", "ms"),
         "mean over settled": excess(line),
         "steps until settled": line.value("settled_after_steps", "count") or never,
@@ -178,8 +174,7 @@ def _part(line: Line) -> dict[str, Cell]:
 
 def name(line: Line) -> str:
     """A line's run in words: "small, forward"."""
-    phase = line.text("phase")
-    return ", ".join(filter(None, (line.text("size"), words.PHASES.get(phase, phase))))
+    return ", ".join(filter(None, (line.text("size"), line.phase)))
 
 
 def _steps(run: Line) -> float:
@@ -187,8 +182,7 @@ def _steps(run: Line) -> float:
 
 
 def _excess(run: Line) -> float:
-    found = excess(run)
-    return found.number if found else 0.0
+    return number(excess(run))
 
 
 class Verdict(StrEnum):

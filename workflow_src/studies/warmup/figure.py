@@ -8,7 +8,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from workflow_src.common import words
 from workflow_src.paper.drawing import LINE_COLORS, label_left, legend_of, log_values, nothing
 from workflow_src.studies.lines import Line, grouped, lines
 
@@ -30,9 +29,7 @@ def draw(table: pd.DataFrame) -> Figure:
     drawn, grid = plt.subplots(down, columns, figsize=size, squeeze=False, layout="constrained")
     for axes, mine in zip(grid.flat, panels, strict=False):
         draw_panel(axes, mine)
-        axes.set_title(
-            f"{mine[0].text('size')}, {words.PHASES[mine[0].text('phase')]}", fontsize=10
-        )
+        axes.set_title(f"{mine[0].text('size')}, {mine[0].phase}", fontsize=10)
     for axes in grid.flat[len(panels) :]:
         axes.remove()
     label_left(drawn, "ms a step")

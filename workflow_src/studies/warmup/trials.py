@@ -8,9 +8,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from workflow_src.common import words
 from workflow_src.paper.value import Cell, Joined, Value, count, difference, median, ratio
-from workflow_src.studies.lines import Line, grouped, ranged, shown
+from workflow_src.studies.lines import Line, grouped, ranged, shown, where
 from workflow_src.studies.warmup.points import EAGER, LAZY
 
 CHANGES = ("saved by starting cuBLAS", "saved by loading code")
@@ -24,11 +23,11 @@ def trials(loading: Sequence[Line]) -> pd.DataFrame:
 
 def _row(mine: Sequence[Line]) -> dict[str, Cell]:
     plain, started = _kind(mine, LAZY, False), _kind(mine, LAZY, True)
-    loaded, phase = _kind(mine, EAGER, bool(started)), mine[0].text("phase")
+    loaded = _kind(mine, EAGER, bool(started))
     settled = median(line.value("settled_ms", "ms") for line in plain)
     extra = difference(median(_firsts(plain)), settled)
     return {
-        "first step of": f"{mine[0].text('size')}, {words.PHASES.get(phase, phase)}",
+        "first step of": f"{mine[0].text('size')}, {mine[0].phase}",
         "as it is, ms": ranged(_firsts(plain)),
         "cuBLAS started, ms": ranged(_firsts(started)),
         "and code loaded, ms": ranged(_firsts(loaded)),
@@ -50,8 +49,7 @@ def saved_by(found: pd.DataFrame, change: str) -> Cell:
 
 
 def _kind(mine: Sequence[Line], loading: str, prepared: bool) -> list[Line]:
-    here = [line for line in mine if line.text("loading") == loading]
-    return [line for line in here if line.true("prepared") == prepared]
+    return [line for line in where(mine, loading=loading) if line.true("prepared") == prepared]
 
 
 def _firsts(kind: Sequence[Line]) -> list[Value]:

@@ -5,12 +5,12 @@ import pytest
 
 from tests.studies.levers.points import measured, result
 from tests.studies.levers.rows import FUSED, STEP, ends, expected, tried
-from tests.studies.tables import NO_CEILINGS, cells, result_of, table_of
+from tests.studies.tables import NO_CEILINGS, cells, result_of, table_of, verdict_of
 from workflow_src.common.words import DASH
 from workflow_src.placing.families import load_rules
 from workflow_src.studies.join_points import join
 from workflow_src.studies.levers import analyze
-from workflow_src.studies.levers import result as levers
+from workflow_src.studies.levers import chapter as levers
 from workflow_src.studies.levers.points import PLAIN
 from workflow_src.studies.levers.predict import predictions
 
@@ -103,3 +103,29 @@ def test_a_real_run_is_read(tmp_path: pytest.TempPathFactory) -> None:
     assert set(cells(found.unpredicted, "not predicted")) == {"a CPU has no launches to replay"}
     assert set(cells(found.missing, "state")) == {"not supported"}
     assert isinstance(found.phases, pd.DataFrame) and len(found.phases) == 10
+
+
+HIT = tried("sdpa", 80.0) | expected(85.0, 70.0, 90.0)
+MISS = tried("graph", 50.0) | expected(30.0, 25.0, 45.0, inside=False)
+
+
+@pytest.mark.parametrize(
+    ("rows", "verdict"),
+    [
+        ([STEP, HIT], "FORETOLD"),
+        ([STEP, HIT, MISS], "MISSED"),
+        ([STEP, tried("sdpa", 80.0)], "UNPREDICTED"),
+        ([STEP, tried("sdpa", 98.0)], "NOTHING"),
+        ([STEP], "CANT_TELL"),
+        ([tried(PLAIN, None, status="oom"), tried("sdpa", 80.0, saving_share=None)], "CANT_TELL"),
+    ],
+)
+def test_verdicts(rows: list[dict[str, object]], verdict: str) -> None:
+    assert verdict_of("levers", rows)[0] == verdict
+
+
+def test_the_numbers_of_a_verdict() -> None:
+    other = [each | {"case": "b"} for each in (STEP, MISS)]
+    _, said = verdict_of("levers", [STEP, HIT, *other])
+    assert "fused attention or a CUDA graph" in said and "20 % to 50 % shorter" in said
+    assert "1 of 2 times" in said and "20 % of the plain step" in said

@@ -6,7 +6,7 @@ import pytest
 from tests.studies.tables import printed, table
 from workflow_src.common.words import DASH
 from workflow_src.paper.show import Printer
-from workflow_src.studies.precision.chapter import Precision, result
+from workflow_src.studies.precision.chapter import Precision, Verdict, headline, result
 
 
 def timed(precision: str, ms: float | None, **other: object) -> dict[str, object]:
@@ -70,3 +70,32 @@ def test_sums_and_norms_are_shown_as_they_are() -> None:
     rows = found(added | parts, norm | {"largest_error": 4.97, "variance": "overflows"})
     assert printed(rows.sums) == [["fp16 into fp16", "9.953", "-0.047", "0.0021", "-0.049"]]
     assert printed(rows.norms) == [["fp16", "300", "fp16", "5", "overflows"]]
+
+
+@pytest.mark.parametrize(
+    ("ms", "about", "verdict"),
+    [
+        ({"fp32": 9.0, "tf32": 5.0, "bf16": 4.0}, {}, Verdict.GAINS),
+        ({"fp32": 9.0, "tf32": 3.0, "bf16": 4.0}, {}, Verdict.WHERE_LONG),
+        ({"fp32": 9.0, "tf32": 3.0, "bf16": 4.0}, {"activities": 50}, Verdict.GAINS),
+        ({"fp32": 9.0, "tf32": 3.0, "bf16": 4.0}, {"busy_share": None}, Verdict.GAINS),
+        ({"fp32": 9.0, "tf32": 3.0, "bf16": 4.0}, {"device": "cpu"}, Verdict.GAINS),
+        ({"fp32": 4.0, "bf16": 4.0}, {}, Verdict.NO_GAIN),
+        ({"bf16": 4.0}, {}, Verdict.CANT_TELL),
+    ],
+)
+def test_verdicts(ms: dict[str, float], about: dict[str, object], verdict: Verdict) -> None:
+    said = headline(found(*(timed(precision, time, **about) for precision, time in ms.items())))
+    assert said.verdict is verdict
+    assert ("at most 20.0 us per kernel" in said.text(Printer())) == (verdict is Verdict.WHERE_LONG)
+
+
+@pytest.mark.parametrize(
+    ("phase", "name"), [("forward", "forward"), ("forward_backward", "forward + backward")]
+)
+def test_the_best_has_its_name_in_the_tables(phase: str, name: str) -> None:
+    rows = timed("fp32", 8.0, measurement=phase), timed("bf16", 4.0, measurement=phase)
+    assert headline(found(*rows)).text(Printer()) == (
+        "bf16 autocast is faster than full precision in these comparisons: fp32: 1 of 1; at best "
+        f"2.0 x (s, {name}, over fp32)."
+    )

@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import pytest
+
 from tests.studies.ranks.rows import collective, reduced, way
-from tests.studies.tables import cells, result_of
+from tests.studies.tables import cells, result_of, verdict_of
 from workflow_src.common.words import DASH
 from workflow_src.paper.show import Printer
 
@@ -57,3 +59,29 @@ def test_bandwidth_is_a_share_of_a_link_and_gathers_are_late_or_not() -> None:
     assert cells(found.collectives, "late") == ["2.00"]
     assert cells(found.collectives, "collective") == ["all-gather"]
     assert str(Printer()(found.late)) == "2.00 of 65.0 in 2.7B fp32"
+
+
+@pytest.mark.parametrize(
+    ("rows", "verdict"),
+    [
+        ([ALONE, NAIVE, way("overlapped", 105.0)], "LITTLE"),
+        ([ALONE, NAIVE, way("overlapped", 105.1)], "MUCH"),
+        ([way("alone", 106.0), NAIVE], "WAITS"),
+        ([ALONE, way("naive", 112.0, gradient_error=2e-4)], "WRONG"),
+        ([ALONE, way("naive", 112.0, parameter_error=0.02)], "WRONG"),
+        ([way("alone", 5.0, gpu=False), way("naive", 9.0, gpu=False)], "ON_A_CPU"),
+        ([ALONE], "CANT_TELL"),
+        ([NAIVE], "CANT_TELL"),
+        ([ALONE, way("naive", None, status="oom")], "CANT_TELL"),
+    ],
+)
+def test_verdicts(rows: list[dict[str, object]], verdict: str) -> None:
+    assert verdict_of("ranks", rows)[0] == verdict
+
+
+def test_a_case_that_waits_for_launches_is_left_out() -> None:
+    waits: dict[str, Any] = {"precision": "bf16", "compute_ms": 50.0}
+    rows = [ALONE, NAIVE, way("alone", 100.0, **waits), way("fsdp", 300.0, **waits)]
+    said = verdict_of("ranks", rows)[1]
+    assert "takes 1.120 x as long as without communication at best" in said
+    assert "all-reduce per parameter, after backward" in said and "FSDP2" not in said

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.studies.mlp.rows import operator, scaled, width
-from tests.studies.tables import cells, result_of, table_of
+from tests.studies.tables import cells, result_of, table_of, verdict_of
 from workflow_src.common.words import DASH
 from workflow_src.studies.mlp.figure import draw
 
@@ -59,3 +59,30 @@ def test_a_figure_of_all_and_of_nothing() -> None:
     left, right = draw(table_of(rows)).axes
     assert left.get_xlabel() == "FLOPs over the base's" and right.get_lines()
     assert not draw(table_of([width(8, 0.5, status="oom")])).axes
+
+
+WIDE = width(512, 0.9, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("rows", "verdict"),
+    [
+        ([WIDE, width(1024, 0.99, 8.0)], "FOLLOWS"),
+        ([WIDE, width(1024, 0.99, 6.0)], "FOLLOWS"),
+        ([WIDE, width(1024, 0.99, 5.9)], "LESS"),
+        ([WIDE, width(1024, 0.99, 10.1)], "MORE"),
+        ([width(256, 0.1), width(512, 0.79)], "WAITS"),
+        ([width(256, 0.1), WIDE], "WAITS"),
+        ([WIDE], "CANT_TELL"),
+        ([scaled("base", 1, 2.0), scaled("dim", 2, 2.0)], "CANT_TELL"),
+    ],
+)
+def test_verdicts(rows: list[dict[str, object]], verdict: str) -> None:
+    assert verdict_of("mlp", rows)[0] == verdict
+
+
+def test_the_numbers_of_verdicts() -> None:
+    _, said = verdict_of("mlp", [WIDE, width(1024, 0.99, 7.0)])
+    assert "from dim 512 to 1024, 4.0 x the FLOPs take 3.5 x as long" in said
+    assert "90 % to 99 % of the step" in said
+    assert "(most: 79 %, at dim 512)" in verdict_of("mlp", [width(256, 0.1), width(512, 0.79)])[1]

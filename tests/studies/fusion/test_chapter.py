@@ -5,7 +5,7 @@ import pytest
 
 from tests.studies.tables import printed, table
 from workflow_src.paper.show import Printer
-from workflow_src.studies.fusion.chapter import Fusion, power, result
+from workflow_src.studies.fusion.chapter import Fusion, Verdict, headline, power, result
 from workflow_src.studies.fusion.copies import LARGE
 
 
@@ -72,3 +72,19 @@ def test_what_is_missing_says_why() -> None:
     assert printed(rows.unmeasured) == [["GeLU, Triton", "OOM", "full", "2"]]
     (times,) = rows.times
     assert [cell for row in printed(times) for cell in row].count("OOM") == 2
+
+
+@pytest.mark.parametrize(
+    ("gelu", "softmax", "verdict"),
+    [
+        (8.0, 2.0, Verdict.PAYS),
+        (8.0, 1.01, Verdict.PARTLY),
+        (1.02, 0.5, Verdict.DOESNT),
+        (None, None, Verdict.CANT_TELL),
+    ],
+)
+def test_verdicts(gelu: float | None, softmax: float | None, verdict: Verdict) -> None:
+    times = {"gelu": gelu, "softmax": softmax}
+    rows = [timed("triton", 1.0, name) for name in times]
+    rows += [timed("written_out", time, name) for name, time in times.items() if time]
+    assert headline(found(*rows)).verdict is verdict
