@@ -257,6 +257,11 @@ def in_turn(export: Export, spans: Spans) -> Export:
         ([(f"Train step é/{n}", 30) for n in range(3)], Rule.NUMBERED, ["Train step é\\/*"]),
         ([(f"step_{n}", 30) for n in (7, 8, 9)] + [("save", 9)], Rule.NUMBERED, ["step_*"]),
         ([("step 1", 30), ("step 2", 30)], Rule.NONE, []),
+        (
+            [(f"Warm-up Step {n}", 5) for n in range(3)] + [("run", 90)],
+            Rule.CALLED,
+            ["Warm-up Step *"],
+        ),
         ([("step 1", 30), ("eval 2", 30), ("save 3", 30)], Rule.NONE, []),
         ([("step", 30), ("data", 3)] * 3, Rule.REPEATED, ["step"]),
         ([("forward", 30), ("backward", 30)] * 3, Rule.NONE, []),
@@ -347,3 +352,34 @@ def test_without_steps_values_per_step_are_missing(export: Export) -> None:
     tables = in_turn(export, [("a", 3), ("b", 4)]).tables()
     assert tables["paths"]["steps"].tolist() == [0, 0]
     assert tables["paths"]["busy_ms_per_step"].isna().all()
+
+
+def updating(count: int) -> list[dict[str, Any]]:
+    """Iterations of 100 us that torch's range of an update ends, each with a kernel of 30 us."""
+    update = [
+        event("user_annotation", "Optimizer.step#SGD.step", 100 * n + 80, 20) for n in range(count)
+    ]
+    return update + [each for n in range(count) for each in launched(n + 1, 100 * n + 10, 30)]
+
+
+def test_steps_lie_between_updates_where_a_program_has_none(tmp_path: Path) -> None:
+    tables = tables_in(trace_file(tmp_path, updating(4)))
+    assert tables["summary"]["steps_by"].unique().tolist() == [Rule.UPDATES]
+    assert (
+        tables["steps"][["path", "wall_ns", "busy_ns"]].to_numpy().tolist()
+        == [["(from update to update)", 100_000, 30_000]] * 3
+    )
+
+
+def test_two_updates_are_no_steps(tmp_path: Path) -> None:
+    assert tables_in(trace_file(tmp_path, updating(2)))["steps"].empty
+
+
+def test_torchs_ranges_were_operators_once(tmp_path: Path) -> None:
+    """As until torch 1.11: annotations have the category of operators."""
+    old = [
+        {**each, "cat": "Operator"} if each["cat"] == "user_annotation" else each
+        for n in range(2)
+        for each in profiled(n, 1000 + 100 * n)
+    ]
+    assert busy(tables_in(trace_file(tmp_path, old))) == {"ProfilerStep#*": 48_000}
