@@ -22,10 +22,11 @@ from unittest.mock import patch
 import pandas as pd
 import pytest
 
+from tests.captures.building import packed
 from tests.published import run_of
 from tests.report.written import write_parts
 from tests.synthetic_tables import Sample, write_tables
-from tests.test_fuzz import PLAN, RECORDED, RESULT, TRACE, packed
+from tests.test_fuzz import PLAN, RECORDED, RESULT, WHOLE_TRACE
 from tests.workflow import ROOT
 from workflow_src.common import arguments
 from workflow_src.common.case import TABLES
@@ -210,7 +211,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     write_parts(results, drawn=False)
     write_captured(["--capture", str(SLEEPY), "--output", str(here / "captured")])
     files = {
-        "c.kineto.json.gz": packed(TRACE),
+        "c.kineto.json.gz": packed(WHOLE_TRACE),
         "b.json": json.dumps(RESULT).encode(),
         "plan.csv": PLAN.encode(),
         "report.md": b"# A report\n",
