@@ -157,6 +157,7 @@ LACKING = {
     ),
     r"--config 'studies=\[profiler, .*\]'": "many minutes, and a GPU for what they are about",
     r"python -m pytest -m gpu": "a GPU",
+    r"python -m workflow_src\.studies\.ranks\.measure --point .*": "four GPUs",
     r"python -m benchmarks\.dry_run": "half a minute",
     r"python -m benchmarks\.compare --measure 48 --benchmark aa\.json": "half an hour",
     r"python -m benchmarks\.compare --benchmark aa\.json --per-run 10 20 60": (
