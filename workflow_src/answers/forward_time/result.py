@@ -31,8 +31,8 @@ CAPPED = "\N{SECTION SIGN}"
 class ForwardTime:
     """What (a) found.
 
-    `passes` have device time per kernel, how much longer the profiled step is and what a replay as a
-    CUDA graph saves. `every`: all compared cases; `bound`: the launch-bound ones, by the run's
+    `passes` have device time per kernel, how much longer the profiled step is, and what a replay as
+    a CUDA graph saves. `every`: all compared cases; `bound`: the launch-bound ones, by the run's
     `limit`; `long`: those of longer kernels. `matrices` have device, plain and profiled time in a
     cell, `summary` a row per quantity and a column per precision. `marks`: all that cells have.
     """
