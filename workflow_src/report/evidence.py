@@ -19,7 +19,7 @@ class Evidence:
     formulas: tuple[str, ...]
 
 
-def evidence(values: Iterable[Value], results: str) -> tuple[Evidence, ...]:
+def evidence(values: Iterable[Value]) -> tuple[Evidence, ...]:
     """The sources of all values, a line for each key, in order of appearance."""
     formulas: dict[str, dict[str, None]] = {}
     sources: dict[str, tuple[Rows, ...]] = {}
@@ -27,21 +27,21 @@ def evidence(values: Iterable[Value], results: str) -> tuple[Evidence, ...]:
         sources[value.key] = value.sources
         formulas.setdefault(value.key, {})[value.formula] = None
     return tuple(
-        Evidence(key, tuple(_lines(rows, results) for rows in found), tuple(_few(formulas[key])))
+        Evidence(key, tuple(map(_lines, found)), tuple(_few(formulas[key])))
         for key, found in sources.items()
     )
 
 
-def _lines(rows: Rows, results: str) -> str:
+def _lines(rows: Rows) -> str:
     """A file with its first line numbers, ranges of them as "3-7"."""
     shown = ", ".join(islice(_ranges(rows.numbers), SHOWN))
     total = len(rows.numbers)
-    return f"{file_of(rows.table, results)}: {shown}" + (f" ({total} lines)" if total > 1 else "")
+    return f"{file_of(rows.table)}: {shown}" + (f" ({total} lines)" if total > 1 else "")
 
 
-def file_of(table: str, results: str) -> str:
-    """The path of a table of a run."""
-    return f"{results}/plan.csv" if table == "plan" else f"{results}/tables/{table}.csv"
+def file_of(table: str) -> str:
+    """The path of a table in its run's folder."""
+    return "plan.csv" if table == "plan" else f"tables/{table}.csv"
 
 
 def _ranges(numbers: Iterable[int]) -> Iterator[str]:
