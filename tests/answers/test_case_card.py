@@ -76,7 +76,7 @@ def test_a_card_has_what_was_measured_of_each_phase(tmp_path: Path) -> None:
     assert said[PARTS][1] == "forward 6.00, backward 14.0"
     assert said[FIRST] == [DASH, "graph 25 %¹", DASH]
     assert said["with graph"] == [DASH, "27.0 (27.0 to 27.0)¹; 25 %", DASH]
-    assert said[OVERHEAD][0] == "1.1 x; 2 and 10"
+    assert said[OVERHEAD][0] == "+5 %; 2 and 10"
     assert said[MEMORY][0] == "0.977; 16 GB"
     assert said[WORKING] == ["100 %", "56 %", "40 %"]
     assert not {IDLE, MFU} & set(said), "rows without any value"

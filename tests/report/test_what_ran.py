@@ -7,9 +7,11 @@ import pytest
 
 from tests.report.test_trust import NOTHING, read
 from tests.synthetic_tables import Sample
+from workflow_src.answers.tables import Tables
 from workflow_src.paper.show import Printer
-from workflow_src.report.opening import several_hosts
-from workflow_src.report.what_ran import incomplete, recorded, settings, sizes, what_ran
+from workflow_src.report.opening import opening, several_hosts
+from workflow_src.report.run import OPTIONAL, REPORT_TABLES
+from workflow_src.report.what_ran import NO_RESULT, incomplete, recorded, settings, sizes, what_ran
 
 __all__ = ["read"]
 
@@ -84,3 +86,15 @@ def test_what_is_missing_has_its_state_and_reason(read):
     oom = {"train_step": ("oom", "CUDA out of memory")}
     (row,) = incomplete(read(Sample(status=oom)).times).to_numpy()
     assert list(row) == ["small-ctx128-fp32", "training step", "OOM", "OOM", "CUDA out of memory"]
+    lost = {"train_step": ("not_measured", "")}
+    (row,) = incomplete(read(Sample(status=lost)).times).to_numpy()
+    assert list(row)[2:] == ["not measured", "not measured", NO_RESULT]
+
+
+def test_a_case_without_a_machine_was_not_measured(read, tmp_path):
+    run = read(Sample(), Sample(context=256))
+    assert opening(run).measured is None
+    path = tmp_path / "tables" / "environments.csv"
+    pd.read_csv(path).iloc[1:].to_csv(path, index=False)
+    found = opening(replace(run, tables=Tables.read(path.parent, REPORT_TABLES, OPTIONAL)))
+    assert (found.cases.number, found.measured and found.measured.number) == (2, 1)

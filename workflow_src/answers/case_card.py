@@ -27,7 +27,6 @@ from workflow_src.paper.value import (
     Value,
     cell_of,
     count,
-    ratio,
     rows_of,
     spread,
 )
@@ -36,8 +35,8 @@ FORWARD = PHASES[0]
 
 PLAIN = "plain Python, ms: median (fastest to slowest process)"
 PROFILED = "under the profiler, ms"
-OVERHEAD = "under the profiler / plain Python; steps of each"
-PAIRS = "the same, over pairs of processes: median (least to most); pairs"
+OVERHEAD = "under the profiler, longer than plain Python by; steps of each"
+PAIRS = "under the profiler / plain Python, pairs of processes: median (least to most); pairs"
 DEVICE = "device time, ms"
 WORKING = "device time / plain Python"
 REPLAYED = "replayed as a CUDA graph, ms"
@@ -126,12 +125,11 @@ def _state(times: PhaseTimes) -> Cell:
 
 
 def _overhead(tables: Tables, times: PhaseTimes) -> Cell:
-    """How many times as long a captured step takes as a plain one, and how many of each there are.
+    """By what share a captured step is longer than a plain one, and how many of each there are.
 
     The two are of different processes at different minutes.
     """
-    over = ratio(times.profiled, times.plain, "times") if times.comparable else None
-    if over is None:
+    if times.longer is None:
         return None
     captured_steps = tables.of("ranges", times.case.case, times.phase)
     whole = captured_steps[captured_steps["path"] == times.phase]
@@ -139,7 +137,7 @@ def _overhead(tables: Tables, times: PhaseTimes) -> Cell:
         tables.of("timings", times.case.case, times.phase), "timings", "samples", "count"
     )
     steps = Value(len(whole), "count", (rows_of("ranges", whole),), "captured steps")
-    return Joined((over, Joined((steps, timed), " and ")), "; ")
+    return Joined((times.longer, Joined((steps, timed), " and ")), "; ")
 
 
 def _pairs(tables: Tables, times: PhaseTimes) -> Cell:

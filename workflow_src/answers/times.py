@@ -110,9 +110,12 @@ class PhaseTimes:
 
         By pairs of processes, which share their minute, where there are any.
         """
-        captured = ratio(self.profiled, self.plain, "change") if self.comparable else None
-        slower = median(self.pairs) or captured
-        return slower and computed(slower.number - 1, "change", "profiled / plain - 1", slower)
+        return _beyond_1(median(self.pairs)) or self.longer
+
+    @property
+    def longer(self) -> Value | None:
+        """The same by the captured steps alone, whose process is another."""
+        return _beyond_1(ratio(self.profiled, self.plain, "change")) if self.comparable else None
 
     @property
     def matches(self) -> bool | None:
@@ -123,6 +126,10 @@ class PhaseTimes:
     def saved(self) -> Value | None:
         """The share of the plain time that a replay saves; below 0 where it takes longer."""
         return complement(ratio(self.replayed, self.plain, "share"), "1 - replayed / plain")
+
+
+def _beyond_1(slower: Value | None) -> Value | None:
+    return slower and computed(slower.number - 1, "change", "profiled / plain - 1", slower)
 
 
 def phase_times(tables: Tables, case: CaseKey, phase: str) -> PhaseTimes:

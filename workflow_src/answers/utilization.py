@@ -59,10 +59,8 @@ def mfu_by_factors(
     rate = computed(
         whole.number / (working.number * products_share.number),
         "share",
-        "FLOPs of products / their device time / peak",
+        "MFU / the other shares: FLOPs of products / their device time / peak",
         whole,
-        working,
-        products_share,
     )
     factors = Joined((working, products_share, rate), " x ")
     return Joined((whole, factors), " = ")

@@ -1,7 +1,7 @@
 """How cells are printed: as Markdown, or as Markdown whose values link to their sources."""
 
 import html
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -114,6 +114,28 @@ class Piece(NamedTuple):
         return f'<a href="#{html.escape(self.key)}">{text}</a>' if self.key else text
 
 
+def joined(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Pieces with one link around what leads to the same rows, as a value and its interval do."""
+    held: list[Piece] = []
+    for piece in pieces:
+        if piece.is_markdown or (piece.key and held and piece.key != held[0].key):
+            yield from _linked(held)
+            held = []
+        if held or piece.key:
+            held.append(piece)
+        else:
+            yield piece
+    yield from _linked(held)
+
+
+def _linked(held: Sequence[Piece]) -> Iterator[Piece]:
+    """Pieces of which the first is linked: one link to the last that is, and what follows it."""
+    end = max((place for place, piece in enumerate(held) if piece.key), default=-1) + 1
+    if end:
+        yield Piece("".join(piece.text for piece in held[:end]), held[0].key)
+    yield from held[end:]
+
+
 Lines = Sequence[Sequence[object]]
 """The cells of a table, by row."""
 
@@ -192,7 +214,7 @@ class Printer:
 
     def page_cell(self, cell: object) -> PageCell:
         """A cell of a page's table."""
-        made = Markup("".join(piece.html for piece in self._pieces(cell))).strip()
+        made = Markup("".join(piece.html for piece in joined(self._pieces(cell)))).strip()
         return PageCell(made.striptags(), made)
 
 

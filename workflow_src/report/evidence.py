@@ -19,7 +19,7 @@ class Evidence:
     formulas: tuple[str, ...]
 
 
-def evidence(values: Iterable[Value], results: str) -> tuple[Evidence, ...]:
+def evidence(values: Iterable[Value]) -> tuple[Evidence, ...]:
     """The sources of all values, a line for each key, in order of appearance."""
     formulas: dict[str, dict[str, None]] = {}
     sources: dict[str, tuple[Rows, ...]] = {}
@@ -29,19 +29,23 @@ def evidence(values: Iterable[Value], results: str) -> tuple[Evidence, ...]:
     return tuple(
         Evidence(
             key,
-            tuple(_lines(rows, results) for rows in found),
+            tuple(map(_lines, found)),
             tuple(islice(filter(None, formulas[key]), SHOWN)),
         )
         for key, found in sources.items()
     )
 
 
-def _lines(rows: Rows, results: str) -> str:
+def _lines(rows: Rows) -> str:
     """A file with its first line numbers, ranges of them as "3-7"."""
     shown = ", ".join(islice(_ranges(rows.numbers), SHOWN))
     total = len(rows.numbers)
-    table = "plan" if rows.table == "plan" else f"tables/{rows.table}"
-    return f"{results}/{table}.csv: {shown}" + (f" ({total} lines)" if total > 1 else "")
+    return f"{file_of(rows.table)}: {shown}" + (f" ({total} lines)" if total > 1 else "")
+
+
+def file_of(table: str) -> str:
+    """The path of a table in its run's folder."""
+    return "plan.csv" if table == "plan" else f"tables/{table}.csv"
 
 
 def _ranges(numbers: Iterable[int]) -> Iterator[str]:

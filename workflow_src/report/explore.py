@@ -29,7 +29,7 @@ def tables(run: Run, values: Iterable[Value]) -> dict[str, PageTable]:
     return {
         "cases": cases(run.plan, run.results),
         "points": points(run),
-        "evidence": sources(values, run.results),
+        "evidence": sources(values),
     }
 
 
@@ -102,13 +102,13 @@ def points(run: Run) -> PageTable:
     )
 
 
-def sources(values: Iterable[Value], results: str) -> PageTable:
+def sources(values: Iterable[Value]) -> PageTable:
     """A row for each set of table rows that values rest on."""
-    every = evidence(values, results)
+    every = evidence(values)
     return PageTable(
         heads=("file and lines", "how the number follows"),
         rows=tuple(
-            (_files(each.rows), replace(PageCell.plain("; ".join(each.formulas)), kind="text"))
+            (_files(each.rows), replace(PageCell.plain("; ".join(each.formulas)), kind=""))
             for each in every
         ),
         right=(False, False),
@@ -120,4 +120,4 @@ def sources(values: Iterable[Value], results: str) -> PageTable:
 
 def _files(rows: Iterable[str]) -> PageCell:
     codes = Markup("").join(Markup("<code>{}</code> ").format(each) for each in rows)
-    return PageCell(codes.striptags(), codes, "text")
+    return PageCell(codes.striptags(), codes, "")

@@ -84,4 +84,4 @@ def test_what_replays_save_is_shown_by_case_where_any_was_measured(tmp_path: Pat
         folder = write_tables(tmp_path / name, *samples)
         passes = result(Tables.read(folder, NAMES)).passes
         said = [printed(cell) for table in passes for cell in table.iloc[0, 1:]]
-        assert said == ([f"{DASH} / 1.1 x / 25 %"] if name == "replayed" else [])
+        assert said == ([f"{DASH} / +5 % / 25 %"] if name == "replayed" else [])

@@ -31,11 +31,10 @@ CAPPED = "\N{SECTION SIGN}"
 class ForwardTime:
     """What (a) found.
 
-    `passes` have device time per kernel, profiled over plain time and what a replay as a CUDA graph
-    saves. `every`: all compared cases; `bound`: the
-    launch-bound ones, by the run's `limit`; `long`: those of longer kernels. `matrices` have
-    device, plain and profiled time in a cell, `summary` a row per quantity and a column per
-    precision. `marks`: all that cells have.
+    `passes` have device time per kernel, how much longer the profiled step is, and what a replay as
+    a CUDA graph saves. `every`: all compared cases; `bound`: the launch-bound ones, by the run's
+    `limit`; `long`: those of longer kernels. `matrices` have device, plain and profiled time in a
+    cell, `summary` a row per quantity and a column per precision. `marks`: all that cells have.
     """
 
     cases: tuple[PhaseTimes, ...]
@@ -131,9 +130,8 @@ def saved_cell(times: PhaseTimes) -> Cell:
 
 
 def kernels_cell(times: PhaseTimes, us: Value | None) -> Cell:
-    """Device time per kernel, the profiled time over the plain one, and what a replay saves."""
-    profiled = ratio(times.profiled, times.plain, "times") if times.comparable else None
-    cells = (us, profiled, saved_cell(times))
+    """Device time per kernel, how much longer the profiled step is, and what a replay saves."""
+    cells = (us, times.longer, saved_cell(times))
     return Joined(cells, " / ") if us or cells[-1] else None
 
 

@@ -48,7 +48,7 @@ TRIED = {
 """The remedies of (f) that leave out or fuse what a component runs besides products.
 
 Fused attention takes the place of scores, mask, softmax and values; the others' elementwise kernels
-and reductions are what a compiler fuses. Of casts of weights it leaves one kernel each.
+and reductions are what a compiler fuses.
 """
 
 NARROWING = (TO_BF16, TO_FP16)
