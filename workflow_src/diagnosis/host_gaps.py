@@ -9,18 +9,16 @@ import re
 import numpy as np
 import pandas as pd
 
-from workflow_src.common.intervals import Indices, Union
+from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE, tree
 from workflow_src.diagnosis.finding import END, Subject
+from workflow_src.diagnosis.torch_ranges import in_loader
 
 NUMBER = r"\d+"
 
 LOW = 0.25
 """The quantile of gaps that is usual: of four, up to three may be out of line."""
 
-
-LOADER = "enumerate(DataLoader)#"
-"""How torch names its range in which a batch is waited for."""
 
 LOWEST = 0.1
 """The quantile of gaps that is usual where many are out of line."""
@@ -95,15 +93,8 @@ def _of_sisters(places: pd.DataFrame) -> "pd.Series[float]":
 
 
 def spent_in_loader(subject: Subject, rows: Indices) -> "pd.Series[bool]":
-    """Whether most of the host's time before each of some calls passed in torch's DataLoader.
-
-    Its ranges are known in a trace of torch.profiler, though they don't count as a program's.
-    """
-    ranges = subject.attributed.capture.ranges
-    own = (ranges["process"] == subject.process) & (ranges["thread"] == subject.loop_thread)
-    own &= ranges["name"].str.startswith(LOADER)
-    loading = Union.of(*(ranges.loc[own, name].to_numpy() for name in ("start_ns", "end_ns")))
-    calls = subject.recording.calls.loc[rows]
+    """Whether most of the host's time before each of some calls passed in torch's DataLoader."""
+    loading, calls = in_loader(subject), subject.recording.calls.loc[rows]
     end, gap = calls["start_ns"].to_numpy(), calls["gap_ns"].to_numpy()
     spent = loading.until(end) - loading.until(end - gap)
     return pd.Series(2 * spent > gap, index=calls.index)

@@ -9,13 +9,14 @@ from workflow_src.diagnosis.changes import DropCall, DropGap, MergeLaunches
 from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
 from workflow_src.diagnosis.passes import PRODUCTS, own_launches
 from workflow_src.diagnosis.recording import LAUNCH
+from workflow_src.diagnosis.torch_ranges import in_update
 
 PARAMETERS = 8
 """So many times a step the same kernels come in turn, if they are of each parameter."""
 
 KERNELS = 3
 """Different kernels that an update of a parameter takes at least, in a range with products; in one
-without, so many launches."""
+without, or in torch's own range of an update, so many launches."""
 
 FUSED_SHARE = 0.4
 """Bytes that a fused update moves, of those that the update by single operators does: AdamW reads
@@ -31,17 +32,19 @@ def _stretches(subject: Subject) -> list[pd.DataFrame]:
     calls = calls.assign(family=family.reindex(calls.index))
     product = calls["family"].isin(PRODUCTS)
     alone = ~calls["path_text"].isin(calls.loc[product, "path_text"])
+    alone |= in_update(subject).holds(calls["start_ns"].to_numpy())
     calls = calls.assign(number=product.cumsum(), alone=alone)
     calls = calls[calls["family"] == "elementwise"]
-    groups = calls.groupby(["number", "step", "path_text"])
+    together = ["number", "step", "path_text", "alone"]
+    groups = calls.groupby(together)
     many = calls[groups["number"].transform("size") >= PARAMETERS * KERNELS]
-    return [each for _, each in many.groupby(["number", "step", "path_text"])]
+    return [each for _, each in many.groupby(together)]
 
 
 def _in_turn(launches: pd.DataFrame) -> bool:
     """Whether several kernels come equally often, many times, as for each of many parameters.
 
-    In a range that has no products one kernel, or two, are enough.
+    In a range that has no products, or is torch's of an update, one kernel, or two, are enough.
     """
     often = launches["launched"].value_counts()
     common = often[often >= max(PARAMETERS, int(often.max()) / 3)]
