@@ -27,6 +27,7 @@ WARM_UP = r"(?i)warm.?up"
 SHOWN: Mapping[str, tuple[str, ...]] = {
     ACCOUNT: (
         "process", "step_ms", "pace", "named_ms", "device_left_ms", "unnamed_ms", "launches",
+        "launching_ms",
     ),
     "diagnoses": (
         "process", "steps", "recorded_ms", "host_ms", "blocked_ms", "device_ms",
@@ -98,11 +99,12 @@ def diagnosed(tables: Tables, several: bool) -> Diagnosed:
     rows = tables["diagnoses"]
     known = rows[rows["recorded_ms"].notna()]
     findings = _ordered(tables["findings"])
+    of_steps = {ACCOUNT: known[known["step_ms"].notna()], "diagnoses": known}
     off = known[~known["understood"].astype(bool)]
     shown = {
         "findings": _findings(findings, several),
         **{
-            name: _table(known if name in OF_DIAGNOSES else tables[name], name, several)
+            name: _table(of_steps[name] if name in of_steps else tables[name], name, several)
             for name in SHOWN
         },
     }
@@ -123,7 +125,7 @@ def _needs(known: pd.DataFrame, findings: pd.DataFrame, steps: pd.DataFrame) -> 
     busy = (known["device_ms"] >= SETS_THE_PACE * known["recorded_ms"]).any()
     on_host = (findings["host_ms"] > findings["device_ms"]).any()
     return Needs(
-        few=value(few["steps"].iloc[0], "", rows_of("diagnoses", few[:1])) if len(few) else None,
+        few=_steps_of(few) if len(few) else None,
         warm_up=bool(path.str.contains(WARM_UP).any()),
         launches=bool(findings["mechanism"].map(lambda key: MECHANISMS[key].general).any()),
         host=bool((known["pace"] != Pace.DEVICE).any()),
@@ -131,6 +133,11 @@ def _needs(known: pd.DataFrame, findings: pd.DataFrame, steps: pd.DataFrame) -> 
         waiting=bool(busy and on_host and not known["understood"].astype(bool).all()),
         updates=bool(path.str.contains(BETWEEN_UPDATES, regex=False).any()),
     )
+
+
+def _steps_of(rows: pd.DataFrame) -> Value:
+    """How many steps the first of some processes has."""
+    return Value(int(rows["steps"].iloc[0]), "count", (rows_of("diagnoses", rows[:1]),), "steps")
 
 
 def _ordered(findings: pd.DataFrame) -> pd.DataFrame:

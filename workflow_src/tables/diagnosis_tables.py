@@ -29,6 +29,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
         "problem", "steps", "understood", "recorded_ms", "replayed_ms", "plain", "step_ms",
         "host_ms", "blocked_ms", "device_ms", "collective_wait_ms", "host_alone_ms",
         "device_alone_ms", "pace", "named_ms", "device_left_ms", "unnamed_ms", "launches",
+        "launching_ms",
     ),
     "findings": (
         "mechanism", "name", "path", "calls", "host_ms", "device_ms", "step_ms", "saves_ms",
@@ -54,7 +55,8 @@ diagnoses: a row per process; problem: why it has no other rows, or plain_ns doe
 whether step_ms, and with it savings, are of the plain step; host_alone_ms, device_alone_ms: what a
 step would take if the other one took no time; pace: which of them sets it; named_ms: what all
 findings but general ones save together; device_left_ms: what is left if then the host took no time,
-and unnamed_ms: the rest of the step. findings: as in diagnosis.finding, those that save
+and unnamed_ms: the rest of the step; launching_ms: of the host for all launches, were all like
+the median one. findings: as in diagnosis.finding, those that save
 most first. step_times: from the end of the step before to that of this one, host and device; of
 the first, from its start. buckets: as in diagnosis.communication. The others: as in
 diagnosis.facts and diagnosis.idle_causes.
@@ -167,13 +169,15 @@ def _account(subject: Subject, diagnosis: Diagnosis) -> dict[str, object]:
     named_ms = max((each.saves_with_above_ms for each in specific(diagnosis.findings)), default=0.0)
     left_ms = diagnosis.step_ms - named_ms
     device_ms = min(diagnosis.left.device_ns / NS_PER_MS, left_ms)
-    launches = int((subject.calls["kind"] == LAUNCH).sum())
+    launches = subject.calls[(subject.calls["kind"] == LAUNCH) & ~subject.calls["beside"]]
+    usual_ns = (launches["gap_ns"] + launches["cost_ns"]).median() if len(launches) else 0.0
     return {
         "pace": pace(diagnosis),
         "named_ms": named_ms if diagnosis.understood else np.nan,
         "device_left_ms": device_ms if diagnosis.understood else np.nan,
         "unnamed_ms": left_ms - device_ms if diagnosis.understood else np.nan,
-        "launches": subject.a_step(launches),
+        "launches": subject.a_step(len(launches)),
+        "launching_ms": subject.ms_a_step(len(launches) * usual_ns),
     }
 
 
