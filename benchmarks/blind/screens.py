@@ -9,8 +9,8 @@ from workflow_src.tables import capture_tables
 
 TEMPLATES = Path(__file__).parents[2] / "report_templates"
 
-LAST = "How a step divides"
-"""Begins the title of the first screen's last table."""
+LAST = "How a step divides", "Ranges that repeat"
+"""Begin the titles of the first screen's last table, with steps and without."""
 
 
 def first_screen(capture: Path, name: str, *options: str) -> str:

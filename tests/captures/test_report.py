@@ -142,7 +142,7 @@ def test_nothing_stands_out_where_nothing_takes_three_percent_and_the_step_is_di
     (division,) = of.diagnosed.tables["diagnoses"].to_dict("records")
     numbers = {head: cell.number for head, cell in division.items()}
     assert numbers["a step as recorded"] == pytest.approx(0.92) and numbers["a device works"] == 0.9
-    held_up = numbers["host: its own time"] + numbers["host: held up by the device"]
+    held_up = numbers["host: its own time"] + numbers["host: waits in calls"]
     assert held_up == pytest.approx(0.92)
 
 

@@ -294,6 +294,20 @@ def test_the_host_takes_no_longer_than_the_steps_that_the_mean_is_of(tmp_path: P
     assert overview["device_ms"] == pytest.approx(27 * 0.035)
 
 
+def test_a_finding_takes_what_it_takes_in_the_steps_that_its_saving_is_of(tmp_path: Path) -> None:
+    # Of five steps the first has no loader, and the mean is of the four after it.
+    program = training_loop(tmp_path, data=sleeps(4000, 1, 2, 3, 4))
+    overview = diagnosis_tables(program.attributed())
+    loader, step = overview["findings"].iloc[0], overview["diagnoses"].iloc[0]
+    assert loader["mechanism"] == "slow_loader" and loader["calls"] == pytest.approx(1)
+    assert loader["host_ms"] == pytest.approx(loader["saves_ms"]) == pytest.approx(4, rel=0.01)
+    # 27 calls of 60 us and the sleep: without it the device's 27 * 36 us are left, and the rest.
+    parts = [step[name] for name in ("named_ms", "device_left_ms", "unnamed_ms")]
+    assert parts == pytest.approx([4, 27 * 0.036, 27 * 0.024], abs=0.06)
+    assert sum(parts) == pytest.approx(step["step_ms"]) and step["pace"] == "the host"
+    assert (step["launches"], step["launching_ms"]) == (27, pytest.approx(27 * 0.06))
+
+
 def test_the_tables_of_a_diagnosis_say_the_same_of_each_process(tmp_path: Path) -> None:
     tables = diagnosis_tables(training_loop(tmp_path, data=sleeps(4000)).attributed())
     assert tuple(tables) == DIAGNOSIS_TABLES

@@ -7,8 +7,9 @@ import pytest
 from benchmarks.planted.score import MECHANISM_OF
 from benchmarks.replay import placed
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.diagnose import diagnose
+from workflow_src.diagnosis.diagnose import Diagnosis, diagnose
 from workflow_src.diagnosis.finding import MECHANISMS, Subject
+from workflow_src.diagnosis.replay import TOLERANCE
 
 DATA = Path("tests/data/captures/planted")
 
@@ -47,3 +48,20 @@ def test_the_first_finding_of_a_planted_loop_is_its_fault(
     special = [each for each in diagnosis.findings if not MECHANISMS[each.key].general]
     found = [(each.key, each.place.where, round(each.saves_ms, 2)) for each in special[:1]]
     assert found == ([(MECHANISM_OF.get(fault, fault), where, saves_ms)] if where else [])
+    assert_bounded(diagnosis)
+    assert_bounded(diagnose(Subject.of(recorded, process)))
+
+
+def assert_bounded(diagnosis: Diagnosis) -> None:
+    """No finding saves more than it takes, nor leaves less than what it doesn't touch takes.
+
+    That is the host's time alone if it takes none of the host's, and the device's likewise.
+    """
+    host_ms, device_ms = diagnosis.bounds.host_ns / NS_PER_MS, diagnosis.bounds.device_ns / NS_PER_MS
+    slack_ms = TOLERANCE * diagnosis.step_ms
+    for each in diagnosis.findings:
+        takes, left_ms = each.place, diagnosis.step_ms - each.saves_ms
+        assert each.saves_ms <= takes.host_ms + takes.device_ms + slack_ms / 10, each.key
+        assert takes.host_ms > 0 or left_ms >= host_ms - slack_ms, each.key
+        assert takes.device_ms > 0 or left_ms >= device_ms - slack_ms, each.key
+        assert each.saves_with_above_ms <= diagnosis.step_ms

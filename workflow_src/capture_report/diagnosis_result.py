@@ -6,12 +6,29 @@ from dataclasses import dataclass
 import pandas as pd
 
 from workflow_src.common.table_schema import Column, columns
+from workflow_src.diagnosis.diagnose import SETS_THE_PACE, Pace
+from workflow_src.diagnosis.finding import MECHANISMS
 from workflow_src.paper.markdown import records
 from workflow_src.paper.value import Cell, Rows, Value, difference, rows_of, value
+from workflow_src.placing.updates import BETWEEN_UPDATES
 
 Tables = Mapping[str, pd.DataFrame]
 
+ACCOUNT = "account"
+"""The columns of diagnoses.csv that make up a step's time: what of it has a name."""
+
+OF_DIAGNOSES = (ACCOUNT, "diagnoses")
+
+FEW_STEPS = 3
+"""Of so few steps the mean may be that of first ones."""
+
+WARM_UP = r"(?i)warm.?up"
+
 SHOWN: Mapping[str, tuple[str, ...]] = {
+    ACCOUNT: (
+        "process", "step_ms", "pace", "named_ms", "device_left_ms", "unnamed_ms", "launches",
+        "launching_ms",
+    ),
     "diagnoses": (
         "process", "steps", "recorded_ms", "host_ms", "blocked_ms", "device_ms",
         "collective_wait_ms", "step_ms", "device_alone_ms", "host_alone_ms",
@@ -40,12 +57,31 @@ class Misunderstood:
 
 
 @dataclass(frozen=True)
+class Needs:
+    """Which of the report's notes its tables need.
+
+    few: the steps, if they are few; warm_up: whether they are named so; launches: whether launches
+    set the pace; host: whether the host's time counts, so that a profiler's does; rare: whether a
+    finding isn't in each step; waiting: whether the host only waits for the device; updates:
+    whether steps lie between updates.
+    """
+
+    few: Value | None
+    warm_up: bool
+    launches: bool
+    host: bool
+    rare: bool
+    waiting: bool
+    updates: bool
+
+
+@dataclass(frozen=True)
 class Diagnosed:
     """What is known of a capture's steps; all values are per step.
 
     steps: whether there are any that could be diagnosed; plain: whether savings are of the plain
     step; problem: why some process couldn't be diagnosed, or not with the plain time given;
-    headline: of the finding that is said first; tables: those that the report shows, by the names
+    headline: of the finding that is said first; needs: which notes the tables need; tables: those that the report shows, by the names
     of their CSVs.
     """
 
@@ -54,19 +90,21 @@ class Diagnosed:
     problem: str | None
     headline: str | None
     misunderstood: Misunderstood | None
+    needs: Needs
     tables: Tables
 
 
 def diagnosed(tables: Tables, several: bool) -> Diagnosed:
     """What the tables of a diagnosis say; `several` processes are named."""
     rows = tables["diagnoses"]
-    known = rows[rows["step_ms"].notna()]
+    known = rows[rows["recorded_ms"].notna()]
     findings = _ordered(tables["findings"])
+    of_steps = {ACCOUNT: known[known["step_ms"].notna()], "diagnoses": known}
     off = known[~known["understood"].astype(bool)]
     shown = {
         "findings": _findings(findings, several),
         **{
-            name: _table(known if name == "diagnoses" else tables[name], name, several)
+            name: _table(of_steps[name] if name in of_steps else tables[name], name, several)
             for name in SHOWN
         },
     }
@@ -76,8 +114,30 @@ def diagnosed(tables: Tables, several: bool) -> Diagnosed:
         problem=next((str(each) for each in rows["problem"] if not pd.isna(each)), None),
         headline=str(findings["headline"].iloc[0]) if len(findings) else None,
         misunderstood=_misunderstood(off) if len(off) else None,
+        needs=_needs(known, findings, tables["steps"]),
         tables=shown,
     )
+
+
+def _needs(known: pd.DataFrame, findings: pd.DataFrame, steps: pd.DataFrame) -> Needs:
+    few = known[known["steps"] <= FEW_STEPS]
+    path = steps["path"].astype(str)
+    busy = (known["device_ms"] >= SETS_THE_PACE * known["recorded_ms"]).any()
+    on_host = (findings["host_ms"] > findings["device_ms"]).any()
+    return Needs(
+        few=_steps_of(few) if len(few) else None,
+        warm_up=bool(path.str.contains(WARM_UP).any()),
+        launches=bool(findings["mechanism"].map(lambda key: MECHANISMS[key].general).any()),
+        host=bool((known["pace"] != Pace.DEVICE).any()),
+        rare=bool((findings["calls"] < 1).any()),
+        waiting=bool(busy and on_host and not known["understood"].astype(bool).all()),
+        updates=bool(path.str.contains(BETWEEN_UPDATES, regex=False).any()),
+    )
+
+
+def _steps_of(rows: pd.DataFrame) -> Value:
+    """How many steps the first of some processes has."""
+    return Value(int(rows["steps"].iloc[0]), "count", (rows_of("diagnoses", rows[:1]),), "steps")
 
 
 def _ordered(findings: pd.DataFrame) -> pd.DataFrame:
@@ -112,17 +172,19 @@ def _findings(findings: pd.DataFrame, several: bool) -> pd.DataFrame:
         line += [value(row[name], "ms", source) for name in ("host_ms", "device_ms")]
         line += [saves, difference(step, saves), difference(step, all_saved), str(row["remedy"])]
         lines.append(line)
-    heads = ["what", "where", "for example", "times", "host, ms", "device, ms", "saves, ms"]
+    heads = ["what", "where", "for example", "times a step", "host, ms", "device, ms", "saves, ms"]
     heads += ["without it, ms", "without all so far, ms", "what to do"]
-    return pd.DataFrame(lines, columns=(["process"] if several else []) + heads, dtype="object")
+    shown = pd.DataFrame(lines, columns=(["process"] if several else []) + heads, dtype="object")
+    return shown if len(shown) == 0 else shown.loc[:, shown.notna().any().to_numpy()]
 
 
 def _table(rows: pd.DataFrame, name: str, several: bool) -> pd.DataFrame:
     """The columns of a CSV that are shown, in their order, but for those without any value."""
-    described = columns(f"capture/{name}")
+    csv = "diagnoses" if name in OF_DIAGNOSES else name
+    described = columns(f"capture/{csv}")
     shown = [described[each] for each in SHOWN[name] if several or each != "process"]
     lines = [
-        [_cell(row[each.column], each, Rows(name, (number,))) for each in shown]
+        [_cell(row[each.column], each, Rows(csv, (number,))) for each in shown]
         for number, row in zip(rows.index, records(rows), strict=True)
     ]
     cells = pd.DataFrame(lines, columns=[each.heading for each in shown], dtype="object")

@@ -5,7 +5,9 @@ from enum import StrEnum
 
 from markupsafe import Markup
 
+from workflow_src.capture_report.diagnosis_result import FEW_STEPS
 from workflow_src.capture_report.result import Captured
+from workflow_src.diagnosis.replay import TOLERANCE
 from workflow_src.diagnosis.words import NOTHING
 from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Cell
@@ -22,8 +24,13 @@ class Verdict(StrEnum):
     NOTHING_STANDS_OUT = f"{NOTHING}. How a step divides stands below."
     NOT_UNDERSTOOD = (
         "Nothing is said of savings: replayed from its calls, a step takes {replayed} ms instead "
-        "of the recorded {recorded} ms. What was looked for and seen stands below; a capture of "
-        "more steps in a row, without a wait for the device between them, may be understood."
+        "of the recorded {recorded} ms, and {tolerance} more or less is allowed. What was looked "
+        "for and seen stands below."
+    )
+    TOO_FEW_STEPS = (
+        "Nothing is said of savings: replayed from its calls, a step takes {replayed} ms instead "
+        "of the recorded {recorded} ms, and {tolerance} more or less is allowed. What was looked "
+        "for and seen stands below; a capture of more than {few} steps in a row may be understood."
     )
     CANT_TELL = (
         "Nothing can be said of what is wrong: {why}. What holds a step up is told by calls that "
@@ -33,7 +40,7 @@ class Verdict(StrEnum):
     NO_STEPS = (
         "Nothing can be said of what is wrong: no steps were found, for no outermost range with "
         "nearly all device work repeats {repeats} times, by one name or by numbered ones. The "
-        "setting `capture_step` names the range that is a step."
+        "setting `capture_step` names the range that is a step; the ranges that repeat stand below."
     )
     NOT_NAMED = (
         "Nothing can be said of what is wrong: no range that counts has the name {named}, which "
@@ -65,9 +72,24 @@ class More(StrEnum):
         "`capture_step_ms` takes the time of a step without one, as a trainer logs it."
     )
     SEVERAL = (
-        "Findings stand in the order of what each saves alone. Savings overlap and don't add up: "
-        "the column `without all so far` has each row with all rows above it. A row on launches "
-        "comes last and is a limit, a host that takes no time; every small program has it."
+        "Findings stand in the order of what each saves alone. Rows may share kernels, and one that "
+        "is gone may hide or uncover another: the column `without all so far` has each row with all "
+        "rows above it."
+    )
+    LAUNCHES = (
+        "The row on launches comes last and is a limit, all work launched at once; every small "
+        "program has it."
+    )
+    RARE = "A finding with less than 1 time a step isn't in each step; its times are means over all."
+    WAITING = (
+        "A device works nearly all of the time here, so what the host waits for is that work: such "
+        "rows come last."
+    )
+    FEW = "A step's times are the mean of few steps ({steps}), which may be first ones and longer."
+    WARM_UP = "The steps' ranges are named as a warm-up: `capture_step` names others."
+    UPDATES = (
+        "A step lies between two updates by torch's optimizer, `(from update to update)`, as no "
+        "range is a step."
     )
     PROBLEM = "Not all could be diagnosed: {why}."
     WAITS = (
@@ -116,6 +138,9 @@ def _slots(found: Captured) -> Mapping[str, Cell]:
     return {
         "problem": found.problem,
         "finding": Markup(finding) if finding else None,
+        "tolerance": f"{TOLERANCE:.0%}".replace("%", " %"),
+        "few": str(FEW_STEPS),
+        "steps": found.diagnosed.needs.few,
         "replayed": off.replayed if off else None,
         "recorded": off.recorded if off else None,
         "why": found.diagnosed.problem,
@@ -142,6 +167,8 @@ def _verdict(found: Captured) -> Verdict:
         Verdict.NOT_NAMED: found.named is not None,
         Verdict.NO_STEPS: not found.steps_found,
         Verdict.CANT_TELL: not diagnosed.steps,
+        Verdict.TOO_FEW_STEPS: diagnosed.misunderstood is not None
+        and diagnosed.needs.few is not None,
         Verdict.NOT_UNDERSTOOD: diagnosed.misunderstood is not None,
         Verdict.FINDING: diagnosed.headline is not None,
     }
@@ -150,14 +177,20 @@ def _verdict(found: Captured) -> Verdict:
 
 
 def _more(found: Captured) -> list[More]:
-    waiting, diagnosed = found.waiting, found.diagnosed
+    waiting, diagnosed, needs = found.waiting, found.diagnosed, found.diagnosed.needs
     saves = _verdict(found) is Verdict.FINDING
     said = {
         More.NO_KERNELS: found.no_kernels,
         More.CUT: found.cut,
         More.PLAIN: saves and diagnosed.plain,
-        More.PROFILED: saves and not diagnosed.plain,
+        More.PROFILED: saves and not diagnosed.plain and needs.host,
         More.SEVERAL: saves and len(diagnosed.tables["findings"]) > 1,
+        More.LAUNCHES: saves and needs.launches,
+        More.RARE: needs.rare,
+        More.WAITING: needs.waiting,
+        More.FEW: needs.few is not None,
+        More.WARM_UP: needs.warm_up,
+        More.UPDATES: needs.updates,
         More.PROBLEM: diagnosed.steps and diagnosed.problem is not None,
         More.WAITS: waiting is not None and waiting.share.number >= WAITS,
     }

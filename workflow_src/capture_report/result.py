@@ -7,7 +7,7 @@ import pandas as pd
 
 from workflow_src.capture_report.diagnosis_result import Diagnosed, Tables, diagnosed
 from workflow_src.capture_report.rank_result import Waiting, longest_waiting, rank_times
-from workflow_src.capture_report.shown import most
+from workflow_src.capture_report.shown import FIRST, most
 from workflow_src.capture_report.step_result import idle_times, step_times
 from workflow_src.capture_report.work_result import (
     count_of,
@@ -52,7 +52,8 @@ class Captured:
     `no_kernels`: it has calls that launched some, and none.
     `named`: the name of steps that no range has. `steps_found`: whether there are any, `diagnosed`
     what is wrong with them. `waiting` is the process that waits longest for others. `whole`: there
-    are no ranges that count, so that all work is in one row. `paths` has the range paths, `ranks`
+    are no ranges that count, so that all work is in one row. `candidates` has, where no steps were
+    found, the ranges that repeat, `paths` has the range paths, `ranks`
     those of several processes joined, `steps` how long steps take and where that goes, `idle`
     before the work of which range paths devices idled in steps, `kernels` and `families` what ran,
     `lost` what could not be placed and why, `processes` a row per process if there are several,
@@ -78,6 +79,7 @@ class Captured:
     whole: bool
     leader: Leader | None
     about: pd.DataFrame
+    candidates: pd.DataFrame
     paths: pd.DataFrame
     ranks: pd.DataFrame
     steps: pd.DataFrame
@@ -135,6 +137,7 @@ def captured(name: str, tables: Tables) -> Captured:
         whole=not ranges,
         leader=_leader(tables["paths"], total),
         about=pd.DataFrame() if problem else _about(every),
+        candidates=pd.DataFrame() if steps else _candidates(tables["paths"]),
         paths=_paths(most(tables["paths"], "busy_ms"), total, several, bool(steps)),
         ranks=rank_times(tables["paths"]),
         steps=step_times(tables["steps"], several),
@@ -182,6 +185,25 @@ def _text(rows: pd.DataFrame, column: str) -> str | None:
     """A text; None if it wasn't recorded."""
     found = rows[column].iloc[0]
     return None if pd.isna(found) else str(found)
+
+
+def _candidates(paths: pd.DataFrame) -> pd.DataFrame:
+    """The ranges that repeat, outer ones first: how often, and their time on the host and device."""
+    often = paths[paths["instances"] > 1]
+    depth = often["path"].astype(str).str.replace(r"\\.", "", regex=True).str.count("/")
+    shown = often.loc[depth.sort_values(kind="stable").index][:FIRST]
+    lines: list[list[Cell]] = [
+        [
+            str(row["path"]),
+            Value(int(row["instances"]), "count", (source,), "count"),
+            *(value(row[name], "ms", source, formula=name) for name in ("host_ms", "busy_ms")),
+        ]
+        for row, source in zip(
+            records(shown), (Rows("paths", (number,)) for number in shown.index), strict=True
+        )
+    ]
+    heads = ["range path", "times", "host, ms", "device, ms"]
+    return pd.DataFrame(lines, columns=heads, dtype="object")
 
 
 def _paths(paths: pd.DataFrame, total: Value, several: bool, stepped: bool) -> pd.DataFrame:

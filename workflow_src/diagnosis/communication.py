@@ -29,6 +29,14 @@ def communication(subject: Subject) -> pd.DataFrame:
     )
 
 
+def room_ns(subject: Subject) -> int:
+    """The time in which the devices work and none communicates: so much can be hidden behind it."""
+    is_moving = (subject.work["family"] == COLLECTIVE).to_numpy()
+    start, end = (subject.work[name].to_numpy() for name in ("start_ns", "end_ns"))
+    both = Union.of(start, end).total()
+    return both - Union.of(start[is_moving], end[is_moving]).total()
+
+
 def buckets(subject: Subject) -> pd.DataFrame:
     """A row per bucket: name, path, bucket, device_ms, wait_ms and exposed_ms, each a step."""
     rows = communication(subject)

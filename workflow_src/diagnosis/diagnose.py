@@ -2,16 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from math import nan
 
-from workflow_src.common.intervals import Indices
+from workflow_src.common.intervals import Indices, Union
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis import mechanisms as _registered  # noqa: F401
 from workflow_src.diagnosis.changes import Change, DropGap, Plan
+from workflow_src.diagnosis.cost import with_cost
 from workflow_src.diagnosis.finding import MECHANISMS, Finding, Found, Subject, example_of
 from workflow_src.diagnosis.plain import WITHOUT_PROFILER, plain
 from workflow_src.diagnosis.recording import Recording
 from workflow_src.diagnosis.replay import Bounds, bounds
+
+SETS_THE_PACE = 0.9
+"""The host, or a device, sets the pace if alone it takes at least this share of a step."""
 
 LEAST = 0.03
 """The share of a step below which a saving isn't told."""
@@ -27,13 +32,39 @@ class Diagnosis:
 
     step_ms: the step's time that savings are of: the plain one if it is known. understood: whether
     the model takes the recorded time; if not, nothing is said of savings. bounds: the step's time
-    (ns) if the device, or the host, took none.
+    (ns) if the device, or the host, took none; left: the same without all findings but general
+    ones.
     """
 
     findings: tuple[Finding, ...]
     step_ms: float
     understood: bool
     bounds: Bounds
+    left: Bounds
+
+
+class Pace(StrEnum):
+    """What a step goes at the pace of, by what each would take alone."""
+
+    HOST = "the host"
+    DEVICE = "the device"
+    BOTH = "both alike"
+    IN_TURN = "neither: they wait for each other"
+
+
+def pace(diagnosis: Diagnosis) -> Pace | None:
+    """What sets the pace of a step that is understood."""
+    if not diagnosis.understood:
+        return None
+    alone = diagnosis.bounds
+    least_ns = SETS_THE_PACE * diagnosis.step_ms * NS_PER_MS
+    paces = {
+        (True, False): Pace.HOST,
+        (False, True): Pace.DEVICE,
+        (True, True): Pace.BOTH,
+        (False, False): Pace.IN_TURN,
+    }
+    return paces[alone.host_ns >= least_ns, alone.device_ns >= least_ns]
 
 
 @dataclass(frozen=True)
@@ -50,14 +81,17 @@ def diagnose(subject: Subject, plain_ns: float | None = None) -> Diagnosis:
     Raises TraceError if plain_ns can't be the time of this program's steps.
     """
     recording = subject.recording
-    places = [(each, found) for each in MECHANISMS.values() for found in each.find(subject)]
+    places = [
+        (each, with_cost(subject, found))
+        for each in MECHANISMS.values()
+        for found in each.find(subject)
+    ]
     if not subject.check.understood:
         facts = [
             Finding(each.key, found, nan, nan, example_of(subject, found)) for each, found in places
         ]
-        facts.sort(key=lambda fact: -(fact.place.host_ms + fact.place.device_ms))
-        step_ms = subject.step_ns / NS_PER_MS
-        return Diagnosis(tuple(facts), step_ms, False, subject.bounds)
+        unknown = Bounds(nan, nan)
+        return Diagnosis(_ordered(subject, facts), nan, False, unknown, unknown)
     running_ns = _running_ns(recording, [found for _, found in places])
     slowest = WITHOUT_PROFILER.get(subject.attributed.capture.recording.profiler, 1.0)
     host = [] if plain_ns is None else [plain(recording, plain_ns, running_ns, slowest)]
@@ -70,7 +104,35 @@ def diagnose(subject: Subject, plain_ns: float | None = None) -> Diagnosis:
     ]
     ranked = _ranked(subject, candidates, host, step_ns)
     alone = bounds(recording, host) if host else subject.bounds
-    return Diagnosis(ranked, step_ns / NS_PER_MS, True, alone)
+    named = [each for found in specific(ranked) for each in found.place.changes]
+    left = bounds(recording, [*named, *host]) if named else alone
+    return Diagnosis(ranked, step_ns / NS_PER_MS, True, alone, left)
+
+
+def specific(findings: Sequence[Finding]) -> list[Finding]:
+    """Those that aren't true of whole programs."""
+    return [each for each in findings if not MECHANISMS[each.key].general]
+
+
+def _ordered(subject: Subject, facts: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The facts that take much of a step, those that take most first.
+
+    Where a device sets the pace the host's time is spent in waiting for it, and counts least.
+    """
+    step_ms = subject.check.recorded_ns / NS_PER_MS
+    busy_ms = subject.ms_a_step(Union.of(*_times(subject)).total())
+    hidden = busy_ms >= SETS_THE_PACE * step_ms
+
+    def takes(fact: Finding) -> tuple[float, float]:
+        host_ms, device_ms = fact.place.host_ms, fact.place.device_ms
+        return (device_ms, host_ms) if hidden else (host_ms + device_ms, 0.0)
+
+    much = [each for each in facts if max(takes(each)) >= LEAST * step_ms]
+    return tuple(sorted(much, key=takes, reverse=True))
+
+
+def _times(subject: Subject) -> tuple[Indices, Indices]:
+    return subject.work["start_ns"].to_numpy(), subject.work["end_ns"].to_numpy()
 
 
 def _running_ns(recording: Recording, places: Sequence[Found]) -> Indices:

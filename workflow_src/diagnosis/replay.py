@@ -127,7 +127,7 @@ def _run(plan: Plan) -> Times:
     start, end = own_clock(plan)
     beside = plan.recording.calls["beside"].to_numpy()
     of_call = np.searchsorted(plan.recording.work["call"], np.arange(len(start) + 1))
-    _place_backlog(plan.recording, lanes)
+    _place_backlog(plan, lanes)
     awaited = _by_row(plan.recording.waits[plan.waits], ("call", "work", "return_ns"))
     active = of_call[1:] > of_call[:-1]
     active[list(awaited)] = True
@@ -151,13 +151,14 @@ def _run(plan: Plan) -> Times:
     return Times(start + before, end + before + held_up[:-1], *work)
 
 
-def _place_backlog(recording: Recording, lanes: _Lanes) -> None:
-    """Let what was launched before the first call run as recorded."""
-    early = recording.work[recording.work["call"] == NOWHERE]
-    origin = int((recording.calls["start_ns"] - recording.calls["gap_ns"]).iloc[0])
-    times = (early[name] - origin for name in ("start_ns", "end_ns"))
-    for row, (start, end) in enumerate(zip(*times, strict=True)):
-        lanes.place(row, start, end)
+def _place_backlog(plan: Plan, lanes: _Lanes) -> None:
+    """Let what was launched before the first call start as recorded, as far as it happens."""
+    work, calls = plan.recording.work, plan.recording.calls
+    origin = int((calls["start_ns"] - calls["gap_ns"]).iloc[0])
+    early = work.loc[work["call"] == NOWHERE, "start_ns"] - origin
+    for row, start in enumerate(early):
+        at = BEFORE_ALL if lanes.dropped[row] else start
+        lanes.place(row, at, at + (0 if lanes.dropped[row] else lanes.duration[row]))
 
 
 def _by_row(table: pd.DataFrame, columns: tuple[str, str, str]) -> dict[int, list[tuple[int, int]]]:

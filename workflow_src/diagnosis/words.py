@@ -18,7 +18,7 @@ PLAIN_WITHOUT = (
 )
 """The same where the time of a step without a profiler is known, in which the fact takes less."""
 
-LIMIT = "; a host that took no time, a limit, would leave {without_ms:.2f} of {step_ms:.2f} ms"
+LIMIT = "; launched all at once, a limit, a step takes {without_ms:.2f} instead of {step_ms:.2f} ms"
 PLAIN_LIMIT = f" (as recorded){LIMIT}"
 """The same of what holds of a whole program, and can only be made less."""
 

@@ -15,11 +15,11 @@ from workflow_src.common.intervals import Union
 from workflow_src.common.printable import printable
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.communication import buckets
-from workflow_src.diagnosis.diagnose import Diagnosis, diagnose
+from workflow_src.diagnosis.diagnose import Diagnosis, diagnose, pace, specific
 from workflow_src.diagnosis.facts import copies, differing_steps, host_gaps, waits
-from workflow_src.diagnosis.finding import MECHANISMS, Finding, Subject
+from workflow_src.diagnosis.finding import Finding, Subject
 from workflow_src.diagnosis.idle_causes import idle_causes
-from workflow_src.diagnosis.recording import Recording
+from workflow_src.diagnosis.recording import LAUNCH, Recording
 from workflow_src.diagnosis.words import headline, words
 from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.kernel_names import short_names
@@ -28,7 +28,8 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "diagnoses": (
         "problem", "steps", "understood", "recorded_ms", "replayed_ms", "plain", "step_ms",
         "host_ms", "blocked_ms", "device_ms", "collective_wait_ms", "host_alone_ms",
-        "device_alone_ms",
+        "device_alone_ms", "pace", "named_ms", "device_left_ms", "unnamed_ms", "launches",
+        "launching_ms",
     ),
     "findings": (
         "mechanism", "name", "path", "calls", "host_ms", "device_ms", "step_ms", "saves_ms",
@@ -52,7 +53,10 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 
 diagnoses: a row per process; problem: why it has no other rows, or plain_ns doesn't count; plain:
 whether step_ms, and with it savings, are of the plain step; host_alone_ms, device_alone_ms: what a
-step would take if the other one took no time. findings: as in diagnosis.finding, those that save
+step would take if the other one took no time; pace: which of them sets it; named_ms: what all
+findings but general ones save together; device_left_ms: what is left if then the host took no time,
+and unnamed_ms: the rest of the step; launching_ms: of the host for all launches, were all like
+the median one. findings: as in diagnosis.finding, those that save
 most first. step_times: from the end of the step before to that of this one, host and device; of
 the first, from its start. buckets: as in diagnosis.communication. The others: as in
 diagnosis.facts and diagnosis.idle_causes.
@@ -104,6 +108,7 @@ def _of_process(attributed: Attributed, process: int, plain_ns: float | None) ->
         "idle_causes": idle_causes(recording, paths),
     }
     row = {"problem": problem, "plain": plain, **_division(subject, diagnosis)}
+    row |= _account(subject, diagnosis)
     tables["diagnoses"] = pd.DataFrame([row])
     return {name: table.assign(process=process) for name, table in tables.items()}
 
@@ -118,7 +123,7 @@ def _diagnosed(subject: Subject, plain_ns: float | None) -> tuple[Diagnosis, str
 
 def _findings(diagnosis: Diagnosis, plain: bool) -> pd.DataFrame:
     """A row per finding, in their order, with its words; plain: as in the table `diagnoses`."""
-    others = any(not MECHANISMS[each.key].general for each in diagnosis.findings)
+    others = bool(specific(diagnosis.findings))
     step_ms = diagnosis.step_ms
     return pd.DataFrame([_finding(each, step_ms, plain, others) for each in diagnosis.findings])
 
@@ -157,6 +162,23 @@ def _step_times(recording: Recording) -> pd.DataFrame:
     """A row per step."""
     times = recording.steps["time_ns"] / NS_PER_MS
     return pd.DataFrame({"step": range(len(times)), "time_ms": times.to_numpy()})
+
+
+def _account(subject: Subject, diagnosis: Diagnosis) -> dict[str, object]:
+    """What a step's time is of: named_ms, device_left_ms and unnamed_ms make up step_ms."""
+    named_ms = max((each.saves_with_above_ms for each in specific(diagnosis.findings)), default=0.0)
+    left_ms = diagnosis.step_ms - named_ms
+    device_ms = min(diagnosis.left.device_ns / NS_PER_MS, left_ms)
+    launches = subject.calls[(subject.calls["kind"] == LAUNCH) & ~subject.calls["beside"]]
+    usual_ns = (launches["gap_ns"] + launches["cost_ns"]).median() if len(launches) else 0.0
+    return {
+        "pace": pace(diagnosis),
+        "named_ms": named_ms if diagnosis.understood else np.nan,
+        "device_left_ms": device_ms if diagnosis.understood else np.nan,
+        "unnamed_ms": left_ms - device_ms if diagnosis.understood else np.nan,
+        "launches": subject.a_step(len(launches)),
+        "launching_ms": subject.ms_a_step(len(launches) * usual_ns),
+    }
 
 
 def _division(subject: Subject, diagnosis: Diagnosis) -> dict[str, object]:

@@ -8,7 +8,7 @@ from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.changes import DropGap, DropSynchronization, Factors, ScaleWork
-from workflow_src.diagnosis.communication import communication
+from workflow_src.diagnosis.communication import communication, room_ns
 from workflow_src.diagnosis.device_work import WAIT_EVENT
 from workflow_src.diagnosis.facts import LARGE
 from workflow_src.diagnosis.finding import Found, Subject, mechanism, rows_of
@@ -76,6 +76,7 @@ def _latest(subject: Subject) -> int:
 def find_exposed_communication(subject: Subject) -> list[Found]:
     """Communication while the device does nothing else; what is waited for others stays.
 
+    Without it as much of that is hidden as there is other work to hide it behind.
     Only of the process that waits least: the others would wait for it all the same.
     """
     moving = communication(subject)
@@ -84,8 +85,9 @@ def find_exposed_communication(subject: Subject) -> list[Found]:
         return []
     if _latest(subject) != subject.process:
         return []
-    hidden = 1 - moving["exposed_ns"] / moving["device_ns"].clip(lower=1)
-    change = ScaleWork(rows_of(moving), hidden.to_numpy(dtype=np.float64))
+    exposed = moving["exposed_ns"] / moving["device_ns"].clip(lower=1)
+    hidden = min(room_ns(subject) / max(float(moving["exposed_ns"].sum()), 1.0), 1.0)
+    change = ScaleWork(rows_of(moving), (1 - hidden * exposed).to_numpy(dtype=np.float64))
     count = subject.a_step(int((moving["exposed_ns"] > 0).sum()))
     exposed_ms = subject.ms_a_step(moving["exposed_ns"].sum())
     evidence = "buckets.csv: exposed_ms"

@@ -16,6 +16,7 @@ from workflow_src.diagnosis.passes import (
     repeated,
     runs,
 )
+from workflow_src.placing.ranks import COLLECTIVE
 
 OF_BACKWARD = 3.2
 """Products of a backward pass are two for each of its forward pass, or three where it computes
@@ -101,7 +102,7 @@ def find_evaluations(subject: Subject) -> list[Found]:
 
 @mechanism("recomputation")
 def find_recomputation(subject: Subject) -> list[Found]:
-    """Backward launches forward's sequences of kernels again."""
+    """Backward launches forward's sequences of kernels again; what it communicates is its own."""
     forward, backward = own_launches(subject, True), own_launches(subject, False)
     families = subject.work.drop_duplicates("call").set_index("call")["family"]
     names = forward["launched"].tolist()
@@ -111,6 +112,7 @@ def find_recomputation(subject: Subject) -> list[Found]:
     for n in range(len(launched) - SEQUENCE + 1):
         if tuple(launched[n : n + SEQUENCE]) in known:
             again[n : n + SEQUENCE] = True
+    again &= (families.reindex(backward.index) != COLLECTIVE).to_numpy()
     rows = backward.index[again].to_numpy(dtype=np.int64)
     repeats = families.reindex(rows).isin(PRODUCTS).sum()
     if repeats < RECOMPUTED * families.reindex(forward.index).isin(PRODUCTS).sum() or not repeats:
