@@ -4,14 +4,18 @@ import bz2
 import lzma
 import sqlite3
 import sys
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from benchmarks.damaged_captures import tried
 from tests.captures.building import Export, busy, packed, tables_in
+from tests.test_fuzz import CELLS, ends_well, few, folder
 from workflow_src.captures.files import content
 from workflow_src.captures.reading import read
 from workflow_src.common.errors import TraceError
@@ -161,6 +165,30 @@ def test_names_of_files_may_hold_anything_and_what_is_unpacked_leaves_nothing_be
     (tmp_path / name).write_bytes(packed(data) if name.endswith("gz") else data)
     assert busy(tables_in(tmp_path / name)) == {"step": 1}
     assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@few
+@given(
+    st.sampled_from([(table, column) for table, names in CELLS.items() for column in names]),
+    st.none() | st.integers(-(2**63), 2**63 - 1) | st.floats() | st.text() | st.binary(),
+    st.integers(1, 5),
+)
+def test_a_changed_value_of_an_export_ends_in_tables_or_a_sentence(
+    cell: tuple[str, str], value: Any, row: int
+) -> None:
+    """Two ranges are no steps: diagnoses of changed captures are tried below."""
+    with folder() as here:
+        export = Export(here)
+        for start in (0, 100):
+            export.range("step", start, start + 100)
+            export.work(start + 10, 20)
+            export.wait(start + 20, start + 40)
+        with suppress(sqlite3.Error, UnicodeEncodeError):
+            update = f"UPDATE OR IGNORE {cell[0]} SET {cell[1]} = ? WHERE rowid % ? = 0"
+            export.sql(update, value, row)
+        said = ends_well(tables.main, "--capture", export.write(), "--output", here / "t")
+        assert not said or "c.sqlite" in said, said
+        assert (here / "t").exists() != bool(said)
 
 
 @pytest.mark.parametrize("seed", range(8))
