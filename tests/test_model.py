@@ -284,6 +284,7 @@ def test_buffers_are_made_once_and_shared_by_all_blocks() -> None:
     model = build_model(small_case(layers=3))
     assert sorted(buffer.shape for buffer in model.buffers()) == [(16, 4), (16, 4), (16, 16)]
     assert {name.rsplit(".")[-1] for name, _ in model.named_buffers()} == {"cos", "sin", "future"}
+    assert set(model.state_dict()) == {name for name, _ in model.named_parameters()}
 
 
 def test_weights_follow_the_seed() -> None:
