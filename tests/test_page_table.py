@@ -30,7 +30,7 @@ def page(**columns: list[Cell]) -> str:
         (Joined((MS, None)), f'<td class="right"><a href="#timings-2">1.50</a> → {DASH}</td>'),
         (
             Joined((Ranged(MS, MS, MS), "of", OTHER), " "),
-            '<td class="right"><a href="#timings-2">1.50 (1.50 to 1.50</a>) of '
+            '<td class="right wide"><a href="#timings-2">1.50 (1.50 to 1.50</a>) of '
             '<a href="#timings-3">2.00</a></td>',
         ),
         ("<b>|*x*", "<td>&lt;b&gt;|*x*</td>"),
