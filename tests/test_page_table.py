@@ -9,9 +9,10 @@ from workflow_src.common.words import DASH
 from workflow_src.paper.page_table import MARK, taken_out
 from workflow_src.paper.rows import Axes
 from workflow_src.paper.show import Printer
-from workflow_src.paper.value import Cell, Joined, Marked, Rows, Value
+from workflow_src.paper.value import Cell, Joined, Marked, Ranged, Rows, Value
 
 MS = Value(1.5, "ms", (Rows("timings", (2,)),))
+OTHER = Value(2.0, "ms", (Rows("timings", (3,)),))
 
 
 def page(**columns: list[Cell]) -> str:
@@ -27,6 +28,11 @@ def page(**columns: list[Cell]) -> str:
         (MS, '<td class="right"><a href="#timings-2">1.50</a></td>'),
         (Marked(MS, "†"), '<td class="right"><a href="#timings-2">1.50</a>†</td>'),
         (Joined((MS, None)), f'<td class="right"><a href="#timings-2">1.50</a> → {DASH}</td>'),
+        (
+            Joined((Ranged(MS, MS, MS), "of", OTHER), " "),
+            '<td class="right wide"><a href="#timings-2">1.50 (1.50 to 1.50</a>) of '
+            '<a href="#timings-3">2.00</a></td>',
+        ),
         ("<b>|*x*", "<td>&lt;b&gt;|*x*</td>"),
         ("x" * 20, f'<td class="word">{"x" * 20}</td>'),
         ("as wide as a sentence is", "<td>as wide as a sentence is</td>"),
