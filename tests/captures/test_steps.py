@@ -408,7 +408,7 @@ def test_two_updates_are_no_steps(tmp_path: Path) -> None:
 
 
 def test_torchs_ranges_were_operators_once(tmp_path: Path) -> None:
-    """As until torch 1.11: annotations have the category of operators."""
+    """As in 2021: annotations have the category of operators."""
     old = [
         {**each, "cat": "Operator"} if each["cat"] == "user_annotation" else each
         for n in range(2)
