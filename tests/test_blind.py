@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from benchmarks.blind.__main__ import main
+from benchmarks.blind.cli import main
 from benchmarks.blind.faults import FAULTS, suits
 from benchmarks.blind.models import KINDS
 from benchmarks.blind.plan import NO_FAULT, Planned, planned

@@ -124,7 +124,7 @@ def by_nsys(key: Path, count: int, output: Path) -> None:
     """Record by nsys, in a process of its own that reads the key, and export each window."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "window"
-        again = [sys.executable, "-m", "benchmarks.blind", "windows", str(key)]
+        again = [sys.executable, "-m", "benchmarks.blind.cli", "windows", str(key)]
         subprocess.run([*NSYS, f"--output={report}", *again], check=True, stdout=subprocess.DEVNULL)
         for number, plan in enumerate(_of_nsys(key), start=1):
             one = report.with_name(f"window.{number}.nsys-rep" if count > 1 else "window.nsys-rep")

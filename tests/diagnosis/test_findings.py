@@ -11,6 +11,7 @@ from tests.diagnosis.programs import (
     PRODUCT,
     TO_DEVICE,
     TO_HOST,
+    US,
     Place,
     Program,
     training_loop,
@@ -194,6 +195,46 @@ def test_a_host_that_is_kept_from_running_is_named(
     first = diagnosed(program).findings[0]
     assert first.key == key
     assert first.saves_ms == pytest.approx(program.held / 1000 / steps, rel=0.1)
+
+
+def waits_for_batch(program: Program, step: int) -> None:
+    """Torch waits for a batch in its own range, in every other step for 9 ms."""
+    with program.inside("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"):
+        program.now += 9000 if step % 2 else 0
+
+
+def test_a_loader_that_is_late_in_some_steps_is_no_stall(tmp_path: Path) -> None:
+    first = diagnosed(training_loop(tmp_path, begin=waits_for_batch)).findings[0]
+    assert (first.key, first.place.calls) == ("slow_loader", 2 / 5)
+    assert first.place.host_ms == pytest.approx(2 * 9 / 5, rel=0.01)
+
+
+def test_first_launches_that_load_code_are_not_interrupted(tmp_path: Path) -> None:
+    # In the first step alone, ten kernels that come in each step take 1 ms to launch.
+    def loads(program: Program, step: int) -> None:
+        for number in range(10):
+            program.launch(f"reduce_kernel {number}", cost=5 if step else 1000)
+
+    subject = Subject.of(training_loop(tmp_path, clip=loads).attributed(), 1)
+    assert not MECHANISMS["crowded_cores"].find(subject)
+
+
+def test_one_kernel_of_each_parameter_is_an_update_in_torchs_range_of_one(tmp_path: Path) -> None:
+    # The path is the step's, which has products.
+    def updates(program: Program, step: int) -> None:
+        began = program.now
+        for _ in range(30):
+            program.launch("vectorized_elementwise_kernel<AddFunctor>")
+        both_ns = int(began * US), int(program.now * US)
+        program.range("Optimizer.step#SGD.step", *both_ns, domain=7)
+
+    def loop(program: Program, step: int) -> None:
+        if not step:
+            program.domain(7, "torch")
+        program.launch(PRODUCT)
+
+    found = diagnosed(training_loop(tmp_path, begin=loop, end=updates)).findings[0]
+    assert (found.key, found.place.calls) == ("parameter_by_parameter", 30)
 
 
 def test_what_another_thread_takes_is_the_same_where_it_comes_nearly_always(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def parts_of(lists: Iterable[list[Event]], wanted: tuple[str, ...]) -> Parts:
 
 
 def _category(event: Event) -> str | None:
-    """An event's category; until torch 1.11 torch's own annotations had that of operators."""
+    """An event's category; that of operators was that of torch's own annotations in 2021, too."""
     if event.cat == OLD_OPERATOR and torch_domain(str(event.name)) != DEFAULT:
         return ANNOTATION
     return event.cat

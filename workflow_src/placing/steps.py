@@ -85,11 +85,12 @@ def choose_steps(placed: Placed, named: str, numbered: bool) -> StepRanges:
     rules: dict[tuple[Rule, bool], Callable[[], npt.NDArray[np.bool_]]] = {
         (Rule.NAMED, False): lambda: name == named,
         (Rule.NAMED, True): lambda: shapes(name) == named,
+        # These are made only where no other rule finds any.
+        (Rule.UPDATES, False): lambda: name == BETWEEN_UPDATES,
         (Rule.REPEATED, False): lambda: _repeated(placed, name),
         (Rule.PROFILERS, True): lambda: is_profilers(name),
         (Rule.NUMBERED, True): lambda: _repeated(placed, shapes(name)),
         (Rule.CALLED, True): lambda: _called(placed, shapes(name)),
-        (Rule.UPDATES, False): lambda: name == BETWEEN_UPDATES,
     }
     for (rule, alike), find in rules.items():
         by_number = rule in (Rule.NUMBERED, Rule.CALLED)

@@ -2,8 +2,6 @@
 
 import pandas as pd
 
-from workflow_src.captures.capture import RANGES, frame
-
 UPDATE = "Optimizer.step#"
 """How torch names its range of an update, before the class of the optimizer."""
 
@@ -20,8 +18,8 @@ def between_updates(ranges: pd.DataFrame) -> pd.DataFrame:
     Of several optimizers, that which updates least often, as one of a model and one of its critic.
     """
     updates = ranges[ranges["name"].str.startswith(UPDATE)].sort_values("start_ns")
-    parts = [steps for _, own in updates.groupby(["process", "thread"]) if len(steps := _of(own))]
-    return pd.concat([frame(RANGES, {name: [] for name in ranges}), *parts], ignore_index=True)
+    parts = [_of(own) for _, own in updates.groupby(["process", "thread"])]
+    return pd.concat(parts, ignore_index=True) if parts else updates
 
 
 def _of(updates: pd.DataFrame) -> pd.DataFrame:

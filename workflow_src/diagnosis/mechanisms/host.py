@@ -227,7 +227,8 @@ def find_crowded_cores(subject: Subject) -> list[Found]:
     calls = calls[~calls["beside"]]
     usual = calls.groupby("name")["cost_ns"].transform("median")
     slow = calls[calls["cost_ns"] > LARGE * usual]
-    places = slow.assign(launched=subject.launched)[["launched", "path_text"]].drop_duplicates()
+    launched = subject.launched[slow.index]
+    places = slow.assign(launched=launched)[["launched", "path_text"]].drop_duplicates()
     if len(places) < MANY_PLACES:
         return []
     cost = int(usual.median())

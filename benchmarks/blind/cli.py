@@ -26,7 +26,7 @@ def screens(folder: Path, output: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Do what is asked for."""
-    parser = argparse.ArgumentParser(prog="benchmarks.blind", description=__doc__)
+    parser = argparse.ArgumentParser(prog="benchmarks.blind.cli", description=__doc__)
     asked = parser.add_subparsers(dest="command", required=True)
     recording = asked.add_parser("record", help="measure and record programs with unknown faults")
     recording.add_argument("output", type=Path, help="a folder for captures and the key")
