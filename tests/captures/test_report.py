@@ -60,7 +60,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], P
 
 
 GPT2, DDP, VIT = "gpt2_modules.sqlite.gz", "ddp.sqlite.gz", "vit.sqlite.gz"
-SEVERAL = [(More.PROFILED, ""), (More.SEVERAL, "")]
+SEVERAL = [(More.PROFILED, ""), (More.SEVERAL, ""), (More.LAUNCHES, "")]
 
 
 @pytest.mark.parametrize(
