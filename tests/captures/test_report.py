@@ -160,7 +160,7 @@ def test_of_a_step_not_understood_the_tolerance_and_facts_are_told_and_no_replay
     assert not len(of.diagnosed.tables["account"])
     (division,) = of.diagnosed.tables["diagnoses"].to_dict("records")
     assert "if the host took no time" not in division
-    (fact,) = of.diagnosed.tables["findings"].to_dict("records")
+    fact, *_ = of.diagnosed.tables["findings"].to_dict("records")
     assert fact["what"] == "The host waits for the device" and "saves, ms" not in fact
 
 
