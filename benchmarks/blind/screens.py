@@ -27,7 +27,7 @@ def first_screen(capture: Path, name: str, *options: str) -> str:
 
 
 def beginning(report: str) -> str:
-    """A section to the end of the table of a step's time; without one, its first paragraph."""
+    """A section to the end of the first screen's last table, or of its first paragraph."""
     parts = report.split("\n\n")
     last = next((n + 1 for n, part in enumerate(parts) if part.startswith(LAST)), 1)
     return "\n\n".join(parts[: last + 1]).strip() + "\n"

@@ -60,7 +60,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], P
 
 
 GPT2, DDP, VIT = "gpt2_modules.sqlite.gz", "ddp.sqlite.gz", "vit.sqlite.gz"
-SEVERAL = [(More.PROFILED, ""), (More.SEVERAL, "")]
+SEVERAL = [(More.PROFILED, ""), (More.SEVERAL, ""), (More.LAUNCHES, ""), (More.FEW, "")]
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_recorded_capture_says_where_its_time_lies_and_what_is_wrong_or_why_it
         assert chosen.verdict is expected and words in chosen.text(Printer())
 
 
-def loop(folder: Path, sleeps_us: int) -> Path:
+def loop(folder: Path, sleeps_us: int, name: str = "step") -> Path:
     """Steps of 920 us and a sleep: nine kernels of 100 us, launched at once, and a wait for them.
 
     The host sleeps before it launches.
@@ -110,7 +110,7 @@ def loop(folder: Path, sleeps_us: int) -> Path:
     export, us = Export(folder), 1000
     length = (920 + sleeps_us) * us
     for n in range(4):
-        export.range("step", n * length, (n + 1) * length)
+        export.range(name, n * length, (n + 1) * length)
         first = n * length + (sleeps_us + 5) * us
         for place in range(9):
             at = first + (5 + 100 * place) * us
@@ -144,6 +144,31 @@ def test_nothing_stands_out_where_nothing_takes_three_percent_and_the_step_is_di
     assert numbers["a step as recorded"] == pytest.approx(0.92) and numbers["a device works"] == 0.9
     held_up = numbers["host: its own time"] + numbers["host: waits in calls"]
     assert held_up == pytest.approx(0.92)
+
+
+@pytest.mark.parametrize("name", ["step", "Warm-up step"])
+def test_of_a_step_not_understood_the_tolerance_and_facts_are_told_and_no_replayed_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr("workflow_src.diagnosis.replay.TOLERANCE", -1.0)
+    of = found(tmp_path, loop(tmp_path / "slow", sleeps_us=580, name=name))
+    first, *more = headlines(of)
+    assert first.verdict is Verdict.NOT_UNDERSTOOD and "1.50 ms, and 2 % more" in first.text(
+        Printer()
+    )
+    assert [each.verdict for each in more] == [More.WARM_UP] * (name != "step")
+    assert not len(of.diagnosed.tables["account"])
+    (division,) = of.diagnosed.tables["diagnoses"].to_dict("records")
+    assert "if the host took no time" not in division
+    fact, *_ = of.diagnosed.tables["findings"].to_dict("records")
+    assert fact["what"] == "The host waits for the device" and "saves, ms" not in fact
+
+
+def test_without_steps_the_ranges_that_repeat_are_listed(
+    recorded: Callable[[str, str], Path],
+) -> None:
+    listed = captured("graph", read_tables(recorded("graph.json.gz", ""))).candidates
+    assert len(listed) and all(cell.number > 1 for cell in listed["times"])
 
 
 def test_savings_are_of_the_plain_step_where_its_time_is_given(tmp_path: Path) -> None:

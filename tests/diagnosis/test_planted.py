@@ -57,7 +57,10 @@ def assert_bounded(diagnosis: Diagnosis) -> None:
 
     That is the host's time alone if it takes none of the host's, and the device's likewise.
     """
-    host_ms, device_ms = diagnosis.bounds.host_ns / NS_PER_MS, diagnosis.bounds.device_ns / NS_PER_MS
+    host_ms, device_ms = (
+        diagnosis.bounds.host_ns / NS_PER_MS,
+        diagnosis.bounds.device_ns / NS_PER_MS,
+    )
     slack_ms = TOLERANCE * diagnosis.step_ms
     for each in diagnosis.findings:
         takes, left_ms = each.place, diagnosis.step_ms - each.saves_ms

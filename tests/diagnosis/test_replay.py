@@ -169,6 +169,9 @@ def test_a_step_is_bounded_by_what_host_and_device_take_alone() -> None:
     # The host: 10 + 5, 40 + 5, 30 + 5, its wait for nothing. The device: its kernel of 50.
     found = bounds(TWO.recording())
     assert (found.host_ns, found.device_ns) == (95, 50)
+    # Nor does a device without time do what was launched before the first step.
+    lagging = Model([[Call(10, 5, [(0, 50)])]] * 2, backlog=[(0, 40)])
+    assert bounds(lagging.recording()).host_ns == 15
 
 
 CALL = st.builds(

@@ -81,8 +81,8 @@ class Diagnosed:
 
     steps: whether there are any that could be diagnosed; plain: whether savings are of the plain
     step; problem: why some process couldn't be diagnosed, or not with the plain time given;
-    headline: of the finding that is said first; needs: which notes the tables need; tables: those that the report shows, by the names
-    of their CSVs.
+    headline: of the finding that is said first; needs: which notes the tables need; tables: those
+    that the report shows, by the names of their CSVs, and ACCOUNT.
     """
 
     steps: bool

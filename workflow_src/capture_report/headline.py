@@ -72,15 +72,17 @@ class More(StrEnum):
         "`capture_step_ms` takes the time of a step without one, as a trainer logs it."
     )
     SEVERAL = (
-        "Findings stand in the order of what each saves alone. Rows may share kernels, and one that "
-        "is gone may hide or uncover another: the column `without all so far` has each row with all "
-        "rows above it."
+        "Findings stand in the order of what each saves alone. Rows may share kernels, and one "
+        "that is gone may hide or uncover another: the column `without all so far` has each row "
+        "with all rows above it."
     )
     LAUNCHES = (
         "The row on launches comes last and is a limit, all work launched at once; every small "
         "program has it."
     )
-    RARE = "A finding with less than 1 time a step isn't in each step; its times are means over all."
+    RARE = (
+        "A finding with less than 1 time a step isn't in each step; its times are means over all."
+    )
     WAITING = (
         "A device works nearly all of the time here, so what the host waits for is that work: such "
         "rows come last."

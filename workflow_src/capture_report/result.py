@@ -188,7 +188,7 @@ def _text(rows: pd.DataFrame, column: str) -> str | None:
 
 
 def _candidates(paths: pd.DataFrame) -> pd.DataFrame:
-    """The ranges that repeat, outer ones first: how often, and their time on the host and device."""
+    """The ranges that repeat, outer ones first: how often, and their times."""
     often = paths[paths["instances"] > 1]
     depth = often["path"].astype(str).str.replace(r"\\.", "", regex=True).str.count("/")
     shown = often.loc[depth.sort_values(kind="stable").index][:FIRST]
