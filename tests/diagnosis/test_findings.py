@@ -207,6 +207,7 @@ def waits_for_batch(program: Program, step: int) -> None:
 
 
 def test_a_loader_that_is_late_in_some_steps_is_no_stall(tmp_path: Path) -> None:
+    # The mean is of the steps 1 to 4, two of which are late.
     first = diagnosed(training_loop(tmp_path, begin=waits_for_batch)).findings[0]
     assert (first.key, first.place.calls) == ("slow_loader", 2 / 4)
     assert first.place.host_ms == pytest.approx(2 * 9 / 4, rel=0.01)

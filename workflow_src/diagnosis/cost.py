@@ -9,15 +9,14 @@ import numpy as np
 
 from workflow_src.common.intervals import Indices
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.changes import Mask, Plan
+from workflow_src.diagnosis.changes import Mask, Plan, ScaleHost, ScaleWork
 from workflow_src.diagnosis.finding import Found, Subject
 from workflow_src.diagnosis.recording import Recording
 from workflow_src.diagnosis.replay import changed
 
 
 def first_counted(recording: Recording) -> int:
-    """The first call of the steps whose mean is a step's time: the first one isn't from step to
-    step, if there are more."""
+    """The first call of the steps whose mean is a step's time: not the first of several."""
     steps = recording.steps
     return int(steps["last_call"].iloc[0]) + 1 if len(steps) > 1 else int(steps["call"].iloc[0])
 
@@ -44,10 +43,12 @@ def _removed(recording: Recording, found: Found) -> _Removed:
     blocked = (calls["end_ns"] - calls["start_ns"]).to_numpy() - before.cost_ns
     host = np.where(own, np.maximum(host, 0) + np.where(returns, np.maximum(blocked, 0), 0), 0)
     device = before.duration_ns - np.where(after.dropped, 0, after.duration_ns)
-    # A merged launch whose kernel takes longer makes up for those that vanish.
-    touched = (host > 0) | np.isin(np.arange(len(calls)), work[(device != 0) | after.dropped])
+    touched = np.zeros(len(calls) + 1, dtype=bool)
+    for change in found.changes:
+        if not isinstance(change, ScaleHost):
+            touched[work[change.work] if isinstance(change, ScaleWork) else change.calls] = True
     counted = np.arange(len(calls)) >= first_counted(recording)
-    return _Removed(host, device, touched, counted)
+    return _Removed(host, device, touched[:-1], counted)
 
 
 def _share(amounts: Indices | Mask, counted: Mask, otherwise: float) -> float:
