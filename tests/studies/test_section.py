@@ -60,7 +60,9 @@ def test_a_defect_leaves_a_section_that_says_so_and_a_log(
     def broken(table: pd.DataFrame, ceilings: pd.DataFrame) -> None:
         raise KeyError("whole")
 
-    monkeypatch.setattr(REGISTRY["fusion"].chapter, "result", broken)
+    chapter = replace(REGISTRY["fusion"].chapter, result=broken)
+    fusion = replace(REGISTRY["fusion"], chapter=chapter)
+    monkeypatch.setattr(section, "REGISTRY", {**REGISTRY, "fusion": fusion})
     found = run(monkeypatch, tmp_path, H200 / "tables/studies/fusion.csv")
     assert "could not be written: see `logs/fusion.log`" in found["md"] == found["page.md"]
     assert found["appendix.md"] == "" and json.loads(found["json"])["verdict"] == "failed"
