@@ -12,8 +12,9 @@ import pandas as pd
 
 from workflow_src.captures.reading import read
 from workflow_src.common.errors import TraceError
+from workflow_src.common.thresholds import REPLAYED_WITHIN, in_percent
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.replay import TOLERANCE, check, replay
+from workflow_src.diagnosis.replay import check, replay
 from workflow_src.diagnosis.step import recorded
 from workflow_src.placing.attributed import Attributed, attributed
 
@@ -78,7 +79,7 @@ def main() -> None:
     print(
         f"{len(table)} steps of {table['capture'].nunique()} captures: median error "
         f"{100 * error.median():.3f} %, largest {100 * error.max():.2f} %, within "
-        f"{100 * TOLERANCE:.0f} %: {(error <= TOLERANCE).sum()}"
+        f"{in_percent(REPLAYED_WITHIN)}: {(error <= REPLAYED_WITHIN).sum()}"
     )
 
 

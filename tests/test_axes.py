@@ -1,5 +1,6 @@
 """An axis is declared once: keys of a suite, ids, columns and older tables follow."""
 
+import re
 from dataclasses import fields
 from pathlib import Path
 
@@ -13,15 +14,19 @@ from workflow_src.common.case import (
     CASE_COLUMNS,
     COUNTS,
     LATER,
+    LENGTH,
     MAIN,
     OWN,
     VARIED,
+    Axis,
     Brought,
     Case,
     CaseKey,
 )
+from workflow_src.common.schema import AMOUNT, choice
+from workflow_src.plan.case_ids import case_id, own_pattern
 from workflow_src.plan.config import schema
-from workflow_src.plan.suites import case_id, make_plan
+from workflow_src.plan.suites import make_plan
 
 USUAL = {"context": 64, "precision": "fp32"} | {
     axis.name: axis.usual for axis in AXES if axis.usual is not None
@@ -53,6 +58,18 @@ def test_each_axis_is_a_described_key_of_a_suite() -> None:
 )
 def test_an_id_has_what_is_unusual(other: dict[str, object], expected: str) -> None:
     assert case_id("small", USUAL | other) == expected
+    assert re.fullmatch(own_pattern(AXES), expected)
+
+
+def test_the_pattern_of_ids_follows_from_the_axes() -> None:
+    axes = (
+        Axis("context", LENGTH, None, "ctx{}", always=True),
+        Axis("precision", choice(["fp32", "fp8.e4"]), "fp32", always=True),
+        Axis("dropout", AMOUNT, 0, "p={}"),
+    )
+    matches = re.compile(own_pattern(axes)).fullmatch
+    assert matches("s-ctx64-fp8.e4-p=0.1") and matches("my-s-ctx64-fp32")
+    assert not any(map(matches, ("s-ctx64-bf16", "s-ctx64-fp8xe4", "s-fp32", "s-ctx64-fp32-0.1")))
 
 
 def test_a_suite_and_a_brought_model_take_the_axis(tmp_path: Path) -> None:

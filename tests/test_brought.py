@@ -10,8 +10,9 @@ import yaml
 
 from workflow_src.common.case import Brought
 from workflow_src.plan.brought import code_of
+from workflow_src.plan.case_ids import CASE_PATTERN
 from workflow_src.plan.config import ConfigError
-from workflow_src.plan.suites import CASE_PATTERN, Plan, make_plan
+from workflow_src.plan.suites import Plan, make_plan
 from workflow_src.plan.write_plan import SETTINGS, as_csv, consistent
 
 ROOT = Path(__file__).parent.parent

@@ -5,13 +5,18 @@ from pathlib import Path
 import pytest
 
 from workflow_src.common import thresholds
-from workflow_src.compare import change
+from workflow_src.common.thresholds import in_percent
+from workflow_src.compare import captures_steps, change
 
 ROOT = Path(__file__).parents[1]
 WAITS = {0.2: "a fifth"}[round(1 - thresholds.WAITS_BELOW, 2)]
-MATCH = f"{thresholds.MATCH_WITHIN * 100:.0f} %"
-FULLY = f"{thresholds.WORKING_FULLY * 100:.0f} %"
-DEVICE = f"{change.DEVICE_BEYOND * 100:.0f} %"
+MATCH = in_percent(thresholds.MATCH_WITHIN)
+FULLY = in_percent(thresholds.WORKING_FULLY)
+DEVICE = in_percent(change.DEVICE_BEYOND)
+HOST = f"by more than {in_percent(captures_steps.LEAST)} of"
+REPLAYED = f"within {in_percent(thresholds.REPLAYED_WITHIN)};"
+FINDING = in_percent(thresholds.FINDING_AT_LEAST)
+PACE = in_percent(thresholds.SETS_THE_PACE)
 
 
 @pytest.mark.parametrize(
@@ -24,6 +29,14 @@ DEVICE = f"{change.DEVICE_BEYOND * 100:.0f} %"
         (FULLY, "report_templates/studies/ranks.md.j2"),
         (FULLY, "report_templates/card_words.md.j2"),
         (DEVICE, "report_templates/compare.md.j2"),
+        (DEVICE, "report_templates/compare_captures.md.j2"),
+        (HOST, "report_templates/compare_captures.md.j2"),
+        (f"less than {FINDING}", "report_templates/compare_captures.md.j2"),
+        (f"under {FINDING}", "docs/findings.md"),
+        (f"under {FINDING}", "docs/captures.md"),
+        (REPLAYED, "docs/captures.md"),
+        (REPLAYED, "docs/replay.md"),
+        (f"at least {PACE} of the step", "docs/captures.md"),
     ],
 )
 def test_words_name_the_limit_that_decides(limit: str, file: str) -> None:

@@ -12,15 +12,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from workflow_src.common.case import Case
 from workflow_src.common.devices import cuda_devices
-from workflow_src.model.flops import matmul_flops, parameter_count
+from workflow_src.model.flops import matmul_flops, parameter_count, phase_flops, rule_flops
 from workflow_src.model.loss import cross_entropy
 from workflow_src.model.memory_formulas import (
     activation_bytes,
     matmul_weight_count,
     model_row,
     peak_bytes,
-    phase_flops,
-    rule_flops,
 )
 from workflow_src.model.saved_tensors import (
     compiled_course_tensors,

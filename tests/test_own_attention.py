@@ -17,8 +17,9 @@ from workflow_src.common.errors import StageError
 from workflow_src.common.plan_row import plan_row
 from workflow_src.measure.own_attention import checked, own_core
 from workflow_src.measure.workload import Workload
+from workflow_src.plan.case_ids import CASE_PATTERN
 from workflow_src.plan.config import ConfigError
-from workflow_src.plan.suites import CASE_PATTERN, Plan, make_plan
+from workflow_src.plan.suites import Plan, make_plan
 from workflow_src.plan.write_plan import as_csv
 from workflow_src.studies.flash.points import points
 

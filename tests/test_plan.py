@@ -14,8 +14,9 @@ import yaml
 
 from workflow_src.dag.start import make_dag
 from workflow_src.plan import suites as planning
+from workflow_src.plan.case_ids import CASE_PATTERN
 from workflow_src.plan.config import ConfigError
-from workflow_src.plan.suites import CASE_PATTERN, make_plan
+from workflow_src.plan.suites import make_plan
 from workflow_src.plan.targets import unknown_case
 from workflow_src.plan.write_plan import as_csv
 

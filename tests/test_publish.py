@@ -17,9 +17,8 @@ from workflow_src.captures.reading import read
 from workflow_src.cli.publish import clean_export, public_tables, publish
 from workflow_src.common.atomic_write import write_csv, write_json
 from workflow_src.common.case import PHASES, TABLES
-from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW_NS
+from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW_NS, REPLAYED_WITHIN
 from workflow_src.dag.start import make_dag
-from workflow_src.diagnosis.replay import TOLERANCE
 from workflow_src.measure import machine
 from workflow_src.placing.case_capture import read_case, require_complete
 from workflow_src.placing.families import load_rules
@@ -208,7 +207,7 @@ def test_the_benchmarks_say_how_near_replayed_steps_of_the_suite_come() -> None:
     for _, rows in steps.groupby(["range", bound]):
         error, cases = rows["error"], rows["case"].nunique()
         off = f"{error.median():.2%} | {error.max():.2%}".replace("%", " %")
-        assert f"| {cases} | {len(rows)} | {off} | {(error <= TOLERANCE).sum()} |" in text
+        assert f"| {cases} | {len(rows)} | {off} | {(error <= REPLAYED_WITHIN).sum()} |" in text
 
 
 MEDIANS = re.compile(r"^\| medians of the cases of each precision .*\n(?:\|.*\n)+", re.MULTILINE)

@@ -12,8 +12,13 @@ from workflow_src.common.case import Case
 from workflow_src.measure.live_tensors import LiveTensors, storage_bytes
 from workflow_src.measure.step_peak import available_mib, kept_tensors, step_peak
 from workflow_src.measure.workload import Workload
-from workflow_src.model.flops import nested_passes, nested_recomputed_flops, recomputed_flops
-from workflow_src.model.memory_formulas import peak_bytes, phase_flops
+from workflow_src.model.flops import (
+    nested_passes,
+    nested_recomputed_flops,
+    phase_flops,
+    recomputed_flops,
+)
+from workflow_src.model.memory_formulas import peak_bytes
 from workflow_src.model.saved_tensors import stream_bytes
 from workflow_src.model.step_memory import (
     Checkpoints,

@@ -150,7 +150,7 @@ def test_nothing_stands_out_where_nothing_takes_three_percent_and_the_step_is_di
 def test_of_a_step_not_understood_the_tolerance_and_facts_are_told_and_no_replayed_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr("workflow_src.diagnosis.replay.TOLERANCE", -1.0)
+    monkeypatch.setattr("workflow_src.diagnosis.replay.REPLAYED_WITHIN", -1.0)
     of = found(tmp_path, loop(tmp_path / "slow", sleeps_us=580, name=name))
     first, *more = headlines(of)
     assert first.verdict is Verdict.NOT_UNDERSTOOD and "1.50 ms, and 2 % more" in first.text(

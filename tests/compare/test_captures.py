@@ -12,7 +12,7 @@ from tests.workflow import ROOT
 from workflow_src.common.errors import StageError
 from workflow_src.compare import compare_captures, gate
 from workflow_src.compare.captures import CapturesCompared, read_capture
-from workflow_src.compare.captures_headline import STATUSES, Verdict, headline
+from workflow_src.compare.captures_headline import Verdict, headline
 from workflow_src.compare.change import Verdict as OfTime
 from workflow_src.paper.show import Printer
 from workflow_src.tables import capture_tables as tables
@@ -128,7 +128,7 @@ def test_a_loader_that_sleeps_longer_makes_steps_slower_and_is_named(tmp_path: P
     assert [each.verdict for each in found.changes] == [OfTime.SAME, OfTime.SLOWER]
     assert (found.changes[1].a_ms, found.changes[1].b_ms) == pytest.approx((0.92, 1.5))
     said = headline(found)
-    assert said.verdict is Verdict.LONGER and STATUSES[Verdict.LONGER] == 1
+    assert said.verdict is Verdict.LONGER and gate.status_of(said.verdict) == 1
     assert "1.50 ms instead of 0.920 ms" in said.text(Printer())
     gaps = found.steps.host[found.steps.host["what"] == "gap between calls"]
     assert gaps["change_ms"].sum() == pytest.approx(0.58, rel=0.05)

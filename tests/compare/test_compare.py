@@ -18,9 +18,10 @@ from tests.synthetic_tables import FORWARD, Kernel, Sample, write_tables
 from tests.workflow import ROOT, Project, make_project, run_and_wait
 from workflow_src.common.errors import StageError
 from workflow_src.compare import compare, gate
+from workflow_src.compare.captures_headline import Verdict as OfCaptures
 from workflow_src.compare.change import PLAIN_BEYOND, Kind, Verdict, Why
-from workflow_src.compare.headline import STATUSES, headline
 from workflow_src.compare.headline import Verdict as OfRuns
+from workflow_src.compare.headline import headline
 from workflow_src.compare.resampling import interval, resampled_ratios
 from workflow_src.compare.result import Comparison
 from workflow_src.compare.result import compare as compare_runs
@@ -78,7 +79,7 @@ def worded(found: Comparison) -> Texts:
 
 
 def status(found: Comparison) -> int:
-    return STATUSES[OfRuns[headline(found).verdict.name]]
+    return gate.status_of(headline(found).verdict)
 
 
 def verdicts(found: Comparison, kind: Kind) -> list[Verdict]:
@@ -357,6 +358,10 @@ def written(folder: Path, a: Path, b: Path) -> Path:
     words = ("--a", a, "--b", b, "--templates", TEMPLATES, "--output", folder)
     assert ended(compare.main, *words) == (0,)
     return folder / "compare.json"
+
+
+def test_the_gate_has_a_status_for_every_verdict() -> None:
+    assert gate.STATUSES.keys() == OfRuns.__members__.keys() | OfCaptures.__members__.keys()
 
 
 def test_the_gate_ends_with_the_verdict(tmp_path: Path) -> None:

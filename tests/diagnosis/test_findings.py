@@ -298,7 +298,7 @@ def test_savings_are_those_of_the_plain_step_if_its_time_is_known(tmp_path: Path
 def test_of_steps_that_are_not_understood_facts_are_told_and_no_savings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workflow_src.diagnosis.replay.TOLERANCE", -1.0)
+    monkeypatch.setattr("workflow_src.diagnosis.replay.REPLAYED_WITHIN", -1.0)
     diagnosis = diagnosed(training_loop(tmp_path, forward=after(400, fetches(4))))
     (item,) = [each for each in diagnosis.findings if each.key == "item"]
     assert (item.place.calls, item.saves_ms) == (1, pytest.approx(float("nan"), nan_ok=True))

@@ -6,10 +6,10 @@ import pytest
 
 from benchmarks.planted.score import MECHANISM_OF
 from benchmarks.replay import placed
+from workflow_src.common.thresholds import REPLAYED_WITHIN
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.diagnose import Diagnosis, diagnose
 from workflow_src.diagnosis.finding import MECHANISMS, Subject
-from workflow_src.diagnosis.replay import TOLERANCE
 
 DATA = Path("tests/data/captures/planted")
 
@@ -61,7 +61,7 @@ def assert_bounded(diagnosis: Diagnosis) -> None:
         diagnosis.bounds.host_ns / NS_PER_MS,
         diagnosis.bounds.device_ns / NS_PER_MS,
     )
-    slack_ms = TOLERANCE * diagnosis.step_ms
+    slack_ms = REPLAYED_WITHIN * diagnosis.step_ms
     for each in diagnosis.findings:
         takes, left_ms = each.place, diagnosis.step_ms - each.saves_ms
         assert each.saves_ms <= takes.host_ms + takes.device_ms + slack_ms / 10, each.key

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from workflow_src.common.table_schema import Column, columns
-from workflow_src.diagnosis.diagnose import SETS_THE_PACE, Pace
+from workflow_src.common.thresholds import SETS_THE_PACE
+from workflow_src.diagnosis.diagnose import Pace
 from workflow_src.diagnosis.finding import MECHANISMS
 from workflow_src.paper.markdown import records
 from workflow_src.paper.value import Cell, Rows, Value, difference, rows_of, value

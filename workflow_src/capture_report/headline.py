@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from workflow_src.capture_report.diagnosis_result import FEW_STEPS
 from workflow_src.capture_report.result import Captured
-from workflow_src.diagnosis.replay import TOLERANCE
+from workflow_src.common.thresholds import REPLAYED_WITHIN, in_percent
 from workflow_src.diagnosis.words import NOTHING
 from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Cell
@@ -140,7 +140,7 @@ def _slots(found: Captured) -> Mapping[str, Cell]:
     return {
         "problem": found.problem,
         "finding": Markup(finding) if finding else None,
-        "tolerance": f"{TOLERANCE:.0%}".replace("%", " %"),
+        "tolerance": in_percent(REPLAYED_WITHIN),
         "few": str(FEW_STEPS),
         "steps": found.diagnosed.needs.few,
         "replayed": off.replayed if off else None,

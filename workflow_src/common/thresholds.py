@@ -59,3 +59,21 @@ what it gains isn't worth a reader's time."""
 
 MOSTLY = 0.75
 """A headline says of several cases what holds in at least this share of them, and in how many."""
+
+REPLAYED_WITHIN = 0.02
+"""A step counts as understood if its replay without changes is off by no more than this share."""
+
+FINDING_AT_LEAST = 0.03
+"""The share of a step below which a saving isn't told."""
+
+FINDING_OF_ITS_OWN = 0.25
+"""A finding that saves less than this share of its own saving, beside those above it, is part of
+them."""
+
+SETS_THE_PACE = 0.9
+"""The host, or a device, sets the pace if alone it takes at least this share of a step."""
+
+
+def in_percent(limit: float) -> str:
+    """A limit as words name it, "3 %"."""
+    return f"{100 * limit:g} %"

@@ -1,4 +1,4 @@
-"""Two captures in a sentence, and the status of a gate."""
+"""Two captures in a sentence."""
 
 from enum import StrEnum
 
@@ -6,7 +6,6 @@ from workflow_src.compare.captures import CapturesCompared
 from workflow_src.compare.captures_steps import StepsCompared
 from workflow_src.compare.change import DEVICE_BEYOND, Kind
 from workflow_src.compare.change import Verdict as OfTime
-from workflow_src.compare.headline import SAME_STATUS, SLOWER_STATUS, UNKNOWN_STATUS
 from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Cell, Value
 
@@ -42,14 +41,6 @@ class Verdict(StrEnum):
     )
 
 
-STATUSES = {
-    Verdict.SLOWER: SLOWER_STATUS,
-    Verdict.LONGER: SLOWER_STATUS,
-    Verdict.FASTER: SAME_STATUS,
-    Verdict.SHORTER: SAME_STATUS,
-    Verdict.SAME: SAME_STATUS,
-    Verdict.CANT_TELL: UNKNOWN_STATUS,
-}
 ORDER = {
     (Kind.DEVICE, OfTime.SLOWER): Verdict.SLOWER,
     (Kind.STEP, OfTime.SLOWER): Verdict.LONGER,

@@ -13,8 +13,8 @@ import pandas as pd
 from workflow_src.common.arguments import share
 from workflow_src.common.case import CASE_COLUMNS
 from workflow_src.compare.change import PLAIN_BEYOND, PhaseChange
-from workflow_src.compare.gate import usage_status
-from workflow_src.compare.headline import STATUSES, Verdict, headline
+from workflow_src.compare.gate import status_of, usage_status
+from workflow_src.compare.headline import headline
 from workflow_src.compare.page import comparison_parser, write
 from workflow_src.compare.result import SHOWN, Comparison, compare
 from workflow_src.compare.runs import Run, read_run
@@ -55,7 +55,7 @@ def as_dict(result: Comparison) -> dict[str, object]:
         "a": result.a,
         "b": result.b,
         "threshold": result.threshold,
-        "status": STATUSES[Verdict[said.verdict.name]],
+        "status": status_of(said.verdict),
         "verdict": str(said.text(Printer())),
         "processes_needed": result.processes_needed,
         "same_host": result.same_host,

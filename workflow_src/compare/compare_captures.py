@@ -14,8 +14,8 @@ from workflow_src.compare.captures import (
     compare_captures,
     read_capture,
 )
-from workflow_src.compare.captures_headline import STATUSES, Verdict, headline
-from workflow_src.compare.gate import usage_status
+from workflow_src.compare.captures_headline import headline
+from workflow_src.compare.gate import status_of, usage_status
 from workflow_src.compare.page import comparison_parser, write
 from workflow_src.compare.result import SHOWN
 from workflow_src.paper.chapter import Chapter, Words
@@ -54,7 +54,7 @@ def as_dict(result: CapturesCompared) -> Mapping[str, object]:
         "a": result.a,
         "b": result.b,
         "verdict": str(said.text(Printer())),
-        "status": STATUSES[Verdict[said.verdict.name]],
+        "status": status_of(said.verdict),
         "processes_needed": None,
     }
 

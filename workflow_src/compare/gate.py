@@ -5,19 +5,26 @@ import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 
 from workflow_src.common.arguments import Parser, existing_file
 from workflow_src.common.errors import StageError, one_sentence
 from workflow_src.common.reading import reading
-from workflow_src.compare.headline import (
-    SAME_STATUS,
-    SLOWER_STATUS,
-    UNKNOWN_STATUS,
-    USAGE_STATUS,
-)
 
-STATUSES = (SAME_STATUS, SLOWER_STATUS, UNKNOWN_STATUS)
+SAME_STATUS, SLOWER_STATUS, USAGE_STATUS, UNKNOWN_STATUS = 0, 1, 2, 3
+
+STATUSES = {
+    "SLOWER": SLOWER_STATUS,
+    "LONGER": SLOWER_STATUS,
+    "FASTER": SAME_STATUS,
+    "SHORTER": SAME_STATUS,
+    "SAME": SAME_STATUS,
+    "SAME_WORK": SAME_STATUS,
+    "CANT_TELL": UNKNOWN_STATUS,
+    "NOTHING": UNKNOWN_STATUS,
+}
+"""By the name of the verdict, on two runs (headline.py) or two captures (captures_headline.py)."""
 
 
 @contextmanager
@@ -37,6 +44,11 @@ def usage_status() -> Iterator[None]:
         sys.exit(USAGE_STATUS)
 
 
+def status_of(verdict: StrEnum) -> int:
+    """The status for the verdict of either headline."""
+    return STATUSES[verdict.name]
+
+
 def read_verdict(path: Path) -> tuple[int, str]:
     """The status and the text of a comparison's JSON. Raises StageError if it has none.
 
@@ -45,8 +57,9 @@ def read_verdict(path: Path) -> tuple[int, str]:
     with reading(path, "a comparison", "run make compare again", StageError):
         found = json.loads(path.read_text(encoding="utf-8"))
         status, needed = found["status"], found["processes_needed"]
-        if type(status) is not int or status not in STATUSES:
-            raise ValueError(f"status {status!r} is none of {STATUSES}")
+        allowed = sorted(set(STATUSES.values()))
+        if type(status) is not int or status not in allowed:
+            raise ValueError(f"status {status!r} is none of {allowed}")
         more = f"A verdict on all plain times takes {needed} processes of each case in each run."
         return status, "\n".join([str(found["verdict"]), *([more] if needed else [])])
 

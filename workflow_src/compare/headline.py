@@ -1,4 +1,4 @@
-"""Two runs in a sentence, and the status of a gate."""
+"""Two runs in a sentence."""
 
 from enum import StrEnum
 
@@ -8,8 +8,6 @@ from workflow_src.compare.change import Verdict as OfPhase
 from workflow_src.compare.result import Comparison, near_one
 from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Cell, Value
-
-SAME_STATUS, SLOWER_STATUS, USAGE_STATUS, UNKNOWN_STATUS = 0, 1, 2, 3
 
 
 class Verdict(StrEnum):
@@ -36,16 +34,6 @@ class Verdict(StrEnum):
         "and {lost} ran in A alone."
     )
     NOTHING = "Can't tell: no phase of a case has a time in both runs."
-
-
-STATUSES = {
-    Verdict.SLOWER: SLOWER_STATUS,
-    Verdict.FASTER: SAME_STATUS,
-    Verdict.SAME: SAME_STATUS,
-    Verdict.SAME_WORK: SAME_STATUS,
-    Verdict.CANT_TELL: UNKNOWN_STATUS,
-    Verdict.NOTHING: UNKNOWN_STATUS,
-}
 
 
 def headline(found: Comparison) -> Headline:

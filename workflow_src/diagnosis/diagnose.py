@@ -6,6 +6,7 @@ from enum import StrEnum
 from math import nan
 
 from workflow_src.common.intervals import Indices, Union
+from workflow_src.common.thresholds import FINDING_AT_LEAST, FINDING_OF_ITS_OWN, SETS_THE_PACE
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis import mechanisms as _registered  # noqa: F401
 from workflow_src.diagnosis.changes import Change, DropGap, Plan
@@ -14,16 +15,6 @@ from workflow_src.diagnosis.finding import MECHANISMS, Finding, Found, Subject, 
 from workflow_src.diagnosis.plain import WITHOUT_PROFILER, plain
 from workflow_src.diagnosis.recording import Recording
 from workflow_src.diagnosis.replay import Bounds, bounds
-
-SETS_THE_PACE = 0.9
-"""The host, or a device, sets the pace if alone it takes at least this share of a step."""
-
-LEAST = 0.03
-"""The share of a step below which a saving isn't told."""
-
-CONTAINED = 0.25
-"""A finding that saves less than this share of its own saving, beside those above it, is part of
-them."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +118,7 @@ def _ordered(subject: Subject, facts: Sequence[Finding]) -> tuple[Finding, ...]:
         host_ms, device_ms = fact.place.host_ms, fact.place.device_ms
         return (device_ms, host_ms) if hidden else (host_ms + device_ms, 0.0)
 
-    much = [each for each in facts if max(takes(each)) >= LEAST * step_ms]
+    much = [each for each in facts if max(takes(each)) >= FINDING_AT_LEAST * step_ms]
     return tuple(sorted(much, key=takes, reverse=True))
 
 
@@ -151,11 +142,11 @@ def _ranked(
     findings: list[Finding] = []
     changes: list[Change] = []
     saved = 0.0
-    worth = [each for each in candidates if each.saves_ns >= LEAST * step_ns]
+    worth = [each for each in candidates if each.saves_ns >= FINDING_AT_LEAST * step_ns]
     for each in sorted(worth, key=lambda each: (each.general, -each.saves_ns)):
         # The host's own time is scaled last, so that it is scaled of what is left.
         together = step_ns - subject.step_with(*changes, *each.found.changes, *host)
-        if together - saved < CONTAINED * each.saves_ns:
+        if together - saved < FINDING_OF_ITS_OWN * each.saves_ns:
             continue
         changes += each.found.changes
         saved = together

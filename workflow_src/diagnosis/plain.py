@@ -6,10 +6,11 @@ import pandas as pd
 
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
+from workflow_src.common.thresholds import REPLAYED_WITHIN
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.changes import ScaleHost
 from workflow_src.diagnosis.recording import Recording
-from workflow_src.diagnosis.replay import TOLERANCE, replay
+from workflow_src.diagnosis.replay import replay
 
 CLOSE = 0.002
 """The share of a step's time to which the factor is solved for."""
@@ -73,7 +74,7 @@ def _solved(recording: Recording, fastest: ScaleHost, enough: float, slowest: fl
         return replay(recording, [replace(fastest, factor=factor)]).step_ns
 
     longest = min(takes(1.0), enough)
-    as_long = takes(slowest) >= (1 - TOLERANCE) * longest
+    as_long = takes(slowest) >= (1 - REPLAYED_WITHIN) * longest
     low, high = 0.0, slowest if as_long else 1.0
     if takes(high) <= enough:
         return replace(fastest, factor=high)

@@ -8,6 +8,7 @@ import pandas as pd
 
 from workflow_src.common.intervals import AFTER_ALL, BEFORE_ALL, Indices
 from workflow_src.common.nesting import NOWHERE
+from workflow_src.common.thresholds import REPLAYED_WITHIN
 from workflow_src.diagnosis.changes import Change, MakeAsynchronous, Plan, ScaleHost, ScaleWork
 from workflow_src.diagnosis.recording import Recording
 from workflow_src.diagnosis.single_lane import (
@@ -16,9 +17,6 @@ from workflow_src.diagnosis.single_lane import (
     own_clock,
     single_lane,
 )
-
-TOLERANCE = 0.02
-"""A step counts as understood if its replay without changes is off by no more than this share."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +203,7 @@ class Check:
     @property
     def understood(self) -> bool:
         """Whether savings can be told of it."""
-        return abs(self.error) <= TOLERANCE
+        return abs(self.error) <= REPLAYED_WITHIN
 
 
 def check(recording: Recording) -> Check:

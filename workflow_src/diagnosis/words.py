@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from workflow_src.common.thresholds import FINDING_AT_LEAST, in_percent
 from workflow_src.diagnosis.finding import MECHANISMS, Finding
 
 LINES = Path(__file__).with_name("mechanisms.csv")
@@ -28,7 +29,10 @@ NO_FAULT = "No fault stands out. "
 FEW = 10
 """Mean counts below this have a decimal if they aren't whole."""
 
-NOTHING = "Nothing stands out: nothing that was looked for takes 3 % of a step or more"
+NOTHING = (
+    "Nothing stands out: nothing that was looked for takes "
+    f"{in_percent(FINDING_AT_LEAST)} of a step or more"
+)
 
 
 @dataclass(frozen=True)

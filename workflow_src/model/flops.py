@@ -1,4 +1,4 @@
-"""Closed-form FLOPs and memory traffic of one forward pass.
+"""Closed-form FLOPs of a step and its passes, and memory traffic of one forward pass.
 
 Compared with measured times, they show how close a component comes to the limits set by its
 arithmetic and by its memory traffic.
@@ -69,6 +69,20 @@ def matmul_flops(case: Case) -> int:
     """FLOPs of one forward pass's matrix products, the ones that MFU counts."""
     flops = _flops(case)
     return sum(flops[component] for component in MATMUL_COMPONENTS)
+
+
+def phase_flops(case: Case, phase: str) -> int:
+    """Matrix-product FLOPs of one step of a phase; AdamW has no matrix products."""
+    backward = 0 if phase == "forward" else backward_flops(case)
+    return matmul_flops(case) + backward
+
+
+def rule_flops(case: Case, parameters: int, per_token: int) -> int:
+    """The rule of thumb: 2 (forward) or 6 (training) FLOPs per parameter and token.
+
+    After Kaplan et al. 2020, "Scaling laws for neural language models", section 2.1.
+    """
+    return per_token * parameters * case.batch * case.context
 
 
 def recomputed_flops(case: Case, sublayers: int) -> int:

@@ -1,4 +1,4 @@
-"""Closed-form parameters, FLOPs and memory of a case, before anything has run.
+"""Closed-form memory of a case, before anything has run, and all formulas as one row.
 
 Memory is what the allocator hands out for tensors; library workspaces, the tables of the rotary
 embedding and the causal mask are left out.
@@ -11,8 +11,8 @@ from workflow_src.common.traffic import ELEMENT_BYTES
 from workflow_src.common.units import MIB
 from workflow_src.model.flops import (
     backward_flops,
-    matmul_flops,
     parameter_count,
+    rule_flops,
     total_forward_flops,
 )
 from workflow_src.model.saved_tensors import (
@@ -41,20 +41,6 @@ def matmul_weight_count(case: Case) -> int:
     """Parameters used in matrix products: all but the embedding table and the norms' gains."""
     gains = (2 * case.layers + 1) * case.d_model
     return parameter_count(case) - embedding_count(case) - gains
-
-
-def phase_flops(case: Case, phase: str) -> int:
-    """Matrix-product FLOPs of one step of a phase; AdamW has no matrix products."""
-    backward = 0 if phase == "forward" else backward_flops(case)
-    return matmul_flops(case) + backward
-
-
-def rule_flops(case: Case, parameters: int, per_token: int) -> int:
-    """The rule of thumb: 2 (forward) or 6 (training) FLOPs per parameter and token.
-
-    After Kaplan et al. 2020, "Scaling laws for neural language models", section 2.1.
-    """
-    return per_token * parameters * case.batch * case.context
 
 
 def activation_bytes(case: Case) -> int:

@@ -7,7 +7,6 @@ import ast
 import csv
 import hashlib
 import json
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -16,8 +15,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from workflow_src.common.case import BY_NAME, COUNTS, OWN, PRECISIONS, Brought
+from workflow_src.common.case import BY_NAME, COUNTS, OWN, Brought
 from workflow_src.common.schema import one_of
+from workflow_src.plan.case_ids import VALUE, WORD, brought_id, brought_name
 from workflow_src.plan.config import ConfigError
 from workflow_src.plan.modules import bound_names, imported_names, is_constant, source_of
 
@@ -27,13 +27,6 @@ AROUND = (PRECISION, "execution")
 
 TENSORS = 3
 """What an attention is called with: q, k and v."""
-
-WORD = re.compile(r"[A-Za-z0-9_.]+")
-VALUE = re.compile(r"[A-Za-z0-9_.+-]+")
-"""What an axis's value may be as text: 1e-05, -0.5 and gpt2-medium, too."""
-
-BROUGHT_PATTERN = rf"{WORD.pattern}-(?:[A-Za-z0-9_.=+-]*-)?(?:{'|'.join(PRECISIONS)})"
-"""The pattern of the ids of brought cases."""
 
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -272,16 +265,16 @@ def _require_value(axis: str, value: Any) -> None:
 
 
 def _case(name: str, given: Mapping[str, Any], settings: Mapping[str, Any], device: str) -> Brought:
-    said = {axis: f"{axis}={value}" for axis, value in given.items() if axis != PRECISION}
-    others = [words for axis, words in said.items() if axis not in BY_NAME]
+    said = {axis: value for axis, value in given.items() if axis != PRECISION}
+    others = {axis: value for axis, value in said.items() if axis not in BY_NAME}
     own = {axis: 0 if axis in COUNTS else OWN for axis in BY_NAME} | {PRECISION: "fp32"}
     values = {axis: given.get(axis, own[axis]) for axis in own}
     columns: dict[str, Any] = {
         axis: each if axis in COUNTS else str(each) for axis, each in values.items()
     }
     return Brought(
-        case="-".join([name, *said.values(), columns[PRECISION]]),
-        size="-".join([name, *others]),
+        case=brought_id(name, said, columns[PRECISION]),
+        size=brought_name(name, others),
         device=device,
         workload=settings["workload"],
         axes=json.dumps(given),

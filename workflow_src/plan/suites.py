@@ -12,7 +12,6 @@ from typing import Any
 
 from workflow_src.common.case import (
     ATTENTIONS,
-    AXES,
     BY_NAME,
     NEEDS_CUDA,
     PRECISIONS,
@@ -25,20 +24,14 @@ from workflow_src.common.ceilings import SIZES
 from workflow_src.common.devices import cuda_devices
 from workflow_src.common.errors import remake
 from workflow_src.plan.brought import (
-    BROUGHT_PATTERN,
     attention_code,
     brought_cases,
     checked,
     code_of,
     require_own_results,
 )
+from workflow_src.plan.case_ids import case_id
 from workflow_src.plan.config import ConfigError, check, one_of
-
-OWN_PATTERN = (
-    r"[A-Za-z0-9.]+(?:-[A-Za-z0-9.]+)*-ctx[0-9]+-(?:fp32|tf32|bf16|fp16)(?:-[A-Za-z0-9_.]+)*"
-)
-CASE_PATTERN = rf"(?:{OWN_PATTERN}|{BROUGHT_PATTERN})"
-"""The pattern of case ids: the workflow's global wildcard constraint."""
 
 BENCHMARK_KEYS = ("warmup_steps", "steps", "processes")
 CAPTURE_KEYS = ("profiler", "warmup_steps", "capture_steps", "os_tracing")
@@ -123,12 +116,6 @@ class Plan:
 def _steps_in_capture(row: Mapping[str, Any]) -> int:
     most = MOST_BLOCKS_IN_CAPTURE // int(row.get("layers", 1))
     return max(1, min(int(row["capture_steps"]), most))
-
-
-def case_id(size: str, values: Mapping[str, Any]) -> str:
-    """A short readable id; but for the main axes, those at their usual value are left out."""
-    marks = (axis.marked(values[axis.name]) for axis in AXES)
-    return "-".join([size, *filter(None, marks)])
 
 
 def make_cases(config: Mapping[str, Any], device: str) -> tuple[AnyCase, ...]:

@@ -13,8 +13,8 @@ from tests.studies.accounting.points import (
     activity,
     derived,
 )
-from workflow_src.model.flops import matmul_flops
-from workflow_src.model.memory_formulas import model_row, peak_bytes, phase_flops
+from workflow_src.model.flops import matmul_flops, phase_flops
+from workflow_src.model.memory_formulas import model_row, peak_bytes
 from workflow_src.studies.accounting import analyze as accounting
 
 

@@ -7,8 +7,8 @@ from workflow_src.captures.capture import PAGEABLE
 from workflow_src.common.intervals import Union
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.changes import Change, DropCall, DropGap, MakeAsynchronous, ScaleWork
+from workflow_src.diagnosis.copies_table import SMALL_BYTES, TO_DEVICE, TO_HOST, transfers
 from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
-from workflow_src.diagnosis.transfers import SMALL_BYTES, TO_DEVICE, TO_HOST, transfers
 
 MOSTLY = 0.5
 """A copy that other work overlaps for this share of its time is hidden."""

@@ -12,11 +12,11 @@ import pandas as pd
 
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW_NS
 from workflow_src.diagnosis.changes import DropGap, DropLaunches, MakeAsynchronous
+from workflow_src.diagnosis.copies_table import TO_DEVICE, transfers
 from workflow_src.diagnosis.facts import LARGE
 from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
 from workflow_src.diagnosis.host_gaps import host_gaps, paths_in_gaps, spent_in_loader
 from workflow_src.diagnosis.recording import LAUNCH
-from workflow_src.diagnosis.transfers import TO_DEVICE, transfers
 
 OUT_OF_LINE = 5
 """A gap is out of line if it is so many times as long as another one, and longer by so many times

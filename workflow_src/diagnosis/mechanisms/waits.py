@@ -6,10 +6,7 @@ import pandas as pd
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.changes import DropCall, DropGap, DropSynchronization
-from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
-from workflow_src.diagnosis.host_gaps import NUMBER
-from workflow_src.diagnosis.recording import SYNCHRONIZE
-from workflow_src.diagnosis.transfers import (
+from workflow_src.diagnosis.copies_table import (
     SMALL_BYTES,
     TO_DEVICE,
     TO_HOST,
@@ -18,6 +15,9 @@ from workflow_src.diagnosis.transfers import (
     own_rows,
     transfers,
 )
+from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
+from workflow_src.diagnosis.host_gaps import NUMBER
+from workflow_src.diagnosis.recording import SYNCHRONIZE
 
 SELECTING = r"DeviceSelect|DeviceCompact|write_indices|nonzero|masked_select|flag"
 """Kernels that pick the elements of a mask, after the host has fetched how many there are; or the

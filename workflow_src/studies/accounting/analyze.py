@@ -8,7 +8,8 @@ from collections import Counter
 from workflow_src.common.case import Case
 from workflow_src.common.ceilings import RATES, rate_of
 from workflow_src.common.units import MIB, NS_PER_MS
-from workflow_src.model.memory_formulas import model_row, peak_bytes, phase_flops
+from workflow_src.model.flops import phase_flops
+from workflow_src.model.memory_formulas import model_row, peak_bytes
 from workflow_src.studies import join_points
 from workflow_src.studies.accounting.work import component_work
 from workflow_src.studies.models import case_of

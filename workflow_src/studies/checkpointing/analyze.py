@@ -6,8 +6,12 @@ from workflow_src.common.case import Case
 from workflow_src.common.ceilings import rate_of
 from workflow_src.common.components import PER_BLOCK
 from workflow_src.common.units import MIB
-from workflow_src.model.flops import nested_passes, nested_recomputed_flops, recomputed_flops
-from workflow_src.model.memory_formulas import phase_flops
+from workflow_src.model.flops import (
+    nested_passes,
+    nested_recomputed_flops,
+    phase_flops,
+    recomputed_flops,
+)
 from workflow_src.model.step_memory import (
     Checkpoints,
     each,

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 import pandas as pd
 
+from workflow_src.common.thresholds import in_percent
 from workflow_src.paper.show import Headline
 from workflow_src.paper.value import (
     Cell,
@@ -18,7 +19,7 @@ from workflow_src.paper.value import (
     median,
     ratio,
 )
-from workflow_src.studies.levers.steps import STEP, Case, Step, cases, is_plain, steps_of
+from workflow_src.studies.levers.steps import STEP, WORTH, Case, Step, cases, is_plain, steps_of
 from workflow_src.studies.lines import (
     PROCESSES,
     Line,
@@ -223,7 +224,9 @@ class Verdict(StrEnum):
         "By medians, {first} saves most alone; at best a step is {saved} shorter. No step has both "
         "a time and a prediction."
     )
-    NOTHING = "No remedy alone is shown to save 3 % of a plain training step or more."
+    NOTHING = (
+        f"No remedy alone is shown to save {in_percent(WORTH)} of a plain training step or more."
+    )
     CANT_TELL = "That can't be told: no plain training step was measured beside one with a remedy."
 
 

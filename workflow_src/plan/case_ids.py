@@ -1,0 +1,51 @@
+"""The ids of cases: how one is put together, and the pattern that all match."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from workflow_src.common.case import AXES, PRECISIONS, Axis
+
+WORD = re.compile(r"[A-Za-z0-9_.]+")
+"""What the name of a file in an id may be."""
+
+VALUE = re.compile(r"[A-Za-z0-9_.+-]+")
+"""What the value of a brought function's axis may be as text: 1e-05, -0.5 and gpt2-medium, too."""
+
+
+def case_id(size: str, values: Mapping[str, Any]) -> str:
+    """A short readable id; but for the main axes, those at their usual value are left out."""
+    marks = (axis.marked(values[axis.name]) for axis in AXES)
+    return "-".join([size, *filter(None, marks)])
+
+
+def brought_name(name: str, axes: Mapping[str, Any]) -> str:
+    """The name of a brought function with values of its axes."""
+    return "-".join([name, *(f"{axis}={value}" for axis, value in axes.items())])
+
+
+def brought_id(name: str, axes: Mapping[str, Any], precision: str) -> str:
+    """The id of a case of a brought function, whose axes are given without the precision."""
+    return f"{brought_name(name, axes)}-{precision}"
+
+
+def _pattern(axis: Axis) -> str:
+    """The pattern of what an id has of an axis, with the dash before it."""
+    if axis.value.get("type") == "integer":
+        value = "[0-9]+"
+    elif "enum" in axis.value:
+        value = f"(?:{'|'.join(re.escape(str(each)) for each in axis.value['enum'])})"
+    else:
+        value = WORD.pattern
+    before, after = map(re.escape, axis.mark.split("{}"))
+    return f"(?:-{before}{value}{after}){'' if axis.always else '?'}"
+
+
+def own_pattern(axes: Iterable[Axis]) -> str:
+    """The pattern of ids of this project's own model: a size, then the marks of these axes."""
+    return r"[A-Za-z0-9.]+(?:-[A-Za-z0-9.]+)*" + "".join(map(_pattern, axes))
+
+
+BROUGHT_PATTERN = rf"{WORD.pattern}-(?:[A-Za-z0-9_.=+-]*-)?(?:{'|'.join(PRECISIONS)})"
+CASE_PATTERN = rf"(?:{own_pattern(AXES)}|{BROUGHT_PATTERN})"
+"""The pattern of case ids: the workflow's global wildcard constraint."""
