@@ -125,6 +125,13 @@ def test_every_link_of_the_page_leads_to_something_in_it(published):
     assert [link for link in page.links if not link.startswith("#")] == []
 
 
+def test_no_place_of_a_template_is_left_unfilled(published, plain):
+    """Neither in a text written anew nor in a template of the parts that these lack."""
+    templates = (path.read_text() for path in TEMPLATES.rglob("*.j2"))
+    for text in (*published, *plain[1:], *templates):
+        assert re.findall(r"@[A-Z_]+@", text) == []
+
+
 def test_the_page_has_the_reports_title(published):
     (title,) = re.findall(r"(?m)^<title>(.*)</title>$", published[1])
     assert f"# {html.unescape(title)}" == published[0].splitlines()[0]
