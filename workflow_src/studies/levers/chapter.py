@@ -40,7 +40,7 @@ QUESTION = (
 KINDS = ("core", "products", "casts", "pointwise")
 """The kinds of the device's work that older predictions tell apart, besides the optimizer's."""
 
-UNCLEAR, UNTOLD = " ≈", " °"
+UNCLEAR, UNTOLD = " (undecided)", " °"
 """Marks of a remedy that others can't be told apart from, and of a saving that isn't shown."""
 
 NOT_FINITE, YES_OR_NO = "not finite", {True: "yes", False: "no", None: None}
@@ -214,17 +214,17 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentences."""
 
     FORETOLD = (
-        "By medians, {first} saves most alone; at best a step is {saved} shorter. {inside} of "
+        "By medians, {first} saves most of what was tried alone; at best a step is {saved} shorter. {inside} of "
         "{judged} times lie in their predicted 95 % interval, of a median width of {width} of the "
         "plain step."
     )
     MISSED = (
-        "By medians, {first} saves most alone; at best a step is {saved} shorter. Only {inside} of "
+        "By medians, {first} saves most of what was tried alone; at best a step is {saved} shorter. Only {inside} of "
         "{judged} times lie in their predicted 95 % interval, of a median width of {width} of the "
         "plain step."
     )
     UNPREDICTED = (
-        "By medians, {first} saves most alone; at best a step is {saved} shorter. No step has both "
+        "By medians, {first} saves most of what was tried alone; at best a step is {saved} shorter. No step has both "
         "a time and a prediction."
     )
     NOTHING = "No remedy alone is shown to save 3 % of a plain training step or more."
