@@ -190,7 +190,7 @@ def test_names_of_machines_stay_at_home(plain):
     assert all("secret" not in made for made in plain[1:])
 
 
-PLAIN = "so plain times of different cases may not compare"
+PLAIN = "so their plain times may not compare"
 HERE, THERE = {"host_id": "0a1b2c3d"}, {"host_id": "4e5f6a7b"}
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 from workflow_src.paper.value import Cell, Joined, Value, count
 
-
 FEW = 3
 """Of more cases, so many are named."""
 

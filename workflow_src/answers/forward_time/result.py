@@ -22,7 +22,7 @@ from workflow_src.paper.value import Cell, Joined, Marked, Ranged, Value, median
 PHASE = "forward"
 DOUBTFUL = "\N{REFERENCE MARK}"
 BOUND = "\N{DAGGER}"
-"""Stands behind the plain time of launch-bound cases."""
+"""Stands behind the plain time of cases of short kernels."""
 CAPPED = "\N{SECTION SIGN}"
 """Stands behind the plain time of cases whose clock the driver lowered for power."""
 
@@ -33,8 +33,8 @@ class ForwardTime:
 
     `passes` have device time per kernel, how much longer the profiled step is, and what a replay as
     a CUDA graph saves; `paired` are the cases that the study profiler measured with and without it
-    back to back, "" for none. `every`: all compared cases; `bound`: the launch-bound ones, by the run's
-    `limit`; `long`: those of longer kernels. `matrices` have device, plain and profiled time in a
+    back to back, "" for none. `every`: all compared cases; `bound`: those of short kernels, by the
+    run's `limit`; `long`: those of longer ones. `matrices` have device, plain and profiled time in a
     cell, `summary` a row per quantity and a column per precision. `marks`: all that cells have.
     """
 
@@ -147,7 +147,7 @@ def summary(columns: dict[str, list[PhaseTimes]], bound: Collection[CaseKey]) ->
     """What the cases of each precision have in common: medians, with the least and the most."""
     rows: dict[str, list[Cell]] = {
         "cases that agree within 10 %": [agreement(mine).cell for mine in columns.values()],
-        "launch-bound cases": [
+        "cases of short kernels": [
             _among_launched([each for each in mine if not each.case.on_cpu], bound)
             for mine in columns.values()
         ],

@@ -318,8 +318,10 @@ def _against(
 def by_case(timed: Sequence[SoftmaxCase]) -> pd.DataFrame:
     """A row per case: times in ms, and their ratio."""
     lines = [
-        [each.case.case, *each.times, each.time_ratio, each.flop_ratio]
-        + [each.softmax_moved, each.moved]
+        [
+            *(each.case.case, *each.times, each.time_ratio, each.flop_ratio),
+            *(each.softmax_moved, each.moved),
+        ]
         for each in timed
     ]
     heads = ["case", "softmax", "QK^T", "AV", "around the products", "softmax / (QK^T + AV)"]

@@ -214,18 +214,18 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentences."""
 
     FORETOLD = (
-        "By medians, {first} saves most of what was tried alone; at best a step is {saved} shorter. {inside} of "
-        "{judged} times lie in their predicted 95 % interval, of a median width of {width} of the "
-        "plain step."
+        "By medians, {first} saves most of what was tried alone; at best a step is {saved} "
+        "shorter. {inside} of {judged} times lie in their predicted 95 % interval, of a median "
+        "width of {width} of the plain step."
     )
     MISSED = (
-        "By medians, {first} saves most of what was tried alone; at best a step is {saved} shorter. Only {inside} of "
-        "{judged} times lie in their predicted 95 % interval, of a median width of {width} of the "
-        "plain step."
+        "By medians, {first} saves most of what was tried alone; at best a step is {saved} "
+        "shorter. Only {inside} of {judged} times lie in their predicted 95 % interval, of a "
+        "median width of {width} of the plain step."
     )
     UNPREDICTED = (
-        "By medians, {first} saves most of what was tried alone; at best a step is {saved} shorter. No step has both "
-        "a time and a prediction."
+        "By medians, {first} saves most of what was tried alone; at best a step is {saved} "
+        "shorter. No step has both a time and a prediction."
     )
     NOTHING = "No remedy alone is shown to save 3 % of a plain training step or more."
     CANT_TELL = "That can't be told: no plain training step was measured beside one with a remedy."
