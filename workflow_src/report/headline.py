@@ -23,20 +23,19 @@ class Verdict(StrEnum):
     """The verdicts on a run, each with its sentences."""
 
     BOUND = (
-        "In {bound} of {cases} forward passes kernels are short, under {limit} us each; in "
-        "{waiting} of these the device works for less than 90 % of plain time."
+        "Kernels are short (under {limit} us) in {bound} of {cases} forward passes; in {waiting} "
+        "of these the device waits for over 10 % of plain time."
     )
     BOUND_AND_PRODUCTS = (
-        "In {bound} of {cases} forward passes kernels are short, under {limit} us each; in "
-        "{waiting} of these the device works for less than 90 % of plain time. In {low}, matrix "
-        "products take {products} of their {high} device time, other kernels {others} (medians of "
-        "{pairs} cases)."
+        "Kernels are short (under {limit} us) in {bound} of {cases} forward passes; in {waiting} "
+        "of these the device waits for over 10 % of plain time. In {low}, matrix products take "
+        "{products} of their {high} device time, other kernels {others} (medians, {pairs} cases)."
     )
-    LONG = "In none of {cases} forward passes are kernels short: they take {limit} us or more each."
+    LONG = "In none of {cases} forward passes are kernels short: they take {limit} us or more."
     LONG_AND_PRODUCTS = (
-        "In none of {cases} forward passes are kernels short: they take {limit} us or more each. "
-        "In {low}, matrix products take {products} of their {high} device time, other kernels "
-        "{others} (medians of {pairs} cases)."
+        "In none of {cases} forward passes are kernels short: they take {limit} us or more. In "
+        "{low}, matrix products take {products} of their {high} device time, other kernels "
+        "{others} (medians, {pairs} cases)."
     )
     ON_CPU = (
         "On a CPU nothing is launched: operators take {working} of a forward pass's plain time, "

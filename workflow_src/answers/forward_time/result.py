@@ -34,8 +34,8 @@ class ForwardTime:
     `passes` have device time per kernel, how much longer the profiled step is, and what a replay as
     a CUDA graph saves; `paired` are the cases that the study profiler measured with and without it
     back to back, "" for none. `every`: all compared cases; `bound`: those of short kernels, by the
-    run's `limit`; `long`: those of longer ones. `matrices` have device, plain and profiled time in a
-    cell, `summary` a row per quantity and a column per precision. `marks`: all that cells have.
+    run's `limit`; `long`: those of longer ones. `matrices` have device, plain and profiled time in
+    a cell, `summary` a row per quantity and a column per precision. `marks`: all that cells have.
     """
 
     cases: tuple[PhaseTimes, ...]
