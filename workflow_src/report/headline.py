@@ -24,11 +24,11 @@ class Verdict(StrEnum):
 
     BOUND = (
         "Kernels are short (under {limit} us) in {bound} of {cases} forward passes; in {waiting} "
-        "of these the device waits for over 10 % of plain time."
+        "of these the device idles for over 10 % of plain time."
     )
     BOUND_AND_PRODUCTS = (
         "Kernels are short (under {limit} us) in {bound} of {cases} forward passes; in {waiting} "
-        "of these the device waits for over 10 % of plain time. In {low}, matrix products take "
+        "of these the device idles for over 10 % of plain time. In {low}, matrix products take "
         "{products} of their {high} device time, other kernels {others} (medians, {pairs} cases)."
     )
     LONG = "In none of {cases} forward passes are kernels short: they take {limit} us or more."
