@@ -120,8 +120,7 @@ import pandas as pd
 from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Value
 from workflow_src.studies.lines import lines
-
-TITLE, QUESTION = "An addition", "How long?"
+from workflow_src.studies.study_chapter import StudyChapter
 
 
 @dataclass(frozen=True)
@@ -145,6 +144,9 @@ class Verdict(StrEnum):
 def headline(result: Addition) -> Headline:
     """The verdict on a result."""
     return Headline(Verdict.TOLD, Verdict.TOLD.value, {"each": result.each})
+
+
+CHAPTER = StudyChapter("An addition", "How long?", result, headline)
 ''',
     "figure": '''"""The figure of an addition."""
 
@@ -187,13 +189,13 @@ def add_study(project: Project) -> None:
     template = project.folder / "report_templates" / "studies" / "addition.md.j2"
     template.write_text("An addition by itself.\n")
     project.edit("workflow_src/studies/study.py", '"levers",\n)', '"levers",\n    "addition",\n)')
-    imports = "".join(
-        f"from workflow_src.studies.addition import {name} as {alias}\n"
-        for name, alias in {"chapter": "addition", "figure": "addition_figure"}.items()
+    imports = (
+        "from workflow_src.studies.addition.chapter import CHAPTER as addition\n"
+        "from workflow_src.studies.addition.figure import draw as draw_addition\n"
     )
-    before = "from workflow_src.studies.attention import chapter"
+    before = "from workflow_src.studies.attention.chapter"
     project.edit("workflow_src/studies/registry.py", before, imports + before)
-    row = '    "addition": Study(addition, addition_figure.draw),\n}\n"""The studies'
+    row = '    "addition": Study(addition, draw_addition),\n}\n"""The studies'
     project.edit("workflow_src/studies/registry.py", '}\n"""The studies', row)
 
 

@@ -59,6 +59,9 @@ BY_TESTS = {
         "::test_what_was_measured_with_another_torch_is_measured_again_in_one_command"
     ),
     r"make compare( A=results/before B=results/after| A=examples/h200 B=examples/h100)?": GATE,
+    r"python -m benchmarks\.blind\.cli screens FOLDER SCREENS": (
+        "test_blind.py::test_captures_and_screens_do_not_show_the_key"
+    ),
     r"make compare A=results/captures/before-train B=results/captures/after-train": (
         "captures/test_report.py::test_captures_are_reported_in_place_of_a_suite_and_back"
     ),
@@ -168,6 +171,8 @@ LACKING = {
     r"python -m benchmarks\.captures --paths .*": "minutes",
     r"python -m benchmarks\.replay --step step FILES": "captures of a reader's own",
     r"python -m benchmarks\.product_kinds": "a GPU",
+    r"python -m benchmarks\.blind\.cli record FOLDER --count 12": "a GPU",
+    r"python -m benchmarks\.blind\.cli score .*": "a reader's answers",
     r"python -m benchmarks\.record_suite --plan .*": "a GPU",
     r"python -m benchmarks\.levers_blind( --output FOLDER)?": "a GPU",
     r"python -m benchmarks\.measure_suite( --folder .*)?": "GPUs",

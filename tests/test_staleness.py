@@ -122,7 +122,7 @@ BEHAVIOR = [
         id="how a first step's time is split",
     ),
     pytest.param(
-        "captures/call_kinds.py", "Library|Module|", "Library|",
+        "captures/call_kinds.py", "Library|Module(?!Launch)|", "Library|",
         {"case_tables", "timeline", "warmup table", *POINTS_OF_CAPTURES},
         id="which CUDA calls load code",
     ),

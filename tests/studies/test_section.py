@@ -47,7 +47,7 @@ def test_a_section_is_written_with_its_page_its_tables_and_its_numbers(
     assert found["appendix.md"].startswith("## Operator fusion")
     said = json.loads(found["json"])
     assert (said["study"], said["verdict"], said["title"]) == (
-        "fusion", "pays", REGISTRY["fusion"].chapter.TITLE,
+        "fusion", "pays", REGISTRY["fusion"].chapter.title,
     )  # fmt: skip
     assert f"**{said['headline']}**" in found["md"]
     assert found == run(monkeypatch, tmp_path, csv, "--ceilings", str(ceilings))

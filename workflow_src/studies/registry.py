@@ -2,55 +2,37 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from workflow_src.paper.show import Headline
-from workflow_src.studies.accounting import chapter as accounting
+from workflow_src.studies.accounting.chapter import CHAPTER as accounting
 from workflow_src.studies.accounting.figure import draw as draw_accounting
-from workflow_src.studies.attention import chapter as attention
+from workflow_src.studies.attention.chapter import CHAPTER as attention
 from workflow_src.studies.attention.figure import draw as draw_attention
-from workflow_src.studies.checkpointing import chapter as checkpointing
+from workflow_src.studies.checkpointing.chapter import CHAPTER as checkpointing
 from workflow_src.studies.checkpointing.figure import draw as draw_checkpointing
-from workflow_src.studies.flash import chapter as flash
+from workflow_src.studies.flash.chapter import CHAPTER as flash
 from workflow_src.studies.flash.figure import draw as draw_flash
-from workflow_src.studies.fusion import chapter as fusion
+from workflow_src.studies.fusion.chapter import CHAPTER as fusion
 from workflow_src.studies.fusion.figure import draw as draw_fusion
-from workflow_src.studies.levers import chapter as levers
+from workflow_src.studies.levers.chapter import CHAPTER as levers
 from workflow_src.studies.levers.figure import draw as draw_levers
-from workflow_src.studies.matmul import chapter as matmul
+from workflow_src.studies.matmul.chapter import CHAPTER as matmul
 from workflow_src.studies.matmul.figure import draw as draw_matmul
-from workflow_src.studies.memory import chapter as memory
+from workflow_src.studies.memory.chapter import CHAPTER as memory
 from workflow_src.studies.memory.figure import draw as draw_memory
-from workflow_src.studies.mlp import chapter as mlp
+from workflow_src.studies.mlp.chapter import CHAPTER as mlp
 from workflow_src.studies.mlp.figure import draw as draw_mlp
-from workflow_src.studies.precision import chapter as precision
+from workflow_src.studies.precision.chapter import CHAPTER as precision
 from workflow_src.studies.precision.figure import draw as draw_precision
-from workflow_src.studies.profiler import chapter as profiler
+from workflow_src.studies.profiler.chapter import CHAPTER as profiler
 from workflow_src.studies.profiler.figure import draw as draw_profiler
-from workflow_src.studies.ranks import chapter as ranks
+from workflow_src.studies.ranks.chapter import CHAPTER as ranks
 from workflow_src.studies.ranks.figure import draw as draw_ranks
-from workflow_src.studies.warmup import chapter as warmup
+from workflow_src.studies.study_chapter import StudyChapter
+from workflow_src.studies.warmup.chapter import CHAPTER as warmup
 from workflow_src.studies.warmup.figure import draw as draw_warmup
-
-
-class StudyChapter(Protocol):
-    """The module of a study's chapter: its title, the question of a reader who knows nothing of it.
-
-    result: from the study's table and the run's ceilings (empty unless JUDGED has the study) to a
-    frozen dataclass; headline: the verdict on that.
-    """
-
-    TITLE: str
-    QUESTION: str
-
-    def result(self, table: pd.DataFrame, ceilings: pd.DataFrame, /) -> Any:
-        """What the table says."""
-
-    def headline(self, result: Any, /) -> Headline:
-        """The verdict on a result."""
 
 
 @dataclass(frozen=True)

@@ -35,9 +35,9 @@ def section(study: str, picture: str) -> Chapter[StudyTables, object]:
     question, the conditions, and the path of the picture.
     """
     asked = REGISTRY[study].chapter
-    named = {"study": study, "title": asked.TITLE, "question": asked.QUESTION}
+    named = {"study": study, "title": asked.title, "question": asked.question}
     return Chapter(
-        heading=f"### {asked.TITLE}",
+        heading=f"### {asked.title}",
         template=f"studies/{study}",
         frame="studies/_section",
         result=lambda tables: asked.result(tables.table, tables.ceilings),

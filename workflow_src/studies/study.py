@@ -9,10 +9,10 @@ A study is a folder of this package with these modules:
 - measure: `measure(point)`, the raw rows of one point; a command (see run_point.py).
 - analyze: `derive(point, rows)`, a point's rows of the table; a command (see join_points.py). It
   may complete the table with what takes several points, or predictions.
-- chapter: TITLE; QUESTION, of a reader who knows nothing of it; `result(table, ceilings)`, what the
-  table says: a frozen dataclass of values and tables, every field there, None where something is
-  missing (see lines.py for cells as values); `headline(result)`, the verdict on it: one of a few
-  sentences.
+- chapter: CHAPTER, of a title; the question of a reader who knows nothing of it; `result(table,
+  ceilings)`, what the table says: a frozen dataclass of values and tables, every field there, None
+  where something is missing (see lines.py for cells as values); `headline(result)`, the verdict on
+  it: one of a few sentences.
 - figure: `draw(table)`.
 
 The last two are registered in registry.py, and written by section.py with the templates

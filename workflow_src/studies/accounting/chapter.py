@@ -22,9 +22,7 @@ from workflow_src.studies.lines import (
     unmeasured,
     where,
 )
-
-TITLE = "Accounting: FLOPs, memory, utilization and the roofline"
-QUESTION = "How right are formulas for FLOPs and memory, and what rate does a whole pass reach?"
+from workflow_src.studies.study_chapter import StudyChapter
 
 
 @dataclass(frozen=True)
@@ -217,3 +215,11 @@ def _verdict(result: Accounting) -> Verdict:
     if result.utilization:
         return Verdict.RATES
     return Verdict.FORMULAS if result.rule else Verdict.CANT_TELL
+
+
+CHAPTER = StudyChapter(
+    "Accounting: FLOPs, memory, utilization and the roofline",
+    "How right are formulas for FLOPs and memory, and what rate does a whole pass reach?",
+    result,
+    headline,
+)

@@ -16,9 +16,7 @@ from workflow_src.studies.attention.modules import Modules, modules
 from workflow_src.studies.attention.passes import Both, both, fastest, name
 from workflow_src.studies.attention.points import SHOWN_HEAD_SIZE
 from workflow_src.studies.lines import Line, grouped, lines, shown, unmeasured, where
-
-TITLE = "Attention: written out, compiled and fused, over context and head size"
-QUESTION = "Which attention is fastest at which context, and what does it do to memory?"
+from workflow_src.studies.study_chapter import StudyChapter
 
 PHASES = ("forward", "backward")
 
@@ -247,3 +245,11 @@ def _verdict(against: Against | None) -> Verdict:
     if against.naive is None:
         return Verdict.NO_WRITTEN_OUT
     return Verdict.FASTER if against.apart else Verdict.NONE_FASTER
+
+
+CHAPTER = StudyChapter(
+    "Attention: written out, compiled and fused, over context and head size",
+    "Which attention is fastest at which context, and what does it do to memory?",
+    result,
+    headline,
+)

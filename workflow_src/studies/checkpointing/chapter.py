@@ -21,9 +21,7 @@ from workflow_src.studies.lines import (
     where,
 )
 from workflow_src.studies.peaks import fits, off
-
-TITLE = "Checkpointing: memory saved, and what is computed twice for it"
-QUESTION = "How many blocks should a checkpoint cover, and what does it cost?"
+from workflow_src.studies.study_chapter import StudyChapter
 
 SAME_WITHIN = 0.01
 """Peaks that differ by less are equal: the allocator rounds by as much."""
@@ -208,3 +206,11 @@ def _verdict(result: Checkpointing) -> Verdict:
     if not result.best:
         return Verdict.PEAKS
     return Verdict.PREDICTED if all(each.right for each in result.best) else Verdict.OTHERWISE
+
+
+CHAPTER = StudyChapter(
+    "Checkpointing: memory saved, and what is computed twice for it",
+    "How many blocks should a checkpoint cover, and what does it cost?",
+    result,
+    headline,
+)

@@ -15,9 +15,7 @@ from workflow_src.studies.flash.ceilings import ceilings_table
 from workflow_src.studies.flash.memory import memory_table
 from workflow_src.studies.flash.named import PHASES, name
 from workflow_src.studies.lines import Line, grouped, lines, most, shown, spread, where
-
-TITLE = "An attention of one's own: right, and as fast as PyTorch's?"
-QUESTION = "How fast is an attention of one's own beside PyTorch's, and what limits them?"
+from workflow_src.studies.study_chapter import StudyChapter
 
 HEAD_SIZE = 64
 """The head size of the section's table and the figure, where it was measured."""
@@ -277,3 +275,11 @@ def _verdict(result: Flash) -> Verdict:
     if not own:
         return Verdict.WRONG if result.wrong else Verdict.NO_OWN
     return Verdict.OWN if len(own) > 1 else Verdict.OWN_PHASE
+
+
+CHAPTER = StudyChapter(
+    "An attention of one's own: right, and as fast as PyTorch's?",
+    "How fast is an attention of one's own beside PyTorch's, and what limits them?",
+    result,
+    headline,
+)

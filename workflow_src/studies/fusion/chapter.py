@@ -21,9 +21,7 @@ from workflow_src.studies.lines import (
     unmeasured,
     where,
 )
-
-TITLE = "Operator fusion: GeLU and softmax, written out and as one kernel"
-QUESTION = "What does an operation gain from one kernel instead of one per step of its formula?"
+from workflow_src.studies.study_chapter import StudyChapter
 
 NAMES = {
     "copy": "copy",
@@ -239,3 +237,11 @@ def _verdict(speedups: list[float]) -> Verdict:
     if min(speedups) > 1 + SAME_WITHIN:
         return Verdict.PAYS
     return Verdict.PARTLY if max(speedups) > 1 + SAME_WITHIN else Verdict.DOESNT
+
+
+CHAPTER = StudyChapter(
+    "Operator fusion: GeLU and softmax, written out and as one kernel",
+    "What does an operation gain from one kernel instead of one per step of its formula?",
+    result,
+    headline,
+)

@@ -31,11 +31,7 @@ from workflow_src.studies.lines import (
     spread,
     unmeasured,
 )
-
-TITLE = "What to change first: remedies predicted, tried, and scored"
-QUESTION = (
-    "Which change to a training step pays, what pays after it, and how well was it predicted?"
-)
+from workflow_src.studies.study_chapter import StudyChapter
 
 KINDS = ("core", "products", "casts", "pointwise")
 """The kinds of the device's work that older predictions tell apart, besides the optimizer's."""
@@ -254,3 +250,11 @@ def _verdict(result: Levers) -> Verdict:
     if not judged:
         return Verdict.UNPREDICTED
     return Verdict.FORETOLD if result.inside.number >= MOSTLY * judged else Verdict.MISSED
+
+
+CHAPTER = StudyChapter(
+    "What to change first: remedies predicted, tried, and scored",
+    "Which change to a training step pays, what pays after it, and how well was it predicted?",
+    result,
+    headline,
+)

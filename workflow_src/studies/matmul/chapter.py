@@ -22,9 +22,7 @@ from workflow_src.studies.lines import Line, number, ranged, shown, unmeasured
 from workflow_src.studies.matmul.analyze import DIVISORS, divisor
 from workflow_src.studies.matmul.points import PRECISIONS
 from workflow_src.studies.matmul.products import Product, changes, measured, products
-
-TITLE = "Matrix multiplication: rate over size, and the cost of awkward sizes"
-QUESTION = "How fast are square matrix products, and what does an awkward size cost?"
+from workflow_src.studies.study_chapter import StudyChapter
 
 FINE = {"edge": "across", "past_edge": "just past"}
 """The sweeps around an edge of waves, in words."""
@@ -253,3 +251,11 @@ def _verdict(result: Matmul) -> Verdict:
     if lost.number < DROP:
         return Verdict.NOT_SLOWER
     return Verdict.OLDER_KERNELS if result.alignment.older else Verdict.SLOWER
+
+
+CHAPTER = StudyChapter(
+    "Matrix multiplication: rate over size, and the cost of awkward sizes",
+    "How fast are square matrix products, and what does an awkward size cost?",
+    result,
+    headline,
+)

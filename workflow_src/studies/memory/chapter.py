@@ -20,9 +20,7 @@ from workflow_src.studies.lines import (
     unmeasured,
 )
 from workflow_src.studies.peaks import fits, off
-
-TITLE = "Memory: what is held when, by what, and what fits"
-QUESTION = "How much memory does a training step take at its peak, where, and for what?"
+from workflow_src.studies.study_chapter import StudyChapter
 
 KINDS = {
     "parameters": "parameters",
@@ -304,3 +302,11 @@ def _verdict(result: Memory) -> Verdict:
     if result.off:
         return Verdict.BOTH if result.fits else Verdict.PEAKS
     return Verdict.FITS if result.fits else Verdict.CANT_TELL
+
+
+CHAPTER = StudyChapter(
+    "Memory: what is held when, by what, and what fits",
+    "How much memory does a training step take at its peak, where, and for what?",
+    result,
+    headline,
+)

@@ -21,9 +21,7 @@ from workflow_src.studies.lines import (
     where,
 )
 from workflow_src.studies.mlp.points import BASE
-
-TITLE = "MLP scaling: a step's time against its FLOPs"
-QUESTION = "Does a training step take longer as its FLOPs grow, and by as much?"
+from workflow_src.studies.study_chapter import StudyChapter
 
 POWERS = {"steps": 1, "layers": 1, "batch": 1, "dim": 2}
 """The power of each size in the FLOPs: 2 batch dim^2 per layer and product, `steps` times."""
@@ -273,3 +271,11 @@ def _verdict(result: Mlp) -> Verdict:
     if followed.number < 1 - AS_EXPECTED_WITHIN:
         return Verdict.LESS
     return Verdict.MORE if followed.number > 1 + AS_EXPECTED_WITHIN else Verdict.FOLLOWS
+
+
+CHAPTER = StudyChapter(
+    "MLP scaling: a step's time against its FLOPs",
+    "Does a training step take longer as its FLOPs grow, and by as much?",
+    result,
+    headline,
+)

@@ -12,9 +12,7 @@ from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Cell, Joined, Value
 from workflow_src.studies.lines import Line, lines, out_of, shown, unmeasured, where
 from workflow_src.studies.precision.pairs import MEASUREMENTS, SCORES, Pair, pairs
-
-TITLE = "Mixed precision: rounding, types and time"
-QUESTION = "What does a 16-bit type cost in accuracy, and what does it gain in time?"
+from workflow_src.studies.study_chapter import StudyChapter
 
 SAME_WITHIN = 0.02
 """A speed-up that differs from 1 by at most this is neither a gain nor a loss."""
@@ -189,3 +187,11 @@ def longest_of_losses(result: Precision) -> Value | None:
     every = [us for pair in result.lost if (us := pair.kernel_us)]
     known = len(every) == len(result.lost)
     return max(every, key=lambda us: us.number, default=None) if known else None
+
+
+CHAPTER = StudyChapter(
+    "Mixed precision: rounding, types and time",
+    "What does a 16-bit type cost in accuracy, and what does it gain in time?",
+    result,
+    headline,
+)

@@ -18,9 +18,7 @@ from workflow_src.studies.lines import (
     spread,
     unmeasured,
 )
-
-TITLE = "Profiler: what watching costs"
-QUESTION = "How much longer does a forward pass take because it is profiled?"
+from workflow_src.studies.study_chapter import StudyChapter
 
 FEWEST = 3
 """With fewer pairs, that all lie on one side says little."""
@@ -103,3 +101,11 @@ def headline(result: Profiler) -> Headline:
     shown = Verdict.COSTS if slower else Verdict.NOT_SHOWN
     verdict = shown if result.cases else Verdict.CANT_TELL
     return Headline(verdict, verdict.value, slots)
+
+
+CHAPTER = StudyChapter(
+    "Profiler: what watching costs",
+    "How much longer does a forward pass take because it is profiled?",
+    result,
+    headline,
+)

@@ -23,9 +23,7 @@ from workflow_src.studies.lines import (
 from workflow_src.studies.ranks.details import Details, details
 from workflow_src.studies.ranks.points import ALL_REDUCE
 from workflow_src.studies.ranks.way import NAMES, PEAKS, Way, case_name, off, ways_of
-
-TITLE = "Two GPUs: what communication costs"
-QUESTION = "What does communication cost a training step on two GPUs, and what hides it?"
+from workflow_src.studies.study_chapter import StudyChapter
 
 NEAR = 0.03
 """A predicted time or peak is right within this share."""
@@ -177,3 +175,11 @@ def _over(way: Way) -> float:
 
 def _names(ways: Sequence[Way]) -> Cell:
     return Joined(tuple(dict.fromkeys(way.name for way in ways)), by=" or ")
+
+
+CHAPTER = StudyChapter(
+    "Two GPUs: what communication costs",
+    "What does communication cost a training step on two GPUs, and what hides it?",
+    result,
+    headline,
+)

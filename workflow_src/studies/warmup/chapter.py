@@ -9,12 +9,8 @@ import pandas as pd
 from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Cell, Value, difference, median, ratio
 from workflow_src.studies.lines import Line, grouped, lines, number, shown, unmeasured, where
+from workflow_src.studies.study_chapter import StudyChapter
 from workflow_src.studies.warmup.trials import CHANGES, saved_by, trials
-
-TITLE = "Warm-up: what the first steps of a process cost"
-QUESTION = (
-    "How much slower are the first steps of a process, and how many must an average leave out?"
-)
 
 MEAN_WITHIN = 0.05
 """A warm-up is enough if no mean then exceeds a settled step by more than this share.
@@ -222,3 +218,11 @@ def _verdict(result: WarmUp) -> Verdict:
     if result.enough is None:
         return Verdict.NOT_ENOUGH
     return Verdict.ENOUGH if result.worst else Verdict.ALWAYS
+
+
+CHAPTER = StudyChapter(
+    "Warm-up: what the first steps of a process cost",
+    "How much slower are the first steps of a process, and how many must an average leave out?",
+    result,
+    headline,
+)
