@@ -9,7 +9,7 @@ from tests.answers.reading import printed
 from workflow_src.answers.gemm_share.layouts import rates
 from workflow_src.answers.other_kernels.passes import Pass
 from workflow_src.answers.other_kernels.weight_casts import weight_casts
-from workflow_src.answers.softmax.memory import bandwidth, moved
+from workflow_src.answers.softmax.memory import bandwidth, moved, products
 from workflow_src.answers.tables import CaseKey, Tables
 
 CASE = CaseKey("a", "small", 128, 4, "bf16", "naive", "adamw", "cuda")
@@ -47,14 +47,14 @@ def test_products_are_held_against_the_best_rate_of_memory() -> None:
     product = {"operator": "aten::bmm", "busy_ms_per_step": 0.1}
     scores = operators({**product, "bytes_per_step": 3e8}, {**product, "operator": "aten::mul"})
     values = operators({**product, "bytes_per_step": 1e8})
-    found = moved(scores.fillna(0), values)
+    found = moved(products(scores.fillna(0), values))
     assert found and found.number == pytest.approx(2000)
     measured = {"scale": 3000.0, "copy": 2900.0, "write": 3500.0}
     rows = {"name": measured.keys(), "best_gb_per_s": measured.values()}
     best = bandwidth(Tables({"ceilings": pd.DataFrame(rows).assign(kind="bandwidth")}))
     assert best and best.number == 3000
     for unknown in (float("nan"), 0):
-        assert moved(scores.assign(bytes_per_step=unknown), values) is None
+        assert moved(products(scores.assign(bytes_per_step=unknown), values)) is None
 
 
 def test_a_layout_has_the_rate_of_its_products() -> None:

@@ -125,6 +125,13 @@ def test_every_link_of_the_page_leads_to_something_in_it(published):
     assert [link for link in page.links if not link.startswith("#")] == []
 
 
+def test_no_place_of_a_template_is_left_unfilled(published, plain):
+    """Neither in a text written anew nor in a template of the parts that these lack."""
+    templates = (path.read_text() for path in TEMPLATES.rglob("*.j2"))
+    for text in (*published, *plain[1:], *templates):
+        assert re.findall(r"@[A-Z_]+@", text) == []
+
+
 def test_the_page_has_the_reports_title(published):
     (title,) = re.findall(r"(?m)^<title>(.*)</title>$", published[1])
     assert f"# {html.unescape(title)}" == published[0].splitlines()[0]
@@ -183,7 +190,7 @@ def test_names_of_machines_stay_at_home(plain):
     assert all("secret" not in made for made in plain[1:])
 
 
-PLAIN = "so plain times of different cases may not compare"
+PLAIN = "so their plain times may not compare"
 HERE, THERE = {"host_id": "0a1b2c3d"}, {"host_id": "4e5f6a7b"}
 
 

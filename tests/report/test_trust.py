@@ -82,7 +82,7 @@ def test_conditions_are_counted_and_hosts_compared(read):
     speed = {"host_launch_us_before": 4.0, "host_launch_us_after": 4.4, "throttled": ""}
     slow = {"host_launch_us_before": 9.0, "host_launch_us_after": 6.0, "throttled": "power cap"}
     run = read(Sample(environment=speed), Sample(context=256, environment=slow))
-    assert result(run, "device throttled") == f"1 of 2 {BEYOND}"
+    assert result(run, "device throttled") == f"1 of 2: small-ctx256-fp32 {BEYOND}"
     assert result(run, "host's speed") == f"1.500 x {BEYOND}"
     assert result(run, "host's speed before a case") == f"2.2 x {BEYOND}"
 
@@ -93,7 +93,9 @@ def test_each_check_says_which_answers_it_touches(read):
     table = trust(read(Sample(environment=environment))).table
     touched = dict(zip(table["check"], table.iloc[:, -1], strict=True))
     assert touched["device throttled; cases"] == "all answers, of these cases"
-    assert touched["host's speed after a case against before, at most"].endswith("(a), (f)")
+    assert touched["host's speed after a case against before, at most"].endswith(
+        "(a), (d)'s rates, (f)"
+    )
     assert all(touched.values())
 
 

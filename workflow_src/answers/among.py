@@ -5,6 +5,14 @@ from dataclasses import dataclass, replace
 
 from workflow_src.paper.value import Cell, Joined, Value, count
 
+FEW = 3
+"""Of more cases, so many are named."""
+
+
+def named(cases: Sequence[str]) -> str:
+    """Cases by name, of many the first FEW; "" without any."""
+    return ", ".join(cases[:FEW]) + (" and others" if len(cases) > FEW else "")
+
 
 @dataclass(frozen=True)
 class Among:

@@ -1,4 +1,4 @@
-"""The run in two sentences: what is launch-bound, and what a lower precision speeds up."""
+"""The run in two sentences: where kernels are short, and what a lower precision speeds up."""
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
@@ -12,7 +12,7 @@ from workflow_src.answers.launch_bound import kernel_us, limit
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes
 from workflow_src.common.case import PRECISIONS
-from workflow_src.common.thresholds import MATCH_WITHIN
+from workflow_src.common.thresholds import MATCH_WITHIN, WORKING_FULLY
 from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Cell, Value, count, median, ratio
 
@@ -23,31 +23,28 @@ class Verdict(StrEnum):
     """The verdicts on a run, each with its sentences."""
 
     BOUND = (
-        "{bound} of {cases} forward passes are launch-bound: the device takes less than {limit} us "
-        "per kernel."
+        "Kernels are short (under {limit} us) in {bound} of {cases} forward passes; in {waiting} "
+        "of these the device idles for over 10 % of plain time."
     )
     BOUND_AND_PRODUCTS = (
-        "{bound} of {cases} forward passes are launch-bound: the device takes less than {limit} us "
-        "per kernel. In {low} instead of {high}, matrix products take {products} of their "
-        "device time, all other kernels {others} of theirs (medians of {pairs} cases)."
+        "Kernels are short (under {limit} us) in {bound} of {cases} forward passes; in {waiting} "
+        "of these the device idles for over 10 % of plain time. In {low}, matrix products take "
+        "{products} of their {high} device time, other kernels {others} (medians, {pairs} cases)."
     )
-    LONG = (
-        "None of {cases} forward passes is launch-bound: the device takes {limit} us or more per "
-        "kernel."
-    )
+    LONG = "In none of {cases} forward passes are kernels short: they take {limit} us or more."
     LONG_AND_PRODUCTS = (
-        "None of {cases} forward passes is launch-bound: the device takes {limit} us or more per "
-        "kernel. In {low} instead of {high}, matrix products take {products} of their "
-        "device time, all other kernels {others} of theirs (medians of {pairs} cases)."
+        "In none of {cases} forward passes are kernels short: they take {limit} us or more. In "
+        "{low}, matrix products take {products} of their {high} device time, other kernels "
+        "{others} (medians, {pairs} cases)."
     )
     ON_CPU = (
         "On a CPU nothing is launched: operators take {working} of a forward pass's plain time, "
         "and Python the rest (median of {judged} cases)."
     )
     CANT_TELL = (
-        "What is launch-bound can't be told: no forward pass has both a device time and an "
-        "unprofiled time that can be compared. Measure again on a GPU, or where nothing else keeps "
-        "the CPU busy."
+        "Whether launches set the pace can't be told: no forward pass has both a device time and "
+        "an unprofiled time that can be compared. Measure again on a GPU, or where nothing else "
+        "keeps the CPU busy."
     )
 
 
@@ -72,12 +69,14 @@ class Precisions:
 def headline(tables: Tables, times: Sequence[PhaseTimes]) -> Headline:
     """The verdict on a run, with its numbers."""
     judged = [each for each in times if each.phase == PHASE and each.working is not None]
-    below, us = limit(tables), [kernel_us(tables, each) for each in judged]
-    launched = [each for each in us if each]
-    bound, changed = [each for each in launched if below.bound(each)], precisions(tables)
+    below, us = limit(tables), [(kernel_us(tables, each), each.working) for each in judged]
+    launched, changed = [each for each, _ in us if each], precisions(tables)
+    bound = [each for each in launched if below.bound(each)]
+    waiting = (working for each, working in us if below.bound(each) and _waits(working))
     verdict = _verdict(judged, launched, bound, changed)
     slots: dict[str, Cell] = {
-        "bound": count(bound, "launch-bound cases"),
+        "bound": count(bound, "cases of short kernels"),
+        "waiting": count(waiting, "of these, those whose device works for less than 90 %"),
         "cases": count(launched, "cases with both times"),
         "limit": below.us,
         "working": median(each.working for each in judged),
@@ -104,6 +103,10 @@ def _verdict(
     if bound:
         return Verdict.BOUND_AND_PRODUCTS if changed.products_alone else Verdict.BOUND
     return Verdict.LONG_AND_PRODUCTS if changed.products_alone else Verdict.LONG
+
+
+def _waits(working: Value | None) -> bool:
+    return working is not None and working.number < WORKING_FULLY
 
 
 def precisions(tables: Tables) -> Precisions:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import pandas as pd
 from markupsafe import Markup
 
+from workflow_src.answers.among import named
 from workflow_src.answers.conditions import Conditions, conditions, hosts
-from workflow_src.answers.doubts import Warned, environments
+from workflow_src.answers.doubts import OF_THE_DEVICE, Warned, environments
 from workflow_src.answers.tables import Tables
 from workflow_src.common.case import is_brought
 from workflow_src.common.thresholds import HOST_CHANGED, MATCH_WITHIN, OUTSIDE_LIMIT, SLOWER_HOST
@@ -169,10 +170,12 @@ def _disturbed(run: Run) -> Iterator[Check]:
         if mine:
             cells = (_cases(run.tables, found), _cases(run.tables, [each.case for each in mine]))
             result = Joined(cells, by=" of ")
+            if found and warning in OF_THE_DEVICE:
+                result = Joined((result, named(found)), by=": ")
             yield Check(f"{warning}; cases", result, NONE, not found, TOUCHED.get(warning, ""))
 
 
-PLAIN = "plain and profiled times: (a), (f)"
+PLAIN = "plain and profiled times: (a), (d)'s rates, (f)"
 """What the host decides."""
 
 TOUCHED = {

@@ -150,5 +150,5 @@ def opening(columns: Mapping[str, Sequence[First]], phase: str) -> tuple[Opening
         together = cells.middle([each.best for each in chosen if each.best])
         if together:
             saved[name] = Joined((single, together), "; ")
-    label = f"(f) {words.PHASES_IN_PROSE[phase]} saved by the best remedy; combination"
+    label = f"(f) {words.PHASES_IN_PROSE[phase]} saved by the remedy estimated best; combination"
     return (OpeningRow(label, saved),) if saved else ()

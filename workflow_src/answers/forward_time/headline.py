@@ -18,8 +18,7 @@ class Verdict(StrEnum):
     )
     WHERE_LONG = (
         "They agree more often where kernels are long: within 10 % in {long_agree} of {long} cases "
-        "of {limit} us of device time per kernel or more, and in {bound_agree} of {bound} "
-        "launch-bound ones."
+        "of {limit} us of device time per kernel or more, and in {bound_agree} of {bound} others."
     )
     PARTLY = "They agree within 10 % in {agree} of {compared}; the table shows where."
     NOWHERE = "They don't agree: within 10 % in {agree} of {compared}."

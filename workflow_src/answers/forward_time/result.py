@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
-from workflow_src.answers.among import Among, among
+from workflow_src.answers.among import Among, among, named
 from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.example import example
 from workflow_src.answers.forward_time.compiled import NOT_COMPILED, Compiled, compiled
@@ -22,7 +22,7 @@ from workflow_src.paper.value import Cell, Joined, Marked, Ranged, Value, median
 PHASE = "forward"
 DOUBTFUL = "\N{REFERENCE MARK}"
 BOUND = "\N{DAGGER}"
-"""Stands behind the plain time of launch-bound cases."""
+"""Stands behind the plain time of cases of short kernels."""
 CAPPED = "\N{SECTION SIGN}"
 """Stands behind the plain time of cases whose clock the driver lowered for power."""
 
@@ -32,9 +32,10 @@ class ForwardTime:
     """What (a) found.
 
     `passes` have device time per kernel, how much longer the profiled step is, and what a replay as
-    a CUDA graph saves. `every`: all compared cases; `bound`: the launch-bound ones, by the run's
-    `limit`; `long`: those of longer kernels. `matrices` have device, plain and profiled time in a
-    cell, `summary` a row per quantity and a column per precision. `marks`: all that cells have.
+    a CUDA graph saves; `paired` are the cases that the study profiler measured with and without it
+    back to back, "" for none. `every`: all compared cases; `bound`: those of short kernels, by the
+    run's `limit`; `long`: those of longer ones. `matrices` have device, plain and profiled time in
+    a cell, `summary` a row per quantity and a column per precision. `marks`: all that cells have.
     """
 
     cases: tuple[PhaseTimes, ...]
@@ -49,6 +50,7 @@ class ForwardTime:
     opening: tuple[OpeningRow, ...]
     left_out: pd.DataFrame = field(default_factory=pd.DataFrame)
     passes: tuple[pd.DataFrame, ...] = ()
+    paired: str = ""
     steps: pd.DataFrame = field(default_factory=pd.DataFrame)
     compiled: Compiled = NOT_COMPILED
 
@@ -75,6 +77,7 @@ def result(tables: Tables) -> ForwardTime:
         example=by_hand(times[chosen]) if chosen else pd.DataFrame(),
         opening=opening(columns),
         left_out=left_out(tables, {case: _why_not(each) for case, each in times.items()}),
+        paired=named([each.case.case for each in cases if each.pairs]),
         passes=matrices(tables.cases, lambda case: kernels_cell(times[case], us[case])),
         steps=steps(tables),
         compiled=compiled(tables),
@@ -144,7 +147,7 @@ def summary(columns: dict[str, list[PhaseTimes]], bound: Collection[CaseKey]) ->
     """What the cases of each precision have in common: medians, with the least and the most."""
     rows: dict[str, list[Cell]] = {
         "cases that agree within 10 %": [agreement(mine).cell for mine in columns.values()],
-        "launch-bound cases": [
+        "cases of short kernels": [
             _among_launched([each for each in mine if not each.case.on_cpu], bound)
             for mine in columns.values()
         ],

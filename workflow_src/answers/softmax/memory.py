@@ -1,4 +1,4 @@
-"""How near attention's two products come to the rate of memory."""
+"""How near softmax and attention's two products come to the rate of memory."""
 
 import pandas as pd
 
@@ -12,18 +12,22 @@ READ_AND_WRITTEN = ("copy", "scale", "triad")
 """The measurements of memory's rate that read and write, by name in ceilings.csv."""
 
 
-def moved(scores: pd.DataFrame, values: pd.DataFrame) -> Value | None:
-    """The GB/s of QK^T and AV together, given the rows of operators.csv in their ranges.
+def products(*inside: pd.DataFrame) -> pd.DataFrame:
+    """The matrix products among the operators in some ranges, rows of operators.csv."""
+    rows = pd.concat(inside)
+    return rows[rows["operator"].isin(PRODUCTS)] if len(rows) else rows
 
-    Bytes are those of factors and results, each read or written once; None if they aren't known.
+
+def moved(rows: pd.DataFrame) -> Value | None:
+    """The GB/s of operators together, given their rows of operators.csv.
+
+    Bytes are those of operands and results, each read or written once; None if they aren't known.
     """
-    rows = pd.concat([scores, values])
-    mine = rows[rows["operator"].isin(PRODUCTS)] if len(rows) else rows
-    if mine.empty or not (mine["bytes_per_step"] > 0).all():
+    if rows.empty or not (rows["bytes_per_step"] > 0).all():
         return None
-    ms = mine["busy_ms_per_step"].sum()
-    rate = mine["bytes_per_step"].sum() / BYTES_PER_GB / (ms / MS_PER_S) if ms > 0 else None
-    return value(rate, "GB/s", rows_of("operators", mine), formula="bytes by shapes / time")
+    ms = rows["busy_ms_per_step"].sum()
+    rate = rows["bytes_per_step"].sum() / BYTES_PER_GB / (ms / MS_PER_S) if ms > 0 else None
+    return value(rate, "GB/s", rows_of("operators", rows), formula="bytes by shapes / time")
 
 
 def bandwidth(tables: Tables) -> Value | None:

@@ -13,7 +13,7 @@ from workflow_src.answers.left_out import left_out, without_disturbed
 from workflow_src.answers.matrix import in_columns, matrices
 from workflow_src.answers.parts import Part, parts_table
 from workflow_src.answers.softmax.by_operators import alike, attention, flop_ratio, ms_of
-from workflow_src.answers.softmax.memory import bandwidth, moved
+from workflow_src.answers.softmax.memory import bandwidth, moved, products
 from workflow_src.answers.softmax.steps import ORDER, steps_of
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common import words
@@ -47,8 +47,8 @@ class SoftmaxCase:
     `state` is "ok" where all three took time apart, "fused" where they are one kernel, or else why
     they weren't measured. The products' times are those of their kernels alone; `beside_ms` is the
     rest of the two ranges they lie in. Ratios are softmax's over both products' together; FLOPs are
-    counted by formula, those of a brought model by its operators' shapes. `moved`: the GB/s at
-    which the products read their factors and write their results, by these shapes.
+    counted by formula, those of a brought model by its operators' shapes. `softmax_moved` and
+    `moved`: the GB/s at which softmax's operators and the products read and write, by these shapes.
     """
 
     case: CaseKey
@@ -60,6 +60,7 @@ class SoftmaxCase:
     time_ratio: Value | None = None
     flop_ratio: Value | None = None
     steps: tuple[Part, ...] = ()
+    softmax_moved: Value | None = None
     moved: Value | None = None
 
     @property
@@ -166,7 +167,8 @@ def softmax_of_case(tables: Tables, case: CaseKey) -> SoftmaxCase:
         beside_ms=device_ms(around.drop(_gemms(around).index)),
         flop_ratio=_flop_ratio(tables, case),
         steps=steps_of(softmax),
-        moved=moved(*(_inside(tables, case, name) for name in (SCORES, VALUES))),
+        softmax_moved=moved(_inside(tables, case, SOFTMAX)),
+        moved=moved(products(*(_inside(tables, case, name) for name in (SCORES, VALUES)))),
     )
     return replace(found, time_ratio=_over_products(found.softmax_ms, found))
 
@@ -282,7 +284,10 @@ def summary(columns: Mapping[str, Sequence[SoftmaxCase]]) -> pd.DataFrame:
         "softmax / AV: time": medians(lambda c: ratio(c.softmax_ms, c.av_ms, "times")),
         "softmax / (QK^T + AV): time": medians(lambda c: c.time_ratio),
         "softmax / (QK^T + AV): FLOPs": [flops_of(mine) for mine in columns.values()],
-        "QK^T + AV: GB/s read and written (least to most)": [
+        "softmax: GB/s read and written (least to most)": [
+            spread(c.softmax_moved for c in mine) for mine in columns.values()
+        ],
+        "QK^T + AV: GB/s (least to most)": [
             spread(c.moved for c in mine) for mine in columns.values()
         ],
         "around the products / (QK^T + AV): time": medians(
@@ -313,11 +318,14 @@ def _against(
 def by_case(timed: Sequence[SoftmaxCase]) -> pd.DataFrame:
     """A row per case: times in ms, and their ratio."""
     lines = [
-        [each.case.case, *each.times, each.time_ratio, each.flop_ratio, each.moved]
+        [
+            *(each.case.case, *each.times, each.time_ratio, each.flop_ratio),
+            *(each.softmax_moved, each.moved),
+        ]
         for each in timed
     ]
     heads = ["case", "softmax", "QK^T", "AV", "around the products", "softmax / (QK^T + AV)"]
-    heads += ["the same: FLOPs", "QK^T + AV: GB/s"]
+    heads += ["the same: FLOPs", "softmax: GB/s", "QK^T + AV: GB/s"]
     return pd.DataFrame(lines, columns=heads, dtype="object")
 
 

@@ -208,13 +208,13 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentence."""
 
     FASTER = (
-        "At context {context}, the longest at which the written-out version ran, {best} is "
+        "At context {context}, the longest with a time of the written-out version, {best} is "
         "{speedup} as fast, in {time} against {naive_time} ms for both passes, with {memory} "
         "against {naive_memory} MiB of memory."
     )
     NONE_FASTER = (
-        "At context {context}, the longest at which the written-out version ran, nothing measured "
-        "is clearly faster than its {naive_time} ms for both passes."
+        "At context {context}, the longest with a time of the written-out version, nothing "
+        "measured is clearly faster than its {naive_time} ms for both passes."
     )
     NO_WRITTEN_OUT = (
         "The written-out version has no time of both passes; at context {context}, the longest "

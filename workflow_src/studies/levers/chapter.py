@@ -37,7 +37,7 @@ from workflow_src.studies.study_chapter import StudyChapter
 KINDS = ("core", "products", "casts", "pointwise")
 """The kinds of the device's work that older predictions tell apart, besides the optimizer's."""
 
-UNCLEAR, UNTOLD = " ≈", " °"
+UNCLEAR, UNTOLD = " (undecided)", " °"
 """Marks of a remedy that others can't be told apart from, and of a saving that isn't shown."""
 
 NOT_FINITE, YES_OR_NO = "not finite", {True: "yes", False: "no", None: None}
@@ -211,18 +211,18 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentences."""
 
     FORETOLD = (
-        "By medians, {first} saves most alone; at best a step is {saved} shorter. {inside} of "
-        "{judged} times lie in their predicted 95 % interval, of a median width of {width} of the "
-        "plain step."
+        "By medians, {first} saves most of what was tried alone; at best a step is {saved} "
+        "shorter. {inside} of {judged} times lie in their predicted 95 % interval, of a median "
+        "width of {width} of the plain step."
     )
     MISSED = (
-        "By medians, {first} saves most alone; at best a step is {saved} shorter. Only {inside} of "
-        "{judged} times lie in their predicted 95 % interval, of a median width of {width} of the "
-        "plain step."
+        "By medians, {first} saves most of what was tried alone; at best a step is {saved} "
+        "shorter. Only {inside} of {judged} times lie in their predicted 95 % interval, of a "
+        "median width of {width} of the plain step."
     )
     UNPREDICTED = (
-        "By medians, {first} saves most alone; at best a step is {saved} shorter. No step has both "
-        "a time and a prediction."
+        "By medians, {first} saves most of what was tried alone; at best a step is {saved} "
+        "shorter. No step has both a time and a prediction."
     )
     NOTHING = (
         f"No remedy alone is shown to save {in_percent(WORTH)} of a plain training step or more."
