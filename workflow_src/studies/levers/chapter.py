@@ -211,17 +211,17 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentences."""
 
     FORETOLD = (
-        "By medians, {first} saves most of what was tried alone; at best a step is {saved} "
-        "shorter. {inside} of {judged} times lie in their predicted 95 % interval, of a median "
-        "width of {width} of the plain step."
+        "By medians, {first} saves most of those tried alone; at best steps are {saved} "
+        "shorter. {inside} of {judged} times lie in predicted 95 % intervals, of median "
+        "width {width} of the plain step."
     )
     MISSED = (
-        "By medians, {first} saves most of what was tried alone; at best a step is {saved} "
-        "shorter. Only {inside} of {judged} times lie in their predicted 95 % interval, of a "
-        "median width of {width} of the plain step."
+        "By medians, {first} saves most of those tried alone; at best steps are {saved} "
+        "shorter. Only {inside} of {judged} times lie in predicted 95 % intervals, of median "
+        "width {width} of the plain step."
     )
     UNPREDICTED = (
-        "By medians, {first} saves most of what was tried alone; at best a step is {saved} "
+        "By medians, {first} saves most of those tried alone; at best steps are {saved} "
         "shorter. No step has both a time and a prediction."
     )
     NOTHING = (
