@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -25,7 +26,7 @@ from benchmarks.blind.program import Program, clean
 from benchmarks.planted.loop import DEVICE
 from benchmarks.planted.record import wait
 
-KEY, PLAIN = "key.csv.gz", "plain.csv"
+KEY, PLAIN, FAILED = "key.csv.gz", "plain.csv", "failed.log"
 BLOCKS, WARM_UP, RECORDED = 5, 5, 5
 BLOCK_S = 0.12
 """How long a block of steps is to take."""
@@ -121,13 +122,20 @@ def windows(programs: Sequence[tuple[Planned, float]]) -> None:
 
 
 def by_nsys(key: Path, count: int, output: Path) -> None:
-    """Record by nsys, in a process of its own that reads the key, and export each window."""
+    """Record by nsys, in a process of its own that reads the key, and export each window.
+
+    If that process ends early, the windows before that are kept.
+    """
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "window"
         again = [sys.executable, "-m", "benchmarks.blind.cli", "windows", str(key)]
-        subprocess.run([*NSYS, f"--output={report}", *again], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [*NSYS, f"--output={report}", *again], check=False, stdout=subprocess.DEVNULL
+        )
         for number, plan in enumerate(_of_nsys(key), start=1):
             one = report.with_name(f"window.{number}.nsys-rep" if count > 1 else "window.nsys-rep")
+            if not one.exists():
+                break
             export = report.with_name(f"{plan.name}.sqlite")
             export_to = ["nsys", "export", "--type=sqlite", f"--output={export}", str(one)]
             subprocess.run(export_to, check=True, stdout=subprocess.DEVNULL)
@@ -135,23 +143,37 @@ def by_nsys(key: Path, count: int, output: Path) -> None:
 
 
 def record(output: Path, seed: int, count: int, tiny: bool) -> None:
-    """Measure and record the programs of a seed; nothing of the key is printed."""
-    rows, name = [], torch.cuda.get_device_name() if ON_CUDA else "CPU"
+    """Measure and record the programs of a seed; nothing of the key is printed.
+
+    A program that fails is left out, with its error in failed.log: the others go on.
+    """
+    rows = []
     for plan in planned(seed, count, tiny):
-        cost = measured(plan)
-        by = plan.profiler if ON_CUDA and shutil.which("nsys") else "torch"
-        rows.append({"seed": seed, **asdict(plan), "profiler": by, **asdict(cost), "device": name})
-        if by == "torch":
-            program = made(plan, cost.clean_ms)
-            block_ms(program, WARM_UP)
-            _traced(program, output / f"{plan.name}.json.gz")
+        try:
+            rows.append({"seed": seed} | _recorded(plan, output))
+        except Exception:
+            with (output / FAILED).open("a") as log:
+                log.write(f"{plan}\n{traceback.format_exc()}\n")
         _forget()
-        print(plan.name, "measured" if by == "nsys" else "measured and recorded", flush=True)
-    table = pd.DataFrame(rows)
-    table.to_csv(output / KEY, index=False)
-    table[["name", "plain_ms"]].to_csv(output / PLAIN, index=False)
-    if of_nsys := int((table["profiler"] == "nsys").sum()):
+        print(plan.name, "done", flush=True)
+        table = pd.DataFrame(rows)
+        table.to_csv(output / KEY, index=False)
+        if rows:
+            table[["name", "plain_ms"]].to_csv(output / PLAIN, index=False)
+    if of_nsys := sum(row["profiler"] == "nsys" for row in rows):
         by_nsys(output / KEY, of_nsys, output)
+
+
+def _recorded(plan: Planned, output: Path) -> dict[str, object]:
+    """The row of a program in the key; torch.profiler records it here, nsys does after all."""
+    cost = measured(plan)
+    by = plan.profiler if ON_CUDA and shutil.which("nsys") else "torch"
+    if by == "torch":
+        program = made(plan, cost.clean_ms)
+        block_ms(program, WARM_UP)
+        _traced(program, output / f"{plan.name}.json.gz")
+    name = torch.cuda.get_device_name() if ON_CUDA else "CPU"
+    return {**asdict(plan), "profiler": by, **asdict(cost), "device": name}
 
 
 def plans_of(key: Path) -> list[tuple[Planned, Cost, str]]:
