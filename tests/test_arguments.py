@@ -59,6 +59,7 @@ FREE_TEXT = {"--asked", "--command", "--fold", "--log", "--step", "--suite", "--
 FOR_STAGES_ONLY = {
     "workflow_src.common.supervisor",
     "workflow_src.common.obituary",
+    "workflow_src.measure.clock_readings",
     "workflow_src.studies.ranks.rank",
     "workflow_src.studies.ranks.read_traces",
     "workflow_src.studies.warmup.read_capture",
