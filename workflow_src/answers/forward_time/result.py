@@ -7,6 +7,7 @@ import pandas as pd
 
 from workflow_src.answers.among import Among, among, named
 from workflow_src.answers.answer import OpeningRow
+from workflow_src.answers.doubts import power_limited
 from workflow_src.answers.example import example
 from workflow_src.answers.forward_time.compiled import NOT_COMPILED, Compiled, compiled
 from workflow_src.answers.forward_time.pairs import TABLE, pairs
@@ -119,8 +120,7 @@ def cell(times: PhaseTimes, bound: bool) -> Cell:
 
 def marks(times: PhaseTimes, bound: bool) -> str:
     """The marks of a plain time."""
-    capped = times.capped is not None and times.capped.number > 0
-    signs = {BOUND: bound, CAPPED: capped, DOUBTFUL: not times.comparable}
+    signs = {BOUND: bound, CAPPED: power_limited(times.capped), DOUBTFUL: not times.comparable}
     return "".join(sign for sign, there in signs.items() if there)
 
 
