@@ -11,7 +11,7 @@ from workflow_src.answers.kernels import PRODUCTS, device_ms
 from workflow_src.answers.launch_bound import kernel_us, limit
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes
-from workflow_src.common.case import PRECISIONS
+from workflow_src.common.precisions import PRECISIONS
 from workflow_src.common.thresholds import MATCH_WITHIN, WORKING_FULLY
 from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Cell, Value, count, median, ratio

@@ -10,7 +10,8 @@ from workflow_src.answers.change_first.timed import Spread, at_speed_of, plain_t
 from workflow_src.answers.conditions import elsewhere
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes
-from workflow_src.common.case import ATTENTIONS, COMPILED, EXECUTIONS, OPTIMIZERS, PRECISIONS
+from workflow_src.common.case import ATTENTIONS, COMPILED, EXECUTIONS, OPTIMIZERS
+from workflow_src.common.precisions import PRECISIONS
 from workflow_src.paper.value import cell_of
 
 Times = Mapping[tuple[CaseKey, str], PhaseTimes]
