@@ -113,7 +113,6 @@ from dataclasses import replace
 from workflow_src.common.case import Case, NEEDS_CUDA, BY_NAME
 from workflow_src.common.traffic import ELEMENT_BYTES, cast_moves
 from workflow_src.measure.precision import AUTOCAST
-from workflow_src.measure.workload import Workload
 from workflow_src.model.memory_formulas import activation_bytes, model_row
 from workflow_src.model.step_memory import no_checkpoints, step_peak_bytes
 from workflow_src.plan.resources import memory_mib, minutes
@@ -126,7 +125,6 @@ assert minutes(case, 10) == minutes(half, 10) and model_row(case)["parameters"] 
 assert (ELEMENT_BYTES["fp8"], cast_moves("fp8"), str(AUTOCAST["fp8"])) == (1, 5, "torch.bfloat16")
 assert NEEDS_CUDA["precision"] == ("tf32", "fp8")
 assert BY_NAME["precision"].value["enum"][-1] == "fp8"
-Workload(case).forward()
 """
 
 
