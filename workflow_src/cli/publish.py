@@ -16,6 +16,7 @@ from typing import Any
 
 import pandas as pd
 
+from workflow_src.captures.exported import ALSO_CALLED
 from workflow_src.common.arguments import (
     Parser,
     existing_file,
@@ -34,7 +35,7 @@ EXPORTED = {
     "META_DATA_EXPORT": (),
     "ENUM_CUDA_MEMCPY_OPER": (),
     "NVTX_EVENTS": ("textId",),
-    "CUPTI_ACTIVITY_KIND_KERNEL": ("demangledName", "shortName", "mangledName"),
+    "CUPTI_ACTIVITY_KIND_KERNEL": ("demangledName",),
     "CUPTI_ACTIVITY_KIND_MEMCPY": (),
     "CUPTI_ACTIVITY_KIND_MEMSET": (),
     "CUPTI_ACTIVITY_KIND_RUNTIME": ("nameId",),
@@ -71,7 +72,8 @@ def _drop_the_rest(connection: sqlite3.Connection) -> None:
         f'SELECT "{column}" FROM "{table}" WHERE "{column}" IS NOT NULL'
         for table, columns in EXPORTED.items()
         if table in tables
-        for column in columns
+        for name in columns
+        for column in (name, *ALSO_CALLED.get(name, ()))
     )
     if used and "StringIds" in tables:
         connection.execute(f"DELETE FROM StringIds WHERE id NOT IN ({used})")
