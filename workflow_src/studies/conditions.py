@@ -1,4 +1,4 @@
-"""What disturbed a study: a profiler that stayed attached, a host of uneven speed, several hosts."""
+"""What disturbed a study: a profiler that stayed attached, an uneven host, or several hosts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
