@@ -8,7 +8,16 @@ import pandas as pd
 
 from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Cell, Value, difference, median, ratio
-from workflow_src.studies.lines import Line, grouped, lines, number, shown, unmeasured, where
+from workflow_src.studies.lines import (
+    Line,
+    conditions,
+    grouped,
+    lines,
+    number,
+    shown,
+    unmeasured,
+    where,
+)
 from workflow_src.studies.study_chapter import StudyChapter
 from workflow_src.studies.warmup.trials import CHANGES, saved_by, trials
 
@@ -29,6 +38,10 @@ PARTS = {
     "outside": "outside CUDA calls",
 }
 """What the host's time in a step is split into, in words."""
+
+
+CONDITIONS = {"context": "context", "batch": "batch", "samples": "steps measured"}
+"""The columns that say what a run was of, in words."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +65,13 @@ class WarmUp:
     MEAN_WITHIN above its settled step; None if none are enough. `fewest`: the fewest tried.
     `worst`: of the runs with fewer steps than are enough (with the most, if none are), the one
     whose mean is highest. `phases` has a row per size and phase, `runs` one per run; `cause` is of
-    points that record it.
+    points that record it. `conditions`: what a step is, and how many were measured.
     """
 
     enough: Value | None
     fewest: Value | None
     worst: Line | None
+    conditions: Cell
     phases: pd.DataFrame
     runs: pd.DataFrame
     cause: Cause
@@ -75,6 +89,7 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> WarmUp:
         enough=enough,
         fewest=fewest and fewest.value("warmup_steps", "count"),
         worst=worst(settling, enough),
+        conditions=conditions(runs, CONDITIONS),
         phases=phases(runs),
         runs=shown([_run(line) for line in runs]),
         cause=_cause([line for line in every if line.ok]),
