@@ -90,6 +90,11 @@ class PhaseTimes:
     pairs: tuple[Value, ...] = ()
 
     @property
+    def power_limited(self) -> bool:
+        """Whether the driver lowered the clock for power while plain steps ran."""
+        return self.capped is not None and self.capped.number > 0
+
+    @property
     def complete(self) -> bool:
         """Whether the phase was both measured and captured."""
         return self.state == self.profiled_state == "ok"

@@ -48,13 +48,11 @@ class Best:
 class Checkpointing:
     """What the study found.
 
-    off: by how much predicted peaks of the models in `flat` are off, without sign; nesting_off: at
-    most, of those in `nesting`; best: of each model, the choice of least peak, predicted and
-    measured; models: what was trained.
+    off: by how much predicted peaks of the models in `flat` are off, without sign; best: of each
+    model, the choice of least peak, predicted and measured; models: what was trained.
     """
 
     off: tuple[Value, ...]
-    nesting_off: Value | None
     best: tuple[Best, ...]
     models: Cell
     flat: pd.DataFrame
@@ -70,7 +68,6 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Checkpointing:
     best = [found for mine in grouped(flat, "size") if (found := _best(mine))]
     return Checkpointing(
         off=off(flat),
-        nesting_off=most(off(nesting)),
         best=tuple(best),
         models=Joined(tuple(_model(mine) for mine in grouped(flat, "size")), by="; "),
         flat=shown([_flat(line) for line in sorted(flat, key=_order)]),
@@ -158,7 +155,7 @@ def _nested(mine: Sequence[Line]) -> dict[str, Cell]:
             both = passes, line.value("predicted_passes", "count")
             row[f"{way}, passes"] = Joined(both, by=" / ")
         row[f"{way}, ms"] = line.measured("median_ms")
-    return row
+    return row | {"whole peaks off by": most(off(mine))}
 
 
 def _besides(line: Line, column: str) -> Value | None:
