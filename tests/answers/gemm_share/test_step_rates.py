@@ -29,7 +29,7 @@ def test_a_rate_has_the_digits_that_its_processes_earn_and_the_mark_of_a_limited
     """50 ms, of processes 40 to 60: 33 to 50 TFLOP/s, so that 40 stands for 40.2."""
     work = {"linear": (670_000_000_000, 1)}
     run = Tables(tables(Sample(work=work)))
-    ends = {"fastest_process_ms": 40.0, "slowest_process_ms": 60.0, "processes": 2}
+    ends = {"fastest_ms": 40.0, "slowest_ms": 60.0, "processes": 2}
     run.frames["timings"] = run["timings"].assign(**ends, power_capped_share=0.5)
     assert printed(matrices(run.cases, lambda case: step_cell(run, case))[0]) == [
         ["small", "2.01 / 40§ / \N{EN DASH} / 0.977"]
