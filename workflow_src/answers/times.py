@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import pandas as pd
 
-from workflow_src.answers.doubts import Warned, recorded_warnings
+from workflow_src.answers.doubts import Warned, power_limited, recorded_warnings
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common.thresholds import (
     MATCH_WITHIN,
@@ -88,6 +88,11 @@ class PhaseTimes:
     power: Value | None = None
     capped: Value | None = None
     pairs: tuple[Value, ...] = ()
+
+    @property
+    def power_limited(self) -> bool:
+        """Whether the driver lowered the clock for power while plain steps ran."""
+        return power_limited(self.capped)
 
     @property
     def complete(self) -> bool:

@@ -184,6 +184,20 @@ def unmeasured(every: Iterable[Line], name: Callable[[Line], str]) -> pd.DataFra
     )
 
 
+def shape(line: Line) -> list[Cell]:
+    """How large a model is: "layers 32", "d_model 2560", "heads 32"; older tables lack it."""
+    names = ("layers", "d_model", "heads")
+    return [Joined((name, found), by=" ") for name in names if (found := line.whole(name))]
+
+
+def conditions(every: Sequence[Line], names: Mapping[str, str]) -> Cell:
+    """What columns hold, least to most, with their words: "context 512, batch 2 to 4"."""
+    known = {word: spread(line.value(column, "count") for line in every)
+             for column, word in names.items()}  # fmt: skip
+    told = tuple(Joined(each, by=" ") for each in known.items() if each[1] is not None)
+    return Joined(told, by=", ") if told else None
+
+
 def gib(line: Line, column: str) -> Value | None:
     """A cell of MiB in GiB."""
     return in_gib(line.value(column, "MiB"))

@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from workflow_src.answers.marks import CAPPED
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes, phase_times
 from workflow_src.common import words
@@ -9,6 +10,7 @@ from workflow_src.common.case import PHASES
 from workflow_src.paper.value import (
     Cell,
     Joined,
+    Marked,
     Ranged,
     Rows,
     Value,
@@ -33,13 +35,20 @@ def steps(tables: Tables) -> pd.DataFrame:
     return pd.DataFrame([_row(tables, case) for case in cases], dtype="object")
 
 
+def limited_marks(tables: Tables) -> frozenset[str]:
+    """CAPPED if the table of all phases has it somewhere."""
+    every = (phase_times(tables, case, phase) for case in tables.cases for phase in PHASES)
+    return frozenset({CAPPED} if any(each.power_limited for each in every) else ())
+
+
 def _row(tables: Tables, case: CaseKey) -> dict[str, Cell]:
     """One case: each phase's timed steps and device time, then the optimizer's."""
     times = {phase: phase_times(tables, case, phase) for phase in PHASES}
     timed = {phase: tables.of("timings", case.case, phase) for phase in PHASES}
     row: dict[str, Cell] = {"case": case.case, "steps": _count(timed[PHASES[0]])}
     for phase, found in times.items():
-        row[words.PHASES[phase]] = _timed(found, timed[phase])
+        mean = _timed(found, timed[phase])
+        row[words.PHASES[phase]] = Marked(mean, CAPPED) if found.power_limited else mean
         row[f"{words.PHASES[phase]}: device"] = found.busy
     step, before = (cell_of(timed[phase], "timings", "mean_ms") for phase in (STEP, BACKWARD))
     row["optimizer: difference"] = difference(step, before, "difference of the means")

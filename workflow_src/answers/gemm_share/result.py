@@ -19,7 +19,7 @@ from workflow_src.answers.gemm_share.change import (
     change,
 )
 from workflow_src.answers.gemm_share.layouts import layouts
-from workflow_src.answers.gemm_share.step_rates import step_cell
+from workflow_src.answers.gemm_share.step_rates import MARKED_GB, step_cell
 from workflow_src.answers.kernels import captured, device_ms, product_share
 from workflow_src.answers.left_out import NOTHING_KNOWN, left_out, without_disturbed
 from workflow_src.answers.matrix import in_columns, matrices
@@ -40,7 +40,7 @@ class GemmShare:
     lowers it more. `optimizers` have the optimizer's time and share of a step. `parts` is the
     example's step at each of its precisions, `layouts` the time per FLOP of backward's products
     against forward's, `backward` a row per component, `by_case` one per compared case; `rates` are
-    a step's FLOPs, their rate, and peak memory.
+    a step's FLOPs, their rate, and peak memory, marked where it is over `marked_gb`.
     """
 
     changes: tuple[Change, ...]
@@ -53,6 +53,7 @@ class GemmShare:
     matrices: tuple[pd.DataFrame, ...]
     optimizers: tuple[pd.DataFrame, ...]
     rates: tuple[pd.DataFrame, ...]
+    marked_gb: int
     summary: pd.DataFrame
     example: CaseKey | None
     parts: pd.DataFrame
@@ -84,6 +85,7 @@ def result(tables: Tables) -> GemmShare:
         matrices=matrices(tables.cases, lambda case: cell(changes[case])) if shared else (),
         optimizers=matrices(tables.cases, lambda case: optimizer_cell(changes[case])),
         rates=matrices(tables.cases, lambda case: step_cell(tables, case)),
+        marked_gb=MARKED_GB,
         summary=summary(columns),
         example=chosen,
         parts=_parts(tables, at_each_precision(tables, chosen)),

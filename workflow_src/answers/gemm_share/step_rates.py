@@ -1,19 +1,22 @@
 """What a training step of each case works on, how fast, and how much memory it takes."""
 
 from workflow_src.answers.fits import holds
+from workflow_src.answers.marks import ALONE, CAPPED
 from workflow_src.answers.rates import FLOPS, RATE, rates
 from workflow_src.answers.tables import CaseKey, Tables
-from workflow_src.answers.times import phase_times
+from workflow_src.answers.times import PhaseTimes, phase_times
 from workflow_src.answers.utilization import mfu
 from workflow_src.common.case import PHASES
 from workflow_src.common.units import FLOP_PER_TFLOP
 from workflow_src.common.words import STATES
-from workflow_src.paper.value import Cell, Joined, Marked, Value, computed
+from workflow_src.paper.value import Cell, Joined, Marked, Rounded, Value, computed, ratio
 
 STEP = PHASES[-1]
 MARKED_GB = 80
+"""The GPU of which is said whose peaks it doesn't hold."""
+
 OVER = "\N{DOUBLE DAGGER}"
-"""Stands behind a peak that a GPU of MARKED_GB doesn't hold."""
+"""Stands behind such a peak."""
 
 
 def step_cell(tables: Tables, case: CaseKey) -> Cell:
@@ -23,8 +26,24 @@ def step_cell(tables: Tables, case: CaseKey) -> Cell:
         return STATES[times.state]
     made = rates(tables, times)
     tera = _tera(made[FLOPS])
-    cells = (tera, made[RATE], mfu(tables, times), _marked(times.peak_memory))
+    rate = _with_its_digits(made[RATE], times)
+    cells = (tera, rate, mfu(tables, times), _marked(times.peak_memory))
     return Joined(cells, " / ") if any(cells) else None
+
+
+def _with_its_digits(rate: Cell, times: PhaseTimes) -> Cell:
+    """A rate as exact as processes agree, with the marks of its plain time."""
+    if not isinstance(rate, Value):
+        return rate
+    ends = [_at(rate, times, end) for end in (times.slowest, times.fastest)]
+    alone = ALONE if None in ends else ""
+    return Marked(Rounded(rate, *ends), alone + CAPPED * times.power_limited)
+
+
+def _at(rate: Value, times: PhaseTimes, end: Value | None) -> Value | None:
+    """The rate of one process, by its median."""
+    slower = ratio(times.plain, end, "")
+    return slower and computed(rate.number * slower.number, rate.unit, rate.formula, rate, slower)
 
 
 def _marked(peak: Value | None) -> Cell:

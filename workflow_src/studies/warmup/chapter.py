@@ -11,6 +11,7 @@ from workflow_src.paper.value import Cell, Value, difference, median, ratio
 from workflow_src.studies.lines import (
     Line,
     by_host,
+    conditions,
     grouped,
     lines,
     number,
@@ -40,6 +41,10 @@ PARTS = {
 """What the host's time in a step is split into, in words."""
 
 
+CONDITIONS = {"context": "context", "batch": "batch", "samples": "steps measured"}
+"""The columns that say what a run was of, in words."""
+
+
 @dataclass(frozen=True)
 class Cause:
     """What first steps' time goes to: calls of the host, and trials without two of its causes.
@@ -61,12 +66,13 @@ class WarmUp:
     MEAN_WITHIN above its settled step; None if none are enough. `fewest`: the fewest tried.
     `worst`: of the runs with fewer steps than are enough (with the most, if none are), the one
     whose mean is highest. `phases` has a row per size and phase, `runs` one per run; `cause` is of
-    points that record it.
+    points that record it. `conditions`: what a step is, and how many were measured.
     """
 
     enough: Value | None
     fewest: Value | None
     worst: Line | None
+    conditions: Cell
     phases: pd.DataFrame
     runs: pd.DataFrame
     cause: Cause
@@ -84,6 +90,7 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> WarmUp:
         enough=enough,
         fewest=fewest and fewest.value("warmup_steps", "count"),
         worst=worst(settling, enough),
+        conditions=conditions(runs, CONDITIONS),
         phases=phases(runs),
         runs=shown([_run(line) for line in runs]),
         cause=_cause([line for line in every if line.ok]),
