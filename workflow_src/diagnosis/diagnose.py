@@ -12,7 +12,7 @@ from workflow_src.diagnosis import mechanisms as _registered  # noqa: F401
 from workflow_src.diagnosis.changes import Change, DropGap, Plan
 from workflow_src.diagnosis.cost import with_cost
 from workflow_src.diagnosis.finding import MECHANISMS, Finding, Found, Subject, example_of
-from workflow_src.diagnosis.plain import WITHOUT_PROFILER, plain
+from workflow_src.diagnosis.plain import UNKNOWN, WITHOUT_PROFILER, plain
 from workflow_src.diagnosis.recording import Recording
 from workflow_src.diagnosis.replay import Bounds, bounds
 
@@ -84,8 +84,8 @@ def diagnose(subject: Subject, plain_ns: float | None = None) -> Diagnosis:
         unknown = Bounds(nan, nan)
         return Diagnosis(_ordered(subject, facts), nan, False, unknown, unknown)
     running_ns = _running_ns(recording, [found for _, found in places])
-    slowest = WITHOUT_PROFILER.get(subject.attributed.capture.recording.profiler, 1.0)
-    host = [] if plain_ns is None else [plain(recording, plain_ns, running_ns, slowest)]
+    share = WITHOUT_PROFILER.get(subject.attributed.capture.recording.profiler, UNKNOWN)
+    host = [] if plain_ns is None else [plain(recording, plain_ns, running_ns, share)]
     step_ns = subject.step_with(*host)
     candidates = [
         _Candidate(
