@@ -26,7 +26,7 @@ from workflow_src.diagnosis.finding import (
     example_of,
     rows_of,
 )
-from workflow_src.diagnosis.plain import WITHOUT_PROFILER, plain
+from workflow_src.diagnosis.plain import UNKNOWN, WITHOUT_PROFILER, plain
 from workflow_src.diagnosis.recording import Recording
 from workflow_src.diagnosis.replay import Bounds, bounds, changed
 
@@ -101,8 +101,8 @@ def diagnose(subject: Subject, plain_ns: float | None = None) -> Diagnosis:
         unknown = Bounds(nan, nan)
         return Diagnosis(_ordered(subject, facts), nan, False, unknown, unknown)
     running_ns = _running_ns(recording, [found for _, found in places])
-    slowest = WITHOUT_PROFILER.get(subject.attributed.capture.recording.profiler, 1.0)
-    host = [] if plain_ns is None else [plain(recording, plain_ns, running_ns, slowest)]
+    share = WITHOUT_PROFILER.get(subject.attributed.capture.recording.profiler, UNKNOWN)
+    host = [] if plain_ns is None else [plain(recording, plain_ns, running_ns, share)]
     step_ns = subject.step_with(*host)
     candidates = [
         _Candidate(each.key, each.general, found, _saved_ns(subject, [found], host, step_ns))
