@@ -1,7 +1,7 @@
 """An nsys export as tables whose names and columns may differ from version to version."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -37,8 +37,8 @@ NEEDED = {
 """Columns without which a table can't be used; a table of another name has to have them."""
 
 ALSO_CALLED = {"demangledName": ("shortName", "mangledName")}
-"""Other names of a column, by the one that readers use: where that isn't there, the first of these
-that is. A version that renames a column adds its name here, beside those of older versions."""
+"""Other names of a column or table, by the one that readers use: where that isn't there, the first
+of these that is. What a version renames is added here, beside the names of older versions."""
 
 NOT_WORK = re.compile(r"SYNCHRONIZATION|CUDA_EVENT|OVERHEAD|RUNTIME|DRIVER|MARKER")
 """Tables of activities that take no time of a device."""
@@ -62,11 +62,11 @@ class Exported:
 
     def has(self, table: str) -> bool:
         """Whether an expected table is there, under its own or another name."""
-        return table in self.tables or table in self.stand_ins
+        return _called(self.tables, table) is not None or table in self.stand_ins
 
     def name(self, table: str) -> str:
         """The name under which an expected table is there."""
-        return table if table in self.tables else self.stand_ins[table]
+        return _called(self.tables, table) or self.stand_ins[table]
 
     def column(self, table: str, name: str) -> str:
         """What a column is called there. Raises TraceError if it isn't there."""
@@ -155,14 +155,24 @@ def exported(store: Store) -> Exported:
     return found
 
 
-def _called(columns: Sequence[str], name: str) -> str | None:
-    """Which of a table's columns is the one of this name, in whatever case, or of its others."""
-    here = {column.casefold(): column for column in reversed(columns)}
-    names = (each.casefold() for each in (name, *ALSO_CALLED.get(name, ())))
-    return next((here[each] for each in names if each in here), None)
+def names_of(name: str) -> tuple[str, ...]:
+    """All names of a column or table, by the one that readers use, which comes first."""
+    return (name, *ALSO_CALLED.get(name, ()))
 
 
-def _have(columns: Sequence[str], names: Iterable[str]) -> bool:
+def _expected() -> set[str]:
+    """All names of the tables that readers use."""
+    return {name for table in NEEDED for name in names_of(table)}
+
+
+def _called(there: Iterable[str], name: str) -> str | None:
+    """By which of its names, in whatever case, a column or table is there; None by none."""
+    found = {each.casefold(): each for each in reversed(list(there))}
+    names = (each.casefold() for each in names_of(name))
+    return next((found[each] for each in names if each in found), None)
+
+
+def _have(columns: Iterable[str], names: Iterable[str]) -> bool:
     return all(_called(columns, name) is not None for name in names)
 
 
@@ -174,9 +184,9 @@ def _stand_ins(tables: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
         alike = [
             name
             for name, here in tables.items()
-            if word in name.upper() and name not in NEEDED and _have(here, columns)
+            if word in name.upper() and name not in _expected() and _have(here, columns)
         ]
-        if wanted not in tables and len(alike) == 1:
+        if _called(tables, wanted) is None and len(alike) == 1:
             found[wanted] = alike[0]
     return found
 
@@ -186,7 +196,7 @@ def table_notes(found: Exported) -> tuple[Note, ...]:
     notes = [
         Note("other table", 1, f"{name} for {wanted}") for wanted, name in found.stand_ins.items()
     ]
-    known = {*NEEDED, *found.stand_ins.values()}
+    known = {*_expected(), *found.stand_ins.values()}
     for name, columns in found.tables.items():
         is_work = _have(columns, ("start", "end", "correlationId", "streamId"))
         if is_work and name not in known and not NOT_WORK.search(name):

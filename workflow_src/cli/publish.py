@@ -16,7 +16,7 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_src.captures.exported import ALSO_CALLED
+from workflow_src.captures.exported import names_of
 from workflow_src.common.arguments import (
     Parser,
     existing_file,
@@ -66,14 +66,15 @@ def clean_export(source: Path, target: Path) -> None:
 def _drop_the_rest(connection: sqlite3.Connection) -> None:
     query = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
     tables = {name for (name,) in connection.execute(query)}
-    for table in tables - EXPORTED.keys() - {"StringIds"}:
+    kept = {name for table in (*EXPORTED, "StringIds") for name in names_of(table)}
+    for table in tables - kept:
         connection.execute(f'DROP TABLE "{table}"')
     used = " UNION ".join(
         f'SELECT "{column}" FROM "{table}" WHERE "{column}" IS NOT NULL'
-        for table, columns in EXPORTED.items()
-        if table in tables
+        for known, columns in EXPORTED.items()
+        for table in tables.intersection(names_of(known))
         for name in columns
-        for column in (name, *ALSO_CALLED.get(name, ()))
+        for column in names_of(name)
     )
     if used and "StringIds" in tables:
         connection.execute(f"DELETE FROM StringIds WHERE id NOT IN ({used})")
