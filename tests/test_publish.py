@@ -131,8 +131,6 @@ def test_an_older_run_is_published_without_the_tables_added_since(tmp_path: Path
     assert list(public_tables(tmp_path)) == ["tables/timings.csv"]
 
 
-NOT_YET = {"2.7B-ctx256-cause", "loops"}
-NOT_YET |= {f"{size}-ctx256-warmup2" for size in ("medium", "xl", "2.7B")}
 PARTLY = {"levers", "profiler"}
 
 
@@ -150,10 +148,8 @@ def test_published_study_tables_are_derived_from_the_published_points(
     # chosen by what the device had free.
     files += sorted([*folder.glob("own-*.json"), *folder.glob("*-limit.json")])
     analyze = importlib.import_module(f"workflow_src.studies.{study}.analyze")
-    # Not measured on a GPU yet: some points of two studies, the cause of the largest model's first
-    # steps, two warm-up steps of three sizes, and the course's loops of attention.
-    points = [file for file in files if file.is_file() or file.stem not in NOT_YET]
-    points = [file for file in points if file.is_file()] if study in PARTLY else points
+    # Of two studies, some points were measured.
+    points = [file for file in files if file.is_file()] if study in PARTLY else files
     table = join(points, analyze.derive, load_rules())
     if hasattr(analyze, "complete"):
         predictions = sorted(published.glob(f"predictions/{study}/*.csv"))

@@ -141,6 +141,14 @@ def grouped(every: Iterable[Line], *columns: str) -> list[list[Line]]:
     return list(found.values())
 
 
+def by_host(every: Iterable[Line]) -> list[list[Line]]:
+    """Lines of each host, those of the host with most of them first.
+
+    Of points from before hosts had ids, it isn't known whether they are of one.
+    """
+    return sorted(grouped(every, "host_id"), key=len, reverse=True)
+
+
 PROCESSES, PERCENTILES = ("fastest_process_ms", "slowest_process_ms"), ("p20_ms", "p80_ms")
 """The ends of what a time was: of single processes, and of samples."""
 

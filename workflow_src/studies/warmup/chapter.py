@@ -10,6 +10,7 @@ from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Cell, Value, difference, median, ratio
 from workflow_src.studies.lines import (
     Line,
+    by_host,
     conditions,
     grouped,
     lines,
@@ -48,7 +49,7 @@ CONDITIONS = {"context": "context", "batch": "batch", "samples": "steps measured
 class Cause:
     """What first steps' time goes to: calls of the host, and trials without two of its causes.
 
-    `cublas`, `code`: which share of it each trial saves, by size and phase.
+    `cublas`, `code`: the least and the most share of it that each saves, where it saves any.
     """
 
     parts: pd.DataFrame
@@ -132,15 +133,18 @@ def worst(runs: Sequence[Line], enough: Value | None) -> Line | None:
 
 
 def phases(runs: Sequence[Line]) -> pd.DataFrame:
-    """A row per size and phase: medians over its runs, and how far each mean is off."""
+    """A row per size and phase: medians over runs of one host, and how far each mean is off."""
     tried = sorted({_steps(run) for run in runs if run.has("warmup_steps")})
     return shown([_phase(group, tried) for group in grouped(runs, "size", "phase")])
 
 
 def _phase(group: Sequence[Line], tried: Sequence[float]) -> dict[str, Cell]:
     runs = [run for run in group if run.ok]
-    first = median(run.value("first_step_ms", "ms") for run in runs)
-    settled = median(run.value("settled_ms", "ms") for run in runs)
+    # A first step is as long as its host is slow; a mean is held against its own run's steps.
+    same = next(iter(by_host(runs)), [])
+    first, settled = (
+        median(run.value(f"{each}_ms", "ms") for run in same) for each in ("first_step", "settled")
+    )
     settling = [run for run in runs if run.has("settled_after_steps")]
     means: dict[str, Cell] = {
         f"mean after {steps:.0f}": median(excess(run) for run in settling if _steps(run) == steps)
