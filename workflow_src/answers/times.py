@@ -12,6 +12,7 @@ from workflow_src.common.thresholds import (
     MATCH_WITHIN,
     REPLAY_AT_LEAST,
     SPREAD_BEYOND,
+    WORKING_FULLY,
 )
 from workflow_src.common.units import MIB_PER_GIB, NS_PER_MS
 from workflow_src.paper.value import (
@@ -108,6 +109,11 @@ class PhaseTimes:
     def working(self) -> Value | None:
         """The share of the unprofiled time for which the device works; None where in doubt."""
         return ratio(self.busy, self.plain, "share", "device / plain") if not self.doubt else None
+
+    @property
+    def waits(self) -> bool:
+        """Whether the device idles for so much of the plain time that launches set its pace."""
+        return self.working is not None and self.working.number < WORKING_FULLY
 
     @property
     def overhead(self) -> Value | None:

@@ -10,7 +10,7 @@ from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.example import example
 from workflow_src.answers.forward_time.compiled import NOT_COMPILED, Compiled, compiled
 from workflow_src.answers.forward_time.pairs import TABLE, pairs
-from workflow_src.answers.forward_time.steps import limited_marks, steps
+from workflow_src.answers.forward_time.steps import power_limited, steps
 from workflow_src.answers.launch_bound import Limit, kernel_us, limit
 from workflow_src.answers.left_out import NOTHING_KNOWN, left_out
 from workflow_src.answers.marks import CAPPED
@@ -23,7 +23,7 @@ from workflow_src.paper.value import Cell, Joined, Marked, Ranged, Value, median
 PHASE = "forward"
 DOUBTFUL = "\N{REFERENCE MARK}"
 BOUND = "\N{DAGGER}"
-"""Stands behind the plain time of cases of short kernels."""
+"""Stands behind the plain time of cases of short kernels; twice where the device waits, too."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def result(tables: Tables) -> ForwardTime:
         matrices=matrices(tables.cases, lambda case: cell(times[case], case in bound)),
         summary=summary(columns, bound),
         marks=frozenset("".join(marks(each, each.case in bound) for each in cases))
-        | limited_marks(tables),
+        | ({CAPPED} if power_limited(tables) else set()),
         example=by_hand(times[chosen]) if chosen else pd.DataFrame(),
         opening=opening(columns),
         left_out=left_out(tables, {case: _why_not(each) for case, each in times.items()}),
@@ -119,8 +119,9 @@ def cell(times: PhaseTimes, bound: bool) -> Cell:
 
 def marks(times: PhaseTimes, bound: bool) -> str:
     """The marks of a plain time."""
-    signs = {BOUND: bound, CAPPED: times.power_limited, DOUBTFUL: not times.comparable}
-    return "".join(sign for sign, there in signs.items() if there)
+    daggers = BOUND * (1 + times.waits) if bound else ""
+    others = {CAPPED: times.power_limited, DOUBTFUL: not times.comparable}
+    return daggers + "".join(sign for sign, there in others.items() if there)
 
 
 def saved_cell(times: PhaseTimes) -> Cell:

@@ -35,10 +35,10 @@ def steps(tables: Tables) -> pd.DataFrame:
     return pd.DataFrame([_row(tables, case) for case in cases], dtype="object")
 
 
-def limited_marks(tables: Tables) -> frozenset[str]:
-    """CAPPED if the table of all phases has it somewhere."""
-    every = (phase_times(tables, case, phase) for case in tables.cases for phase in PHASES)
-    return frozenset({CAPPED} if any(each.power_limited for each in every) else ())
+def power_limited(tables: Tables) -> bool:
+    """Whether the driver lowered the clock for power during steps of some phase."""
+    shares = tables["timings"].get("power_capped_share", pd.Series(dtype=float))
+    return bool((pd.to_numeric(shares, errors="coerce") > 0).any())
 
 
 def _row(tables: Tables, case: CaseKey) -> dict[str, Cell]:
