@@ -18,7 +18,8 @@ from tests.diagnosis.programs import (
 )
 from workflow_src.common.errors import TraceError
 from workflow_src.diagnosis.diagnose import Diagnosis, diagnose
-from workflow_src.diagnosis.finding import MECHANISMS, Finding, Found, Subject
+from workflow_src.diagnosis.finding import MECHANISMS, Finding, Found, Pattern, Subject
+from workflow_src.diagnosis.plain import WITHOUT_PROFILER
 from workflow_src.diagnosis.words import headline, words
 from workflow_src.tables.diagnosis_tables import COLUMNS, DIAGNOSIS_TABLES, diagnosis_tables
 
@@ -66,7 +67,7 @@ def times(count: int, place: Place) -> Place:
 
 
 def selects(program: Program, step: int) -> None:
-    fetches(4, "reduce_kernel<count>")(program, step)
+    fetches(4, "cub::DeviceReduceSingleTileKernel")(program, step)
     program.launch("cub::DeviceSelectSweepKernel", takes=1)
 
 
@@ -123,7 +124,8 @@ def compiles(program: Program, step: int) -> None:
 FAULTS: list[tuple[str, str, float, dict[str, Place]]] = [
     # The host waits for work of 400 us from the copy, or the wait itself, 60 us after its launch.
     ("item", "step/forward", 350, {"forward": after(400, fetches(4))}),
-    ("selection", "step/forward", 290, {"forward": after(400, selects)}),
+    # Without five calls: the count, the copy and its wait, which ends 470 after, the selection.
+    ("selection", "step/forward", 470, {"forward": after(400, selects)}),
     # Four kernels find what differs before the host learns how much: six calls.
     ("selection", "step/forward", 6 * 60, {"forward": fetches(
         8, "DeviceRadixSort", "adjacent_difference", "DeviceScan", "DeviceSelectSweep")}),
@@ -134,7 +136,8 @@ FAULTS: list[tuple[str, str, float, dict[str, Place]]] = [
      {"end": times(10, fetches(4, "reduce_kernel<Norm>"))}),
     ("debug_checks", "step/forward", 8 * 4 * 60,
      {"every": times(2, fetches(1, "vectorized_elementwise_kernel<isnan>", "reduce_kernel<any>"))}),
-    ("host_scalars", "step/forward", 4 * 70, {"every": lambda program, _:
+    # A copy and a wait, and the host's gaps before both.
+    ("host_scalars", "step/forward", 4 * 125, {"every": lambda program, _:
      program.copy(TO_DEVICE, 4, PAGEABLE)}),
     ("pageable_batch", "step/data", 800, {"data": lambda program, _:
      program.copy(TO_DEVICE, 10**6, PAGEABLE, takes=800)}),
@@ -152,6 +155,8 @@ FAULTS: list[tuple[str, str, float, dict[str, Place]]] = [
     ("zero_fills", "step", 20 * 60, {"begin": times(20, lambda program, _: program.fill())}),
     ("empty_cache", "step", 600, {"end": frees, "block2": allocates}),
     ("allocator_retries", "step/forward/block.2", 600, {"block2": retries}),
+    ("small_collectives", "step", 9 * 60, {"end": times(10, lambda program, _:
+     program.launch("ncclDevKernel_AllReduce_Sum_f32_RING_LL", takes=10))}),
     ("forward_twice", "step/forward", 9 * 60, {"forward": passes}),
     ("evaluation", "step/evaluation", 9 * 60, {"end": evaluates}),
     ("recomputation", "step/backward", 8 * 60, {"backward": recomputes}),
@@ -172,6 +177,19 @@ def test_a_fault_is_named_first_with_what_it_costs(
 
 def specific(diagnosis: Diagnosis) -> list[str]:
     return [each.key for each in diagnosis.findings if not MECHANISMS[each.key].general]
+
+
+def test_calls_that_ask_for_a_kernel_in_each_step_load_nothing(tmp_path: Path) -> None:
+    # As cub does before each scan; the first one loads the kernel, in step 2 as in the capture.
+    def asks(program: Program, step: int) -> None:
+        if step >= 2:
+            program.call("cudaFuncGetAttributes", cost=2000 if step == 2 else 6)
+            program.launch("DeviceScanKernel")
+
+    subject = Subject.of(training_loop(tmp_path, forward=asks).attributed(), 1)
+    (found,) = MECHANISMS["recompilation"].find(subject)
+    assert found.calls == 1 / 5
+    assert found.host_ms == pytest.approx(2.055 / 5)
 
 
 @pytest.mark.parametrize("takes", [35, 200])
@@ -197,6 +215,35 @@ def test_a_host_that_is_kept_from_running_is_named(
     assert first.saves_ms == pytest.approx(program.held / 1000 / steps, rel=0.1)
 
 
+def held(*kernels: str) -> Place:
+    """Another thread takes the interpreter before each of some launches, for 2 ms or a bit more."""
+
+    def hold(program: Program, step: int) -> None:
+        for kernel in kernels:
+            program.now += 2000 + 50 * (step % 2)
+            program.launch(kernel)
+
+    return hold
+
+
+def test_a_thread_that_takes_the_interpreter_at_the_same_places_is_named(tmp_path: Path) -> None:
+    places = {"begin": "ab", "block2": "cd", "backward": "ef", "end": "gh"}
+    program = training_loop(tmp_path, **{place: held(*names) for place, names in places.items()})
+    diagnosis = diagnosed(program)
+    assert specific(diagnosis) == ["other_thread"]
+    # In steps 1 to 4 each hold takes 2,025 us on average; the gap before each launch stays.
+    assert diagnosis.findings[0].saves_ms == pytest.approx(8 * 2.025, rel=0.01)
+    # A plain step of 35 calls, of nsys' usual share, in which the thread comes less often.
+    calls_us = 35 * 60 * WITHOUT_PROFILER["nsys"].usual
+    plain = diagnosed(program, plain_ns=(calls_us + 3000) * 1000)
+    assert plain.findings[0].saves_ms == pytest.approx(3.0, rel=0.02)
+
+
+def test_hooks_of_a_few_modules_that_sleep_are_no_other_thread(tmp_path: Path) -> None:
+    program = training_loop(tmp_path, every=sleeps(2000), clip=held("a"), end=held("b"))
+    assert "other_thread" not in specific(diagnosed(program))
+
+
 def waits_for_batch(program: Program, step: int) -> None:
     """Torch waits for a batch in its own range, in every other step for 9 ms.
 
@@ -209,7 +256,7 @@ def waits_for_batch(program: Program, step: int) -> None:
 def test_a_loader_that_is_late_in_some_steps_is_no_stall(tmp_path: Path) -> None:
     # The mean is of the steps 1 to 4, two of which are late.
     first = diagnosed(training_loop(tmp_path, begin=waits_for_batch)).findings[0]
-    assert (first.key, first.place.calls) == ("slow_loader", 2 / 4)
+    assert (first.key, first.place.calls, first.place.pattern.steps) == ("slow_loader", 1, 2)
     assert first.place.host_ms == pytest.approx(2 * 9 / 4, rel=0.01)
 
 
@@ -316,18 +363,58 @@ def test_each_mechanism_has_its_words_and_its_lines_in_the_docs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("calls", "plain", "said"),
+    ("calls", "pattern", "plain", "said"),
     [
-        (1858.2, False, "1858 times a step in `step` and waits 9.00 ms for it; without it a step"),
-        (2.0, False, " 2 times a step "),
-        (0.4, True, " 0.4 times a step in `step` and waits 9.00 ms for it (as recorded); without"),
+        (1858, (5, 5), False, "1858 times a step in `step` and waits 9.00 ms for it; without it a"),
+        (1, (5, 5), True, " once a step in `step` and waits 9.00 ms for it (as recorded); without"),
+        (2, (2, 5), False, " 2 times a step in `step` and waits 9.00 ms for it, in 2 of 5 steps; "),
+        (2, (1, 5, True), False, "for it, in the first of 5 steps; without it a step"),
     ],
 )
-def test_a_headline_has_whole_counts_and_says_which_times_are_recorded(
-    calls: float, plain: bool, said: str
+def test_a_headline_says_in_which_steps_and_how_often_and_which_times_are_recorded(
+    calls: float, pattern: tuple[int, ...], plain: bool, said: str
 ) -> None:
-    finding = Finding("item", Found("step", calls, 9, 0, (), ""), 1, 1)
+    finding = Finding("item", Found("step", calls, 9, 0, (), "", Pattern(*pattern)), 1, 1)
     assert said in headline(finding, 6, plain)
+
+
+def test_a_copy_in_one_step_has_its_bytes_and_one_in_the_first_alone_costs_nothing(
+    tmp_path: Path,
+) -> None:
+    def saves(program: Program, step: int) -> None:
+        if step == 3:
+            for _ in range(2):
+                program.copy(TO_HOST, 500_000, PAGEABLE, takes=800)
+        if step == 0:
+            program.copy(TO_HOST, 4, PINNED)
+
+    tables = diagnosis_tables(training_loop(tmp_path, end=saves).attributed())
+    columns = ["mechanism", "in_steps", "of_steps", "first_only", "calls", "copied_bytes"]
+    (save, *_), (fetch, *_) = (tables[name][columns].values for name in ("findings", "smaller"))
+    assert save.tolist() == ["blocking_save", 1, 5, False, 2, 1_000_000]
+    assert tables["findings"]["headline"][0].startswith(
+        "In 1 of 5 steps data is copied to the host in `step`, 2 times each, and the host waits "
+    )
+    assert fetch.tolist() == ["item", 1, 5, True, 1, 4]
+    assert tables["smaller"]["saves_ms"][0] == 0
+
+
+def test_what_a_step_does_is_told_by_kind_and_part_on_the_device_and_on_the_host(
+    tmp_path: Path,
+) -> None:
+    # Each of 27 launches takes the host 60 us, and the device 35; the loader's sleep comes before
+    # forward's first.
+    tables = diagnosis_tables(training_loop(tmp_path, data=sleeps(4000)).attributed())
+    work, calls = (
+        tables[name].set_index(["path", column])
+        for name, column in (("step_work", "family"), ("step_calls", "what"))
+    )
+    assert work.loc[("step/backward", "elementwise"), "calls"] == 8
+    assert work.loc[("step/backward", "elementwise"), "device_ms"] == pytest.approx(8 * 0.035)
+    assert work["share"].sum() == pytest.approx(1) and work["calls"].sum() == 27
+    assert calls["host_ms"].sum() == pytest.approx(4 + 27 * 0.06)
+    assert calls.index[0] == ("step/forward", "elementwise")
+    assert calls["share"].sum() == pytest.approx(1)
 
 
 def test_the_host_takes_no_longer_than_the_steps_that_the_mean_is_of(tmp_path: Path) -> None:
@@ -344,13 +431,15 @@ def test_a_finding_takes_what_it_takes_in_the_steps_that_its_saving_is_of(tmp_pa
     program = training_loop(tmp_path, data=sleeps(4000, 1, 2, 3, 4))
     overview = diagnosis_tables(program.attributed())
     loader, step = overview["findings"].iloc[0], overview["diagnoses"].iloc[0]
-    assert loader["mechanism"] == "slow_loader" and loader["calls"] == pytest.approx(1)
+    assert loader["mechanism"] == "slow_loader"
+    assert (loader["calls"], loader["in_steps"], loader["of_steps"]) == (1, 4, 5)
     assert loader["host_ms"] == pytest.approx(loader["saves_ms"]) == pytest.approx(4, rel=0.01)
-    # 27 calls of 60 us and the sleep: without it the device's 27 * 36 us are left, and the rest.
-    parts = [step[name] for name in ("named_ms", "device_left_ms", "unnamed_ms")]
-    assert parts == pytest.approx([4, 27 * 0.036, 27 * 0.024], abs=0.06)
+    # 27 launches of 60 us and the sleep: without it the device's 27 * 36 us are left, and of the
+    # launches' what goes beyond.
+    parts = [step[f"{name}_ms"] for name in ("named", "device_left", "launching", "unnamed")]
+    assert parts == pytest.approx([4, 27 * 0.036, 27 * 0.024, 0], abs=0.06)
     assert sum(parts) == pytest.approx(step["step_ms"]) and step["pace"] == "the host"
-    assert step["launches"] == 27 and step["launching_ms"] == pytest.approx(27 * 0.06)
+    assert step["launches"] == 27
 
 
 def test_the_tables_of_a_diagnosis_say_the_same_of_each_process(tmp_path: Path) -> None:

@@ -134,10 +134,22 @@ def test_a_kernel_that_had_no_room_beside_a_later_one_waits_as_long(tmp_path: Pa
     program = Program(tmp_path).does(LAUNCH, 100, 110, at=112, length=300, stream=7)
     program.does(LAUNCH, 120, 130, at=614, length=100, stream=7)
     recording = program.does(LAUNCH, 140, 150, at=413, length=200, stream=9).recording()
-    assert recording.work["gap_ns"].tolist()[1::3] == [202 * US] * 3
+    assert recording.ties.to_numpy().tolist()[3:] == [[n + 1, n, 202 * US] for n in (0, 3, 6)]
     assert check(recording).error == pytest.approx(0, abs=1e-3)
     shorter = replay(recording, [ScaleWork(np.array([0]), 0.5)])
     assert (replay(recording).work_end_ns - shorter.work_end_ns)[:2].tolist() == [150 * US] * 2
+
+
+def test_such_a_wait_counts_from_the_latest_end_of_earlier_work(tmp_path: Path) -> None:
+    # Stream 7 is free at 162. A kernel of stream 8 ends at 412, and one launched later at 614.
+    program = Program(tmp_path).does(LAUNCH, 100, 110, at=112, length=50, stream=7)
+    program.does(LAUNCH, 120, 130, at=132, length=280, stream=8)
+    program.does(LAUNCH, 140, 150, at=614, length=100, stream=7)
+    recording = program.does(LAUNCH, 160, 170, at=413, length=200, stream=9).recording()
+    assert [2, 1, 202 * US] in recording.ties.to_numpy().tolist()
+    # Of the 280, half: it starts at 474 instead of 614.
+    shorter = replay(recording, [ScaleWork(np.array([1]), 0.5)])
+    assert (replay(recording).work_end_ns - shorter.work_end_ns)[2] == 140 * US
 
 
 def test_a_start_that_nothing_explains_makes_a_step_not_understood(tmp_path: Path) -> None:

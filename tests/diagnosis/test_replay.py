@@ -19,7 +19,7 @@ from workflow_src.diagnosis.changes import (
     ScaleHost,
     ScaleWork,
 )
-from workflow_src.diagnosis.plain import plain
+from workflow_src.diagnosis.plain import Share, plain
 from workflow_src.diagnosis.replay import bounds, replay
 
 KERNEL = [(0, 50)]
@@ -149,10 +149,12 @@ def test_a_host_that_the_device_hides_is_as_fast_without_its_profiler_as_others_
     hidden = Model([[Call(10_000, 6_000, [(0, 100_000)])] * 4]).recording()
     takes = replay(hidden).step_ns
     assert plain(hidden, takes).factor == 1
-    assert plain(hidden, takes, slowest=0.65).factor == 0.65
+    assert plain(hidden, takes, share=Share(0.3, 0.4, 0.65)).factor == 0.65
     # Where the host is seen, its time does.
     seen = Model([[Call(10_000, 6_000, [(0, 4_000)])] * 4]).recording()
-    assert plain(seen, 60_000, slowest=0.65).factor == pytest.approx(56 / 64, abs=0.01)
+    assert plain(seen, 60_000, share=Share(0.3, 0.4, 0.65)).factor == pytest.approx(
+        56 / 64, abs=0.01
+    )
 
 
 def test_each_step_and_each_run_of_calls_gets_a_graph_of_its_own() -> None:

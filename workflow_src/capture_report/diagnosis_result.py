@@ -5,12 +5,20 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from workflow_src.capture_report.findings_result import (
+    finding_rows,
+    ordered,
+    saves_beyond,
+    smaller_rows,
+    text_of,
+)
+from workflow_src.capture_report.shown import FIRST_SCREEN
 from workflow_src.common.table_schema import Column, columns
-from workflow_src.common.thresholds import SETS_THE_PACE
+from workflow_src.common.thresholds import RECORDED_BEYOND, SETS_THE_PACE
 from workflow_src.diagnosis.diagnose import Pace
 from workflow_src.diagnosis.finding import MECHANISMS
 from workflow_src.paper.markdown import records
-from workflow_src.paper.value import Cell, Rows, Value, difference, rows_of, value
+from workflow_src.paper.value import Cell, Rows, Value, rows_of, value
 from workflow_src.placing.updates import BETWEEN_UPDATES
 
 Tables = Mapping[str, pd.DataFrame]
@@ -27,13 +35,17 @@ WARM_UP = r"(?i)warm.?up"
 
 SHOWN: Mapping[str, tuple[str, ...]] = {
     ACCOUNT: (
-        "process", "step_ms", "pace", "named_ms", "device_left_ms", "unnamed_ms", "launches",
-        "launching_ms",
+        "process", "step_ms", "pace", "host_alone_ms", "device_alone_ms", "named_ms",
+        "device_left_ms", "launching_ms", "unnamed_ms",
     ),
     "diagnoses": (
         "process", "steps", "recorded_ms", "host_ms", "blocked_ms", "device_ms",
-        "collective_wait_ms", "step_ms", "device_alone_ms", "host_alone_ms",
+        "collective_wait_ms", "launches",
     ),
+    "step_work": (
+        "process", "family", "precision", "path", "example", "calls", "device_ms", "share",
+    ),
+    "step_calls": ("process", "what", "path", "calls", "host_ms", "blocked_ms", "share"),
     "waits": ("process", "call", "path", "calls", "blocked_ms"),
     "copies": (
         "process", "direction", "source", "target", "path", "copies", "bytes", "device_ms",
@@ -48,6 +60,9 @@ SHOWN: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 """The columns of each CSV that the report shows as they are."""
 
+CONTENTS = {"step_work": Pace.HOST, "step_calls": Pace.DEVICE}
+"""What a step does, on the device and on the host, and who sets the pace where it isn't shown."""
+
 
 @dataclass(frozen=True)
 class Misunderstood:
@@ -58,20 +73,28 @@ class Misunderstood:
 
 
 @dataclass(frozen=True)
+class Unlike:
+    """The time of a step as recorded, and the plain one, where they are far apart."""
+
+    recorded: Value
+    plain: Value
+
+
+@dataclass(frozen=True)
 class Needs:
     """Which of the report's notes its tables need.
 
     few: the steps, if they are few; warm_up: whether they are named so; launches: whether launches
-    set the pace; host: whether the host's time counts, so that a profiler's does; rare: whether a
-    finding isn't in each step; waiting: whether the host only waits for the device; updates:
-    whether steps lie between updates.
+    set the pace; host: whether the host's time counts, so that a profiler's does; beyond: whether
+    a finding saves more than it takes of host or device; waiting: whether the host only waits for
+    the device; updates: whether steps lie between updates.
     """
 
     few: Value | None
     warm_up: bool
     launches: bool
     host: bool
-    rare: bool
+    beyond: bool
     waiting: bool
     updates: bool
 
@@ -82,8 +105,9 @@ class Diagnosed:
 
     steps: whether there are any that could be diagnosed; plain: whether savings are of the plain
     step; problem: why some process couldn't be diagnosed, or not with the plain time given;
-    headline: of the finding that is said first; needs: which notes the tables need; tables: those
-    that the report shows, by the names of their CSVs, and ACCOUNT.
+    headline: of the finding that is said first; unlike: if the recording is unlike the plain step;
+    needs: which notes the tables need; tables: those that the report shows, by the names of their
+    CSVs, and ACCOUNT.
     """
 
     steps: bool
@@ -91,6 +115,7 @@ class Diagnosed:
     problem: str | None
     headline: str | None
     misunderstood: Misunderstood | None
+    unlike: Unlike | None
     needs: Needs
     tables: Tables
 
@@ -99,14 +124,19 @@ def diagnosed(tables: Tables, several: bool) -> Diagnosed:
     """What the tables of a diagnosis say; `several` processes are named."""
     rows = tables["diagnoses"]
     known = rows[rows["recorded_ms"].notna()]
-    findings = _ordered(tables["findings"])
+    findings = ordered(tables["findings"])
     of_steps = {ACCOUNT: known[known["step_ms"].notna()], "diagnoses": known}
     off = known[~known["understood"].astype(bool)]
     shown = {
-        "findings": _findings(findings, several),
+        "findings": finding_rows(findings, several),
+        "smaller": smaller_rows(tables["smaller"], several),
         **{
             name: _table(of_steps[name] if name in of_steps else tables[name], name, several)
             for name in SHOWN
+        },
+        **{
+            name: _table(_contents(known, tables[name], beside), name, several)
+            for name, beside in CONTENTS.items()
         },
     }
     return Diagnosed(
@@ -115,6 +145,7 @@ def diagnosed(tables: Tables, several: bool) -> Diagnosed:
         problem=next((str(each) for each in rows["problem"] if not pd.isna(each)), None),
         headline=str(findings["headline"].iloc[0]) if len(findings) else None,
         misunderstood=_misunderstood(off) if len(off) else None,
+        unlike=_unlike(known),
         needs=_needs(known, findings, tables["steps"]),
         tables=shown,
     )
@@ -130,22 +161,36 @@ def _needs(known: pd.DataFrame, findings: pd.DataFrame, steps: pd.DataFrame) -> 
         warm_up=bool(path.str.contains(WARM_UP).any()),
         launches=bool(findings["mechanism"].map(lambda key: MECHANISMS[key].general).any()),
         host=bool((known["pace"] != Pace.DEVICE).any()),
-        rare=bool((findings["calls"] < 1).any()),
+        beyond=saves_beyond(findings),
         waiting=bool(busy and on_host and not known["understood"].astype(bool).all()),
         updates=bool(path.str.contains(BETWEEN_UPDATES, regex=False).any()),
     )
 
 
+def _unlike(known: pd.DataFrame) -> Unlike | None:
+    """Of the first process whose recorded step is many times as long as its plain one."""
+    plain = known["plain"].astype(bool)
+    rows = known[plain & (known["recorded_ms"] > RECORDED_BEYOND * known["step_ms"])][:1]
+    if rows.empty:
+        return None
+    source = rows_of("diagnoses", rows)
+    recorded, plain_ms = (
+        Value(float(rows[name].iloc[0]), "ms", (source,), name)
+        for name in ("recorded_ms", "step_ms")
+    )
+    return Unlike(recorded, plain_ms)
+
+
+def _contents(known: pd.DataFrame, rows: pd.DataFrame, other: Pace) -> pd.DataFrame:
+    """The largest rows of one side, of processes whose pace isn't set by the other one."""
+    asked = known.loc[known["pace"] != other, "process"]
+    shown = rows[rows["process"].isin(asked)]
+    return shown.sort_values("share", ascending=False, kind="stable")[:FIRST_SCREEN]
+
+
 def _steps_of(rows: pd.DataFrame) -> Value:
     """How many steps the first of some processes has."""
     return Value(int(rows["steps"].iloc[0]), "count", (rows_of("diagnoses", rows[:1]),), "steps")
-
-
-def _ordered(findings: pd.DataFrame) -> pd.DataFrame:
-    """Findings of the process first whose first one saves most; each place of one kind once."""
-    most = findings.groupby("process")["saves_ms"].transform("first").fillna(0)
-    order = most.sort_values(ascending=False, kind="stable").index
-    return findings.loc[order].drop_duplicates(["mechanism", "path"])
 
 
 def _misunderstood(rows: pd.DataFrame) -> Misunderstood:
@@ -156,27 +201,6 @@ def _misunderstood(rows: pd.DataFrame) -> Misunderstood:
         for name in ("replayed", "recorded")
     )
     return Misunderstood(replayed, recorded)
-
-
-def _findings(findings: pd.DataFrame, several: bool) -> pd.DataFrame:
-    """A row per finding: what it takes, a step without it, and without all so far."""
-    lines = []
-    for number, row in zip(findings.index, records(findings), strict=True):
-        source = Rows("findings", (number,))
-        step, saves, all_saved = (
-            value(row[name], "ms", source, formula=name)
-            for name in ("step_ms", "saves_ms", "saves_with_above_ms")
-        )
-        line: list[Cell] = [str(row["process"])] if several else []
-        line += [str(row["name"]), _text(row["path"]), _text(row["example"])]
-        line += [value(row["calls"], "", source)]
-        line += [value(row[name], "ms", source) for name in ("host_ms", "device_ms")]
-        line += [saves, difference(step, saves), difference(step, all_saved), str(row["remedy"])]
-        lines.append(line)
-    heads = ["what", "where", "for example", "times a step", "host, ms", "device, ms", "saves, ms"]
-    heads += ["without it, ms", "without all so far, ms", "what to do"]
-    shown = pd.DataFrame(lines, columns=(["process"] if several else []) + heads, dtype="object")
-    return shown if len(shown) == 0 else shown.loc[:, shown.notna().any().to_numpy()]
 
 
 def _table(rows: pd.DataFrame, name: str, several: bool) -> pd.DataFrame:
@@ -194,10 +218,6 @@ def _table(rows: pd.DataFrame, name: str, several: bool) -> pd.DataFrame:
 
 def _cell(cell: object, column: Column, source: Rows) -> Cell:
     if column.is_number:
-        return value(cell, column.unit, source, formula=column.column)
-    return _text(cell)
-
-
-def _text(cell: object) -> str | None:
-    """A text; None, a dash, for an empty one."""
-    return None if pd.isna(cell) else str(cell)  # type: ignore[call-overload]
+        whole = not column.unit and float(str(cell)).is_integer()
+        return value(cell, "count" if whole else column.unit, source, formula=column.column)
+    return text_of(cell)

@@ -21,7 +21,7 @@ class Verdict(StrEnum):
     """What is said first: the finding that saves most, or why nothing is said."""
 
     FINDING = "{finding}"
-    NOTHING_STANDS_OUT = f"{NOTHING}. How a step divides stands below."
+    NOTHING_STANDS_OUT = f"{NOTHING}. What a step does stands below."
     NOT_UNDERSTOOD = (
         "Nothing is said of savings: replayed from its calls, a step takes {replayed} ms instead "
         "of the recorded {recorded} ms, and {tolerance} more or less is allowed. What was looked "
@@ -71,18 +71,20 @@ class More(StrEnum):
         "Savings are of the step under its profiler, which makes every launch dearer. The setting "
         "`capture_step_ms` takes the time of a step without one, as a trainer logs it."
     )
+    UNLIKE = (
+        "Recorded, a step takes {recorded_step} ms, plain {plain_step} ms: most of the recorded "
+        "time is the profiler's, which costs more in some calls than in others. What the host "
+        "takes, and savings of it, may be off several times."
+    )
     SEVERAL = (
-        "Findings stand in the order of what each saves alone. Rows may share kernels, and one "
-        "that is gone may hide or uncover another: the column `without all so far` has each row "
-        "with all rows above it."
+        "Findings stand in the order of what each saves alone; the column `without all so far` has "
+        "each row with all rows above it, which may share its kernels."
     )
-    LAUNCHES = (
-        "The row on launches comes last and is a limit, all work launched at once; every small "
-        "program has it."
+    BEYOND = (
+        "While the host waits nothing is launched, and then the device waits: a finding may save "
+        "more than it takes of either."
     )
-    RARE = (
-        "A finding with less than 1 time a step isn't in each step; its times are means over all."
-    )
+    LAUNCHES = "The row on launches is a limit, all work launched at once; small programs have it."
     WAITING = (
         "A device works nearly all of the time here, so what the host waits for is that work: such "
         "rows come last."
@@ -136,8 +138,10 @@ def where(found: Captured) -> Headline:
 
 def _slots(found: Captured) -> Mapping[str, Cell]:
     leader, waiting, off = found.leader, found.waiting, found.diagnosed.misunderstood
-    finding = found.diagnosed.headline
+    finding, unlike = found.diagnosed.headline, found.diagnosed.unlike
     return {
+        "recorded_step": unlike.recorded if unlike else None,
+        "plain_step": unlike.plain if unlike else None,
         "problem": found.problem,
         "finding": Markup(finding) if finding else None,
         "tolerance": in_percent(REPLAYED_WITHIN),
@@ -186,9 +190,10 @@ def _more(found: Captured) -> list[More]:
         More.CUT: found.cut,
         More.PLAIN: saves and diagnosed.plain,
         More.PROFILED: saves and not diagnosed.plain and needs.host,
+        More.UNLIKE: diagnosed.unlike is not None,
         More.SEVERAL: saves and len(diagnosed.tables["findings"]) > 1,
         More.LAUNCHES: saves and needs.launches,
-        More.RARE: needs.rare,
+        More.BEYOND: saves and needs.beyond,
         More.WAITING: needs.waiting,
         More.FEW: needs.few is not None,
         More.WARM_UP: needs.warm_up,

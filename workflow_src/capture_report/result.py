@@ -32,7 +32,8 @@ OPERATORS = "time of operators on a CPU, as no device work was read,"
 
 READ = (
     "paths", "kernels", "unplaced", "steps", "idle", "summary", "notes", "certificate",
-    "diagnoses", "findings", "waits", "copies", "gaps", "step_differences", "idle_causes",
+    "diagnoses", "findings", "smaller", "step_work", "step_calls", "waits", "copies", "gaps",
+    "step_differences", "idle_causes",
 )  # fmt: skip
 
 

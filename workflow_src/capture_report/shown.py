@@ -5,6 +5,9 @@ import pandas as pd
 FIRST, SHOWN, PAGE = 10, 30, 1000
 """Rows of a table in Markdown, fewer of the diagnosis', and on the page; the CSVs have all."""
 
+FIRST_SCREEN = 6
+"""At most so many rows have the tables of what a step does, and of what saves little."""
+
 
 def most(rows: pd.DataFrame, column: str, count: int = PAGE) -> pd.DataFrame:
     """The rows with the most in a column of numbers, in their order."""

@@ -186,21 +186,24 @@ class ScaleHost:
     """Of the host's own time between calls, and of their cost, the first up_to_ns is scaled.
 
     What a profiler adds, it adds for each call and range: a long sleep is no longer for it. Nor is
-    what makes a gap longer than running_ns, one for each call, if that is known. Calls beside the
-    loop stay.
+    what makes a gap longer than running_ns, one for each call, if that is known: that part, in
+    which the host didn't run, is scaled by held. Calls beside the loop stay.
     """
 
     factor: float
     up_to_ns: int
     running_ns: Indices | None = None
+    held: float = 1.0
 
     def apply(self, plan: Plan) -> None:
         """Change the plan."""
         own = ~plan.recording.calls["beside"].to_numpy()
         running = plan.gap_ns if self.running_ns is None else self.running_ns
+        beyond = np.maximum(plan.gap_ns - running, 0)
         for times, most in ((plan.gap_ns, running), (plan.cost_ns, plan.cost_ns)):
             scaled = np.clip(np.minimum(times, most)[own], 0, self.up_to_ns)
             times[own] -= np.rint(scaled * (1 - self.factor)).astype(np.int64)
+        plan.gap_ns[own] -= np.rint(beyond[own] * (1 - self.held)).astype(np.int64)
 
 
 Change = (

@@ -10,7 +10,7 @@ import numpy as np
 from workflow_src.common.intervals import Indices
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.changes import Mask, Plan, ScaleHost, ScaleWork
-from workflow_src.diagnosis.finding import Found, Subject
+from workflow_src.diagnosis.finding import Found, Pattern, Subject
 from workflow_src.diagnosis.recording import Recording
 from workflow_src.diagnosis.replay import changed
 
@@ -21,17 +21,22 @@ def first_counted(recording: Recording) -> int:
     return int(steps["last_call"].iloc[0]) + 1 if len(steps) > 1 else int(steps["call"].iloc[0])
 
 
+def counted_steps(recording: Recording) -> int:
+    """How many steps these are."""
+    return max(len(recording.steps) - 1, 1)
+
+
 @dataclass(frozen=True)
 class _Removed:
     """What changes take away: host_ns of each call, device_ns of each activity, and what they are.
 
-    calls: which calls are touched, themselves or by their work; counted: which calls count.
+    calls, work: which are touched, themselves or a call by its work and work by its call.
     """
 
     host_ns: Indices
     device_ns: Indices
     calls: Mask
-    counted: Mask
+    work: Mask
 
 
 def _removed(recording: Recording, found: Found) -> _Removed:
@@ -47,8 +52,8 @@ def _removed(recording: Recording, found: Found) -> _Removed:
     for change in found.changes:
         if not isinstance(change, ScaleHost):
             touched[work[change.work] if isinstance(change, ScaleWork) else change.calls] = True
-    counted = np.arange(len(calls)) >= first_counted(recording)
-    return _Removed(host, device, touched[:-1], counted)
+    touched[-1] = False
+    return _Removed(host, np.maximum(device, 0), touched[:-1], touched[work])
 
 
 def _share(amounts: Indices | Mask, counted: Mask, otherwise: float) -> float:
@@ -58,27 +63,47 @@ def _share(amounts: Indices | Mask, counted: Mask, otherwise: float) -> float:
 
 
 def with_cost(subject: Subject, found: Found) -> Found:
-    """A place with calls, host_ms and device_ms of the steps that count.
+    """A place with host_ms and device_ms of the steps that count, its pattern, and calls by that.
 
-    They are the mechanism's own, which it gives over all steps; and no less than what the changes
-    take away.
+    The times are the mechanism's own, which it gives over all steps; and no less than what the
+    changes take away. Of what is in the first step alone they are those of that step.
     """
     recording = subject.recording
     removed = _removed(recording, found)
-    counted, work = removed.counted, recording.work["call"].to_numpy()
+    counted = np.arange(len(recording.calls)) >= first_counted(recording)
+    work = recording.work["call"].to_numpy()
     of_work = (work >= 0) & np.append(counted, False)[work]
-    steps = max(len(recording.steps) - 1, 1)
+    steps = counted_steps(recording)
     times = len(recording.steps) / steps
     calls = _share(removed.calls, counted, 1 / times)
+    lasted = (recording.work["end_ns"] - recording.work["start_ns"]).to_numpy()
+    touched = _share(lasted * removed.work, of_work, calls)
     host = found.host_ms * times * _share(removed.host_ns, counted, calls)
-    device = found.device_ms * times * _share(np.maximum(removed.device_ns, 0), of_work, calls)
+    device = found.device_ms * times * _share(removed.device_ns, of_work, touched)
     least = [
         float(ns.sum()) / NS_PER_MS / steps
         for ns in (removed.host_ns[counted], removed.device_ns[of_work])
     ]
-    return replace(
-        found,
-        calls=found.calls * times * calls,
-        host_ms=max(host, least[0]),
-        device_ms=max(device, least[1]),
-    )
+    often, pattern = _pattern(subject, found.calls, removed)
+    host_ms, device_ms = max(host, least[0]), max(device, least[1])
+    if pattern.first:
+        host_ms, device_ms = (ms * pattern.recorded for ms in (found.host_ms, found.device_ms))
+    return replace(found, calls=often, host_ms=host_ms, device_ms=device_ms, pattern=pattern)
+
+
+def _pattern(subject: Subject, calls: float, removed: _Removed) -> tuple[float, Pattern]:
+    """How often a place occurs in a step in which it does, the median of these, and its pattern.
+
+    calls: its mean over all steps. What is between two steps belongs to the later one.
+    """
+    last, recorded = subject.recording.steps["last_call"].to_numpy(), subject.step_count
+    step = np.searchsorted(last, np.flatnonzero(removed.calls))
+    touched = np.bincount(step, minlength=recorded)[:recorded]
+    occurs = np.flatnonzero(touched)
+    if not len(occurs):
+        return calls, Pattern(recorded, recorded)
+    often = calls * recorded * float(np.median(touched[occurs])) / touched.sum()
+    copied = subject.copies["bytes"].reindex(np.flatnonzero(removed.work))
+    copied_bytes = 0.0 if copied.isna().any() else float(copied.sum()) / len(occurs)
+    first = recorded > 1 and occurs.tolist() == [0]
+    return max(round(often), 1), Pattern(len(occurs), recorded, first, copied_bytes)

@@ -111,8 +111,9 @@ def timed(
 
     launched_ns: when the call that launched each activity would return if nothing held it up.
     Delays and gaps are as recorded, but none is longer than usual: what made an activity wait
-    longer must be in the model, or its replay shows that it isn't. But for a kernel that waited
-    for the device while one of another lane ran that was launched later: its gap stays.
+    longer must be in the model, or its replay shows that it isn't. But a kernel that waited for the
+    device while one of another lane ran that was launched later starts as long as recorded after
+    the latest end of work that was launched before it.
     """
     start, end, before = work["start_ns"].to_numpy(), work["end_ns"].to_numpy(), lane_before(work)
     freed = np.where(before == NOWHERE, BEFORE_ALL, end[before])
@@ -129,8 +130,20 @@ def timed(
     observed = _observed(work, late)
     later = observed["after"] > observed["work"]
     contended = observed.loc[later & (freed[observed["work"]] > BEFORE_ALL), "work"]
-    prompt.loc[contended, "gap_ns"] = gap[contended]
-    return prompt, pd.concat([ordered, observed[~later]], ignore_index=True)
+    parts = [ordered, observed[~later], _after_earlier(work, contended.to_numpy(dtype=np.int64))]
+    return prompt, pd.concat(parts, ignore_index=True)
+
+
+def _after_earlier(work: pd.DataFrame, rows: Indices) -> pd.DataFrame:
+    """Ties of some activities to the one launched before each that ended last before its start."""
+    start, end = work["start_ns"].to_numpy(), work["end_ns"].to_numpy()
+    by_end = np.argsort(end, kind="stable")
+    found: list[tuple[int, int, int]] = []
+    for row, at in zip(rows, np.searchsorted(end[by_end], start[rows], side="right"), strict=True):
+        after = next((other for other in by_end[:at][::-1] if other < row), None)
+        if after is not None:
+            found.append((row, after, start[row] - end[after]))
+    return pd.DataFrame(found, columns=list(NO_TIES), dtype="int64")
 
 
 def _usual(values: Indices, otherwise: int) -> int:

@@ -1,20 +1,34 @@
 """What is wrong with a step, and what it costs: every mechanism's places, replayed without them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import nan
 
+import numpy as np
+
 from workflow_src.common.intervals import Indices, Union
-from workflow_src.common.thresholds import FINDING_AT_LEAST, FINDING_OF_ITS_OWN, SETS_THE_PACE
+from workflow_src.common.thresholds import (
+    FINDING_AT_LEAST,
+    FINDING_OF_ITS_OWN,
+    SETS_THE_PACE,
+    SMALLER_AT_LEAST,
+)
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis import mechanisms as _registered  # noqa: F401
 from workflow_src.diagnosis.changes import Change, DropGap, Plan
-from workflow_src.diagnosis.cost import with_cost
-from workflow_src.diagnosis.finding import MECHANISMS, Finding, Found, Subject, example_of
-from workflow_src.diagnosis.plain import WITHOUT_PROFILER, plain
+from workflow_src.diagnosis.cost import counted_steps, first_counted, with_cost
+from workflow_src.diagnosis.finding import (
+    MECHANISMS,
+    Finding,
+    Found,
+    Subject,
+    example_of,
+    rows_of,
+)
+from workflow_src.diagnosis.plain import UNKNOWN, WITHOUT_PROFILER, plain
 from workflow_src.diagnosis.recording import Recording
-from workflow_src.diagnosis.replay import Bounds, bounds
+from workflow_src.diagnosis.replay import Bounds, bounds, changed
 
 
 @dataclass(frozen=True)
@@ -24,7 +38,8 @@ class Diagnosis:
     step_ms: the step's time that savings are of: the plain one if it is known. understood: whether
     the model takes the recorded time; if not, nothing is said of savings. bounds: the step's time
     (ns) if the device, or the host, took none; left: the same without all findings but general
-    ones.
+    ones; launching_ns: what the launches of that take the host, were all like the median one.
+    smaller: what saves less than FINDING_AT_LEAST and takes SMALLER_AT_LEAST, most first.
     """
 
     findings: tuple[Finding, ...]
@@ -32,6 +47,8 @@ class Diagnosis:
     understood: bool
     bounds: Bounds
     left: Bounds
+    launching_ns: float = nan
+    smaller: tuple[Finding, ...] = ()
 
 
 class Pace(StrEnum):
@@ -84,20 +101,20 @@ def diagnose(subject: Subject, plain_ns: float | None = None) -> Diagnosis:
         unknown = Bounds(nan, nan)
         return Diagnosis(_ordered(subject, facts), nan, False, unknown, unknown)
     running_ns = _running_ns(recording, [found for _, found in places])
-    slowest = WITHOUT_PROFILER.get(subject.attributed.capture.recording.profiler, 1.0)
-    host = [] if plain_ns is None else [plain(recording, plain_ns, running_ns, slowest)]
+    share = WITHOUT_PROFILER.get(subject.attributed.capture.recording.profiler, UNKNOWN)
+    host = [] if plain_ns is None else [plain(recording, plain_ns, running_ns, share)]
     step_ns = subject.step_with(*host)
     candidates = [
-        _Candidate(
-            each.key, each.general, found, step_ns - subject.step_with(*found.changes, *host)
-        )
+        _Candidate(each.key, each.general, found, _saved_ns(subject, [found], host, step_ns))
         for each, found in places
     ]
     ranked = _ranked(subject, candidates, host, step_ns)
     alone = bounds(recording, host) if host else subject.bounds
     named = [each for found in specific(ranked) for each in found.place.changes]
     left = bounds(recording, [*named, *host]) if named else alone
-    return Diagnosis(ranked, step_ns / NS_PER_MS, True, alone, left)
+    launching_ns = _launching_ns(subject, [*named, *host])
+    smaller = _smaller(subject, candidates, step_ns)
+    return Diagnosis(ranked, step_ns / NS_PER_MS, True, alone, left, launching_ns, smaller)
 
 
 def specific(findings: Sequence[Finding]) -> list[Finding]:
@@ -135,20 +152,68 @@ def _running_ns(recording: Recording, places: Sequence[Found]) -> Indices:
     return plan.gap_ns
 
 
+def _launching_ns(subject: Subject, changes: Sequence[Change]) -> float:
+    """The host's time (ns a step) for the launches that changes leave, all like the median one."""
+    plan, rows = changed(subject.recording, changes), launches(subject)
+    rows = rows[plan.cost_ns[rows] > 0]
+    usual_ns = float(np.median((plan.gap_ns + plan.cost_ns)[rows])) if len(rows) else 0.0
+    return len(rows) * usual_ns / counted_steps(subject.recording)
+
+
+def launches(subject: Subject) -> Indices:
+    """The rows of the loop's calls that launch device work, of the steps that count."""
+    calls, work = subject.calls, subject.work["call"]
+    counted = (calls.index >= first_counted(subject.recording)) & ~calls["beside"]
+    return rows_of(calls[counted & calls.index.isin(work)])
+
+
+def _smaller(
+    subject: Subject, candidates: Sequence[_Candidate], step_ns: float
+) -> tuple[Finding, ...]:
+    """The candidates that save less than what is told, but for general ones, largest first."""
+
+    def size(each: _Candidate) -> tuple[float, float]:
+        return -each.saves_ns, -(each.found.host_ms + each.found.device_ms)
+
+    small = (
+        replace(each, saves_ns=max(each.saves_ns, 0.0))
+        for each in candidates
+        if not each.general
+        and each.saves_ns < FINDING_AT_LEAST * step_ns
+        and size(each)[1] <= -SMALLER_AT_LEAST * step_ns / NS_PER_MS
+    )
+    return tuple(
+        Finding(each.key, each.found, each.saves_ns / NS_PER_MS, nan)
+        for each in sorted(small, key=size)
+    )
+
+
+def _saved_ns(
+    subject: Subject, places: Sequence[Found], host: Sequence[Change], step_ns: float
+) -> float:
+    """What a step saves without some places: at most what they take.
+
+    More would be an effect of where the recording begins and ends.
+    """
+    changes = [change for each in places for change in each.changes]
+    takes_ns = sum(each.host_ms + each.device_ms for each in places) * NS_PER_MS
+    # The host's own time is scaled last, so that it is scaled of what is left.
+    return min(step_ns - subject.step_with(*changes, *host), takes_ns)
+
+
 def _ranked(
     subject: Subject, candidates: Sequence[_Candidate], host: Sequence[Change], step_ns: float
 ) -> tuple[Finding, ...]:
     """The candidates that save enough, alone and beside those that save more."""
     findings: list[Finding] = []
-    changes: list[Change] = []
+    above: list[Found] = []
     saved = 0.0
     worth = [each for each in candidates if each.saves_ns >= FINDING_AT_LEAST * step_ns]
     for each in sorted(worth, key=lambda each: (each.general, -each.saves_ns)):
-        # The host's own time is scaled last, so that it is scaled of what is left.
-        together = step_ns - subject.step_with(*changes, *each.found.changes, *host)
+        together = _saved_ns(subject, [*above, each.found], host, step_ns)
         if together - saved < FINDING_OF_ITS_OWN * each.saves_ns:
             continue
-        changes += each.found.changes
+        above.append(each.found)
         saved = together
         ms = each.saves_ns / NS_PER_MS, together / NS_PER_MS
         findings.append(Finding(each.key, each.found, *ms, example_of(subject, each.found)))

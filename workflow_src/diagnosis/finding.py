@@ -170,13 +170,32 @@ def ended(recording: Recording) -> Recording:
     return replace(recording, calls=calls, work=work, waits=waits, ties=ties, steps=steps)
 
 
+@dataclass(frozen=True)
+class Pattern:
+    """In how many of the recorded steps a place occurs, and how many bytes it copies in such a one.
+
+    first: only in the first; copied_bytes: 0 where anything but copies is touched.
+    """
+
+    steps: int = 1
+    recorded: int = 1
+    first: bool = False
+    copied_bytes: float = 0.0
+
+    @property
+    def always(self) -> bool:
+        """Whether it occurs in each step."""
+        return self.steps == self.recorded
+
+
 @dataclass(frozen=True, eq=False)
 class Found:
     """One place of a mechanism, or several that have one cause.
 
-    where: a range's path; calls: how often a step; host_ms, device_ms: what it takes a step (the
-    host's time blocked or spent, and the device's); changes: the step without it; evidence: which
-    table shows it, and which of its rows.
+    where: a range's path; calls: how often a step, and with its pattern known (cost.py), how often
+    in a step in which it occurs; host_ms, device_ms: what it takes a step (the host's time blocked
+    or spent, and the device's); changes: the step without it; evidence: which table shows it, and
+    which of its rows.
     """
 
     where: str
@@ -185,6 +204,7 @@ class Found:
     device_ms: float
     changes: tuple[Change, ...]
     evidence: str
+    pattern: Pattern = Pattern()
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,13 +5,14 @@ in its step. Its sisters are the places that differ in numbers alone, such as ot
 """
 
 import re
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE, tree
-from workflow_src.diagnosis.finding import END, Subject
+from workflow_src.diagnosis.finding import END, Subject, rows_of
 from workflow_src.diagnosis.torch_ranges import in_loader
 
 NUMBER = r"\d+"
@@ -58,6 +59,26 @@ def host_gaps(subject: Subject) -> pd.DataFrame:
         all_ns=table["sisters"].map(lowest),
         calls=gaps.transform("size"),
     )
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """Gaps of a subject, as host_gaps gives them, and the median of all (ns)."""
+
+    table: pd.DataFrame
+    median_ns: float
+
+    def beyond(self, usual: "pd.Series[float]", factor: float) -> "pd.Series[bool]":
+        """Which gaps are out of line with what is usual."""
+        gap = self.table["gap_ns"]
+        return (gap > factor * usual) & (gap - usual > factor * self.median_ns)
+
+
+def gaps_of(subject: Subject) -> Gaps:
+    """All but those that torch's DataLoader is known to take."""
+    table = subject.cached(host_gaps)
+    median_ns = float(table["gap_ns"].median())
+    return Gaps(table[~spent_in_loader(subject, rows_of(table))], median_ns)
 
 
 def _without_numbers(names: "pd.Series[str]") -> dict[str, str]:

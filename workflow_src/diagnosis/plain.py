@@ -1,6 +1,7 @@
 """The recorded step without its profiler: the host sped up until a step takes its known time."""
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -13,15 +14,29 @@ from workflow_src.diagnosis.recording import Recording
 from workflow_src.diagnosis.replay import replay
 
 CLOSE = 0.002
-"""The share of a step's time to which the factor is solved for."""
+"""A step may take longer than its plain time by this share."""
+
+HALVINGS = 12
+"""Of the interval that a share is looked for in."""
 
 NOISE = 0.15
 """Steps of one program differ by so much between two runs, by their copies and by their host."""
 
-WITHOUT_PROFILER = {"nsys": 0.8, "torch": 0.65}
-"""The host's time without a profiler over that with it, at most: of 13 recorded loops of
-benchmarks/planted in which launches set the pace, by profiler (0.40 to 0.81 with a median of 0.58;
-0.29 to 0.64 with one of 0.41)."""
+
+@dataclass(frozen=True)
+class Share:
+    """The host's time without a profiler over that with it: the least, the usual, and the most."""
+
+    least: float
+    usual: float
+    most: float
+
+
+WITHOUT_PROFILER = {"nsys": Share(0.40, 0.58, 0.8), "torch": Share(0.29, 0.41, 0.65)}
+"""By profiler, of 13 recorded loops of benchmarks/planted in which launches set the pace: the most
+is rounded."""
+
+UNKNOWN = Share(0.0, 1.0, 1.0)
 
 USUAL = 0.95
 """Of the gaps between calls: longer ones hold more than a call's share of the profiler's time."""
@@ -31,16 +46,17 @@ def plain(
     recording: Recording,
     plain_ns: float,
     running_ns: Indices | None = None,
-    slowest: float = 1.0,
+    share: Share = UNKNOWN,
 ) -> ScaleHost:
     """The change by which a step takes plain_ns, its time without a profiler.
 
     A profiler makes nothing faster, so the factor is at most 1: also of a plain step that took
     longer. Where the device sets the pace, many factors give its time, and the largest is taken, at
-    most `slowest`; where none does but the noise between runs would, the host's time stays as
+    most that of `share`; where none does but the noise between runs would, the host's time stays as
     recorded. The time of a step grows with the factor, so that bisection finds it. running_ns: of
-    each gap the time in which the host ran, if that is known; the rest isn't scaled, unless
-    plain_ns can't be reached.
+    each gap the time in which the host ran, if that is known. The rest isn't scaled, unless even a
+    host as fast as any doesn't reach plain_ns: then the profiler let the host lose its turn more
+    often, the host is as fast as usual, and the rest is what plain_ns leaves.
 
     Raises TraceError if a step takes much longer than plain_ns even without the host's time.
     """
@@ -48,14 +64,19 @@ def plain(
     gaps = recording.calls.loc[own, "gap_ns"]
     running = gaps if running_ns is None else pd.Series(running_ns)[own]
     enough = plain_ns * (1 + CLOSE)
+    first = ScaleHost(0, int(running.quantile(USUAL)), running_ns)
+    if running_ns is not None and _takes(recording, replace(first, factor=share.least)) > enough:
+        held = _held_less(recording, replace(first, factor=share.usual), enough)
+        if held is not None:
+            return held
     for fastest in (
-        ScaleHost(0, int(running.quantile(USUAL)), running_ns),
+        first,
         ScaleHost(0, int(gaps.quantile(USUAL))),
         ScaleHost(0, int(gaps.max())),
     ):
-        takes = replay(recording, [fastest]).step_ns
+        takes = _takes(recording, fastest)
         if takes <= enough:
-            return _solved(recording, fastest, enough, slowest)
+            return _solved(recording, fastest, enough, share.most)
     if takes <= plain_ns * (1 + NOISE):
         return replace(fastest, factor=1)
     raise TraceError(
@@ -64,21 +85,40 @@ def plain(
     )
 
 
-def _solved(recording: Recording, fastest: ScaleHost, enough: float, slowest: float) -> ScaleHost:
+def _takes(recording: Recording, change: ScaleHost) -> float:
+    """A step's time (ns) with a change."""
+    return replay(recording, [change]).step_ns
+
+
+def _held_less(recording: Recording, usual: ScaleHost, enough: float) -> ScaleHost | None:
+    """The same with as much of what held the host as a step of so long (ns) leaves, if any."""
+
+    def takes(held: float) -> float:
+        return _takes(recording, replace(usual, held=held))
+
+    return replace(usual, held=_largest(takes, 1.0, enough)) if takes(0.0) <= enough else None
+
+
+def _solved(recording: Recording, fastest: ScaleHost, enough: float, most: float) -> ScaleHost:
     """The same with the largest factor by which a step takes at most so long (ns).
 
-    Or `slowest`, if that is less and by it a step takes as long, within what replays are off by.
+    Or `most`, if that is less and by it a step takes as long, within what replays are off by.
     """
 
     def takes(factor: float) -> float:
-        return replay(recording, [replace(fastest, factor=factor)]).step_ns
+        return _takes(recording, replace(fastest, factor=factor))
 
     longest = min(takes(1.0), enough)
-    as_long = takes(slowest) >= (1 - REPLAYED_WITHIN) * longest
-    low, high = 0.0, slowest if as_long else 1.0
-    if takes(high) <= enough:
-        return replace(fastest, factor=high)
-    while high - low > CLOSE:
+    as_long = takes(most) >= (1 - REPLAYED_WITHIN) * longest
+    return replace(fastest, factor=_largest(takes, most if as_long else 1.0, enough))
+
+
+def _largest(takes: Callable[[float], float], most: float, enough: float) -> float:
+    """The largest share, at most so much, by which a step takes no longer than enough (ns)."""
+    if takes(most) <= enough:
+        return most
+    low, high = 0.0, most
+    for _ in range(HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if takes(middle) <= enough else (low, middle)
-    return replace(fastest, factor=low)
+    return low

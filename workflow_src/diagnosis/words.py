@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from workflow_src.common.thresholds import FINDING_AT_LEAST, in_percent
-from workflow_src.diagnosis.finding import MECHANISMS, Finding
+from workflow_src.diagnosis.finding import MECHANISMS, Finding, Pattern
 
 LINES = Path(__file__).with_name("mechanisms.csv")
 
@@ -26,21 +26,22 @@ PLAIN_LIMIT = f" (as recorded){LIMIT}"
 NO_FAULT = "No fault stands out. "
 """Stands before that where nothing else was found."""
 
-FEW = 10
-"""Mean counts below this have a decimal if they aren't whole."""
-
 NOTHING = (
-    "Nothing stands out: nothing that was looked for takes "
+    "Nothing stands out: nothing that was [looked for](docs/findings.md) takes "
     f"{in_percent(FINDING_AT_LEAST)} of a step or more"
 )
 
 
 @dataclass(frozen=True)
 class Words:
-    """name: of the mechanism; fact: a format of a Finding's fields; remedy: one fixed sentence."""
+    """name: of the mechanism; fact: a format of a Finding's fields; remedy: one fixed sentence.
+
+    assumes: what the step without it is replayed with.
+    """
 
     name: str
     fact: str
+    assumes: str
     remedy: str
 
 
@@ -48,8 +49,8 @@ class Words:
 def words() -> dict[str, Words]:
     """The words of every mechanism by its key."""
     table = pd.read_csv(LINES, dtype=str, keep_default_na=False)
-    lines = table[["key", "name", "fact", "remedy"]].itertuples(index=False)
-    return {str(key): Words(name, fact, remedy) for key, name, fact, remedy in lines}
+    lines = table[["key", "name", "fact", "assumes", "remedy"]].itertuples(index=False)
+    return {str(key): Words(*texts) for key, *texts in lines}
 
 
 def headline(finding: Finding, step_ms: float, plain: bool = False, others: bool = True) -> str:
@@ -58,10 +59,16 @@ def headline(finding: Finding, step_ms: float, plain: bool = False, others: bool
     plain: whether step_ms, and what is saved of it, are of a step without a profiler.
     others: whether something was found that doesn't hold of a whole program.
     """
-    place = finding.place
+    place, said = finding.place, words()[finding.key].fact
     where = f"`{place.where}`" if place.where else "no range"
-    times = {"host_ms": place.host_ms, "device_ms": place.device_ms}
-    fact = words()[finding.key].fact.format(where=where, calls=_count(place.calls), **times)
+    often = "once" if place.calls == 1 else f"{place.calls:.0f} times"
+    steps = in_steps(place.pattern)
+    fact = said.format(
+        where=where, calls=f"{place.calls:.0f}", times=often, steps=steps,
+        host_ms=place.host_ms, device_ms=place.device_ms,
+    )  # fmt: skip
+    if not place.pattern.always and "{steps}" not in said:
+        fact += f", in {steps}"
     if finding.saves_ms != finding.saves_ms:
         return f"{fact}."
     general = MECHANISMS[finding.key].general
@@ -71,6 +78,10 @@ def headline(finding: Finding, step_ms: float, plain: bool = False, others: bool
     return f"{start}{fact}{told}."
 
 
-def _count(calls: float) -> str:
-    """A mean count: whole, or with one decimal where it is a small one and not whole."""
-    return f"{calls:.0f}" if calls >= FEW or calls == round(calls) else f"{calls:.1f}"
+def in_steps(pattern: Pattern) -> str:
+    """In how many steps something occurs, as "each of 5 steps"."""
+    if pattern.always:
+        return f"each of {pattern.recorded} steps"
+    if pattern.first:
+        return f"the first of {pattern.recorded} steps"
+    return f"{pattern.steps} of {pattern.recorded} steps"

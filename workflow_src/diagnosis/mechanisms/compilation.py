@@ -1,15 +1,23 @@
 """Code that is compiled or loaded while steps run."""
 
+import pandas as pd
+
 from workflow_src.captures.call_kinds import OF_OTHERS, matching
 from workflow_src.diagnosis.changes import DropCall, DropGap
+from workflow_src.diagnosis.facts import LARGE
 from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
+from workflow_src.diagnosis.recording import LAUNCH
+
+LOADS = r"(?:Module|Library)Load|nvrtc|cuLink"
+"""Calls that load or compile code, whenever they are made; other calls about code only ask for what
+is loaded, as scans and selections do of their kernels in each step."""
 
 
 @mechanism("recompilation")
 def find_recompilations(subject: Subject) -> list[Found]:
     """Modules are loaded in a later step, after the host has compiled them."""
     calls = subject.calls[~subject.calls["beside"]]
-    loads = calls[matching(calls["name"], OF_OTHERS["load"])]
+    loads = calls[matching(calls["name"], LOADS) | _asks_first(subject, calls)]
     loads = loads[loads["step"] > 0]
     if not len(loads):
         return []
@@ -18,3 +26,11 @@ def find_recompilations(subject: Subject) -> list[Found]:
     where, count = common_path(loads["path_text"]), subject.a_step(len(loads))
     changes = (DropCall(rows), DropGap(rows))
     return [Found(where, count, subject.ms_a_step(spent), 0.0, changes, "gaps.csv: module loads")]
+
+
+def _asks_first(subject: Subject, calls: pd.DataFrame) -> "pd.Series[bool]":
+    """Which calls ask for code and load it: they take long, before a kernel's first launch."""
+    launch_ns = calls.loc[calls["kind"] == LAUNCH, "cost_ns"].median()
+    first = ~subject.launched[calls.index].duplicated().shift(-1, fill_value=True)
+    asks = matching(calls["name"], OF_OTHERS["load"])
+    return first & asks & (calls["cost_ns"] > LARGE * launch_ns)

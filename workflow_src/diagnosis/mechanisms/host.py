@@ -5,7 +5,6 @@ several alike, elsewhere in each step, in a few steps, or in all places.
 """
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -15,27 +14,22 @@ from workflow_src.diagnosis.changes import DropGap, DropLaunches, MakeAsynchrono
 from workflow_src.diagnosis.copies_table import TO_DEVICE, transfers
 from workflow_src.diagnosis.facts import LARGE
 from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
-from workflow_src.diagnosis.host_gaps import host_gaps, paths_in_gaps, spent_in_loader
+from workflow_src.diagnosis.held_gaps import held_gaps
+from workflow_src.diagnosis.host_gaps import (
+    Gaps,
+    gaps_of,
+    host_gaps,
+    paths_in_gaps,
+    spent_in_loader,
+)
 from workflow_src.diagnosis.recording import LAUNCH
 
 OUT_OF_LINE = 5
 """A gap is out of line if it is so many times as long as another one, and longer by so many times
 the median gap of all: in clean programs no gap is so much longer than its like."""
 
-STRETCHED = 3
-"""The same where many gaps are stretched at once."""
-
 MANY_PLACES = 8
-"""Places in which gaps are stretched, or launches slow, if the host is kept from running."""
-
-MANY_GAPS = 0.02
-"""The share of all gaps that are stretched then."""
-
-MUCH_TIME = 0.1
-"""Or the share of the steps' time by which few gaps are stretched: in clean programs 0.3 %."""
-
-HELD_SHARE = 0.5
-"""A gap is stretched too if it is longer by this share of what the others are stretched by."""
+"""Places in which launches are slow, if the host is kept from running."""
 
 LONG_STALL = 0.25
 """A stall takes at least this share of a step; shorter ones are the host's luck, or the
@@ -48,24 +42,11 @@ out of line if it is so many times as long as the median one of the other large 
 LOADING = r"(?i)data|load|batch|fetch|next|input"
 
 
-@dataclass(frozen=True)
-class _Gaps:
-    """Gaps of a subject and which of them are out of line, by reason."""
-
-    table: pd.DataFrame
-    median_ns: float
-
-    def beyond(self, usual: "pd.Series[float]", factor: float) -> "pd.Series[bool]":
-        """Which gaps are out of line with what is usual."""
-        gap = self.table["gap_ns"]
-        return (gap > factor * usual) & (gap - usual > factor * self.median_ns)
-
-
-def _gaps(subject: Subject) -> _Gaps:
-    """All but those that torch's DataLoader is known to take."""
-    table = subject.cached(host_gaps)
-    median_ns = float(table["gap_ns"].median())
-    return _Gaps(table[~spent_in_loader(subject, rows_of(table))], median_ns)
+def _running(subject: Subject) -> Gaps:
+    """The gaps in which the host ran, as far as is known."""
+    gaps = gaps_of(subject)
+    held = subject.cached(held_gaps)
+    return Gaps(gaps.table[~gaps.table.index.isin(held.index)], gaps.median_ns)
 
 
 def _of_loader(subject: Subject) -> pd.DataFrame:
@@ -76,27 +57,7 @@ def _of_loader(subject: Subject) -> pd.DataFrame:
     return table[long & spent_in_loader(subject, rows_of(table))].assign(like_ns=median_ns)
 
 
-def _stretched(subject: Subject, gaps: _Gaps) -> pd.DataFrame:
-    """The gaps that are stretched, if they are in many places, and many or long; else none.
-
-    in_line_ns: the median of those like each of them that aren't. Where all like it are stretched,
-    a gap isn't told from one that is always long.
-    """
-    table = gaps.table
-    usual = table["all_ns"]
-    rows = table[gaps.beyond(usual, STRETCHED) & (table["gap_ns"] > STRETCHED * table["usual_ns"])]
-    excess_ns = (rows["gap_ns"] - rows["all_ns"]).sum()
-    long = excess_ns >= MUCH_TIME * subject.recording.steps["time_ns"].sum()
-    if rows["place"].nunique() < MANY_PLACES or not (len(rows) >= MANY_GAPS * len(table) or long):
-        return rows.iloc[:0].assign(in_line_ns=0.0)
-    least = HELD_SHARE * float((rows["gap_ns"] - rows["all_ns"]).median())
-    shortest = table.groupby("sisters")["gap_ns"].transform("min")
-    in_line = table[table["gap_ns"] - shortest <= least].groupby("sisters")["gap_ns"].median()
-    compared = table.assign(in_line_ns=table["sisters"].map(in_line))
-    return compared[compared["gap_ns"] - compared["in_line_ns"] > least]
-
-
-def _in_each_step(gaps: _Gaps) -> "pd.Series[bool]":
+def _in_each_step(gaps: Gaps) -> "pd.Series[bool]":
     """Which gaps are of places whose usual gap is large."""
     return gaps.table["usual_ns"] > LARGE * gaps.median_ns
 
@@ -120,20 +81,19 @@ def _found(
 
 @mechanism("other_thread")
 def find_other_thread(subject: Subject) -> list[Found]:
-    """Gaps of all kinds are stretched, in places that change: the host doesn't run."""
-    gaps = _gaps(subject)
-    rows = _stretched(subject, gaps)
+    """Gaps of all kinds are stretched by alike times: the host doesn't run."""
+    rows = subject.cached(held_gaps)
     if not len(rows):
         return []
-    return [_found(subject, rows, rows["in_line_ns"], common_path(rows["after"]), held=True)]
+    where = common_path(rows.loc[rows["after"] != "", "after"])
+    return [_found(subject, rows, rows["in_line_ns"], where, held=True)]
 
 
 @mechanism("stall")
 def find_stalls(subject: Subject) -> list[Found]:
     """A few long gaps where the same place has none in other steps."""
-    gaps = _gaps(subject)
+    gaps = _running(subject)
     rows = gaps.table[gaps.beyond(gaps.table["usual_ns"], OUT_OF_LINE)]
-    rows = rows[~rows.index.isin(_stretched(subject, gaps).index)]
     step_ns = subject.recording.steps["time_ns"].median()
     rows = rows[rows["gap_ns"] - rows["usual_ns"] > LONG_STALL * step_ns]
     if not len(rows):
@@ -145,7 +105,7 @@ def find_stalls(subject: Subject) -> list[Found]:
 @mechanism("python_in_a_layer")
 def find_python_in_a_layer(subject: Subject) -> list[Found]:
     """A gap in one place, and not in the others that are alike."""
-    gaps = _gaps(subject)
+    gaps = _running(subject)
     table = gaps.table
     unlike = gaps.beyond(table["sisters_ns"], OUT_OF_LINE)
     unlike &= table["usual_ns"] > OUT_OF_LINE * table["sisters_ns"]
@@ -158,7 +118,7 @@ def find_python_in_a_layer(subject: Subject) -> list[Found]:
 
 def _large(subject: Subject) -> list[pd.DataFrame]:
     """The gaps of each range that come in every step and are longer than all other large ones."""
-    gaps = _gaps(subject)
+    gaps = _running(subject)
     table = gaps.table
     rows = table[_in_each_step(gaps)]
     rows = rows[~(rows["usual_ns"] > OUT_OF_LINE * rows["sisters_ns"])]

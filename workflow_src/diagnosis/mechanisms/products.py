@@ -27,6 +27,9 @@ BY_VECTOR = r"gemv|gevv|dot_kernel|reduce_1Block"
 """Products with vectors, which read more than they compute."""
 
 DOUBLE = r"\bdouble\b"
+FROM_ANY = r"direct_copy"
+"""Casts from other types than float32."""
+
 WIDE_FAMILIES = ("elementwise", "cast", "copy", "reduction", "softmax")
 MEANT = 0.5
 """A program of whose kernels so many compute in float64 means to."""
@@ -85,6 +88,15 @@ def find_unaligned_products(subject: Subject) -> list[Found]:
     return [_place(subject, slow, (change,), "kernels.csv: products with align1, align2 or align4")]
 
 
+def _casts_after(subject: Subject, *wide: pd.DataFrame) -> pd.DataFrame:
+    """The casts to other types directly after work in float64: their names tell the result's."""
+    work = subject.work
+    computes = pd.concat(wide).query("family != 'cast'").index
+    before = pd.Series(work.index, work.index).groupby(work["lane"]).shift()
+    casts = work["name"].str.contains(FROM_ANY, regex=True) & (work["family"] == "cast")
+    return work[casts & before.isin(computes) & ~work["name"].str.contains(DOUBLE, regex=True)]
+
+
 @mechanism("float64")
 def find_float64(subject: Subject) -> list[Found]:
     """Arithmetic in float64 in a step that mostly has none.
@@ -94,8 +106,8 @@ def find_float64(subject: Subject) -> list[Found]:
     work = subject.work[subject.work["family"].isin(WIDE_FAMILIES)]
     wide = work[work["name"].str.contains(DOUBLE, regex=True)]
     products = _products(subject)
-    wide_products = products[products["precision"] == "fp64"]
-    slow = pd.concat([wide, wide_products.drop(columns="precision")])
+    wide_products = products[products["precision"] == "fp64"].drop(columns="precision")
+    slow = pd.concat([wide, wide_products, _casts_after(subject, wide, wide_products)])
     if not len(slow) or len(slow) > MEANT * (len(work) + len(products)):
         return []
     usual = _usual_precision(products)

@@ -18,6 +18,13 @@ from workflow_src.diagnosis.sequences import main_place, runs
 from workflow_src.placing.ranks import COLLECTIVE, collectives
 
 REDUCING = r"(?i)all_?reduce|reduce_?scatter"
+PRODUCTS = ("gemm", "convolution", "attention")
+MANY = 8
+"""So many collectives in a row could be one."""
+
+SMALL_NS = 100_000
+"""A collective of less time takes mostly latency: 25 MiB, DDP's bucket, take 100 us at 260 GB/s."""
+
 EXPLAINS = 0.5
 """A place explains why a rank is late if it takes longer there than the rank that waits, by so much
 of what that one would save."""
@@ -64,6 +71,47 @@ def _around(subject: Subject, launches: Indices) -> tuple[Indices, Indices]:
     calls = np.flatnonzero(np.isin(block, block[launches]))
     following = np.setdiff1d(calls + 1, calls)
     return calls, following[following < len(ordering)]
+
+
+@mechanism("small_collectives")
+def find_small_collectives(subject: Subject) -> list[Found]:
+    """Many short collectives in a row, without a product in between: one could do for all.
+
+    What all but the first take beyond the shortest one's time is left: their bytes.
+    """
+    moving = collectives(communication(subject))
+    if not len(moving):
+        return []
+    run = _between_products(subject, moving)
+    rows = moving.groupby(run)["device_ns"].agg(["size", "median"])
+    small = rows.index[(rows["size"] >= MANY) & (rows["median"] < SMALL_NS)]
+    moving, run = moving[run.isin(small)], run[run.isin(small)]
+    later = moving[run.duplicated()]
+    if not len(later):
+        return []
+    calls, after = _around(subject, later["call"].drop_duplicates().to_numpy())
+    latency = np.minimum(moving["device_ns"].min() / later["device_ns"].clip(lower=1), 1.0)
+    changes = (
+        ScaleWork(rows_of(later), (1 - latency).to_numpy(dtype=np.float64)),
+        DropSynchronization(calls),
+        DropGap(calls),
+        DropGap(after, int(subject.calls["gap_ns"].median())),
+    )
+    count, device = subject.a_step(len(moving)), subject.ms_a_step(moving["device_ns"].sum())
+    spent = subject.calls.loc[calls, ["gap_ns", "cost_ns"]].to_numpy().sum()
+    evidence = "buckets.csv: short ones"
+    return [Found(main_place(moving), count, subject.ms_a_step(spent), device, changes, evidence)]
+
+
+def _between_products(subject: Subject, moving: pd.DataFrame) -> "pd.Series[int]":
+    """For each of some work, the number of the run of the same kernel between two products.
+
+    A step's end ends a run, too.
+    """
+    products = subject.work.loc[subject.work["family"].isin(PRODUCTS), "call"].to_numpy()
+    before = np.searchsorted(np.sort(products), moving["call"])
+    keys = moving[["step"]].assign(before=before, name=moving["name"].astype(str))
+    return keys.groupby(["step", "before", "name"], sort=False).ngroup()
 
 
 def _latest(subject: Subject) -> int:

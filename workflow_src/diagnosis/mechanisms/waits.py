@@ -1,11 +1,14 @@
 """The host waits for the device to fetch a number, or for no reason at all."""
 
+from dataclasses import replace
+from itertools import takewhile
+
 import numpy as np
 import pandas as pd
 
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.diagnosis.changes import DropCall, DropGap, DropSynchronization
+from workflow_src.diagnosis.changes import DropCall, DropGap, DropSynchronization, ScaleGap
 from workflow_src.diagnosis.copies_table import (
     SMALL_BYTES,
     TO_DEVICE,
@@ -16,7 +19,7 @@ from workflow_src.diagnosis.copies_table import (
     transfers,
 )
 from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
-from workflow_src.diagnosis.host_gaps import NUMBER
+from workflow_src.diagnosis.host_gaps import LOW, NUMBER
 from workflow_src.diagnosis.recording import SYNCHRONIZE
 
 SELECTING = r"DeviceSelect|DeviceCompact|write_indices|nonzero|masked_select|flag"
@@ -28,6 +31,9 @@ SORTING = (
     r"scatter_kernel|arange|direct_copy"
 )
 """Kernels by which torch.unique sorts a tensor and selects from it."""
+
+COUNTING = r"DeviceReduce"
+"""Kernels that count the elements of a mask."""
 
 TRUTH_BYTES = 1
 """What a single truth takes, as isfinite(...).all() gives."""
@@ -103,20 +109,28 @@ def find_selections(subject: Subject) -> list[Found]:
     """The host waits for the size of what is selected: boolean indexing, nonzero, unique."""
     numbers = subject.cached(_numbers)
     places = _places(numbers[numbers.reason == SELECTION])
-    return [_without(subject, each, _sorting(subject, each)) for each in places]
+    return [_without(subject, each, _selecting(subject, each)) for each in places]
 
 
-def _sorting(subject: Subject, fetched: pd.DataFrame) -> Indices | None:
-    """The calls that sort, and select before a number is fetched; None if they select after it."""
+def _selecting(subject: Subject, fetched: pd.DataFrame) -> Indices:
+    """The calls that count and select around each number, or that sort and select before it."""
     own = own_rows(subject)
-    sorts = subject.launched.reindex(own).str.contains(SORTING).tolist()
+    launched = subject.launched.reindex(own)
+    sorts, selects, counts = (
+        launched.str.contains(pattern).tolist() for pattern in (SORTING, SELECTING, COUNTING)
+    )
     rows: list[int] = []
-    for at in np.searchsorted(own, fetched.loc[fetched["selected"], "call"]).tolist():
-        first = at
-        while first and sorts[first - 1]:
-            first -= 1
-        rows += range(first, at)
-    return own[rows] if rows else None
+    for call, last, selected in fetched[["call", "last", "selected"]].itertuples(index=False):
+        at, end = np.searchsorted(own, [call, last]).tolist()
+        before, after = (sorts, []) if selected else (counts, selects[end + 1 :])
+        rows += range(at - _run(before[:at][::-1]), at)
+        rows += range(end + 1, end + 1 + _run(after))
+    return np.sort(own[rows])
+
+
+def _run(holds: list[bool]) -> int:
+    """How many hold before the first that doesn't."""
+    return sum(takewhile(bool, holds))
 
 
 @mechanism("number_of_each_tensor")
@@ -141,7 +155,18 @@ def find_host_scalars(subject: Subject) -> list[Found]:
     every = subject.cached(transfers)
     small = (every["bytes"] <= SMALL_BYTES) & (every["bytes"] >= 0) & (every["wait"] != NOWHERE)
     sent = every[(every["direction"] == TO_DEVICE) & small]
-    return [_without(subject, each) for each in _places(sent)]
+    return [_not_made(subject, each, _without(subject, each)) for each in _places(sent)]
+
+
+def _not_made(subject: Subject, sent: pd.DataFrame, place: Found) -> Found:
+    """The same without the host's time to make each number: a usual gap before such a copy.
+
+    Longer ones hold what the host does besides.
+    """
+    calls = sent["call"].to_numpy(dtype=np.int64)
+    gap = subject.calls["gap_ns"].loc[calls].to_numpy()
+    left = 1 - np.minimum(np.quantile(gap, LOW) / np.maximum(gap, 1), 1)
+    return replace(place, changes=(*place.changes, ScaleGap(calls, left)))
 
 
 @mechanism("synchronize")

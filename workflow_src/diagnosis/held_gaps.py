@@ -1,0 +1,88 @@
+"""Gaps in which the host didn't run: another thread of the process, or another process, did.
+
+A thread that computes in Python keeps the interpreter whenever the loop's thread lets go of it,
+each time for about as long: at most sys.getswitchinterval(), 5 ms. That comes by chance, or, where
+each operation takes long enough to lose the interpreter, as under a profiler, at the same places in
+each step.
+"""
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.diagnosis.facts import LARGE
+from workflow_src.diagnosis.finding import Subject
+from workflow_src.diagnosis.host_gaps import LOW, Gaps, gaps_of
+
+STRETCHED = 3
+"""A gap is out of line if it is so many times as long as others of its place and of its sisters,
+and longer by so many times the median gap of all."""
+
+MANY_PLACES = 8
+"""In so many places gaps are stretched if the host is kept from running: not only one's sisters."""
+
+MANY_GAPS = 0.02
+"""The share of all gaps that are stretched then."""
+
+MUCH_TIME = 0.1
+"""Or the share of the steps' time by which few gaps are stretched: in clean programs 0.3 %."""
+
+HELD_SHARE = 0.5
+"""A gap is stretched too if it is longer by this share of what the others are stretched by."""
+
+ALIKE = 0.25
+"""By this share of their median long gaps may differ that one thread causes; half of them do not
+in the capture of such a loop, 76 %."""
+
+BETWEEN = 0.02
+"""At most so many of the gaps are then between short and long: a tenth and a third of the long
+ones' median. In clean programs whose long gaps are in so many places, and as alike, 11 % or
+more are."""
+
+
+def held_gaps(subject: Subject) -> pd.DataFrame:
+    """Rows of host_gaps that are stretched, with in_line_ns, what they would take; often none."""
+    gaps = gaps_of(subject)
+    by_chance = _by_chance(subject, gaps)
+    return by_chance if len(by_chance) else _everywhere(subject, gaps.table)
+
+
+def _by_chance(subject: Subject, gaps: Gaps) -> pd.DataFrame:
+    """Gaps longer than those of the same place, if in many places, and many or long.
+
+    in_line_ns: the median of those like each of them that aren't. Where all like it are stretched,
+    a gap isn't told from one that is always long.
+    """
+    table = gaps.table
+    usual = table["all_ns"]
+    rows = table[gaps.beyond(usual, STRETCHED) & (table["gap_ns"] > STRETCHED * table["usual_ns"])]
+    excess_ns = (rows["gap_ns"] - rows["all_ns"]).sum()
+    long = excess_ns >= MUCH_TIME * subject.recording.steps["time_ns"].sum()
+    if rows["place"].nunique() < MANY_PLACES or not (len(rows) >= MANY_GAPS * len(table) or long):
+        return _none(table)
+    least = HELD_SHARE * float((rows["gap_ns"] - rows["all_ns"]).median())
+    shortest = table.groupby("sisters")["gap_ns"].transform("min")
+    in_line = table[table["gap_ns"] - shortest <= least].groupby("sisters")["gap_ns"].median()
+    compared = table.assign(in_line_ns=table["sisters"].map(in_line))
+    return compared[compared["gap_ns"] - compared["in_line_ns"] > least]
+
+
+def _everywhere(subject: Subject, table: pd.DataFrame) -> pd.DataFrame:
+    """Long gaps of many kinds of places, if they are alike and few are between short and long.
+
+    in_line_ns: the median of those like each of them that are short, or else of all short ones.
+    """
+    gap = table["gap_ns"]
+    is_long = gap > LARGE * gap.quantile(LOW)
+    rows, middle = table[is_long], float(gap[is_long].median())
+    alike = (np.abs(rows["gap_ns"] - middle) <= ALIKE * middle).mean()
+    between = gap.between(middle / 10, middle / 3).mean()
+    much = rows["gap_ns"].sum() >= MUCH_TIME * subject.recording.steps["time_ns"].sum()
+    if rows["sisters"].nunique() < MANY_PLACES or alike < 0.5 or between > BETWEEN or not much:
+        return _none(table)
+    short = table[~is_long]
+    like = rows["sisters"].map(short.groupby("sisters")["gap_ns"].median())
+    return rows.assign(in_line_ns=like.fillna(short["gap_ns"].median()))
+
+
+def _none(table: pd.DataFrame) -> pd.DataFrame:
+    return table.iloc[:0].assign(in_line_ns=0.0)

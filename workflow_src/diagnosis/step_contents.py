@@ -1,0 +1,94 @@
+"""What a step does: the device's work by kind, and the host's time by what it calls.
+
+Both of the steps that a step's time is the mean of. A part of a step is a range directly in it.
+"""
+
+import re
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.common.units import NS_PER_MS
+from workflow_src.diagnosis.cost import counted_steps, first_counted
+from workflow_src.diagnosis.finding import Subject
+from workflow_src.placing.kernel_names import precision_ran
+
+BETWEEN_NAMES = re.compile(r"(?<!\\)/")
+"""What separates the names in a path; a slash in a name is escaped."""
+
+
+def step_work(subject: Subject) -> pd.DataFrame:
+    """A row per family, precision and part: example, calls, device_ms, share, most time first.
+
+    All a step. example: the short name of the kernel that takes most of it; share: of the time of
+    all activities.
+    """
+    work = subject.work[subject.work["call"] >= first_counted(subject.recording)]
+    names = subject.attributed.names
+    named = subject.attributed.work["named"].to_numpy()[work["activity"].to_numpy()]
+    precisions = precision_ran(names["name"].astype(str), names["family"])
+    rows = pd.DataFrame(
+        {
+            "family": names["family"].to_numpy()[named],
+            "precision": precisions.to_numpy()[named],
+            "path": _parts(subject, work["path_text"]),
+            "example": names["short_name"].to_numpy()[named],
+            "device_ns": work["device_ns"].to_numpy(),
+        }
+    )
+    keys = ["family", "precision", "path"]
+    names_of = rows.groupby([*keys, "example"], as_index=False)
+    by_name = names_of.agg(device_ns=("device_ns", "sum"))
+    longest = by_name.sort_values("device_ns", ascending=False).drop_duplicates(keys)
+    groups = rows.groupby(keys, as_index=False)
+    table = groups.agg(calls=("device_ns", "size"), device_ns=("device_ns", "sum"))
+    table = table.merge(longest[[*keys, "example"]], on=keys)
+    steps = counted_steps(subject.recording)
+    table["calls"] /= steps
+    table["device_ms"] = table["device_ns"] / NS_PER_MS / steps
+    table["share"] = table["device_ns"] / max(rows["device_ns"].sum(), 1)
+    return table.sort_values("device_ns", ascending=False, ignore_index=True)
+
+
+def step_calls(subject: Subject) -> pd.DataFrame:
+    """A row per kind of call and part: what, path, calls, host_ms, blocked_ms, share.
+
+    All a step, most time first. what: the family of what is launched, or the call's name; host_ms:
+    of the host before and in these calls, but for what held it up, which is blocked_ms; share: of
+    both in all calls.
+    """
+    calls = subject.calls[~subject.calls["beside"]]
+    calls = calls[calls.index >= first_counted(subject.recording)]
+    families = subject.work.drop_duplicates("call").set_index("call")["family"].astype(object)
+    rows = pd.DataFrame(
+        {
+            "what": families.reindex(calls.index).fillna(calls["name"]),
+            "launches": calls.index.isin(families.index),
+            "path": _parts(subject, calls["path_text"]),
+            "host_ns": calls["gap_ns"] + calls["cost_ns"],
+            "blocked_ns": calls["blocked_ns"],
+        }
+    )
+    groups = rows.groupby(["what", "launches", "path"], as_index=False)
+    table = groups.agg(calls=("what", "size"), host=("host_ns", "sum"), held=("blocked_ns", "sum"))
+    steps, total = counted_steps(subject.recording), rows[["host_ns", "blocked_ns"]].sum().sum()
+    table["calls"] /= steps
+    table["share"] = (table["host"] + table["held"]) / max(total, 1)
+    for name, sums in (("host_ms", "host"), ("blocked_ms", "held")):
+        table[name] = table[sums] / NS_PER_MS / steps
+    return table.sort_values("share", ascending=False, ignore_index=True)
+
+
+def _parts(subject: Subject, paths: pd.Series) -> "np.typing.NDArray[np.object_]":
+    """The part of a step that each path lies in: of a step's range, at most one name more."""
+    placed = subject.attributed
+    of_steps = placed.paths.of_range[placed.ranged.steps.is_step]
+    named = (str(text) for text in np.unique(placed.paths.text[of_steps].astype(str)))
+    most = 1 + max((len(BETWEEN_NAMES.split(text)) for text in named), default=1)
+    known = {path: _beginning(str(path), most) for path in paths.unique()}
+    return paths.map(known).to_numpy(dtype=object)
+
+
+def _beginning(path: str, names: int) -> str:
+    ends = [match.start() for match in BETWEEN_NAMES.finditer(path)]
+    return path[: ends[names - 1]] if len(ends) >= names else path
