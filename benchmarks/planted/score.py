@@ -2,7 +2,7 @@
 many faults were named, how far off their costs were, and what was found in clean programs."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -53,6 +53,7 @@ MECHANISM_OF = {
 """The mechanism of each planted fault whose name isn't its mechanism's key."""
 
 COLUMNS = ("capture", "clean", "step_ms", "cost_ms", "rank", "saves_ms", "others_ms")
+Row = tuple[object, ...]
 
 
 def times(measured: Path) -> pd.DataFrame:
@@ -85,7 +86,7 @@ def diagnoses(
             print(f"{name_of(path)}: {error}")
 
 
-def scored(name: str, diagnosis: Diagnosis, cost_ms: float) -> tuple[object, ...]:
+def scored(name: str, diagnosis: Diagnosis, cost_ms: float) -> Row:
     """One row of COLUMNS.
 
     rank: of the fault's own mechanism, from 1, or missing; others_ms: the most that any other one
@@ -103,6 +104,16 @@ def scored(name: str, diagnosis: Diagnosis, cost_ms: float) -> tuple[object, ...
     ]
     clean = name.startswith("clean_")
     return name, clean, diagnosis.step_ms, cost_ms, rank, saves, max(others, default=0.0)
+
+
+def undiagnosed(paths: list[Path], rows: Sequence[Row], known: pd.DataFrame) -> list[Row]:
+    """A row for each measured program whose capture has none: nothing is named in it."""
+    without = {name_of(path) for path in paths} - {row[0] for row in rows}
+    times_of = known.loc[known.index.intersection(sorted(without))]
+    return [
+        (name, name.startswith("clean_"), plain_ms, cost_ms, None, None, 0.0)
+        for name, plain_ms, cost_ms in times_of.itertuples()
+    ]
 
 
 def print_findings(name: str, diagnosis: Diagnosis, cost_ms: float) -> None:
@@ -148,11 +159,12 @@ def main() -> None:
     given = parser.parse_args()
     known = times(given.measured)
     paths = sorted(path for path in given.folder.glob("*.gz") if given.only in path.name)
-    rows = []
+    rows: list[Row] = []
     for name, diagnosis in diagnoses(paths, known, given.recorded):
         cost = known["cost_ms"].get(name, float("nan"))
         print_findings(name, diagnosis, cost)
         rows.append(scored(name, diagnosis, cost))
+    rows += undiagnosed(paths, rows, known)
     print_summary(pd.DataFrame(rows, columns=list(COLUMNS)))
 
 
