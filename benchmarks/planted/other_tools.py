@@ -26,7 +26,15 @@ from typing import Any
 import pandas as pd
 
 from benchmarks.planted.score import COLUMNS as SCORED
-from benchmarks.planted.score import MECHANISM_OF, diagnoses, name_of, scored, times
+from benchmarks.planted.score import (
+    COSTS,
+    MECHANISM_OF,
+    diagnoses,
+    name_of,
+    scored,
+    times,
+    undiagnosed,
+)
 
 Labels = dict[str, tuple[str, ...]]
 """The mechanisms that each label of a tool names: generously, if the label tells the cause."""
@@ -70,7 +78,7 @@ PATTERNS: Labels = {
 }
 
 COLUMNS = (
-    "capture", "cost_share", "mechanism", "rank_nsys", "others_nsys_ms", "rank_torch",
+    "capture", *COSTS, "cost_share", "mechanism", "rank_nsys", "others_nsys_ms", "rank_torch",
     "others_torch_ms", "nsys_analyze", "nsys_ai", "torch_matcher",
 )  # fmt: skip
 """mechanism: empty for a clean loop; of this project's findings in the recording by nsys, and by
@@ -147,6 +155,7 @@ def findings(folder: Path, known: pd.DataFrame) -> pd.DataFrame:
     """This project's findings of a folder's recordings: rows of score.COLUMNS, by capture."""
     paths = sorted(folder.glob("*.gz"))
     rows = [scored(n, d, known["cost_ms"].get(n, 0.0)) for n, d in diagnoses(paths, known, False)]
+    rows += undiagnosed(paths, rows, known)
     return pd.DataFrame(rows, columns=list(SCORED)).set_index("capture")
 
 
@@ -167,6 +176,7 @@ def rows_of(folder: Path, program: Path) -> pd.DataFrame:
         said = list(pool.map(lambda path: asked(path, program), paths["nsys"]))
     labels = pd.DataFrame(said, columns=["nsys_analyze", "nsys_ai"], index=names["nsys"])
     table = labels.reindex(sorted({*names["nsys"], *names["torch"]}), fill_value=NOT_ASKED)
+    table[list(COSTS)] = known[list(COSTS)].round(2)
     table["cost_share"] = (known["cost_ms"] / known["plain_ms"]).round(3)
     table["mechanism"] = [mechanism_of(name) for name in table.index]
     for profiler in paths:

@@ -53,17 +53,20 @@ MECHANISM_OF = {
 """The mechanism of each planted fault whose name isn't its mechanism's key."""
 
 COLUMNS = ("capture", "clean", "step_ms", "cost_ms", "rank", "saves_ms", "others_ms")
+COSTS = ("cost_ms", "cost_least_ms", "cost_most_ms")
+"""At the median, the least and the most of the pairs of blocks."""
+
 Row = tuple[object, ...]
 
 
 def times(measured: Path) -> pd.DataFrame:
-    """plain_ms and cost_ms of each program, by fault and pace; a clean one costs 0."""
+    """plain_ms of each program, by fault and pace, and COSTS; a clean one costs 0."""
     table = pd.read_csv(measured)
     clean = table["name"].str.startswith("clean_")
     # A clean program's row has one time, in the third column.
     plain = table["faulty_ms"].where(~clean, table["clean_ms"])
-    cost = table["cost_ms"].where(~clean, 0.0)
-    return pd.DataFrame({"plain_ms": plain, "cost_ms": cost}).set_index(table["name"])
+    costs = table[list(COSTS)].where(~clean, 0.0)
+    return costs.assign(plain_ms=plain).set_index(table["name"])
 
 
 def name_of(path: Path) -> str:
@@ -109,10 +112,10 @@ def scored(name: str, diagnosis: Diagnosis, cost_ms: float) -> Row:
 def undiagnosed(paths: list[Path], rows: Sequence[Row], known: pd.DataFrame) -> list[Row]:
     """A row for each measured program whose capture has none: nothing is named in it."""
     without = {name_of(path) for path in paths} - {row[0] for row in rows}
-    times_of = known.loc[known.index.intersection(sorted(without))]
     return [
         (name, name.startswith("clean_"), plain_ms, cost_ms, None, None, 0.0)
-        for name, plain_ms, cost_ms in times_of.itertuples()
+        for name, plain_ms, cost_ms in known[["plain_ms", "cost_ms"]].itertuples()
+        if name in without
     ]
 
 
