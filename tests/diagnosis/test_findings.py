@@ -309,10 +309,12 @@ def test_launches_set_the_pace_of_small_kernels_alone(tmp_path: Path) -> None:
 def test_no_fault_stands_out_where_launches_alone_set_the_pace(tmp_path: Path) -> None:
     program = training_loop(tmp_path, takes=3)
     (said,) = diagnosis_tables(program.attributed())["findings"]["headline"]
-    assert said.startswith("No fault stands out. Launches set the pace of")
+    assert said.startswith(
+        "Nothing [looked for](docs/findings.md) stands out. Launches set the pace of"
+    )
     faulty = training_loop(tmp_path, takes=3, data=sleeps(4000))
     loader, launches = diagnosis_tables(faulty.attributed())["findings"]["headline"]
-    assert launches.startswith("Launches set the pace of") and "No fault" not in loader
+    assert launches.startswith("Launches set the pace of") and "Nothing" not in loader
 
 
 def test_what_the_device_hides_costs_nothing_and_is_not_named(tmp_path: Path) -> None:

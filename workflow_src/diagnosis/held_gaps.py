@@ -63,7 +63,8 @@ def _by_chance(subject: Subject, gaps: Gaps) -> pd.DataFrame:
     shortest = table.groupby("sisters")["gap_ns"].transform("min")
     in_line = table[table["gap_ns"] - shortest <= least].groupby("sisters")["gap_ns"].median()
     compared = table.assign(in_line_ns=table["sisters"].map(in_line))
-    return compared[compared["gap_ns"] - compared["in_line_ns"] > least]
+    found = compared[compared["gap_ns"] - compared["in_line_ns"] > least]
+    return found if found["place"].nunique() >= MANY_PLACES else _none(table)
 
 
 def _everywhere(subject: Subject, table: pd.DataFrame) -> pd.DataFrame:

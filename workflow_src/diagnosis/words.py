@@ -23,7 +23,7 @@ LIMIT = "; launched all at once, a limit, a step takes {without_ms:.2f} instead 
 PLAIN_LIMIT = f" (as recorded){LIMIT}"
 """The same of what holds of a whole program, and can only be made less."""
 
-NO_FAULT = "No fault stands out. "
+NO_FAULT = "Nothing [looked for](docs/findings.md) stands out. "
 """Stands before that where nothing else was found."""
 
 NOTHING = (
