@@ -22,8 +22,8 @@ from workflow_src.plan.config import PERIODIC, ConfigError
 RESULTS = "results/captures"
 TABLES = (
     "paths", "kernels", "families", "unplaced", "steps", "idle", "domains", "summary", "notes",
-    "certificate", "diagnoses", "findings", "waits", "copies", "gaps", "step_times",
-    "step_differences", "idle_causes",
+    "certificate", "diagnoses", "findings", "smaller", "step_work", "step_calls", "waits", "copies",
+    "gaps", "step_times", "step_differences", "idle_causes",
 )  # fmt: skip
 SUFFIXES = re.compile(r"(\.nsys-rep|\.sqlite|\.json|\.pt\.trace|\.trace|\.gz|_arwdir|_pqtdir)+\Z")
 ENDS = (SUFFIXES, re.compile(r"\.gz\Z"), re.compile(r"(?!)"))
