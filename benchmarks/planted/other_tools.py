@@ -176,7 +176,7 @@ def rows_of(folder: Path, program: Path) -> pd.DataFrame:
         said = list(pool.map(lambda path: asked(path, program), paths["nsys"]))
     labels = pd.DataFrame(said, columns=["nsys_analyze", "nsys_ai"], index=names["nsys"])
     table = labels.reindex(sorted({*names["nsys"], *names["torch"]}), fill_value=NOT_ASKED)
-    table[list(COSTS)] = known[list(COSTS)].round(2)
+    table[list(COSTS)] = known[list(COSTS)].round(2) + 0.0
     table["cost_share"] = (known["cost_ms"] / known["plain_ms"]).round(3)
     table["mechanism"] = [mechanism_of(name) for name in table.index]
     for profiler in paths:
