@@ -48,11 +48,18 @@ def _tops(tables: Tables, case: CaseKey, phase: str) -> dict[str, Cell]:
     }
     if phase == FORWARD and (both := top_of_case(tables, case, BOTH)):
         said[TOP] = _beside(said[TOP], "with backward", _which(both, top))
-    backward = top_of_case(tables, case, BACKWARD) if phase == BOTH else None
-    forward = top_of_case(tables, case, FORWARD)
-    if backward and forward:
-        said[BACKWARDS] = Joined((_kernel(backward), _same(backward, forward)), "; ")
+    if phase == BOTH:
+        said[BACKWARDS] = _backwards(tables, case)
     return said
+
+
+def _backwards(tables: Tables, case: CaseKey) -> Cell:
+    """Backward's top kernel, and whether it is forward's."""
+    backward, forward = (top_of_case(tables, case, part) for part in (BACKWARD, FORWARD))
+    if backward is None:
+        return None
+    said = _kernel(backward)
+    return Joined((said, _same(backward, forward)), "; ") if forward else said
 
 
 def _kernel(top: TopKernel) -> Cell:
