@@ -81,8 +81,8 @@ class More(StrEnum):
         "each row with all rows above it, which may share its kernels."
     )
     BEYOND = (
-        "With work go the pauses around it, and while the host waits nothing is launched: a finding "
-        "may save more than it takes of either."
+        "With work go the pauses around it, and while the host waits nothing is launched: a "
+        "finding may save more than it takes of either."
     )
     LAUNCHES = (
         "Kernels are short and the host takes longer than the device, as in small programs: a CUDA "
