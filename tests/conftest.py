@@ -130,9 +130,11 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a project whose smoke suite has completed, for tests that only read files.
 
     All workers of pytest-xdist share it. A snakemake, a dry run too, belongs into a copy: it makes
-    and removes files, which another test would see or couldn't copy.
+    and removes files, which another test would see or couldn't copy. It may use eight cores, as a
+    test reads what ran at once.
     """
-    return made_once(tmp_path_factory, "finished", lambda folder: make_project(folder).run())
+    run = "--cores", "8"
+    return made_once(tmp_path_factory, "finished", lambda folder: make_project(folder).run(*run))
 
 
 @pytest.fixture

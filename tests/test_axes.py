@@ -1,12 +1,15 @@
 """An axis is declared once: keys of a suite, ids, columns and older tables follow."""
 
 import re
+import subprocess
+import sys
 from dataclasses import fields
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from tests.package import copy_package, edit
 from workflow_src.answers.tables import Tables, read_table
 from workflow_src.common.case import (
     AXES,
@@ -103,3 +106,30 @@ def test_tables_of_older_runs_have_the_value_that_all_their_cases_had(tmp_path: 
     found = read_table(tmp_path / "ranges.csv", "ranges")
     assert found["execution"].tolist() == ["eager"]
     assert Tables({"captures": found}).cases == (CaseKey(**older | {"precision": "fp32"}),)
+
+
+ANOTHER = """
+from dataclasses import replace
+from workflow_src.common.case import Case, NEEDS_CUDA, BY_NAME
+from workflow_src.common.traffic import ELEMENT_BYTES, cast_moves
+from workflow_src.measure.precision import AUTOCAST
+from workflow_src.model.memory_formulas import activation_bytes, model_row
+from workflow_src.model.step_memory import no_checkpoints, step_peak_bytes
+from workflow_src.plan.resources import memory_mib, minutes
+
+case = Case("a", "tiny", 16, 32, 1, 2, 8, 1, 16, "fp8", "naive", "adamw", "cpu")
+half = replace(case, precision="bf16")
+for of in (activation_bytes, memory_mib, lambda case: step_peak_bytes(case, no_checkpoints(1))):
+    assert 0 < of(case) <= of(half)
+assert minutes(case, 10) == minutes(half, 10) and model_row(case)["parameters"] > 0
+assert (ELEMENT_BYTES["fp8"], cast_moves("fp8"), str(AUTOCAST["fp8"])) == (1, 5, "torch.bfloat16")
+assert NEEDS_CUDA["precision"] == ("tf32", "fp8")
+assert BY_NAME["precision"].value["enum"][-1] == "fp8"
+"""
+
+
+def test_a_precision_is_declared_in_one_line(tmp_path: Path) -> None:
+    """Memory, FLOPs, a cluster's resources, the plan and autocast all take it from there."""
+    line = '    "fp8": Precision(1, autocast="bfloat16", capability=(8, 9)),\n}'
+    edit(copy_package(tmp_path), "common/precisions.py", "\n}", f"\n{line}")
+    subprocess.run([sys.executable, "-c", ANOTHER], cwd=tmp_path, check=True)

@@ -39,19 +39,22 @@ def browser() -> Iterator[Any]:
         opened.close()
 
 
-def written(folder: Path, **axes: int) -> Path:
+def written(folder: Path, drawn: bool = True, **axes: int) -> Path:
     """The page of cases of which one lacks a range, and the last ran out of memory."""
     *samples, last = grid(**axes)
     lacking = samples.pop()
     forward = [each for each in lacking.kernels["forward"] if not each[0].endswith("/norm")]
     samples.append(replace(lacking, kernels={**lacking.kernels, "forward": forward}))
-    write_report(folder, *samples, replace(last, status={"train_step": ("oom", "out of memory")}))
+    last = replace(last, status={"train_step": ("oom", "out of memory")})
+    write_report(folder, *samples, last, drawn=drawn)
     return folder / "report.html"
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return written(tmp_path_factory.mktemp("report"), sizes=2, contexts=4, precisions=2)
+    """Without its figures, whose elements `short` has, too."""
+    folder = tmp_path_factory.mktemp("report")
+    return written(folder, drawn=False, sizes=2, contexts=4, precisions=2)
 
 
 @pytest.fixture(scope="module")
@@ -148,10 +151,11 @@ def test_long_cells_are_broken_into_lines_in_columns_that_hold_them(open_page, w
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_it_fits_any_screen_and_requests_nothing(open_page, width):
-    page = open_page(width=width)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert page.wrong == [] and len(page.requests) == 1
+def test_it_fits_any_screen_and_requests_nothing(open_page, report, short, width):
+    for each in (report, short):
+        page = open_page(of=each, width=width)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.wrong == [] and len(page.requests) == 1
 
 
 TOO_WIDE = """() => {

@@ -1,7 +1,6 @@
 """Ceilings: rates, levels and remarks of known samples, the command, and what exceeds a ceiling."""
 
 import json
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -12,7 +11,7 @@ import pandas as pd
 import pytest
 import torch
 
-from tests.workflow import ROOT
+from tests.workflow import ROOT, served_stage
 from workflow_src.common.ceilings import FEWEST, SIZES, SIZES_SCHEMA, over_ceiling, rate_of
 from workflow_src.common.schema import violation
 from workflow_src.dag.ceilings import measures
@@ -251,17 +250,14 @@ def test_the_sizes_of_each_device_fit_the_schema(device: str) -> None:
     assert violation(SIZES[device], SIZES_SCHEMA) is None
 
 
-def command(module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", f"workflow_src.{module}", *arguments],
-        cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+def command(module: str, *arguments: str) -> tuple[int, str]:
+    return served_stage(ROOT, f"workflow_src.{module}", *arguments)
 
 
 def test_the_commands_from_end_to_end(tmp_path: Path) -> None:
     raw, made = tmp_path / "ceilings.json", tmp_path / "ceilings.csv"
-    ended = command("measure.ceilings", "--point", json.dumps(POINT), "--output", str(raw))
-    assert ended.returncode == 0, ended.stderr
+    status, said = command("measure.ceilings", "--point", json.dumps(POINT), "--output", str(raw))
+    assert status == 0, said
     rows = json.loads(raw.read_text())["rows"]
     assert [found["name"] for found in rows] == [
         "read", "write", "copy", "scale", "triad", *["matmul"] * 3,
@@ -270,12 +266,12 @@ def test_the_commands_from_end_to_end(tmp_path: Path) -> None:
     assert rows[4]["bytes"] == 3 * 2**20 and rows[5]["flops"] == 2 * 16 * 8 * 4
     assert rows[8]["status"] == "skipped" and rows[9]["operations"] == 1024
     assert all("sm_clock_mhz" not in found for found in rows)
-    ended = command("tables.ceilings", "--measured", str(raw), "--output", str(made))
-    assert ended.returncode == 0, ended.stderr
+    status, said = command("tables.ceilings", "--measured", str(raw), "--output", str(made))
+    assert status == 0, said
     assert pd.read_csv(made)["is_ceiling"].sum() == 3
     raw.write_text("{}")
-    ended = command("tables.ceilings", "--measured", str(raw), "--output", str(made))
-    assert ended.returncode == 1 and "is not a measurement of ceilings" in ended.stderr
+    status, said = command("tables.ceilings", "--measured", str(raw), "--output", str(made))
+    assert status == 1 and "is not a measurement of ceilings" in said
 
 
 @pytest.mark.parametrize(
@@ -290,10 +286,10 @@ def test_bad_input_is_refused_in_a_sentence(
     changed: dict[str, Any], said: str, tmp_path: Path
 ) -> None:
     output = tmp_path / "ceilings.json"
-    ended = command(
+    status, printed = command(
         "measure.ceilings", "--point", json.dumps(POINT | changed), "--output", str(output)
     )
-    assert ended.returncode == 2 and said in ended.stderr and not output.exists()
+    assert status == 2 and said in printed and not output.exists()
 
 
 def test_the_table_is_an_input_where_it_is_or_may_be_made(

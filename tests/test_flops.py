@@ -56,7 +56,7 @@ def column(case: Case, name: str) -> dict[str, int]:
     return {work.component: getattr(work, name) for work in forward_work(case)}
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(cases())
 def test_matmul_flops_are_what_pytorch_counts(case: Case) -> None:
     model = build_model(case).to("meta")
@@ -70,7 +70,7 @@ def test_matmul_flops_are_what_pytorch_counts(case: Case) -> None:
     assert backward_flops(case) == backward.get_total_flops()
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(cases())
 def test_parameter_count_is_the_models(case: Case) -> None:
     assert parameter_count(case) == sum(p.numel() for p in build_model(case).parameters())

@@ -15,6 +15,7 @@ FULLY = in_percent(thresholds.WORKING_FULLY)
 DEVICE = in_percent(change.DEVICE_BEYOND)
 HOST = f"by more than {in_percent(captures_steps.LEAST)} of"
 REPLAYED = f"within {in_percent(thresholds.REPLAYED_WITHIN)};"
+CAPPED = {0.0: "in any reading during its steps"}[thresholds.THROTTLED_BEYOND]
 FINDING = in_percent(thresholds.FINDING_AT_LEAST)
 PACE = in_percent(thresholds.SETS_THE_PACE)
 
@@ -33,7 +34,8 @@ PACE = in_percent(thresholds.SETS_THE_PACE)
         (HOST, "report_templates/compare_captures.md.j2"),
         (f"less than {FINDING}", "report_templates/compare_captures.md.j2"),
         (f"under {FINDING}", "docs/findings.md"),
-        (f"under {FINDING}", "docs/captures.md"),
+        (f"less than {FINDING}", "docs/captures.md"),
+        (CAPPED, "docs/reading.md"),
         (REPLAYED, "docs/captures.md"),
         (REPLAYED, "docs/replay.md"),
         (f"at least {PACE} of the step", "docs/captures.md"),

@@ -21,7 +21,7 @@ from workflow_src.model.normalization import RMSNorm
 from workflow_src.model.rotary import RotaryEmbedding
 from workflow_src.model.transformer import TransformerLM, build_model
 
-ON_CPU = [name for name in ATTENTIONS if name != NEEDS_CUDA["attention"]]
+ON_CPU = [name for name in ATTENTIONS if name not in NEEDS_CUDA["attention"]]
 
 DEVICES = ["cpu"] + ["cuda"] * torch.cuda.is_available()
 

@@ -6,14 +6,18 @@ import pandas as pd
 import pytest
 
 from tests.synthetic_tables import FORWARD, TRAIN, Sample, write_tables
+from workflow_src.answers import doubts
 from workflow_src.answers.change_first.result import result as change_first
 from workflow_src.answers.conditions import Conditions, conditions, disturbed
 from workflow_src.answers.doubts import Warned
+from workflow_src.answers.forward_time.result import CAPPED, marks
 from workflow_src.answers.gemm_share.result import result as gemm_share
 from workflow_src.answers.other_kernels.result import result as other_kernels
 from workflow_src.answers.questions import QUESTIONS
 from workflow_src.answers.softmax.result import result as softmax
 from workflow_src.answers.tables import Tables
+from workflow_src.answers.times import phase_times
+from workflow_src.report.warnings import warnings
 
 QUIET = {"other_processes_before": "0", "host_launch_us_before": "4", "host_launch_us_after": "4.6"}
 
@@ -63,6 +67,21 @@ def test_power_throttles_a_case_if_it_limits_the_clock_during_steps(
     timings.assign(power_capped_share=shares).to_csv(tmp_path / "timings.csv", index=False)
     (found,) = conditions(Tables.read(tmp_path, ("timings",), ("environments",)))
     assert found.warnings == warned
+
+
+@pytest.mark.parametrize(("limit", "throttled"), [(0.0, True), (0.19, True), (0.2, False)])
+def test_one_limit_decides_of_power_in_the_warning_its_row_and_the_mark(
+    tmp_path, monkeypatch, limit, throttled
+):
+    write_tables(tmp_path, Sample())
+    timings = pd.read_csv(tmp_path / "timings.csv").assign(power_capped_share=0.2)
+    timings.to_csv(tmp_path / "timings.csv", index=False)
+    tables = Tables.read(tmp_path, ("timings",), ("environments", "ranges", "captures"))
+    monkeypatch.setattr(doubts, "THROTTLED_BEYOND", limit)
+    (found,), (case,) = conditions(tables), tables.cases
+    assert (Warned.THROTTLED in found.warnings) is throttled
+    assert ("readings with the clock capped for power" in warnings(tables)) is throttled
+    assert (CAPPED in marks(phase_times(tables, case, "forward"), bound=False)) is throttled
 
 
 def test_a_change_of_the_hosts_speed_is_the_same_either_way():

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.damaged_captures import tried
-from tests.captures.building import Export, busy, packed, tables_in
+from tests.captures.building import Export, busy, notes, packed, tables_in
 from tests.test_fuzz import CELLS, ends_well, few, folder
 from workflow_src.captures.files import content
 from workflow_src.captures.reading import read
@@ -146,6 +146,19 @@ def test_tables_of_others_and_columns_may_have_names_in_any_letters(export: Expo
     export.sql("ALTER TABLE NVTX_EVENTS RENAME COLUMN globalTid TO GlobalTID")
     export.sql('CREATE TABLE "a""; DROP TABLE StringIds; --" (x INTEGER)')
     assert busy(export.tables()) == {"step": 1}
+
+
+def test_a_kernel_has_the_first_of_its_names_that_is_there(export: Export) -> None:
+    kernel = "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL"
+    named = []
+    for column in ("demangledName", "shortName", "mangledName"):
+        export.sql(f"{kernel} ADD COLUMN mangledName INTEGER") if not named else None
+        export.sql(f"UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET {column} = ?", export.string(column))
+        named += [column]
+    for column in named:
+        assert export.read().work["name"].tolist() == [column]
+        export.sql(f"{kernel} DROP COLUMN {column}")
+    assert notes(export.tables())["lost names"] == 1
 
 
 def test_a_database_of_another_kind_is_refused(tmp_path: Path) -> None:

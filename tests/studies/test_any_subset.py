@@ -37,15 +37,14 @@ def check(texts: Texts) -> None:
 
 @pytest.mark.parametrize("study", REGISTRY)
 def test_any_subset_of_a_table_gives_a_section(study: str) -> None:
-    for seed in range(8):
+    for seed in range(5):
         check(written(study, subset(seed, study), seed))
 
 
 @pytest.mark.parametrize("study", REGISTRY)
 def test_any_subset_of_a_table_gives_a_figure(study: str) -> None:
-    for seed in range(2):
-        table = subset(seed, study)
-        assert "<svg" in svg(partial(REGISTRY[study].draw, table), study)
+    table = subset(0, study)
+    assert "<svg" in svg(partial(REGISTRY[study].draw, table), study)
 
 
 @pytest.mark.parametrize("study", REGISTRY)

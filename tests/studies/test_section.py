@@ -10,7 +10,7 @@ import pytest
 
 from tests.published import H200
 from tests.studies.subsets import ROOT
-from tests.studies.tables import table
+from tests.studies.tables import printed, table
 from workflow_src.studies import section
 from workflow_src.studies.conditions import conditions
 from workflow_src.studies.registry import REGISTRY
@@ -107,6 +107,12 @@ def test_the_conditions_of_a_study() -> None:
     assert (found.fastest.number, found.slowest.number) == (6.0, 7.3)
     unknown = conditions(table({}), "fusion")
     assert (unknown.fastest, unknown.slowest, unknown.unsteady) == (None, None, False)
+
+
+def test_points_of_several_hosts_are_told_by_host() -> None:
+    rows = table({"point": "a"}, *({"point": name, "host_id": "f4e3"} for name in ("b", "b", "c")))
+    assert printed(conditions(rows, "fusion").hosts) == [["f4e3", "b, c"], ["not recorded", "a"]]
+    assert conditions(rows[1:], "fusion").hosts.empty
 
 
 def test_conditions_are_printed_only_where_they_disturb() -> None:

@@ -9,7 +9,12 @@ import pandas as pd
 from workflow_src.answers.tables import Tables
 from workflow_src.common.case import PHASES
 from workflow_src.common.environment import HOST_SPEEDS, POWER_CAP
-from workflow_src.common.thresholds import BUSY_LOAD, HOST_CHANGED
+from workflow_src.common.thresholds import (
+    BUSY_LOAD,
+    HOST_CHANGED,
+    SHARED_BEYOND,
+    THROTTLED_BEYOND,
+)
 from workflow_src.paper.value import Rows, Value, cell_of, computed, ratio, value
 
 
@@ -59,7 +64,7 @@ class Environment:
         """The driver's reasons; for power during steps only, where it was read during them."""
         reasons = set(self.text("throttled").split("; ")) - {""}
         if self.capped is not None:
-            limited = any(share.number > 0 for share in self.capped.values())
+            limited = any(map(power_limited, self.capped.values()))
             reasons = reasons - {POWER_CAP} | ({POWER_CAP} if limited else set())
         return "; ".join(sorted(reasons))
 
@@ -108,7 +113,7 @@ class Environment:
         """The warnings that this row gives."""
         given = {
             Warned.THROTTLED: bool(self.throttled),
-            Warned.SHARED: _above(self.others, 0),
+            Warned.SHARED: _above(self.others, SHARED_BEYOND),
             Warned.BUSY: _above(self.load, BUSY_LOAD),
             Warned.HOST_CHANGED: _above(self.changed, HOST_CHANGED),
             Warned.NOT_LOCKED: not self.locked,
@@ -122,6 +127,11 @@ class Environment:
             return None
         low, high = sorted((before.number, after.number))
         return computed(high / low, "near_one", f"{name}: the longer / the shorter", before, after)
+
+
+def power_limited(share: Value | None) -> bool:
+    """Whether power limited the clock in too large a share of a phase's readings."""
+    return _above(share, THROTTLED_BEYOND)
 
 
 def environments(tables: Tables) -> tuple[Environment, ...]:

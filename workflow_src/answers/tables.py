@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from workflow_src.common.case import COUNTS, PRECISIONS
+from workflow_src.common.case import COUNTS
 from workflow_src.common.case import CaseKey as CaseKey
 from workflow_src.common.errors import StageError, remake
+from workflow_src.common.precisions import PRECISIONS
 from workflow_src.common.read_table import lines_numbered, with_texts
 from workflow_src.common.read_table import read_table as read_as_it_is
 from workflow_src.common.reading import reading

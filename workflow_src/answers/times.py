@@ -6,12 +6,13 @@ from enum import StrEnum
 
 import pandas as pd
 
-from workflow_src.answers.doubts import Warned, recorded_warnings
+from workflow_src.answers.doubts import Warned, power_limited, recorded_warnings
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common.thresholds import (
     MATCH_WITHIN,
     REPLAY_AT_LEAST,
     SPREAD_BEYOND,
+    WORKING_FULLY,
 )
 from workflow_src.common.units import MIB_PER_GIB, NS_PER_MS
 from workflow_src.paper.value import (
@@ -90,6 +91,11 @@ class PhaseTimes:
     pairs: tuple[Value, ...] = ()
 
     @property
+    def power_limited(self) -> bool:
+        """Whether the driver lowered the clock for power while plain steps ran."""
+        return power_limited(self.capped)
+
+    @property
     def complete(self) -> bool:
         """Whether the phase was both measured and captured."""
         return self.state == self.profiled_state == "ok"
@@ -103,6 +109,11 @@ class PhaseTimes:
     def working(self) -> Value | None:
         """The share of the unprofiled time for which the device works; None where in doubt."""
         return ratio(self.busy, self.plain, "share", "device / plain") if not self.doubt else None
+
+    @property
+    def waits(self) -> bool:
+        """Whether the device idles for so much of the plain time that launches set its pace."""
+        return self.working is not None and self.working.number < WORKING_FULLY
 
     @property
     def overhead(self) -> Value | None:

@@ -12,7 +12,7 @@ from workflow_src.captures.event_columns import Columns
 from workflow_src.captures.events import NOT_IN_PARTS, Event, in_parts, one_by_one
 from workflow_src.captures.files import blocks, content
 from workflow_src.captures.paired_events import BEGIN, END, paired
-from workflow_src.captures.thread_ties import TYING, Ties
+from workflow_src.captures.torch_threads import TYING, Ties
 
 KINDS = {
     "kernel": KERNEL,

@@ -1,7 +1,7 @@
 """An nsys export as tables whose names and columns may differ from version to version."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -36,6 +36,10 @@ NEEDED = {
 }
 """Columns without which a table can't be used; a table of another name has to have them."""
 
+ALSO_CALLED = {"demangledName": ("shortName", "mangledName")}
+"""Other names of a column or table, by the one that readers use: where that isn't there, the first
+of these that is. What a version renames is added here, beside the names of older versions."""
+
 NOT_WORK = re.compile(r"SYNCHRONIZATION|CUDA_EVENT|OVERHEAD|RUNTIME|DRIVER|MARKER")
 """Tables of activities that take no time of a device."""
 
@@ -58,26 +62,26 @@ class Exported:
 
     def has(self, table: str) -> bool:
         """Whether an expected table is there, under its own or another name."""
-        return table in self.tables or table in self.stand_ins
+        return _called(self.tables, table) is not None or table in self.stand_ins
 
     def name(self, table: str) -> str:
         """The name under which an expected table is there."""
-        return table if table in self.tables else self.stand_ins[table]
+        return _called(self.tables, table) or self.stand_ins[table]
 
     def column(self, table: str, name: str) -> str:
-        """A column's name, whatever its case. Raises TraceError if it isn't there."""
+        """What a column is called there. Raises TraceError if it isn't there."""
         here = self.tables[self.name(table)]
-        found = [column for column in here if column.casefold() == name.casefold()]
-        if not found:
+        found = _called(here, name)
+        if found is None:
             columns = ", ".join(here)[:150]
             raise TraceError(
                 f"its table {self.name(table)} has no column {name}, it has {columns}; {LATER}"
             )
-        return found[0]
+        return found
 
-    def has_column(self, table: str, name: str) -> bool:
-        """Whether an expected table has a column."""
-        return name.casefold() in [column.casefold() for column in self.tables[self.name(table)]]
+    def has_columns(self, table: str, *names: str) -> bool:
+        """Whether a table is there, with these columns."""
+        return self.has(table) and _have(self.tables[self.name(table)], names)
 
     def timed(self, table: str, names: tuple[str, ...], among: Among | None = None) -> Columns:
         """Columns, `start` and `end` among them, of rows that have both, in order and plausible."""
@@ -97,7 +101,9 @@ class Exported:
 
         What is missing or no integer is UNKNOWN, or of times -LATEST_NS; a missing end is `no_end`.
         """
-        here = [name for name in names if name in NEEDED[table] or self.has_column(table, name)]
+        here = [
+            name for name in names if name in NEEDED.get(table, ()) or self.has_columns(table, name)
+        ]
         other = {"start": (-LATEST_NS, -LATEST_NS), "end": (no_end, -LATEST_NS)}
         wanted = [
             Wanted(self.column(table, name), *other.get(name, (UNKNOWN, UNKNOWN))) for name in here
@@ -149,19 +155,38 @@ def exported(store: Store) -> Exported:
     return found
 
 
+def names_of(name: str) -> tuple[str, ...]:
+    """All names of a column or table, by the one that readers use, which comes first."""
+    return (name, *ALSO_CALLED.get(name, ()))
+
+
+def _expected() -> set[str]:
+    """All names of the tables that readers use."""
+    return {name for table in NEEDED for name in names_of(table)}
+
+
+def _called(there: Iterable[str], name: str) -> str | None:
+    """By which of its names, in whatever case, a column or table is there; None by none."""
+    found = {each.casefold(): each for each in reversed(list(there))}
+    names = (each.casefold() for each in names_of(name))
+    return next((found[each] for each in names if each in found), None)
+
+
+def _have(columns: Iterable[str], names: Iterable[str]) -> bool:
+    return all(_called(columns, name) is not None for name in names)
+
+
 def _stand_ins(tables: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
     """For expected tables that aren't there: the one unknown table like it, if there is one."""
     found = {}
     for wanted, columns in NEEDED.items():
         word = wanted.removeprefix("CUPTI_ACTIVITY_KIND_").removesuffix("_EVENTS")
-        needed = {column.casefold() for column in columns}
         alike = [
             name
             for name, here in tables.items()
-            if word in name.upper() and name not in NEEDED
-            and needed <= {column.casefold() for column in here}
-        ]  # fmt: skip
-        if wanted not in tables and len(alike) == 1:
+            if word in name.upper() and name not in _expected() and _have(here, columns)
+        ]
+        if _called(tables, wanted) is None and len(alike) == 1:
             found[wanted] = alike[0]
     return found
 
@@ -171,9 +196,9 @@ def table_notes(found: Exported) -> tuple[Note, ...]:
     notes = [
         Note("other table", 1, f"{name} for {wanted}") for wanted, name in found.stand_ins.items()
     ]
-    known = {*NEEDED, *found.stand_ins.values()}
+    known = {*_expected(), *found.stand_ins.values()}
     for name, columns in found.tables.items():
-        is_work = {"start", "end", "correlationId", "streamId"} <= set(columns)
+        is_work = _have(columns, ("start", "end", "correlationId", "streamId"))
         if is_work and name not in known and not NOT_WORK.search(name):
             notes.append(Note("unread tables", found.store.rows(name), name))
     return tuple(note for note in notes if note.count)

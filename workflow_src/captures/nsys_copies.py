@@ -9,14 +9,12 @@ import pandas as pd
 from workflow_src.captures.capture import (
     COPY,
     SET,
-    UNKNOWN,
     UNKNOWN_TEXT,
     coded,
     copies_frame,
     printable,
 )
 from workflow_src.captures.exported import COPY_KINDS, MEMORY_KINDS, Columns, Exported
-from workflow_src.captures.store import Wanted
 from workflow_src.common.intervals import Indices
 
 COPIED = {COPY: ("bytes", "copyKind", "srcKind", "dstKind"), SET: ("bytes", "memKind")}
@@ -32,10 +30,9 @@ BETWEEN = re.compile(r"(\w)\w*-to-(\w)")
 
 def labels(found: Exported, table: str) -> dict[int, str]:
     """What the numbers of an enumeration mean, by a table of the export; empty without one."""
-    if not {"id", "label"} <= set(found.tables.get(table, ())):
+    if not found.has_columns(table, "id", "label"):
         return {}
-    (numbers,) = found.store.integers(table, [Wanted("id", UNKNOWN, UNKNOWN)])
-    texts = found.store.values(table, "label")
+    numbers, texts = found.integers(table, ("id",))["id"], found.values(table, "label")
     return dict(zip(numbers.tolist(), map(printable, texts), strict=True))
 
 

@@ -109,7 +109,7 @@ def _texts(
 
     An event has a text of its own, or the number of a registered string.
     """
-    has_own = found.has_column(RANGES, "text")
+    has_own = found.has_columns(RANGES, "text")
     own = found.values(RANGES, "text", types) if has_own else [None] * len(rows["start"])
     strings, numbers = found.texts(rows["textId"]), rows["textId"].tolist()
     names = [

@@ -45,17 +45,17 @@ def recording(found: Exported, api: NamedCalls, launched: Launches) -> Recording
 
 def messages(found: Exported) -> list[str]:
     """What nsys said while it recorded; empty where the export has none."""
-    if "text" not in found.tables.get(MESSAGES, ()):
+    if not found.has_columns(MESSAGES, "text"):
         return []
-    texts = found.store.values(MESSAGES, "text")
+    texts = found.values(MESSAGES, "text")
     return [printable(text) for text in texts if text is not None]
 
 
 def facts(found: Exported) -> dict[str, str]:
     """What the export says of itself, by name."""
-    if not {"name", "value"} <= set(found.tables.get(ABOUT, ())):
+    if not found.has_columns(ABOUT, "name", "value"):
         return {}
-    names, values = (found.store.values(ABOUT, name) for name in ("name", "value"))
+    names, values = (found.values(ABOUT, name) for name in ("name", "value"))
     pairs = zip(names, values, strict=True)
     return {printable(name): printable(value) for name, value in pairs if value is not None}
 

@@ -5,7 +5,6 @@ import pandas as pd
 
 from workflow_src.captures.capture import THREADS, UNKNOWN, empty, frame
 from workflow_src.captures.exported import Exported
-from workflow_src.captures.store import Wanted
 
 TABLE, NAME, THREAD = "ThreadNames", "nameId", "globalTid"
 
@@ -15,10 +14,10 @@ def thread_names(found: Exported, shown: dict[int, int]) -> pd.DataFrame:
 
     shown: the number to show for each process, by nsys's own.
     """
-    if not {NAME, THREAD} <= set(found.tables.get(TABLE, ())):
+    if not found.has_columns(TABLE, NAME, THREAD):
         return empty(THREADS)
-    wanted = [Wanted(column, UNKNOWN, UNKNOWN) for column in (NAME, THREAD)]
-    number, thread = found.store.integers(TABLE, wanted)
+    rows = found.integers(TABLE, (NAME, THREAD))
+    number, thread = rows[NAME], rows[THREAD]
     own = np.isin(thread >> 24, list(shown)) & (thread != UNKNOWN)
     texts = found.texts(number[own])
     columns = {

@@ -15,7 +15,12 @@ from workflow_src.captures.rows import in_order, repeated
 from workflow_src.common.intervals import Indices
 
 KINDS = {"KERNEL": KERNEL, "MEMCPY": COPY, "MEMSET": SET, "GRAPH_TRACE": GRAPH}
-NAMED_BY = {"KERNEL": "demangledName", "MEMCPY": "copyKind", "GRAPH_TRACE": "graphId"}
+NAMED_BY = {
+    "KERNEL": "demangledName",
+    "MEMCPY": "copyKind",
+    "MEMSET": "value",
+    "GRAPH_TRACE": "graphId",
+}
 TIMES = ("start", "end", "globalPid", "correlationId", "deviceId", "streamId")
 NODE = "graphNodeId"
 """Tells apart the kernels of one launch of a graph."""
@@ -71,10 +76,7 @@ def column(parts: Sequence[Worked], name: str) -> Indices:
 def _worked(found: Exported, key: str) -> Worked:
     """The valid rows of one table of device work."""
     table = WORK_TABLES[key]
-    name_column = NAMED_BY.get(key)
-    if key == "KERNEL" and not found.has_column(table, "demangledName"):
-        name_column = "shortName"
-    kind, named_by = KINDS[key], name_column or "value"
+    kind, named_by = KINDS[key], NAMED_BY[key]
     wanted = tuple(dict.fromkeys((*TIMES, *COPIED.get(kind, ()), named_by)))
     rows = found.timed(table, wanted)
     bad, total_ns = found.rows(table) - len(rows["start"]), found.duration_ns(table)
@@ -92,7 +94,7 @@ def _by_time(found: Exported, table: str, rows: Columns) -> Indices:
     """
     order = in_order(rows["start"], list(rows.values()))
     again = repeated(order, list(rows.values()))
-    if len(again) and found.has_column(table, NODE):
+    if len(again) and found.has_columns(table, NODE):
         nodes = found.timed(table, ("start", "end", NODE))[NODE]
         order = in_order(rows["start"], [*rows.values(), nodes])
         again = repeated(order, [*rows.values(), nodes])

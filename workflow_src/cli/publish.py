@@ -16,6 +16,7 @@ from typing import Any
 
 import pandas as pd
 
+from workflow_src.captures.exported import names_of
 from workflow_src.common.arguments import (
     Parser,
     existing_file,
@@ -34,7 +35,7 @@ EXPORTED = {
     "META_DATA_EXPORT": (),
     "ENUM_CUDA_MEMCPY_OPER": (),
     "NVTX_EVENTS": ("textId",),
-    "CUPTI_ACTIVITY_KIND_KERNEL": ("demangledName", "shortName", "mangledName"),
+    "CUPTI_ACTIVITY_KIND_KERNEL": ("demangledName",),
     "CUPTI_ACTIVITY_KIND_MEMCPY": (),
     "CUPTI_ACTIVITY_KIND_MEMSET": (),
     "CUPTI_ACTIVITY_KIND_RUNTIME": ("nameId",),
@@ -65,13 +66,15 @@ def clean_export(source: Path, target: Path) -> None:
 def _drop_the_rest(connection: sqlite3.Connection) -> None:
     query = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
     tables = {name for (name,) in connection.execute(query)}
-    for table in tables - EXPORTED.keys() - {"StringIds"}:
+    kept = {name for table in (*EXPORTED, "StringIds") for name in names_of(table)}
+    for table in tables - kept:
         connection.execute(f'DROP TABLE "{table}"')
     used = " UNION ".join(
         f'SELECT "{column}" FROM "{table}" WHERE "{column}" IS NOT NULL'
-        for table, columns in EXPORTED.items()
-        if table in tables
-        for column in columns
+        for known, columns in EXPORTED.items()
+        for table in tables.intersection(names_of(known))
+        for name in columns
+        for column in names_of(name)
     )
     if used and "StringIds" in tables:
         connection.execute(f"DELETE FROM StringIds WHERE id NOT IN ({used})")

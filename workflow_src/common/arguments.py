@@ -102,34 +102,18 @@ def positive(text: str) -> float:
     return _number(text, above=0.0, at_most=math.inf, allowed="a finite number above 0")
 
 
-EXPONENTS = {"K": "e3", "M": "e6", "B": "e9", "T": "e12"}
-"""What the letters of thousands, millions, billions and trillions stand for."""
-
-
-def count(text: str) -> float:
-    """A finite number above zero that may end in a letter, as in 7B for 7e9."""
-    number = text[:-1] + EXPONENTS[text[-1]] if text[-1:] in EXPONENTS else text
-    allowed = "a finite number above 0, such as 7e9 or 7B"
-    return _number(number, above=0.0, at_most=math.inf, allowed=allowed, given=text)
-
-
-def not_negative(text: str) -> float:
-    """A finite number, at least zero."""
-    return _number(text, above=-math.ulp(0.0), at_most=math.inf, allowed="a finite number from 0")
-
-
 def share(text: str) -> float:
     """A share above zero, at most one."""
     return _number(text, above=0.0, at_most=1.0, allowed="above 0 and at most 1")
 
 
-def _number(text: str, above: float, at_most: float, allowed: str, given: str = "") -> float:
+def _number(text: str, above: float, at_most: float, allowed: str) -> float:
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not (above < value <= at_most and math.isfinite(value)):
-        raise argparse.ArgumentTypeError(f"must be {allowed}, not {(given or text)!r}")
+        raise argparse.ArgumentTypeError(f"must be {allowed}, not {text!r}")
     return value
 
 

@@ -6,6 +6,7 @@ from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import PurePath
 from typing import Any, Self
 
+from workflow_src.common.precisions import DECLARED, PRECISIONS
 from workflow_src.common.schema import TEXT, Schema, choice
 
 PHASES = ("forward", "forward_backward", "train_step")
@@ -14,7 +15,6 @@ PHASES = ("forward", "forward_backward", "train_step")
 END_OF_CAPTURE = "end_of_capture"
 """The closing range of every capture; a trace without it was cut short."""
 
-PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
 ATTENTIONS = ("naive", "fused_softmax", "triton_softmax", "sdpa")
 OPTIMIZERS = ("adamw", "foreach", "fused")
 OWN = "own"
@@ -32,8 +32,11 @@ its operators move 88 (`operators.csv` of examples/h100: 299.8 GB for 3,406.8 M 
 torch's foreach takes 8 elementwise passes over two to four tensors each.
 """
 
-NEEDS_CUDA = {"precision": "tf32", "attention": "triton_softmax"}
-"""The value of each of these fields that runs on a CUDA device only."""
+NEEDS_CUDA = {
+    "precision": tuple(name for name, each in DECLARED.items() if each.capability),
+    "attention": ("triton_softmax",),
+}
+"""The values of each of these fields that run on a CUDA device only."""
 
 
 @dataclass(frozen=True)

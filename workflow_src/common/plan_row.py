@@ -92,7 +92,7 @@ def _require_possible(row: dict[str, Any]) -> dict[str, Any]:
     problem = "" if is_brought(row) else heads_problem(row["d_model"], row["heads"])
     if problem:
         raise StageError(f"heads: {problem}")
-    for field, value in NEEDS_CUDA.items():
-        if row["device"] == "cpu" and row[field] == value:
-            raise StageError(f"{field}: {value!r} needs a CUDA device, and the device is cpu")
+    for field, needing in NEEDS_CUDA.items():
+        if row["device"] == "cpu" and row[field] in needing:
+            raise StageError(f"{field}: {row[field]!r} needs a CUDA device, and the device is cpu")
     return row

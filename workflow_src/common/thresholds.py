@@ -25,6 +25,13 @@ fill the time, and device time per kernel, a limit of whole models, would say th
 BUSY_LOAD = 1.5
 """Load average per core above which a CPU counts as busy with other work."""
 
+THROTTLED_BEYOND = 0.0
+"""Share of the readings during a phase's steps in which power limits the clock, above which its
+device counts as throttled: any reading, each of which stands for 40 ms of steps."""
+
+SHARED_BEYOND = 0
+"""Processes of others on a device above which it counts as shared."""
+
 HOST_CHANGED = 1.2
 """Ratio of two host speeds above which results that depend on the host are doubted."""
 

@@ -2,7 +2,9 @@
 
 from typing import NamedTuple
 
-ELEMENT_BYTES = {"fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2}
+from workflow_src.common.precisions import DECLARED
+
+ELEMENT_BYTES = {name: each.element_bytes for name, each in DECLARED.items()}
 
 WIDE_BYTES = 4
 """Bytes of an element that autocast has cast to float32."""

@@ -30,12 +30,12 @@ HELD_SHARE = 0.5
 """A gap is stretched too if it is longer by this share of what the others are stretched by."""
 
 ALIKE = 0.25
-"""By this share of their median long gaps may differ that one thread causes; half of them do not
-in the capture of such a loop, 76 %."""
+"""At least half of the long gaps that one thread causes differ from their median by no more than
+this share: 76 % do in a recorded loop."""
 
 BETWEEN = 0.02
 """At most so many of the gaps are then between short and long: a tenth and a third of the long
-ones' median. In clean programs whose long gaps are in so many places, and as alike, 11 % or
+ones' median. In other recorded loops whose long gaps are of so many kinds, and as alike, 11 % or
 more are."""
 
 

@@ -13,10 +13,10 @@ import pandas as pd
 from workflow_src.captures.rows import rows_where
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import BEFORE_ALL, Indices
+from workflow_src.diagnosis.awaited import own_costs, queue_of, returns, waits
 from workflow_src.diagnosis.device_work import device_work, timed
 from workflow_src.diagnosis.host_calls import Loop, host_calls, step_at
 from workflow_src.diagnosis.recording import CALLS, WAITS, WORK, Recording
-from workflow_src.diagnosis.waiting import own_costs, queue_of, returns, waits
 from workflow_src.placing.attributed import Attributed, source_of
 from workflow_src.placing.steps import step_ranges
 

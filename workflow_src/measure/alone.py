@@ -7,7 +7,7 @@ from typing import Any
 from workflow_src.common.device_locks import locks_are_shared
 from workflow_src.common.devices import hold_several
 from workflow_src.common.subprocesses import told_if_killed
-from workflow_src.measure.gauges import state
+from workflow_src.measure.gpu_state import state
 from workflow_src.measure.host import host_speed
 from workflow_src.measure.machine import hardware, host_id, node, now, software
 from workflow_src.measure.memory_limit import limited_memory

@@ -13,6 +13,7 @@ from workflow_src.common.case import AnyCase, case_of
 from workflow_src.common.errors import one_sentence
 from workflow_src.common.plan_row import add_plan_row
 from workflow_src.measure.alone import measured_alone
+from workflow_src.measure.clock_readings import add_readings, timed, watched
 from workflow_src.measure.compiling import first_call
 from workflow_src.measure.machine import use_threads
 from workflow_src.measure.memory import peak_memory_mib, reset_peak
@@ -20,7 +21,6 @@ from workflow_src.measure.oom import Row
 from workflow_src.measure.operators import add_counted, add_launched
 from workflow_src.measure.phases import Built, build, run_built
 from workflow_src.measure.progress import said
-from workflow_src.measure.readings import add_readings, timed, watched
 from workflow_src.measure.replay import replays
 from workflow_src.measure.timing import Call, sample_steps
 from workflow_src.measure.workload import Workload

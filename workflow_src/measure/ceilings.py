@@ -13,11 +13,11 @@ from torch import Tensor
 
 from workflow_src.common.arguments import Parser, json_of, new_file
 from workflow_src.common.atomic_write import write_json
-from workflow_src.common.case import PRECISIONS
 from workflow_src.common.ceilings import SIZES_SCHEMA
 from workflow_src.common.devices import nvml
 from workflow_src.common.errors import UnavailableError, one_sentence
 from workflow_src.common.plan_row import COLUMNS
+from workflow_src.common.precisions import PRECISIONS
 from workflow_src.common.schema import choice, listed, mapping
 from workflow_src.common.units import MIB
 from workflow_src.measure.alone import measured_alone

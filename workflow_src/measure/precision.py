@@ -5,7 +5,11 @@ Apart from the workload, whose optimizers need torch's compiler, which takes sec
 
 import torch
 
-AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
+from workflow_src.common.precisions import DECLARED, NARROW
+
+AUTOCAST: dict[str, torch.dtype] = {
+    name: getattr(torch, DECLARED[name].autocast) for name in NARROW
+}
 """The type in which matrix products run under autocast."""
 
 
@@ -15,8 +19,8 @@ def use_precision(precision: str) -> None:
     torch.backends.cudnn.allow_tf32 = precision == "tf32"
 
 
-NEEDS = {"tf32": (8, 0), "fp8": (8, 9)}
-"""The minimum compute capability for each precision that needs one."""
+NEEDS = {name: each.capability for name, each in DECLARED.items()} | {"fp8": (8, 9)}
+"""The minimum compute capability of each precision, of cases or of the study matmul alone."""
 
 
 def unsupported(precision: str, device: str) -> str:

@@ -10,7 +10,7 @@ import torch
 from workflow_src.common.ceilings import FEWEST
 from workflow_src.common.errors import UnavailableError
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.measure.gauges import LOAD, load, sm_clock_mhz
+from workflow_src.measure.gpu_state import LOAD, load, sm_clock_mhz
 from workflow_src.measure.oom import Row, attempt, free
 from workflow_src.measure.progress import said
 from workflow_src.measure.timing import (
@@ -96,7 +96,7 @@ def sustained(call: Call) -> Row:
     """`samples_ns` of a call that a CUDA device repeats for SUSTAINED_S without a pause.
 
     A sample is a mean of `calls_per_sample`. With a reading of `sm_clock_mhz`, `power_w` and
-    `power_capped` (see measure.gauges) for each, taken while the device works on it, and the
+    `power_capped` (see measure.gpu_state) for each, taken while the device works on it, and the
     `power_limit_w`.
     """
     uuid = f"GPU-{torch.cuda.get_device_properties(0).uuid}"

@@ -28,9 +28,6 @@ from workflow_src.model.step_memory import (
     step_peak_bytes,
 )
 
-STATE_BYTES = 2 * WIDE + OPTIMIZER_BYTES
-"""Weights, gradients and optimizer state of a parameter."""
-
 
 def embedding_count(case: Case) -> int:
     """Parameters of the embedding table, which is used for lookup, not in matrix products."""

@@ -1,6 +1,7 @@
 """How numbers and other values stand in Markdown."""
 
 import html
+import math
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -16,6 +17,31 @@ def number(value: float) -> str:
         return "0"
     text = f"{value:,.0f}" if abs(value) >= 99.95 else f"{value:#.3g}"
     return text.rstrip(".")
+
+
+def earned(value: float, least: float | None = None, most: float | None = None) -> str:
+    """A value to the place of the first digit of half its interval, but two or three digits.
+
+    One place more where that digit is 1 or 2, as rounding would be as coarse as the interval. Two
+    digits without an interval.
+    """
+    half = (most - least) / 2 if least is not None and most is not None else None
+    if value == 0 or half is None:
+        return significant(value, 2)
+    digits = 1 + _exponent(value) - _exponent(half / 3) if half else 3
+    return significant(value, min(max(digits, 2), 3))
+
+
+def significant(value: float, digits: int) -> str:
+    """So many significant digits, without an exponent where that is readable: 130, 3.6."""
+    rounded = float(f"{value:.{digits - 1}e}")
+    if value == 0 or abs(rounded) >= 10 ** (digits - 1):
+        return f"{rounded:,.0f}"
+    return f"{rounded:#.{digits}g}"
+
+
+def _exponent(value: float) -> int:
+    return math.floor(math.log10(abs(value)))
 
 
 def precise(value: float) -> str:

@@ -11,10 +11,10 @@ from markupsafe import Markup
 from tabulate import tabulate
 
 from workflow_src.common.words import DASH
-from workflow_src.paper.markdown import calls, escape, literal, number, precise, whole
+from workflow_src.paper.markdown import calls, earned, escape, literal, number, precise, whole
 from workflow_src.paper.page_table import PageCell, PageTable
 from workflow_src.paper.prose import inline
-from workflow_src.paper.value import Cell, Joined, Marked, Ranged, Value
+from workflow_src.paper.value import Cell, Joined, Marked, Ranged, Rounded, Value
 
 ARROW = "\N{RIGHTWARDS ARROW}"
 
@@ -161,6 +161,8 @@ class Printer:
                 yield Piece(str(cell), is_markdown=True)
             case Value():
                 yield self._value(cell)
+            case Rounded():
+                yield self._rounded(cell)
             case Joined():
                 for place, each in enumerate(cell.cells):
                     yield from (*([Piece(cell.by)] if place else []), *self._pieces(each))
@@ -174,7 +176,13 @@ class Printer:
                 yield Piece(str(cell))
 
     def _value(self, value: Value) -> Piece:
-        text = FORMATS[value.unit](value.number)
+        return self._linked_to(value, FORMATS[value.unit](value.number))
+
+    def _rounded(self, cell: Rounded) -> Piece:
+        least, most = (end.number if end else None for end in (cell.least, cell.most))
+        return self._linked_to(cell.value, earned(cell.value.number, least, most))
+
+    def _linked_to(self, value: Value, text: str) -> Piece:
         if not (self.page and self.linked and value.sources):
             return Piece(text)
         self.printed.append(value)

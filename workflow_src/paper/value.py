@@ -61,7 +61,16 @@ class Ranged:
     most: Value | None
 
 
-Cell = Value | Joined | Marked | Ranged | str | int | None
+@dataclass(frozen=True)
+class Rounded:
+    """A value alone, with the digits that the least and the most that it was earn."""
+
+    value: Value
+    least: Value | None = None
+    most: Value | None = None
+
+
+Cell = Value | Rounded | Joined | Marked | Ranged | str | int | None
 """What a table's cell or a headline's slot may hold; None is printed as a dash."""
 
 

@@ -20,6 +20,9 @@ _FACT = re.compile(r"(?P<name>host_id|host_operation_us|host_launch_us)=(?P<valu
 LOST = ("bad ranges", "bad work", "bad calls", "bad events", "cut off", "endless calls")
 """Notes of a capture in which something could not be read."""
 
+SEES_NEW_NVTX = 2024
+"""The year of the first nsys that sees ranges of the nvtx package 0.2.12 and later."""
+
 
 @dataclass(frozen=True)
 class CaseCapture:
@@ -85,7 +88,12 @@ def _unseen(capture: Capture) -> str:
     """Why an old nsys has no range at all."""
     by = capture.recording
     year = by.version[:4]
-    if len(capture.ranges) or by.profiler != "nsys" or not year.isdigit() or int(year) >= 2024:
+    if (
+        len(capture.ranges)
+        or by.profiler != "nsys"
+        or not year.isdigit()
+        or int(year) >= SEES_NEW_NVTX
+    ):
         return ""
     return (
         f" (nsys {by.version} does not see the nvtx package 0.2.12 and later: install nvtx 0.2.11)"

@@ -9,7 +9,7 @@ import pandas as pd
 
 from workflow_src.captures.capture import OVERHEAD, Capture
 from workflow_src.common.intervals import Indices, Union
-from workflow_src.placing.turns import Caller, Spans
+from workflow_src.placing.thread_turns import Caller, Spans
 
 THREAD = ["process", "thread"]
 NONE = np.array([], dtype=np.int64)

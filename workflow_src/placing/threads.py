@@ -10,7 +10,8 @@ that differentiates it, and so from thread to thread, or by ranges that only aut
 it says so of no thread, turns decide: who calls backward waits for it, and makes no call meanwhile,
 whereas ranges of a thread that works beside another one soon hold some of its calls. A thread
 without ranges that nothing ties to another one is taken for a helper, too, and the report says so.
-Helpers work for a thread that has ranges and isn't one; callers.py tells which, where several are.
+Helpers work for a thread that has ranges and isn't one; of several such, thread_callers.py tells
+which.
 """
 
 import re
@@ -23,9 +24,9 @@ import pandas as pd
 from workflow_src.captures.capture import COPY, SET, Capture
 from workflow_src.captures.domains import is_library
 from workflow_src.common.intervals import Indices
-from workflow_src.placing.callers import callers_of, units_of
+from workflow_src.placing.thread_callers import callers_of, units_of
 from workflow_src.placing.thread_rows import NONE, Thread, ThreadRows
-from workflow_src.placing.turns import FEW, take_turns
+from workflow_src.placing.thread_turns import FEW, take_turns
 
 AUTOGRADS_NAME = re.compile(r"\bpt_autograd_")
 AUTOGRADS_RANGE = re.compile(r"autograd::engine::evaluate_function: |\w+Backward\d*, seq = ")

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from workflow_src.common.case import AXES, PRECISIONS, Axis
+from workflow_src.common.case import AXES, Axis
+from workflow_src.common.precisions import PRECISIONS
 
 WORD = re.compile(r"[A-Za-z0-9_.]+")
 """What the name of a file in an id may be."""

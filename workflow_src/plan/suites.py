@@ -14,7 +14,6 @@ from workflow_src.common.case import (
     ATTENTIONS,
     BY_NAME,
     NEEDS_CUDA,
-    PRECISIONS,
     VARIED,
     AnyCase,
     Case,
@@ -23,6 +22,7 @@ from workflow_src.common.case import (
 from workflow_src.common.ceilings import SIZES
 from workflow_src.common.devices import cuda_devices
 from workflow_src.common.errors import remake
+from workflow_src.common.precisions import PRECISIONS
 from workflow_src.plan.brought import (
     attention_code,
     brought_cases,
@@ -247,13 +247,13 @@ def _require_cpu_values(config: Mapping[str, Any]) -> None:
     """Raise ConfigError for a value of the axes that needs a CUDA device."""
     everything = {"precision": PRECISIONS, "attention": ATTENTIONS}
     axes, name = config["axes"] or {}, config["suite"]
-    for axis, value in NEEDS_CUDA.items():
+    for axis, needing in NEEDS_CUDA.items():
         key, values = f"axes.{axis}", axes.get(axis, ())
         if not config["workload"]:
             key = f"suites.{name}.{BY_NAME[axis].plural}"
             values = config["suites"][name][BY_NAME[axis].plural]
-        if value in values:
-            allowed = ", ".join(other for other in everything[axis] if other != value)
+        for value in (value for value in needing if value in values):
+            allowed = ", ".join(other for other in everything[axis] if other not in needing)
             raise ConfigError(
                 f"{key}: {value!r} needs a CUDA device, and the device is cpu; allowed there: "
                 f"{allowed}"

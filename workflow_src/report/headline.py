@@ -11,8 +11,8 @@ from workflow_src.answers.kernels import PRODUCTS, device_ms
 from workflow_src.answers.launch_bound import kernel_us, limit
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes
-from workflow_src.common.case import PRECISIONS
-from workflow_src.common.thresholds import MATCH_WITHIN, WORKING_FULLY
+from workflow_src.common.precisions import PRECISIONS
+from workflow_src.common.thresholds import MATCH_WITHIN
 from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Cell, Value, count, median, ratio
 
@@ -69,10 +69,10 @@ class Precisions:
 def headline(tables: Tables, times: Sequence[PhaseTimes]) -> Headline:
     """The verdict on a run, with its numbers."""
     judged = [each for each in times if each.phase == PHASE and each.working is not None]
-    below, us = limit(tables), [(kernel_us(tables, each), each.working) for each in judged]
+    below, us = limit(tables), [(kernel_us(tables, each), each) for each in judged]
     launched, changed = [each for each, _ in us if each], precisions(tables)
     bound = [each for each in launched if below.bound(each)]
-    waiting = (working for each, working in us if below.bound(each) and _waits(working))
+    waiting = (times.working for each, times in us if below.bound(each) and times.waits)
     verdict = _verdict(judged, launched, bound, changed)
     slots: dict[str, Cell] = {
         "bound": count(bound, "cases of short kernels"),
@@ -103,10 +103,6 @@ def _verdict(
     if bound:
         return Verdict.BOUND_AND_PRODUCTS if changed.products_alone else Verdict.BOUND
     return Verdict.LONG_AND_PRODUCTS if changed.products_alone else Verdict.LONG
-
-
-def _waits(working: Value | None) -> bool:
-    return working is not None and working.number < WORKING_FULLY
 
 
 def precisions(tables: Tables) -> Precisions:

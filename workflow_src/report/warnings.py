@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from workflow_src.answers.conditions import Conditions, conditions
-from workflow_src.answers.doubts import Environment
+from workflow_src.answers.doubts import Environment, power_limited
 from workflow_src.answers.tables import Tables
 from workflow_src.common import words
 from workflow_src.paper.value import Cell, Joined
@@ -43,7 +43,9 @@ def _row(of: Conditions) -> dict[str, Cell]:
 def _capped(recorded: Environment) -> Cell:
     """The phases in which power limited the clock, each with the share of its readings."""
     shares = (recorded.capped or {}).items()
-    said = [Joined((words.PHASES[name], share), " ") for name, share in shares if share.number]
+    said = [
+        Joined((words.PHASES[name], share), " ") for name, share in shares if power_limited(share)
+    ]
     return Joined(tuple(said), ", ") if said else None
 
 

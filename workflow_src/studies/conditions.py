@@ -1,12 +1,13 @@
-"""What disturbed a study: a profiler that stayed attached, a host of uneven speed."""
+"""What disturbed a study: a profiler that stayed attached, an uneven host, or several hosts."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
 from workflow_src.common.thresholds import HOST_CHANGED
-from workflow_src.paper.value import Value
-from workflow_src.studies.lines import lines, most, number
+from workflow_src.paper.value import Cell, Value
+from workflow_src.studies.lines import Line, by_host, lines, most, number, shown
 
 TIMES = ("median_ms", "plain_ms")
 """The columns that hold a measured time, of which any study with times has one."""
@@ -18,12 +19,14 @@ class Conditions:
 
     `fastest`, `slowest`: an eager operation (us) around the study's processes on a GPU's host.
     `unsteady`: whether these differ by HOST_CHANGED or more, in a table that has times.
+    `hosts`: which points are of which host, by the start of its id; empty if all are of one.
     """
 
     attached: tuple[str, ...]
     fastest: Value | None
     slowest: Value | None
     unsteady: bool
+    hosts: pd.DataFrame
 
 
 def conditions(table: pd.DataFrame, study: str) -> Conditions:
@@ -37,4 +40,15 @@ def conditions(table: pd.DataFrame, study: str) -> Conditions:
     low, high = min(fastest, key=number, default=None), most(slowest)
     timed = any(line.has(column) for line in every for column in TIMES)
     changed = low is not None and high is not None and high.number > HOST_CHANGED * low.number
-    return Conditions(tuple(attached), low, high, timed and changed)
+    return Conditions(tuple(attached), low, high, timed and changed, hosts(every))
+
+
+def hosts(every: Sequence[Line]) -> pd.DataFrame:
+    """A row per host with its points, if there are several."""
+    found = by_host(every)
+    return shown([_host(mine) for mine in found] if len(found) > 1 else [])
+
+
+def _host(mine: Sequence[Line]) -> dict[str, Cell]:
+    points = dict.fromkeys(line.text("point") for line in mine)
+    return {"host": mine[0].text("host_id") or "not recorded", "points": ", ".join(points)}

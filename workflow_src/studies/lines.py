@@ -141,6 +141,14 @@ def grouped(every: Iterable[Line], *columns: str) -> list[list[Line]]:
     return list(found.values())
 
 
+def by_host(every: Iterable[Line]) -> list[list[Line]]:
+    """Lines of each host, those of the host with most of them first.
+
+    Of points from before hosts had ids, it isn't known whether they are of one.
+    """
+    return sorted(grouped(every, "host_id"), key=len, reverse=True)
+
+
 PROCESSES, PERCENTILES = ("fastest_process_ms", "slowest_process_ms"), ("p20_ms", "p80_ms")
 """The ends of what a time was: of single processes, and of samples."""
 
@@ -174,6 +182,20 @@ def unmeasured(every: Iterable[Line], name: Callable[[Line], str]) -> pd.DataFra
             for (named, state, reason), rows in found.items()
         ]
     )
+
+
+def shape(line: Line) -> list[Cell]:
+    """How large a model is: "layers 32", "d_model 2560", "heads 32"; older tables lack it."""
+    names = ("layers", "d_model", "heads")
+    return [Joined((name, found), by=" ") for name in names if (found := line.whole(name))]
+
+
+def conditions(every: Sequence[Line], names: Mapping[str, str]) -> Cell:
+    """What columns hold, least to most, with their words: "context 512, batch 2 to 4"."""
+    known = {word: spread(line.value(column, "count") for line in every)
+             for column, word in names.items()}  # fmt: skip
+    told = tuple(Joined(each, by=" ") for each in known.items() if each[1] is not None)
+    return Joined(told, by=", ") if told else None
 
 
 def gib(line: Line, column: str) -> Value | None:

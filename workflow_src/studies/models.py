@@ -42,6 +42,15 @@ def models(settings: Settings, names: Iterable[str]) -> Row:
     return {"sizes": sizes, "vocabulary": settings["vocabulary"]}
 
 
+DIMENSIONS = ("d_model", "d_ff", "layers", "heads", "vocabulary")
+"""The columns of a study's table that say how large a model is."""
+
+
+def dimensions(case: Case) -> Row:
+    """The cells of DIMENSIONS."""
+    return {name: getattr(case, name) for name in DIMENSIONS}
+
+
 def case_of(point: Point, size: str, precision: str) -> Case:
     """The case of a size at a point, with naive attention and AdamW.
 

@@ -49,7 +49,7 @@ def test_medians_are_over_the_cases_of_a_precision_and_small_parts_left_out(read
         "elsewhere",
         "together: median (least to most)",
     ]
-    tried = found.components["tried in (f)"]
+    tried = found.components["remedy in (f)"]
     assert list(tried) == ["sdpa, compile", "sdpa, compile", None, None]
     assert rows["softmax"].number == pytest.approx((3 / 10 + 3 / 28) / 2)
     assert rows.iloc[-1].value.number == pytest.approx((4 / 10 + 4 / 28) / 2)

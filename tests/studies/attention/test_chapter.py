@@ -39,6 +39,13 @@ def found(*rows: dict[str, object]) -> Attention:
     return result(table(*rows), pd.DataFrame())
 
 
+def test_passes_in_turn_are_told_where_one_phase_is_missing() -> None:
+    """A table without a phase once ended the whole section in KeyError: 'backward'."""
+    forward = {"sweep": "loop", "head_size": 16, "context": 8, "phase": "forward", "samples": 100}
+    forward |= {"mean_ms": 0.5, "predicted_before_backward_mib": 3.0, "before_backward_mib": 3.0}
+    assert printed(found(forward).loops) == [["16", "8", "100", "50.0", "3.00 → 3.00"]]
+
+
 def test_times_of_both_passes_by_context_and_what_is_fastest() -> None:
     assert printed(found(*CROSSING).contexts) == [
         ["128", "3.00", "6.00", "written out"],

@@ -4,6 +4,7 @@ from typing import Any
 from tests.studies.memory.records import ABOUT, record
 from tests.studies.tables import NO_CEILINGS, filled, joined, printed
 from workflow_src.model.saved_tensors import attention_tensors, feed_forward_tensors
+from workflow_src.paper.show import Printer
 from workflow_src.studies.memory import analyze
 from workflow_src.studies.memory.chapter import headline, result
 from workflow_src.studies.memory.measure import measure_case, measure_saved
@@ -44,10 +45,21 @@ def test_predictions_of_what_fits_are_scored(tmp_path: Path) -> None:
     rows = [room, peak("forward", 0.0078), peak("train_step", None)]
     table = joined(tmp_path, lambda _, rows: derive(rows), rows)
     found = result(table, table[:0])
-    said = headline(found)
-    assert said.verdict.name == "BOTH"
+    assert headline(found).verdict.name == "FAR"
     assert found.peaks.table["training step, GiB"].tolist() == ["OOM"]
     assert [cell.number for cell in found.fits.cells] == [1, 2]  # type: ignore[union-attr]
+
+
+def test_predictions_near_the_limit_are_scored_apart(tmp_path: Path) -> None:
+    """A forward pass far below what is free fits in any case; a step predicted at 90 % doesn't."""
+    (step,) = derive([peak("train_step", 1.0)])
+    free = step["predicted_peak_mib"] / 0.9
+    room = {"measurement": "device", "available_mib": free, "status": "ok", "reason": ""}
+    rows = [room, peak("forward", 0.1), peak("train_step", None)]
+    found = result(joined(tmp_path, lambda _, rows: derive(rows), rows), NO_CEILINGS)
+    assert headline(found).verdict.name == "CLOSE"
+    assert Printer()(found.fits) == "1 of 2" and Printer()(found.close) == "0 of 1"
+    assert "layers" in Printer()(found.peaks.models)
 
 
 def test_what_nearly_fills_the_device_stands_apart(tmp_path: Path) -> None:

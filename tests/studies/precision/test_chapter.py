@@ -43,6 +43,7 @@ def test_a_difference_within_the_spread_of_samples_is_none() -> None:
     ends = {"p20_ms": 51.5, "p80_ms": 57.5}
     rows = found(timed("fp32", 56.5), timed("tf32", 60.0), timed("bf16", 55.0, **ends))
     assert [pair.against for pair in rows.gained] == ["tf32"] and not rows.lost
+    assert printed(rows.speedups)[0][1:3] == ["1.0 x (=)", "1.1 x"]
 
 
 def test_scores_alone_are_no_model_and_what_failed_is_no_pair() -> None:

@@ -14,7 +14,7 @@ PEAKS: dict[str, Any] = {
     "optimizer_mib": 3072.0,
     "initialized_mib": 1024.0,
 }
-NAIVE = way("naive", 112.0, communication_ms=12.0, exposed_ms=11.0, **PEAKS)
+NAIVE = way("naive", 112.0, recorded_ms=224.0, communication_ms=12.0, exposed_ms=11.0, **PEAKS)
 FSDP = way("fsdp", None, status="oom", reason="CUDA out of memory")
 ALONE = way("alone", 100.0, **PEAKS)
 
@@ -30,6 +30,7 @@ def test_a_row_per_way_has_its_step_what_nothing_hides_and_its_peak() -> None:
     assert cells(found.steps, "2.7B fp32: nothing hides") == [DASH, "11.0 of 12.0", DASH]
     assert cells(found.steps, "2.7B fp32: peak") == ["4.00", "4.00", DASH]
     assert cells(found.details.times, "case") == ["2.7B fp32"]
+    assert Printer()(found.details.traced) == "2.0 x in 2.7B fp32"
     assert len(found.missing) == 1
 
 

@@ -32,6 +32,7 @@ def test_one_size_under_two_names_is_measured_once() -> None:
     assert {point.get("size") for point in points("cuda", "full", both)} == {None, "2.7B"}
 
 
+@pytest.mark.usefixtures("served_python")
 def test_every_way_trains_as_one_process_does_on_the_whole_batch(tmp_path: Path) -> None:
     """AdamW's step hides a sum in place of a mean; gradients tell."""
     _, point = points("cpu", "small", SETTINGS)

@@ -52,6 +52,15 @@ def test_a_row_per_size_and_phase_has_medians_over_its_runs() -> None:
     ]
 
 
+def test_times_of_several_hosts_are_not_of_one_median() -> None:
+    """The slow host's first step doesn't count; its mean does, held against its own steps."""
+    here, slow = {"host_id": "a"}, {"host_id": "b", "first_step_ms": 300.0, "settled_ms": 20.0}
+    rows = [run(0, 20.0) | here, run(1, 10.0) | here, run(2, 21.0) | slow]
+    assert printed(found(*rows).phases) == [
+        ["t, forward", "90.0", "10.0", "9.0 x", "80.0", "+100 %", "0 %", "+5 %"]
+    ]
+
+
 def test_a_phase_that_ran_out_of_memory_says_so() -> None:
     times = dict.fromkeys(("first_step_ms", "settled_ms", "mean_ms", "median_ms"))
     oom = run(0, 0.0, status="oom", reason="full", size="u") | times
@@ -82,6 +91,20 @@ def test_what_trials_save_of_the_extra_time() -> None:
     assert saved(*PLAIN, started, loaded) == ("about a third", "about half")
     assert saved(*PLAIN, trial("LAZY", True, 189.0), loaded) == (DASH, "about three quarters")
     assert saved(*PLAIN, started, trial("EAGER", True, 131.0)) == ("about a third", DASH)
+
+
+def test_what_starting_cublas_adds_is_not_saved_by_loading_code() -> None:
+    """Of 179 ms, 90 are saved, however long the step after starting cuBLAS took."""
+    slower, loaded = trial("LAZY", True, 250.0), trial("EAGER", True, 99.0)
+    assert saved(*PLAIN, slower, loaded) == (DASH, "about half")
+
+
+def test_what_causes_save_is_said_from_least_to_most() -> None:
+    large = {"size": "u"}
+    rows = [*PLAIN, trial("LAZY", True, 130.0)]
+    rows += [trial("LAZY", False, 190.0) | large, trial("LAZY", True, 100.0) | large]
+    cause = found(*rows).cause
+    assert (str(Printer()(cause.cublas)), cause.code) == ("about a third to about half", None)
 
 
 def test_trials_of_earlier_versions_start_no_cublas() -> None:

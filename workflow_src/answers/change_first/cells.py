@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 
-from workflow_src.answers.change_first.saving import Choice, Interval, Saving, rank
-from workflow_src.paper.value import Cell, Joined, Marked, Ranged, count, median
+from workflow_src.answers.change_first.saving import Choice, Saving, rank
+from workflow_src.answers.intervals import Interval
+from workflow_src.answers.marks import ALONE
+from workflow_src.paper.value import Cell, Joined, Marked, Ranged, Rounded, count, median
 
 PREDICTED = "\N{ALMOST EQUAL TO}"
 """Stands before what the model predicts."""
-
-ALONE = "\N{SUPERSCRIPT ONE}"
-"""Stands behind what is known of one process only."""
 
 NOTHING_SURE = "no sure saving"
 UNDECIDED = "undecided:"
@@ -67,7 +66,7 @@ def best(choice: Choice, headed: str = "") -> Cell:
     if found is None or found.single:
         return None
     saved = signed(found, found.share.middle) if name(found) == headed else share(found)
-    return Joined((saved, Joined((_of_its_moment(found, found.time.middle), "ms"), " ")), ", ")
+    return Joined((saved, Joined((_of_its_moment(found, rounded(found.time)), "ms"), " ")), ", ")
 
 
 def whole(saving: Saving | None) -> Cell:
@@ -89,6 +88,11 @@ def _of_its_moment(saving: Saving, time: Cell) -> Cell:
 def ranged(interval: Interval) -> Ranged:
     """An interval as "5.1 (5.0 to 5.2)"."""
     return Ranged(interval.middle, interval.low, interval.high)
+
+
+def rounded(interval: Interval) -> Rounded:
+    """The middle of an interval, with the digits that the interval earns."""
+    return Rounded(interval.middle, interval.low, interval.high)
 
 
 def by_remedy(phases: Sequence[Sequence[Saving]]) -> list[list[Cell]]:

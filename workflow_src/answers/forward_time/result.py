@@ -10,9 +10,10 @@ from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.example import example
 from workflow_src.answers.forward_time.compiled import NOT_COMPILED, Compiled, compiled
 from workflow_src.answers.forward_time.pairs import TABLE, pairs
-from workflow_src.answers.forward_time.steps import steps
+from workflow_src.answers.forward_time.steps import power_limited, steps
 from workflow_src.answers.launch_bound import Limit, kernel_us, limit
 from workflow_src.answers.left_out import NOTHING_KNOWN, left_out
+from workflow_src.answers.marks import CAPPED
 from workflow_src.answers.matrix import in_columns, matrices
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes, phase_times
@@ -22,9 +23,7 @@ from workflow_src.paper.value import Cell, Joined, Marked, Ranged, Value, median
 PHASE = "forward"
 DOUBTFUL = "\N{REFERENCE MARK}"
 BOUND = "\N{DAGGER}"
-"""Stands behind the plain time of cases of short kernels."""
-CAPPED = "\N{SECTION SIGN}"
-"""Stands behind the plain time of cases whose clock the driver lowered for power."""
+"""Stands behind the plain time of cases of short kernels; twice where the device waits, too."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,8 @@ def result(tables: Tables) -> ForwardTime:
         bound=agreement([times[case] for case in times if case in bound]),
         matrices=matrices(tables.cases, lambda case: cell(times[case], case in bound)),
         summary=summary(columns, bound),
-        marks=frozenset("".join(marks(each, each.case in bound) for each in cases)),
+        marks=frozenset("".join(marks(each, each.case in bound) for each in cases))
+        | ({CAPPED} if power_limited(tables) else set()),
         example=by_hand(times[chosen]) if chosen else pd.DataFrame(),
         opening=opening(columns),
         left_out=left_out(tables, {case: _why_not(each) for case, each in times.items()}),
@@ -119,9 +119,9 @@ def cell(times: PhaseTimes, bound: bool) -> Cell:
 
 def marks(times: PhaseTimes, bound: bool) -> str:
     """The marks of a plain time."""
-    capped = times.capped is not None and times.capped.number > 0
-    signs = {BOUND: bound, CAPPED: capped, DOUBTFUL: not times.comparable}
-    return "".join(sign for sign, there in signs.items() if there)
+    daggers = BOUND * (1 + times.waits) if bound else ""
+    others = {CAPPED: times.power_limited, DOUBTFUL: not times.comparable}
+    return daggers + "".join(sign for sign, there in others.items() if there)
 
 
 def saved_cell(times: PhaseTimes) -> Cell:

@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from workflow_src.answers.marks import CAPPED
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes, phase_times
 from workflow_src.common import words
@@ -9,6 +10,7 @@ from workflow_src.common.case import PHASES
 from workflow_src.paper.value import (
     Cell,
     Joined,
+    Marked,
     Ranged,
     Rows,
     Value,
@@ -33,13 +35,20 @@ def steps(tables: Tables) -> pd.DataFrame:
     return pd.DataFrame([_row(tables, case) for case in cases], dtype="object")
 
 
+def power_limited(tables: Tables) -> bool:
+    """Whether the driver lowered the clock for power during steps of some phase."""
+    shares = tables["timings"].get("power_capped_share", pd.Series(dtype=float))
+    return bool((pd.to_numeric(shares, errors="coerce") > 0).any())
+
+
 def _row(tables: Tables, case: CaseKey) -> dict[str, Cell]:
     """One case: each phase's timed steps and device time, then the optimizer's."""
     times = {phase: phase_times(tables, case, phase) for phase in PHASES}
     timed = {phase: tables.of("timings", case.case, phase) for phase in PHASES}
     row: dict[str, Cell] = {"case": case.case, "steps": _count(timed[PHASES[0]])}
     for phase, found in times.items():
-        row[words.PHASES[phase]] = _timed(found, timed[phase])
+        mean = _timed(found, timed[phase])
+        row[words.PHASES[phase]] = Marked(mean, CAPPED) if found.power_limited else mean
         row[f"{words.PHASES[phase]}: device"] = found.busy
     step, before = (cell_of(timed[phase], "timings", "mean_ms") for phase in (STEP, BACKWARD))
     row["optimizer: difference"] = difference(step, before, "difference of the means")

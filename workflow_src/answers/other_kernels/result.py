@@ -185,7 +185,7 @@ def by_component(columns: Mapping[str, Sequence[Pass]]) -> pd.DataFrame:
     parts = shares(columns, lambda each: each.by_component, in_model_order)
     tried = [TRIED.get(name) for name in parts.iloc[:, 0]]
     if any(tried):
-        parts["tried in (f)"] = pd.Series(tried, parts.index, dtype="object")
+        parts["remedy in (f)"] = pd.Series(tried, parts.index, dtype="object")
     together = [spread(each.others_share for each in mine) for mine in columns.values()]
     rest = [None] * (len(parts.columns) - len(together) - 1)
     label = "together: median (least to most)"

@@ -11,14 +11,13 @@ from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import phase_times
 from workflow_src.common.case import PHASES
 from workflow_src.common.components import COMPONENTS
+from workflow_src.common.precisions import NARROW
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.placing.kernel_words import changes_type
 
 PHASE = PHASES[-1]
 IDLE, MULTIPLYING, SOFTMAX = "device idle", "matrix products", "softmax"
 CASTS, ELSE, OPTIMIZER = "casts", "everything else", "optimizer"
-NARROW = ("bf16", "fp16")
-"""The precisions in which autocast casts."""
 
 
 @dataclass(frozen=True)

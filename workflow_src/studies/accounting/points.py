@@ -3,9 +3,9 @@
 MFU and the roofline compare each size with ceilings measured in the same process.
 """
 
-from workflow_src.common.case import PRECISIONS as CASE_PRECISIONS
 from workflow_src.common.ceilings import SIZES as CEILINGS
 from workflow_src.common.ceilings import SIZES_SCHEMA
+from workflow_src.common.precisions import PRECISIONS as CASE_PRECISIONS
 from workflow_src.common.schema import NOT_NEGATIVE, POSITIVE, TEXT, choice, mapping
 from workflow_src.studies.models import MODELS, models
 from workflow_src.studies.study import Row, Settings

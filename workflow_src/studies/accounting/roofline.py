@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workflow_src.common.components import COMPONENTS
+from workflow_src.common.precisions import NARROW
 from workflow_src.paper.value import Value, computed, ratio
 from workflow_src.studies.lines import Line, grouped, most, where
 
@@ -11,9 +12,6 @@ TERA, GIGA = 1e12, 1e9
 
 WRITES_ALONE = "write"
 """The bandwidth of writing alone is no ceiling of work that reads."""
-
-WITHOUT_CASTS = ("fp32", "tf32")
-"""The precisions in which no component casts."""
 
 PRODUCTS_ALONE = ("qkv", "feed_forward", "head")
 """Components that run products and elementwise work counted with them, and copy nothing."""
@@ -118,6 +116,6 @@ def _component(line: Line, limits: Ceilings | None) -> Component | None:
     share = reached.number / limits.roof(intensity.number)
     about = computed(share, "share", "rate / lower ceiling", reached, lower)
     component, precision = line.text("component"), line.text("precision")
-    alone = component in PRODUCTS_ALONE and precision in WITHOUT_CASTS
+    alone = component in PRODUCTS_ALONE and precision not in NARROW
     of_one_kind = alone or component in WITHOUT_PRODUCTS
     return Component(line, intensity, busy, reached, by_bandwidth, about if of_one_kind else None)

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from workflow_src.paper.value import Cell, Joined, Value, computed
-from workflow_src.studies.lines import Line, grouped, shown
+from workflow_src.paper.value import Cell, Value, computed
+from workflow_src.studies.lines import Line, grouped, joined, shown
 
 
 def loops(every: Sequence[Line]) -> pd.DataFrame:
@@ -15,16 +15,19 @@ def loops(every: Sequence[Line]) -> pd.DataFrame:
 
 def _row(mine: Sequence[Line]) -> dict[str, Cell]:
     phases = {line.text("phase"): line for line in mine}
-    forward, backward = phases["forward"], phases["backward"]
-    predicted = forward.value("predicted_before_backward_mib", "MiB")
+    forward, backward = phases.get("forward"), phases.get("backward")
+    predicted, measured = (
+        forward and forward.value(f"{name}before_backward_mib", "MiB")
+        for name in ("predicted_", "")
+    )
     return {
-        "head size": forward.whole("head_size"),
-        "context": forward.whole("context"),
-        "passes": forward.value("samples", "count"),
-        "forward, ms": _whole(forward) or forward.state,
-        "backward, ms": _whole(backward) or backward.state,
-        "before backward, MiB": Joined((predicted, forward.value("before_backward_mib", "MiB"))),
-        "peak of both, MiB": backward.value("predicted_peak_mib", "MiB"),
+        "head size": mine[0].whole("head_size"),
+        "context": mine[0].whole("context"),
+        "passes": forward and forward.value("samples", "count"),
+        "forward, ms": forward and (_whole(forward) or forward.state),
+        "backward, ms": backward and (_whole(backward) or backward.state),
+        "before backward, MiB": joined((predicted, measured)),
+        "peak of both, MiB": backward and backward.value("predicted_peak_mib", "MiB"),
     }
 
 

@@ -21,7 +21,7 @@ from workflow_src.model.step_memory import (
     weights_and_state_bytes,
 )
 from workflow_src.studies import join_points
-from workflow_src.studies.models import case_of
+from workflow_src.studies.models import case_of, dimensions
 from workflow_src.studies.study import Point, Row
 
 
@@ -80,7 +80,7 @@ def _arranged(case: Case, row: Row) -> Row:
     fits = {"fits_predicted": "yes" if predicted <= room else "no"} if room else {}
     ran = {"peak_mib": row["peak_bytes"] / MIB} if row["status"] == "ok" else {}
     rest = {key: cell for key, cell in row.items() if not key.endswith("_bytes")}
-    return rest | known | fits | ran
+    return rest | dimensions(case) | known | fits | ran
 
 
 if __name__ == "__main__":

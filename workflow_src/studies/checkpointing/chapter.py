@@ -16,11 +16,12 @@ from workflow_src.studies.lines import (
     lines,
     most,
     number,
+    shape,
     shown,
     unmeasured,
     where,
 )
-from workflow_src.studies.peaks import fits, off
+from workflow_src.studies.peaks import off
 from workflow_src.studies.study_chapter import StudyChapter
 
 SAME_WITHIN = 0.01
@@ -47,13 +48,11 @@ class Best:
 class Checkpointing:
     """What the study found.
 
-    off: by how much predicted peaks are off, without sign; fits: how many predictions of what fits
-    are right, of all; best: of each model, the choice of least peak, predicted and measured;
-    models: what was trained.
+    off: by how much predicted peaks of the models in `flat` are off, without sign; best: of each
+    model, the choice of least peak, predicted and measured; models: what was trained.
     """
 
     off: tuple[Value, ...]
-    fits: Cell
     best: tuple[Best, ...]
     models: Cell
     flat: pd.DataFrame
@@ -68,8 +67,7 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Checkpointing:
     flat, nesting = (where(every, measurement=name) for name in ("flat", "nesting"))
     best = [found for mine in grouped(flat, "size") if (found := _best(mine))]
     return Checkpointing(
-        off=off(every),
-        fits=fits(every),
+        off=off(flat),
         best=tuple(best),
         models=Joined(tuple(_model(mine) for mine in grouped(flat, "size")), by="; "),
         flat=shown([_flat(line) for line in sorted(flat, key=_order)]),
@@ -80,10 +78,10 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Checkpointing:
 
 
 def _model(mine: Sequence[Line]) -> Cell:
-    """ "xl-2026: 32 blocks, context 2048, batch 4, fp32"."""
+    """ "xl-2026: layers 32, d_model 2560, heads 32, context 2048, batch 4, fp32"."""
     line = mine[0]
     parts: tuple[Cell, ...] = (
-        Joined((line.whole("layers"), "blocks"), by=" "),
+        *shape(line),
         *(Joined((name, line.whole(name)), by=" ") for name in ("context", "batch")),
         line.text("precision"),
     )
@@ -157,7 +155,7 @@ def _nested(mine: Sequence[Line]) -> dict[str, Cell]:
             both = passes, line.value("predicted_passes", "count")
             row[f"{way}, passes"] = Joined(both, by=" / ")
         row[f"{way}, ms"] = line.measured("median_ms")
-    return row
+    return row | {"whole peaks off by": most(off(mine))}
 
 
 def _besides(line: Line, column: str) -> Value | None:

@@ -18,7 +18,7 @@ from workflow_src.measure.step_peak import available_mib, step_peak
 from workflow_src.measure.timing import sample_steps
 from workflow_src.measure.workload import Workload
 from workflow_src.model.attention import MultiHeadAttention
-from workflow_src.studies.checkpointing.blocks import arranged
+from workflow_src.studies.checkpointing.checkpointed import arranged
 from workflow_src.studies.checkpointing.points import POINT
 from workflow_src.studies.models import case_of, with_known_sizes
 from workflow_src.studies.run_point import main

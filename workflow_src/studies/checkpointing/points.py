@@ -3,9 +3,9 @@
 A block has two sublayers, attention and feed-forward.
 """
 
-from workflow_src.common.case import PRECISIONS
 from workflow_src.common.ceilings import SIZES as CEILINGS
 from workflow_src.common.ceilings import SIZES_SCHEMA
+from workflow_src.common.precisions import PRECISIONS
 from workflow_src.common.schema import NOT_NEGATIVE, POSITIVE, TEXT, choice, listed, mapping
 from workflow_src.studies.models import MODELS, models
 from workflow_src.studies.study import Row, Settings

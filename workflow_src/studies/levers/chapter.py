@@ -211,18 +211,18 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentences."""
 
     FORETOLD = (
-        "By medians, {first} saves most of those tried alone; at best steps are {saved} "
-        "shorter. {inside} of {judged} times lie in predicted 95 % intervals, of median "
-        "width {width} of the plain step."
+        "By medians, {first} saves most alone; at best steps are {saved} shorter. "
+        "{inside} of {judged} times (cases: {models}) lie in predicted 95 % intervals, "
+        "of median width {width} of the plain step."
     )
     MISSED = (
-        "By medians, {first} saves most of those tried alone; at best steps are {saved} "
-        "shorter. Only {inside} of {judged} times lie in predicted 95 % intervals, of median "
-        "width {width} of the plain step."
+        "By medians, {first} saves most alone; at best steps are {saved} shorter. "
+        "Only {inside} of {judged} times (cases: {models}) lie in predicted 95 % "
+        "intervals, of median width {width} of the plain step."
     )
     UNPREDICTED = (
-        "By medians, {first} saves most of those tried alone; at best steps are {saved} "
-        "shorter. No step has both a time and a prediction."
+        "By medians, {first} saves most alone; at best steps are {saved} shorter. "
+        "No step has both a time and a prediction."
     )
     NOTHING = (
         f"No remedy alone is shown to save {in_percent(WORTH)} of a plain training step or more."
@@ -239,6 +239,7 @@ def headline(result: Levers) -> Headline:
         "saved": spread(case.least.saved for case in result.cases if case.first and case.least),
         "inside": result.inside,
         "judged": result.judged,
+        "models": count(case.judged[0].ms for case in result.cases if case.judged),
         "width": result.width,
     }
     return Headline(verdict, verdict.value, slots)

@@ -28,7 +28,7 @@ def needs(case: Case, variant: Variant) -> str:
     """What the variant needs that the case's device can't do; "" if it can run."""
     if case.device == "cuda":
         return ""
-    if case.attention == NEEDS_CUDA["attention"]:
+    if case.attention in NEEDS_CUDA["attention"]:
         return "Triton compiles only for GPUs"
     return "CUDA graphs need a CUDA device" if variant.graph else ""
 

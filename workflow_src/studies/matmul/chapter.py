@@ -11,6 +11,7 @@ from workflow_src.paper.show import Headline
 from workflow_src.paper.value import (
     Cell,
     Joined,
+    Marked,
     Value,
     complement,
     computed,
@@ -32,14 +33,15 @@ FINE = {"edge": "across", "past_edge": "just past"}
 class Alignment:
     """Rates (TFLOP/s) of the sizes near one another whose rows are a multiple of 16 bytes or not.
 
-    aligned, unaligned: the medians; lost: by which share the second is lower; older, newer: the
-    compute capabilities that the kernels of both are named after, if all of the unaligned are older
-    than all of the others, else "".
+    aligned, unaligned: the medians, of the latter one for odd n and one for even; lost: by which
+    share the median of all of the latter is lower; older, newer: the compute capabilities that the
+    kernels of both are named after, if all of the unaligned are older than all of the others, else
+    "".
     """
 
     precision: str
     aligned: Value | None
-    unaligned: Value | None
+    unaligned: Cell
     lost: Value | None
     older: str
     newer: str
@@ -90,17 +92,27 @@ def _by_precision(found: Sequence[Product]) -> list[list[Product]]:
 def alignment(fine: Sequence[Product]) -> Alignment:
     """What the sizes of the sweep by divisor lose whose rows aren't aligned."""
     sides = {side: [each for each in fine if each.aligned == side] for side in (True, False)}
-    aligned, unaligned = (median(each.rate for each in mine) for mine in sides.values())
+    aligned, others = (median(each.rate for each in mine) for mine in sides.values())
     older, newer = _named_after(sides[False]), _named_after(sides[True])
     told = bool(older and newer) and max(older) < min(newer)
     return Alignment(
         precision=fine[0].precision if fine else "",
         aligned=aligned,
-        unaligned=unaligned,
-        lost=complement(ratio(unaligned, aligned, "share", "unaligned / aligned")),
+        unaligned=_odd_and_even(sides[False]),
+        lost=complement(ratio(others, aligned, "share", "unaligned / aligned")),
         older=_capabilities(older) if told else "",
         newer=_capabilities(newer) if told else "",
     )
+
+
+def _odd_and_even(found: Sequence[Product]) -> Cell:
+    """The median rates: "124 (n odd) or 188 (n even)"; libraries have kernels for each."""
+    rates = {
+        words: median(each.rate for each in found if (each.n or 0) % 2 == rest)
+        for words, rest in ((" (n odd)", 1), (" (n even)", 0))
+    }
+    told = tuple(Marked(rate, words) for words, rate in rates.items() if rate)
+    return Joined(told, by=" or ") if told else None
 
 
 def _named_after(found: Sequence[Product]) -> list[int]:
@@ -206,22 +218,22 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentences."""
 
     OLDER_KERNELS = (
-        "The fastest product reaches {rate} TFLOP/s ({precision}, n = {n}). In {fine}, sizes whose "
-        "rows are no multiple of 16 bytes take kernels of older GPUs ({older} in place of {newer}) "
-        "and reach a median of {unaligned} TFLOP/s, others {aligned}."
+        "Products reach up to {rate} TFLOP/s ({precision}, n = {n}). In {fine}, rows of no "
+        "multiple of 16 bytes take older GPUs' kernels ({older} in place of {newer}) and reach "
+        "{unaligned} TFLOP/s, others {aligned} (medians)."
     )
     SLOWER = (
-        "The fastest product reaches {rate} TFLOP/s ({precision}, n = {n}). In {fine}, sizes whose "
-        "rows are no multiple of 16 bytes reach a median of {unaligned} TFLOP/s, others {aligned}."
+        "Products reach up to {rate} TFLOP/s ({precision}, n = {n}). In {fine}, rows of no "
+        "multiple of 16 bytes reach {unaligned} TFLOP/s, others {aligned} (medians)."
     )
     NOT_SLOWER = (
-        "The fastest product reaches {rate} TFLOP/s ({precision}, n = {n}). In {fine}, sizes whose "
-        "rows are no multiple of 16 bytes lose less than 5 %: they reach a median of {unaligned} "
-        "TFLOP/s, others {aligned}."
+        "Products reach up to {rate} TFLOP/s ({precision}, n = {n}). In {fine}, rows of no "
+        "multiple of 16 bytes lose less than 5 %: they reach {unaligned} TFLOP/s, others {aligned} "
+        "(medians)."
     )
     RATES = (
-        "The fastest product reaches {rate} TFLOP/s ({precision}, n = {n}). What an awkward size "
-        "costs can't be told."
+        "Products reach up to {rate} TFLOP/s ({precision}, n = {n}). What an awkward size costs "
+        "can't be told."
     )
     CANT_TELL = "No product was measured."
 

@@ -27,7 +27,7 @@ from workflow_src.studies.memory.timeline import (
     largest_allocations,
     segments,
 )
-from workflow_src.studies.models import case_of
+from workflow_src.studies.models import case_of, dimensions
 from workflow_src.studies.study import Point, Row
 
 CONTRIBUTORS = 5
@@ -72,7 +72,7 @@ def _peak(case: Case, row: Row, available_mib: float | None) -> Row:
         for name in ("peak", "requested", "reserved")
         if f"{name}_bytes" in row
     }
-    return _without_bytes(row) | known | measured
+    return _without_bytes(row) | dimensions(case) | known | measured
 
 
 def _without_bytes(row: Row) -> Row:

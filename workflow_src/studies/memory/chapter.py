@@ -7,6 +7,7 @@ from enum import StrEnum
 import pandas as pd
 
 from workflow_src.common.components import COMPONENTS
+from workflow_src.common.thresholds import in_percent
 from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Cell, Joined, Value, ratio
 from workflow_src.studies.lines import (
@@ -15,6 +16,7 @@ from workflow_src.studies.lines import (
     grouped,
     lines,
     most,
+    shape,
     shown,
     spread,
     unmeasured,
@@ -62,10 +64,12 @@ NEAR_LIMIT = 0.25
 class Peaks:
     """Peaks beside their predictions: by size, context and precision; of steps near the limit.
 
-    asked: each by what was asked for, handed out and reserved; batch: of every step.
+    asked: each by what was asked for, handed out and reserved; batch: of every step; models: how
+    large each size is.
     """
 
     batch: Cell
+    models: Cell
     table: pd.DataFrame
     near: pd.DataFrame
     asked: pd.DataFrame
@@ -76,11 +80,13 @@ class Memory:
     """What the study found.
 
     off: by how much predicted peaks are off, without sign; fits: how many predictions of what fits
-    are right, of all; on_cpu: whether anything was measured without an allocator.
+    are right, of all; close: of those near the limit; on_cpu: whether anything was measured
+    without an allocator.
     """
 
     off: tuple[Value, ...]
     fits: Cell
+    close: Cell
     peaks: Peaks
     recorded: Recorded
     block: Block
@@ -96,6 +102,7 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Memory:
     return Memory(
         off=off(peaks),
         fits=fits(peaks),
+        close=fits(filter(_is_near, peaks)),
         peaks=_peaks(peaks),
         recorded=Recorded(
             stages=shown([_stage(mine) for mine in grouped(of.get("segment", ()), *RECORD)]),
@@ -107,7 +114,7 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Memory:
             contributors=shown([_contributor(line) for line in of.get("saved_tensor", ())]),
             handout=shown([_handout(line) for line in of.get("handout", ())]),
         ),
-        missing=unmeasured([*peaks, *of.get("block_saves", ())], lambda line: line.named(*NAMED)),
+        missing=unmeasured([*peaks, *of.get("block_saves", ())], _name),
         on_cpu=any(not line.text("gpu") for line in every),
     )
 
@@ -115,8 +122,11 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Memory:
 RECORD = ("size", "context", "precision", "phase")
 """What a record is of."""
 
-NAMED = ("size", "context", "precision", "heads", "phase")
-"""What tells a line that wasn't measured."""
+
+def _name(line: Line) -> str:
+    """A line that wasn't measured, in words; only blocks of one size differ in their heads."""
+    heads = ("heads",) if line.text("measurement") == "block_saves" else ()
+    return line.named("size", "context", "precision", *heads, "phase")
 
 
 def _peaks(peaks: Sequence[Line]) -> Peaks:
@@ -124,10 +134,18 @@ def _peaks(peaks: Sequence[Line]) -> Peaks:
     near = [mine for mine in cases if any(map(_is_near, mine))]
     return Peaks(
         batch=spread(line.value("batch", "count") for line in peaks),
+        models=_models(peaks),
         table=shown([_row(mine) for mine in cases if mine not in near]),
         near=shown([_limit(line) for mine in near for line in mine if _is_near(line)]),
         asked=shown([_asked(line) for line in peaks if line.has("requested_mib")]),
     )
+
+
+def _models(peaks: Sequence[Line]) -> Cell:
+    """ "xl-2026: layers 32, d_model 2560, heads 32; small: ..."."""
+    sizes = {mine[0].text("size"): shape(mine[0]) for mine in grouped(peaks, "size")}
+    told = [Joined((size, Joined(tuple(of), by=", ")), by=": ") for size, of in sizes.items() if of]
+    return Joined(tuple(told), by="; ") if told else None
 
 
 def _is_near(line: Line) -> bool:
@@ -283,24 +301,33 @@ def _handout(line: Line) -> dict[str, Cell]:
 class Verdict(StrEnum):
     """The verdicts, each with its sentence."""
 
-    BOTH = (
-        "Predicted peak memory is off by at most {off}; of predictions whether a phase fits in "
-        "the device's memory, {fits} are right."
+    CLOSE = (
+        "Predicted peak memory is off by at most {off}. Whether a phase fits in the device's "
+        "memory is predicted right in {fits}; of those predicted within "
+        f"{in_percent(NEAR_LIMIT)} of what it has free, in {{close}}."
+    )
+    FAR = (
+        "Predicted peak memory is off by at most {off}. Whether a phase fits in the device's "
+        "memory is predicted right in {fits}, none of them predicted within "
+        f"{in_percent(NEAR_LIMIT)} of what it has free."
     )
     PEAKS = "Predicted peak memory is off by at most {off}."
-    FITS = "Of predictions whether a phase fits in the device's memory, {fits} are right."
+    FITS = "Whether a phase fits in the device's memory is predicted right in {fits}."
     CANT_TELL = "That can't be told: no peak was measured."
 
 
 def headline(result: Memory) -> Headline:
     """The verdict on a result, with its numbers."""
     verdict = _verdict(result)
-    return Headline(verdict, verdict.value, {"off": most(result.off), "fits": result.fits})
+    slots = {"off": most(result.off), "fits": result.fits, "close": result.close}
+    return Headline(verdict, verdict.value, slots)
 
 
 def _verdict(result: Memory) -> Verdict:
+    if result.off and result.fits:
+        return Verdict.CLOSE if result.close else Verdict.FAR
     if result.off:
-        return Verdict.BOTH if result.fits else Verdict.PEAKS
+        return Verdict.PEAKS
     return Verdict.FITS if result.fits else Verdict.CANT_TELL
 
 

@@ -1,6 +1,6 @@
 """What the memory study measures: a point per size over contexts and precisions, and one block."""
 
-from workflow_src.common.case import PRECISIONS as CASE_PRECISIONS
+from workflow_src.common.precisions import PRECISIONS as CASE_PRECISIONS
 from workflow_src.common.schema import (
     POSITIVE,
     TEXT,

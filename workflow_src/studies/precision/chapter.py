@@ -9,13 +9,16 @@ import pandas as pd
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW_NS
 from workflow_src.common.units import NS_PER_US
 from workflow_src.paper.show import Headline
-from workflow_src.paper.value import Cell, Joined, Value
-from workflow_src.studies.lines import Line, lines, out_of, shown, unmeasured, where
+from workflow_src.paper.value import Cell, Joined, Marked, Value
+from workflow_src.studies.lines import Line, conditions, lines, out_of, shown, unmeasured, where
 from workflow_src.studies.precision.pairs import MEASUREMENTS, SCORES, Pair, pairs
 from workflow_src.studies.study_chapter import StudyChapter
 
 SAME_WITHIN = 0.02
 """A speed-up that differs from 1 by at most this is neither a gain nor a loss."""
+
+ALIKE = " (=)"
+"""Stands behind a speed-up that is neither a gain nor a loss."""
 
 
 @dataclass(frozen=True)
@@ -25,14 +28,15 @@ class Precision:
     `best`: the comparison of a model under autocast with full precision that gains most; `gained`
     and `lost`: those that gain or lose over SAME_WITHIN, with samples that don't overlap; `gains`:
     how many gain, by full precision.
-    `speedups` has a row per size, `sums` one per way to add, `norms` per LayerNorm, `types` per
-    tensor, `times` per timing.
+    `conditions`: what a step is. `speedups` has a row per size, `sums` one per way to add, `norms`
+    per LayerNorm, `types` per tensor, `times` per timing.
     """
 
     best: Pair | None
     gained: tuple[Pair, ...]
     lost: tuple[Pair, ...]
     gains: Cell
+    conditions: Cell
     speedups: pd.DataFrame
     sums: pd.DataFrame
     norms: pd.DataFrame
@@ -47,13 +51,17 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Precision:
     ran, speed = where(every, status="ok"), where(every, part="speed")
     found = pairs(speed)
     models = [pair for pair in found if pair.measurement != SCORES]
-    apart = [pair for pair in models if pair.apart]
-    gained = [pair for pair in apart if pair.speedup.number > 1 + SAME_WITHIN]
+    told = [pair for pair in models if not _alike(pair)]
+    gained = [pair for pair in told if pair.speedup.number > 1]
     return Precision(
         best=max(models, key=lambda pair: pair.speedup.number, default=None),
         gained=tuple(gained),
-        lost=tuple(pair for pair in apart if pair.speedup.number < 1 - SAME_WITHIN),
+        lost=tuple(pair for pair in told if pair not in gained),
         gains=gains(models, gained),
+        conditions=conditions(
+            [line for pair in models for line in (pair.full, pair.autocast)],
+            {"context": "context", "batch": "batch", "samples": "steps timed"},
+        ),
         speedups=speedups(models),
         sums=shown([_sum(line) for line in where(ran, part="accumulation")]),
         norms=shown([_norm(line) for line in where(ran, part="layer_norm")]),
@@ -61,6 +69,11 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Precision:
         times=shown([_time(line, found) for line in speed]),
         unmeasured=unmeasured(every, _name),
     )
+
+
+def _alike(pair: Pair) -> bool:
+    """Whether the times differ by no more than SAME_WITHIN, or than their samples do."""
+    return not pair.apart or 1 - SAME_WITHIN <= pair.speedup.number <= 1 + SAME_WITHIN
 
 
 def gains(models: Sequence[Pair], gained: Sequence[Pair]) -> Cell:
@@ -82,7 +95,7 @@ def speedups(models: Sequence[Pair]) -> pd.DataFrame:
         row: dict[str, Cell] = {"size": size}
         for measurement, words in MEASUREMENTS.items():
             mine = [p for p in models if (p.size, p.measurement) == (size, measurement)]
-            known = {pair.against: pair.speedup for pair in mine}
+            known = {p.against: Marked(p.speedup, ALIKE if _alike(p) else "") for p in mine}
             row |= {f"{words}: over {precision}": known.get(precision) for precision in against}
             row[f"{words}: device works"] = mine[0].busy if mine else None
         rows.append(row)

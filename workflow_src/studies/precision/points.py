@@ -1,6 +1,6 @@
 """What the precision study measures: rounding and dtypes once, and the times of models."""
 
-from workflow_src.common.case import PRECISIONS as CASE_PRECISIONS
+from workflow_src.common.precisions import PRECISIONS as CASE_PRECISIONS
 from workflow_src.common.schema import (
     AMOUNT,
     NOT_NEGATIVE,

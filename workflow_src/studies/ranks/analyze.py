@@ -7,13 +7,11 @@ import pandas as pd
 from workflow_src.common.case import Case
 from workflow_src.common.errors import StageError
 from workflow_src.studies import join_points
-from workflow_src.studies.models import case_of
+from workflow_src.studies.models import DIMENSIONS, case_of, dimensions
 from workflow_src.studies.ranks.collectives import AllReduceTimes, bus_factor, gb_per_s
 from workflow_src.studies.ranks.points import ALL_REDUCE
 from workflow_src.studies.ranks.predictions import Baseline, memory
 from workflow_src.studies.study import Point, Row
-
-DIMENSIONS = ("d_model", "d_ff", "layers", "heads", "vocabulary")
 
 
 def derive(point: Point, rows: list[Row]) -> list[Row]:
@@ -22,7 +20,7 @@ def derive(point: Point, rows: list[Row]) -> list[Row]:
     if point["measurement"] == ALL_REDUCE:
         return [row | ranks | bandwidths(row, point["ranks"]) for row in rows]
     case = case_of(point, point["size"], point["precision"])
-    about = ranks | {name: getattr(case, name) for name in DIMENSIONS}
+    about = ranks | dimensions(case)
     known = memory if point["device"] == "cuda" else lambda *_: {}
     ways = [row | about | known(case, row["way"], point["ranks"]) for row in rows]
     return [*ways, *(each for row in rows for each in collectives(row))]

@@ -7,7 +7,7 @@ import pandas as pd
 
 from workflow_src.common.datasheets import LINKS_GB_PER_S
 from workflow_src.paper.value import Cell, Joined, computed
-from workflow_src.studies.lines import Line, gib, grouped, joined, most, shown, spread
+from workflow_src.studies.lines import Line, conditions, gib, grouped, joined, most, shown, spread
 from workflow_src.studies.ranks.points import MB
 from workflow_src.studies.ranks.way import NAMES, PEAKS, Way, both_columns, case_name, off
 
@@ -30,7 +30,8 @@ SHAPE = {"context": "context", "batch": "batch", "samples": "steps timed"}
 class Details:
     """The long tables: times and peaks beside predictions, collectives, errors, all-reduces.
 
-    late: how many of FSDP2's all-gathers are, by case. shape: what a rank's step is.
+    late: how many of FSDP2's all-gathers are, by case. traced: traced steps over timed ones, by
+    case. shape: what a rank's step is.
     """
 
     shape: Cell
@@ -40,6 +41,7 @@ class Details:
     errors: pd.DataFrame
     reduced: pd.DataFrame
     late: Cell
+    traced: Cell
 
 
 def details(ways: Sequence[Way], reduced: Sequence[Line], collectives: Sequence[Line]) -> Details:
@@ -48,23 +50,15 @@ def details(ways: Sequence[Way], reduced: Sequence[Line], collectives: Sequence[
     moving = [way for way in ran if way.communicates]
     found = [line for line in collectives if line.ok]
     return Details(
-        shape=_shape(ran),
+        shape=conditions([way.line for way in ran], SHAPE),
         times=shown([_predicted(way) for way in moving]),
         peaks=shown([_peaks(way) for way in ran]),
         collectives=shown([_collective(line) for line in found]),
         errors=shown([_errors(mine) for mine in grouped((way.line for way in moving), "way")]),
         reduced=shown([_reduced(line) for line in reduced if line.ok]),
         late=_late(found),
+        traced=_traced(ran),
     )
-
-
-def _shape(ran: Sequence[Way]) -> Cell:
-    """ "context 512, batch 2, steps timed 5"."""
-    known = {
-        word: spread(way.line.value(column, "count") for way in ran)
-        for column, word in SHAPE.items()
-    }
-    return Joined(tuple(Joined(each, by=" ") for each in known.items()), by=", ")
 
 
 def _reduced(line: Line) -> dict[str, Cell]:
@@ -123,6 +117,16 @@ def _late(found: Sequence[Line]) -> Cell:
         if (line.text("way"), line.text("collective")) == ("fsdp", "allgather")
         and (late := line.value("late_calls", ""))
         and (calls := line.value("calls", ""))
+    ]
+    return Joined(tuple(parts), by=", ") if parts else None
+
+
+def _traced(ran: Sequence[Way]) -> Cell:
+    """ "1.0 x in 2.7B fp32, 1.3 x to 1.9 x in 2.7B bf16"."""
+    cases = dict.fromkeys(way.case for way in ran if way.traced)
+    parts = [
+        Joined((spread(way.traced for way in ran if way.case == case), f"in {case}"), by=" ")
+        for case in cases
     ]
     return Joined(tuple(parts), by=", ") if parts else None
 

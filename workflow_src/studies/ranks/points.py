@@ -1,6 +1,6 @@
 """What the study ranks measures: all-reduce alone by size, and a model trained in several ways."""
 
-from workflow_src.common.case import PRECISIONS
+from workflow_src.common.precisions import PRECISIONS
 from workflow_src.common.schema import NOT_NEGATIVE, POSITIVE, choice, listed, mapping, mapping_by
 from workflow_src.studies.models import MODELS, models
 from workflow_src.studies.study import Row, Settings

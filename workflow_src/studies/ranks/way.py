@@ -50,6 +50,12 @@ class Way:
         return case_name(self.line)
 
     @property
+    def traced(self) -> Value | None:
+        """Its traced step over its timed one."""
+        recorded = self.line.measured("recorded_ms")
+        return ratio(recorded, self.ms, "times", "recorded step / step")
+
+    @property
     def communicates(self) -> bool:
         """Whether ranks exchange anything."""
         return self.line.text("way") != "alone"

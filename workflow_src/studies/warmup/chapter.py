@@ -8,7 +8,17 @@ import pandas as pd
 
 from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Cell, Value, difference, median, ratio
-from workflow_src.studies.lines import Line, grouped, lines, number, shown, unmeasured, where
+from workflow_src.studies.lines import (
+    Line,
+    by_host,
+    conditions,
+    grouped,
+    lines,
+    number,
+    shown,
+    unmeasured,
+    where,
+)
 from workflow_src.studies.study_chapter import StudyChapter
 from workflow_src.studies.warmup.trials import CHANGES, saved_by, trials
 
@@ -31,11 +41,15 @@ PARTS = {
 """What the host's time in a step is split into, in words."""
 
 
+CONDITIONS = {"context": "context", "batch": "batch", "samples": "steps measured"}
+"""The columns that say what a run was of, in words."""
+
+
 @dataclass(frozen=True)
 class Cause:
     """What first steps' time goes to: calls of the host, and trials without two of its causes.
 
-    `cublas`, `code`: which share of it each trial saves, by size and phase.
+    `cublas`, `code`: the least and the most share of it that each saves, where it saves any.
     """
 
     parts: pd.DataFrame
@@ -52,12 +66,13 @@ class WarmUp:
     MEAN_WITHIN above its settled step; None if none are enough. `fewest`: the fewest tried.
     `worst`: of the runs with fewer steps than are enough (with the most, if none are), the one
     whose mean is highest. `phases` has a row per size and phase, `runs` one per run; `cause` is of
-    points that record it.
+    points that record it. `conditions`: what a step is, and how many were measured.
     """
 
     enough: Value | None
     fewest: Value | None
     worst: Line | None
+    conditions: Cell
     phases: pd.DataFrame
     runs: pd.DataFrame
     cause: Cause
@@ -75,6 +90,7 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> WarmUp:
         enough=enough,
         fewest=fewest and fewest.value("warmup_steps", "count"),
         worst=worst(settling, enough),
+        conditions=conditions(runs, CONDITIONS),
         phases=phases(runs),
         runs=shown([_run(line) for line in runs]),
         cause=_cause([line for line in every if line.ok]),
@@ -117,15 +133,18 @@ def worst(runs: Sequence[Line], enough: Value | None) -> Line | None:
 
 
 def phases(runs: Sequence[Line]) -> pd.DataFrame:
-    """A row per size and phase: medians over its runs, and how far each mean is off."""
+    """A row per size and phase: medians over runs of one host, and how far each mean is off."""
     tried = sorted({_steps(run) for run in runs if run.has("warmup_steps")})
     return shown([_phase(group, tried) for group in grouped(runs, "size", "phase")])
 
 
 def _phase(group: Sequence[Line], tried: Sequence[float]) -> dict[str, Cell]:
     runs = [run for run in group if run.ok]
-    first = median(run.value("first_step_ms", "ms") for run in runs)
-    settled = median(run.value("settled_ms", "ms") for run in runs)
+    # A first step is as long as its host is slow; a mean is held against its own run's steps.
+    same = next(iter(by_host(runs)), [])
+    first, settled = (
+        median(run.value(f"{each}_ms", "ms") for run in same) for each in ("first_step", "settled")
+    )
     settling = [run for run in runs if run.has("settled_after_steps")]
     means: dict[str, Cell] = {
         f"mean after {steps:.0f}": median(excess(run) for run in settling if _steps(run) == steps)

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from workflow_src.paper.drawing import LINE_COLORS, label_left, legend_of, log_values, nothing
-from workflow_src.studies.lines import Line, grouped, lines
+from workflow_src.studies.lines import Line, by_host, grouped, lines
 
 ACROSS = 4
 """Panels side by side: two sizes with both phases."""
@@ -50,7 +50,9 @@ def draw_panel(axes: Axes, runs: Sequence[Line]) -> None:
         label="mean of measured steps (bar: + std)",
     )  # fmt: skip
     axes.plot(places, median, "_", color=LINE_COLORS[6], ms=14, label="median of measured steps")
-    axes.set_xticks(places, [run.text("warmup_steps").removesuffix(".0") for run in runs])
+    most = by_host(runs)[0]
+    ticks = [run.text("warmup_steps").removesuffix(".0") + "*" * (run not in most) for run in runs]
+    axes.set_xticks(places, ticks)
     axes.set_xlim(-0.5, len(runs) - 0.5)
-    axes.set_xlabel("warm-up steps")
+    axes.set_xlabel("warm-up steps" + " (*: on another host)" * (len(most) < len(runs)))
     log_values(axes)

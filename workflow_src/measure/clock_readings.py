@@ -14,15 +14,15 @@ from typing import Any
 
 from workflow_src.common.devices import cuda_devices, nvml
 from workflow_src.common.subprocesses import end_with_parent
-from workflow_src.measure.gauges import reading
+from workflow_src.measure.gpu_state import reading
 
 Row = dict[str, Any]
 
 PERIOD_S = 0.04
 """NVML's answers take a millisecond or so, and change about as often as this."""
 
-READ = "from workflow_src.measure.readings import read; read()"
-"""What the other process runs."""
+READER = "workflow_src.measure.clock_readings"
+"""What the other process runs: this module."""
 
 WINDOW = "window_ns"
 """The key of a row with the times (CLOCK_MONOTONIC, ns) between which its steps ran."""
@@ -45,7 +45,7 @@ def watched(device: str) -> Iterator[list[list[Any]]]:
     parent = os.getpid()
     with TemporaryDirectory() as folder, Path(folder, "readings").open("w+") as file:
         process = subprocess.Popen(
-            [sys.executable, "-c", READ],
+            [sys.executable, "-m", READER],
             stdout=file,
             preexec_fn=lambda: end_with_parent(parent, signal.SIGTERM),
         )
@@ -69,10 +69,14 @@ def add_readings(rows: dict[str, Row], readings: list[list[Any]]) -> None:
 def read() -> None:
     """Print a reading of the first visible device every PERIOD_S, until this process is ended.
 
-    A line is a JSON list: the time (CLOCK_MONOTONIC, ns), then those of `gauges.reading`.
+    A line is a JSON list: the time (CLOCK_MONOTONIC, ns), then those of `gpu_state.reading`.
     """
     (device, *_) = cuda_devices()
     with nvml():
         while True:
             print(json.dumps([time.monotonic_ns(), *reading(device)]), flush=True)
             time.sleep(PERIOD_S)
+
+
+if __name__ == "__main__":
+    read()

@@ -14,7 +14,7 @@ import numpy as np
 
 from workflow_src.common.intervals import Indices
 from workflow_src.placing.thread_rows import NONE, Thread, ThreadRows
-from workflow_src.placing.turns import Mask, Spans, fitting
+from workflow_src.placing.thread_turns import Mask, Spans, fitting
 
 UNTOLD = -1
 """In place of a caller's index, where evidence is missing."""

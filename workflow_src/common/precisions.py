@@ -1,0 +1,32 @@
+"""The precisions of cases: each is declared once, and all else follows from its line."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Precision:
+    """How matrix products run.
+
+    element_bytes: of what they read. autocast: the name of torch's type that autocast casts it to;
+    "" for none. capability: the least compute capability of a CUDA device that it needs; None if
+    it runs on a CPU, too.
+    """
+
+    element_bytes: int
+    autocast: str = ""
+    capability: tuple[int, int] | None = None
+
+
+DECLARED: Mapping[str, Precision] = {
+    "fp32": Precision(4),
+    "tf32": Precision(4, capability=(8, 0)),
+    "bf16": Precision(2, autocast="bfloat16"),
+    "fp16": Precision(2, autocast="float16"),
+}
+"""From plain to better."""
+
+PRECISIONS = tuple(DECLARED)
+
+NARROW = tuple(name for name, each in DECLARED.items() if each.autocast)
+"""Those in which autocast casts."""
