@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.diagnosis.device_steps import Kernel, savings
+from tests.diagnosis.device_steps import DeviceSteps, Kernel, savings, subject
+from workflow_src.diagnosis.cost import with_cost
+from workflow_src.diagnosis.finding import MECHANISMS
 
 GEMM = "nvjet_sm90_tst_192x192_64x4_2x1_v_bz_coopB_TNN"
 SIMT = "cutlass_80_simt_sgemm_256x128_8x4_nn_align1"
@@ -126,3 +128,14 @@ def test_kernels_of_one_graph_are_fused_by_their_times_alone(tmp_path: Path) -> 
 def test_layers_alike_are_one_place(tmp_path: Path) -> None:
     kernels = [row for n in range(3) for row in each(f"layer.{n}/mlp", *CHAIN, (GEMM, 9))]
     assert savings(tmp_path, "elementwise_chain", kernels) == {"step/layer.*/mlp": 360}
+
+
+def test_the_part_of_a_step_with_most_of_the_time_is_named_beside_the_place(tmp_path: Path) -> None:
+    # Of 210 us 120 are in backward, of which no range is inside; each layer has 30.
+    layers = [(f"forward/layer.{n}", TO_NHWC, 30.0) for n in range(3)]
+    backward = each("backward", (TO_NHWC, 60), (TO_NHWC, 60))
+    for kernels, also in (([*layers, *backward], "step/backward"), (layers, "")):
+        of = subject(DeviceSteps(tmp_path).steps(kernels))
+        (found,) = MECHANISMS["convolution_layout"].find(of)
+        took = with_cost(of, found)
+        assert (took.where, took.also) == ("step/forward/layer.*", also)

@@ -398,6 +398,7 @@ def test_a_copy_in_one_step_has_its_bytes_and_one_in_the_first_alone_costs_nothi
         "In 1 of 5 steps data is copied to the host in `step`, 2 times each, and the host waits "
     )
     assert fetch.tolist() == ["item", 1, 5, True, 1, 4]
+    assert tables["findings"]["example"][0] == "copy from device to pageable memory"
     assert tables["smaller"]["saves_ms"][0] == 0
 
 
