@@ -34,7 +34,7 @@ PACE = in_percent(thresholds.SETS_THE_PACE)
         (HOST, "report_templates/compare_captures.md.j2"),
         (f"less than {FINDING}", "report_templates/compare_captures.md.j2"),
         (f"under {FINDING}", "docs/findings.md"),
-        (f"under {FINDING}", "docs/captures.md"),
+        (f"less than {FINDING}", "docs/captures.md"),
         (CAPPED, "docs/reading.md"),
         (REPLAYED, "docs/captures.md"),
         (REPLAYED, "docs/replay.md"),

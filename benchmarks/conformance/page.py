@@ -44,7 +44,7 @@ def planted_slots() -> dict[str, str]:
     heads = ["tool", "faults named", "clean programs in which it claims a cause"]
     return {
         "PLANTED_TOTALS": table(heads, totals),
-        "PLANTED": table(["fault", "of a step", *HEADS.values()], rows),
+        "PLANTED": table(["fault", "costs, ms", "of a step", *HEADS.values()], rows),
     }
 
 

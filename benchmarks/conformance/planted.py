@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks.planted.other_tools import BY, GENERAL, NOT_ASKED, TOOLS, named
-from benchmarks.planted.score import COSTLY, NAMED
+from benchmarks.planted.score import COSTLY, COSTS, NAMED
 
 RECORDED = Path(__file__).parents[1] / "planted" / "other_tools.csv"
 HEADS = {
@@ -27,7 +27,7 @@ def planted_tables() -> tuple[list[list[str]], list[list[str]]]:
         [head, _of(faults, tool, _names), _of(clean, tool, _claims)] for tool, head in HEADS.items()
     ]
     rows = [
-        [str(row["capture"]), f"{100 * float(row['cost_share']):.0f} %", *_cells(row)]
+        [str(row["capture"]), _cost(row), f"{100 * float(row['cost_share']):.0f} %", *_cells(row)]
         for _, row in faults.sort_values("cost_share", ascending=False).iterrows()
     ]
     return totals, rows
@@ -51,6 +51,12 @@ def _claims(row: "pd.Series[str]", tool: str) -> bool:
     if tool in TOOLS:
         return any(label not in GENERAL for label in str(row[tool]).split(BY) if label)
     return float(row[tool.replace("rank", "others") + "_ms"]) > 0
+
+
+def _cost(row: "pd.Series[str]") -> str:
+    """What a fault costs, ms, and the least and most of the pairs of blocks."""
+    median, least, most = (f"{float(row[each]):.3g}" for each in COSTS)
+    return f"{median} ({least} to {most})"
 
 
 def _cells(row: "pd.Series[str]") -> list[str]:

@@ -26,7 +26,15 @@ from typing import Any
 import pandas as pd
 
 from benchmarks.planted.score import COLUMNS as SCORED
-from benchmarks.planted.score import MECHANISM_OF, diagnoses, name_of, scored, times
+from benchmarks.planted.score import (
+    COSTS,
+    MECHANISM_OF,
+    diagnoses,
+    name_of,
+    scored,
+    times,
+    undiagnosed,
+)
 
 Labels = dict[str, tuple[str, ...]]
 """The mechanisms that each label of a tool names: generously, if the label tells the cause."""
@@ -70,7 +78,7 @@ PATTERNS: Labels = {
 }
 
 COLUMNS = (
-    "capture", "cost_share", "mechanism", "rank_nsys", "others_nsys_ms", "rank_torch",
+    "capture", *COSTS, "cost_share", "mechanism", "rank_nsys", "others_nsys_ms", "rank_torch",
     "others_torch_ms", "nsys_analyze", "nsys_ai", "torch_matcher",
 )  # fmt: skip
 """mechanism: empty for a clean loop; of this project's findings in the recording by nsys, and by
@@ -147,6 +155,7 @@ def findings(folder: Path, known: pd.DataFrame) -> pd.DataFrame:
     """This project's findings of a folder's recordings: rows of score.COLUMNS, by capture."""
     paths = sorted(folder.glob("*.gz"))
     rows = [scored(n, d, known["cost_ms"].get(n, 0.0)) for n, d in diagnoses(paths, known, False)]
+    rows += undiagnosed(paths, rows, known)
     return pd.DataFrame(rows, columns=list(SCORED)).set_index("capture")
 
 
@@ -161,15 +170,19 @@ def asked(path: Path, program: Path) -> tuple[str, str]:
 def rows_of(folder: Path, program: Path) -> pd.DataFrame:
     """A row of COLUMNS for each recording of a folder with nsys/, torch/ and measured.csv."""
     known = times(folder / "measured.csv")
-    ours, others = (findings(folder / each, known) for each in ("nsys", "torch"))
-    paths = sorted((folder / "nsys").glob("*.gz"))
+    paths = {each: sorted((folder / each).glob("*.gz")) for each in ("nsys", "torch")}
+    names = {each: [name_of(path) for path in paths[each]] for each in paths}
     with ThreadPoolExecutor(8) as pool:
-        said = list(pool.map(lambda path: asked(path, program), paths))
-    table = pd.DataFrame(said, columns=["nsys_analyze", "nsys_ai"], index=map(name_of, paths))
-    table["cost_share"] = (ours["cost_ms"] / ours["step_ms"]).round(3)
+        said = list(pool.map(lambda path: asked(path, program), paths["nsys"]))
+    labels = pd.DataFrame(said, columns=["nsys_analyze", "nsys_ai"], index=names["nsys"])
+    table = labels.reindex(sorted({*names["nsys"], *names["torch"]}), fill_value=NOT_ASKED)
+    table[list(COSTS)] = known[list(COSTS)].round(2) + 0.0
+    table["cost_share"] = (known["cost_ms"] / known["plain_ms"]).round(3)
     table["mechanism"] = [mechanism_of(name) for name in table.index]
-    for profiler, rows in (("nsys", ours), ("torch", others)):
-        table[f"rank_{profiler}"] = rows["rank"].astype("Int64")
+    for profiler in paths:
+        rows = findings(folder / profiler, known)
+        ranks = rows["rank"].astype("Int64").astype(object).reindex(table.index)
+        table[f"rank_{profiler}"] = ranks.where(table.index.isin(names[profiler]), NOT_ASKED)
         table[f"others_{profiler}_ms"] = rows["others_ms"].round(2)
     table["torch_matcher"] = [
         BY.join(matched(name)) if about_a_pattern(name) else NOT_ASKED for name in table.index

@@ -2,7 +2,7 @@
 many faults were named, how far off their costs were, and what was found in clean programs."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -53,16 +53,20 @@ MECHANISM_OF = {
 """The mechanism of each planted fault whose name isn't its mechanism's key."""
 
 COLUMNS = ("capture", "clean", "step_ms", "cost_ms", "rank", "saves_ms", "others_ms")
+COSTS = ("cost_ms", "cost_least_ms", "cost_most_ms")
+"""At the median, the least and the most of the pairs of blocks."""
+
+Row = tuple[object, ...]
 
 
 def times(measured: Path) -> pd.DataFrame:
-    """plain_ms and cost_ms of each program, by fault and pace; a clean one costs 0."""
+    """plain_ms of each program, by fault and pace, and COSTS; a clean one costs 0."""
     table = pd.read_csv(measured)
     clean = table["name"].str.startswith("clean_")
     # A clean program's row has one time, in the third column.
     plain = table["faulty_ms"].where(~clean, table["clean_ms"])
-    cost = table["cost_ms"].where(~clean, 0.0)
-    return pd.DataFrame({"plain_ms": plain, "cost_ms": cost}).set_index(table["name"])
+    costs = table[list(COSTS)].where(~clean, 0.0)
+    return costs.assign(plain_ms=plain).set_index(table["name"])
 
 
 def name_of(path: Path) -> str:
@@ -85,7 +89,7 @@ def diagnoses(
             print(f"{name_of(path)}: {error}")
 
 
-def scored(name: str, diagnosis: Diagnosis, cost_ms: float) -> tuple[object, ...]:
+def scored(name: str, diagnosis: Diagnosis, cost_ms: float) -> Row:
     """One row of COLUMNS.
 
     rank: of the fault's own mechanism, from 1, or missing; others_ms: the most that any other one
@@ -103,6 +107,16 @@ def scored(name: str, diagnosis: Diagnosis, cost_ms: float) -> tuple[object, ...
     ]
     clean = name.startswith("clean_")
     return name, clean, diagnosis.step_ms, cost_ms, rank, saves, max(others, default=0.0)
+
+
+def undiagnosed(paths: list[Path], rows: Sequence[Row], known: pd.DataFrame) -> list[Row]:
+    """A row for each measured program whose capture has none: nothing is named in it."""
+    without = {name_of(path) for path in paths} - {row[0] for row in rows}
+    return [
+        (name, name.startswith("clean_"), plain_ms, cost_ms, None, None, 0.0)
+        for name, plain_ms, cost_ms in known[["plain_ms", "cost_ms"]].itertuples()
+        if name in without
+    ]
 
 
 def print_findings(name: str, diagnosis: Diagnosis, cost_ms: float) -> None:
@@ -148,11 +162,12 @@ def main() -> None:
     given = parser.parse_args()
     known = times(given.measured)
     paths = sorted(path for path in given.folder.glob("*.gz") if given.only in path.name)
-    rows = []
+    rows: list[Row] = []
     for name, diagnosis in diagnoses(paths, known, given.recorded):
         cost = known["cost_ms"].get(name, float("nan"))
         print_findings(name, diagnosis, cost)
         rows.append(scored(name, diagnosis, cost))
+    rows += undiagnosed(paths, rows, known)
     print_summary(pd.DataFrame(rows, columns=list(COLUMNS)))
 
 

@@ -449,7 +449,7 @@ def test_what_a_step_does_is_told_by_kind_and_part_on_the_device_and_on_the_host
     assert work.loc[("step/backward", "elementwise"), "device_ms"] == pytest.approx(8 * 0.035)
     assert work["share"].sum() == pytest.approx(1) and work["calls"].sum() == 27
     assert calls["host_ms"].sum() == pytest.approx(4 + 27 * 0.06)
-    assert calls.index[0] == ("step/forward", "elementwise")
+    assert calls.index[0] == ("step/forward", "embedding")
     assert calls["share"].sum() == pytest.approx(1)
 
 

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from workflow_src.answers.change_first.saving import Interval, Saving, choice, merged, saving
+from workflow_src.answers.change_first.saving import Saving, choice, merged, saving
+from workflow_src.answers.intervals import Interval
 from workflow_src.paper.value import Value
 
 

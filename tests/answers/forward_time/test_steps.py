@@ -48,6 +48,12 @@ def test_one_process_has_its_mean_and_deviation_beside_device_time(tmp_path: Pat
     ]
 
 
+def test_a_phase_whose_clock_was_limited_is_marked_whichever_it_is(tmp_path: Path) -> None:
+    found = table(tmp_path, Sample(), power_capped_share=[0.0, 0.0, 0.4])
+    assert cells(found)[2:7:2] == ["12.0 ± 0.10", "36.0 ± 0.10", "50.0 ± 0.10§"]
+    assert "§" in result(Tables.read(tmp_path, NAMES, ("kernels",))).marks
+
+
 def test_several_processes_that_a_table_tells_apart_stand_one_by_one(tmp_path: Path) -> None:
     each = {"processes": 2, "process_means_ms": "10; 14.5", "process_stds_ms": "0.25; 3.2"}
     found = table(tmp_path, Sample(), **each)

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from workflow_src.answers.change_first.saving import Choice, Interval, Saving, rank
+from workflow_src.answers.change_first.saving import Choice, Saving, rank
+from workflow_src.answers.intervals import Interval
 from workflow_src.answers.marks import ALONE
 from workflow_src.paper.value import Cell, Joined, Marked, Ranged, Rounded, count, median
 

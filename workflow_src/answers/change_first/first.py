@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from workflow_src.answers.change_first.measured import Run, measured, remedies_of
 from workflow_src.answers.change_first.predicted import predicted
 from workflow_src.answers.change_first.saving import Choice, Saving, choice, merged
-from workflow_src.answers.change_first.timed import spread_of
+from workflow_src.answers.intervals import spread_of
 from workflow_src.answers.left_out import NOTHING_KNOWN
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes, phase_times

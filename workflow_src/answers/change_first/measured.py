@@ -5,9 +5,15 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from workflow_src.answers.change_first.saving import Interval, Saving, saving, touching
-from workflow_src.answers.change_first.timed import Spread, at_speed_of, plain_time, replayed_time
+from workflow_src.answers.change_first.saving import Saving, saving, touching
 from workflow_src.answers.conditions import elsewhere
+from workflow_src.answers.intervals import (
+    Interval,
+    Spread,
+    at_speed_of,
+    plain_time,
+    replayed_time,
+)
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes
 from workflow_src.common.case import ATTENTIONS, COMPILED, EXECUTIONS, OPTIMIZERS

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pandas as pd
 
-from workflow_src.answers.change_first.saving import Interval, Saving, saving, touching
+from workflow_src.answers.change_first.saving import Saving, saving, touching
+from workflow_src.answers.intervals import Interval
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.paper.value import cell_of
 

@@ -3,18 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from workflow_src.answers.intervals import Interval
 from workflow_src.common.case import OPTIMIZERS, PHASES
 from workflow_src.common.remedies import REMEDIES
 from workflow_src.paper.value import Value, computed
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A value with the least and the most that it may be."""
-
-    middle: Value
-    low: Value
-    high: Value
 
 
 @dataclass(frozen=True)

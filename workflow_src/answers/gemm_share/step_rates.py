@@ -1,6 +1,7 @@
 """What a training step of each case works on, how fast, and how much memory it takes."""
 
 from workflow_src.answers.fits import holds
+from workflow_src.answers.intervals import Interval, Spread, plain_time
 from workflow_src.answers.marks import ALONE, CAPPED
 from workflow_src.answers.rates import FLOPS, RATE, rates
 from workflow_src.answers.tables import CaseKey, Tables
@@ -19,31 +20,32 @@ OVER = "\N{DOUBLE DAGGER}"
 """Stands behind such a peak."""
 
 
-def step_cell(tables: Tables, case: CaseKey) -> Cell:
-    """FLOPs, their rate in plain time, its share of the datasheet's peak, and peak memory."""
+def step_cell(tables: Tables, case: CaseKey, spread: Spread | None) -> Cell:
+    """FLOPs, their rate in plain time, its share of the datasheet's peak, and peak memory.
+
+    spread: how far plain times of the run's processes differ.
+    """
     times = phase_times(tables, case, STEP)
     if times.state != "ok":
         return STATES[times.state]
     made = rates(tables, times)
     tera = _tera(made[FLOPS])
-    rate = _with_its_digits(made[RATE], times)
+    rate = _with_its_digits(made[RATE], times, plain_time(tables, times, spread))
     cells = (tera, rate, mfu(tables, times), _marked(times.peak_memory))
     return Joined(cells, " / ") if any(cells) else None
 
 
-def _with_its_digits(rate: Cell, times: PhaseTimes) -> Cell:
-    """A rate as exact as processes agree, with the marks of its plain time."""
-    if not isinstance(rate, Value):
+def _with_its_digits(rate: Cell, times: PhaseTimes, plain: Interval | None) -> Cell:
+    """A rate as exact as its plain time is, with the marks of that."""
+    if not isinstance(rate, Value) or plain is None:
         return rate
-    ends = [_at(rate, times, end) for end in (times.slowest, times.fastest)]
-    alone = ALONE if None in ends else ""
-    return Marked(Rounded(rate, *ends), alone + CAPPED * times.power_limited)
-
-
-def _at(rate: Value, times: PhaseTimes, end: Value | None) -> Value | None:
-    """The rate of one process, by its median."""
-    slower = ratio(times.plain, end, "")
-    return slower and computed(rate.number * slower.number, rate.unit, rate.formula, rate, slower)
+    ends = (ratio(plain.middle, end, "times") for end in (plain.high, plain.low))
+    least, most = (
+        computed(rate.number * each.number, rate.unit, rate.formula, rate, each) if each else None
+        for each in ends
+    )
+    several = times.fastest and times.slowest
+    return Marked(Rounded(rate, least, most), ALONE * (not several) + CAPPED * times.power_limited)
 
 
 def _marked(peak: Value | None) -> Cell:

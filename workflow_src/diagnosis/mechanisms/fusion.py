@@ -88,7 +88,7 @@ def _as_one(
     return [Found(main_place(chains), count, 0.0, device, changes, evidence)]
 
 
-@mechanism("attention_written_out")
+@mechanism("attention_written_out", shown_by="softmax")
 def find_attention_written_out(subject: Subject) -> list[Found]:
     """A softmax between two products, with nothing else in between but elementwise kernels.
 

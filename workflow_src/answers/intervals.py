@@ -3,10 +3,18 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from workflow_src.answers.change_first.saving import Interval
 from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import PhaseTimes
 from workflow_src.paper.value import Value, cell_of, computed, median, ratio
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A value with the least and the most that it may be."""
+
+    middle: Value
+    low: Value
+    high: Value
 
 
 @dataclass(frozen=True)
