@@ -2,6 +2,7 @@
 
 from enum import StrEnum
 
+from workflow_src.answers.change_first.cells import PREDICTED
 from workflow_src.answers.change_first.result import ChangeFirst
 from workflow_src.common.thresholds import MOSTLY
 from workflow_src.common.words import in_words
@@ -36,7 +37,10 @@ def headline(result: ChangeFirst) -> Headline:
     """The verdict on a result, with its numbers."""
     counts, top = result.counts, next(iter(result.counts.first), "")
     verdict = _verdict(result)
-    said = (Joined((name, among.cell), " in ") for name, among in counts.first.items())
+    said = (
+        Joined((f"{PREDICTED} {name}" if name in counts.predicted else name, among.cell), " in ")
+        for name, among in counts.first.items()
+    )
     slots: dict[str, Cell] = {
         "phase": result.phase,
         "cases": counts.cases,

@@ -26,7 +26,8 @@ from workflow_src.paper.value import Cell, Joined, Value, count
 class Counts:
     """In how many of the cases of a phase something is known, and what comes first in them.
 
-    first: by remedy, the most frequent first. undecided: several may come first in so many.
+    first: by remedy, the most frequent first; `predicted` are those of which that is a prediction
+    in some case. undecided: several may come first in so many.
     none: in so many none surely saves anything. saved: the median share that the most frequent one
     saves where it is first. best: the median share that the best combination saves.
     """
@@ -37,6 +38,7 @@ class Counts:
     none: Value
     saved: Cell
     best: Cell
+    predicted: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,9 @@ def counted_first(phases: Sequence[OfPhase]) -> Counts:
         none=among(plain, [not each.contenders for each in chosen]).holds,
         saved=cells.middle(top),
         best=cells.middle([each.best for each in chosen if each.best]),
+        predicted=frozenset(
+            cells.name(each.first) for each in chosen if each.first and not each.first.measured
+        ),
     )
 
 

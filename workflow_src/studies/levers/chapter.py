@@ -103,7 +103,8 @@ def _case(case: Case) -> dict[str, Cell]:
     """What pays in a case, alone and on top of each other, and how many times were predicted."""
     plain, first, least = case.plain, case.first, case.least
     words = first.words if first else None
-    name, tried = Marked(words, "" if case.first_is_clear else UNCLEAR), _count(case.alone)
+    name = Marked(words, "" if case.first_is_clear else UNCLEAR)
+    tried = ", ".join(each.words for each in case.alone)
     gains = tuple(Joined((words, ms), by=" ") for words, ms in case.gains)
     inside = _count([each for each in case.judged if each.predicted])
     return {
@@ -211,17 +212,20 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentences."""
 
     FORETOLD = (
-        "By medians, {first} saves most alone; at best steps are {saved} shorter. "
+        "Of the remedies tried alone in each case, {first} saves most by medians; "
+        "at best steps are {saved} shorter. "
         "{inside} of {judged} times (cases: {models}) lie in predicted 95 % intervals, "
         "of median width {width} of the plain step."
     )
     MISSED = (
-        "By medians, {first} saves most alone; at best steps are {saved} shorter. "
+        "Of the remedies tried alone in each case, {first} saves most by medians; "
+        "at best steps are {saved} shorter. "
         "Only {inside} of {judged} times (cases: {models}) lie in predicted 95 % "
         "intervals, of median width {width} of the plain step."
     )
     UNPREDICTED = (
-        "By medians, {first} saves most alone; at best steps are {saved} shorter. "
+        "Of the remedies tried alone in each case, {first} saves most by medians; "
+        "at best steps are {saved} shorter. "
         "No step has both a time and a prediction."
     )
     NOTHING = (
