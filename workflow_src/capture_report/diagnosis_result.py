@@ -5,20 +5,19 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from workflow_src.capture_report.contents_result import CONTENTS, contents
 from workflow_src.capture_report.findings_result import (
     finding_rows,
     ordered,
     saves_beyond,
     smaller_rows,
-    text_of,
 )
-from workflow_src.capture_report.shown import FIRST_SCREEN
-from workflow_src.common.table_schema import Column, columns
+from workflow_src.capture_report.shown import cells_of, filled
+from workflow_src.common.table_schema import columns
 from workflow_src.common.thresholds import RECORDED_BEYOND, SETS_THE_PACE
 from workflow_src.diagnosis.diagnose import Pace
 from workflow_src.diagnosis.finding import MECHANISMS
-from workflow_src.paper.markdown import records
-from workflow_src.paper.value import Cell, Rows, Value, rows_of, value
+from workflow_src.paper.value import Value, rows_of
 from workflow_src.placing.updates import BETWEEN_UPDATES
 
 Tables = Mapping[str, pd.DataFrame]
@@ -42,10 +41,6 @@ SHOWN: Mapping[str, tuple[str, ...]] = {
         "process", "steps", "recorded_ms", "host_ms", "blocked_ms", "device_ms",
         "collective_wait_ms", "launches",
     ),
-    "step_work": (
-        "process", "family", "precision", "path", "example", "calls", "device_ms", "share",
-    ),
-    "step_calls": ("process", "what", "path", "calls", "host_ms", "blocked_ms", "share"),
     "waits": ("process", "call", "path", "calls", "blocked_ms"),
     "copies": (
         "process", "direction", "source", "target", "path", "copies", "bytes", "device_ms",
@@ -59,9 +54,6 @@ SHOWN: Mapping[str, tuple[str, ...]] = {
     "idle_causes": ("process", "before", "call", "path", "next_path", "times", "idle_ms"),
 }  # fmt: skip
 """The columns of each CSV that the report shows as they are."""
-
-CONTENTS = {"step_work": Pace.HOST, "step_calls": Pace.DEVICE}
-"""What a step does, on the device and on the host, and who sets the pace where it isn't shown."""
 
 
 @dataclass(frozen=True)
@@ -134,10 +126,7 @@ def diagnosed(tables: Tables, several: bool) -> Diagnosed:
             name: _table(of_steps[name] if name in of_steps else tables[name], name, several)
             for name in SHOWN
         },
-        **{
-            name: _table(_contents(known, tables[name], beside), name, several)
-            for name, beside in CONTENTS.items()
-        },
+        **{name: contents(tables[name], name, several) for name in CONTENTS},
     }
     return Diagnosed(
         steps=len(known) > 0,
@@ -181,13 +170,6 @@ def _unlike(known: pd.DataFrame) -> Unlike | None:
     return Unlike(recorded, plain_ms)
 
 
-def _contents(known: pd.DataFrame, rows: pd.DataFrame, other: Pace) -> pd.DataFrame:
-    """The largest rows of one side, of processes whose pace isn't set by the other one."""
-    asked = known.loc[known["pace"] != other, "process"]
-    shown = rows[rows["process"].isin(asked)]
-    return shown.sort_values("share", ascending=False, kind="stable")[:FIRST_SCREEN]
-
-
 def _steps_of(rows: pd.DataFrame) -> Value:
     """How many steps the first of some processes has."""
     return Value(int(rows["steps"].iloc[0]), "count", (rows_of("diagnoses", rows[:1]),), "steps")
@@ -208,16 +190,4 @@ def _table(rows: pd.DataFrame, name: str, several: bool) -> pd.DataFrame:
     csv = "diagnoses" if name in OF_DIAGNOSES else name
     described = columns(f"capture/{csv}")
     shown = [described[each] for each in SHOWN[name] if several or each != "process"]
-    lines = [
-        [_cell(row[each.column], each, Rows(csv, (number,))) for each in shown]
-        for number, row in zip(rows.index, records(rows), strict=True)
-    ]
-    cells = pd.DataFrame(lines, columns=[each.heading for each in shown], dtype="object")
-    return cells.loc[:, cells.notna().any().to_numpy()]
-
-
-def _cell(cell: object, column: Column, source: Rows) -> Cell:
-    if column.is_number:
-        whole = not column.unit and float(str(cell)).is_integer()
-        return value(cell, "count" if whole else column.unit, source, formula=column.column)
-    return text_of(cell)
+    return filled(cells_of(rows, csv, shown), [each.heading for each in shown])

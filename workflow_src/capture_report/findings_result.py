@@ -4,13 +4,12 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from workflow_src.capture_report.shown import FIRST_SCREEN
+from workflow_src.capture_report.shown import FIRST_SCREEN, filled, text_of
 from workflow_src.common.thresholds import REPLAYED_WITHIN
 from workflow_src.diagnosis.finding import MECHANISMS
 from workflow_src.paper.markdown import records
 from workflow_src.paper.value import Cell, Joined, Rows, difference, value
 
-WHERE = ("what", "where")
 AMOUNTS = ("in steps", "times a step", "bytes", "host, ms", "device, ms")
 
 
@@ -23,14 +22,24 @@ def ordered(findings: pd.DataFrame) -> pd.DataFrame:
 
 def saves_beyond(findings: pd.DataFrame) -> bool:
     """Whether any that isn't true of a whole program saves more than host or device lose by it."""
-    special = ~findings["mechanism"].map(lambda key: MECHANISMS[key].general).astype(bool)
     takes = findings[["host_ms", "device_ms"]].max(axis=1)
-    return bool((special & (findings["saves_ms"] > (1 + REPLAYED_WITHIN) * takes)).any())
+    return bool(
+        (~_general(findings) & (findings["saves_ms"] > (1 + REPLAYED_WITHIN) * takes)).any()
+    )
+
+
+def _general(findings: pd.DataFrame) -> "pd.Series[bool]":
+    """Which are true of a whole program."""
+    return findings["mechanism"].map(lambda key: MECHANISMS[key].general).astype(bool)
 
 
 def finding_rows(findings: pd.DataFrame, several: bool) -> pd.DataFrame:
-    """A row per finding: when, what it takes and saves, and a step without all so far."""
+    """A row per finding: when, what it takes and saves, and a step without all so far.
+
+    What is true of a whole program saves what is left of the host, which the account has.
+    """
     lines = []
+    findings = findings[~(_general(findings) & findings["saves_ms"].notna())]
     for number, row in zip(findings.index, records(findings), strict=True):
         source = Rows("findings", (number,))
         step, saves, all_saved = (
@@ -40,25 +49,32 @@ def finding_rows(findings: pd.DataFrame, several: bool) -> pd.DataFrame:
         first = [*_where(row, several), text_of(row["example"]), *_amounts(row, source)]
         remedy = [text_of(row["assumes"]) if saves else None, str(row["remedy"])]
         lines.append([*first, saves, difference(step, all_saved), *remedy])
-    heads = [*WHERE, "for example", *AMOUNTS, "saves, ms", "without all so far, ms"]
-    return _filled(lines, [*heads, "assumed without it", "what to do"], several)
+    heads = [*_where_heads(several), "for example", *AMOUNTS, "saves, ms", "without all so far, ms"]
+    return filled(lines, [*heads, "assumed without it", "what to do"])
 
 
 def smaller_rows(smaller: pd.DataFrame, several: bool) -> pd.DataFrame:
-    """A row per finding that saves little: when, what it takes, and what it saves."""
+    """A row per finding that saves little: when, what it takes and saves, and what to do."""
     lines = []
     most = smaller.sort_values("saves_ms", ascending=False, kind="stable")
     shown = most.drop_duplicates(["mechanism", "path"])[:FIRST_SCREEN]
     for number, row in zip(shown.index, records(shown), strict=True):
         source = Rows("smaller", (number,))
         saves = value(row["saves_ms"], "ms", source)
-        lines.append([*_where(row, several), *_amounts(row, source), saves])
-    return _filled(lines, [*WHERE, *AMOUNTS, "saves, ms"], several)
+        first = [*_where(row, several), text_of(row["example"]), *_amounts(row, source)]
+        lines.append([*first, saves, str(row["remedy"])])
+    heads = [*_where_heads(several), "for example", *AMOUNTS, "saves, ms", "what to do"]
+    return filled(lines, heads)
+
+
+def _where_heads(several: bool) -> list[str]:
+    return [*(["process"] if several else []), "what", "where"]
 
 
 def _where(row: Mapping[str, object], several: bool) -> list[Cell]:
     process: list[Cell] = [str(row["process"])] if several else []
-    return [*process, str(row["name"]), text_of(row["path"])]
+    paths = [text for path in (row["path"], row["also_in"]) if (text := text_of(path))]
+    return [*process, str(row["name"]), " and ".join(paths) or None]
 
 
 def _amounts(row: Mapping[str, object], source: Rows) -> list[Cell]:
@@ -67,14 +83,3 @@ def _amounts(row: Mapping[str, object], source: Rows) -> list[Cell]:
     when = Joined(("the first" if row["first_only"] else steps, every), " of ")
     units = {"calls": "count", "copied_bytes": "bytes", "host_ms": "ms", "device_ms": "ms"}
     return [when, *(value(row[name], unit, source) for name, unit in units.items())]
-
-
-def _filled(lines: list[list[Cell]], heads: list[str], several: bool) -> pd.DataFrame:
-    """A table of these columns, without those that have no value."""
-    shown = pd.DataFrame(lines, columns=(["process"] if several else []) + heads, dtype="object")
-    return shown if len(shown) == 0 else shown.loc[:, shown.notna().any().to_numpy()]
-
-
-def text_of(cell: object) -> str | None:
-    """A text; None, a dash, for an empty one."""
-    return None if pd.isna(cell) else str(cell)  # type: ignore[call-overload]

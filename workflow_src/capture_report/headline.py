@@ -81,10 +81,13 @@ class More(StrEnum):
         "each row with all rows above it, which may share its kernels."
     )
     BEYOND = (
-        "While the host waits nothing is launched, and then the device waits: a finding may save "
-        "more than it takes of either."
+        "With work go the pauses around it, and while the host waits nothing is launched: a "
+        "finding may save more than it takes of either."
     )
-    LAUNCHES = "The row on launches is a limit, all work launched at once; small programs have it."
+    LAUNCHES = (
+        "Kernels are short and the host takes longer than the device, as in small programs: a CUDA "
+        "graph, torch.compile or larger batches launch less."
+    )
     WAITING = (
         "A device works nearly all of the time here, so what the host waits for is that work: such "
         "rows come last."

@@ -3,14 +3,18 @@
 A replay shortens a step by no more than this, as it takes away nothing else.
 """
 
+import re
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 
 from workflow_src.common.intervals import Indices
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.changes import Mask, Plan, ScaleHost, ScaleWork
 from workflow_src.diagnosis.finding import Found, Pattern, Subject
+from workflow_src.diagnosis.host_gaps import NUMBER
+from workflow_src.diagnosis.parts import parts
 from workflow_src.diagnosis.recording import Recording
 from workflow_src.diagnosis.replay import changed
 
@@ -66,7 +70,8 @@ def with_cost(subject: Subject, found: Found) -> Found:
     """A place with host_ms and device_ms of the steps that count, its pattern, and calls by that.
 
     The times are the mechanism's own, which it gives over all steps; and no less than what the
-    changes take away. Of what is in the first step alone they are those of that step.
+    changes take away; of the host no more than a step. Of what is in the first step alone they are
+    those of that step.
     """
     recording = subject.recording
     removed = _removed(recording, found)
@@ -85,10 +90,25 @@ def with_cost(subject: Subject, found: Found) -> Found:
         for ns in (removed.host_ns[counted], removed.device_ns[of_work])
     ]
     often, pattern = _pattern(subject, found.calls, removed)
-    host_ms, device_ms = max(host, least[0]), max(device, least[1])
+    # Where the device lags, the host's time between the ends of two steps isn't a step's.
+    recorded_ms = subject.check.recorded_ns / NS_PER_MS
+    host_ms, device_ms = min(max(host, least[0]), recorded_ms), max(device, least[1])
     if pattern.first:
         host_ms, device_ms = (ms * pattern.recorded for ms in (found.host_ms, found.device_ms))
-    return replace(found, calls=often, host_ms=host_ms, device_ms=device_ms, pattern=pattern)
+    also = _elsewhere(subject, found.where, removed.work)
+    took = replace(found, calls=often, host_ms=host_ms, device_ms=device_ms)
+    return replace(took, pattern=pattern, also=also)
+
+
+def _elsewhere(subject: Subject, where: str, touched: Mask) -> str:
+    """The part of a step that has most of the touched work's time, if `where` isn't of it."""
+    work = subject.work[touched[subject.work.index]]
+    if not where or work.empty:
+        return ""
+    part = pd.Series(parts(subject, work["path_text"]), index=work.index)
+    most = str(work["device_ns"].groupby(part).sum().idxmax())
+    outer, inner = sorted((re.sub(NUMBER, "*", name) for name in (most, where)), key=len)
+    return "" if f"{inner}/".startswith(f"{outer}/") else most
 
 
 def _pattern(subject: Subject, calls: float, removed: _Removed) -> tuple[float, Pattern]:

@@ -96,7 +96,8 @@ def diagnose(subject: Subject, plain_ns: float | None = None) -> Diagnosis:
     ]
     if not subject.check.understood:
         facts = [
-            Finding(each.key, found, nan, nan, example_of(subject, found)) for each, found in places
+            Finding(each.key, found, nan, nan, example_of(subject, each.key, found))
+            for each, found in places
         ]
         unknown = Bounds(nan, nan)
         return Diagnosis(_ordered(subject, facts), nan, False, unknown, unknown)
@@ -183,7 +184,13 @@ def _smaller(
         and size(each)[1] <= -SMALLER_AT_LEAST * step_ns / NS_PER_MS
     )
     return tuple(
-        Finding(each.key, each.found, each.saves_ns / NS_PER_MS, nan)
+        Finding(
+            each.key,
+            each.found,
+            each.saves_ns / NS_PER_MS,
+            nan,
+            example_of(subject, each.key, each.found),
+        )
         for each in sorted(small, key=size)
     )
 
@@ -216,5 +223,7 @@ def _ranked(
         above.append(each.found)
         saved = together
         ms = each.saves_ns / NS_PER_MS, together / NS_PER_MS
-        findings.append(Finding(each.key, each.found, *ms, example_of(subject, each.found)))
+        findings.append(
+            Finding(each.key, each.found, *ms, example_of(subject, each.key, each.found))
+        )
     return tuple(findings)

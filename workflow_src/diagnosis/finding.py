@@ -13,6 +13,7 @@ from itertools import takewhile
 import numpy as np
 import pandas as pd
 
+from workflow_src.captures.capture import UNKNOWN_TEXT
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.units import NS_PER_MS
@@ -195,7 +196,8 @@ class Found:
     where: a range's path; calls: how often a step, and with its pattern known (cost.py), how often
     in a step in which it occurs; host_ms, device_ms: what it takes a step (the host's time blocked
     or spent, and the device's); changes: the step without it; evidence: which table shows it, and
-    which of its rows.
+    which of its rows; also: the part of the step in which most of its device time runs, if that is
+    elsewhere (cost.py).
     """
 
     where: str
@@ -205,6 +207,7 @@ class Found:
     changes: tuple[Change, ...]
     evidence: str
     pattern: Pattern = Pattern()
+    also: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,8 +226,11 @@ class Finding:
     example: str = ""
 
 
-def example_of(subject: Subject, place: Found) -> str:
-    """The kernel, copy or call that takes most of what a place's changes touch; "" if none does."""
+def example_of(subject: Subject, key: str, place: Found) -> str:
+    """The kernel, copy or call that takes most of what a place's changes touch; "" if none does.
+
+    Of a mechanism that one family shows, the kernel is of that.
+    """
     work = [change.work for change in place.changes if isinstance(change, ScaleWork)]
     calls = [
         change.calls
@@ -233,15 +239,28 @@ def example_of(subject: Subject, place: Found) -> str:
     ]
     if not work and not calls:
         return ""
-    touched = subject.work.index.isin(np.concatenate([*work, np.empty(0)]))
-    touched |= subject.work["call"].isin(np.concatenate([*calls, np.empty(0)])).to_numpy()
-    most = subject.work[touched].groupby("name", observed=True)["device_ns"].sum()
-    if len(most):
-        return str(most.idxmax())
+    is_touched = subject.work.index.isin(np.concatenate([*work, np.empty(0)]))
+    is_touched |= subject.work["call"].isin(np.concatenate([*calls, np.empty(0)])).to_numpy()
+    touched = subject.work[is_touched]
+    of_family = touched[touched["family"] == MECHANISMS[key].shown_by]
+    if len(touched):
+        return _longest(subject, of_family if len(of_family) else touched)
     named = subject.calls[subject.calls.index.isin(np.concatenate(calls))]
     return (
         str(named.groupby("name", observed=True)["blocked_ns"].sum().idxmax()) if len(named) else ""
     )
+
+
+def _longest(subject: Subject, work: pd.DataFrame) -> str:
+    """The name of the activity that takes most of some work; of a copy, its memories."""
+    name = work.groupby("name", observed=True)["device_ns"].sum().idxmax()
+    row = work.loc[work["name"] == name, "device_ns"].idxmax()
+    copied = subject.copies[subject.copies.index == row]
+    if copied.empty:
+        return str(name)
+    source, target = (str(copied[side].iloc[0]) for side in ("source", "target"))
+    known = UNKNOWN_TEXT not in (source, target)
+    return f"copy from {source} to {target} memory" if known else str(name)
 
 
 Find = Callable[[Subject], list[Found]]
@@ -249,24 +268,28 @@ Find = Callable[[Subject], list[Found]]
 
 @dataclass(frozen=True)
 class Mechanism:
-    """One thing that can be wrong; `general` ones are true of whole programs and rank last."""
+    """One thing that can be wrong; `general` ones are true of whole programs and rank last.
+
+    shown_by: the family of the kernel that is its example, "" for any.
+    """
 
     key: str
     find: Find
     general: bool
+    shown_by: str = ""
 
 
 MECHANISMS: dict[str, Mechanism] = {}
 """Every mechanism by its key, in the order of registration; filled by diagnosis.mechanisms."""
 
 
-def mechanism(key: str, general: bool = False) -> Callable[[Find], Find]:
+def mechanism(key: str, general: bool = False, shown_by: str = "") -> Callable[[Find], Find]:
     """Register the function that finds a mechanism; `key` names its line of mechanisms.csv."""
 
     def register(find: Find) -> Find:
         if key in MECHANISMS:
             raise ValueError(f"two mechanisms have the key {key}")
-        MECHANISMS[key] = Mechanism(key, find, general)
+        MECHANISMS[key] = Mechanism(key, find, general, shown_by)
         return find
 
     return register

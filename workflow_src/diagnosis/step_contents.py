@@ -3,18 +3,13 @@
 Both of the steps that a step's time is the mean of. A part of a step is a range directly in it.
 """
 
-import re
-
-import numpy as np
 import pandas as pd
 
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.cost import counted_steps, first_counted
 from workflow_src.diagnosis.finding import Subject
+from workflow_src.diagnosis.parts import parts
 from workflow_src.placing.kernel_names import precision_ran
-
-BETWEEN_NAMES = re.compile(r"(?<!\\)/")
-"""What separates the names in a path; a slash in a name is escaped."""
 
 
 def step_work(subject: Subject) -> pd.DataFrame:
@@ -31,7 +26,7 @@ def step_work(subject: Subject) -> pd.DataFrame:
         {
             "family": names["family"].to_numpy()[named],
             "precision": precisions.to_numpy()[named],
-            "path": _parts(subject, work["path_text"]),
+            "path": parts(subject, work["path_text"]),
             "example": names["short_name"].to_numpy()[named],
             "device_ns": work["device_ns"].to_numpy(),
         }
@@ -64,7 +59,7 @@ def step_calls(subject: Subject) -> pd.DataFrame:
         {
             "what": families.reindex(calls.index).fillna(calls["name"]),
             "launches": calls.index.isin(families.index),
-            "path": _parts(subject, calls["path_text"]),
+            "path": parts(subject, calls["path_text"]),
             "host_ns": calls["gap_ns"] + calls["cost_ns"],
             "blocked_ns": calls["blocked_ns"],
         }
@@ -77,18 +72,3 @@ def step_calls(subject: Subject) -> pd.DataFrame:
     for name, sums in (("host_ms", "host"), ("blocked_ms", "held")):
         table[name] = table[sums] / NS_PER_MS / steps
     return table.sort_values("share", ascending=False, ignore_index=True)
-
-
-def _parts(subject: Subject, paths: pd.Series) -> "np.typing.NDArray[np.object_]":
-    """The part of a step that each path lies in: of a step's range, at most one name more."""
-    placed = subject.attributed
-    of_steps = placed.paths.of_range[placed.ranged.steps.is_step]
-    named = (str(text) for text in np.unique(placed.paths.text[of_steps].astype(str)))
-    most = 1 + max((len(BETWEEN_NAMES.split(text)) for text in named), default=1)
-    known = {path: _beginning(str(path), most) for path in paths.unique()}
-    return paths.map(known).to_numpy(dtype=object)
-
-
-def _beginning(path: str, names: int) -> str:
-    ends = [match.start() for match in BETWEEN_NAMES.finditer(path)]
-    return path[: ends[names - 1]] if len(ends) >= names else path

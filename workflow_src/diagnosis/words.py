@@ -7,7 +7,9 @@ from pathlib import Path
 import pandas as pd
 
 from workflow_src.common.thresholds import FINDING_AT_LEAST, in_percent
-from workflow_src.diagnosis.finding import MECHANISMS, Finding, Pattern
+from workflow_src.common.units import NS_PER_MS
+from workflow_src.diagnosis.changes import DropGap
+from workflow_src.diagnosis.finding import MECHANISMS, Finding, Found, Pattern
 
 LINES = Path(__file__).with_name("mechanisms.csv")
 
@@ -36,7 +38,7 @@ NOTHING = (
 class Words:
     """name: of the mechanism; fact: a format of a Finding's fields; remedy: one fixed sentence.
 
-    assumes: what the step without it is replayed with.
+    assumes: what the step without it is replayed with, a format of kept_ms.
     """
 
     name: str
@@ -60,12 +62,13 @@ def headline(finding: Finding, step_ms: float, plain: bool = False, others: bool
     others: whether something was found that doesn't hold of a whole program.
     """
     place, said = finding.place, words()[finding.key].fact
-    where = f"`{place.where}`" if place.where else "no range"
+    named = [f"`{path}`" for path in (place.where, place.also) if path]
+    where = " and ".join(named) or "no range"
     often = "once" if place.calls == 1 else f"{place.calls:.0f} times"
     steps = in_steps(place.pattern)
     fact = said.format(
         where=where, calls=f"{place.calls:.0f}", times=often, steps=steps,
-        host_ms=place.host_ms, device_ms=place.device_ms,
+        host_ms=place.host_ms, device_ms=place.device_ms, kept_ms=_kept_ms(place),
     )  # fmt: skip
     if not place.pattern.always and "{steps}" not in said:
         fact += f", in {steps}"
@@ -76,6 +79,18 @@ def headline(finding: Finding, step_ms: float, plain: bool = False, others: bool
     start = NO_FAULT if general and not others else ""
     told = ending.format(without_ms=step_ms - finding.saves_ms, step_ms=step_ms)
     return f"{start}{fact}{told}."
+
+
+def assumed(finding: Finding) -> str:
+    """What a step without a finding is replayed with."""
+    return words()[finding.key].assumes.format(kept_ms=_kept_ms(finding.place))
+
+
+def _kept_ms(place: Found) -> float:
+    """What is left of each gap of the host that a place's changes shorten, on average."""
+    gaps = [change for change in place.changes if isinstance(change, DropGap)]
+    kept_ns = sum(change.keep_ns * len(change.calls) for change in gaps)
+    return kept_ns / max(sum(len(change.calls) for change in gaps), 1) / NS_PER_MS
 
 
 def in_steps(pattern: Pattern) -> str:

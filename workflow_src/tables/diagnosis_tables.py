@@ -20,7 +20,7 @@ from workflow_src.diagnosis.finding import Finding, Subject
 from workflow_src.diagnosis.idle_causes import idle_causes
 from workflow_src.diagnosis.recording import Recording
 from workflow_src.diagnosis.step_contents import step_calls, step_work
-from workflow_src.diagnosis.words import headline, words
+from workflow_src.diagnosis.words import assumed, headline, words
 from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.kernel_names import short_names
 from workflow_src.tables.step_division import account, division
@@ -33,13 +33,15 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
         "launches",
     ),
     "findings": (
-        "mechanism", "name", "path", "in_steps", "of_steps", "first_only", "calls", "copied_bytes",
+        "mechanism", "name", "path", "also_in", "in_steps", "of_steps", "first_only", "calls",
+        "copied_bytes",
         "host_ms", "device_ms", "step_ms", "saves_ms", "saves_with_above_ms", "headline", "assumes",
         "remedy", "evidence", "example",
     ),
     "smaller": (
-        "mechanism", "name", "path", "in_steps", "of_steps", "first_only", "calls", "copied_bytes",
-        "host_ms", "device_ms", "saves_ms",
+        "mechanism", "name", "path", "also_in", "in_steps", "of_steps", "first_only", "calls",
+        "copied_bytes",
+        "host_ms", "device_ms", "saves_ms", "remedy", "example",
     ),
     "step_work": ("family", "precision", "path", "example", "calls", "device_ms", "share"),
     "step_calls": ("what", "launches", "path", "calls", "host_ms", "blocked_ms", "share"),
@@ -139,16 +141,15 @@ def _findings(diagnosis: Diagnosis, plain: bool) -> pd.DataFrame:
 
 
 def _finding(finding: Finding, step_ms: float, plain: bool, others: bool) -> dict[str, object]:
-    said, place = words()[finding.key], finding.place
-    quoted = replace(finding, place=replace(place, where=_quotable(place.where)))
+    place = finding.place
+    where, also = _quotable(place.where), _quotable(place.also)
+    quoted = replace(finding, place=replace(place, where=where, also=also))
     return _found(finding) | {
         "step_ms": step_ms,
         "saves_with_above_ms": finding.saves_with_above_ms,
         "headline": headline(quoted, step_ms, plain, others),
-        "assumes": said.assumes,
-        "remedy": said.remedy,
+        "assumes": assumed(finding),
         "evidence": place.evidence,
-        "example": _quotable(_short(finding.example)),
     }
 
 
@@ -159,6 +160,7 @@ def _found(finding: Finding) -> dict[str, object]:
         "mechanism": finding.key,
         "name": words()[finding.key].name,
         "path": place.where,
+        "also_in": place.also,
         "in_steps": place.pattern.steps,
         "of_steps": place.pattern.recorded,
         "first_only": place.pattern.first,
@@ -167,6 +169,8 @@ def _found(finding: Finding) -> dict[str, object]:
         "host_ms": place.host_ms,
         "device_ms": place.device_ms,
         "saves_ms": finding.saves_ms,
+        "remedy": words()[finding.key].remedy,
+        "example": _quotable(_short(finding.example)),
     }
 
 

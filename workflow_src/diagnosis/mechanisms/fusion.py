@@ -3,6 +3,9 @@
 import numpy as np
 import pandas as pd
 
+from workflow_src.captures.call_kinds import matching
+from workflow_src.common.intervals import Indices
+from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.finding import Found, Subject, mechanism
 from workflow_src.diagnosis.passes import repeated
 from workflow_src.diagnosis.sequences import fused, in_lanes, main_place, runs
@@ -19,6 +22,9 @@ PARAMETERS = 3
 
 SAME_TENSOR = 0.2
 """A kernel that takes less than this share of the longest one of its chain is of another tensor."""
+
+STRIDED = "direct_copy_kernel"
+"""A kernel that makes a tensor contiguous."""
 
 BETWEEN = ("elementwise", "cast", "copy", "fill", "random", "softmax")
 """Families of kernels between the two products of attention."""
@@ -82,12 +88,13 @@ def _as_one(
     return [Found(main_place(chains), count, 0.0, device, changes, evidence)]
 
 
-@mechanism("attention_written_out")
+@mechanism("attention_written_out", shown_by="softmax")
 def find_attention_written_out(subject: Subject) -> list[Found]:
     """A softmax between two products, with nothing else in between but elementwise kernels.
 
     Fused, attention is taken to need as long as its products alone: what a causal mask spares them,
-    backward computes again.
+    backward computes again. Copies just before and after a chain of forward go as well, as fused
+    attention reads and writes heads in any layout; of backward's some stay.
     """
     work = in_lanes(subject)
     number = runs(work["family"].isin(BETWEEN).to_numpy(), work["breaks"].to_numpy())
@@ -100,7 +107,20 @@ def find_attention_written_out(subject: Subject) -> list[Found]:
     chain[begins] = number[np.flatnonzero(begins) + 1]
     chain[ends] = number[np.flatnonzero(ends) - 1]
     both = set(chain[begins]) & set(chain[ends])
-    chains = work.assign(chain=chain)[np.isin(chain, list(both))]
+    chain = _with_copies(subject, work, np.where(np.isin(chain, list(both)), chain, NOWHERE))
+    chains = work.assign(chain=chain)[chain != NOWHERE]
     products = chains[chains["family"] == "gemm"].groupby("chain")["device_ns"].sum()
     evidence = "kernels.csv: softmax and the kernels of this path"
     return _as_one(subject, chains, products, evidence)
+
+
+def _with_copies(subject: Subject, work: pd.DataFrame, chain: Indices) -> Indices:
+    """The chain of each row, also of forward's copies that are next to a chain."""
+    forward = subject.calls["thread"].reindex(work["call"]).to_numpy() == subject.loop_thread
+    copies = matching(work["name"], STRIDED) & forward & (chain == NOWHERE)
+    number = runs(copies & (work["family"] == "copy").to_numpy(), work["breaks"].to_numpy())
+    extended = chain.copy()
+    for beside in (np.append(NOWHERE, chain[:-1]), np.append(chain[1:], NOWHERE)):
+        for row in np.flatnonzero((number != NOWHERE) & (beside != NOWHERE)):
+            extended[number == number[row]] = beside[row]
+    return extended

@@ -6,6 +6,7 @@ import pandas as pd
 from workflow_src.captures.call_kinds import matching
 from workflow_src.diagnosis.changes import DropCall, ScaleWork
 from workflow_src.diagnosis.finding import Found, Subject, mechanism, rows_of
+from workflow_src.diagnosis.group_norms import copies_ns, layout_copies
 from workflow_src.diagnosis.micro_batches import passes
 from workflow_src.diagnosis.sequences import NUMBER, in_lanes, main_place, runs
 
@@ -42,9 +43,23 @@ def _of_several(subject: Subject) -> pd.Series:
 
 @mechanism("convolution_layout")
 def find_convolution_layout(subject: Subject) -> list[Found]:
-    """Kernels that turn images from one layout into the other around convolutions."""
+    """Kernels that turn images from one layout into the other around convolutions.
+
+    Copies that norms over groups would need instead take the place of as much of them.
+    """
     turned = subject.work[matching(subject.work["name"], CONVERSION)]
-    return _dropped(subject, turned, "kernels.csv: nchwToNhwc and nhwcToNchw")
+    evidence = "kernels.csv: nchwToNhwc and nhwcToNchw"
+    come_ns = copies_ns(subject)
+    if not come_ns or not len(turned):
+        return _dropped(subject, turned, evidence)
+    stays = min(come_ns / float(turned["device_ns"].sum()), 1.0)
+    return _scaled(subject, turned, stays, evidence)
+
+
+@mechanism("norm_layout")
+def find_norm_layout(subject: Subject) -> list[Found]:
+    """Copies between convolutions in channels_last and norms over groups, which are contiguous."""
+    return _dropped(subject, layout_copies(subject), "kernels.csv: copies beside GroupNorm")
 
 
 @mechanism("layer_copies")
@@ -105,12 +120,11 @@ def find_weights_cast_again(subject: Subject) -> list[Found]:
     if not len(weights):
         return []
     again = passes(subject, weights).query("nth > 0")
-    return _scaled_away(subject, again)
+    return _scaled(subject, again, 0.0, "kernels.csv: family cast") if len(again) else []
 
 
-def _scaled_away(subject: Subject, work: pd.DataFrame) -> list[Found]:
-    if not len(work):
-        return []
+def _scaled(subject: Subject, work: pd.DataFrame, factor: float, evidence: str) -> list[Found]:
+    """Some work as one place, with a share of its time; launches stay."""
     count, device = subject.a_step(len(work)), subject.ms_a_step(work["device_ns"].sum())
-    change = ScaleWork(rows_of(work), 0.0)
-    return [Found(main_place(work), count, 0.0, device, (change,), "kernels.csv: family cast")]
+    change = ScaleWork(rows_of(work), factor)
+    return [Found(main_place(work), count, 0.0, device, (change,), evidence)]

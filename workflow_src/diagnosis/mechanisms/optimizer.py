@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
-from workflow_src.common.intervals import Indices
 from workflow_src.diagnosis.changes import DropCall, DropGap, MergeLaunches
 from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
 from workflow_src.diagnosis.passes import PRODUCTS, own_launches
@@ -17,6 +16,15 @@ PARAMETERS = 8
 KERNELS = 3
 """Different kernels that an update of a parameter takes at least, in a range with products; in one
 without, or in torch's own range of an update, so many launches."""
+
+MANY_TENSORS = "ZeroFunctor"
+"""A kernel that fills many tensors."""
+
+ADDITION = r"^void at::native::(?:vectorized_)?elementwise_kernel<.*CUDAFunctor_add<"
+"""A kernel that adds two tensors of one type."""
+
+MOST_ADDITIONS = 2
+"""Of at most so many additions in backward for each fill, most are of gradients."""
 
 FUSED_SHARE = 0.4
 """Bytes that a fused update moves, of those that the update by single operators does: AdamW reads
@@ -73,20 +81,46 @@ def find_parameter_by_parameter(subject: Subject) -> list[Found]:
 
 @mechanism("zero_fills")
 def find_zero_fills(subject: Subject) -> list[Found]:
-    """Gradients are filled with zeros, each by itself or all together, instead of forgotten."""
+    """Gradients are filled with zeros, each by itself or all together, instead of forgotten.
+
+    A gradient that is there is added to: without fills these additions go as well.
+    """
+    fills = _fills(subject)
+    if not len(fills):
+        return []
+    alone = fills[~fills["launched"].str.contains(MANY_TENSORS)]
+    additions = _additions(subject, alone.groupby("step").size())
+    gone = pd.concat([fills, additions])
+    host = fills["gap_ns"].sum() + gone["cost_ns"].sum()
+    where, count = common_path(fills["path_text"]), subject.a_step(len(fills))
+    changes = (DropCall(rows_of(gone)), DropGap(rows_of(fills[fills["run"].duplicated()])))
+    times = subject.ms_a_step(host), subject.ms_a_step(gone["device_ns"].sum())
+    return [Found(where, count, *times, changes, "kernels.csv: fills")]
+
+
+def _fills(subject: Subject) -> pd.DataFrame:
+    """The loop's launches that fill gradients, with device_ns and the run that each is in."""
     calls = own_launches(subject, True)
     work = subject.work.drop_duplicates("call").set_index("call").reindex(calls.index)
     zero = matching(calls["launched"], r"ZeroFunctor|FillFunctor|(?i:memset)")
     run = (~zero).cumsum()
     fills = calls.assign(run=run, device_ns=work["device_ns"])[zero]
-    together = fills["launched"].str.contains("ZeroFunctor")
     many = fills.groupby("run")["run"].transform("size") >= PARAMETERS
-    fills = fills[many | together]
-    if not len(fills):
-        return []
-    rows: Indices = rows_of(fills)
-    spent = subject.ms_a_step((fills["gap_ns"] + fills["cost_ns"]).sum())
-    device = subject.ms_a_step(fills["device_ns"].sum())
-    where, count = common_path(fills["path_text"]), subject.a_step(len(fills))
-    changes = (DropCall(rows), DropGap(rows_of(fills[fills["run"].duplicated()])))
-    return [Found(where, count, spent, device, changes, "kernels.csv: fills")]
+    return fills[many | fills["launched"].str.contains(MANY_TENSORS)]
+
+
+def _additions(subject: Subject, fills: "pd.Series[int]") -> pd.DataFrame:
+    """Backward's additions to filled gradients, by fills of each step; none where it has fewer.
+
+    Those that take least, since others are of activations: a bound. The host's time before each
+    stays, in which autograd hands a gradient over.
+    """
+    calls = own_launches(subject, False)
+    calls = calls[matching(calls["launched"], ADDITION)]
+    device_ns = subject.work.drop_duplicates("call").set_index("call")["device_ns"]
+    calls = calls.assign(device_ns=device_ns.reindex(calls.index))
+    wanted = calls["step"].map(fills).fillna(0)
+    number = calls.groupby("step")["step"].transform("size")
+    calls = calls[(wanted <= number) & (number <= MOST_ADDITIONS * wanted)]
+    nth = calls.sort_values("device_ns").groupby("step").cumcount()
+    return calls[nth.reindex(calls.index) < wanted[calls.index]]
