@@ -18,7 +18,7 @@ from workflow_src.paper.value import Cell, Joined
 FORWARD, BOTH = PHASES[:2]
 NORMS = COMPONENTS["norm"].name
 
-TOP = "top single kernel: calls, share; against forward's"
+TOP = "top single kernel: calls, share"
 BESIDES = "most time besides matrix products: calls, share"
 PRODUCT = "top matrix product: calls, share"
 LARGEST = "largest component besides products, norms: ms, share; remedy saves"
@@ -45,19 +45,20 @@ def _tops(tables: Tables, case: CaseKey, phase: str) -> dict[str, Cell]:
         PRODUCT: _called(product.name, product.calls, product.share) if product else None,
     }
     if phase == FORWARD and (both := top_of_case(tables, case, BOTH)):
-        said[TOP] = _beside(said[TOP], "with backward", _which(both, top))
+        other: Cell = Joined(("another", both.kernel.short_name), ", ")
+        with_backward = "the same" if _same(both, top) else other
+        said[TOP] = Joined((said[TOP], with_backward), "; with backward: ")
     if phase == BOTH:
-        said[TOP] = Joined((said[TOP], _backwards(tables, case)), "; backward: ")
+        said[TOP] = Joined((said[TOP], _backwards(tables, case, top)), "; backward: ")
     return said
 
 
-def _backwards(tables: Tables, case: CaseKey) -> Cell:
-    """Backward's top kernel, and whether it is forward's."""
-    backward, forward = (top_of_case(tables, case, part) for part in (BACKWARD, FORWARD))
-    if backward is None:
+def _backwards(tables: Tables, case: CaseKey, both: TopKernel) -> Cell:
+    """Backward's top kernel, without its name where it leads forward + backward, too."""
+    top = top_of_case(tables, case, BACKWARD)
+    if top is None:
         return None
-    said = _kernel(backward)
-    return Joined((said, _same(backward, forward)), "; ") if forward else said
+    return Joined((top.calls, top.kernel.share), ", ") if _same(top, both) else _kernel(top)
 
 
 def _kernel(top: TopKernel) -> Cell:
@@ -66,18 +67,8 @@ def _kernel(top: TopKernel) -> Cell:
     return Joined((top.kernel.short_name, called), ", ")
 
 
-def _same(top: TopKernel, forward: TopKernel) -> str:
-    return "the same" if top.kernel.name == forward.kernel.name else "another"
-
-
-def _which(top: TopKernel, forward: TopKernel) -> Cell:
-    """Whether a top kernel is forward's; its short name if it isn't."""
-    same = _same(top, forward)
-    return same if same == "the same" else Joined((same, top.kernel.short_name), ", ")
-
-
-def _beside(cell: Cell, where: str, what: Cell) -> Cell:
-    return Joined((cell, Joined((where, what), ": ")), "; ")
+def _same(one: TopKernel, other: TopKernel) -> bool:
+    return one.kernel.name == other.kernel.name
 
 
 def _called(name: str, calls: Cell, share: Cell) -> Cell:
