@@ -36,9 +36,9 @@ class Limit:
     usual: Value = USUAL
 
     @property
-    def derived(self) -> bool:
-        """Whether the run's own phases tell the limit."""
-        return self.us != self.usual
+    def origin(self) -> str:
+        """Whether the run's own phases tell the limit, in words."""
+        return "the usual limit" if self.us == self.usual else "the run's own limit"
 
     def bound(self, kernel_us: Value | None) -> bool:
         """Whether a phase of so much device time per kernel is launch-bound."""
