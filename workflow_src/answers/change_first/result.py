@@ -27,9 +27,9 @@ class Counts:
     """In how many of the cases of a phase something is known, and what comes first in them.
 
     first: by remedy, the most frequent first; said: the same, predicted ones apart.
-    undecided: several may come first in so many. none: in so many none surely saves anything. saved: the median share that the most frequent one
-    saves where it is first. best: the median share that the best combination saves; tried: in how
-    many cases that one was measured.
+    undecided: several may come first in so many. none: in so many none surely saves anything.
+    saved: the median share that the most frequent one saves where it is first. best: the median
+    share that the best combination saves; tried: in how many cases that one was measured.
     """
 
     cases: Value
