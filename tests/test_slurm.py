@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.slurm import ask, gpus_of, said_by
-from tests.slurm_stories import BENCHMARK, CAPTURE, EXECUTORS, Stories, Story
+from tests.slurm_stories import BENCHMARK, CAPTURE, EXECUTORS, TARGETS, Stories, Story
 from tests.workflow import ROOT, SUITE, make_project
 from workflow_src.common.case import Case
 from workflow_src.measure.cuda_graph import WARMUP_CALLS
@@ -29,8 +29,10 @@ def story(stories: Stories, executor: str) -> Story:
 @pytest.mark.slurm
 @pytest.mark.workflow
 @by_executor
-def test_measurements_run_through_slurm_each_on_a_gpu_of_its_own(story: Story) -> None:
-    assert "report.md" in story.project.results()
+def test_measurements_run_through_slurm_each_on_a_gpu_of_its_own(
+    story: Story, executor: str
+) -> None:
+    assert {*TARGETS[executor]} <= story.project.results()
     completed = [job for job in story.of_the_last_run if job.state == "COMPLETED"]
     measuring = [job for job in completed if job.measures]
     assert len(measuring) == 5, "two cases, each benchmarked and captured, and the ceilings"

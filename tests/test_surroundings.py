@@ -10,19 +10,19 @@ from pathlib import Path
 import pytest
 
 from tests.test_faults import mounted, needs_root
-from tests.workflow import ROOT, Project, make_project, snakemake
+from tests.workflow import ROOT, Project, make_project, served_stage, snakemake
 
 CAPTURE = ROOT / "tests" / "data" / "captures" / "graph.json.gz"
+MODULE = "workflow_src.tables.capture_tables"
+GIVEN = ("--capture", str(CAPTURE), "--fold", r"\.\d+")
 PLAN = "results/{tag}/plan.csv"
 USUAL = ("warmup_steps=1", "steps=2", "capture_steps=1", "cpu_threads=1", "suite=smoke")
 
 
 def tables(folder: Path, **settings: str) -> dict[str, bytes]:
     """The tables of a recorded capture, by a process with these environment variables."""
-    module = "workflow_src.tables.capture_tables"
-    given = ["--capture", CAPTURE, "--output", folder, "--fold", r"\.\d+"]
     ended = subprocess.run(
-        [sys.executable, "-m", module, *given],
+        [sys.executable, "-m", MODULE, *GIVEN, "--output", folder],
         cwd=ROOT,
         env=os.environ | settings,
         capture_output=True,
@@ -35,7 +35,10 @@ def tables(folder: Path, **settings: str) -> dict[str, bytes]:
 
 @pytest.fixture(scope="module")
 def usual(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    return tables(tmp_path_factory.mktemp("usual"))
+    folder = tmp_path_factory.mktemp("usual")
+    status, said = served_stage(ROOT, MODULE, *GIVEN, "--output", str(folder))
+    assert status == 0, said
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def test_tables_are_the_same_in_a_locale_with_other_letters_and_decimal_commas(

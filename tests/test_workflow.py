@@ -77,9 +77,7 @@ def test_a_capture_setting_does_not_affect_the_benchmark(project: Project) -> No
 @pytest.mark.parametrize(
     ("path", "rule"),
     [
-        ("plan.csv", "plan"),
         ("capture/tiny-ctx16-fp32.kineto.json.gz", "capture"),
-        ("export/tiny-ctx16-fp32", "export"),
         ("tables/tiny-ctx16-fp32/kernels.csv", "case_tables"),
     ],
 )

@@ -15,13 +15,13 @@ from workflow_src.answers import cards, one_case
 from workflow_src.answers.case_card import (
     FIRST,
     IDLE,
+    LAUNCHES,
     MEMORY,
     MFU,
     OVERHEAD,
     PARTS,
     PLAIN,
     REPLAYED,
-    WORKING,
     case_card,
 )
 from workflow_src.answers.fits import with_gpu
@@ -75,10 +75,10 @@ def test_a_card_has_what_was_measured_of_each_phase(tmp_path: Path) -> None:
     assert case_card(tables, tables.cases[0]).notes == (("forward as a CUDA graph", OTHER_KERNELS),)
     assert said[PARTS][1] == "forward 6.00, backward 14.0"
     assert said[FIRST] == [DASH, "graph 25 %¹", DASH]
-    assert said["with graph"] == [DASH, "27.0 (27.0 to 27.0)¹; 25 %", DASH]
+    assert said["with graph"] == [DASH, "measured 27.0 (27.0 to 27.0), n = 1; 25 %", DASH]
     assert said[OVERHEAD][0] == "+5 %; 2 and 10"
     assert said[MEMORY][0] == "0.977; 16 GB"
-    assert said[WORKING] == ["100 %", "56 %", "40 %"]
+    assert [cell.split("; ")[-1] for cell in said[LAUNCHES]] == ["100 %", "56 %", "40 %"]
     assert not {IDLE, MFU} & set(said), "rows without any value"
 
 

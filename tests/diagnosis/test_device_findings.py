@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.diagnosis.device_steps import Kernel, savings
+from tests.diagnosis.device_steps import DeviceSteps, Kernel, savings, subject
+from workflow_src.diagnosis.cost import with_cost
+from workflow_src.diagnosis.finding import MECHANISMS
 
 GEMM = "nvjet_sm90_tst_192x192_64x4_2x1_v_bz_coopB_TNN"
 SIMT = "cutlass_80_simt_sgemm_256x128_8x4_nn_align1"
@@ -25,6 +27,9 @@ ADAM = "void multi_tensor_apply_kernel<FusedAdamMathFunctor<float, 4>, double, d
 NORM = "void at::native::batch_norm_collect_statistics_kernel<float>"
 NORM_BACKWARD = "void at::native::batch_norm_backward_kernel<float>"
 FPROP = "sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nhwckrsc_nhwc_tilesize128x64x8"
+MOMENTS = "void at::native::RowwiseMomentsCUDAKernel<float>"
+GROUPS = "void at::native::elementwise_kernel<128, 2, GroupNormKernelImplInternal<float> lambda>"
+GROUPS_BACKWARD = GROUPS.replace("NormKernel", "NormBackwardKernel")
 TO_NHWC = "void cudnn::engines_precompiled::nchwToNhwcKernel<__half, __half, float>"
 
 
@@ -33,6 +38,10 @@ def each(path: str, *kernels: tuple[str, float]) -> list[Kernel]:
 
 
 CHAIN = [(MUL, 30), (MUL, 40), (TANH, 50), (MUL, 30), (MUL, 60), (TANH, 20)]
+
+IN_CHANNELS_LAST = [
+    (FPROP, 50), (COPY, 30), (MOMENTS, 9), (GROUPS, 20), (TANH, 9), (CAST, 9), (COPY, 20)
+]  # fmt: skip
 
 FOUND: list[tuple[str, list[Kernel], dict[str, float]]] = [
     # Of 230 us the two longest kernels, 60 and 50, stay.
@@ -52,6 +61,17 @@ FOUND: list[tuple[str, list[Kernel], dict[str, float]]] = [
         "attention_written_out",
         each("attention", (GEMM, 30), (MUL, 20), (SOFTMAX, 40), (CAST, 10), (GEMM, 30)),
         {"step/attention": 70},
+    ),
+    # So do copies of heads next to the products, 5 and 6 before and 7 after, but no other kernel.
+    (
+        "attention_written_out",
+        each("attention", (COPY, 5), (COPY, 6), (GEMM, 30), (SOFTMAX, 40), (GEMM, 30), (COPY, 7)),
+        {"step/attention": 58},
+    ),
+    (
+        "attention_written_out",
+        each("attention", (COPY, 5), (CAST, 6), (GEMM, 30), (SOFTMAX, 40), (GEMM, 30), (CAST, 7)),
+        {"step/attention": 40},
     ),
     ("attention_written_out", each("head", (GEMM, 30), (SOFTMAX, 40), (SUM, 10)), {}),
     # 150 us at a fifteenth, the others' kind being bf16; at 2 / 15 where none is faster.
@@ -85,6 +105,18 @@ FOUND: list[tuple[str, list[Kernel], dict[str, float]]] = [
     ),
     ("layer_copies", [("layer.0", COPY, 50), ("layer.1", COPY, 10)], {}),
     ("convolution_layout", each("net", (TO_NHWC, 30), (GEMM, 50), (TO_NHWC, 30)), {"step/net": 60}),
+    # In channels_last two copies of 10 come for the norm, and two for its gradient, by its bytes.
+    (
+        "convolution_layout",
+        each("net", (TO_NHWC, 90), (FPROP, 50), (MOMENTS, 9), (GROUPS, 10), (GROUPS_BACKWARD, 15)),
+        {"step/net": 50},
+    ),
+    ("convolution_layout", each("net", (TO_NHWC, 30), (FPROP, 50), (GROUPS, 20)), {"step/net": 0}),
+    # Copies of 30 before the norm and of 20 before the next convolution; 40 is of something else.
+    ("norm_layout", each("net", *IN_CHANNELS_LAST, (FPROP, 50), (COPY, 40)), {"step/net": 50}),
+    # Without a copy before the norm both are contiguous, and a copy after it is another's.
+    ("norm_layout", each("net", *IN_CHANNELS_LAST[2:], (FPROP, 50)), {}),
+    ("norm_layout", each("net", (FPROP, 50), (COPY, 30), (NORM, 40), (COPY, 20), (FPROP, 50)), {}),
     # An addition of 30 and the sum of 20 that is the bias's gradient.
     (
         "bias_before_batch_norm",
@@ -126,3 +158,14 @@ def test_kernels_of_one_graph_are_fused_by_their_times_alone(tmp_path: Path) -> 
 def test_layers_alike_are_one_place(tmp_path: Path) -> None:
     kernels = [row for n in range(3) for row in each(f"layer.{n}/mlp", *CHAIN, (GEMM, 9))]
     assert savings(tmp_path, "elementwise_chain", kernels) == {"step/layer.*/mlp": 360}
+
+
+def test_the_part_of_a_step_with_most_of_the_time_is_named_beside_the_place(tmp_path: Path) -> None:
+    # Of 210 us 120 are in backward, of which no range is inside; each layer has 30.
+    layers = [(f"forward/layer.{n}", TO_NHWC, 30.0) for n in range(3)]
+    backward = each("backward", (TO_NHWC, 60), (TO_NHWC, 60))
+    for kernels, also in (([*layers, *backward], "step/backward"), (layers, "")):
+        of = subject(DeviceSteps(tmp_path).steps(kernels))
+        (found,) = MECHANISMS["convolution_layout"].find(of)
+        took = with_cost(of, found)
+        assert (took.where, took.also) == ("step/forward/layer.*", also)

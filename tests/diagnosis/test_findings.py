@@ -244,6 +244,40 @@ def test_hooks_of_a_few_modules_that_sleep_are_no_other_thread(tmp_path: Path) -
     assert "other_thread" not in specific(diagnosed(program))
 
 
+def test_a_gap_as_long_as_the_longest_of_another_range_is_no_finding(tmp_path: Path) -> None:
+    # Backward has long gaps of 1.5 ms, most of them, and of 4 ms, as clip has.
+    def computes(program: Program, step: int) -> None:
+        for number, pause in enumerate((1500, 1500, 1500, 4000)):
+            program.now += pause
+            program.launch(f"reduce_kernel {'abcd'[number]}")
+
+    subject = Subject.of(
+        training_loop(tmp_path, backward=computes, clip=sleeps(4000)).attributed(), 1
+    )
+    assert not MECHANISMS["host_gap"].find(subject)
+
+
+ADDS = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>"
+
+
+@pytest.mark.parametrize(("additions", "counted"), [(9, 0), (10, 10), (12, 10), (21, 0)])
+def test_additions_to_gradients_that_are_filled_with_zeros_go_as_well(
+    tmp_path: Path, additions: int, counted: int
+) -> None:
+    # The ten fills take a gap and a call each; additions the shortest, their calls, and no gap.
+    def adds(program: Program, step: int) -> None:
+        for number in range(additions):
+            program.launch(ADDS, takes=20 if number < 2 else 2, thread=2)
+
+    faults = {"begin": times(10, lambda program, _: program.fill()), "backward": adds}
+    subject = Subject.of(training_loop(tmp_path, **faults).attributed(), 1)
+    (found,) = MECHANISMS["zero_fills"].find(subject)
+    longer = max(counted - (additions - 2), 0)
+    assert found.calls == 10
+    assert 1000 * found.host_ms == pytest.approx(10 * 60 + counted * 5)
+    assert 1000 * found.device_ms == pytest.approx(10 + counted * 2 + longer * 18)
+
+
 def waits_for_batch(program: Program, step: int) -> None:
     """Torch waits for a batch in its own range, in every other step for 9 ms.
 
@@ -398,6 +432,7 @@ def test_a_copy_in_one_step_has_its_bytes_and_one_in_the_first_alone_costs_nothi
         "In 1 of 5 steps data is copied to the host in `step`, 2 times each, and the host waits "
     )
     assert fetch.tolist() == ["item", 1, 5, True, 1, 4]
+    assert tables["findings"]["example"][0] == "copy from device to pageable memory"
     assert tables["smaller"]["saves_ms"][0] == 0
 
 
@@ -415,7 +450,7 @@ def test_what_a_step_does_is_told_by_kind_and_part_on_the_device_and_on_the_host
     assert work.loc[("step/backward", "elementwise"), "device_ms"] == pytest.approx(8 * 0.035)
     assert work["share"].sum() == pytest.approx(1) and work["calls"].sum() == 27
     assert calls["host_ms"].sum() == pytest.approx(4 + 27 * 0.06)
-    assert calls.index[0] == ("step/forward", "elementwise")
+    assert calls.index[0] == ("step/forward", "embedding")
     assert calls["share"].sum() == pytest.approx(1)
 
 

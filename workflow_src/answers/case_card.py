@@ -4,20 +4,18 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from workflow_src.answers import utilization
+from workflow_src.answers import case_kernels, utilization
 from workflow_src.answers.change_first import cells
 from workflow_src.answers.change_first.first import First, OfPhase, first_of_case
 from workflow_src.answers.fits import with_gpu
 from workflow_src.answers.forward_time import pairs
 from workflow_src.answers.gemm_share.result import parts_of_case
 from workflow_src.answers.kernels import captured, product_share
-from workflow_src.answers.launch_bound import kernel_us
+from workflow_src.answers.launch_bound import launch_bound
 from workflow_src.answers.other_kernels.result import components_of_case
 from workflow_src.answers.rates import rates
-from workflow_src.answers.softmax.result import FUSED, softmax_of_case
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes
-from workflow_src.answers.top_kernel.top import BACKWARD, TopKernel, top_of_case
 from workflow_src.common import words
 from workflow_src.common.case import PHASES
 from workflow_src.paper.value import (
@@ -38,19 +36,13 @@ PROFILED = "under the profiler, ms"
 OVERHEAD = "under the profiler, longer than plain Python by; steps of each"
 PAIRS = "under the profiler / plain Python, pairs of processes: median (least to most); pairs"
 DEVICE = "device time, ms"
-WORKING = "device time / plain Python"
+LAUNCHES = "launch-bound; device time per kernel / limit, us; device time / plain Python"
 REPLAYED = "replayed as a CUDA graph, ms"
 IDLE = "idle under the profiler, ms: waits for a launch / between queued kernels / other"
 CLOCK = "SM clock meanwhile, MHz: median (least to most); power, W; readings with the clock capped"
 MEMORY = "peak memory, GiB; GPU that holds it"
 PRODUCTS = "matrix products' share of device time"
-TOP = "top single kernel: calls, share"
-BESIDES = "most time besides matrix products: calls, share"
-PRODUCT = "top matrix product: calls, share"
-BACKWARDS = "top single kernel of backward: calls, share of backward"
 PARTS = "parts of device time, ms"
-SOFTMAX = "softmax / (QK^T + AV): time, FLOPs"
-KERNELS = "device time per kernel, us"
 REFERENCE = "products' FLOPs over the time of all / a reference product's rate"
 MFU = "model FLOPs utilization (MFU) = device works x products' share x products' rate / peak"
 FIRST = "what to change first: it saves; best together"
@@ -102,17 +94,14 @@ def _column(tables: Tables, case: CaseKey, found: OfPhase) -> dict[str, Cell]:
         OVERHEAD: _overhead(tables, times),
         PAIRS: _pairs(tables, times) if phase == FORWARD else None,
         DEVICE: times.busy,
-        WORKING: times.working,
-        KERNELS: kernel_us(tables, times),
+        LAUNCHES: launch_bound(tables, times),
         REPLAYED: times.replayed or _replay_state(times),
         IDLE: _idle(times),
         CLOCK: Joined((times.clock, times.power, times.capped), "; ") if times.clock else None,
         MEMORY: with_gpu(times.peak_memory),
         PRODUCTS: product_share(rows),
-        **_tops(top_of_case(tables, case, phase)),
-        BACKWARDS: _backwards(tables, case) if phase == "forward_backward" else None,
+        **case_kernels.cells_of(tables, case, found),
         PARTS: _parts(tables, case, phase),
-        SOFTMAX: _softmax(tables, case) if phase == FORWARD else None,
         **rates(tables, times),
         REFERENCE: utilization.utilization(tables, times),
         MFU: utilization.mfu_by_factors(tables, times, product_share(rows)),
@@ -156,37 +145,9 @@ def _idle(times: PhaseTimes) -> Cell:
     return Joined((idle.launch, idle.queued, idle.other), " / ") if idle else None
 
 
-def _tops(top: TopKernel | None) -> dict[str, Cell]:
-    """What leads a phase, in three ways."""
-    if top is None:
-        return dict.fromkeys((TOP, BESIDES, PRODUCT))
-    kernel, besides, product = top.kernel, top.besides, top.product
-    return {
-        TOP: _called(kernel.what, top.calls, kernel.share),
-        BESIDES: _called(besides.what, besides.calls, besides.share) if besides else None,
-        PRODUCT: _called(product.name, product.calls, product.share) if product else None,
-    }
-
-
-def _backwards(tables: Tables, case: CaseKey) -> Cell:
-    top = top_of_case(tables, case, BACKWARD)
-    return _called(top.kernel.what, top.calls, top.kernel.share) if top else None
-
-
-def _called(name: str, calls: Cell, share: Cell) -> Cell:
-    return Joined((Joined((name, calls), ": "), share), ", ")
-
-
 def _parts(tables: Tables, case: CaseKey, phase: str) -> Cell:
     found = parts_of_case(tables, case, phase) if phase != FORWARD else ()
     return Joined(tuple(Joined((p.name, p.ms), " ") for p in found), ", ") if found else None
-
-
-def _softmax(tables: Tables, case: CaseKey) -> Cell:
-    found = softmax_of_case(tables, case)
-    if found.state == FUSED:
-        return words.STATES[FUSED]
-    return Joined((found.time_ratio, found.flop_ratio), ", ") if found.time_ratio else None
 
 
 def _first(found: OfPhase) -> Cell:

@@ -6,6 +6,7 @@ matter of how long a kernel takes. Where that limit lies depends on the host; a 
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from workflow_src.answers.kernels import calls
 from workflow_src.answers.tables import Tables
@@ -13,7 +14,7 @@ from workflow_src.answers.times import PhaseTimes, phase_times
 from workflow_src.common.case import PHASES
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW_NS, NEARLY_ALL_DEVICE
 from workflow_src.common.units import NS_PER_US, US_PER_MS
-from workflow_src.paper.value import Value, computed, ratio
+from workflow_src.paper.value import Cell, Joined, Value, computed, ratio
 
 NEARLY = Value(NEARLY_ALL_DEVICE, "share", ())
 USUAL = Value(LAUNCH_BOUND_BELOW_NS / NS_PER_US, "us", ())
@@ -34,9 +35,28 @@ class Limit:
     nearly: Value = NEARLY
     usual: Value = USUAL
 
+    @property
+    def derived(self) -> bool:
+        """Whether the run's own phases tell the limit."""
+        return self.us != self.usual
+
     def bound(self, kernel_us: Value | None) -> bool:
         """Whether a phase of so much device time per kernel is launch-bound."""
         return kernel_us is not None and kernel_us.number < self.us.number
+
+
+def launch_bound(tables: Tables, times: PhaseTimes) -> Cell:
+    """Whether a phase is launch-bound, and by what: "yes; 6.37 / 31.0; 29 %".
+
+    It is if its device time per kernel is below the limit and the device waits. On a CPU, which
+    launches nothing, only the share of the plain time is there.
+    """
+    us = kernel_us(tables, times)
+    if us is None or times.working is None:
+        return us or times.working
+    below = tables.cached("launch_bound_limit", partial(limit, tables))
+    said = "yes" if below.bound(us) and times.waits else "no"
+    return Joined((said, Joined((us, below.us), " / "), times.working), "; ")
 
 
 def kernel_us(tables: Tables, times: PhaseTimes) -> Value | None:

@@ -47,7 +47,7 @@ QUESTIONS: dict[str, Question] = {
         "gemm_share",
         "How does the share of matrix products change from inference to training?",
         ("timings", "kernels", "captures"),
-        optional=("products", "operators", "work", "environments"),
+        optional=("ranges", "products", "operators", "work", "environments"),
     ),
     "e": Question(
         "softmax",

@@ -18,9 +18,6 @@ from workflow_src.diagnosis.parts import parts
 from workflow_src.diagnosis.recording import Recording
 from workflow_src.diagnosis.replay import changed
 
-MOSTLY = 0.5
-"""A place whose work takes more than this share of its time in another part names that, too."""
-
 
 def first_counted(recording: Recording) -> int:
     """The first call of the steps whose mean is a step's time: not the first of several."""
@@ -104,16 +101,14 @@ def with_cost(subject: Subject, found: Found) -> Found:
 
 
 def _elsewhere(subject: Subject, where: str, touched: Mask) -> str:
-    """The part of a step in which most of the touched work's time is, if `where` isn't of it."""
+    """The part of a step that has most of the touched work's time, if `where` isn't of it."""
     work = subject.work[touched[subject.work.index]]
     if not where or work.empty:
         return ""
     part = pd.Series(parts(subject, work["path_text"]), index=work.index)
-    sums = work["device_ns"].groupby(part).sum()
-    most = str(sums.idxmax())
+    most = str(work["device_ns"].groupby(part).sum().idxmax())
     outer, inner = sorted((re.sub(NUMBER, "*", name) for name in (most, where)), key=len)
-    within = f"{inner}/".startswith(f"{outer}/")
-    return "" if within or sums.max() <= MOSTLY * sums.sum() else most
+    return "" if f"{inner}/".startswith(f"{outer}/") else most
 
 
 def _pattern(subject: Subject, calls: float, removed: _Removed) -> tuple[float, Pattern]:

@@ -255,9 +255,10 @@ def _longest(subject: Subject, work: pd.DataFrame) -> str:
     """The name of the activity that takes most of some work; of a copy, its memories."""
     name = work.groupby("name", observed=True)["device_ns"].sum().idxmax()
     row = work.loc[work["name"] == name, "device_ns"].idxmax()
-    if row not in subject.copies.index:
+    copied = subject.copies[subject.copies.index == row]
+    if copied.empty:
         return str(name)
-    source, target = (str(subject.copies[side].loc[row]) for side in ("source", "target"))
+    source, target = (str(copied[side].iloc[0]) for side in ("source", "target"))
     known = UNKNOWN_TEXT not in (source, target)
     return f"copy from {source} to {target} memory" if known else str(name)
 

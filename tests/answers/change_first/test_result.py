@@ -139,7 +139,9 @@ def test_the_study_levers_gives_times_beside_its_own_plain_time_where_its_number
     assert share.low.number == pytest.approx(1 - 66 / 90)
     assert not found.savings[0].alone
     (together,) = (printed(each) for each in result(tables).matrices[1].iloc[0, 1:])
-    assert together == "70 %, 30 of 100 ms", "the plain time stands beside, which isn't the case's"
+    assert together == "70 %, 30 left of 100 ms", (
+        "the plain time stands beside, which isn't the case's"
+    )
     assert known(of(tables, "forward")) == {}, "no optimizer is part of a forward pass"
 
 

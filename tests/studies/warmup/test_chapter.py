@@ -132,7 +132,11 @@ def test_a_capture_without_the_whole_step_is_shown() -> None:
     ("means", "verdict", "said"),
     [
         ({0: 10.1, 1: 10.0}, Verdict.ALWAYS, "tried, 0,"),
-        ({0: 20.0, 1: 11.0, 5: 10.0}, Verdict.ENOUGH, "step: 5, in the 3 of 4 runs that settle. With fewer"),
+        (
+            {0: 20.0, 1: 11.0, 5: 10.0},
+            Verdict.ENOUGH,
+            "step: 5, in the 3 of 4 runs that settle. With fewer",
+        ),
         ({0: 20.0, 1: 12.0}, Verdict.NOT_ENOUGH, "with 1, one is"),
         ({}, Verdict.CANT_TELL, "can't be told"),
     ],

@@ -1,4 +1,7 @@
-"""How savings are printed: predicted ones with a sign before them, those of one process marked."""
+"""How savings are printed: predicted ones with a sign before them, those of one process marked.
+
+In a case's table, which has room, words and the number of processes say the same.
+"""
 
 from collections.abc import Sequence
 
@@ -29,9 +32,8 @@ def told(saving: Saving) -> str:
 
 def signed(saving: Saving, cell: Cell) -> Cell:
     """A cell of a saving with its sign or mark."""
-    if not saving.measured:
-        return Joined((PREDICTED, cell), " ")
-    return Marked(cell, ALONE) if saving.alone else cell
+    marked = Marked(cell, ALONE) if saving.alone else cell
+    return marked if saving.measured else Joined((PREDICTED, marked), " ")
 
 
 def of_several(savings: Sequence[Saving], cell: Cell) -> Cell:
@@ -75,19 +77,25 @@ def best(choice: Choice, headed: str = "") -> Cell:
 
 
 def whole(saving: Saving | None) -> Cell:
-    """The time with its interval, the share saved, and what was predicted of a measured time."""
+    """How a time is known, the time with its interval, of how many processes, the share saved.
+
+    Of a measured time also what was predicted: "measured 25.1 (24.9 to 25.4), n = 3; 50 %;
+    predicted 24.8 (22.9 to 26.6)".
+    """
     if saving is None:
         return None
-    guess = saving.predicted
-    told = [_of_its_moment(saving, signed(saving, ranged(saving.time))), saving.share.middle]
+    known, guess = "measured" if saving.measured else "predicted", saving.predicted
+    time = Joined((known, _of_its_moment(saving, ranged(saving.time))), " ")
+    number = Joined(("n", saving.processes), " = ") if saving.processes else None
+    told: list[Cell] = [Joined((time, number), ", ") if number else time, saving.share.middle]
     if guess:
-        told.append(Joined((PREDICTED, ranged(guess)), " "))
+        told.append(Joined(("predicted", ranged(guess)), " "))
     return Joined(tuple(told), "; ")
 
 
 def _of_its_moment(saving: Saving, time: Cell) -> Cell:
     """A time; beside one of a study, the plain time of the same minutes."""
-    return Joined((time, saving.plain), " of ") if saving.studied else time
+    return Joined((time, saving.plain), " left of ") if saving.studied else time
 
 
 def ranged(interval: Interval) -> Ranged:

@@ -65,5 +65,5 @@ def of_phase(run: Run, case: CaseKey, phase: str) -> OfPhase:
     if times.state != "ok" or not times.comparable:
         state = "not_comparable" if times.state == "ok" else times.state
         return OfPhase(times, state, (), Choice())
-    found = merged(measured(run, case, phase), predicted(run.tables, case, phase))
+    found = merged(measured(run, case, phase), predicted(run.tables, case, phase, times.processes))
     return OfPhase(times, "ok" if found else NOTHING_KNOWN, found, choice(found))

@@ -71,7 +71,7 @@ def measured(run: Run, case: CaseKey, phase: str) -> Iterator[Saving]:
 
 def _replay(run: Run, times: PhaseTimes, plain: Interval) -> Iterator[Saving]:
     replayed = replayed_time(run.tables, times)
-    found = replayed and saving(["graph"], plain, replayed, True, times.processes < 2)
+    found = replayed and saving(["graph"], plain, replayed, True, times.processes)
     if found:
         yield found
 
@@ -87,14 +87,14 @@ def _in_other_cases(run: Run, times: PhaseTimes, plain: Interval) -> Iterator[Sa
         names = remedies_of(other, case, phase) if of == phase else ()
         if not names or not its.comparable:
             continue
-        alone = min(times.processes, its.processes) < 2
+        fewest = min(times.processes, its.processes)
         host = run.tables.of("environments", other.case)
         time = None if elsewhere(host, mine) else plain_time(run.tables, its, run.spread)
         theirs, ours = (cell_of(each, "environments", HOST_US, "us") for each in (host, mine))
         time = time and at_speed_of(time, its, theirs, ours)
         replayed = replayed_time(run.tables, its)
-        found = time and saving(names, plain, time, True, alone)
-        with_graph = replayed and saving([*names, "graph"], plain, replayed, True, alone)
+        found = time and saving(names, plain, time, True, fewest)
+        with_graph = replayed and saving([*names, "graph"], plain, replayed, True, fewest)
         yield from filter(None, (found, with_graph))
 
 
@@ -130,8 +130,9 @@ def _studied(tables: Tables, times: PhaseTimes) -> Iterator[Saving]:
     for _, variant in variants.groupby("variant", sort=False) if own else ():
         names = touching(str(variant["remedies"].iloc[0]).split("+"), times.phase)
         time = _interval(variant) if names else None
-        alone = bool(pd.concat([variant, rows[rows["variant"] == PLAIN]])["processes"].min() < 2)
-        found = own and time and saving(names, own, time, True, alone)
+        both = pd.concat([variant, rows[rows["variant"] == PLAIN]])
+        fewest = int(both["processes"].min())
+        found = own and time and saving(names, own, time, True, fewest)
         if found:
             yield replace(found, studied=True)
 

@@ -15,15 +15,17 @@ TABLE = "remedies"
 BF16, GRAPH = "bf16", "graph"
 
 
-def predicted(tables: Tables, case: CaseKey, phase: str) -> Iterator[Saving]:
+def predicted(tables: Tables, case: CaseKey, phase: str, processes: int = 0) -> Iterator[Saving]:
     """The predictions of a phase; none in a run whose tables are older than remedies.csv.
 
-    The intervals are of the time with the remedies; the plain time is what they were made from.
+    The intervals are of the time with the remedies; the plain time, of so many
+    processes, is what they were made from.
     """
     rows, in_bf16 = _known(tables, case, phase), _in_bf16(tables, case, phase)
     for remedies, row in rows.items():
         names = touching(remedies.split("+"), phase)
         found = _saving(names, row, in_bf16.get(remedies, row))
+        found = found and replace(found, processes=processes)
         if names and found:
             yield found
 

@@ -16,8 +16,8 @@ class Saving:
     plain, time: in ms without and with the remedies.
     share: of the plain time that they save; below 0 where the phase takes longer.
     measured: False where the step's model predicted it.
-    alone: whether a time behind it is of one process only, so that its interval is the run's own
-        spread between processes.
+    processes: how many the fewest are behind a time of it; 0 where that isn't known. Of one, the
+        interval of a measured time is the run's own spread between processes.
     studied: whether a study timed both, at another moment than the case was timed.
     predicted: the time (ms) that the model predicts where it was measured, too.
     """
@@ -27,7 +27,7 @@ class Saving:
     time: Interval
     share: Interval
     measured: bool
-    alone: bool = False
+    processes: int = 0
     studied: bool = False
     predicted: Interval | None = None
 
@@ -36,6 +36,11 @@ class Saving:
         """The time over its plain time, by which savings of two moments compare."""
         times = (self.time.middle, self.time.low, self.time.high)
         return Interval(*(_over(each, self.plain) for each in times))
+
+    @property
+    def alone(self) -> bool:
+        """Whether a time behind it is of one process."""
+        return self.processes == 1
 
     @property
     def single(self) -> bool:
@@ -49,7 +54,7 @@ class Saving:
 
 
 def saving(
-    remedies: Iterable[str], plain: Interval, time: Interval, measured: bool, alone: bool = False
+    remedies: Iterable[str], plain: Interval, time: Interval, measured: bool, processes: int = 0
 ) -> Saving | None:
     """What remedies save, from the times without and with them; None if a plain time isn't above 0.
 
@@ -64,7 +69,7 @@ def saving(
     if middle is None or low is None or high is None:
         return None
     share = Interval(middle, low, high)
-    return Saving(in_order(remedies), plain.middle, time, share, measured, alone)
+    return Saving(in_order(remedies), plain.middle, time, share, measured, processes)
 
 
 def _over(time: Value, plain: Value) -> Value:

@@ -10,7 +10,7 @@ from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.example import example
 from workflow_src.answers.forward_time.compiled import NOT_COMPILED, Compiled, compiled
 from workflow_src.answers.forward_time.pairs import TABLE, pairs
-from workflow_src.answers.forward_time.steps import power_limited, steps
+from workflow_src.answers.forward_time.steps import in_brackets, power_limited, steps
 from workflow_src.answers.launch_bound import Limit, kernel_us, limit
 from workflow_src.answers.left_out import NOTHING_KNOWN, left_out
 from workflow_src.answers.marks import CAPPED
@@ -52,6 +52,11 @@ class ForwardTime:
     paired: str = ""
     steps: pd.DataFrame = field(default_factory=pd.DataFrame)
     compiled: Compiled = NOT_COMPILED
+
+    @property
+    def together(self) -> bool:
+        """Whether the table of steps has means over several processes, medians in brackets."""
+        return any(in_brackets(cell) for cell in self.steps.to_numpy().ravel())
 
 
 def result(tables: Tables) -> ForwardTime:

@@ -35,6 +35,12 @@ def steps(tables: Tables) -> pd.DataFrame:
     return pd.DataFrame([_row(tables, case) for case in cases], dtype="object")
 
 
+def in_brackets(cell: Cell) -> bool:
+    """Whether a cell of that table has medians of processes in brackets."""
+    inner = cell.cell if isinstance(cell, Marked) else cell
+    return isinstance(inner, Ranged) and inner.least is not None
+
+
 def power_limited(tables: Tables) -> bool:
     """Whether the driver lowered the clock for power during steps of some phase."""
     shares = tables["timings"].get("power_capped_share", pd.Series(dtype=float))

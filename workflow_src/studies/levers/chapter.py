@@ -102,7 +102,7 @@ def _off(step: Step) -> Value | None:
 def _case(case: Case) -> dict[str, Cell]:
     """What pays in a case, alone and on top of each other, and how many times were predicted."""
     plain, first, least = case.plain, case.first, case.least
-    tried = _count(case.alone)
+    tried = ", ".join(each.words for each in case.alone)
     gains = tuple(Joined((words, ms), by=" ") for words, ms in case.gains)
     inside = _count([each for each in case.judged if each.predicted])
     return {
@@ -215,20 +215,20 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentences."""
 
     FORETOLD = (
-        "Of remedies tried alone ({tried} a case), {first} saves most by medians; at best "
-        "steps are {saved} shorter. "
+        "Of the remedies tried alone in each case, {first} saves most by medians; "
+        "at best steps are {saved} shorter. "
         "{inside} of {judged} times (cases: {models}) lie in predicted 95 % intervals, "
         "of median width {width} of the plain step."
     )
     MISSED = (
-        "Of remedies tried alone ({tried} a case), {first} saves most by medians; at best "
-        "steps are {saved} shorter. "
+        "Of the remedies tried alone in each case, {first} saves most by medians; "
+        "at best steps are {saved} shorter. "
         "Only {inside} of {judged} times (cases: {models}) lie in predicted 95 % "
         "intervals, of median width {width} of the plain step."
     )
     UNPREDICTED = (
-        "Of remedies tried alone ({tried} a case), {first} saves most by medians; at best "
-        "steps are {saved} shorter. "
+        "Of the remedies tried alone in each case, {first} saves most by medians; "
+        "at best steps are {saved} shorter. "
         "No step has both a time and a prediction."
     )
     NOTHING = (
@@ -242,7 +242,6 @@ def headline(result: Levers) -> Headline:
     verdict = _verdict(result)
     first = dict.fromkeys(_named(case, case.first) for case in result.cases if case.first)
     slots = {
-        "tried": spread(_count(case.alone) for case in result.cases if case.first),
         "first": Joined(tuple(first), by=" or "),
         "saved": spread(case.least.saved for case in result.cases if case.first and case.least),
         "inside": result.inside,
